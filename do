@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# One entry: demo, test, check, bench. Makes .venv when it is missing and renews it when the lock changes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+py=.venv/bin/python
+
+usage() {
+  cat <<'END'
+usage: ./do demo                          a short tour of the package
+       ./do test [--all] [PYTEST ARGS]    the checks, then the tests; --all adds the long, browser and GPU-interpreter ones
+       ./do check                         ruff, mypy, import contracts
+       ./do bench [NAME ...] [--list]     the benchmarks, side by side with peers (all of them without a name)
+END
+}
+
+say() { printf 'do: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+run() { say "$*"; "$@"; }
+pip_install() { run "$py" -m pip install --quiet "$@"; }
+
+# A name on PATH may be a shim that starts nothing, so each candidate is run.
+find_python() {
+  local name
+  for name in python3.13 python3.12 python3.11 python3; do
+    if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo "$name"; return; fi
+  done
+  return 1
+}
+
+venv_command() {
+  local python
+  if command -v uv >/dev/null; then echo "uv venv --quiet --clear --seed --python >=3.11"; return; fi
+  python=$(find_python) || die "Mercer needs Python 3.11 or newer; put one on PATH, or install uv."
+  "$python" -c 'import venv, ensurepip' 2>/dev/null ||
+    die "$python has no venv module; install it (on Debian: apt install python3-venv), or install uv."
+  echo "$python -m venv --clear"
+}
+
+make_venv() {
+  local command
+  command=$(venv_command)
+  trap 'rm -rf .venv; say "failed: the unfinished .venv was removed."' EXIT
+  run $command .venv
+}
+
+install_lock() {
+  if command -v uv >/dev/null && run uv pip install --quiet --python "$py" -r requirements.lock; then return; fi
+  pip_install -r requirements.lock
+}
+
+# An editable install knows its folder, so a copied .venv is renewed too.
+stamp() { { cat requirements.lock pyproject.toml; pwd; } | cksum; }
+
+environment() {
+  if [[ -x $py && "$(cat .venv/stamp 2>/dev/null)" == "$(stamp)" ]]; then return; fi
+  if ! "$py" -m pip --version >/dev/null 2>&1; then make_venv; fi
+  rm -f .venv/stamp
+  install_lock
+  pip_install --no-deps --no-build-isolation -e .
+  stamp >.venv/stamp
+  trap - EXIT
+}
+
+check() {
+  run "$py" -m ruff check .
+  run "$py" -m mypy
+  run "$py" .venv/bin/lint-imports
+}
+
+# pip, not uv: pip takes a CPU wheel of torch where one is configured.
+gpu_tests() {
+  if ! "$py" -c 'import torch, triton' 2>/dev/null && ! pip_install torch==2.13.0 triton; then
+    say "skipped: gpu tests (torch 2.13.0 and triton could not be installed)"
+    return
+  fi
+  TRITON_INTERPRET=1 run "$py" -m pytest tests -m gpu || { (($? == 5)) && say "no gpu tests were found"; }
+}
+
+run_tests() {
+  check
+  if [[ ${1-} != --all ]]; then run "$py" -m pytest -n auto "$@"; return; fi
+  export MERCER_TEST_ALL=1
+  run "$py" -m pytest -n auto -m "not gpu" "${@:2}"
+  gpu_tests
+}
+
+case ${1-} in
+  demo) environment; run "$py" -m mercer.demo "${@:2}" ;;
+  test) environment; run_tests "${@:2}" ;;
+  check) environment; check ;;
+  bench) environment; run "$py" -m bench "${@:2}" ;;
+  *) usage >&2; exit 2 ;;
+esac

@@ -1,0 +1,161 @@
+"""The rules for what comes in: one place that turns a user's data into rows that kernels and lifts can read."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Matrix: TypeAlias = Any  # a dense array or a CSR matrix: SciPy gives the two no common type
+Rows: TypeAlias = "int | slice | Array | Sequence[int]"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows to compare: a dense array or CSR matrix of floats, or a list of items; column names where they are known."""
+
+    data: Matrix
+    columns: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.data) if isinstance(self.data, list) else int(self.data.shape[0])
+
+    def __getitem__(self, rows: Rows) -> Table:
+        return Table(self.data[rows] if not isinstance(self.data, list) else _pick(self.data, rows), self.columns)
+
+    @property
+    def sparse(self) -> bool:
+        return sp.issparse(self.data)
+
+    @property
+    def items(self) -> bool:
+        """Whether these are list-like items (strings, trees, ...) instead of rows of numbers."""
+        return isinstance(self.data, list)
+
+    @property
+    def width(self) -> int:
+        return 0 if self.items else int(self.data.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(float) if self.items else np.dtype(self.data.dtype)
+
+    def astype(self, dtype: Any) -> Table:
+        return self if self.items or self.data.dtype == dtype else Table(self.data.astype(dtype), self.columns)
+
+    def pick(self, columns: Sequence[int | str]) -> Table:
+        """The chosen columns, by position or by name."""
+        index = [self._position(c) for c in columns]
+        return Table(self.data[:, index], None if self.columns is None else tuple(self.columns[i] for i in index))
+
+    def _position(self, column: int | str) -> int:
+        if isinstance(column, str):
+            if self.columns is None:
+                raise ValueError(f"column {column!r} is given by name, but X has no column names; give a dataframe or positions.")
+            if column not in self.columns:
+                raise ValueError(f"column {column!r} is not in X; X has {', '.join(self.columns[:20])}.")
+            return self.columns.index(column)
+        if not -self.width <= column < self.width:
+            raise ValueError(f"column {column} is out of range; X has {self.width} columns.")
+        return int(column) % self.width
+
+
+def _pick(items: list[Any], rows: Any) -> list[Any]:
+    if isinstance(rows, slice):
+        return items[rows]
+    index = np.atleast_1d(np.asarray(rows))
+    return [items[i] for i in (np.flatnonzero(index) if index.dtype == bool else index)]
+
+
+def table(X: Any, name: str = "X", *, width: int | None = None, items: bool = False, finite: bool = True) -> Table:
+    """Check `X` and return it as a Table: float32 and float64 stay, other numbers become float64, input is never changed.
+
+    >>> table([[1, 2], [3, 4]]).data.dtype
+    dtype('float64')
+    """
+    if isinstance(X, Table):
+        return X
+    out = Table(list(X)) if items and _is_items(X) else _numeric(X, name)
+    if len(out) == 0:
+        raise ValueError(f"{name} has 0 rows (Found array with 0 sample(s)); give at least one.")
+    if width is not None and not out.items and out.width != width:
+        raise ValueError(f"{name} has {out.width} columns, {width} expected; give the same columns on both sides.")
+    if finite and not out.items:
+        _check_finite(out, name)
+    return out
+
+
+def _is_items(X: Any) -> bool:
+    """A list of strings, sequences of tokens or trees; a list of lists of numbers is a table of rows."""
+    if not isinstance(X, (list, tuple)):
+        return getattr(X, "ndim", 0) == 1 and getattr(getattr(X, "dtype", None), "kind", "") in "OUST"
+    head = X[0] if len(X) else 0.0
+    return not isinstance(head, (int, float, np.number, np.ndarray)) and not _is_numbers(head)
+
+
+def is_vector(x: Any) -> bool:
+    """Whether x is one row of numbers, as scikit-learn hands a kernel two at a time."""
+    return x.ndim == 1 and x.dtype.kind in "fiub" if isinstance(x, np.ndarray) else bool(_is_numbers(x) and len(x))
+
+
+def _is_numbers(row: Any) -> bool:
+    return isinstance(row, (list, tuple)) and all(isinstance(v, (int, float, np.number)) for v in row)
+
+
+def _numeric(X: Any, name: str) -> Table:
+    if sp.issparse(X):
+        return Table(_floats(sp.csr_array(X) if isinstance(X, sp.sparray) else sp.csr_matrix(X), name))
+    data, columns = _frame(X) if hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__") else (X, None)
+    return Table(_dense(data, name), columns)
+
+
+def _frame(X: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """The values and column names of any dataframe that narwhals knows."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return X, None
+    return frame.to_numpy(), tuple(map(str, frame.columns))
+
+
+def _dense(X: Any, name: str) -> Array:
+    try:
+        A = np.asarray(X)
+    except ValueError as e:
+        raise ValueError(f"{name} has rows of unequal length; give a table with the same number of columns in every row.") from e
+    if A.ndim != 2:
+        raise ValueError(
+            f"{name} must have rows and columns, but it has {A.ndim} dimension(s) (Expected 2D array); "
+            f"use {name}.reshape(-1, 1) for one column or {name}.reshape(1, -1) for one row."
+        )
+    if A.shape[1] == 0:
+        raise ValueError(f"{name} has 0 feature(s) (shape={A.shape}) while a minimum of 1 is required; give at least one column.")
+    return np.ascontiguousarray(_floats(A, name))
+
+
+def _floats(A: Any, name: str) -> Any:
+    """float32 and float64 as they are, float16 as float32, other numbers as float64."""
+    if A.dtype in (np.float32, np.float64) and A.dtype.isnative:
+        return A
+    if A.dtype.kind == "c":
+        raise ValueError(f"{name} is complex (Complex data not supported); give its real and imaginary parts as columns.")
+    try:
+        return A.astype(np.float32 if A.dtype == np.float16 else np.float64)
+    except (TypeError, ValueError) as e:
+        raise ValueError(f"{name} must hold numbers, but has dtype {A.dtype} ({e}); encode text and categories first.") from e
+
+
+def _check_finite(t: Table, name: str) -> None:
+    values = t.data.data if t.sparse else t.data
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    if np.isnan(values).any():
+        raise ValueError(f"{name} contains NaN (missing values); fill or drop them first.")
+    if np.isinf(values).any():
+        raise ValueError(f"{name} contains infinity; clip or drop such values first.")

@@ -1,0 +1,216 @@
+"""The algebra of kernels: sums, products, powers, exp, and maps around a kernel; one line of formula each."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from operator import add, mul
+from typing import Any, ClassVar
+
+from mercer.kernels.base import Kernel, positive, whole
+from mercer.kernels.params import plain
+
+
+def _flat(terms: Any, node: type[Any], name: str) -> tuple[Kernel, ...]:
+    """Nested sums in a sum (products in a product) are one."""
+    if not isinstance(terms, tuple) or not terms or not all(isinstance(t, Kernel) for t in terms):
+        raise ValueError(f"{name} takes one or more kernels, got {terms!r}.")
+    return tuple(t for k in terms for t in (k.terms if isinstance(k, node) else (k,)))
+
+
+def _kernel(k: Any, name: str) -> None:
+    if not isinstance(k, Kernel):
+        raise ValueError(f"{name} takes a kernel, got {k!r}.")
+
+
+class Sum(Kernel):
+    """k1 + k2 + ..."""
+
+    terms: tuple[Kernel, ...]
+    precedence: ClassVar[int] = 1
+
+    def check(self) -> None:
+        self.terms = _flat(self.terms, Sum, "Sum")
+
+    def on(self, p: Any) -> Any:
+        return reduce(add, (k.on(p) for k in self.terms))
+
+    def __repr__(self) -> str:
+        return " + ".join(k.inside(1) for k in self.terms)
+
+
+class Product(Kernel):
+    """k1 k2 ..."""
+
+    terms: tuple[Kernel, ...]
+    precedence: ClassVar[int] = 2
+
+    def check(self) -> None:
+        self.terms = _flat(self.terms, Product, "Product")
+
+    def on(self, p: Any) -> Any:
+        return reduce(mul, (k.on(p) for k in self.terms))
+
+    def __repr__(self) -> str:
+        first, *others = self.terms
+        head = repr(first) if isinstance(first, Scale) else first.inside(3)  # 2 * k * l is (2 * k) * l
+        return " * ".join([head, *(k.inside(3) for k in others)])
+
+
+class Scale(Kernel):
+    """c k, c >= 0"""
+
+    by: float
+    kernel: Kernel
+    precedence: ClassVar[int] = 2
+
+    def check(self) -> None:
+        _kernel(self.kernel, "Scale")
+        self.by = positive(self.by, "the scale of a kernel", zero=True)
+
+    def on(self, p: Any) -> Any:
+        return self.by * self.kernel.on(p)
+
+    def __repr__(self) -> str:
+        return f"{self.by!r} * {self.kernel.inside(3)}"
+
+
+class Power(Kernel):
+    """k^degree, degree an integer >= 0"""
+
+    kernel: Kernel
+    degree: int
+    precedence: ClassVar[int] = 4
+
+    def check(self) -> None:
+        _kernel(self.kernel, "Power")
+        self.degree = whole(self.degree, "the power of a kernel (others need not be positive semidefinite)")
+
+    def on(self, p: Any) -> Any:
+        return self.kernel.on(p) ** self.degree
+
+    def __repr__(self) -> str:
+        return f"{self.kernel.inside(5)} ** {self.degree}"
+
+
+class Exp(Kernel):
+    """exp(k)"""
+
+    kernel: Kernel
+
+    def check(self) -> None:
+        _kernel(self.kernel, "exp")
+
+    def on(self, p: Any) -> Any:
+        return p.xp.exp(self.kernel.on(p))
+
+    def __repr__(self) -> str:
+        return f"exp({self.kernel!r})"
+
+
+def exp(k: Kernel) -> Exp:
+    """exp(k(x, z)) as a kernel.
+
+    >>> from mercer.kernels import Linear
+    >>> exp(Linear())([[0.0], [1.0]])
+    array([[1.        , 1.        ],
+           [1.        , 2.71828183]])
+    """
+    return Exp(k)
+
+
+class Series(Kernel):
+    """a0 + a1 k + a2 k^2 + ..., coefficients >= 0"""
+
+    kernel: Kernel
+    coefficients: tuple[float, ...]
+
+    def check(self) -> None:
+        _kernel(self.kernel, "compose")
+        if not isinstance(self.coefficients, tuple) or not self.coefficients:
+            raise ValueError(f"compose takes one or more coefficients, got {self.coefficients!r}.")
+        self.coefficients = tuple(positive(a, "a coefficient of compose", zero=True) for a in self.coefficients)
+
+    def on(self, p: Any) -> Any:
+        k = self.kernel.on(p)
+        return reduce(lambda high, a: high * k + a, reversed(self.coefficients))
+
+    def __repr__(self) -> str:
+        return f"{self.kernel.inside(5)}.compose({list(self.coefficients)!r})"
+
+
+def _name(f: Any) -> str:
+    return getattr(f, "__name__", None) or repr(f)
+
+
+def _function(f: Any, name: str) -> None:
+    if not callable(f):
+        raise ValueError(f"{name} takes a function of rows, got {f!r}.")
+
+
+class Weighted(Kernel):
+    """f(x) k(x, z) f(z)"""
+
+    kernel: Kernel
+    f: Callable[[Any], Any]
+
+    def check(self) -> None:
+        _function(self.f, "weighted")
+
+    def on(self, p: Any) -> Any:
+        return p.rows.of(self.f) * self.kernel.on(p) * p.cols.of(self.f)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel.inside(5)}.weighted({_name(self.f)})"
+
+
+class Warped(Kernel):
+    """k(f(x), f(z))"""
+
+    kernel: Kernel
+    f: Callable[[Any], Any]
+
+    def check(self) -> None:
+        _function(self.f, "warped")
+
+    def on(self, p: Any) -> Any:
+        return self.kernel.on(p.warp(self.f))
+
+    @property
+    def takes_items(self) -> bool:
+        return True  # f decides what it reads
+
+    def __repr__(self) -> str:
+        return f"{self.kernel.inside(5)}.warped({_name(self.f)})"
+
+
+class Normalized(Kernel):
+    """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0"""
+
+    kernel: Kernel
+
+    def on(self, p: Any) -> Any:
+        scale = p.xp.sqrt(self.kernel.on(p.rows)) * p.xp.sqrt(self.kernel.on(p.cols))
+        return p.xp.ratio(self.kernel.on(p), scale)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel.inside(5)}.normalized()"
+
+
+class OnColumns(Kernel):
+    """k(x_S, z_S) for chosen columns S, by position or name"""
+
+    kernel: Kernel
+    columns: tuple[int | str, ...]
+    static: ClassVar[tuple[str, ...]] = ("columns",)
+
+    def check(self) -> None:
+        columns = (self.columns,) if isinstance(self.columns, int | str) else plain(self.columns)
+        if not columns or not all(isinstance(c, int | str) for c in columns):
+            raise ValueError(f"on_columns takes positions or names, got {self.columns!r}.")
+        self.columns = columns
+
+    def on(self, p: Any) -> Any:
+        return self.kernel.on(p.pick(self.columns))
+
+    def __repr__(self) -> str:
+        return f"{self.kernel.inside(5)}.on_columns({list(self.columns)!r})"

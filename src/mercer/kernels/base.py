@@ -1,0 +1,260 @@
+"""Kernel: an expression tree whose nodes write one formula, `on(pairs)`; what `pairs` is decides how it is read."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+import numpy as np
+
+from mercer.inputs import Array, Table, is_vector, table
+from mercer.kernels.params import Params, substitute
+from mercer.ops.tiles import broadcast, fill
+from mercer.pairs import Diagonal, Dual, DualPairs, Side, Source, Symbol, Tile, Trace, Traced, contract
+
+if TYPE_CHECKING:
+    from mercer.kernels.proof import Proof
+
+
+@dataclass_transform(eq_default=True, field_specifiers=(field,))
+class Kernel(Params):
+    """A positive semidefinite function k(x, z).
+
+    A kernel of your own writes its parameters as fields and its formula as `on`, over what pairs of rows offer
+    (`p.dot`, `p.sqdist(bandwidth)`, `p.dist`, `p.absdist`, `p.xp.exp`, ...):
+
+    >>> class Bump(Kernel):
+    ...     width: float = 1.0
+    ...     def on(self, p):
+    ...         return 1 / (1 + p.sqdist(self.width)) ** 2
+    >>> Bump(width=2.0)([[0.0], [2.0]])
+    array([[1.  , 0.25],
+           [0.25, 1.  ]])
+    """
+
+    __array_ufunc__ = None  # np.float64(2) * k comes to our __rmul__, never to an array of kernels
+    items: ClassVar[bool] = False  # whether rows may be list-like items instead of numbers
+    precedence: ClassVar[int] = 9
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(eq=True, unsafe_hash=True, repr=False)(cls)
+
+    def on(self, p: Any) -> Any:
+        """The formula, over pairs."""
+        raise NotImplementedError(f"{type(self).__name__} must define on(self, p), its formula over pairs.")
+
+    # readings
+    def __call__(self, X: Any, Z: Any = None) -> Any:
+        """The Gram matrix k(x_i, z_j), shape (n, m); Z defaults to X. Two vectors give one number."""
+        if is_vector(X) and is_vector(Z):
+            return float(self(np.reshape(X, (1, -1)), np.reshape(Z, (1, -1)))[0, 0])
+        left, right = self.tables(X, Z)
+        same, centre = right is left, centre_of(left, right)
+        x, z = Side(left, centre), Side(right, centre)
+        out = np.empty((len(left), len(right)), left.dtype)
+        if out.size <= 1 << 14:
+            out[:] = self.on(Tile(x, z, 0 if same else None))
+            return out
+        return fill(out, lambda r, c: self.tile(left, right, r, c, centre, same=same), symmetric=same)
+
+    def tile(self, X: Table, Z: Table, rows: slice, cols: slice, centre: Array | None, *, same: bool) -> Any:
+        """k over X[rows] and Z[cols]; `same` tells that X is Z, so that a row meets itself."""
+        x = Side(X[rows], centre)
+        return self.on(Tile(x, Side(Z[cols], centre), rows.start - cols.start if same else None))
+
+    def diag(self, X: Any) -> Array:
+        """k(x_i, x_i), shape (n,)."""
+        x = self.tables(X)[0]
+        return broadcast(self.on(Diagonal(Side(x))), (len(x),), x.dtype).copy()
+
+    def gradient(self, X: Any, G: Any, Z: Any = None) -> Array:
+        """d sum_ij G_ij k(x_i, z_j) / d parameter, in the order of `parameters()`: no (n, m, p) array is formed."""
+        left, right = self.tables(X, Z)
+        centre = centre_of(left, right)
+        tile = Tile(Side(left, centre), Side(right, centre), 0 if right is left else None)
+        return self.dual(tile, np.asarray(G))
+
+    def dual(self, tile: Tile, G: Array) -> Array:
+        """The gradient of sum(G * tile) by the parameters."""
+        index = {path: i for i, path in enumerate(self.parameters())}
+        k = substitute(self, lambda path, v: Dual(v, {index[path]: 1.0}))
+        return contract(k.on(DualPairs(tile)), G, len(index))
+
+    def source(self) -> Source:
+        """The formula as source for a fused tile; parameters are arguments, so re-tuning never recompiles."""
+        trace = Trace()
+        names = {path: f"t{i}" for i, path in enumerate(self.parameters())}
+        k = substitute(self, lambda path, v: Symbol(trace, names[path]))
+        return trace.source(k.on(Traced(trace)), tuple(self.parameters().values()))
+
+    def parameters(self) -> dict[str, float]:
+        """The continuous parameters by path: what gradients are taken by.
+
+        >>> from mercer.kernels import Gaussian
+        >>> (0.5 * Gaussian(bandwidth=(1.0, 2.0))).parameters()
+        {'by': 0.5, 'kernel__bandwidth__0': 1.0, 'kernel__bandwidth__1': 2.0}
+        """
+        found: dict[str, float] = {}
+        substitute(self, lambda path, v: found.setdefault(path, v))
+        return found
+
+    def distance(self, X: Any, Z: Any = None) -> Array:
+        """|x - z|_K = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), shape (n, m)."""
+        left, right = self.tables(X, Z)
+        square = self.diag(left)[:, None] + self.diag(right) - 2 * self(left, right)
+        if right is left:
+            np.fill_diagonal(square, 0)
+        return np.sqrt(np.maximum(square, 0, out=square), out=square)
+
+    def proof(self, d: int | None = None) -> Proof:
+        """Why this is a kernel (in d columns), as a derivation."""
+        from mercer.kernels.proof import prove
+
+        return prove(self, d)
+
+    @property
+    def takes_items(self) -> bool:
+        """Whether rows may be list-like items: true where every leaf says so."""
+        parts = [getattr(self, f.name) for f in fields(self)]  # type: ignore[arg-type]
+        inner = [k for p in parts for k in (p if isinstance(p, tuple) else (p,)) if isinstance(k, Kernel)]
+        return all(k.takes_items for k in inner) if inner else self.items
+
+    def tables(self, X: Any, Z: Any = None) -> tuple[Table, Table]:
+        """Checked input; the second is the first where Z is None or X itself."""
+        left = table(X, "X", items=self.takes_items)
+        if Z is None or Z is X:
+            return left, left
+        right = table(Z, "Z", items=self.takes_items, width=None if left.items else left.width)
+        dtype = np.result_type(left.dtype, right.dtype)
+        left, right = left.astype(dtype), right.astype(dtype)
+        return (left, right) if left.sparse == right.sparse else (_sparse(left), _sparse(right))
+
+    # algebra
+    def __add__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Sum
+
+        return Sum((self, literal(other))) if _is_operand(other) else NotImplemented
+
+    def __radd__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Sum
+
+        return Sum((literal(other), self)) if _is_operand(other) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Product, Scale
+
+        if isinstance(other, Kernel):
+            return Product((self, other))
+        return Scale(float(other), self) if isinstance(other, Real) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Kernel:
+        from mercer.kernels.algebra import Scale
+
+        return Scale(float(other), self) if isinstance(other, Real) else NotImplemented
+
+    def __pow__(self, n: Any) -> Kernel:
+        from mercer.kernels.algebra import Power
+
+        return Power(self, n)
+
+    def __sub__(self, other: Any) -> Kernel:
+        raise ValueError("kernels cannot be subtracted: the difference need not be positive semidefinite; use sums and products.")
+
+    __rsub__ = __sub__
+
+    def __neg__(self) -> Kernel:
+        raise ValueError("a kernel cannot be negated, as -k is not positive semidefinite; use a scale >= 0.")
+
+    def compose(self, coefficients: Sequence[float]) -> Kernel:
+        """a0 + a1 k + a2 k^2 + ..., coefficients >= 0."""
+        from mercer.kernels.algebra import Series
+
+        return Series(self, coefficients)  # type: ignore[arg-type]
+
+    def weighted(self, f: Callable[[Any], Any]) -> Kernel:
+        """f(x) k(x, z) f(z); f takes rows (n, d) and gives (n,)."""
+        from mercer.kernels.algebra import Weighted
+
+        return Weighted(self, f)
+
+    def warped(self, f: Callable[[Any], Any]) -> Kernel:
+        """k(f(x), f(z)); f takes rows (n, d) and gives (n, d')."""
+        from mercer.kernels.algebra import Warped
+
+        return Warped(self, f)
+
+    def normalized(self) -> Kernel:
+        """k(x, z) / sqrt(k(x, x) k(z, z))."""
+        from mercer.kernels.algebra import Normalized
+
+        return Normalized(self)
+
+    def on_columns(self, columns: Sequence[int | str]) -> Kernel:
+        """The kernel of some columns, by position, or by name with a dataframe."""
+        from mercer.kernels.algebra import OnColumns
+
+        return OnColumns(self, columns)  # type: ignore[arg-type]
+
+    # printing
+    def __repr__(self) -> str:
+        """The expression; only parameters that differ from their defaults are shown."""
+        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default]  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def inside(self, precedence: int) -> str:
+        """The expression as an operand: in parentheses where it binds less tightly."""
+        return repr(self) if self.precedence >= precedence else f"({self!r})"
+
+
+def _is_operand(other: Any) -> bool:
+    return isinstance(other, (Kernel, Real))
+
+
+def literal(other: Any) -> Kernel:
+    """A number as a constant kernel."""
+    from mercer.kernels.algebra import Scale
+    from mercer.kernels.dot import Constant
+
+    return other if isinstance(other, Kernel) else Scale(other, Constant())
+
+
+def _sparse(t: Table) -> Table:
+    from scipy.sparse import csr_array
+
+    return t if t.sparse else Table(csr_array(t.data), t.columns)
+
+
+def centre_of(X: Table, Z: Table) -> Array | None:
+    """The point that distances are measured about, so that a large common offset costs no digits."""
+    if X.items or X.sparse:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        c = (X.data.mean(0, dtype=np.float64) + Z.data.mean(0, dtype=np.float64)) / 2
+    return np.where(np.isfinite(c), c, 0.0)
+
+
+def positive(value: Any, name: str, *, zero: bool = False) -> float:
+    """A finite number > 0 (or >= 0), as a float."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
+        raise ValueError(f"{name} must be a number {'>= 0' if zero else '> 0'}, got {value!r}.")
+    return number
+
+
+def whole(value: Any, name: str, least: int = 0) -> int:
+    """An integer >= least; 2.0 counts as 2."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= least and value % 1 == 0:
+        return int(value)
+    raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
+
+
+def positives(value: Any, name: str) -> float | tuple[float, ...]:
+    """One positive number, or one a column."""
+    if isinstance(value, tuple):
+        if not value:
+            raise ValueError(f"{name} is empty; give one number, or one a column.")
+        return tuple(positive(v, name) for v in value)
+    return positive(value, name)

@@ -1,0 +1,135 @@
+"""Kernels of inner products: constant, linear, polynomial, all subsets, ANOVA, arc-cosine, and a user's own function."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable as Function
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.kernels.base import Kernel, positive, whole
+
+
+class Constant(Kernel):
+    """1"""
+
+    items: ClassVar[bool] = True
+
+    def on(self, p: Any) -> Any:
+        return p.one
+
+
+class Linear(Kernel):
+    """x'z, or x'Az for a symmetric positive semidefinite metric A
+
+    >>> Linear(metric=[[2.0, 0.0], [0.0, 1.0]])([[1.0, 1.0]], [[3.0, 5.0]])
+    array([[11.]])
+    """
+
+    metric: tuple[tuple[float, ...], ...] | None = None
+    static: ClassVar[tuple[str, ...]] = ("metric",)
+
+    def check(self) -> None:
+        if self.metric is None:
+            return
+        A = np.asarray(self.metric, dtype=np.float64)
+        if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all():
+            raise ValueError(f"metric must be a square matrix of finite numbers, got shape {A.shape}.")
+        if not np.allclose(A, A.T, rtol=1e-10, atol=1e-12 * np.abs(A).max()):
+            raise ValueError("metric must be symmetric; use (A + A.T) / 2.")
+        low = float(np.linalg.eigvalsh(A)[0])
+        if low < -1e-10 * np.abs(A).max():
+            raise ValueError(f"metric must be positive semidefinite, its smallest eigenvalue is {low:.3g}; use A @ A.T of some A.")
+
+    def on(self, p: Any) -> Any:
+        return p.dot if self.metric is None else p.bilinear(np.asarray(self.metric))
+
+
+class Polynomial(Kernel):
+    """(bias + x'z)^degree
+
+    >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    degree: int = 3
+    bias: float = 1.0
+
+    def check(self) -> None:
+        self.degree, self.bias = whole(self.degree, "degree"), positive(self.bias, "bias", zero=True)
+
+    def on(self, p: Any) -> Any:
+        return (self.bias + p.dot) ** self.degree
+
+
+class AllSubsets(Kernel):
+    """prod_j (1 + x_j z_j): all 2^d products of columns, in O(d)
+
+    >>> AllSubsets()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[36.]])
+    """
+
+    def on(self, p: Any) -> Any:
+        return p.prod1p
+
+
+class Anova(Kernel):
+    """sum over j1 < ... < j_order of prod x_j z_j: all interactions of that order, in O(d order)
+
+    >>> Anova(order=2)([[1.0, 1.0, 1.0]])
+    array([[3.]])
+    """
+
+    order: int = 2
+
+    def check(self) -> None:
+        self.order = whole(self.order, "order", least=1)
+
+    def on(self, p: Any) -> Any:
+        return p.elementary(self.order)
+
+
+class ArcCosine(Kernel):
+    """|x|^n |z|^n J_n(angle) / pi for n = 0, 1, 2: an infinitely wide layer of step, ramp or squared-ramp units
+
+    Cho and Saul, Kernel methods for deep learning (2009).
+
+    >>> ArcCosine(order=1)([[3.0, 4.0]])
+    array([[25.]])
+    """
+
+    order: int = 1
+
+    def check(self) -> None:
+        if self.order not in (0, 1, 2):
+            raise ValueError(f"order must be 0, 1 or 2, got {self.order!r}.")
+
+    def on(self, p: Any) -> Any:
+        t = p.angle
+        if self.order == 0:
+            return 1 - t / math.pi
+        sin, cos, size = p.xp.sin(t), p.xp.cos(t), p.xp.sqrt(p.rows.dot) * p.xp.sqrt(p.cols.dot)
+        if self.order == 1:
+            return size * (sin + (math.pi - t) * cos) / math.pi
+        return size * size * (3 * sin * cos + (math.pi - t) * (1 + 2 * cos * cos)) / math.pi
+
+
+class Callable(Kernel):
+    """f(X, Z) -> (n, m): a function of your own; rows may be numbers or any list
+
+    >>> Callable(lambda X, Z: X @ Z.T + 1)([[1.0]], [[2.0]])
+    array([[3.]])
+    """
+
+    f: Function[[Any, Any], Any]
+    items: ClassVar[bool] = True
+
+    def check(self) -> None:
+        if not callable(self.f):
+            raise ValueError(f"Callable takes a function f(X, Z), got {self.f!r}.")
+
+    def on(self, p: Any) -> Any:
+        return p.call(self.f)
+
+    def __repr__(self) -> str:
+        return f"Callable({getattr(self.f, '__name__', None) or self.f!r})"

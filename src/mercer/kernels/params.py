@@ -1,0 +1,107 @@
+"""Kernels as values inside scikit-learn: parameters by name, nested ones by path, changed only by `set_params`."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+
+def plain(v: Any) -> Any:
+    """Arrays and lists as tuples, NumPy numbers as Python's: so kernels compare, hash and print."""
+    if isinstance(v, np.ndarray):
+        return plain(v.tolist())
+    if isinstance(v, (list, tuple)):
+        return tuple(map(plain, v))
+    return v.item() if isinstance(v, np.generic) else v
+
+
+class Params:
+    """Named parameters of a dataclass that may hold others of its kind, alone or in tuples.
+
+    A value by convention: only `set_params` changes it, in place, because scikit-learn calls that on clones it owns
+    and ignores what comes back. Shared parts are copied on the way down.
+    """
+
+    static: ClassVar[tuple[str, ...]] = ()  # numbers that choose the formula: not differentiated, not traced
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with `deep`, those of the kernels inside too, as `terms__0__bandwidth`."""
+        out = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        for key, part in list(_parts(self)) if deep else []:
+            out[key] = part
+            out |= {f"{key}__{name}": value for name, value in part.get_params().items()}
+        return out
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place, by the names of `get_params`."""
+        for path, value in params.items():
+            head, _, rest = path.partition("__")
+            if head not in {f.name for f in fields(self)}:  # type: ignore[arg-type]
+                raise ValueError(f"{path!r} is not a parameter of {type(self).__name__}; it has {', '.join(self.get_params())}.")
+            setattr(self, head, _replaced(getattr(self, head), rest, value))
+        self.__post_init__()
+        return self
+
+    def clone(self) -> Self:
+        """An equal kernel of its own."""
+        return type(self)(**{f.name: getattr(self, f.name) for f in fields(self)})  # type: ignore[arg-type]
+
+    def __sklearn_clone__(self) -> Self:
+        _introduce()
+        return self.clone()
+
+    def __post_init__(self) -> None:
+        for f in fields(self):  # type: ignore[arg-type]
+            setattr(self, f.name, plain(getattr(self, f.name)))
+        self.check()
+
+    def check(self) -> None:
+        """Refuse wrong parameters, by name."""
+
+
+@cache
+def _introduce() -> None:
+    """Tell scikit-learn that these are kernels: it then asks for whole Gram matrices, else for one pair a call."""
+    from sklearn.gaussian_process.kernels import Kernel
+
+    Kernel.register(Params)
+
+
+def _parts(k: Params) -> Iterator[tuple[str, Params]]:
+    for f in fields(k):  # type: ignore[arg-type]
+        v = getattr(k, f.name)
+        if isinstance(v, Params):
+            yield f.name, v
+        elif isinstance(v, tuple):
+            yield from ((f"{f.name}__{i}", t) for i, t in enumerate(v) if isinstance(t, Params))
+
+
+def _replaced(old: Any, rest: str, value: Any) -> Any:
+    """`old` with the parameter at path `rest` set to `value`."""
+    if not rest:
+        return value
+    if isinstance(old, Params):
+        return old.clone().set_params(**{rest: value})
+    head, _, rest = rest.partition("__")
+    if not (isinstance(old, tuple) and head.isdecimal() and int(head) < len(old)):
+        raise ValueError(f"{head!r} does not name a part of {old!r}; use a position from 0 to {len(old) - 1}.")
+    i = int(head)
+    return (*old[:i], _replaced(old[i], rest, value), *old[i + 1 :])
+
+
+def substitute(k: Any, f: Callable[[str, float], Any], path: str = "") -> Any:
+    """A copy of the tree with every continuous parameter replaced by f(path, value); nothing is validated."""
+    if isinstance(k, float):
+        return f(path, k)
+    if isinstance(k, tuple):
+        return tuple(substitute(v, f, f"{path}__{i}") for i, v in enumerate(k))
+    if not isinstance(k, Params):
+        return k
+    copy = object.__new__(type(k))
+    for field in fields(k):  # type: ignore[arg-type]
+        v, inner = getattr(k, field.name), f"{path}__{field.name}" if path else field.name
+        setattr(copy, field.name, v if field.name in k.static else substitute(v, f, inner))
+    return copy

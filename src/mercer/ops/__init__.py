@@ -1,0 +1,1 @@
+"""The hot loops, each with a plain reference beside it, and the threads and compiler that run them."""

@@ -1,0 +1,58 @@
+"""Special functions of the Matern family that NumPy lacks, finite from distance zero to infinity."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaln, kve
+
+from mercer.inputs import Array
+
+LARGE_ORDER = 40.0  # from here on the Debye expansion is right to 1e-9, and kve would overflow near zero
+
+
+def bessel(nu: float, r: Array, shift: int = 0) -> Array:
+    """2^(1-nu)/Gamma(nu) r^nu K_(nu-shift)(r); for shift 0 the Matern profile, 1 at r = 0, for shift 1 minus its slope.
+
+    >>> float(bessel(0.5, np.array([2.0]))[0]) - math.exp(-2)
+    0.0
+    """
+    r = np.asarray(r)
+    x = np.where(r > 0, np.minimum(r, 1e8), 1).astype(np.float64)  # beyond, it is zero
+    log = (1 - nu) * math.log(2) - gammaln(nu) + nu * np.log(x) + _log_k(abs(nu - shift), x)
+    return np.where(r > 0, np.exp(np.minimum(log, 700)), 1.0 if shift == 0 else 0.0).astype(r.dtype)
+
+
+def _log_k(nu: float, x: Array) -> Array:
+    """log K_nu(x) for x > 0."""
+    if nu >= LARGE_ORDER:
+        return _debye(nu, x / nu)
+    with np.errstate(over="ignore", divide="ignore"):
+        log = np.log(kve(nu, x)) - x
+    small = gammaln(nu) - math.log(2) + nu * np.log(2 / x) if nu > 0 else log  # where kve overflows
+    return np.where(log == np.inf, small, log)
+
+
+def _debye(nu: float, z: Array) -> Array:
+    """log K_nu(nu z), uniformly in z, by four terms of the Debye expansion."""
+    w = np.sqrt(1 + z * z)
+    t = 1 / w
+    s = t * t
+    u = (
+        (t / 24) * (3 - 5 * s),
+        (s / 1152) * (81 - 462 * s + 385 * s**2),
+        (t * s / 414720) * (30375 - 369603 * s + 765765 * s**2 - 425425 * s**3),
+        (s**2 / 39813120) * (4465125 - 94121676 * s + 349922430 * s**2 - 446185740 * s**3 + 185910725 * s**4),
+    )
+    series = 1 - u[0] / nu + u[1] / nu**2 - u[2] / nu**3 + u[3] / nu**4
+    return 0.5 * math.log(math.pi / (2 * nu)) - nu * (w + np.log(z / (1 + w))) - 0.5 * np.log(w) + np.log(series)
+
+
+def half_integer_coefficients(p: int) -> list[float]:
+    """Coefficients c_i of the Matern profile exp(-r) sum_i c_i r^i for nu = p + 1/2.
+
+    >>> half_integer_coefficients(1)
+    [1.0, 1.0]
+    """
+    f = math.factorial
+    return [f(p) / f(2 * p) * f(2 * p - i) / (f(p - i) * f(i)) * 2.0**i for i in range(p + 1)]

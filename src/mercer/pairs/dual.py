@@ -1,0 +1,233 @@
+"""The reading by dual numbers: the derivatives of a kernel by its parameters, from the same formula.
+
+Tangents are kept a slot each and only where they are not zero. A slot is a parameter, or a pairwise quantity that depends
+on parameters (a distance by its bandwidths): the chain rule from there to one bandwidth a column is a matrix product.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.ops.special import bessel
+from mercer.pairs.functions import Numbers
+from mercer.pairs.side import per_column
+from mercer.pairs.tile import Diagonal, Map, Tile
+
+Slot = Any  # the index of a parameter, or a Quantity
+Tangents = dict[Slot, Any]
+
+
+class Dual:
+    """A value and its tangents, one a slot."""
+
+    __array_ufunc__ = None
+    __slots__ = ("d", "v")
+
+    def __init__(self, v: Any, d: Mapping[Slot, Any] | None = None) -> None:
+        self.v, self.d = v, dict(d or {})
+
+    def __add__(self, o: Any) -> Dual:
+        o = dual(o)
+        return Dual(self.v + o.v, _merge(self.d, o.d))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dual:
+        return self._through(-self.v, -1.0)
+
+    def __sub__(self, o: Any) -> Dual:
+        return self + -dual(o)
+
+    def __rsub__(self, o: Any) -> Dual:
+        return -self + o
+
+    def __mul__(self, o: Any) -> Dual:
+        o = dual(o)
+        return Dual(self.v * o.v, _merge(_times(self.d, o.v), _times(o.d, self.v)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, o: Any) -> Dual:
+        o = dual(o)
+        return Dual(self.v / o.v, _merge(_times(self.d, 1 / o.v), _times(o.d, -self.v / o.v**2)))
+
+    def __rtruediv__(self, o: Any) -> Dual:
+        return dual(o) / self
+
+    def __pow__(self, n: int) -> Dual:
+        return self._through(self.v**n, n * self.v ** (n - 1) if n else 0.0)
+
+    def _through(self, value: Any, slope: Any) -> Dual:
+        """f(self), given its value and its slope there."""
+        return Dual(value, _times(self.d, slope))
+
+
+def dual(x: Any) -> Dual:
+    return x if isinstance(x, Dual) else Dual(x)
+
+
+def plain(x: Any) -> Any:
+    """The value without its tangents."""
+    return tuple(map(plain, x)) if isinstance(x, tuple) else x.v if isinstance(x, Dual) else x
+
+
+def _times(d: Tangents, by: Any) -> Tangents:
+    return {slot: t * by for slot, t in d.items()}
+
+
+def _merge(a: Tangents, b: Tangents) -> Tangents:
+    return {**a, **{slot: a[slot] + t if slot in a else t for slot, t in b.items()}}
+
+
+def _lifted(f: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """f over duals and numbers; `slope(x, f(x))` is its derivative."""
+
+    def on(a: Any) -> Any:
+        if not isinstance(a, Dual):
+            return f(a)
+        value = f(a.v)
+        return a._through(value, slope(a.v, value)) if a.d else Dual(value)
+
+    return on
+
+
+class DualFunctions:
+    """The functions of `Numbers` with their slopes; where a slope is infinite (a root at zero) it is taken as 0."""
+
+    exp = staticmethod(_lifted(np.exp, lambda x, y: y))
+    log = staticmethod(_lifted(np.log, lambda x, y: 1 / x))
+    log1p = staticmethod(_lifted(np.log1p, lambda x, y: 1 / (1 + x)))
+    sin = staticmethod(_lifted(np.sin, lambda x, y: np.cos(x)))
+    cos = staticmethod(_lifted(np.cos, lambda x, y: -np.sin(x)))
+    sqrt = staticmethod(_lifted(np.sqrt, lambda x, y: Numbers.ratio(np.asarray(0.5), y)))
+    sinc = staticmethod(_lifted(Numbers.sinc, lambda x, y: Numbers.ratio(np.cos(x) - y, x)))
+
+    @staticmethod
+    def bessel(nu: float, r: Any) -> Any:
+        return _lifted(lambda x: bessel(nu, x), lambda x, y: -bessel(nu, x, shift=1))(r)
+
+    @staticmethod
+    def ratio(a: Any, b: Any) -> Any:
+        a, b = dual(a), dual(b)
+        inverse = Numbers.ratio(np.ones_like(b.v), b.v)
+        return Dual(Numbers.ratio(a.v, b.v), _merge(_times(a.d, inverse), _times(b.d, -a.v * inverse**2)))
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """A pairwise quantity of a tile that depends on parameters: `pull` carries weights on its pairs to them."""
+
+    pull: Callable[[Array], list[tuple[Any, float]]]
+
+
+class DualPairs:
+    """A tile or diagonal whose parametric quantities are dual numbers."""
+
+    xp: Any = DualFunctions
+
+    def __init__(self, base: Tile | Diagonal) -> None:
+        self.base = base
+        self._parts: dict[Any, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:  # dot, prod1p, angle, of, call, ...: quantities without parameters
+        return getattr(self.base, name)
+
+    @property
+    def rows(self) -> DualPairs:
+        return DualPairs(self.base.rows)
+
+    @property
+    def cols(self) -> DualPairs:
+        return DualPairs(self.base.cols)
+
+    def warp(self, f: Map) -> DualPairs:
+        return self._part(self.base.warp(f))
+
+    def pick(self, columns: Any) -> DualPairs:
+        return self._part(self.base.pick(columns))
+
+    def sqdist(self, bandwidth: Any = 1.0) -> Any:
+        return self._quantity("sqdist", (bandwidth,), lambda t, b: lambda A: _by_squares(t, b, A, -2.0))
+
+    def dist(self, bandwidth: Any = 1.0) -> Any:
+        return self._quantity("dist", (bandwidth,), lambda t, b: lambda A: _by_dist(t, b, A))
+
+    def absdist(self, bandwidth: Any = 1.0) -> Any:
+        return self._quantity("absdist", (bandwidth,), lambda t, b: lambda A: _by_absdist(t, b, A))
+
+    def sinsq(self, period: Any, bandwidth: Any) -> Any:
+        return self._quantity("sinsq", (period, bandwidth), lambda t, p, b: lambda A: _by_sinsq(t, p, b, A))
+
+    def _part(self, base: Any) -> DualPairs:
+        # One DualPairs a part, so that equal quantities of it share a slot.
+        return self._parts.setdefault(id(base), DualPairs(base))
+
+    def _quantity(self, name: str, params: tuple[Any, ...], pull: Callable[..., Any]) -> Any:
+        value = getattr(self.base, name)(*plain(params))
+        if isinstance(self.base, Diagonal) or plain(params) == params:
+            return value  # a point's distance to itself does not move with the bandwidth
+        slot = self._parts.setdefault((name, params), Quantity(pull(self.base, *params)))
+        return Dual(value, {slot: 1.0})
+
+
+def _spread(param: Any, per_col: Array) -> list[tuple[Any, float]]:
+    """Hand derivatives by each column's value to the parameters: to each its own, or their sum to the shared one."""
+    if isinstance(param, tuple):
+        return [(s, float(g) * t) for p, g in zip(param, per_col, strict=True) if isinstance(p, Dual) for s, t in p.d.items()]
+    return [(s, float(per_col.sum()) * t) for s, t in param.d.items()] if isinstance(param, Dual) else []
+
+
+def _column_squares(t: Tile, b: Any, A: Array) -> Array:
+    """S_j = sum_ik A_ik ((x_ij - z_kj) / b_j)^2 for every column, by one matrix product."""
+    X, Z = (np.asarray(s.scaled(b)[0].toarray() if s.rows.sparse else s.scaled(b)[0], np.float64) for s in (t.X, t.Z))
+    A = A.astype(np.float64, copy=False)
+    S: Array = A.sum(1) @ X**2 + A.sum(0) @ Z**2 - 2 * np.einsum("ij,ij->j", X, A @ Z)
+    return S
+
+
+def _by_squares(t: Tile, bandwidth: Any, A: Array, factor: float) -> list[tuple[Any, float]]:
+    b = plain(bandwidth)
+    if isinstance(b, tuple):
+        return _spread(bandwidth, factor / np.asarray(b) * _column_squares(t, b, A))
+    return _spread(bandwidth, np.atleast_1d(factor / b * np.sum(A * t.sqdist(b), dtype=np.float64)))
+
+
+def _by_dist(t: Tile, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
+    r = t.dist(plain(bandwidth))
+    return _by_squares(t, bandwidth, Numbers.ratio(A, r), -1.0)
+
+
+def _differences(t: Tile) -> Any:
+    X, Z = t.X.dense(), t.Z.dense()
+    return (X[:, j, None] - Z[:, j] for j in range(t.width))
+
+
+def _by_absdist(t: Tile, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
+    b = per_column(plain(bandwidth), t.width)
+    S = np.array([np.sum(A * np.abs(D), dtype=np.float64) for D in _differences(t)])
+    return _spread(bandwidth, -S / b**2)
+
+
+def _by_sinsq(t: Tile, period: Any, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
+    p, b = per_column(plain(period), t.width), per_column(plain(bandwidth), t.width)
+    by_b, by_p = np.zeros(t.width), np.zeros(t.width)
+    for j, D in enumerate(_differences(t)):
+        by_b[j] = np.sum(A * np.sin(np.pi * D / p[j]) ** 2, dtype=np.float64) * -2 / b[j] ** 3
+        by_p[j] = np.sum(A * D * np.sin(2 * np.pi * D / p[j]), dtype=np.float64) * -np.pi / (p[j] * b[j]) ** 2
+    return _spread(period, by_p) + _spread(bandwidth, by_b)
+
+
+def contract(value: Any, G: Array, n_params: int) -> Array:
+    """d sum(G * value) / d parameters, from the tangents of a dual tile."""
+    out = np.zeros(n_params)
+    for slot, tangent in dual(value).d.items():
+        if isinstance(slot, Quantity):
+            for index, g in slot.pull(np.broadcast_to(G * tangent, G.shape)):
+                out[index] += g
+        else:
+            out[slot] += np.sum(G * tangent, dtype=np.float64)
+    return out

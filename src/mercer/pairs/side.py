@@ -1,0 +1,101 @@
+"""One side of a tile: rows, and whatever tiles ask of them, computed once."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.inputs import Array, Matrix, Table
+from mercer.ops.distances import augmented
+
+Bandwidth = float | tuple[float, ...]
+
+
+def per_column(bandwidth: Bandwidth, d: int, name: str = "bandwidth") -> Array:
+    """One value a column, from a scalar or a tuple of the right length."""
+    b = np.asarray(bandwidth, dtype=np.float64)
+    if b.ndim and len(b) != d:
+        raise ValueError(f"{name} has {len(b)} values, but X has {d} columns; give one number, or one a column.")
+    return np.broadcast_to(b, (d,))
+
+
+def square(A: Array, d: int, dtype: Any) -> Array:
+    """The metric of an inner product, checked against the width of the rows."""
+    if len(A) != d:
+        raise ValueError(f"metric is {len(A)} x {len(A)}, but X has {d} columns; give one row and column for each.")
+    return A.astype(dtype)
+
+
+@dataclass(eq=False)
+class Side:
+    """Rows of a table, the point they are centred at for distances, and their caches."""
+
+    rows: Table
+    centre: Array | None = None
+    _scaled: dict[Any, tuple[Matrix, Array]] = field(default_factory=dict, repr=False)
+    _operands: dict[Any, Array] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def data(self) -> Matrix:
+        return self.rows.data
+
+    @cached_property
+    def norms(self) -> Array:
+        """|x|^2 of the raw rows."""
+        return square_norms(self.data).astype(self.data.dtype)
+
+    @cached_property
+    def centred(self) -> Matrix:
+        if self.centre is None or self.rows.sparse:
+            return self.data
+        return (self.data - self.centre).astype(self.data.dtype, copy=False)
+
+    def scaled(self, bandwidth: Bandwidth) -> tuple[Matrix, Array]:
+        """Centred rows over the bandwidth, and their squared norms in float64."""
+        if bandwidth not in self._scaled:
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+                A = self._over(bandwidth, self.data.dtype)
+                self._scaled[bandwidth] = A, square_norms(A)
+        return self._scaled[bandwidth]
+
+    def operand(self, bandwidth: Bandwidth, dtype: Any, *, left: bool) -> Array:
+        """The augmented rows whose product is the squared distance, in the asked precision."""
+        key = bandwidth, dtype, left
+        if key not in self._operands:
+            A, norms = self.scaled(bandwidth)
+            if A.dtype != dtype:
+                A = self._over(bandwidth, dtype)
+                norms = square_norms(A)
+            self._operands[key] = augmented(A, norms, left=left)
+        return self._operands[key]
+
+    def _over(self, bandwidth: Bandwidth, dtype: Any) -> Matrix:
+        b = per_column(bandwidth, self.rows.width)
+        if self.rows.sparse:
+            return self.data.astype(np.float64).multiply(1 / b).tocsr().astype(dtype)
+        centre = 0.0 if self.centre is None else self.centre
+        return ((self.data - centre) / b).astype(dtype, copy=False)
+
+    def dense(self, columns: Array | None = None) -> Array:
+        """The rows (or some of their columns) as a dense array."""
+        A = self.data if columns is None else self.data[:, columns]
+        return np.ascontiguousarray(A.toarray() if sp.issparse(A) else A)
+
+
+def square_norms(A: Matrix) -> Array:
+    """sum_j a_j^2 of every row, added up in float64."""
+    if sp.issparse(A):
+        return np.asarray(A.multiply(A).sum(axis=1, dtype=np.float64)).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.einsum("ij,ij->i", A, A, dtype=np.float64)
+
+
+def nonzero_columns(A: Matrix) -> Array:
+    """The columns in which a CSR matrix has entries."""
+    return np.unique(A.indices)

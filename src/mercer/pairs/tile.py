@@ -1,0 +1,281 @@
+"""The reading by numbers: all pairs of two sets of rows, or each row with itself."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, Matrix, Table, table
+from mercer.ops import distances, products
+from mercer.pairs.functions import Numbers
+from mercer.pairs.side import Bandwidth, Side, nonzero_columns, per_column, square
+
+Map = Callable[[Any], Any]
+
+
+def circle(data: Array, period: Array) -> Array:
+    """(cos, sin) of every column on the circle of its period: |u - v|^2 = 4 sin^2(pi (x - z) / period)."""
+    angle = data.astype(np.float64) * (2 * np.pi / period)
+    return np.concatenate([np.cos(angle), np.sin(angle)], axis=1).astype(data.dtype)
+
+
+def mapped(rows: Table, f: Map) -> Table:
+    """f(rows) as a table; one column where f gives one number a row."""
+    out = f(rows.data)
+    return table(np.reshape(out, (len(rows), -1)) if isinstance(out, np.ndarray) and out.ndim == 1 else out, "f(X)")
+
+
+class Tile:
+    """All pairs (x_i, z_j): every quantity is an (n, m) array, computed on demand and once.
+
+    `diagonal` says which pairs are a row with itself, as an offset: x_i is z_(i + diagonal).
+    """
+
+    xp: Any = Numbers
+    one: Any = 1.0
+
+    def __init__(self, X: Side, Z: Side, diagonal: int | None = None) -> None:
+        self.X, self.Z, self.diagonal = X, Z, diagonal
+        self.dtype = np.result_type(X.rows.dtype, Z.rows.dtype)
+        self._squared: dict[Any, tuple[Array, float]] = {}
+        self._parts: dict[Any, Any] = {}
+
+    @property
+    def width(self) -> int:
+        return self.X.rows.width
+
+    # quantities
+    @cached_property
+    def dot(self) -> Array:
+        """x'z"""
+        return _product(self.X.data, self.Z.data)
+
+    def bilinear(self, A: Array) -> Array:
+        """x'Az"""
+        return _product(self.X.data @ square(A, self.width, self.dtype), self.Z.data)
+
+    def sqdist(self, bandwidth: Any = 1.0) -> Any:
+        """sum_j ((x_j - z_j) / b_j)^2, for formulas that are smooth in it."""
+        return self._squares(bandwidth)[0]
+
+    def dist(self, bandwidth: Any = 1.0) -> Any:
+        """The square root of `sqdist`; near pairs are taken by differences, as the root magnifies their rounding."""
+        key = "dist", bandwidth
+        if key not in self._parts:
+            self._parts[key] = np.sqrt(self._near(bandwidth))
+        return self._parts[key]
+
+    def absdist(self, bandwidth: Any = 1.0) -> Any:
+        """sum_j |x_j - z_j| / b_j"""
+        X, Z, b = self._dense(per_column(bandwidth, self.width))
+        return distances.absdist(X, Z, b)
+
+    def sinsq(self, period: Any, bandwidth: Any) -> Any:
+        """sum_j sin^2(pi (x_j - z_j) / period_j) / b_j^2, as a squared distance on circles."""
+        X, Z, b, p = self._dense(per_column(bandwidth, self.width), per_column(period, self.width, "period"))
+        x, z = (Side(Table(circle(A, p))) for A in (X, Z))
+        return type(self)(x, z, self.diagonal).sqdist((*b.tolist(), *b.tolist())) / 4
+
+    @cached_property
+    def prod1p(self) -> Array:
+        """prod_j (1 + x_j z_j)"""
+        return products.prod1p(*self._shared())
+
+    def elementary(self, order: int) -> Array:
+        """The elementary symmetric polynomial of that order of x_1 z_1, ..., x_d z_d."""
+        return products.elementary(*self._shared(), order)
+
+    @cached_property
+    def angle(self) -> Array:
+        """The angle between x and z; a right angle where one of them is zero."""
+        x, z = (np.sqrt(s.norms.astype(np.float64)) for s in (self.X, self.Z))
+        scale = np.outer(x, z)
+        cosine = Numbers.ratio(self.dot.astype(np.float64), scale)
+        angle = np.arccos(np.clip(cosine, -1, 1))
+        self._fill_diagonal(angle, np.where(x > 0, 0, math.pi / 2))
+        return angle.astype(self.dtype)
+
+    # other pairs
+    @cached_property
+    def rows(self) -> Diagonal:
+        """Each x with itself, as a column of the tile."""
+        return Diagonal(self.X, (-1, 1))
+
+    @cached_property
+    def cols(self) -> Diagonal:
+        """Each z with itself, as a row of the tile."""
+        return Diagonal(self.Z, (1, -1))
+
+    def warp(self, f: Map, key: Any = None) -> Tile:
+        """The pairs (f(x), f(z))."""
+        return self._part(("warp", key or f), lambda rows: mapped(rows, f))
+
+    def pick(self, columns: Sequence[int | str]) -> Tile:
+        """The same pairs seen in some columns."""
+        return self._part(("pick", tuple(columns)), lambda rows: rows.pick(columns))
+
+    def call(self, f: Callable[[Any, Any], Any]) -> Array:
+        """f(X, Z) of a user's own function."""
+        out = np.asarray(f(self.X.data, self.Z.data))
+        if out.shape != (len(self.X), len(self.Z)):
+            raise ValueError(f"Callable's f must return an array of shape {(len(self.X), len(self.Z))}; it returned {out.shape}.")
+        return out.astype(self.dtype, copy=False)
+
+    # inside
+    def _part(self, key: Any, of: Callable[[Table], Table]) -> Tile:
+        if key not in self._parts:
+            X, Z = of(self.X.rows), of(self.Z.rows)
+            centre = None if Z.sparse or Z.items else Z.data.mean(0, dtype=np.float64)
+            self._parts[key] = type(self)(Side(X, centre), Side(Z, centre), self.diagonal)
+        return self._parts[key]
+
+    def _squares(self, b: Bandwidth) -> tuple[Array, float]:
+        """Squared distances, and a bound of their rounding error."""
+        if b not in self._squared:
+            self._squared[b] = self._rescaled(b) or self._measured(b)
+        return self._squared[b]
+
+    def _rescaled(self, b: Bandwidth) -> tuple[Array, float] | None:
+        """From another scalar bandwidth, where that keeps enough digits."""
+        for a, (D, error) in self._squared.items():
+            if isinstance(a, float) and isinstance(b, float):
+                c = (a / b) ** 2
+                if error * c <= distances.TOLERANCE[self.dtype]:
+                    return D * c, error * c
+        return None
+
+    def _measured(self, b: Bandwidth) -> tuple[Array, float]:
+        x, z = self.X.scaled(b)[1], self.Z.scaled(b)[1]
+        error = 0.0
+        for dtype in (self.dtype, np.dtype(np.float64)):
+            if distances.precise_enough(x, z, dtype, distances.TOLERANCE[self.dtype]):
+                D, error = self._by_product(b, dtype), float(np.finfo(dtype).eps / 2 * (x.max() + z.max()))
+                break
+        else:
+            D = self._by_differences(b)
+        self._fill_diagonal(D, 0)
+        return D, error
+
+    def _by_product(self, b: Bandwidth, dtype: np.dtype[Any]) -> Array:
+        if self.X.rows.sparse or self.Z.rows.sparse:
+            (A, x), (B, z) = self.X.scaled(b), self.Z.scaled(b)
+            return np.maximum(x[:, None] + z - 2 * _product(A.astype(dtype), B.astype(dtype)), 0).astype(self.dtype)
+        D = distances.by_product(self.X.operand(b, dtype, left=True), self.Z.operand(b, dtype, left=False))
+        return D.astype(self.dtype, copy=False)
+
+    def _by_differences(self, b: Bandwidth) -> Array:
+        return distances.by_differences(*self._dense(per_column(b, self.width)))
+
+    def _near(self, b: Bandwidth) -> Array:
+        """Squared distances whose root has the tolerance's digits: an error e moves the root r by e / (2 r)."""
+        D, error = self._squares(b)
+        below = (error / distances.TOLERANCE[self.dtype]) ** 2 / 4
+        if self.X.rows.sparse or self.Z.rows.sparse:
+            return D if below <= 0 or D.min() >= below else self._fill_diagonal(self._by_differences(b), 0)
+        return distances.refine(D, self.X.data, self.Z.data, per_column(b, self.width), below) if below > 0 else D
+
+    def _fill_diagonal(self, D: Array, value: Any) -> Array:
+        if self.diagonal is not None:
+            i = np.arange(max(0, -self.diagonal), min(len(self.X), len(self.Z) - self.diagonal))
+            D[i, i + self.diagonal] = value if np.ndim(value) == 0 else value[i]
+        return D
+
+    def _dense(self, *per_col: Array) -> tuple[Array, ...]:
+        """Dense rows and values a column; of sparse ones only the columns that some row uses, as others do not differ."""
+        if not self.X.rows.sparse:
+            return self.X.data, self.Z.data, *per_col
+        columns = np.union1d(nonzero_columns(self.X.data), nonzero_columns(self.Z.data))
+        return self.X.dense(columns), self.Z.dense(columns), *(v[columns] for v in per_col)
+
+    def _shared(self) -> tuple[Array, Array]:
+        """Dense rows; of sparse ones only the columns that both sides use, as others add nothing."""
+        columns = None
+        if self.X.rows.sparse:
+            columns = np.intersect1d(nonzero_columns(self.X.data), nonzero_columns(self.Z.data))
+        return self.X.dense(columns), self.Z.dense(columns)
+
+
+class Diagonal:
+    """The pairs (x_i, x_i): every quantity is a vector, shaped as the tile around it needs."""
+
+    xp: Any = Numbers
+    one: Any = 1.0
+
+    def __init__(self, X: Side, shape: tuple[int, ...] = (-1,)) -> None:
+        self.X, self.shape, self.dtype = X, shape, X.rows.dtype
+
+    @property
+    def width(self) -> int:
+        return self.X.rows.width
+
+    @property
+    def rows(self) -> Diagonal:
+        return self
+
+    cols = rows
+
+    def _shaped(self, v: Any) -> Array:
+        return np.reshape(v, self.shape)
+
+    @property
+    def dot(self) -> Array:
+        return self._shaped(self.X.norms)
+
+    def bilinear(self, A: Array) -> Array:
+        XA = self.X.data @ square(A, self.width, self.dtype)
+        return self._shaped(np.einsum("ij,ij->i", XA, self.X.dense()))
+
+    def sqdist(self, bandwidth: Any = 1.0) -> Any:
+        per_column(bandwidth, self.width)
+        return self._shaped(np.zeros(len(self.X), self.dtype))
+
+    dist = absdist = sqdist
+
+    def sinsq(self, period: Any, bandwidth: Any) -> Any:
+        per_column(period, self.width, "period")
+        return self.sqdist(bandwidth)
+
+    @property
+    def prod1p(self) -> Array:
+        return self._shaped(np.prod(1 + np.square(self._dense()), axis=1))
+
+    def elementary(self, order: int) -> Array:
+        E = np.zeros((order + 1, len(self.X)), self.dtype)
+        E[0] = 1
+        for column in np.square(self._dense()).T:
+            E[1:] += column * E[:-1]
+        return self._shaped(E[order])
+
+    @property
+    def angle(self) -> Array:
+        return self._shaped(np.where(self.X.norms > 0, 0, math.pi / 2).astype(self.dtype))
+
+    def warp(self, f: Map, key: Any = None) -> Diagonal:
+        return Diagonal(Side(mapped(self.X.rows, f)), self.shape)
+
+    def pick(self, columns: Sequence[int | str]) -> Diagonal:
+        return Diagonal(Side(self.X.rows.pick(columns)), self.shape)
+
+    def of(self, f: Map) -> Array:
+        """f(x) of every row, one number each."""
+        out = np.asarray(f(self.X.data))
+        if out.size != len(self.X):
+            raise ValueError(f"weighted's f must return one number a row; it returned shape {out.shape} for {len(self.X)} rows.")
+        return self._shaped(out.astype(self.dtype))
+
+    def call(self, f: Callable[[Any, Any], Any]) -> Array:
+        rows = self.X.rows
+        return self._shaped([np.asarray(f(rows[[i]].data, rows[[i]].data)).item() for i in range(len(self.X))]).astype(self.dtype)
+
+    def _dense(self) -> Array:
+        if self.X.rows.sparse:
+            return self.X.dense(nonzero_columns(self.X.data))
+        return self.X.dense()
+
+
+def _product(A: Matrix, B: Matrix) -> Array:
+    P = A @ B.T
+    return P if isinstance(P, np.ndarray) else np.asarray(P.toarray())

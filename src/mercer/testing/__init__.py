@@ -1,0 +1,4 @@
+"""Contracts: what every kernel, lift and statistic must satisfy, ours and a user's own."""
+from mercer.testing.kernels import check_kernel
+
+__all__ = ["check_kernel"]
