@@ -1,7 +1,9 @@
 """How a matrix of pairs is cut: tiles that stay in a core's cache, walked in a fixed order whatever the number of threads."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,19 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 
-TILE_BYTES = 1 << 19  # one array of a tile; a formula holds two or three, and a core has 1 MB or more of second-level cache
+TILE_BYTES = 1 << 20  # one array of a tile: small enough for a core's cache, large enough that Python's share is small
 ROWS = 256
+
+
+
+@cache
+def settle_allocator() -> None:
+    """Free one large block: the C library then keeps a tile's temporaries instead of returning their pages every time.
+
+    glibc raises its thresholds for returning memory to the size of the largest block it saw freed. Without this, page
+    faults take twice the time of the arithmetic.
+    """
+    np.empty(31 << 20, np.uint8)
 
 
 def cuts(n: int, step: int) -> list[slice]:
@@ -27,19 +40,25 @@ def columns(itemsize: int) -> int:
     return TILE_BYTES // (ROWS * itemsize)
 
 
+def square(itemsize: int) -> int:
+    """The rows and columns of a square tile, for symmetric matrices."""
+    return math.isqrt(TILE_BYTES // itemsize) // 64 * 64
+
+
 def fill(out: Array, tile: Callable[[slice, slice], Any], *, symmetric: bool = False) -> Array:
     """out[rows, cols] = tile(rows, cols), in threads; of a symmetric matrix only one triangle is computed."""
-    across = cuts(out.shape[1], ROWS if symmetric else columns(out.dtype.itemsize))
+    down, across = (square(out.dtype.itemsize),) * 2 if symmetric else (ROWS, columns(out.dtype.itemsize))
+    settle_allocator()
 
     def row(rows: slice) -> None:
-        for cols in across:
+        for cols in cuts(out.shape[1], across):
             if symmetric and cols.start < rows.start:
                 continue
             out[rows, cols] = tile(rows, cols)
             if symmetric and cols.start > rows.start:
                 out[cols, rows] = out[rows, cols].T
 
-    parallel_map(row, cuts(out.shape[0], ROWS))
+    parallel_map(row, cuts(out.shape[0], down))
     return out
 
 

@@ -1,0 +1,153 @@
+"""KernelOperator: a kernel matrix seen only through @, blocks, its diagonal and the pullback to its parameters."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, Rows
+from mercer.kernels.base import Kernel, centre_of
+from mercer.ops import tiles
+from mercer.ops.threads import parallel_map
+from mercer.pairs import Side, Tile
+
+Columns = list[tuple[slice, Side | None]]
+LANES, LANE_BYTES = 16, 16 << 20  # sums kept apart in a symmetric product, and so the most threads that share one
+KEPT_BYTES = 6 << 20  # columns are kept prepared between tiles while they are smaller than this
+
+
+class KernelOperator:
+    """K = k(X, Z), never formed.
+
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> K = KernelOperator(Gaussian(), X)
+    >>> K.shape, bool(np.allclose(K @ np.ones(1000), Gaussian()(X).sum(1)))
+    ((1000, 1000), True)
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, kernel: Kernel, X: Any, Z: Any = None) -> None:
+        self.kernel = kernel
+        self.X, self.Z = kernel.tables(X, Z)
+        self.symmetric = self.Z is self.X
+        self.shape = len(self.X), len(self.Z)
+        self.dtype = self.X.dtype
+        self._centre = centre_of(self.X, self.Z)
+
+    def __repr__(self) -> str:
+        return f"KernelOperator({self.kernel!r}, shape={self.shape}, dtype={self.dtype})"
+
+    @property
+    def T(self) -> KernelOperator:
+        """The transposed operator, k(Z, X)."""
+        return self if self.symmetric else KernelOperator(self.kernel, self.Z, self.X)
+
+    def block(self, rows: Rows = slice(None), cols: Rows = slice(None)) -> Array:
+        """K[rows, cols], formed."""
+        whole = self.symmetric and isinstance(rows, slice) and rows == cols
+        return np.asarray(self.kernel(self.X[_many(rows)], None if whole else self.Z[_many(cols)]))
+
+    def diag(self) -> Array:
+        """The diagonal of a square operator: k(x_i, z_i)."""
+        if self.symmetric:
+            return self.kernel.diag(self.X)
+        if self.shape[0] != self.shape[1]:
+            raise ValueError(f"diag needs as many rows as columns; K has shape {self.shape}.")
+        pieces = tiles.cuts(self.shape[0], tiles.ROWS)
+        return np.concatenate([np.diag(self.block(s, s)) for s in pieces])
+
+    def __matmul__(self, V: Any) -> Array:
+        """K @ V for one vector (m,) or many (m, q)."""
+        W = self._vectors(V, self.shape[1], "V")
+        lanes = min(LANES, LANE_BYTES // max(8 * W.size, 1)) if self.symmetric else 0
+        out = self._times_symmetric(W, lanes) if lanes > 1 else self._times(W)
+        out = out.astype(np.result_type(self.dtype, W.dtype), copy=False)
+        return out if np.ndim(V) == 2 else out[:, 0]
+
+    def _times(self, W: Array) -> Array:
+        """K @ W by rows of tiles."""
+        out = np.empty((self.shape[0], W.shape[1]), np.result_type(self.dtype, W.dtype))
+
+        def add(rows: slice) -> None:
+            total = np.zeros((rows.stop - rows.start, W.shape[1]))
+            for cols, tile in self._tiles(rows, self._columns):
+                total += self._value(tile) @ W[cols]
+            out[rows] = total
+
+        tiles.settle_allocator()
+        parallel_map(add, tiles.cuts(self.shape[0], tiles.ROWS))
+        return out
+
+    def _times_symmetric(self, W: Array, lanes: int) -> Array:
+        """K @ W by the tiles of one triangle, each used twice; lanes add up apart, so that threads change nothing."""
+        columns = self._prepared(tiles.square(self.dtype.itemsize))
+
+        def add(lane: int) -> Array:
+            total = np.zeros(W.shape)
+            for i in (*range(lane, len(columns), 2 * lanes), *range(2 * lanes - 1 - lane, len(columns), 2 * lanes)):
+                rows = columns[i][0]
+                for cols, tile in self._tiles(rows, columns[i:]):
+                    K = self._value(tile)
+                    total[rows] += K @ W[cols]
+                    if cols != rows:
+                        total[cols] += K.T @ W[rows]
+            return total
+
+        tiles.settle_allocator()
+        return np.sum(parallel_map(add, range(min(lanes, len(columns)))), axis=0)
+
+    def pullback(self, U: Any, V: Any) -> Array:
+        """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`; U is (n,) or (n, q), V (m,) or (m, q)."""
+        U, V = self._vectors(U, self.shape[0], "U"), self._vectors(V, self.shape[1], "V")
+        if U.shape[1] != V.shape[1]:
+            raise ValueError(f"U and V must have as many columns as each other, got {U.shape[1]} and {V.shape[1]}.")
+
+        def add(rows: slice) -> Array:
+            found = self._tiles(rows, self._columns)
+            return np.sum([self.kernel.dual(tile, U[rows] @ V[cols].T) for cols, tile in found], axis=0)
+
+        tiles.settle_allocator()
+        return np.sum(parallel_map(add, tiles.cuts(self.shape[0], tiles.ROWS)), axis=0)
+
+    # inside
+    def _tiles(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Tile]]:
+        """The tiles of these rows, from left to right: an order that does not depend on the threads."""
+        x = Side(self.X[rows], self._centre)
+        for cols, z in columns:
+            yield cols, Tile(x, z or Side(self.Z[cols], self._centre), rows.start - cols.start if self.symmetric else None)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return self._prepared(tiles.columns(self.dtype.itemsize))
+
+    def _prepared(self, width: int) -> Columns:
+        """The columns of tiles; what they compute of themselves is kept where that takes little memory."""
+        pieces = tiles.cuts(self.shape[1], width)
+        small = not self.Z.items and self.Z.width * self.shape[1] * self.dtype.itemsize <= KEPT_BYTES
+        return [(cols, Side(self.Z[cols], self._centre) if small else None) for cols in pieces]
+
+    def _value(self, tile: Tile) -> Array:
+        return tiles.broadcast(self.kernel.on(tile), (len(tile.X), len(tile.Z)), self.dtype)
+
+    def _vectors(self, V: Any, n: int, name: str) -> Array:
+        V = np.asarray(V)
+        V = V.astype(np.float64) if V.dtype.kind in "biu" else V
+        if V.ndim not in (1, 2) or len(V) != n or V.dtype.kind != "f":
+            raise ValueError(f"{name} must be numbers of shape ({n},) or ({n}, q), got shape {V.shape} of dtype {V.dtype}.")
+        return V.reshape(n, -1)
+
+
+def _many(rows: Rows) -> Rows:
+    return [int(rows)] if isinstance(rows, int | np.integer) else rows
+
+
+def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
+    """The kernel matrix k(X, Z) as an operator: `@`, `.block`, `.diag()`, `.pullback`, `.shape`, `.dtype`."""
+    return KernelOperator(kernel, X, Z)
+
+
+Kernel.operator = operator  # type: ignore[attr-defined]
