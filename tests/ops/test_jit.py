@@ -22,6 +22,14 @@ def twice(x):
 SOURCE = str(Path(__file__).parents[2] / "src")
 
 
+@pytest.fixture(autouse=True)
+def cache_elsewhere(tmp_path, monkeypatch):
+    """The cache files of these loops do not belong among the tests."""
+    import numba
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+
 @njit
 def square(x):
     return x * x

@@ -4,11 +4,13 @@ import multiprocessing
 import os
 import threading
 import warnings
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from mercer.ops import threads as module
 from mercer.ops.threads import limit, n_threads, parallel_map, single_blas
 
 
@@ -136,23 +138,69 @@ def test_overlapping_callers_leave_blas_as_it_was():
     assert set(blas_threads()) == {2}
 
 
-def test_guard_counts_its_holders():
+@contextmanager
+def another_thread_inside():
     inside, leave = threading.Event(), threading.Event()
 
     def hold():
         with single_blas():
             inside.set()
-            leave.wait()
+            leave.wait(30)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    inside.wait()
-    with single_blas(), single_blas():
+    inside.wait(30)
+    try:
+        yield
+    finally:
+        leave.set()
+        thread.join()
+
+
+def test_guard_counts_its_holders():
+    with another_thread_inside():
+        with single_blas(), single_blas():
+            assert set(blas_threads()) == {1}
         assert set(blas_threads()) == {1}
-    assert set(blas_threads()) == {1}
-    leave.set()
-    thread.join()
     assert set(blas_threads()) == {2}
+
+
+def test_first_in_first_out():
+    """The thread that set the limit is not the one that restores it."""
+    with ExitStack() as first, ExitStack() as last:
+        first.enter_context(another_thread_inside())
+        last.enter_context(single_blas())
+        first.close()
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {2}
+
+
+def test_others_may_set_limits_afterwards():
+    with limit(2):
+        parallel_map(abs, range(10))
+    with threadpool_limits(1, user_api="blas"):
+        assert set(blas_threads()) == {1}
+    assert set(blas_threads()) == {2}
+
+
+def test_guard_of_a_library_with_limits_per_thread(monkeypatch):
+    """Such as MKL: each thread that works sets its own limit, and restores it."""
+
+    class Library(threading.local):
+        n = 4
+
+        def get_num_threads(self):
+            return self.n
+
+        def set_num_threads(self, n):
+            self.n = n
+
+    library = Library()
+    monkeypatch.setattr(module, "_blas", lambda per_thread: [library] if per_thread else [])
+    meet = threading.Barrier(3, timeout=30)
+    with limit(3):
+        assert parallel_map(lambda _: (meet.wait(), library.n)[1], range(3)) == [1, 1, 1]
+    assert library.n == 4
 
 
 def test_guard_restores_after_an_error():
@@ -194,18 +242,7 @@ def test_works_after_a_fork():
 
 @needs_fork
 def test_a_fork_drops_the_holds_of_other_threads_only():
-    inside, leave = threading.Event(), threading.Event()
-
-    def hold():
+    with another_thread_inside():
+        assert set(_fork(_in_child)[1]) == {2}
         with single_blas():
-            inside.set()
-            leave.wait()
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    inside.wait()
-    assert set(_fork(_in_child)[1]) == {2}
-    with single_blas():
-        assert set(_fork(_in_child)[1]) == {1}
-    leave.set()
-    thread.join()
+            assert set(_fork(_in_child)[1]) == {1}

@@ -1,4 +1,4 @@
-"""One `njit` for the package: compiled at the first call, without the GIL, cached on disk where a folder is writable."""
+"""The package's `njit`: compiled at the first call, without the GIL, cached on disk where a folder can be written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Lazy(Generic[P, R]):
         self._f, self._fastmath, self._dispatcher = f, fastmath, None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.dispatcher(*args, **kwargs)  # type: ignore[no-any-return]
+        return self.dispatcher(*args, **kwargs)
 
     def __reduce__(self) -> str:
         return self._f.__qualname__  # pickled by name, like any function
@@ -48,7 +48,8 @@ def njit(f: Callable[P, R] | None = None, /, *, fastmath: bool | Collection[str]
     """Compile a loop with Numba at its first call; importing the module costs nothing.
 
     `fastmath` is Numba's: True, or the LLVM flags allowed, such as ``{"contract", "reassoc"}``.
-    Division by zero gives inf or nan, as in NumPy, so a kernel agrees with its plain reference.
+    Division by zero gives inf or nan, as in NumPy, so a loop agrees with its plain reference. A loop calls only loops
+    of its own module, because the cache on disk is renewed when that one file changes.
 
     >>> @njit
     ... def triangular(n):

@@ -54,8 +54,7 @@ def parallel_map(f: Callable[[T], R], items: Iterable[T]) -> list[R]:
     todo = deque(enumerate(items))
     results: dict[int, R] = {}
     helpers = min(n_threads(), len(todo)) - 1
-    with single_blas():
-        _run_all(lambda: _work(f, todo, results), todo, helpers)
+    _run_all(lambda: _work(f, todo, results), todo, helpers)
     return [results[i] for i in range(len(results))]
 
 
@@ -81,8 +80,9 @@ def _submit(work: Callable[[], None]) -> Future[None]:
 def _work(f: Callable[[T], R], todo: deque[tuple[int, T]], results: dict[int, R]) -> None:
     token = _inside.set(True)
     try:
-        for i, item in _drain(todo):
-            results[i] = f(item)
+        with single_blas():
+            for i, item in _drain(todo):
+                results[i] = f(item)
     except BaseException:
         todo.clear()
         raise
@@ -106,58 +106,72 @@ def single_blas() -> Iterator[None]:
     >>> with single_blas():
     ...     pass
     """
-    _guard.enter()
+    with _lock:
+        _process.enter()
+    _thread.hold.enter()
     try:
         yield
     finally:
-        _guard.leave()
+        _thread.hold.leave()
+        with _lock:
+            _process.leave()
 
 
-class _Guard:
-    """Counts the holders, so that overlapping ones cannot restore a value that another of them set."""
+class _Hold:
+    """Counts its holders, so that overlapping ones cannot restore a value that another of them set."""
 
-    def __init__(self) -> None:
+    def __init__(self, per_thread: bool) -> None:
+        self.per_thread = per_thread
         self.holders = 0
         self.former: list[int] = []
-        self.own = threading.local()
 
     def enter(self) -> None:
-        with _lock:
-            if self.holders == 0:
-                self.former = [library.get_num_threads() for library in _blas()]
-                _set_blas([1] * len(self.former))
-            self.holders += 1
-            self.own.holds = self.own_holds() + 1
+        if self.holders == 0:
+            self.former = [library.get_num_threads() for library in _blas(self.per_thread)]
+            self.set([1] * len(self.former))
+        self.holders += 1
 
-    def leave(self) -> None:
-        with _lock:
-            self.own.holds -= 1
-            self.drop_to(self.holders - 1)
+    def leave(self, but: int | None = None) -> None:
+        before, self.holders = self.holders, self.holders - 1 if but is None else but
+        if self.holders == 0 and before > 0:
+            self.set(self.former)
 
-    def drop_to(self, holders: int) -> None:
-        self.holders, before = holders, self.holders
-        if holders == 0 and before > 0:
-            _set_blas(self.former)
-
-    def own_holds(self) -> int:
-        return getattr(self.own, "holds", 0)
+    def set(self, counts: list[int]) -> None:
+        for library, count in zip(_blas(self.per_thread), counts, strict=True):
+            _set(library, count)
 
 
-_guard = _Guard()
+class _OfThread(threading.local):
+    """What this thread holds: limits that hold for one thread only, and its share of those for the process."""
+
+    def __init__(self) -> None:
+        self.hold = _Hold(per_thread=True)
 
 
-def _set_blas(counts: list[int]) -> None:
-    for library, count in zip(_blas(), counts, strict=True):
-        library.set_num_threads(count)
+_process = _Hold(per_thread=False)
+_thread = _OfThread()
+
+
+def _set(library: Any, count: int) -> None:
+    # threadpoolctl 3.8 lets one thread at a time set OpenBLAS and ignores the others; the guard acts for all of them.
+    release = getattr(library, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    library.set_num_threads(count)
+    release(force=True)
 
 
 @cache
-def _blas() -> list[Any]:
-    """The BLAS libraries of this process; looking for them takes milliseconds, hence once."""
+def _blas(per_thread: bool) -> list[Any]:
+    """The BLAS libraries of this process whose limit is per thread, or not; finding them takes milliseconds."""
     import scipy.linalg  # noqa: F401  SciPy brings a BLAS of its own, which must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [library for library in libraries if _is_per_thread(library) == per_thread]
+
+
+def _is_per_thread(library: Any) -> bool:
+    return library.internal_api == "mkl" or (library.internal_api, library.threading_layer) == ("openblas", "openmp")
 
 
 @cache
@@ -184,7 +198,7 @@ def _positive(value: int | str, name: str) -> int:
 def _after_fork() -> None:
     """A child has neither the pool's threads nor the other threads' holds on BLAS."""
     _pool.cache_clear()
-    _guard.drop_to(_guard.own_holds())
+    _process.leave(but=_thread.hold.holders)
     _lock.release()
 
 

@@ -1,4 +1,5 @@
 """Contracts: what every kernel, lift and statistic must satisfy, ours and a user's own."""
 from mercer.testing.kernels import check_kernel
+from mercer.testing.lifts import check_lift
 
-__all__ = ["check_kernel"]
+__all__ = ["check_kernel", "check_lift"]

@@ -1,0 +1,49 @@
+"""The kernel meant by None or a name: a Gaussian scaled to the data, or scikit-learn's names and defaults."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, table
+from mercer.kernels.base import Kernel
+from mercer.kernels.dot import Linear, Polynomial
+from mercer.kernels.stationary import Gaussian, Laplace
+
+NAMES = ("rbf", "linear", "poly", "laplacian")
+
+
+def spread(X: Any) -> float:
+    """Half the mean squared distance between rows: the sum of the columns' variances (1 where that is zero)."""
+    rows = table(X)
+    if rows.sparse:
+        mean = np.asarray(rows.data.mean(axis=0), dtype=np.float64).ravel()
+        total = float(rows.data.multiply(rows.data).sum(dtype=np.float64)) / len(rows) - float(mean @ mean)
+    else:
+        total = float(_variances(rows.data).sum())
+    return total if math.isfinite(total) and total > 1e-300 else 1.0
+
+
+def _variances(A: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return A.var(axis=0, dtype=np.float64)
+
+
+def resolve(kernel: Kernel | str | None, X: Any) -> Kernel:
+    """The kernel itself, or the one that None ("rbf") or a name stands for, scaled to the rows X.
+
+    >>> resolve("rbf", np.eye(2) * 2)
+    Gaussian()
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if kernel is None or kernel == "rbf":
+        return Gaussian(bandwidth=math.sqrt(spread(X) / 2))
+    if kernel == "linear":
+        return Linear()
+    if kernel == "poly":
+        return Polynomial(degree=3)
+    if kernel == "laplacian":
+        return Laplace(bandwidth=float(table(X).width), norm=1)
+    raise ValueError(f"kernel must be a kernel, None or one of {', '.join(NAMES)}, got {kernel!r}.")

@@ -1,0 +1,187 @@
+"""The algebra of feature maps: concatenation, tensor products, scales and chains; their kernels add, multiply, scale, compose."""
+from __future__ import annotations
+
+from functools import reduce
+from itertools import product
+from operator import add, mul
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from mercer.inputs import Array, Matrix
+from mercer.kernels import Kernel, Scale
+from mercer.lifts.base import Lift, by_rows, seed_of
+
+
+def independent(lifts: list[Any]) -> list[Any]:
+    """Clones of the maps with randomness of their own: two maps of one seed would be one map twice."""
+    return [reseeded(clone(phi), i) for i, phi in enumerate(lifts)]
+
+
+def reseeded(phi: Any, i: int) -> Any:
+    """Number i of several maps: each random part gets a seed made of its own one and i."""
+    states = {name: value for name, value in phi.get_params().items() if name.split("__")[-1] == "random_state"}
+    seeds = {name: _derived(seed_of(value), i) for name, value in states.items()}
+    return phi.set_params(**seeds)
+
+
+def _derived(seed: int, i: int) -> int:
+    return int(np.random.SeedSequence(seed, spawn_key=(i,)).generate_state(1)[0]) if i else seed
+
+
+class Composite(Lift):
+    """A map made of maps."""
+
+    sparse: ClassVar[bool] = True  # the parts refuse what they do not take
+
+    def __init__(self, lifts: Any) -> None:
+        self.lifts = lifts
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parts by position: `lifts__0__n_features`."""
+        out: dict[str, Any] = {"lifts": self.lifts}
+        for i, phi in enumerate(self.lifts) if deep else []:
+            out[f"lifts__{i}"] = phi
+            out |= {f"lifts__{i}__{name}": value for name, value in phi.get_params().items()}
+        return out
+
+    def set_params(self, **params: Any) -> Any:
+        self.lifts = list(params.pop("lifts", self.lifts))
+        for name, value in params.items():
+            _, i, *rest = name.split("__", 2)
+            if rest:
+                self.lifts[int(i)].set_params(**{rest[0]: value})
+            else:
+                self.lifts[int(i)] = value
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = all(getattr(phi, "sparse", False) for phi in self.lifts)
+        return tags
+
+
+class Concatenate(Composite):
+    """(phi_1(x), phi_2(x), ...): the kernels add.
+
+    >>> from mercer.lifts import Monomials, Parabolic
+    >>> (Parabolic() + Monomials(2)).fit_transform([[2.0]])
+    array([[2., 4., 1., 2., 4.]])
+    """
+
+    def _learn(self, X: Matrix) -> None:
+        self.lifts_ = [phi.fit(X) for phi in independent(self.lifts)]
+        self.n_features_out_ = sum(phi.n_features_out_ for phi in self.lifts_)
+        self.kernel_ = reduce(add, (phi.kernel_ for phi in self.lifts_))
+
+    def _map(self, X: Matrix) -> Matrix:
+        parts = [phi.transform(X) for phi in self.lifts_]
+        return sp.hstack(parts).tocsr() if any(map(sp.issparse, parts)) else np.concatenate(parts, axis=1)
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        return unique([name for phi in self.lifts_ for name in phi.get_feature_names_out(inputs)])
+
+
+class Tensor(Composite):
+    """All products of one feature of each map: the kernels multiply.
+
+    >>> from mercer.lifts import Parabolic
+    >>> (Parabolic() * Parabolic()).fit_transform([[2.0]])
+    array([[ 4.,  8.,  8., 16.]])
+    """
+
+    def _learn(self, X: Matrix) -> None:
+        self.lifts_ = [phi.fit(X) for phi in independent(self.lifts)]
+        self.n_features_out_ = int(np.prod([phi.n_features_out_ for phi in self.lifts_]))
+        self.kernel_ = reduce(mul, (phi.kernel_ for phi in self.lifts_))
+
+    def _map(self, X: Matrix) -> Array:
+        parts = [phi.transform(X) for phi in self.lifts_]
+        return reduce(outer_rows, (P.toarray() if sp.issparse(P) else P for P in parts))
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        names = [phi.get_feature_names_out(inputs) for phi in self.lifts_]
+        return unique(["*".join(combination) for combination in product(*names)])
+
+
+def outer_rows(A: Array, B: Array) -> Array:
+    """Row by row all products a_i b_j, (n, p q)."""
+    joined = np.concatenate([A, B], axis=1)
+    p, q = A.shape[1], B.shape[1]
+
+    def fill(rows: Array, out: Array) -> None:
+        np.multiply(rows[:, :p, None], rows[:, None, p:], out=out.reshape(len(rows), p, q))
+
+    return by_rows(joined, p * q, fill)
+
+
+def unique(names: list[str]) -> list[str]:
+    """Names with a number behind those that occur again."""
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
+    return out
+
+
+class Scaled(Lift):
+    """c phi(x): the kernel is scaled by c^2.
+
+    >>> from mercer.lifts import Parabolic
+    >>> (3 * Parabolic()).fit_transform([[2.0]])
+    array([[ 6., 12.]])
+    """
+
+    sparse: ClassVar[bool] = True
+
+    def __init__(self, lift: Any, by: float = 1.0) -> None:
+        self.lift = lift
+        self.by = by
+
+    def _learn(self, X: Matrix) -> None:
+        self.lift_ = clone(self.lift).fit(X)
+        self.n_features_out_ = self.lift_.n_features_out_
+        self.kernel_: Kernel = Scale(float(self.by) ** 2, self.lift_.kernel_)
+
+    def _map(self, X: Matrix) -> Matrix:
+        return self.lift_.transform(X) * X.dtype.type(self.by)
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        return list(self.lift_.get_feature_names_out(inputs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = getattr(self.lift, "sparse", False)
+        return tags
+
+
+class Chain(Composite):
+    """psi(phi(x)): the kernel of psi between features phi, `psi.kernel_.warped(phi)`.
+
+    >>> from mercer.lifts import Monomials, Parabolic
+    >>> (Parabolic() >> Monomials(2, include_bias=False)).fit_transform([[2.0]])
+    array([[ 2.,  4.,  4.,  8., 16.]])
+    """
+
+    def _learn(self, X: Matrix) -> None:
+        first, *others = independent(self.lifts)
+        self.lifts_, F = [first.fit(X)], first.transform(X)
+        for psi in others:
+            self.lifts_.append(psi.fit(F))
+            F = psi.transform(F)
+        self.n_features_out_ = F.shape[1]
+        last = self.lifts_[-1]
+        self.kernel_ = last.kernel_.warped(self._before) if hasattr(last, "kernel_") else None
+
+    def _before(self, X: Matrix) -> Matrix:
+        """The features that the last map is given."""
+        return reduce(lambda F, phi: phi.transform(F), self.lifts_[:-1], X)
+
+    def _map(self, X: Matrix) -> Matrix:
+        return self.lifts_[-1].transform(self._before(X))
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        return list(reduce(lambda names, phi: phi.get_feature_names_out(names), self.lifts_, inputs))

@@ -1,0 +1,125 @@
+"""Lift: a feature map phi as a scikit-learn transformer, with phi(X) @ phi(Z).T equal or close to its kernel."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from mercer.inputs import Array, Matrix
+from mercer.ops.philox import Stream
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts, settle_allocator
+
+TILE_BYTES = 1 << 20  # of features for one task
+
+
+class Lift(TransformerMixin, BaseEstimator):
+    """A feature map phi.
+
+    A subclass writes `_learn(X)`, which sets `n_features_out_` and `kernel_`; `_map(X)`, which gives the features (n, D);
+    and `_names(inputs)`, where the features have names of their own.
+    """
+
+    sparse: ClassVar[bool] = False  # whether CSR rows are taken
+    kernel_: Any
+    n_features_in_: int
+    n_features_out_: int
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn what the map needs of the rows: their width, and for some maps their values."""
+        self._learn(self._check(X, reset=True))
+        return self
+
+    def transform(self, X: Any) -> Matrix:
+        """The features phi(x) of every row, (n, D); float32 stays float32."""
+        check_is_fitted(self)
+        return self._map(self._check(X, reset=False))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """A name for every feature, made of the names of the columns."""
+        check_is_fitted(self, "n_features_in_")
+        return np.asarray(self._names(list(_check_feature_names_in(self, input_features))), dtype=object)
+
+    def _learn(self, X: Matrix) -> None:
+        raise NotImplementedError(f"{type(self).__name__} must define _learn(self, X).")
+
+    def _map(self, X: Matrix) -> Matrix:
+        raise NotImplementedError(f"{type(self).__name__} must define _map(self, X).")
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        return [f"{type(self).__name__.lower()}{i}" for i in range(self.n_features_out_)]
+
+    def _check(self, X: Any, *, reset: bool) -> Matrix:
+        sparse = "csr" if self.sparse else False
+        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # algebra
+    def __add__(self, other: Any) -> Lift:
+        """Concatenate: the kernels add."""
+        from mercer.lifts.algebra import Concatenate
+
+        return Concatenate([*_parts(self, Concatenate), *_parts(other, Concatenate)]) if isinstance(other, Lift) else NotImplemented
+
+    def __mul__(self, other: Any) -> Lift:
+        """Tensor product with an independent copy of the other map (the kernels multiply), or a scale."""
+        from mercer.lifts.algebra import Scaled, Tensor
+
+        if isinstance(other, Real):
+            return Scaled(self, float(other))
+        return Tensor([*_parts(self, Tensor), *_parts(other, Tensor)]) if isinstance(other, Lift) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Lift:
+        from mercer.lifts.algebra import Scaled
+
+        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+
+    def __rshift__(self, other: Any) -> Lift:
+        """Compose: `phi >> psi` is psi(phi(x))."""
+        from mercer.lifts.algebra import Chain
+
+        return Chain([*_parts(self, Chain), *_parts(other, Chain)]) if hasattr(other, "transform") else NotImplemented
+
+
+def _parts(phi: Any, node: type[Any]) -> list[Any]:
+    return list(phi.lifts) if isinstance(phi, node) else [phi]
+
+
+def seed_of(random_state: Any) -> int:
+    """An integer that stands for all the randomness of a map.
+
+    >>> seed_of(7)
+    7
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63 - 1))
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return int(random_state)
+    raise ValueError(f"random_state must be None, an integer >= 0, a RandomState or a Generator, got {random_state!r}.")
+
+
+def stream_of(random_state: Any) -> Stream:
+    """The stream of randomness of a map."""
+    return Stream(seed_of(random_state))
+
+
+def by_rows(X: Matrix, width: int, fill: Callable[[Matrix, Array], None]) -> Array:
+    """F (n, width) of X's dtype: `fill(X[rows], F[rows])` of pieces of rows, in threads."""
+    F = np.empty((X.shape[0], width), X.dtype)
+    settle_allocator()
+    step = max(16, TILE_BYTES // max(1, width * F.itemsize))
+    parallel_map(lambda rows: fill(X[rows], F[rows]), cuts(len(F), step))
+    return F

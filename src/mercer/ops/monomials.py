@@ -1,0 +1,147 @@
+"""Every monomial of at most a given degree, one multiplication each: which there are, their order, and their values."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.inputs import Array
+from mercer.ops.monomials_loops import expand_columns, expand_rows
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts
+
+TILE_BYTES = 1 << 21  # of output for one task; a row's lower degrees are read again at once, hence from the cache
+SHORT = 8  # monomials, on average, that begin with the same column
+MOST = 1 << 62  # monomials: two such counts still add up in 64 bits
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Monomials by degree k, then by their columns in lexicographic order: so those that begin with column a, in
+    positions first[k, a] to first[k, a + 1], are that column times all from parent[k, a] to the end of degree k - 1.
+
+    Positions count the constant 1, which the output leaves out (`skip`) where it is not wanted.
+    """
+
+    caps: Array  # (d,) the highest exponent of each column
+    first: Array  # (degree + 1, d + 1)
+    parent: Array  # (degree + 1, d)
+    skip: int
+    ordered: bool
+
+    @property
+    def degree(self) -> int:
+        return len(self.first) - 1
+
+    @property
+    def d(self) -> int:
+        return len(self.caps)
+
+    @property
+    def D(self) -> int:
+        """The number of output columns."""
+        return _end(self.first, self.degree) - self.skip
+
+
+def plan(
+    d: int,
+    degree: int,
+    *,
+    interaction_only: bool = False,
+    include_bias: bool = True,
+    degree_per_column: Sequence[int] | None = None,
+    ordered: bool = False,
+) -> Program:
+    """The monomials of d columns of at most that degree, in the order of scikit-learn's `PolynomialFeatures`.
+
+    `degree_per_column` bounds the exponent of each column, `interaction_only` that of every column by 1.
+    `ordered` keeps x0 x1 and x1 x0 apart: d^k monomials of each degree k.
+
+    >>> plan(30, 3).D, plan(30, 3, interaction_only=True).D, plan(2, 2, ordered=True).D
+    (5456, 4526, 7)
+    """
+    caps = _caps(d, degree, interaction_only, degree_per_column)
+    if ordered and (caps < degree).any():
+        raise ValueError("ordered=True lists every ordered monomial: leave out interaction_only and degree_per_column.")
+    first, parent = np.zeros((degree + 1, d + 1), np.int64), np.zeros((degree + 1, d), np.int64)
+    for k in range(1, degree + 1):
+        parent[k] = first[k - 1, 0] if ordered else first[k - 1, :-1] + _used_up(first, caps, k - 1)
+        _lay_out(first[k], _end(first, k - 1), parent[k])
+    return Program(caps, first, parent, int(not include_bias), ordered)
+
+
+def _caps(d: int, degree: int, interaction_only: bool, degree_per_column: Sequence[int] | None) -> Array:
+    caps = np.full(d, degree) if degree_per_column is None else np.asarray(degree_per_column)
+    if caps.shape != (d,) or caps.dtype.kind not in "iu" or (caps < 0).any():
+        raise ValueError(f"degree_per_column must hold {d} whole numbers from 0 on, but it is {degree_per_column!r}.")
+    return np.asarray(np.minimum(caps, min(degree, 1) if interaction_only else degree), np.int64)
+
+
+def _end(first: Array, k: int) -> int:
+    return int(first[k, -1]) if k else 1
+
+
+def _used_up(first: Array, caps: Array, k: int) -> Array:
+    """How many monomials of degree k begin with column a to the power caps[a]: they are the first that begin with a."""
+    count = np.zeros(len(caps), np.int64)
+    for rest in range(k + 1):
+        here = np.flatnonzero(caps == k - rest)
+        count[here] = _end(first, rest) - first[rest, here + 1]
+    return count
+
+
+def _lay_out(first: Array, start: int, parent: Array) -> None:
+    lengths = start - parent
+    if start + lengths.sum(dtype=float) > MOST:
+        raise ValueError("There are more than 2^62 such monomials: lower the degree, or use fewer columns.")
+    first[0] = start
+    np.cumsum(lengths, out=first[1:])
+    first[1:] += start
+
+
+def exponents(program: Program, columns: Array | None = None) -> sp.csr_array:
+    """The exponents (D, d) of each monomial, or of those in the given output columns.
+
+    >>> exponents(plan(2, 2)).toarray().tolist()
+    [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
+    """
+    at = (np.arange(program.D) if columns is None else np.array(columns, np.int64)) + program.skip
+    shape, rows, cols = (len(at), program.d), [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for k in range(program.degree, 0, -1):  # split off the leading column, k times
+        here = np.flatnonzero(at >= program.first[k, 0])
+        a = np.searchsorted(program.first[k, 1:], at[here], side="right")
+        at[here] += program.parent[k, a] - program.first[k, a]
+        rows.append(here)
+        cols.append(a)
+    ones = np.ones(sum(map(len, rows)), np.int64)
+    return sp.csr_array((ones, (np.concatenate(rows), np.concatenate(cols))), shape=shape)
+
+
+def expand(program: Program, X: Array, weights: Array | None = None, out: Array | None = None) -> Array:
+    """F (n, D): the monomials of each row of X (n, d), each times its weight.
+
+    >>> expand(plan(2, 2), np.array([[2.0, 3.0]]))
+    array([[1., 2., 3., 4., 6., 9.]])
+    """
+    X, F, w = _prepare(program, X, weights, out)
+    along_rows = program.D / max(1, program.d * program.degree) >= SHORT
+    loop = expand_rows if along_rows else expand_columns
+    rows = cuts(len(X), max(1, TILE_BYTES // max(1, program.D * X.itemsize)))
+    parallel_map(lambda tile: loop(program.first, program.parent, program.skip, X[tile], w, F[tile]), rows)
+    return F
+
+
+def reference_expand(program: Program, X: Array, weights: Array | None = None, out: Array | None = None) -> Array:
+    """`expand`, a whole output column at a time and by the exponents alone."""
+    X, F, w = _prepare(program, X, weights, out)
+    for j, powers in enumerate(exponents(program).toarray()):
+        F[:, j] = np.prod(X**powers, axis=1) * (w[j] if len(w) else 1)
+    return F
+
+
+def _prepare(program: Program, X: Array, weights: Array | None, out: Array | None) -> tuple[Array, Array, Array]:
+    X = np.ascontiguousarray(X)
+    F = np.empty((len(X), program.D), X.dtype) if out is None else out
+    return X, F, np.asarray([] if weights is None else weights, X.dtype)
