@@ -49,10 +49,11 @@ class Table:
 
     def pick(self, columns: Sequence[int | str]) -> Table:
         """The chosen columns, by position or by name."""
-        index = [self._position(c) for c in columns]
+        index = [self.position(c) for c in columns]
         return Table(self.data[:, index], None if self.columns is None else tuple(self.columns[i] for i in index))
 
-    def _position(self, column: int | str) -> int:
+    def position(self, column: int | str) -> int:
+        """Where a column stands, given by position or name."""
         if isinstance(column, str):
             if self.columns is None:
                 raise ValueError(f"column {column!r} is given by name, but X has no column names; give a dataframe or positions.")

@@ -1,5 +1,5 @@
 """Kernels as expressions: leaves, their algebra, and proofs that they are kernels."""
-from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, Scale, Series, Sum, Warped, Weighted, exp
+from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, Scale, Series, Sum, Warped, Weighted, exp, positioned
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import AllSubsets, Anova, ArcCosine, Callable, Constant, Linear, Polynomial
 from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic, Sinc, Stationary
@@ -7,5 +7,5 @@ from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodi
 __all__ = [
     "AllSubsets", "Anova", "ArcCosine", "Callable", "Cauchy", "Constant", "Exp", "Gaussian", "Kernel", "Laplace", "Linear",
     "Matern", "Normalized", "OnColumns", "Periodic", "Polynomial", "Power", "Product", "RationalQuadratic", "Scale", "Series",
-    "Sinc", "Stationary", "Sum", "Warped", "Weighted", "exp",
+    "Sinc", "Stationary", "Sum", "Warped", "Weighted", "exp", "positioned",
 ]

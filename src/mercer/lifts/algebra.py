@@ -108,13 +108,13 @@ class Tensor(Composite):
 
 def outer_rows(A: Array, B: Array) -> Array:
     """Row by row all products a_i b_j, (n, p q)."""
-    joined = np.concatenate([A, B], axis=1)
-    p, q = A.shape[1], B.shape[1]
+    out = np.empty((len(A), A.shape[1], B.shape[1]), A.dtype)
 
-    def fill(rows: Array, out: Array) -> None:
-        np.multiply(rows[:, :p, None], rows[:, None, p:], out=out.reshape(len(rows), p, q))
+    def fill(a: Array, rows: slice) -> None:
+        np.multiply(a[:, :, None], B[rows][:, None, :], out=out[rows])
 
-    return by_rows(joined, p * q, fill)
+    by_rows(A, out[0].size, fill)
+    return out.reshape(len(A), -1)
 
 
 def unique(names: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Matrix, Table
 from mercer.ops.philox import Stream
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
@@ -56,6 +56,11 @@ class Lift(TransformerMixin, BaseEstimator):
     def _check(self, X: Any, *, reset: bool) -> Matrix:
         sparse = "csr" if self.sparse else False
         return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
+
+    def _table(self, X: Matrix) -> Table:
+        """The rows with their columns' names, where they had any."""
+        names = getattr(self, "feature_names_in_", None)
+        return Table(X, None if names is None else tuple(names))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -116,10 +121,8 @@ def stream_of(random_state: Any) -> Stream:
     return Stream(seed_of(random_state))
 
 
-def by_rows(X: Matrix, width: int, fill: Callable[[Matrix, Array], None]) -> Array:
-    """F (n, width) of X's dtype: `fill(X[rows], F[rows])` of pieces of rows, in threads."""
-    F = np.empty((X.shape[0], width), X.dtype)
+def by_rows(X: Matrix, width: int, fill: Callable[[Matrix, slice], None]) -> None:
+    """`fill(X[rows], rows)` for pieces of rows whose `width` features take about a megabyte, in threads."""
     settle_allocator()
-    step = max(16, TILE_BYTES // max(1, width * F.itemsize))
-    parallel_map(lambda rows: fill(X[rows], F[rows]), cuts(len(F), step))
-    return F
+    step = max(16, TILE_BYTES // max(1, width * X.dtype.itemsize))
+    parallel_map(lambda rows: fill(X[rows], rows), cuts(X.shape[0], step))

@@ -1,0 +1,211 @@
+"""The duality table: which map serves which kernel, one rule a line; exact where the features are few, else random."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer import methods
+from mercer.inputs import Matrix, Table
+from mercer.kernels import (
+    AllSubsets,
+    Anova,
+    ArcCosine,
+    Constant,
+    Exp,
+    Kernel,
+    Linear,
+    Normalized,
+    OnColumns,
+    Polynomial,
+    Power,
+    Product,
+    Scale,
+    Series,
+    Sum,
+    Warped,
+    Weighted,
+)
+from mercer.lifts.algebra import Concatenate, Scaled, Tensor
+from mercer.lifts.base import Lift
+from mercer.lifts.fourier import RandomFourier
+from mercer.lifts.monomials import Interactions, Monomials, Subsets
+from mercer.lifts.nystrom import Nystrom
+from mercer.lifts.sketches import ArcCosineFeatures, SketchedTensor
+from mercer.lifts.spectral import spectrum
+from mercer.lifts.structure import Identity, NormalizedLift, OnColumnsLift, One, WarpedLift, WeightedLift
+from mercer.pairs.tile import mapped
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a map may cost and where its randomness comes from; `X` is a probe of the rows."""
+
+    X: Table
+    size: int | None
+    method: methods.Method
+    seed: int
+
+    def of(self, size: int | None, i: int = 0) -> Budget:
+        """For part i of a map, independent of its other parts."""
+        seed = int(np.random.SeedSequence(self.seed, spawn_key=(i,)).generate_state(1, np.uint64)[0])
+        return replace(self, size=size, seed=seed)
+
+
+def build(k: Kernel, b: Budget) -> Lift:
+    """A map of k within the budget: a method that takes the whole subtree first, then exact features, then structure."""
+    if isinstance(b.method, methods.Landmarks):
+        return Nystrom(k, b.method.n_landmarks or _needed(k, b), landmarks=b.method.select, random_state=b.seed)
+    few = width(k, b.X)
+    if few is not None and few <= (b.size or EXACT_LIMIT) and not isinstance(b.method, methods.Fourier | methods.Sketch):
+        return exact(k, b)
+    if isinstance(b.method, methods.Exact):
+        raise ValueError(f"{k!r} has {'no finite feature map' if few is None else f'{few:,} features'}; give n_features, or another method.")
+    if spectrum(k) is not None:
+        return _fourier(k, b)
+    return by_structure(k, b)
+
+
+EXACT_LIMIT = 10_000  # features of an exact map that are built without being asked for
+
+
+def _needed(k: Kernel, b: Budget) -> int:
+    if b.size is None:
+        raise ValueError(f"{k!r} has no small exact feature map; give n_features, or eps and delta.")
+    return b.size
+
+
+def _fourier(k: Kernel, b: Budget) -> Lift:
+    m = b.method if isinstance(b.method, methods.Fourier) else methods.Fourier()
+    size = m.n_features or _needed(k, b)
+    even = size + size % 2 if m.form == "pairs" else size
+    return RandomFourier(k, even, form=m.form, frequencies=m.frequencies, random_state=b.seed)
+
+
+def width(k: Kernel, X: Table) -> int | None:
+    """The number of features of the exact map on such rows; None where there are infinitely many.
+
+    >>> from mercer.inputs import table
+    >>> width(Linear() * Polynomial(2) + 1, table([[1.0, 2.0, 3.0]]))
+    31
+    """
+    d = X.width
+    match k:
+        case Constant(): return 1
+        case Linear(): return d
+        case Polynomial(degree=p, bias=c): return math.comb(d + p, p) if c else math.comb(d + p - 1, p)
+        case AllSubsets(): return 2**d if d < 62 else None
+        case Anova(order=r): return max(math.comb(d, r), 1)
+        case Scale(kernel=t) | Weighted(kernel=t) | Normalized(kernel=t): return width(t, X)
+        case OnColumns(kernel=t, columns=c): return width(t, X.pick(c))
+        case Warped(kernel=t, f=f): return width(t, mapped(X[:1], f))
+        case Sum(terms=ts): return _all(sum, [width(t, X) for t in ts])
+        case Product(terms=ts): return _all(math.prod, [width(t, X) for t in ts])
+        case Power(kernel=t, degree=n): return _all(math.prod, [width(t, X)] * n)
+        case Series(kernel=t, coefficients=a): return width(_series(t, a), X)
+    return None
+
+
+def _all(total: Any, parts: list[int | None]) -> int | None:
+    return None if None in parts else int(total(parts))
+
+
+def _series(t: Kernel, a: Any) -> Kernel:
+    """a0 + a1 t + a2 t^2 + ... as a sum of powers."""
+    terms = [Scale(c, Constant() if n == 0 else t if n == 1 else Power(t, n)) for n, c in enumerate(a) if c > 0]
+    return Sum(tuple(terms)) if len(terms) > 1 else terms[0] if terms else Scale(0.0, Constant())
+
+
+def exact(k: Kernel, b: Budget) -> Lift:
+    """The kernel's own features."""
+    match k:
+        case Constant(): return One()
+        case Linear(metric=A): return Identity(A)
+        case Polynomial(degree=p, bias=c) if c > 0: return Monomials(p, weights="kernel", bias=c)
+        case Polynomial(degree=p): return exact(Power(Linear(), p), b)
+        case AllSubsets(): return Subsets()
+        case Anova(order=r): return Interactions(r)
+        case Power(kernel=Linear(metric=None), degree=p) if p > 0: return Monomials(p, weights="kernel", bias=0.0)
+        case Power(kernel=t, degree=n): return Tensor([exact(t, b) for _ in range(n)]) if n else One()
+        case Product(terms=ts): return Tensor([exact(t, b) for t in ts])
+        case Sum(terms=ts): return Concatenate([exact(t, b) for t in ts])
+        case Series(kernel=t, coefficients=a): return exact(_series(t, a), b)
+    return around(k, b, exact)
+
+
+def around(k: Kernel, b: Budget, inner: Any) -> Lift:
+    """The rules for what stands around a kernel; `inner` maps the kernel inside."""
+    match k:
+        case Scale(by=c, kernel=t): return Scaled(inner(t, b), math.sqrt(c))
+        case Weighted(kernel=t, f=f): return WeightedLift(inner(t, b), f)
+        case Normalized(kernel=t): return NormalizedLift(inner(t, b), t)
+        case OnColumns(kernel=t, columns=c): return OnColumnsLift(inner(t, replace(b, X=b.X.pick(c))), list(c))
+        case Warped(kernel=t, f=f): return WarpedLift(inner(t, replace(b, X=mapped(b.X, f))), f)
+    raise ValueError(f"no feature map is known for {k!r}; use method=Landmarks(n), which serves any kernel.")
+
+
+def by_structure(k: Kernel, b: Budget) -> Lift:
+    """A random map, rule by rule."""
+    match k:
+        case Sum(terms=ts): return Concatenate([build(t, part) for t, part in zip(ts, shares(ts, b), strict=True)])
+        case Product(terms=ts): return _product(ts, b)
+        case Power(kernel=t, degree=n): return _product((t,) * n, b)
+        case Polynomial(degree=p, bias=c): return _product((Linear() + c if c else Linear(),) * p, b)
+        case Series(kernel=t, coefficients=a): return build(_series(t, a), b)
+        case Exp(kernel=t): return build(_series(t, _exp_coefficients(t, b.X)), b)
+        case ArcCosine(order=n): return ArcCosineFeatures(n, _needed(k, b), random_state=b.seed)
+    return around(k, b, build)
+
+
+def _product(ts: tuple[Kernel, ...], b: Budget) -> Lift:
+    """Stationary factors together, the others beside them; their tensor product where it fits, else sketched."""
+    size = _needed(Product(ts) if len(ts) > 1 else ts[0], b)
+    still = tuple(t for t in ts if spectrum(t) is not None)
+    moving = [t for t in ts if spectrum(t) is None]
+    factors: list[Kernel] = [*moving, *([Product(still) if len(still) > 1 else still[0]] if still else [])]
+    # A factor of few features is taken exactly, an infinite one with as many as the whole may have.
+    maps = [build(t, b.of(size, i)) for i, t in enumerate(factors)]
+    return maps[0] if len(maps) == 1 else SketchedTensor(maps, size, random_state=b.seed)
+
+
+def _exp_coefficients(t: Kernel, X: Table) -> list[float]:
+    """1/n! up to where the rest is below 1e-6 of exp(t) on the probe."""
+    top = math.log(max(float(t.diag(X).max()), 1e-300))
+    last = next((n for n in range(2, 150) if n * top - math.lgamma(n + 1) < math.log(1e-6)), 150)
+    return [1 / math.factorial(n) for n in range(last)]
+
+
+def shares(ts: tuple[Kernel, ...], b: Budget) -> list[Budget]:
+    """The budget of a sum's terms: exact ones first, the rest in proportion to the root of their variance on the probe.
+
+    An error of V_i / m_i each adds up to the least at m_i in proportion to sqrt(V_i).
+    """
+    size = _needed(Sum(ts), b)
+    exactly = [_fits(width(t, b.X), size // (2 * len(ts))) for t in ts]
+    rest = size - sum(w or 0 for w in exactly)
+    roots = [0.0 if w is not None else math.sqrt(variance(t, b.of(PROBE_FEATURES, i))) for i, (t, w) in enumerate(zip(ts, exactly, strict=True))]
+    total = sum(roots) or 1.0
+    parts = [w if w is not None else max(2, 2 * round(rest * r / total / 2)) for w, r in zip(exactly, roots, strict=True)]
+    return [b.of(p, i) for i, p in enumerate(parts)]
+
+
+def _fits(few: int | None, most: int) -> int | None:
+    return few if few is not None and few <= max(most, 1) else None
+
+
+PROBE_ROWS, PROBE_FEATURES = 64, 64
+
+
+def variance(t: Kernel, b: Budget) -> float:
+    """The mean squared error of a small map of t on the probe."""
+    X = b.X
+    F = build(t, b).fit(X.data).transform(X.data)
+    F = F.toarray() if not isinstance(F, np.ndarray) else F
+    return float(np.mean(np.square(F @ F.T - t(X)))) + 1e-12
+
+
+def probe(X: Matrix) -> Table:
+    """A few rows, spread over X."""
+    return Table(X[:: max(1, X.shape[0] // PROBE_ROWS)][:PROBE_ROWS])

@@ -1,0 +1,94 @@
+"""k.lift(...): a kernel expression as a transformer, by the duality table."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer import bounds, methods
+from mercer.inputs import Matrix
+from mercer.kernels import Kernel, Sum, positioned
+from mercer.kernels.defaults import resolve
+from mercer.lifts.algebra import Concatenate
+from mercer.lifts.base import Lift, seed_of
+from mercer.lifts.duality import Budget, build, probe
+from mercer.lifts.spectral import spectrum
+
+
+class KernelLift(Lift):
+    """A map of any kernel expression: exact where its features are few, else random, by the structure of the kernel.
+
+    Parameters
+    ----------
+    kernel : the kernel; None is a Gaussian scaled to the data.
+    n_features : how many features at most; for a sum also a list, one number a term. None: exact, if that is small.
+    eps, delta : instead of n_features, for stationary kernels: so many that with probability 1 - delta no pair of the
+        rows of `fit` is off by more than eps times k(x, x) (iid frequencies, Hoeffding's bound).
+    method : "auto", "exact", "fourier", "landmarks", "sketch", or a value of `mercer.methods`.
+
+    >>> from mercer.kernels import Gaussian, Linear, Polynomial
+    >>> phi = (Linear() * Polynomial(2)).lift().fit([[1.0, 2.0]])
+    >>> phi.n_features_out_, phi.map_
+    (12, Tensor(lifts=[Identity(), Monomials(weights='kernel')]))
+    """
+
+    sparse: ClassVar[bool] = True
+
+    def __init__(
+        self, kernel: Any = None, n_features: Any = None, *, eps: float | None = None, delta: float = 0.01,
+        method: Any = "auto", random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_features = n_features
+        self.eps = eps
+        self.delta = delta
+        self.method = method
+        self.random_state = random_state
+
+    def _learn(self, X: Matrix) -> None:
+        self.kernel_ = positioned(resolve(self.kernel, X), self._table(X))
+        b = Budget(probe(X), None, methods.resolve(self.method), seed_of(self.random_state))
+        self.map_ = self._split(b) if isinstance(self.n_features, Sequence) else build(self.kernel_, b.of(self._size(X.shape[0])))
+        self.map_.fit(X)
+        self.n_features_out_ = self.map_.n_features_out_
+
+    def _size(self, n: int) -> int | None:
+        if self.eps is None:
+            return None if self.n_features is None else _whole(self.n_features)
+        if self.n_features is not None:
+            raise ValueError("give n_features, or eps and delta, not both.")
+        if spectrum(self.kernel_) is None:
+            raise ValueError(f"eps needs a stationary kernel, for which there is a bound; {self.kernel_!r} has none: give n_features.")
+        return bounds.fourier_features(n, self.eps, self.delta)
+
+    def _split(self, b: Budget) -> Lift:
+        """The user's own numbers of features for the terms of a sum."""
+        terms = self.kernel_.terms if isinstance(self.kernel_, Sum) else (self.kernel_,)
+        if len(terms) != len(self.n_features):
+            raise ValueError(f"n_features has {len(self.n_features)} numbers, but the kernel is a sum of {len(terms)}; give one a term.")
+        parts = [build(t, b.of(_whole(n), i)) for i, (t, n) in enumerate(zip(terms, self.n_features, strict=True))]
+        return Concatenate(parts)
+
+    def _map(self, X: Matrix) -> Matrix:
+        return self.map_.transform(X)
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        return list(self.map_.get_feature_names_out(inputs))
+
+
+def _whole(n: Any) -> int:
+    if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1:
+        return int(n)
+    raise ValueError(f"n_features must be an integer >= 1 (or a list of them for a sum), got {n!r}.")
+
+
+def lift(
+    kernel: Kernel, n_features: Any = None, *, eps: float | None = None, delta: float = 0.01, method: Any = "auto",
+    random_state: Any = None,
+) -> KernelLift:
+    """A feature map of this kernel; see `mercer.lifts.KernelLift`."""
+    return KernelLift(kernel, n_features, eps=eps, delta=delta, method=method, random_state=random_state)
+
+
+Kernel.lift = lift  # type: ignore[attr-defined]
