@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table, is_vector, table
 from mercer.kernels.params import Params, substitute
-from mercer.ops.tiles import broadcast, fill
+from mercer.ops.tiles import broadcast, cuts, fill
 from mercer.pairs import Diagonal, Dual, DualPairs, Side, Source, Symbol, Tile, Trace, Traced, contract
 
 if TYPE_CHECKING:
@@ -69,6 +69,14 @@ class Kernel(Params):
         """k(x_i, x_i), shape (n,)."""
         x = self.tables(X)[0]
         return broadcast(self.on(Diagonal(Side(x))), (len(x),), x.dtype).copy()
+
+    def paired(self, X: Any, Z: Any) -> Array:
+        """k(x_i, z_i), shape (n,): the diagonal of k(X, Z)."""
+        left, right = self.tables(X, Z)
+        if len(left) != len(right):
+            raise ValueError(f"paired needs as many rows in X as in Z, got {len(left)} and {len(right)}.")
+        pieces = cuts(len(left), 64)  # of small squares, as there is no reading of pairs alone
+        return np.concatenate([np.diag(self(left[s], right[s])) for s in pieces])
 
     def gradient(self, X: Any, G: Any, Z: Any = None) -> Array:
         """d sum_ij G_ij k(x_i, z_j) / d parameter, in the order of `parameters()`: no (n, m, p) array is formed."""

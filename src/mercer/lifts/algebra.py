@@ -42,24 +42,26 @@ class Composite(Lift):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parts by position: `lifts__0__n_features`."""
         out: dict[str, Any] = {"lifts": self.lifts}
-        for i, phi in enumerate(self.lifts) if deep else []:
+        parts = self.lifts if deep and isinstance(self.lifts, list | tuple) else []
+        for i, phi in enumerate(parts):
             out[f"lifts__{i}"] = phi
             out |= {f"lifts__{i}__{name}": value for name, value in phi.get_params().items()}
         return out
 
     def set_params(self, **params: Any) -> Any:
-        self.lifts = list(params.pop("lifts", self.lifts))
+        """By the names of `get_params`."""
+        self.lifts = params.pop("lifts", self.lifts)
         for name, value in params.items():
+            if name not in self.get_params():
+                raise ValueError(f"{name!r} is not a parameter of {type(self).__name__}; see get_params().")
             _, i, *rest = name.split("__", 2)
-            if rest:
-                self.lifts[int(i)].set_params(**{rest[0]: value})
-            else:
-                self.lifts[int(i)] = value
+            part = self.lifts[int(i)].set_params(**{rest[0]: value}) if rest else value
+            self.lifts = [*self.lifts[: int(i)], part, *self.lifts[int(i) + 1 :]]
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = all(getattr(phi, "sparse", False) for phi in self.lifts)
+        tags.input_tags.sparse = all(getattr(phi, "sparse", False) for phi in self.lifts or [])
         return tags
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -13,6 +13,9 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.ops.philox import Stream
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
+
+if TYPE_CHECKING:
+    from mercer.lifts.certificate import Certificate
 
 TILE_BYTES = 1 << 20  # of features for one task
 
@@ -43,6 +46,13 @@ class Lift(TransformerMixin, BaseEstimator):
         """A name for every feature, made of the names of the columns."""
         check_is_fitted(self, "n_features_in_")
         return np.asarray(self._names(list(_check_feature_names_in(self, input_features))), dtype=object)
+
+    def certify(self, X: Any, confidence: float = 0.99, **options: Any) -> Certificate:
+        """What the error of this map is on pairs of rows of X, stated with a confidence; see `Certificate`."""
+        from mercer.lifts.certificate import certify
+
+        check_is_fitted(self)
+        return certify(self, X, confidence, **options)
 
     def _learn(self, X: Matrix) -> None:
         raise NotImplementedError(f"{type(self).__name__} must define _learn(self, X).")

@@ -2,18 +2,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mercer import bounds, methods
-from mercer.inputs import Matrix
+from mercer.inputs import Matrix, Table
 from mercer.kernels import Kernel, Sum, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.algebra import Concatenate
 from mercer.lifts.base import Lift, seed_of
+from mercer.lifts.certificate import PAIRS, certify, draw_pairs, errors, order
 from mercer.lifts.duality import Budget, build, probe
 from mercer.lifts.spectral import spectrum
+from mercer.plan import Plan
+
+
+FIRST, ABSURD = 64, 20_000  # features that a probe begins with, and beyond which a bound is not followed
 
 
 class KernelLift(Lift):
@@ -24,7 +30,9 @@ class KernelLift(Lift):
     kernel : the kernel; None is a Gaussian scaled to the data.
     n_features : how many features at most; for a sum also a list, one number a term. None: exact, if that is small.
     eps, delta : instead of n_features, for stationary kernels: so many that with probability 1 - delta no pair of the
-        rows of `fit` is off by more than eps times k(x, x) (iid frequencies, Hoeffding's bound).
+        rows of `fit` is off by more than eps times k(x, x) (iid frequencies, Hoeffding's bound). Where that asks for
+        more than 20,000 features, as many as a probe shows to be enough for 99.5 % of the pairs, certified on other
+        pairs in `certificate_`. `plan_` says which.
     method : "auto", "exact", "fourier", "landmarks", "sketch", or a value of `mercer.methods`.
 
     >>> from mercer.kernels import Gaussian, Linear, Polynomial
@@ -49,18 +57,48 @@ class KernelLift(Lift):
     def _learn(self, X: Matrix) -> None:
         self.kernel_ = positioned(resolve(self.kernel, X), self._table(X))
         b = Budget(probe(X), None, methods.resolve(self.method), seed_of(self.random_state))
-        self.map_ = self._split(b) if isinstance(self.n_features, Sequence) else build(self.kernel_, b.of(self._size(X.shape[0])))
-        self.map_.fit(X)
+        self.certificate_, self.plan_ = None, None
+        if self.eps is not None:
+            self.map_ = self._promised(b, X)
+        elif isinstance(self.n_features, Sequence):
+            self.map_ = self._split(b).fit(X)
+        else:
+            self.map_ = build(self.kernel_, b.of(None if self.n_features is None else _whole(self.n_features))).fit(X)
         self.n_features_out_ = self.map_.n_features_out_
 
-    def _size(self, n: int) -> int | None:
-        if self.eps is None:
-            return None if self.n_features is None else _whole(self.n_features)
+    def _promised(self, b: Budget, X: Matrix) -> Lift:
+        """As many features as eps and delta ask for."""
+        s = spectrum(self.kernel_)
         if self.n_features is not None:
             raise ValueError("give n_features, or eps and delta, not both.")
-        if spectrum(self.kernel_) is None:
+        if s is None:
             raise ValueError(f"eps needs a stationary kernel, for which there is a bound; {self.kernel_!r} has none: give n_features.")
-        return bounds.fourier_features(n, self.eps, self.delta)
+        assert self.eps is not None
+        size = bounds.fourier_features(X.shape[0], self.eps, self.delta)
+        if size > ABSURD:
+            return self._probed(b, X, size, self.eps * s.amplitude)
+        why = f"with probability {1 - self.delta:g} no pair of {X.shape[0]:,} rows is off by more than {self.eps:g} (Hoeffding)"
+        self.plan_ = Plan("bound", why, {"n_features": size})
+        return build(self.kernel_, replace(b, size=size, method=methods.Fourier(frequencies="iid"))).fit(X)
+
+    def _probed(self, b: Budget, X: Matrix, promised: int, eps: float) -> Lift:
+        """Twice as many features until a probe is satisfied, then a certificate on other pairs."""
+        rng, size = np.random.default_rng(b.seed), FIRST
+        while True:
+            phi = build(self.kernel_, b.of(size)).fit(X)
+            error, _ = errors(phi, Table(X), *draw_pairs(X.shape[0], PAIRS, rng))
+            rank = order(PAIRS, 1 - self.delta, 0.995)
+            if np.sort(np.abs(error))[rank] <= eps or size >= promised:
+                self.certificate_ = certify(phi, X, 1 - self.delta, random_state=rng)
+                if self.certificate_.bound <= eps or size >= promised:
+                    break
+            size *= 2
+        why = (
+            f"the bound for eps={self.eps:g} asks for {promised:,} features, more than {ABSURD:,}; "
+            f"{size:,} keep 99.5 % of the pairs within {self.certificate_.bound:.3g}, certified on other pairs"
+        )
+        self.plan_ = Plan("probe", why, {"n_features": size}, rejected=(("bound", f"{promised:,} features"),))
+        return phi
 
     def _split(self, b: Budget) -> Lift:
         """The user's own numbers of features for the terms of a sum."""
