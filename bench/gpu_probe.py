@@ -60,6 +60,8 @@ def _sum(i, asked):
     """The line that adds a column to quantity i."""
     if asked.kind == "dot":
         return f"q{i} += x * z"
+    if asked.kind not in ("sqdist", "dist") or asked.columns is not None:
+        raise NotImplementedError(f"the probe has no {asked.kind} of {asked.columns or 'all columns'}.")
     return f"t = (x - z) / {_divisor(asked.params)}; q{i} += t * t"
 
 
@@ -80,7 +82,7 @@ def generate(k: Kernel) -> str:
 
 def load(k: Kernel, folder: Path):
     """The generated file, imported: Triton reads its source from disk."""
-    path = folder / f"tile_{abs(hash(k.source().lines)):x}.py"
+    path = folder / f"tile_{abs(hash(k.source())):x}.py"
     path.write_text(generate(k))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
@@ -118,14 +120,15 @@ def compiled(product) -> int | None:
 
 
 def main() -> int:
-    worst = 0.0
+    worst, most = 0.0, 0
     with tempfile.TemporaryDirectory() as folder:
         for name, k in EXPRESSIONS.items():
             error, count = check(k, Path(folder))
-            worst = max(worst, error)
+            worst, most = max(worst, error), max(most, count or 0)
             print(f"{name}: relative error {error:.1e}, binaries compiled for two sets of parameters: {count}")
-    print("passed" if worst < 1e-5 else "FAILED: more than 1e-5")
-    return int(worst >= 1e-5)
+    failed = worst >= 1e-5 or most > 1
+    print("FAILED: an error above 1e-5, or parameters that recompile" if failed else "passed")
+    return int(failed)
 
 
 if __name__ == "__main__":

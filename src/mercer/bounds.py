@@ -4,6 +4,9 @@ from __future__ import annotations
 import math
 
 from mercer.kernels import Gaussian, Kernel, Matern
+from mercer.ops.projections import projection_dim
+
+__all__ = ["distance_features", "fourier_features", "projection_dim", "smooth"]
 
 
 def fourier_features(

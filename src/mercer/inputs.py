@@ -47,6 +47,12 @@ class Table:
     def astype(self, dtype: Any) -> Table:
         return self if self.items or self.data.dtype == dtype else Table(self.data.astype(dtype), self.columns)
 
+    def in_order_of(self, other: Table) -> Table:
+        """With the columns in the order of another table's, where both have the same names."""
+        if self.columns is None or other.columns is None or self.columns == other.columns:
+            return self
+        return self.pick(other.columns) if set(self.columns) == set(other.columns) else self
+
     def pick(self, columns: Sequence[int | str]) -> Table:
         """The chosen columns, by position or by name."""
         index = [self.position(c) for c in columns]
@@ -79,21 +85,26 @@ def table(X: Any, name: str = "X", *, width: int | None = None, items: bool = Fa
     dtype('float64')
     """
     if isinstance(X, Table):
-        return X
+        return _wide_enough(X, name, width)
     out = Table(list(X)) if items and _is_items(X) else _numeric(X, name)
     if len(out) == 0:
         raise ValueError(f"{name} has 0 rows (Found array with 0 sample(s)); give at least one.")
-    if width is not None and not out.items and out.width != width:
-        raise ValueError(f"{name} has {out.width} columns, {width} expected; give the same columns on both sides.")
+    _wide_enough(out, name, width)
     if finite and not out.items:
         _check_finite(out, name)
     return out
 
 
+def _wide_enough(t: Table, name: str, width: int | None) -> Table:
+    if width is not None and not t.items and t.width != width:
+        raise ValueError(f"{name} has {t.width} columns, {width} expected; give the same columns on both sides.")
+    return t
+
+
 def _is_items(X: Any) -> bool:
     """A list of strings, sequences of tokens or trees; a list of lists of numbers is a table of rows."""
     if not isinstance(X, (list, tuple)):
-        return getattr(X, "ndim", 0) == 1 and getattr(getattr(X, "dtype", None), "kind", "") in "OUST"
+        return getattr(X, "ndim", 0) == 1 and getattr(getattr(X, "dtype", None), "kind", "") in tuple("OUST")
     head = X[0] if len(X) else 0.0
     return not isinstance(head, (int, float, np.number, np.ndarray)) and not _is_numbers(head)
 
@@ -109,6 +120,8 @@ def _is_numbers(row: Any) -> bool:
 
 def _numeric(X: Any, name: str) -> Table:
     if sp.issparse(X):
+        if X.ndim != 2 or X.shape[1] == 0:
+            raise ValueError(f"{name} must have rows and columns, got a sparse array of shape {X.shape}; give at least one column.")
         return Table(_floats(sp.csr_array(X) if isinstance(X, sp.sparray) else sp.csr_matrix(X), name))
     data, columns = _frame(X) if hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__") else (X, None)
     return Table(_dense(data, name), columns)
@@ -118,7 +131,10 @@ def _frame(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     """The values and column names of any dataframe that narwhals knows."""
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as e:
+        raise ValueError("X has two columns of the same name; rename one.") from e
     if not isinstance(frame, nw.DataFrame):
         return X, None
     return frame.to_numpy(), tuple(map(str, frame.columns))
@@ -129,6 +145,8 @@ def _dense(X: Any, name: str) -> Array:
         A = np.asarray(X)
     except ValueError as e:
         raise ValueError(f"{name} has rows of unequal length; give a table with the same number of columns in every row.") from e
+    if A.ndim == 0 and not isinstance(X, int | float | np.number):
+        raise ValueError(f"{name} must be a table of numbers (an array, CSR matrix or dataframe), got {type(X).__name__}.")
     if A.ndim != 2:
         raise ValueError(
             f"{name} must have rows and columns, but it has {A.ndim} dimension(s) (Expected 2D array); "
@@ -143,6 +161,8 @@ def _floats(A: Any, name: str) -> Any:
     """float32 and float64 as they are, float16 as float32, other numbers as float64."""
     if A.dtype in (np.float32, np.float64) and A.dtype.isnative:
         return A
+    if A.dtype.kind in "mM":
+        raise ValueError(f"{name} holds dates or times ({A.dtype}); turn them into numbers first, such as days since some day.")
     if A.dtype.kind == "c":
         raise ValueError(f"{name} is complex (Complex data not supported); give its real and imaginary parts as columns.")
     try:

@@ -3,11 +3,11 @@ import json
 import numpy as np
 import pytest
 
+from mercer.inputs import table
 from mercer.kernels import Gaussian, Laplace, Linear
 from mercer.lifts import Identity
 from mercer.lifts.certificate import Certificate, draw_pairs, errors, order
 from mercer.lifts.fourier import RandomFourier
-from mercer.inputs import table
 
 X = np.random.default_rng(0).normal(size=(120, 4))
 
@@ -56,7 +56,8 @@ def test_an_exact_map_has_no_error():
 
 def test_relative_distances_of_a_kernel_that_is_not_smooth():
     near = np.concatenate([X, X + 1e-3])
-    c = {k: RandomFourier(k, 512, random_state=0).fit(near).certify(near, quantile=0.999, random_state=0) for k in (Gaussian(2.0), Laplace(2.0))}
+    kernels = Gaussian(2.0), Laplace(2.0)
+    c = {k: RandomFourier(k, 512, random_state=0).fit(near).certify(near, quantile=0.999, random_state=0) for k in kernels}
     assert c[Laplace(2.0)].distance_bound > 2 * c[Gaussian(2.0)].distance_bound
 
 

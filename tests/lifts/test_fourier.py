@@ -48,7 +48,7 @@ def test_unbiased_for_composed_kernels(name, form):
     check_lift(RandomFourier(COMPOSED[name], 64, form=form, random_state=0), rows(6), exact=False)
 
 
-@pytest.mark.parametrize("kind", ["orthogonal", "qmc", "design"])
+@pytest.mark.parametrize("kind", ["orthogonal", "qmc", "design", "structured"])
 def test_unbiased_for_every_kind(kind):
     check_lift(RandomFourier(Matern(0.7), 48, frequencies=kind, random_state=0), rows(6), exact=False)
 
@@ -108,6 +108,16 @@ def test_frequencies_too_large_to_keep_are_drawn_in_pieces(monkeypatch):
     pieces = RandomFourier(Gaussian(), 1000, random_state=0).fit(X)
     np.testing.assert_allclose(pieces.transform(X), whole, rtol=1e-12, atol=1e-14)
     assert pieces._kept is None
+
+
+def test_structured_frequencies_are_those_they_say():
+    X = rows(30, 20)
+    phi = RandomFourier(Gaussian(tuple(np.linspace(1, 3, 20).tolist())), 600, frequencies="structured", random_state=0).fit(X)
+    P = X @ phi.draw().T
+    np.testing.assert_allclose(phi.transform(X), np.hstack([np.cos(P), np.sin(P)]) / np.sqrt(300), atol=1e-12)
+    np.testing.assert_allclose(phi.transform(sp.csr_array(X)), phi.transform(X), atol=1e-12)
+    with pytest.raises(ValueError, match="structured frequencies need one stationary kernel"):
+        RandomFourier(Gaussian() * Matern(), 64, frequencies="structured").fit(X)
 
 
 def test_the_map_is_its_seed():

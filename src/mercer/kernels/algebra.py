@@ -1,7 +1,7 @@
 """The algebra of kernels: sums, products, powers, exp, and maps around a kernel; one line of formula each."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from operator import add, mul
 from typing import Any, ClassVar
@@ -155,6 +155,7 @@ class Weighted(Kernel):
     f: Callable[[Any], Any]
 
     def check(self) -> None:
+        _kernel(self.kernel, "Weighted")
         _function(self.f, "weighted")
 
     def on(self, p: Any) -> Any:
@@ -171,6 +172,7 @@ class Warped(Kernel):
     f: Callable[[Any], Any]
 
     def check(self) -> None:
+        _kernel(self.kernel, "Warped")
         _function(self.f, "warped")
 
     def on(self, p: Any) -> Any:
@@ -189,6 +191,9 @@ class Normalized(Kernel):
 
     kernel: Kernel
 
+    def check(self) -> None:
+        _kernel(self.kernel, "Normalized")
+
     def on(self, p: Any) -> Any:
         scale = p.xp.sqrt(self.kernel.on(p.rows)) * p.xp.sqrt(self.kernel.on(p.cols))
         return p.xp.ratio(self.kernel.on(p), scale)
@@ -205,8 +210,10 @@ class OnColumns(Kernel):
     static: ClassVar[tuple[str, ...]] = ("columns",)
 
     def check(self) -> None:
-        columns = (self.columns,) if isinstance(self.columns, int | str) else plain(self.columns)
-        if not columns or not all(isinstance(c, int | str) for c in columns):
+        _kernel(self.kernel, "OnColumns")
+        columns = (self.columns,) if isinstance(self.columns, int | str) else self.columns
+        columns = tuple(map(plain, columns)) if isinstance(columns, Iterable) else ()
+        if not columns or not all(isinstance(c, int | str) and not isinstance(c, bool) for c in columns):
             raise ValueError(f"on_columns takes positions or names, got {self.columns!r}.")
         self.columns = columns
 

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.inputs import Array, Table, is_vector, table
 from mercer.kernels.params import Params, substitute
 from mercer.ops.tiles import broadcast, cuts, fill
-from mercer.pairs import Diagonal, Dual, DualPairs, Side, Source, Symbol, Tile, Trace, Traced, contract
+from mercer.pairs import Diagonal, Dual, DualPairs, Side, Source, Symbol, Tile, Trace, Traced, centre_of, contract
 
 if TYPE_CHECKING:
     from mercer.kernels.proof import Proof
@@ -46,6 +46,12 @@ class Kernel(Params):
         """The formula, over pairs."""
         raise NotImplementedError(f"{type(self).__name__} must define on(self, p), its formula over pairs.")
 
+    if TYPE_CHECKING:  # defined in the layers above, which set them when the package is imported
+
+        def operator(self, X: Any, Z: Any = None) -> Any: ...
+
+        def lift(self, n_features: Any = None, **options: Any) -> Any: ...
+
     # readings
     def __call__(self, X: Any, Z: Any = None) -> Any:
         """The Gram matrix k(x_i, z_j), shape (n, m); Z defaults to X. Two vectors give one number."""
@@ -53,17 +59,15 @@ class Kernel(Params):
             return float(self(np.reshape(X, (1, -1)), np.reshape(Z, (1, -1)))[0, 0])
         left, right = self.tables(X, Z)
         same, centre = right is left, centre_of(left, right)
-        x, z = Side(left, centre), Side(right, centre)
-        out = np.empty((len(left), len(right)), left.dtype)
-        if out.size <= 1 << 14:
-            out[:] = self.on(Tile(x, z, 0 if same else None))
+        out = empty((len(left), len(right)), left.dtype)
+        if out.size == 0:
             return out
-        return fill(out, lambda r, c: self.tile(left, right, r, c, centre, same=same), symmetric=same)
-
-    def tile(self, X: Table, Z: Table, rows: slice, cols: slice, centre: Array | None, *, same: bool) -> Any:
-        """k over X[rows] and Z[cols]; `same` tells that X is Z, so that a row meets itself."""
-        x = Side(X[rows], centre)
-        return self.on(Tile(x, Side(Z[cols], centre), rows.start - cols.start if same else None))
+        if out.size <= 1 << 14:
+            out[:] = self.on(Tile(Side(left, centre), Side(right, centre), 0 if same else None))
+            return out
+        x = Sides(left, centre)
+        z = x if same else Sides(right, centre)
+        return fill(out, lambda r, c: self.on(Tile(x[r], z[c], r.start - c.start if same else None)), symmetric=same)
 
     def diag(self, X: Any) -> Array:
         """k(x_i, x_i), shape (n,)."""
@@ -83,7 +87,10 @@ class Kernel(Params):
         left, right = self.tables(X, Z)
         centre = centre_of(left, right)
         tile = Tile(Side(left, centre), Side(right, centre), 0 if right is left else None)
-        return self.dual(tile, np.asarray(G))
+        weights = np.asarray(G)
+        if weights.shape != (len(left), len(right)) or weights.dtype.kind not in "fiu":
+            raise ValueError(f"G must be numbers of shape {(len(left), len(right))}, got {weights.dtype} of shape {weights.shape}.")
+        return self.dual(tile, weights)
 
     def dual(self, tile: Tile, G: Array) -> Array:
         """The gradient of sum(G * tile) by the parameters."""
@@ -112,10 +119,13 @@ class Kernel(Params):
     def distance(self, X: Any, Z: Any = None) -> Array:
         """|x - z|_K = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), shape (n, m)."""
         left, right = self.tables(X, Z)
+        dtype, same = left.dtype, right is left
+        left = left.astype(np.float64)  # the difference of near numbers needs the digits
+        right = left if same else right.astype(np.float64)
         square = self.diag(left)[:, None] + self.diag(right) - 2 * self(left, right)
-        if right is left:
+        if same:
             np.fill_diagonal(square, 0)
-        return np.sqrt(np.maximum(square, 0, out=square), out=square)
+        return np.sqrt(np.maximum(square, 0, out=square), out=square).astype(dtype, copy=False)
 
     def proof(self, d: int | None = None) -> Proof:
         """Why this is a kernel (in d columns), as a derivation."""
@@ -135,7 +145,7 @@ class Kernel(Params):
         left = table(X, "X", items=self.takes_items)
         if Z is None or Z is X:
             return left, left
-        right = table(Z, "Z", items=self.takes_items, width=None if left.items else left.width)
+        right = table(Z, "Z", items=self.takes_items, width=None if left.items else left.width).in_order_of(left)
         dtype = np.result_type(left.dtype, right.dtype)
         left, right = left.astype(dtype), right.astype(dtype)
         return (left, right) if left.sparse == right.sparse else (_sparse(left), _sparse(right))
@@ -149,6 +159,8 @@ class Kernel(Params):
     def __radd__(self, other: Any) -> Kernel:
         from mercer.kernels.algebra import Sum
 
+        if isinstance(other, Real) and other == 0:
+            return self  # as sum([k1, k2]) begins with 0
         return Sum((literal(other), self)) if _is_operand(other) else NotImplemented
 
     def __mul__(self, other: Any) -> Kernel:
@@ -162,6 +174,9 @@ class Kernel(Params):
         from mercer.kernels.algebra import Scale
 
         return Scale(float(other), self) if isinstance(other, Real) else NotImplemented
+
+    def __truediv__(self, other: Any) -> Kernel:
+        return self * (1 / float(other)) if isinstance(other, Real) else NotImplemented
 
     def __pow__(self, n: Any) -> Kernel:
         from mercer.kernels.algebra import Power
@@ -189,7 +204,7 @@ class Kernel(Params):
         return Weighted(self, f)
 
     def warped(self, f: Callable[[Any], Any]) -> Kernel:
-        """k(f(x), f(z)); f takes rows (n, d) and gives (n, d')."""
+        """k(f(x), f(z)); f takes rows (n, d) and gives (n, d'), row by row: it sees a few rows at a time."""
         from mercer.kernels.algebra import Warped
 
         return Warped(self, f)
@@ -235,13 +250,24 @@ def _sparse(t: Table) -> Table:
     return t if t.sparse else Table(csr_array(t.data), t.columns)
 
 
-def centre_of(X: Table, Z: Table) -> Array | None:
-    """The point that distances are measured about, so that a large common offset costs no digits."""
-    if X.items or X.sparse:
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        c = (X.data.mean(0, dtype=np.float64) + Z.data.mean(0, dtype=np.float64)) / 2
-    return np.where(np.isfinite(c), c, 0.0)
+class Sides(dict[tuple[int, int], Side]):
+    """The pieces of a table as sides of tiles, each made once."""
+
+    def __init__(self, rows: Table, centre: Array | None) -> None:
+        super().__init__()
+        self.rows, self.centre = rows, centre
+
+    def __getitem__(self, piece: Any) -> Side:
+        return self.setdefault((piece.start, piece.stop), Side(self.rows[piece], self.centre))
+
+
+def empty(shape: tuple[int, int], dtype: Any) -> Array:
+    """Room for a Gram matrix, or a sentence on what to do without one."""
+    try:
+        return np.empty(shape, dtype)
+    except MemoryError as e:
+        size = shape[0] * shape[1] * np.dtype(dtype).itemsize / 1e9
+        raise MemoryError(f"the Gram matrix needs {size:,.0f} GB; use k.operator(X, Z), which never forms it.") from e
 
 
 def positive(value: Any, name: str, *, zero: bool = False) -> float:

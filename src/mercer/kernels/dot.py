@@ -32,7 +32,7 @@ class Linear(Kernel):
     def check(self) -> None:
         if self.metric is None:
             return
-        A = np.asarray(self.metric, dtype=np.float64)
+        A = _matrix(self.metric)
         if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all():
             raise ValueError(f"metric must be a square matrix of finite numbers, got shape {A.shape}.")
         if not np.allclose(A, A.T, rtol=1e-10, atol=1e-12 * np.abs(A).max()):
@@ -43,6 +43,13 @@ class Linear(Kernel):
 
     def on(self, p: Any) -> Any:
         return p.dot if self.metric is None else p.bilinear(np.asarray(self.metric))
+
+
+def _matrix(metric: Any) -> Any:
+    try:
+        return np.asarray(metric, dtype=np.float64)
+    except (TypeError, ValueError) as e:
+        raise ValueError(f"metric must be a square matrix of numbers, got {metric!r}.") from e
 
 
 class Polynomial(Kernel):
@@ -103,6 +110,7 @@ class ArcCosine(Kernel):
     def check(self) -> None:
         if self.order not in (0, 1, 2):
             raise ValueError(f"order must be 0, 1 or 2, got {self.order!r}.")
+        self.order = int(self.order)
 
     def on(self, p: Any) -> Any:
         t = p.angle
@@ -115,7 +123,9 @@ class ArcCosine(Kernel):
 
 
 class Callable(Kernel):
-    """f(X, Z) -> (n, m): a function of your own; rows may be numbers or any list
+    """f(X, Z) -> (n, m): a symmetric function of your own; rows may be numbers or any list
+
+    f sees a few rows at a time, from several threads: what it returns for a pair may depend on that pair only.
 
     >>> Callable(lambda X, Z: X @ Z.T + 1)([[1.0]], [[2.0]])
     array([[3.]])

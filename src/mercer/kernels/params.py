@@ -1,9 +1,9 @@
 """Kernels as values inside scikit-learn: parameters by name, nested ones by path, changed only by `set_params`."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,12 +37,15 @@ class Params:
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters in place, by the names of `get_params`."""
+        new = object.__new__(type(self))  # checked before anything changes
+        new.__dict__.update(self.__dict__)
         for path, value in params.items():
             head, _, rest = path.partition("__")
             if head not in {f.name for f in fields(self)}:  # type: ignore[arg-type]
                 raise ValueError(f"{path!r} is not a parameter of {type(self).__name__}; it has {', '.join(self.get_params())}.")
-            setattr(self, head, _replaced(getattr(self, head), rest, value))
-        self.__post_init__()
+            setattr(new, head, _replaced(getattr(new, head), rest, value, path))
+        new.__post_init__()
+        self.__dict__.update(new.__dict__)
         return self
 
     def clone(self) -> Self:
@@ -50,24 +53,36 @@ class Params:
         return type(self)(**{f.name: getattr(self, f.name) for f in fields(self)})  # type: ignore[arg-type]
 
     def __sklearn_clone__(self) -> Self:
-        _introduce()
         return self.clone()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        _introduce()
 
     def __post_init__(self) -> None:
         for f in fields(self):  # type: ignore[arg-type]
-            setattr(self, f.name, plain(getattr(self, f.name)))
+            value = plain(getattr(self, f.name))
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            real = f.type is float or str(f.type).startswith("float")
+            setattr(self, f.name, float(value) if whole and real else value)
         self.check()
+        _introduce()
 
     def check(self) -> None:
         """Refuse wrong parameters, by name."""
 
 
-@cache
+_known: list[bool] = []
+
+
 def _introduce() -> None:
     """Tell scikit-learn that these are kernels: it then asks for whole Gram matrices, else for one pair a call."""
+    if _known or "sklearn.metrics" not in sys.modules:
+        return  # nobody can ask; and importing scikit-learn takes longer than making a kernel
     from sklearn.gaussian_process.kernels import Kernel
 
     Kernel.register(Params)
+    _known.append(True)
 
 
 def _parts(k: Params) -> Iterator[tuple[str, Params]]:
@@ -79,17 +94,17 @@ def _parts(k: Params) -> Iterator[tuple[str, Params]]:
             yield from ((f"{f.name}__{i}", t) for i, t in enumerate(v) if isinstance(t, Params))
 
 
-def _replaced(old: Any, rest: str, value: Any) -> Any:
-    """`old` with the parameter at path `rest` set to `value`."""
+def _replaced(old: Any, rest: str, value: Any, path: str) -> Any:
+    """`old` with the parameter at `rest`, the end of `path`, set to `value`."""
     if not rest:
         return value
     if isinstance(old, Params):
         return old.clone().set_params(**{rest: value})
     head, _, rest = rest.partition("__")
     if not (isinstance(old, tuple) and head.isdecimal() and int(head) < len(old)):
-        raise ValueError(f"{head!r} does not name a part of {old!r}; use a position from 0 to {len(old) - 1}.")
+        raise ValueError(f"{path!r} does not name a part of {old!r}; see get_params() for the names there are.")
     i = int(head)
-    return (*old[:i], _replaced(old[i], rest, value), *old[i + 1 :])
+    return (*old[:i], _replaced(old[i], rest, value, path), *old[i + 1 :])
 
 
 def substitute(k: Any, f: Callable[[str, float], Any], path: str = "") -> Any:

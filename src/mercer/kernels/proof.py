@@ -45,7 +45,9 @@ def prove(k: Kernel, d: int | None = None) -> Proof:
         Gaussian() is a kernel: Bochner: its spectral measure is a normal law
       Linear() is a kernel: x'z is the inner product of the features x
     """
-    return _rule(k, d)
+    known = next(c for c in type(k).__mro__ if c in _rule.registry)
+    same = issubclass(known, Kernel) and known.on is type(k).on  # a subclass with a formula of its own inherits no proof
+    return _rule.registry[known if same else object](k, d)
 
 
 Rule = Callable[[Kernel, int | None], Proof]
@@ -66,7 +68,7 @@ def _closed(rule: str) -> Rule:
 
     def on(k: Kernel, d: int | None) -> Proof:
         inner = getattr(k, "terms", None) or (k.kernel,)  # type: ignore[attr-defined]
-        premises = tuple(_rule(t, d) for t in inner)
+        premises = tuple(prove(t, d) for t in inner)
         conditions = dict.fromkeys(p.condition for p in premises if p.condition)
         return Proof(repr(k), rule, True if all(premises) else None, premises, " and ".join(conditions) or None)
 
@@ -75,20 +77,20 @@ def _closed(rule: str) -> Rule:
 
 def _scaled(k: Kernel, d: int | None) -> Proof:
     assert isinstance(k, algebra.Scale)
-    inner = _rule(k.kernel, d)
+    inner = prove(k.kernel, d)
     holds = True if k.by == 0 else inner.holds
     return Proof(repr(k), "a kernel scaled by c >= 0 is a kernel", holds, (inner,), inner.condition)
 
 
 def _on_columns(k: Kernel, d: int | None) -> Proof:
     assert isinstance(k, algebra.OnColumns)
-    inner = _rule(k.kernel, len(k.columns))
+    inner = prove(k.kernel, len(k.columns))
     return Proof(repr(k), "a kernel of some of the columns is a kernel", inner.holds, (inner,), inner.condition)
 
 
 def _warped(k: Kernel, d: int | None) -> Proof:
     assert isinstance(k, algebra.Warped)
-    inner = _rule(k.kernel, None)  # f may change the number of columns
+    inner = prove(k.kernel, None)  # f may change the number of columns
     return Proof(repr(k), "k(f(x), f(z)) has the features phi(f(x))", True if inner else None, (inner,), inner.condition)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.inputs import Array, table
+from mercer.inputs import Array, Table, table
 from mercer.kernels.base import Kernel
+from mercer.kernels.dot import Callable as KernelFunction
 
 TOLERANCE = 1e-9  # relative to the largest eigenvalue: below that, rounding explains it
 MOST_ROWS = 400
@@ -26,8 +27,8 @@ class Counterexample:
         return f"not positive semidefinite: v'Kv = {self.eigenvalue:.3g} for a unit vector v on {len(self.points)} points"
 
 
-def check_psd(k: Kernel, X: Any, *, random_state: int = 0, trials: int = 24) -> Counterexample | None:
-    """Search for points near X on which k is not positive semidefinite; None where none is found.
+def check_psd(k: Any, X: Any, *, random_state: int = 0, trials: int = 24) -> Counterexample | None:
+    """Search for points near X on which k, a kernel or a function of (X, Z), is not positive semidefinite; None if none.
 
     Tries rows of X, then random points of X's mean and spread at several scales and sizes; the worst are refined by
     moving single points. Finding none is evidence, `k.proof()` is proof.
@@ -39,18 +40,19 @@ def check_psd(k: Kernel, X: Any, *, random_state: int = 0, trials: int = 24) -> 
     >>> check_psd(Callable(lambda X, Z: np.tanh(X @ Z.T)), X).eigenvalue < 0
     True
     """
-    rows = table(X, "X", items=k.takes_items)
+    k = k if isinstance(k, Kernel) else KernelFunction(k)
+    rows = table(X, "X", items=k.takes_items).astype(np.float64)
     rng = np.random.default_rng(random_state)
     if len(rows) > MOST_ROWS:
         rows = rows[np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))]
-    _check_symmetric(k, rows.data[:50])
-    candidates = [] if rows.items or rows.sparse else list(_candidates(rows.data.astype(np.float64), rng, trials))
-    tried = [found for P in [rows.data, *candidates] if (found := _lowest(k, P)) is not None]
+    _check_symmetric(k, rows[:50])
+    candidates = [] if rows.items or rows.sparse else [Table(P, rows.columns) for P in _candidates(rows.data, rng, trials)]
+    tried = [found for P in [rows, *candidates] if (found := _lowest(k, P)) is not None]
     if not tried:
         raise ValueError("k is not finite on X nor near it; give X where the kernel is defined.")
     worst = sorted(tried, key=lambda t: t[0])[:4]
-    best = min([worst[0], *(_refine(k, t, rng) for t in worst if isinstance(t[2], np.ndarray))], key=lambda t: t[0])
-    return Counterexample(best[2], best[1], best[3]) if best[0] < -TOLERANCE else None
+    best = min([worst[0], *(_refine(k, t, rng) for t in worst if isinstance(t[2].data, np.ndarray))], key=lambda t: t[0])
+    return Counterexample(best[2].data, best[1], best[3]) if best[0] < -TOLERANCE else None
 
 
 def _candidates(X: Array, rng: np.random.Generator, trials: int) -> Iterator[Array]:
@@ -61,10 +63,10 @@ def _candidates(X: Array, rng: np.random.Generator, trials: int) -> Iterator[Arr
         yield (centre if t % 2 else 0) + scale * spread * rng.normal(size=(n, X.shape[1]))
 
 
-Found = tuple[float, float, Any, Array]  # relative lowest eigenvalue, the eigenvalue, points, vector
+Found = tuple[float, float, Table, Array]  # relative lowest eigenvalue, the eigenvalue, points, vector
 
 
-def _lowest(k: Kernel, P: Any) -> Found | None:
+def _lowest(k: Kernel, P: Table) -> Found | None:
     with np.errstate(all="ignore"):
         K = np.asarray(k(P), dtype=np.float64)
     if not np.isfinite(K).all():
@@ -77,20 +79,21 @@ def _lowest(k: Kernel, P: Any) -> Found | None:
 def _refine(k: Kernel, found: Found, rng: np.random.Generator, steps: int = 60) -> Found:
     """Move the points that weigh most in the eigenvector, keeping what lowers the eigenvalue."""
     weigh_most = np.argsort(-np.abs(found[3]))[:40]
-    found = _lowest(k, np.asarray(found[2], dtype=np.float64)[weigh_most]) or found
-    step = np.std(found[2], axis=0) + 1e-12
+    found = _lowest(k, found[2][weigh_most]) or found
+    step = np.std(found[2].data, axis=0) + 1e-12
     for t in range(steps):
-        moved = np.array(found[2])
+        moved = np.array(found[2].data)
         moved[rng.random(len(moved)) < 0.3] *= 1 + 0.2 * rng.normal()
         moved += rng.normal(size=moved.shape) * step * 0.5 ** (t / 8)
-        new = _lowest(k, moved)
+        new = _lowest(k, Table(moved, found[2].columns))
         if new is not None and new[0] < found[0]:
             found = new
     return found
 
 
-def _check_symmetric(k: Kernel, P: Any) -> None:
+def _check_symmetric(k: Kernel, P: Table) -> None:
+    back = slice(None, None, -1)
     with np.errstate(all="ignore"):
-        K, T = np.asarray(k(P, P[:])), np.asarray(k(P[::-1], P))[::-1]
+        K, T = np.asarray(k(P, P[:])), np.asarray(k(P[back], P))[back]
     if not np.allclose(K, K.T, rtol=1e-6, atol=1e-9, equal_nan=True) or not np.allclose(K, T, rtol=1e-6, atol=1e-9, equal_nan=True):
         raise ValueError("k is not symmetric: k(x, z) and k(z, x) differ on rows of X; use (k(x, z) + k(z, x)) / 2.")

@@ -26,6 +26,8 @@ class RKHSFunction:
     weights: Any
 
     def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise ValueError(f"kernel must be a kernel, got {self.kernel!r}.")
         object.__setattr__(self, "points", table(self.points, "points", items=self.kernel.takes_items))
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64).ravel())
         if len(self.weights) != len(self.points):
@@ -43,6 +45,9 @@ class RKHSFunction:
         return RKHSFunction(self.kernel, self.points, float(by) * self.weights)
 
     __rmul__ = __mul__
+
+    def __radd__(self, other: Any) -> RKHSFunction:
+        return self if other == 0 else NotImplemented  # as sum([f, g]) begins with 0
 
     def __neg__(self) -> RKHSFunction:
         return -1.0 * self
@@ -79,6 +84,8 @@ class RKHSFunction:
         """
         rows = table(X, "X").astype(np.float64)
         target = np.asarray(f(rows.data), dtype=np.float64).ravel()
+        if len(target) != len(rows):
+            raise ValueError(f"f must return one number for each of {len(rows)} rows; it returned {len(target)}.")
         chosen: list[int] = []
         error = np.abs(target)
         while len(chosen) < len(rows):
@@ -95,9 +102,12 @@ class RKHSFunction:
         )
 
 
-def _stack(a: Table, b: Table) -> Any:
+def _stack(a: Table, b: Table) -> Table:
     if a.items:
-        return a.data + b.data
+        return Table(a.data + b.data)
+    if a.width != b.width:
+        raise ValueError(f"the functions are of {a.width} and of {b.width} columns; give points of the same width.")
     from scipy.sparse import vstack
 
-    return vstack([a.data, b.data]).tocsr() if a.sparse else np.concatenate([a.data, b.data])
+    joined = vstack([a.data, b.data]).tocsr() if a.sparse or b.sparse else np.concatenate([a.data, b.data])
+    return Table(joined, a.columns)

@@ -63,6 +63,7 @@ class Laplace(Stationary):
         super().check()
         if self.norm not in (1, 2):
             raise ValueError(f"norm must be 1 or 2, got {self.norm!r}.")
+        self.norm = int(self.norm)
 
     def on(self, p: Any) -> Any:
         return p.xp.exp(-(p.absdist(self.bandwidth) if self.norm == 1 else p.dist(self.bandwidth)))

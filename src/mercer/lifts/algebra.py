@@ -1,6 +1,7 @@
 """The algebra of feature maps: concatenation, tensor products, scales and chains; their kernels add, multiply, scale, compose."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from operator import add, mul
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer.inputs import Array, Matrix
-from mercer.kernels import Kernel, Scale
+from mercer.kernels import Kernel, Linear, Scale
 from mercer.lifts.base import Lift, by_rows, seed_of
 
 
@@ -161,7 +162,9 @@ class Scaled(Lift):
 
 
 class Chain(Composite):
-    """psi(phi(x)): the kernel of psi between features phi, `psi.kernel_.warped(phi)`.
+    """psi(phi(x)): the kernel of psi between features phi; after a projection, whose kernel is Linear(), that of phi.
+
+    Products of columns followed by a projection are fused: the products are never formed.
 
     >>> from mercer.lifts import Monomials, Parabolic
     >>> (Parabolic() >> Monomials(2, include_bias=False)).fit_transform([[2.0]])
@@ -169,21 +172,50 @@ class Chain(Composite):
     """
 
     def _learn(self, X: Matrix) -> None:
-        first, *others = independent(self.lifts)
-        self.lifts_, F = [first.fit(X)], first.transform(X)
-        for psi in others:
+        first, *others = _fused(independent(self.lifts))
+        self.lifts_ = [first.fit(X)]
+        self.kernel_ = first.kernel_
+        F = first.transform(X) if others else X
+        for i, psi in enumerate(others):
             self.lifts_.append(psi.fit(F))
-            F = psi.transform(F)
-        self.n_features_out_ = F.shape[1]
+            self.kernel_ = self._after(psi)
+            F = psi.transform(F) if i < len(others) - 1 else F
         last = self.lifts_[-1]
-        self.kernel_ = last.kernel_.warped(self._before) if hasattr(last, "kernel_") else None
+        self.n_features_out_ = getattr(last, "n_features_out_", None) or len(last.get_feature_names_out())
 
-    def _before(self, X: Matrix) -> Matrix:
-        """The features that the last map is given."""
-        return reduce(lambda F, phi: phi.transform(F), self.lifts_[:-1], X)
+    def _after(self, psi: Any) -> Any:
+        """The kernel of the chain so far."""
+        k = getattr(psi, "kernel_", None)
+        if k is None or k == Linear():
+            return self.kernel_ if k is not None else None
+        return k.warped(Before(tuple(self.lifts_[:-1])))
 
     def _map(self, X: Matrix) -> Matrix:
-        return self.lifts_[-1].transform(self._before(X))
+        return Before(tuple(self.lifts_))(X)
 
     def _names(self, inputs: list[str]) -> list[str]:
         return list(reduce(lambda names, phi: phi.get_feature_names_out(names), self.lifts_, inputs))
+
+
+@dataclass(frozen=True)
+class Before:
+    """Fitted maps one after the other, as a function of rows."""
+
+    lifts: tuple[Any, ...]
+
+    def __call__(self, X: Matrix) -> Matrix:
+        return reduce(lambda F, phi: phi.transform(F), self.lifts, X)
+
+    def __repr__(self) -> str:
+        return " >> ".join(type(phi).__name__ for phi in self.lifts)
+
+
+def _fused(lifts: list[Any]) -> list[Any]:
+    """Neighbours as one map, where there is one that never forms what lies between them."""
+    from mercer.lifts.fused import fuse
+
+    out = lifts[:1]
+    for psi in lifts[1:]:
+        one = fuse(out[-1], psi)
+        out = [*out, psi] if one is None else [*out[:-1], one]
+    return out

@@ -89,7 +89,7 @@ def order(n: int, confidence: float, quantile: float) -> int:
     """Which of n sorted errors (from 0) is at least their law's quantile with that confidence.
 
     >>> order(919, 0.99, 0.995), order(20_000, 0.99, 0.995)
-    (918, 19923)
+    (918, 19922)
     """
     if not (0 < confidence < 1 and 0 < quantile < 1):
         raise ValueError(f"confidence and quantile must be between 0 and 1, got {confidence!r} and {quantile!r}.")

@@ -31,9 +31,11 @@ from mercer.kernels import (
 from mercer.lifts.algebra import Concatenate, Scaled, Tensor
 from mercer.lifts.base import Lift
 from mercer.lifts.fourier import RandomFourier
+from mercer.lifts.maclaurin import Maclaurin
 from mercer.lifts.monomials import Interactions, Monomials, Subsets
 from mercer.lifts.nystrom import Nystrom
-from mercer.lifts.sketches import ArcCosineFeatures, SketchedTensor
+from mercer.lifts.projections import SparseProjection
+from mercer.lifts.sketches import ArcCosineFeatures, SketchedTensor, TensorSketch
 from mercer.lifts.spectral import spectrum
 from mercer.lifts.structure import Identity, NormalizedLift, OnColumnsLift, One, WarpedLift, WeightedLift
 from mercer.pairs.tile import mapped
@@ -59,13 +61,21 @@ def build(k: Kernel, b: Budget) -> Lift:
     if isinstance(b.method, methods.Landmarks):
         return Nystrom(k, b.method.n_landmarks or _needed(k, b), landmarks=b.method.select, random_state=b.seed)
     few = width(k, b.X)
-    if few is not None and few <= (b.size or EXACT_LIMIT) and not isinstance(b.method, methods.Fourier | methods.Sketch):
+    if few is not None and few <= (b.size or EXACT_LIMIT) and not _meant_for(b.method, k):
         return exact(k, b)
     if isinstance(b.method, methods.Exact):
-        raise ValueError(f"{k!r} has {'no finite feature map' if few is None else f'{few:,} features'}; give n_features, or another method.")
+        found = "no finite feature map" if few is None else f"{few:,} features"
+        raise ValueError(f"{k!r} has {found}; give n_features, or another method.")
     if spectrum(k) is not None:
         return _fourier(k, b)
     return by_structure(k, b)
+
+
+def _meant_for(method: methods.Method, k: Kernel) -> bool:
+    """Whether the method was asked for and takes such kernels, also where they have few features."""
+    if isinstance(method, methods.Fourier):
+        return spectrum(k) is not None
+    return isinstance(method, methods.Sketch) and isinstance(k, Product | Power | Polynomial)
 
 
 EXACT_LIMIT = 10_000  # features of an exact map that are built without being asked for
@@ -103,6 +113,7 @@ def width(k: Kernel, X: Table) -> int | None:
         case Warped(kernel=t, f=f): return width(t, mapped(X[:1], f))
         case Sum(terms=ts): return _all(sum, [width(t, X) for t in ts])
         case Product(terms=ts): return _all(math.prod, [width(t, X) for t in ts])
+        case Power(kernel=Linear(metric=None), degree=n): return math.comb(d + n - 1, n)
         case Power(kernel=t, degree=n): return _all(math.prod, [width(t, X)] * n)
         case Series(kernel=t, coefficients=a): return width(_series(t, a), X)
     return None
@@ -152,9 +163,12 @@ def by_structure(k: Kernel, b: Budget) -> Lift:
         case Sum(terms=ts): return Concatenate([build(t, part) for t, part in zip(ts, shares(ts, b), strict=True)])
         case Product(terms=ts): return _product(ts, b)
         case Power(kernel=t, degree=n): return _product((t,) * n, b)
-        case Polynomial(degree=p, bias=c): return _product((Linear() + c if c else Linear(),) * p, b)
+        case Polynomial(degree=p, bias=c): return TensorSketch(p, _needed(k, b), bias=c, random_state=b.seed)
         case Series(kernel=t, coefficients=a): return build(_series(t, a), b)
+        case Exp(kernel=Linear(metric=None)) | Exp(kernel=Scale(kernel=Linear(metric=None))):
+            return Maclaurin(k, _needed(k, b), random_state=b.seed)
         case Exp(kernel=t): return build(_series(t, _exp_coefficients(t, b.X)), b)
+        case Linear() | Anova() | AllSubsets(): return exact(k, b) >> SparseProjection(_needed(k, b), s=1, random_state=b.seed)
         case ArcCosine(order=n): return ArcCosineFeatures(n, _needed(k, b), random_state=b.seed)
     return around(k, b, build)
 
@@ -185,7 +199,8 @@ def shares(ts: tuple[Kernel, ...], b: Budget) -> list[Budget]:
     size = _needed(Sum(ts), b)
     exactly = [_fits(width(t, b.X), size // (2 * len(ts))) for t in ts]
     rest = size - sum(w or 0 for w in exactly)
-    roots = [0.0 if w is not None else math.sqrt(variance(t, b.of(PROBE_FEATURES, i))) for i, (t, w) in enumerate(zip(ts, exactly, strict=True))]
+    spread = [None if w is not None else variance(ts[i], b.of(PROBE_FEATURES, i)) for i, w in enumerate(exactly)]
+    roots = [math.sqrt(v or 0.0) for v in spread]
     total = sum(roots) or 1.0
     parts = [w if w is not None else max(2, 2 * round(rest * r / total / 2)) for w, r in zip(exactly, roots, strict=True)]
     return [b.of(p, i) for i, p in enumerate(parts)]
@@ -207,5 +222,5 @@ def variance(t: Kernel, b: Budget) -> float:
 
 
 def probe(X: Matrix) -> Table:
-    """A few rows, spread over X."""
-    return Table(X[:: max(1, X.shape[0] // PROBE_ROWS)][:PROBE_ROWS])
+    """A few rows, spread over X; in float64, so that the map does not depend on the precision of the rows."""
+    return Table(X[:: max(1, X.shape[0] // PROBE_ROWS)][:PROBE_ROWS].astype(np.float64))

@@ -1,21 +1,24 @@
 """Random Fourier features: a stationary kernel as a mean of cosines, k(x, z) = E cos(w'(x - z))."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.base import Lift, by_rows, stream_of
 from mercer.lifts.spectral import Spectrum, spectrum
+from mercer.ops.fastfood import Fastfood
 from mercer.ops.frequencies import RULES
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.tiles import cuts
 from mercer.ops.trig import sincos
 
+Angles = Callable[[Matrix], Array]
 KEPT_BYTES = 32 << 20  # frequencies are kept while they are smaller than this, else drawn again in pieces
 
 
@@ -30,7 +33,8 @@ class RandomFourier(Lift):
     n_features : the number D of features, even with form="pairs".
     form : "pairs" (exact diagonal, less error) or "shift".
     frequencies : "auto", "iid", "orthogonal", "qmc", "design" or "structured". All are unbiased; the promises of
-        `mercer.bounds` hold for "iid", and "auto" has the least error in practice.
+        `mercer.bounds` hold for "iid", "auto" has the least error in practice, and "structured" (Fastfood: one radial
+        kernel) takes O(D log d) time a row and O(D) memory, for many columns.
     random_state : the map is its seed: frequencies are drawn from it by counter, any of them alone.
 
     References: Rahimi and Recht, Random features for large-scale kernel machines (2007).
@@ -61,7 +65,7 @@ class RandomFourier(Lift):
         self.stream_: Stream = stream_of(self.random_state)
         self.n_features_out_ = int(self.n_features)
         self._kept: Array | None = None
-        next(self._pieces(np.dtype(np.float64)))  # refuses what cannot be drawn, such as Sinc in four columns
+        next(self._pieces(X[:1]))  # refuses what cannot be drawn, such as Sinc in four columns
 
     @property
     def n_frequencies_(self) -> int:
@@ -69,50 +73,64 @@ class RandomFourier(Lift):
 
     def draw(self, start: int = 0, stop: int | None = None) -> Array:
         """Frequencies start to stop, (stop - start, d); any of them alone are the same bits."""
+        if self.frequencies == "structured":
+            return self._structured[0].matrix()[slice(start, stop)] / self._structured[1]
         return self.spectrum_.frequencies(self.n_features_in_, self.n_frequencies_, self.stream_, self.frequencies, start, stop)
 
-    def _pieces(self, dtype: np.dtype[Any]) -> Iterator[tuple[slice, Array]]:
-        """All frequencies, in as few pieces as memory allows."""
+    @property
+    def _structured(self) -> tuple[Fastfood, Array]:
+        return self.spectrum_.structured(self.n_features_in_, self.n_frequencies_, self.stream_)
+
+    def _pieces(self, X: Matrix) -> Iterator[tuple[slice, Angles]]:
+        """Which frequencies, and the function that gives rows' angles w'x with them; in as few pieces as memory allows."""
         d, m = self.n_features_in_, self.n_frequencies_
-        if d * m * 8 > KEPT_BYTES:
-            yield from ((s, self.draw(s.start, s.stop).astype(dtype)) for s in cuts(m, max(64, KEPT_BYTES // (8 * d))))
-            return
-        kept = self.draw() if self._kept is None else self._kept
-        self._kept = kept
-        yield slice(0, m), kept.astype(dtype, copy=False)
+        if self.frequencies == "structured":
+            yield slice(0, m), _fast(*self._structured)
+        elif d * m * 8 > KEPT_BYTES:
+            step = max(64, KEPT_BYTES // (8 * d))
+            yield from ((s, _times(self.draw(s.start, s.stop).astype(X.dtype))) for s in cuts(m, step))
+        else:
+            kept = self.draw() if self._kept is None else self._kept
+            self._kept = kept
+            yield slice(0, m), _times(kept.astype(X.dtype, copy=False))
 
     def _map(self, X: Matrix) -> Array:
         m, amplitude = self.n_frequencies_, self.spectrum_.amplitude
         F = np.empty((X.shape[0], self.n_features_out_), X.dtype)
-        for piece, W in self._pieces(X.dtype):
+        for piece, angles in self._pieces(X):
             if self.form == "pairs":
-                self._pairs(X, W, float(np.sqrt(amplitude / m)), F[:, piece], F[:, m + piece.start : m + piece.stop])
+                self._pairs(X, angles, float(np.sqrt(amplitude / m)), F[:, piece], F[:, m + piece.start : m + piece.stop])
             else:
                 shift = 2 * np.pi * uniforms(self.stream_.child(-1 % 2**32), piece.start, piece.stop, 1)[:, 0]
-                self._shifted(X, W, shift.astype(X.dtype), float(np.sqrt(2 * amplitude / m)), F[:, piece])
+                self._shifted(X, angles, shift.astype(X.dtype), float(np.sqrt(2 * amplitude / m)), F[:, piece])
         return F
 
-    def _pairs(self, X: Matrix, W: Array, scale: float, cos: Array, sin: Array) -> None:
-        def fill(x: Matrix, rows: slice) -> None:
-            sincos(_dot(x, W), scale, cos[rows], sin[rows])
+    def _pairs(self, X: Matrix, angles: Angles, scale: float, cos: Array, sin: Array) -> None:
+        by_rows(X, 2 * cos.shape[1], lambda x, rows: sincos(angles(x), scale, cos[rows], sin[rows]))
 
-        by_rows(X, 2 * len(W), fill)
-
-    def _shifted(self, X: Matrix, W: Array, shift: Array, scale: float, out: Array) -> None:
+    def _shifted(self, X: Matrix, angles: Angles, shift: Array, scale: float, out: Array) -> None:
         def fill(x: Matrix, rows: slice) -> None:
-            P = _dot(x, W)
-            P += shift
-            np.cos(P, out=out[rows])
+            np.cos(angles(x) + shift, out=out[rows])
             out[rows] *= out.dtype.type(scale)
 
-        by_rows(X, len(W), fill)
+        by_rows(X, out.shape[1], fill)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_kept": None}  # the seed is enough
 
 
-def _dot(x: Matrix, W: Array) -> Array:
-    return np.asarray(x @ W.T)
+def _times(W: Array) -> Angles:
+    return lambda x: np.asarray(x @ W.T)
+
+
+def _fast(frequencies: Fastfood, bandwidth: Array) -> Angles:
+    def angles(x: Matrix) -> Array:
+        rows = (x.toarray() if sp.issparse(x) else x) / bandwidth.astype(x.dtype)
+        out = np.empty((len(rows), frequencies.m), rows.dtype)
+        frequencies.project(rows, out)
+        return out
+
+    return angles
 
 
 def _spectrum_of(k: Kernel) -> Spectrum:
@@ -129,5 +147,6 @@ def _check_settings(n_features: Any, form: str, kind: str) -> None:
         raise ValueError(f"n_features must be an integer >= 1, got {n_features!r}.")
     if form == "pairs" and n_features % 2:
         raise ValueError(f"n_features must be even with form='pairs' (a cosine and a sine each), got {n_features}; use {n_features + 1}.")
-    if kind not in ("auto", *RULES):
-        raise ValueError(f"frequencies must be one of auto, {', '.join(RULES)}, got {kind!r}.")
+    kinds = ("auto", *RULES, "structured")
+    if kind not in kinds:
+        raise ValueError(f"frequencies must be one of {', '.join(kinds)}, got {kind!r}.")

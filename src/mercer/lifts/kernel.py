@@ -13,11 +13,10 @@ from mercer.kernels import Kernel, Sum, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.algebra import Concatenate
 from mercer.lifts.base import Lift, seed_of
-from mercer.lifts.certificate import PAIRS, certify, draw_pairs, errors, order
+from mercer.lifts.certificate import PAIRS, Certificate, certify, draw_pairs, errors, order
 from mercer.lifts.duality import Budget, build, probe
 from mercer.lifts.spectral import spectrum
 from mercer.plan import Plan
-
 
 FIRST, ABSURD = 64, 20_000  # features that a probe begins with, and beyond which a bound is not followed
 
@@ -57,7 +56,8 @@ class KernelLift(Lift):
     def _learn(self, X: Matrix) -> None:
         self.kernel_ = positioned(resolve(self.kernel, X), self._table(X))
         b = Budget(probe(X), None, methods.resolve(self.method), seed_of(self.random_state))
-        self.certificate_, self.plan_ = None, None
+        self.certificate_: Certificate | None = None
+        self.plan_: Plan | None = None
         if self.eps is not None:
             self.map_ = self._promised(b, X)
         elif isinstance(self.n_features, Sequence):
@@ -89,13 +89,13 @@ class KernelLift(Lift):
             error, _ = errors(phi, Table(X), *draw_pairs(X.shape[0], PAIRS, rng))
             rank = order(PAIRS, 1 - self.delta, 0.995)
             if np.sort(np.abs(error))[rank] <= eps or size >= promised:
-                self.certificate_ = certify(phi, X, 1 - self.delta, random_state=rng)
-                if self.certificate_.bound <= eps or size >= promised:
+                found = self.certificate_ = certify(phi, X, 1 - self.delta, random_state=rng)
+                if found.bound <= eps or size >= promised:
                     break
             size *= 2
         why = (
             f"the bound for eps={self.eps:g} asks for {promised:,} features, more than {ABSURD:,}; "
-            f"{size:,} keep 99.5 % of the pairs within {self.certificate_.bound:.3g}, certified on other pairs"
+            f"{size:,} keep 99.5 % of the pairs within {found.bound:.3g}, certified on other pairs"
         )
         self.plan_ = Plan("probe", why, {"n_features": size}, rejected=(("bound", f"{promised:,} features"),))
         return phi
@@ -129,4 +129,4 @@ def lift(
     return KernelLift(kernel, n_features, eps=eps, delta=delta, method=method, random_state=random_state)
 
 
-Kernel.lift = lift  # type: ignore[attr-defined]
+Kernel.lift = lift  # type: ignore[method-assign,assignment]

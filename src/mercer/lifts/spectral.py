@@ -25,6 +25,7 @@ from mercer.kernels import (
     Sinc,
 )
 from mercer.ops.columns import CauchyColumns, PeriodicColumns
+from mercer.ops.fastfood import Fastfood
 from mercer.ops.frequencies import frequencies
 from mercer.ops.measures import GammaMixture, Measure, Normal, Sphere, Student
 from mercer.ops.philox import Stream
@@ -57,6 +58,14 @@ class Spectrum:
             draws = frequencies(atom.measure, width, m, stream.child(i), kind, start, stop)
             W[:, columns] += draws / per_column(atom.bandwidth, width)
         return W
+
+
+    def structured(self, d: int, m: int, stream: Stream) -> tuple[Fastfood, Any]:
+        """Frequencies that need no matrix, and what to divide the columns by; of one radial measure on all columns."""
+        if len(self.atoms) != 1 or self.atoms[0].columns is not None:
+            raise ValueError("structured frequencies need one stationary kernel on all columns, not a product; use 'auto'.")
+        (atom,) = self.atoms
+        return Fastfood(atom.measure, d, m, stream), per_column(atom.bandwidth, d)  # type: ignore[arg-type]
 
 
 def spectrum(k: Kernel) -> Spectrum | None:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array, Rows
-from mercer.kernels.base import Kernel, centre_of
+from mercer.kernels.base import Kernel
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
-from mercer.pairs import Side, Tile
+from mercer.pairs import Side, Tile, centre_of
 
 Columns = list[tuple[slice, Side | None]]
+WIDE_BYTES = 2 << 20  # of the rows on one side of a tile
 LANES, LANE_BYTES = 16, 16 << 20  # sums kept apart in a symmetric product, and so the most threads that share one
-KEPT_BYTES = 6 << 20  # columns are kept prepared between tiles while they are smaller than this
+KEPT_BYTES = 24 << 20  # columns are kept prepared between tiles while they are smaller than this
 
 
 class KernelOperator:
@@ -31,6 +32,8 @@ class KernelOperator:
     __array_ufunc__ = None
 
     def __init__(self, kernel: Kernel, X: Any, Z: Any = None) -> None:
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"kernel must be a kernel, got {kernel!r}.")
         self.kernel = kernel
         self.X, self.Z = kernel.tables(X, Z)
         self.symmetric = self.Z is self.X
@@ -76,12 +79,12 @@ class KernelOperator:
             out[rows] = total
 
         tiles.settle_allocator()
-        parallel_map(add, tiles.cuts(self.shape[0], tiles.ROWS))
+        parallel_map(add, tiles.cuts(self.shape[0], self._step(tiles.ROWS)))
         return out
 
     def _times_symmetric(self, W: Array, lanes: int) -> Array:
         """K @ W by the tiles of one triangle, each used twice; lanes add up apart, so that threads change nothing."""
-        columns = self._prepared(tiles.square(self.dtype.itemsize))
+        columns = self._prepared(self._step(tiles.square(self.dtype.itemsize)))
 
         def add(lane: int) -> Array:
             total = np.zeros(W.shape)
@@ -108,7 +111,21 @@ class KernelOperator:
             return np.sum([self.kernel.dual(tile, U[rows] @ V[cols].T) for cols, tile in found], axis=0)
 
         tiles.settle_allocator()
-        return np.sum(parallel_map(add, tiles.cuts(self.shape[0], tiles.ROWS)), axis=0)
+        return np.sum(parallel_map(add, tiles.cuts(self.shape[0], self._step(tiles.ROWS))), axis=0)
+
+    def matvec(self, v: Any) -> Array:
+        """K @ v, as SciPy's iterative solvers ask for it."""
+        return self @ v
+
+    matmat = matvec
+
+    def rmatvec(self, v: Any) -> Array:
+        """K.T @ v."""
+        return self.T @ v
+
+    def __rmatmul__(self, V: Any) -> Array:
+        """V @ K, for (n,) or (q, n)."""
+        return np.asarray((self.T @ np.asarray(V).T).T)
 
     # inside
     def _tiles(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Tile]]:
@@ -119,12 +136,17 @@ class KernelOperator:
 
     @cached_property
     def _columns(self) -> Columns:
-        return self._prepared(tiles.columns(self.dtype.itemsize))
+        return self._prepared(self._step(tiles.columns(self.dtype.itemsize)))
+
+    def _step(self, most: int) -> int:
+        """Rows of a piece: fewer where they are wide."""
+        return max(32, min(most, WIDE_BYTES // max(1, self.X.width * self.dtype.itemsize)))
 
     def _prepared(self, width: int) -> Columns:
         """The columns of tiles; what they compute of themselves is kept where that takes little memory."""
         pieces = tiles.cuts(self.shape[1], width)
-        small = not self.Z.items and self.Z.width * self.shape[1] * self.dtype.itemsize <= KEPT_BYTES
+        copies = 2 + 2 * len(self.kernel.parameters())  # of the columns, scaled by each bandwidth
+        small = not self.Z.items and copies * self.Z.width * self.shape[1] * self.dtype.itemsize <= KEPT_BYTES
         return [(cols, Side(self.Z[cols], self._centre) if small else None) for cols in pieces]
 
     def _value(self, tile: Tile) -> Array:
@@ -139,7 +161,11 @@ class KernelOperator:
 
 
 def _many(rows: Rows) -> Rows:
-    return [int(rows)] if isinstance(rows, int | np.integer) else rows
+    """Rows as a slice, a mask or a list of positions."""
+    if isinstance(rows, slice):
+        return rows
+    index = np.atleast_1d(np.asarray(rows))
+    return index if index.dtype == bool else index.astype(np.intp)
 
 
 def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
@@ -147,4 +173,4 @@ def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
     return KernelOperator(kernel, X, Z)
 
 
-Kernel.operator = operator  # type: ignore[attr-defined]
+Kernel.operator = operator  # type: ignore[method-assign,assignment]

@@ -53,7 +53,7 @@ def reference_absdist(X: Array, Z: Array, bandwidth: Array) -> Array:
 def _sqdist(X, Z, b, out):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
         for j in range(Z.shape[0]):
-            s = out.dtype.type(0)
+            s = 0.0
             for k in range(X.shape[1]):
                 t = (X[i, k] - Z[j, k]) / b[k]
                 s += t * t
@@ -75,7 +75,7 @@ def _absdist(X, Zt, inverse, out):  # type: ignore[no-untyped-def]
 @njit
 def _sqdist_of(X, Z, rows, cols, b, out):  # type: ignore[no-untyped-def]
     for t in range(rows.shape[0]):
-        s = out.dtype.type(0)
+        s = 0.0
         for k in range(X.shape[1]):
             v = (X[rows[t], k] - Z[cols[t], k]) / b[k]
             s += v * v
@@ -85,7 +85,7 @@ def _sqdist_of(X, Z, rows, cols, b, out):  # type: ignore[no-untyped-def]
 def by_differences(X: Array, Z: Array, bandwidth: Array) -> Array:
     """`reference_sqdist` without its (n, m, d) array: slow, right for any offset and spread."""
     out = np.empty((len(X), len(Z)), X.dtype)
-    _sqdist(X, Z, bandwidth.astype(X.dtype), out)
+    _sqdist(X, Z, np.ascontiguousarray(bandwidth, np.float64), out)
     return np.minimum(out, FARTHEST[out.dtype], out=out)
 
 
@@ -94,7 +94,7 @@ def absdist(X: Array, Z: Array, bandwidth: Array) -> Array:
     with np.errstate(over="ignore", divide="ignore"):
         inverse = (1 / bandwidth).astype(X.dtype)
     if not np.isfinite(inverse).all():
-        return reference_absdist(X, Z, bandwidth)
+        return np.minimum(reference_absdist(X, Z, bandwidth), FARTHEST[X.dtype]).astype(X.dtype)
     out = np.empty((len(X), len(Z)), X.dtype)
     _absdist(X, np.ascontiguousarray(Z.T), inverse, out)
     return out
@@ -104,5 +104,5 @@ def refine(D: Array, X: Array, Z: Array, bandwidth: Array, below: float) -> Arra
     """Recompute by differences, in place, the few squared distances that are below a threshold."""
     if D.size and D.min() < below:
         rows, cols = np.nonzero(below > D)
-        _sqdist_of(X, Z, rows, cols, bandwidth.astype(X.dtype), D)
+        _sqdist_of(X, Z, rows, cols, np.ascontiguousarray(bandwidth, np.float64), D)
     return D

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.ops.distances import precise_enough
 from mercer.ops.special import bessel
 from mercer.pairs.functions import Numbers
 from mercer.pairs.side import per_column
@@ -58,7 +59,9 @@ class Dual:
     def __rtruediv__(self, o: Any) -> Dual:
         return dual(o) / self
 
-    def __pow__(self, n: int) -> Dual:
+    def __pow__(self, n: Any) -> Dual:
+        if isinstance(n, Dual):
+            return cast(Dual, DualFunctions.exp(n * DualFunctions.log(self)))
         return self._through(self.v**n, n * self.v ** (n - 1) if n else 0.0)
 
     def _through(self, value: Any, slope: Any) -> Dual:
@@ -183,8 +186,11 @@ def _spread(param: Any, per_col: Array) -> list[tuple[Any, float]]:
 
 def _column_squares(t: Tile, b: Any, A: Array) -> Array:
     """S_j = sum_ik A_ik ((x_ij - z_kj) / b_j)^2 for every column, by one matrix product."""
-    X, Z = (np.asarray(s.scaled(b)[0].toarray() if s.rows.sparse else s.scaled(b)[0], np.float64) for s in (t.X, t.Z))
     A = A.astype(np.float64, copy=False)
+    if not precise_enough(t.X.scaled(b)[1], t.Z.scaled(b)[1], np.dtype(np.float64), 1e-9):
+        return _per_column(t, lambda D, j: np.sum(A * (D / b[j]) ** 2))
+    X, Z = (s._over(b, np.float64) for s in (t.X, t.Z))
+    X, Z = (S.toarray() if t.X.rows.sparse else S for S in (X, Z))
     S: Array = A.sum(1) @ X**2 + A.sum(0) @ Z**2 - 2 * np.einsum("ij,ij->j", X, A @ Z)
     return S
 
@@ -201,23 +207,25 @@ def _by_dist(t: Tile, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
     return _by_squares(t, bandwidth, Numbers.ratio(A, r), -1.0)
 
 
-def _differences(t: Tile) -> Any:
-    X, Z = t.X.dense(), t.Z.dense()
-    return (X[:, j, None] - Z[:, j] for j in range(t.width))
+def _per_column(t: Tile, f: Callable[[Array, int], Any]) -> Array:
+    """f(x_j - z_j, j) of every column that some row uses, in float64; 0 of the others."""
+    X, Z, columns = t._dense(np.arange(t.width))
+    out = np.zeros(t.width)
+    for c, j in enumerate(columns):
+        out[j] = f(X[:, c, None].astype(np.float64) - Z[:, c], j)
+    return out
 
 
 def _by_absdist(t: Tile, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
     b = per_column(plain(bandwidth), t.width)
-    S = np.array([np.sum(A * np.abs(D), dtype=np.float64) for D in _differences(t)])
+    S = _per_column(t, lambda D, j: np.sum(A * np.abs(D)))
     return _spread(bandwidth, -S / b**2)
 
 
 def _by_sinsq(t: Tile, period: Any, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
     p, b = per_column(plain(period), t.width), per_column(plain(bandwidth), t.width)
-    by_b, by_p = np.zeros(t.width), np.zeros(t.width)
-    for j, D in enumerate(_differences(t)):
-        by_b[j] = np.sum(A * np.sin(np.pi * D / p[j]) ** 2, dtype=np.float64) * -2 / b[j] ** 3
-        by_p[j] = np.sum(A * D * np.sin(2 * np.pi * D / p[j]), dtype=np.float64) * -np.pi / (p[j] * b[j]) ** 2
+    by_b = _per_column(t, lambda D, j: np.sum(A * np.sin(np.pi * D / p[j]) ** 2)) * -2 / b**3
+    by_p = _per_column(t, lambda D, j: np.sum(A * D * np.sin(2 * np.pi * D / p[j]))) * -np.pi / (p * b) ** 2
     return _spread(period, by_p) + _spread(bandwidth, by_b)
 
 

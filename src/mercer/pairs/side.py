@@ -1,6 +1,7 @@
 """One side of a tile: rows, and whatever tiles ask of them, computed once."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -37,6 +38,7 @@ class Side:
     centre: Array | None = None
     _scaled: dict[Any, tuple[Matrix, Array]] = field(default_factory=dict, repr=False)
     _operands: dict[Any, Array] = field(default_factory=dict, repr=False)
+    _parts: dict[Any, Table] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -50,11 +52,11 @@ class Side:
         """|x|^2 of the raw rows."""
         return square_norms(self.data).astype(self.data.dtype)
 
-    @cached_property
-    def centred(self) -> Matrix:
-        if self.centre is None or self.rows.sparse:
-            return self.data
-        return (self.data - self.centre).astype(self.data.dtype, copy=False)
+    def part(self, key: Any, of: Callable[[Table], Table]) -> Table:
+        """Other rows made of these, once: a warp, or some columns."""
+        if key not in self._parts:
+            self._parts[key] = of(self.rows)
+        return self._parts[key]
 
     def scaled(self, bandwidth: Bandwidth) -> tuple[Matrix, Array]:
         """Centred rows over the bandwidth, and their squared norms in float64."""
@@ -78,7 +80,7 @@ class Side:
     def _over(self, bandwidth: Bandwidth, dtype: Any) -> Matrix:
         b = per_column(bandwidth, self.rows.width)
         if self.rows.sparse:
-            return self.data.astype(np.float64).multiply(1 / b).tocsr().astype(dtype)
+            return over(self.data, b, dtype)
         centre = 0.0 if self.centre is None else self.centre
         return ((self.data - centre) / b).astype(dtype, copy=False)
 
@@ -88,10 +90,19 @@ class Side:
         return np.ascontiguousarray(A.toarray() if sp.issparse(A) else A)
 
 
+def over(A: Matrix, b: Array, dtype: Any) -> Matrix:
+    """Sparse rows with each column divided by its b."""
+    out = A.astype(np.float64)
+    with np.errstate(over="ignore", divide="ignore"):
+        out.data /= b[out.indices]
+    return out.astype(dtype)
+
+
 def square_norms(A: Matrix) -> Array:
     """sum_j a_j^2 of every row, added up in float64."""
     if sp.issparse(A):
-        return np.asarray(A.multiply(A).sum(axis=1, dtype=np.float64)).ravel()
+        A = A.astype(np.float64)
+        return np.asarray(A.multiply(A).sum(axis=1)).ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         return np.einsum("ij,ij->i", A, A, dtype=np.float64)
 

@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix, Table, table
 from mercer.ops import distances, products
+from mercer.ops.tiles import cuts
 from mercer.pairs.functions import Numbers
-from mercer.pairs.side import Bandwidth, Side, nonzero_columns, per_column, square
+from mercer.pairs.side import Bandwidth, Side, nonzero_columns, over, per_column, square, square_norms
 
 Map = Callable[[Any], Any]
 
@@ -25,7 +27,18 @@ def circle(data: Array, period: Array) -> Array:
 def mapped(rows: Table, f: Map) -> Table:
     """f(rows) as a table; one column where f gives one number a row."""
     out = f(rows.data)
+    if len(out) != len(rows) if not sp.issparse(out) else out.shape[0] != len(rows):
+        raise ValueError(f"warped's f must return one row for each of {len(rows)} rows; it returned {np.shape(out)}.")
     return table(np.reshape(out, (len(rows), -1)) if isinstance(out, np.ndarray) and out.ndim == 1 else out, "f(X)")
+
+
+def centre_of(X: Table, Z: Table) -> Array | None:
+    """The point that distances are measured about, so that a large common offset costs no digits."""
+    if X.items or X.sparse or not (len(X) and len(Z)):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        c = (X.data.mean(0, dtype=np.float64) + Z.data.mean(0, dtype=np.float64)) / 2
+    return np.where(np.isfinite(c), c, 0.0)
 
 
 class Tile:
@@ -91,9 +104,9 @@ class Tile:
     @cached_property
     def angle(self) -> Array:
         """The angle between x and z; a right angle where one of them is zero."""
-        x, z = (np.sqrt(s.norms.astype(np.float64)) for s in (self.X, self.Z))
+        x, z = (np.sqrt(square_norms(s.data)) for s in (self.X, self.Z))
         scale = np.outer(x, z)
-        cosine = Numbers.ratio(self.dot.astype(np.float64), scale)
+        cosine = Numbers.ratio(_product(*(s.data.astype(np.float64) for s in (self.X, self.Z))), scale)
         angle = np.arccos(np.clip(cosine, -1, 1))
         self._fill_diagonal(angle, np.where(x > 0, 0, math.pi / 2))
         return angle.astype(self.dtype)
@@ -109,9 +122,9 @@ class Tile:
         """Each z with itself, as a row of the tile."""
         return Diagonal(self.Z, (1, -1))
 
-    def warp(self, f: Map, key: Any = None) -> Tile:
+    def warp(self, f: Map) -> Tile:
         """The pairs (f(x), f(z))."""
-        return self._part(("warp", key or f), lambda rows: mapped(rows, f))
+        return self._part(("warp", f), lambda rows: mapped(rows, f))
 
     def pick(self, columns: Sequence[int | str]) -> Tile:
         """The same pairs seen in some columns."""
@@ -127,13 +140,14 @@ class Tile:
     # inside
     def _part(self, key: Any, of: Callable[[Table], Table]) -> Tile:
         if key not in self._parts:
-            X, Z = of(self.X.rows), of(self.Z.rows)
-            centre = None if Z.sparse or Z.items else Z.data.mean(0, dtype=np.float64)
+            X, Z = self.X.part(key, of), self.Z.part(key, of)
+            centre = centre_of(X, Z)
             self._parts[key] = type(self)(Side(X, centre), Side(Z, centre), self.diagonal)
         return self._parts[key]
 
     def _squares(self, b: Bandwidth) -> tuple[Array, float]:
-        """Squared distances, and a bound of their rounding error."""
+        """Squared distances, and a bound of their rounding error; infinite where they were taken by differences, whose
+        error is relative."""
         if b not in self._squared:
             self._squared[b] = self._rescaled(b) or self._measured(b)
         return self._squared[b]
@@ -149,20 +163,18 @@ class Tile:
 
     def _measured(self, b: Bandwidth) -> tuple[Array, float]:
         x, z = self.X.scaled(b)[1], self.Z.scaled(b)[1]
-        error = 0.0
         for dtype in (self.dtype, np.dtype(np.float64)):
             if distances.precise_enough(x, z, dtype, distances.TOLERANCE[self.dtype]):
                 D, error = self._by_product(b, dtype), float(np.finfo(dtype).eps / 2 * (x.max() + z.max()))
                 break
         else:
-            D = self._by_differences(b)
-        self._fill_diagonal(D, 0)
-        return D, error
+            D, error = self._by_differences(b), math.inf
+        return self._fill_diagonal(D, 0), error
 
     def _by_product(self, b: Bandwidth, dtype: np.dtype[Any]) -> Array:
         if self.X.rows.sparse or self.Z.rows.sparse:
-            (A, x), (B, z) = self.X.scaled(b), self.Z.scaled(b)
-            return np.maximum(x[:, None] + z - 2 * _product(A.astype(dtype), B.astype(dtype)), 0).astype(self.dtype)
+            A, B = (s._over(b, dtype) for s in (self.X, self.Z))
+            return np.abs(square_norms(A)[:, None] + square_norms(B) - 2 * _product(A, B)).astype(self.dtype)
         D = distances.by_product(self.X.operand(b, dtype, left=True), self.Z.operand(b, dtype, left=False))
         return D.astype(self.dtype, copy=False)
 
@@ -172,10 +184,20 @@ class Tile:
     def _near(self, b: Bandwidth) -> Array:
         """Squared distances whose root has the tolerance's digits: an error e moves the root r by e / (2 r)."""
         D, error = self._squares(b)
+        if math.isinf(error):
+            return D
         below = (error / distances.TOLERANCE[self.dtype]) ** 2 / 4
-        if self.X.rows.sparse or self.Z.rows.sparse:
-            return D if below <= 0 or D.min() >= below else self._fill_diagonal(self._by_differences(b), 0)
-        return distances.refine(D, self.X.data, self.Z.data, per_column(b, self.width), below) if below > 0 else D
+        if self.X.rows.sparse:
+            return self._refine_sparse(D, b, below)
+        return distances.refine(D, self.X.data, self.Z.data, per_column(b, self.width), below)
+
+    def _refine_sparse(self, D: Array, b: Bandwidth, below: float) -> Array:
+        near = (below > D) & (D > 0)
+        rows, cols = np.nonzero(near)
+        if len(rows):
+            widths = per_column(b, self.width)
+            D[rows, cols] = square_norms(over(self.X.data[rows].astype(np.float64) - self.Z.data[cols], widths, np.float64))
+        return D
 
     def _fill_diagonal(self, D: Array, value: Any) -> Array:
         if self.diagonal is not None:
@@ -240,14 +262,10 @@ class Diagonal:
 
     @property
     def prod1p(self) -> Array:
-        return self._shaped(np.prod(1 + np.square(self._dense()), axis=1))
+        return self._by_pieces(lambda A: np.prod(1 + np.square(A), axis=1))
 
     def elementary(self, order: int) -> Array:
-        E = np.zeros((order + 1, len(self.X)), self.dtype)
-        E[0] = 1
-        for column in np.square(self._dense()).T:
-            E[1:] += column * E[:-1]
-        return self._shaped(E[order])
+        return self._by_pieces(lambda A: _elementary(np.square(A), order))
 
     @property
     def angle(self) -> Array:
@@ -270,10 +288,18 @@ class Diagonal:
         rows = self.X.rows
         return self._shaped([np.asarray(f(rows[[i]].data, rows[[i]].data)).item() for i in range(len(self.X))]).astype(self.dtype)
 
-    def _dense(self) -> Array:
-        if self.X.rows.sparse:
-            return self.X.dense(nonzero_columns(self.X.data))
-        return self.X.dense()
+    def _by_pieces(self, f: Callable[[Array], Array]) -> Array:
+        """f of dense rows, a few at a time, in the columns that they use."""
+        parts = [Side(self.X.rows[s]) for s in cuts(len(self.X), 256)]
+        return self._shaped(np.concatenate([f(p.dense(nonzero_columns(p.data) if p.rows.sparse else None)) for p in parts]))
+
+
+def _elementary(squares: Array, order: int) -> Array:
+    E = np.zeros((order + 1, len(squares)), squares.dtype)
+    E[0] = 1
+    for column in squares.T:
+        E[1:] += column * E[:-1]
+    return E[order]
 
 
 def _product(A: Matrix, B: Matrix) -> Array:

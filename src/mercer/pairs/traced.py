@@ -95,8 +95,12 @@ class Symbol:
     def __neg__(self) -> Symbol:
         return self._op(f"-{self}")
 
-    def __pow__(self, n: int) -> Any:
+    def __pow__(self, n: Any) -> Any:
         """By squaring: the GPU has no integer power."""
+        if not isinstance(n, int):
+            raise NotImplementedError(f"a power {n} has no GPU source; write p.xp.exp({n} * p.xp.log(...)).")
+        if n < 0:
+            return 1.0 / self**-n
         if n < 2:
             return self if n else 1.0
         half = self ** (n // 2)
@@ -218,6 +222,8 @@ class Traced:
         return self._ask("sinsq", period, bandwidth) if self.side == "both" else 0.0
 
     def pick(self, columns: Any) -> Traced:
+        if self.columns is not None and any(isinstance(c, str) for c in columns):
+            raise NotImplementedError("columns by name inside other columns have no GPU source; give the inner ones by position.")
         chosen = tuple(columns) if self.columns is None else tuple(self.columns[i] for i in columns)
         return Traced(self.trace, chosen, self.side)
 

@@ -1,0 +1,127 @@
+"""What estimators over features share: from kernel, lift and `via` to a fitted map, a plan, and batches of features."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import joblib
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from mercer import methods
+from mercer.inputs import Array, Matrix
+from mercer.kernels.defaults import resolve
+from mercer.lifts import KernelLift
+from mercer.ops.tiles import cuts
+from mercer.plan import Plan
+
+VIAS = ("auto", "features", "landmarks")
+BATCH_BYTES = 64 << 20  # of features held at once
+DEFAULT_FEATURES = 2048
+
+
+class OverFeatures(BaseEstimator):
+    """An estimator that is linear in the features of a map.
+
+    `kernel` or `lift` says which (never both), `via` how a kernel becomes features. Fitted: `lift_`, `kernel_`, `plan_`.
+    """
+
+    kernel: Any
+    lift: Any
+    via: Any
+    random_state: Any
+    memory_limit: Any
+
+    def _fit_lift(self, X: Matrix) -> None:
+        """Choose and fit the map on these rows."""
+        self.lift_ = self._choose_lift(X).fit(X)
+        self.kernel_ = self.lift_.kernel_
+        self.n_features_lifted_ = int(self.lift_.n_features_out_)
+
+    def _choose_lift(self, X: Matrix) -> Any:
+        if self.lift is not None:
+            if self.kernel is not None:
+                raise ValueError("give a kernel or a lift, not both.")
+            return clone(self.lift)
+        kernel = resolve(self.kernel, X)
+        return KernelLift(kernel, _size(self._method(), X), method=self._method(), random_state=self.random_state)
+
+    def _method(self) -> methods.Method:
+        if isinstance(self.via, methods.Method):
+            return self.via
+        if self.via not in VIAS:
+            raise ValueError(f"via must be one of {', '.join(VIAS)}, or a value of mercer.methods, got {self.via!r}.")
+        return methods.Landmarks() if self.via == "landmarks" else methods.Auto()
+
+    def _features_plan(self, n: int, way: str, why: str, passes: int) -> Plan:
+        D = self.n_features_lifted_
+        settings = {"lift": type(self.lift_).__name__, "n_features": D, "rows": n}
+        return Plan(way, why, settings, bytes=8.0 * D * D + BATCH_BYTES, flops=float(n) * D * D, passes=passes)
+
+    def _batches(self, n: int) -> list[slice]:
+        """The rows of each batch of features; few enough rows that a batch stays small."""
+        return cuts(n, max(256, min(1 << 14, BATCH_BYTES // (8 * self.n_features_lifted_))))
+
+    def _lifted(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
+        """The features of X, batch by batch."""
+        for rows in self._batches(X.shape[0]):
+            yield rows, self._dense(self.lift_.transform(X[rows]))
+
+    def _dense(self, F: Matrix) -> Array:
+        return np.asarray(F.toarray() if sp.issparse(F) else F)
+
+    def _linear(self, X: Any, coef: Array, intercept: Any) -> Array:
+        """phi(x)'coef + intercept for checked rows, (n,) or (n, q)."""
+        out = np.empty((X.shape[0], *coef.shape[1:]), X.dtype)
+        for rows, F in self._lifted(X):
+            out[rows] = F @ coef.astype(F.dtype) + intercept
+        return out
+
+    def _check_X(self, X: Any, *, reset: bool) -> Matrix:
+        sparse = "csr" if self._takes_sparse() else False
+        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
+
+    def _takes_sparse(self) -> bool:
+        return True if self.lift is None else bool(getattr(self.lift, "sparse", False))
+
+    def _weights(self, sample_weight: Any, X: Matrix) -> Array | None:
+        if sample_weight is None:
+            return None
+        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+
+    def _fingerprint(self) -> str:
+        """Equal for equal maps only: statistics of different maps do not add."""
+        return str(joblib.hash(self.lift_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse()
+        return tags
+
+
+def _size(method: methods.Method, X: Matrix) -> int:
+    asked = getattr(method, "n_features", None) or getattr(method, "n_landmarks", None)
+    return int(asked or DEFAULT_FEATURES)
+
+
+def bytes_of(limit: Any) -> float:
+    """A memory limit in bytes: a number, or text such as "4GB"; None is 1 GB.
+
+    >>> bytes_of("4GB")
+    4000000000.0
+    """
+    if limit is None:
+        return 1e9
+    if isinstance(limit, str):
+        text = limit.strip().upper().removesuffix("B")
+        scale = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(text[-1:], 1.0)
+        number = text[:-1] if scale > 1 else text
+        try:
+            return float(number) * scale
+        except ValueError as e:
+            raise ValueError(f"memory_limit must be a number of bytes or text such as '4GB', got {limit!r}.") from e
+    if isinstance(limit, int | float) and limit > 0:
+        return float(limit)
+    raise ValueError(f"memory_limit must be a number of bytes or text such as '4GB', got {limit!r}.")

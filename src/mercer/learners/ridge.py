@@ -1,0 +1,123 @@
+"""Ridge regression from moments: any penalty, folds by subtraction, leave-one-out in closed form, CG where D x D is too large."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from mercer.inputs import Array
+from mercer.stats import Moments
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """f(x) = phi(x)'coef + intercept; coef (D, q), intercept (q,)."""
+
+    coef: Array
+    intercept: Array
+
+
+def parts(m: Moments, D: int, *, intercept: bool) -> tuple[Array, Array]:
+    """(A, B) of the normal equations (A + alpha I) coef = B, about the mean where there is an intercept."""
+    C = m.centred() if intercept else m.about_zero()
+    return C[:D, :D], C[:D, D:]
+
+
+def solve(m: Moments, D: int, alpha: float | Array, *, intercept: bool = True) -> Solution:
+    """argmin sum w |y - f(x)|^2 + alpha |coef|^2; alpha one number, or one an output.
+
+    >>> rows = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])  # phi, y
+    >>> s = solve(Moments.of(rows, shift=np.zeros(2)), 1, 1e-12)
+    >>> s.coef.round(6), s.intercept.round(6)
+    (array([[2.]]), array([1.]))
+    """
+    A, B = parts(m, D, intercept=intercept)
+    penalties = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (B.shape[1],))
+    coef = np.empty_like(B)
+    for a in np.unique(penalties):
+        coef[:, penalties == a] = penalised(A, float(a))(B[:, penalties == a])
+    return Solution(coef, m.mean[D:] - m.mean[:D] @ coef if intercept else np.zeros(B.shape[1]))
+
+
+def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
+    """The solver of (A + alpha I) x = b; where rounding makes that indefinite, with the least jitter that mends it."""
+    jitter, size = 0.0, float(np.abs(np.diag(A)).max(initial=0)) or 1.0
+    while True:
+        M = A.copy()
+        M[np.diag_indices(len(A))] += alpha + jitter
+        try:
+            factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+            return lambda b: np.asarray(cho_solve(factor, b, check_finite=False))
+        except np.linalg.LinAlgError:
+            jitter = max(10 * jitter, np.finfo(np.float64).eps * len(A) * size)
+
+
+def squared_error(m: Moments, D: int, s: Solution) -> tuple[Array, Array]:
+    """sum w (y - f)^2 and sum w (y - mean y)^2 of the rows in these moments, for every output: no row is needed."""
+    lead = np.vstack([-s.coef, np.eye(s.coef.shape[1])])  # y - f = z'lead + offset
+    offset = m.shift @ lead - s.intercept
+    error = np.einsum("iq,ij,jq->q", lead, m.S, lead, optimize=True) + 2 * offset * (m.s @ lead) + m.n * offset**2
+    return np.maximum(error, 0), np.maximum(np.diag(m.centred())[D:], 0)
+
+
+def fold_scores(folds: list[Moments], D: int, alphas: Array, *, intercept: bool) -> Array:
+    """R^2 on each fold of the model of the others, (len(alphas), k): total - fold is the refit without the fold."""
+    total = sum(folds[1:], folds[0])
+    scores = np.full((len(alphas), len(folds)), np.nan)
+    for j, fold in enumerate(folds):
+        if fold.count == 0:
+            continue
+        rest = total - fold
+        for i, a in enumerate(alphas):
+            error, spread = squared_error(fold, D, solve(rest, D, a, intercept=intercept))
+            scores[i, j] = np.mean(1 - error / np.where(spread > 0, spread, 1))
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Leverage:
+    """h_i = w_i (1/W + (phi_i - mean)'(A + alpha I)^-1 (phi_i - mean)): what row i contributes to its own prediction."""
+
+    solver: Callable[[Array], Array]
+    mean: Array
+    base: float
+
+    @classmethod
+    def of(cls, m: Moments, D: int, alpha: float, *, intercept: bool) -> Leverage:
+        A, _ = parts(m, D, intercept=intercept)
+        return cls(penalised(A, alpha), m.mean[:D] if intercept else np.zeros(D), 1 / m.n if intercept else 0.0)
+
+    def directions(self, F: Array) -> Array:
+        """(A + alpha I)^-1 (phi - mean), (D, n)."""
+        return self.solver((F - self.mean).T.astype(np.float64))
+
+    def __call__(self, F: Array, weight: Array | None = None) -> Array:
+        h = self.base + np.einsum("ij,ji->i", F - self.mean, self.directions(F))
+        return h if weight is None else weight * h
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array], b: Array, diagonal: Array, tol: float = 1e-6, steps: int = 500
+) -> tuple[Array, int, float]:
+    """Solve A x = b (D, q) for a positive definite A known by products, with its diagonal as preconditioner.
+
+    Returns x, the number of products, and the largest relative residual |b - A x| / |b| of the outputs.
+    """
+    x, r = np.zeros_like(b), b.copy()
+    size = np.linalg.norm(b, axis=0)
+    size[size == 0] = 1
+    z = r / diagonal[:, None]
+    p, gamma, step = z.copy(), np.sum(r * z, axis=0), 0
+    for step in range(1, steps + 1):  # noqa: B007
+        Ap = product(p)
+        a = gamma / np.maximum(np.sum(p * Ap, axis=0), np.finfo(float).tiny)
+        x += a * p
+        r -= a * Ap
+        if (np.linalg.norm(r, axis=0) <= tol * size).all():
+            break
+        z = r / diagonal[:, None]
+        gamma, old = np.sum(r * z, axis=0), gamma
+        p = z + gamma / np.maximum(old, np.finfo(float).tiny) * p
+    return x, step, float((np.linalg.norm(r, axis=0) / size).max())

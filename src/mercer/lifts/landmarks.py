@@ -1,0 +1,178 @@
+"""The choice of landmarks: which rows of a kernel matrix stand for all of them.
+
+Every choice is a sequence that does not depend on how many landmarks are asked for: a larger number under the same seed adds
+landmarks to the smaller one.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from mercer.inputs import Array, Table
+from mercer.kernels import Kernel
+from mercer.ops.philox import Stream, uniforms
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts
+
+BLOCK = 128  # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
+PIECE = 1024  # rows of one task
+PILOT = 1000  # rows that leverage scores are estimated from
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """A kernel matrix in float64, seen by its diagonal and by blocks of columns: of a kernel and rows, or given (n, n)."""
+
+    rows: Table
+    kernel: Kernel | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def diag(self) -> Array:
+        if self.kernel is None:
+            return np.array(self.rows.data.diagonal(), dtype=np.float64)
+        return self.kernel.diag(self.rows.astype(np.float64)).astype(np.float64, copy=False)
+
+    def block(self, rows: Any, cols: Any) -> Array:
+        """K[rows, cols]"""
+        if self.kernel is None:
+            part = self.rows.data[rows][:, cols]
+            return np.asarray(part.toarray() if self.rows.sparse else part, dtype=np.float64)
+        return np.asarray(self.kernel(self.rows[rows].astype(np.float64), self.rows[cols].astype(np.float64)))
+
+
+def uniform(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) -> Array:
+    """Rows without replacement, with probability proportional to their weights (Efraimidis and Spirakis, 2006)."""
+    return _without_replacement(weight, m, stream)
+
+
+def leverage(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) -> Array:
+    r"""Rows without replacement, by their ridge leverage scores (K (K + a I)^-1)_ii estimated from a uniform pilot.
+
+    a is the mean of the diagonal. Musco and Musco, Recursive sampling for the Nystrom method (2017).
+    """
+    pilot = _without_replacement(weight, PILOT, stream.child(0))
+    diag = gram.diag()
+    ridge = diag.mean() * len(pilot) / len(gram)
+    root = np.linalg.cholesky(gram.block(pilot, pilot) + ridge * np.eye(len(pilot)))
+
+    def explained(rows: slice) -> Array:
+        return np.square(solve_triangular(root, gram.block(rows, pilot).T, lower=True)).sum(0)
+
+    scores = diag - np.concatenate(parallel_map(explained, cuts(len(gram), PIECE)))
+    return _without_replacement(weight * np.maximum(scores, cut * diag), m, stream.child(1))
+
+
+def _without_replacement(weight: Array, m: int, stream: Stream) -> Array:
+    """The first m of a sequence drawn without replacement in proportion to the weights: the smallest of Exp(weight) times."""
+    with np.errstate(divide="ignore"):
+        times = -np.log(uniforms(stream, 0, len(weight), 1)[:, 0]) / weight
+    return np.argsort(times, kind="stable")[: min(m, np.count_nonzero(weight))]
+
+
+def rpcholesky(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) -> Array:
+    """Pivots of a Cholesky factorisation, drawn in proportion to the residual's diagonal: E tr(K - Q) is near the best of rank m.
+
+    Blocks are drawn from the residual they start at, and each proposal is kept with the share of its residual that the
+    ones before it left: the pivots have the law of one-at-a-time sampling, at the speed of matrix products; O(n m^2) time,
+    O(n m) memory. Chen, Epperly, Tropp and Webber, Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace
+    rejection (2024).
+    """
+    state = Residual(gram, m, cut)
+    stale = 0
+    while len(state.pivots) < m and (weight * state.diag).any() and stale < 8:
+        before = len(state.pivots)
+        state.eliminate(_accepted(state, weight, stream.child(state.rounds)))
+        stale = 0 if len(state.pivots) > before else stale + 1
+    return np.array(state.pivots[:m] or [int(weight.argmax())], dtype=np.intp)  # a kernel that is zero has no pivot
+
+
+def _accepted(state: Residual, weight: Array, stream: Stream) -> Array:
+    """Proposals by the residual's diagonal, thinned to the law of one at a time."""
+    total = np.cumsum(weight * state.diag)
+    draws = uniforms(stream, 0, BLOCK, 2)
+    proposals = np.minimum(np.searchsorted(total, draws[:, 0] * total[-1], side="right"), len(total) - 1)
+    return state.above(proposals, draws[:, 1] * state.diag[proposals])
+
+
+def independent(K: Array, cut: float) -> tuple[Array, Array]:
+    """The rows of K that those before them do not tell, in order, and the Cholesky factor of their block."""
+    state = Residual(Gram(Table(K)), len(K), cut)
+    for block in cuts(len(K), BLOCK):
+        rows = np.arange(block.start, block.stop)
+        state.eliminate(state.above(rows, state.floor[rows]))
+    if not state.pivots:  # a kernel that is zero at all of them: one feature, zero too
+        return np.zeros(1, dtype=np.intp), np.full((1, 1), np.inf)
+    kept = np.array(state.pivots, dtype=np.intp)
+    return kept, state.F[kept, : len(kept)]
+
+
+class Residual:
+    """K - F F' through its diagonal and blocks, while columns are eliminated."""
+
+    def __init__(self, gram: Gram, m: int, cut: float) -> None:
+        self.gram, self.pivots, self.rounds = gram, list[int](), 0
+        self.diag = gram.diag()
+        self.floor = cut * np.maximum(self.diag, 0)
+        self.F = np.empty((len(gram), m))
+
+    def block(self, rows: Array) -> Array:
+        """(K - F F')[rows, rows]"""
+        F = self.F[rows, : len(self.pivots)]
+        return self.gram.block(rows, rows) - F @ F.T
+
+    def above(self, rows: Array, least: Array) -> Array:
+        """Those of the rows whose residual, after the kept ones before them, is larger than `least`."""
+        H, kept = self.block(rows), []
+        for i in np.arange(len(rows)):
+            if H[i, i] > max(least[i], self.floor[rows[i]]):
+                kept.append(rows[i])
+                column = H[i:, i] / np.sqrt(H[i, i])
+                H[i:, i:] -= np.outer(column, column)
+        return np.array(kept, dtype=np.intp)
+
+    def eliminate(self, pivots: Array) -> None:
+        """Take the columns of these pivots out of the residual."""
+        self.rounds += 1
+        done = len(self.pivots)
+        pivots = pivots[: self.F.shape[1] - done]
+        if not len(pivots):
+            return
+        H = self.block(pivots)
+        root = np.linalg.cholesky((H + H.T) / 2)
+        P = self.F[pivots, :done].copy()
+
+        def piece(rows: slice) -> None:
+            G = self.gram.block(rows, pivots) - self.F[rows, :done] @ P.T
+            self.F[rows, done : done + len(pivots)] = new = solve_triangular(root, G.T, lower=True, check_finite=False).T
+            left = self.diag[rows] - np.square(new).sum(1)
+            self.diag[rows] = np.where(left > self.floor[rows], left, 0)
+
+        parallel_map(piece, cuts(len(self.gram), PIECE))
+        self.diag[pivots] = 0
+        self.pivots += pivots.tolist()
+
+
+CHOICES: dict[str, Callable[[Gram, int, Stream, Array, float], Array]] = {
+    "rpcholesky": rpcholesky, "uniform": uniform, "leverage": leverage,
+}
+
+
+def means(rows: Table, first: Array, weight: Array) -> Array:
+    """Lloyd's k-means from the rows `first`: the points about which the rows lie closest (Zhang, Tsang and Kwok, 2008)."""
+    from sklearn.cluster import KMeans
+
+    start = rows.data[first]
+    start = start.toarray() if rows.sparse else start
+    return KMeans(len(first), init=start, n_init=1, max_iter=20).fit(rows.data, sample_weight=weight).cluster_centers_
+
+
+def all_rows(rows: Table, weight: Array) -> Array:
+    """All rows of positive weight, in an order of their values: the map then does not depend on the order of the rows."""
+    index = np.flatnonzero(weight)
+    return index if rows.items else index[np.argsort(rows.data[index] @ np.cos(np.arange(rows.width)), kind="stable")]

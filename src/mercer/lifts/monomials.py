@@ -1,0 +1,178 @@
+"""Polynomial features: monomials with or without the weights of the polynomial kernel, interactions, all subsets."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from itertools import accumulate
+from math import comb
+from operator import add
+from typing import Any
+
+import numpy as np
+from scipy.special import factorial, poch
+
+from mercer.inputs import Array, Matrix
+from mercer.kernels import AllSubsets, Anova, Constant, Kernel, Linear, Polynomial
+from mercer.kernels.base import positive, whole
+from mercer.kernels.params import plain
+from mercer.lifts.columns import position, positions
+from mercer.lifts.products import Products, degrees, ends, inverse_factorials
+from mercer.ops.monomials import Program, plan
+
+MOST = 1 << 20  # subsets: more are not meant to be written down
+
+
+class Monomials(Products):
+    r"""prod_j x_j^a_j for every a with sum_j a_j <= degree, in the order of scikit-learn's `PolynomialFeatures`.
+
+    With `weights="kernel"` they are the features of (bias + x'z)^degree: each of degree k is multiplied by
+    sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2) for n = degree, or, with `ordered`, which keeps x0*x1 and x1*x0 apart,
+    by sqrt(C(n, k)) bias^((n-k)/2). Without weights `bias` is not used.
+
+    Parameters
+    ----------
+    degree : the highest total degree; None stands for the sum of `degree_per_column`
+    weights : None, or "kernel"
+    ordered : whether to list every ordered monomial, d^k of each degree k
+    interaction_only : whether no column comes twice in a monomial
+    include_bias : whether the constant is a feature
+    degree_per_column : the highest exponent of each column, as a list, or a dict by name or position for some of them
+    bias : that of the kernel, >= 0
+
+    >>> phi = Monomials(2, weights="kernel").fit([[1.0, 2.0]])
+    >>> phi.transform([[1.0, 2.0]]).round(3), phi.kernel_
+    (array([[1.   , 1.414, 2.828, 1.   , 2.828, 4.   ]]), Polynomial(degree=2))
+    >>> list(Monomials(3, degree_per_column={0: 1}).fit([[1.0, 2.0]]).get_feature_names_out())
+    ['1', 'x0', 'x1', 'x0*x1', 'x1^2', 'x0*x1^2', 'x1^3']
+    """
+
+    def __init__(
+        self, degree: int | None = 2, weights: str | None = None, ordered: bool = False, interaction_only: bool = False,
+        include_bias: bool = True, degree_per_column: Any = None, bias: float = 1.0,
+    ) -> None:  # fmt: skip
+        self.degree = degree
+        self.weights = weights
+        self.ordered = ordered
+        self.interaction_only = interaction_only
+        self.include_bias = include_bias
+        self.degree_per_column = degree_per_column
+        self.bias = bias
+
+    def _learn(self, X: Matrix) -> None:
+        caps = self._caps()
+        n = int(np.sum(np.asarray(caps))) if self.degree is None else whole(plain(self.degree), "degree")
+        options = {"interaction_only": self.interaction_only, "include_bias": self.include_bias, "ordered": self.ordered}
+        program = plan(X.shape[1], n, degree_per_column=caps, **options)
+        if self.weights is None:
+            self._take(program)
+        elif self.weights == "kernel":
+            b = positive(plain(self.bias), "bias", zero=True)
+            start = 0 if b else max(0, ends(program)[n] - program.skip)  # without a bias only the top degree counts
+            self._take(program, start, kernel_weights(program, b))
+        else:
+            raise ValueError(f'weights must be None or "kernel", got {self.weights!r}.')
+        self.kernel_ = self._kernel(n)
+
+    def _caps(self) -> Sequence[int] | None:
+        given = self.degree_per_column
+        if self.degree is None and (given is None or (isinstance(given, Mapping) and len(given) < self.n_features_in_)):
+            raise ValueError("degree=None needs degree_per_column with a degree for every column; give one, or a degree.")
+        if not isinstance(given, Mapping):
+            return given
+        caps = dict.fromkeys(range(self.n_features_in_), self.degree) | {position(self, c): p for c, p in given.items()}
+        return [whole(plain(caps[j]), "degree_per_column") for j in range(self.n_features_in_)]
+
+    def _kernel(self, n: int) -> Kernel:
+        """The kernel by name where it has one: sum_k c_k (x'z)^k, or the same over interactions of k columns."""
+        top = min(n, 1) if self.interaction_only else n
+        if (self.program_.caps < top).any() or not (self.weights or self.ordered or self.interaction_only or n < 2):
+            return Linear().warped(self._map)
+        if self.weights and self.include_bias and not self.interaction_only:
+            return Polynomial(n, self.bias)
+        k = np.arange(n + 1)
+        c = poch(n - k + 1, k) * float(self.bias) ** (n - k) if self.weights else np.ones(n + 1)
+        c[0] *= self.include_bias
+        if self.interaction_only and n >= self.program_.d and c.all() and not self.weights:
+            return AllSubsets()
+        if self.interaction_only:
+            return interactions(c[: self.program_.d + 1])
+        return Linear().compose(c / factorial(k) if self.weights else c)  # type: ignore[arg-type]
+
+
+def kernel_weights(program: Program, bias: float) -> Array:
+    """sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2), or sqrt(C(n, k)) bias^((n-k)/2) where the order counts."""
+    n, k = program.degree, np.arange(program.degree + 1)
+    of_degree, at = np.sqrt(poch(n - k + 1, k)) * bias ** ((n - k) / 2), degrees(program)
+    inverse = 1 / factorial(at) if program.ordered else inverse_factorials(program)
+    return (of_degree[at] * np.sqrt(inverse))[program.skip :]
+
+
+def interactions(c: Array) -> Kernel:
+    """sum_k c_k Anova(k)"""
+    terms = {k: Anova(k) if k else Constant() for k in np.flatnonzero(c).tolist()}
+    return reduce(add, (term if c[k] == 1 else c[k] * term for k, term in terms.items()))
+
+
+class Interactions(Products):
+    """x_j1 ... x_jk for all j1 < ... < jk of the chosen columns, k = order: the features of `Anova(order)`.
+
+    Of fewer columns than `order` there is no product: the kernel is 0, and so is the one feature.
+
+    Parameters
+    ----------
+    order : the number of distinct columns in every product
+    columns : names or positions, by default all
+
+    >>> phi = Interactions().fit([[1.0, 2.0, 3.0]])
+    >>> phi.transform([[1.0, 2.0, 3.0]]), list(phi.get_feature_names_out())
+    (array([[2., 3., 6.]]), ['x0*x1', 'x0*x2', 'x1*x2'])
+    """
+
+    def __init__(self, order: int = 2, columns: Any = None) -> None:
+        self.order = order
+        self.columns = columns
+
+    def _learn(self, X: Matrix) -> None:
+        order, self.columns_ = whole(plain(self.order), "order", least=1), positions(self, self.columns)
+        program = plan(len(self.columns_), order, interaction_only=True)
+        self.empty_ = order > len(self.columns_)
+        self._take(program, program.D - 1 if self.empty_ else int(program.first[order, 0]))
+        self.kernel_ = Anova(order) if self.columns is None else Anova(order).on_columns(self.columns_)
+
+    def _map(self, X: Matrix) -> Matrix:
+        if self.empty_:
+            return X[:, :1] * 0
+        return super()._map(X if self.columns is None else X[:, self.columns_])
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        return ["0"] if self.empty_ else super()._names([inputs[j] for j in self.columns_])
+
+
+class Subsets(Products):
+    """prod_{j in S} x_j for all subsets S of the columns, or those of at most `max_size`: 2^d features.
+
+    Their kernel, `AllSubsets`, needs O(d) operations.
+
+    >>> phi = Subsets().fit([[2.0, 3.0]])
+    >>> phi.transform([[2.0, 3.0]]), list(phi.get_feature_names_out())
+    (array([[1., 2., 3., 6.]]), ['1', 'x0', 'x1', 'x0*x1'])
+    """
+
+    def __init__(self, max_size: int | None = None) -> None:
+        self.max_size = max_size
+
+    def _learn(self, X: Matrix) -> None:
+        d = X.shape[1]
+        size = d if self.max_size is None else min(d, whole(plain(self.max_size), "max_size"))
+        if too_many(d, size):
+            raise ValueError(
+                f"X has {d} columns, with more than {MOST} subsets of at most {size}; "
+                "lower max_size, or use the kernel AllSubsets, which lists none of them."
+            )
+        self._take(plan(d, size, interaction_only=True))
+        self.kernel_ = AllSubsets() if size == d else interactions(np.ones(size + 1))
+
+
+def too_many(d: int, size: int) -> bool:
+    """Whether d columns have more than MOST subsets of at most that size."""
+    return any(total > MOST for total in accumulate(comb(d, k) for k in range(size + 1)))

@@ -1,0 +1,203 @@
+"""Nystrom: features from the kernel values at landmarks, for any kernel at all."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import solve_triangular
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from mercer.inputs import Array, Matrix, Table, table
+from mercer.kernels import Gaussian, Kernel, positioned
+from mercer.kernels.base import whole
+from mercer.kernels.defaults import resolve
+from mercer.lifts.base import Lift, by_rows, stream_of
+from mercer.lifts.landmarks import CHOICES, Gram, all_rows, independent, means
+from mercer.ops.threads import single_blas
+from mercer.ops.tiles import broadcast, cuts
+from mercer.pairs import Side, Tile, centre_of
+from mercer.pairs.side import square_norms
+
+# A landmark counts where more than this share of k(x, x) is not told by those before it: what rounding does to a feature
+# is eps / sqrt(share), what the feature tells sqrt(share).
+CUT = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
+COLUMNS = 64  # of a triangular factor that are multiplied at a time
+
+
+class Nystrom(Lift):
+    r"""phi(x) = k(x, L) R^-1 with R'R = k(L, L): the projection of the kernel's features onto those of the landmarks L.
+
+    The error k - phi phi' is itself a kernel, zero at the landmarks. R is a Cholesky factor in float64, whatever the input;
+    a landmark that those before it tell up to rounding is left out, so the map may have fewer features than landmarks. Under
+    one seed more landmarks only append features (but for "kmeans"), and the error never rises.
+
+    Parameters
+    ----------
+    kernel : a kernel, a name, "precomputed" (X is then the Gram matrix with the training rows) or None (Gaussian scaled to X)
+    n_landmarks : their number; where X has fewer rows, all rows
+    landmarks : "rpcholesky" (residual-weighted pivots), "uniform", "leverage", "kmeans" (means instead of rows; the smallest
+        error for smooth kernels of numbers), or an array of points
+    random_state : seed
+
+    Attributes
+    ----------
+    landmarks_, landmark_indices_ : the landmarks in use, and the rows they are (None for points)
+    components_ : R^-1, (m, D)
+
+    Williams and Seeger, Using the Nystrom method to speed up kernel machines (2001); Chen, Epperly, Tropp and Webber, Randomly
+    pivoted Cholesky (2025).
+
+    >>> from mercer.kernels import Laplace
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> F = Nystrom(Laplace(2.0), n_landmarks=200, random_state=0).fit_transform(X)
+    >>> bool(np.allclose(F @ F.T, Laplace(2.0)(X)))
+    True
+    """
+
+    sparse: ClassVar[bool] = True
+
+    def __init__(self, kernel: Any = None, n_landmarks: int = 100, landmarks: Any = "rpcholesky", random_state: Any = None) -> None:
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Choose the landmarks, rows in proportion to their weights, and factor their kernel matrix."""
+        rows = self._rows(X, reset=True)
+        weight = self._weight(rows, sample_weight)
+        self.kernel_ = "precomputed" if self._pairwise else _resolved(self.kernel, rows, weight)
+        with single_blas():  # the same bits whatever the number of threads
+            self._factor(*self._choose(rows, weight), cut=CUT[rows.dtype])
+        return self
+
+    def transform(self, X: Any) -> Matrix:
+        """k(X, L) R^-1, (n, D); float32 stays float32."""
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        values = self._values(rows)
+        if rows.items:
+            return values(rows) @ self.components_
+        root = self.components_.astype(rows.dtype, copy=False)
+        F = np.empty((len(rows), len(root)), rows.dtype)
+        by_rows(rows.data, len(root), lambda part, at: _times_upper(values(Table(part, rows.columns)), root, F[at]))
+        return F
+
+    def inverse_transform(self, F: Any) -> Array:
+        """Pre-images: the ridge regression of the landmarks on their features, x = mean + F B, near-exact at the landmarks.
+
+        Bakir, Weston and Scholkopf, Learning to find pre-images (2003).
+        """
+        check_is_fitted(self)
+        if self._pairwise or isinstance(self.landmarks_, list):
+            raise ValueError("inverse_transform needs landmarks that are rows of numbers; Gram matrices and items have none.")
+        L = _dense(self.landmarks_)
+        mean = L.mean(axis=0, dtype=np.float64)
+        P = np.linalg.inv(self.components_).T  # phi(L), lower triangular
+        normal = P.T @ P
+        normal.flat[:: len(P) + 1] += 1e-8 * np.trace(normal) / len(P)
+        F = np.asarray(F)
+        return (F @ np.linalg.solve(normal, P.T @ (L - mean)) + mean).astype(F.dtype, copy=False)
+
+    # inside
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _rows(self, X: Any, *, reset: bool) -> Table:
+        if isinstance(self.kernel, Kernel) and self.kernel.takes_items:
+            rows = table(X, items=True)
+            if rows.items:
+                self.n_features_in_ = 1 if reset else self.n_features_in_
+                return rows
+        data = self._check(X, reset=reset)
+        if reset and self._pairwise and data.shape[0] != data.shape[1]:
+            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {data.shape}.")
+        return self._table(data)
+
+    def _weight(self, rows: Table, sample_weight: Any) -> Array:
+        if sample_weight is None:
+            return np.ones(len(rows))
+        if not np.any(np.asarray(sample_weight)):
+            raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+        X = np.empty((len(rows), 1)) if rows.items else rows.data
+        return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+    def _choose(self, rows: Table, weight: Array) -> tuple[Table, Array | None, Array]:
+        """The landmarks as a table, the rows they are, and their kernel matrix in float64."""
+        if not isinstance(self.landmarks, str):
+            return self._points(table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None))
+        gram = Gram(rows, None if self._pairwise else self.kernel_)
+        index = self._indices(gram, weight)
+        if self.landmarks == "kmeans" and len(index) < np.count_nonzero(weight):
+            return self._points(Table(means(rows, index, weight).astype(rows.dtype), rows.columns))
+        return rows[index], index, gram.block(index, index)
+
+    def _points(self, points: Table) -> tuple[Table, None, Array]:
+        if self._pairwise:
+            raise ValueError(f"landmarks must name a choice of rows with kernel='precomputed', got {self.landmarks!r}.")
+        return points, None, self.kernel_(points.astype(np.float64))
+
+    def _indices(self, gram: Gram, weight: Array) -> Array:
+        m = whole(self.n_landmarks, "n_landmarks", least=1)
+        if self.landmarks not in (*CHOICES, "kmeans"):
+            raise ValueError(f"landmarks must be {', '.join(CHOICES)}, kmeans or an array of points, got {self.landmarks!r}.")
+        if self.landmarks == "kmeans" and (self._pairwise or gram.rows.items):
+            raise ValueError("landmarks='kmeans' needs rows of numbers; use 'rpcholesky' for items and for Gram matrices.")
+        if m >= np.count_nonzero(weight):
+            return all_rows(gram.rows, weight)
+        choose = CHOICES["rpcholesky" if self.landmarks == "kmeans" else self.landmarks]
+        return choose(gram, m, stream_of(self.random_state), weight, CUT[gram.rows.dtype])
+
+    def _factor(self, points: Table, index: Array | None, K: Array, cut: float) -> None:
+        kept, root = independent(K, cut)
+        self.landmarks_ = None if self._pairwise else points[kept].data
+        self.landmark_indices_ = None if index is None else index[kept]
+        self.components_ = np.ascontiguousarray(solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False).T)
+        self.n_features_out_ = len(kept)
+
+    def _values(self, rows: Table) -> Callable[[Table], Array]:
+        """The function k(x, L) of pieces of these rows."""
+        if self._pairwise:
+            return lambda part: _dense(part.data[:, self.landmark_indices_])
+        kernel, points = self.kernel_, Table(self.landmarks_, rows.columns).astype(rows.dtype)
+        points = Table(_like(points.data, rows), rows.columns)
+        centre = centre_of(points, points)
+        z = Side(points, centre)
+        return lambda part: broadcast(kernel.on(Tile(Side(part, centre), z)), (len(part), len(points)), rows.dtype)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
+        tags.input_tags.string = isinstance(self.kernel, Kernel) and self.kernel.takes_items
+        return tags
+
+
+def _resolved(kernel: Any, rows: Table, weight: Array) -> Kernel:
+    """The kernel meant; one scaled to the rows sees each as often as its weight says."""
+    if (kernel is None or kernel == "rbf") and (weight != 1).any():
+        centre = weight @ rows.data / weight.sum()
+        moved = rows.data if rows.sparse else rows.data - centre
+        spread = weight @ square_norms(moved) / weight.sum() - (float(centre @ centre) if rows.sparse else 0.0)
+        return Gaussian(math.sqrt(spread / 2)) if spread > 1e-300 else Gaussian(math.sqrt(0.5))
+    return positioned(resolve(kernel, rows), rows)
+
+
+def _times_upper(C: Array, root: Array, out: Array) -> None:
+    """out = C @ root for an upper triangular root, at about half the work."""
+    for cols in cuts(len(root), COLUMNS):
+        np.matmul(C[:, : cols.stop], root[: cols.stop, cols], out=out[:, cols])
+
+
+def _dense(A: Matrix) -> Array:
+    return A.toarray() if sp.issparse(A) else np.asarray(A)
+
+
+def _like(A: Matrix, rows: Table) -> Matrix:
+    """The landmarks dense or sparse, as the rows are."""
+    if rows.items or sp.issparse(A) == rows.sparse:
+        return A
+    return sp.csr_array(A) if rows.sparse else A.toarray()

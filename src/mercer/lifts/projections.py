@@ -1,0 +1,180 @@
+"""Random projections: linear maps to fewer dimensions that keep inner products."""
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.inputs import Array, Matrix
+from mercer.kernels import Linear
+from mercer.kernels.base import whole
+from mercer.kernels.params import plain
+from mercer.lifts.base import Lift, by_rows, stream_of
+from mercer.ops.projections import Hashed, Normals, projection_dim
+from mercer.ops.tiles import cuts
+
+PIECE = 1 << 12  # columns of A'w that exist at a time
+
+
+class Projection(Lift):
+    """x -> A x for a random matrix A (m, d) that is its seed: nothing of it is kept."""
+
+    sparse: ClassVar[bool] = True
+    projection_: Any
+
+    def prepare(self, n: int, width: int) -> None:
+        """What `fit` learns of n rows of that width, without the rows."""
+        self.n_features_in_ = width
+        self.projection_ = self._draw(n)
+        self.n_features_out_ = self.projection_.m
+        self.kernel_ = Linear()
+
+    def _learn(self, X: Matrix) -> None:
+        self.prepare(*X.shape)
+
+    def _draw(self, n: int) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define _draw(self, n).")
+
+    def finish(self, F: Array) -> Array:
+        """The features of A x, in place: A x itself."""
+        return F
+
+    def inner(self, X: Any, w: Any) -> Array:
+        """The inner products (A x, w) of every row with w (m,), without A x; the row meets A'w, piece by piece."""
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        return self._inner(X, self._weights(w, X.dtype))
+
+    def _inner(self, X: Matrix, w: Array) -> Array:
+        out, X = np.zeros(X.shape[0], X.dtype), X.tocsc() if sp.issparse(X) else X
+        for piece in cuts(X.shape[1], PIECE):
+            out += X[:, piece] @ self.projection_.back(piece.start, piece.stop, w)
+        return out
+
+    def _weights(self, w: Any, dtype: Any) -> Array:
+        w = np.ascontiguousarray(w, dtype)
+        if w.shape != (self.n_features_out_,):
+            raise ValueError(f"w must be a vector of {self.n_features_out_} weights, one a feature, but its shape is {w.shape}.")
+        return w
+
+
+class GaussianProjection(Projection):
+    r"""phi(x) = Z x / sqrt(m), Z (m, d) of independent normals: phi(x)'phi(z) has mean x'z, variance (|x|^2|z|^2 + (x'z)^2)/m.
+
+    Theorem 1: |phi(v)|^2 / |v|^2 is within 2 sqrt(t/m) + 2t/m of 1 with probability 1 - 2 exp(-t). Without `n_features`
+    the dimension is the least for which all inner products of the rows of `fit`, scaled to norm 1, are within `eps`
+    with probability 1 - `delta` (`projection_dim`). Z is drawn anew in pieces at every transform.
+
+    Parameters
+    ----------
+    n_features : the dimension m; None or "auto" takes that of the theorem
+    eps, delta : what the theorem is asked for, by default eps = 0.1
+    random_state : the map is its seed
+
+    References: Johnson and Lindenstrauss (1984); Dasgupta and Gupta, An elementary proof of a theorem of J. and L. (2003).
+
+    >>> X = np.eye(3, 5000)
+    >>> F = GaussianProjection(eps=0.2, random_state=0).fit_transform(X)
+    >>> F.shape[1] < 5000, bool(np.abs(F @ F.T - np.eye(3)).max() < 0.2)
+    (True, True)
+    """
+
+    def __init__(
+        self, n_features: int | str | None = None, *, eps: float | None = None, delta: float = 0.01, random_state: Any = None
+    ) -> None:
+        self.n_features = n_features
+        self.eps = eps
+        self.delta = delta
+        self.random_state = random_state
+
+    def _draw(self, n: int) -> Normals:
+        return Normals(self._dimension(n), stream_of(self.random_state))
+
+    def _dimension(self, n: int) -> int:
+        if self.n_features is None or self.n_features == "auto":
+            return projection_dim(n, 0.1 if self.eps is None else self.eps, self.delta)
+        if self.eps is not None:
+            raise ValueError(f"n_features={self.n_features!r} and eps={self.eps!r} each fix the dimension; give one of them.")
+        return whole(plain(self.n_features), "n_features", least=1)
+
+    def _map(self, X: Matrix) -> Array:
+        F, X = np.zeros((X.shape[0], self.n_features_out_), X.dtype), X.tocsc() if sp.issparse(X) else X
+        for piece in self.projection_.pieces(X.shape[1]):
+            self.projection_.add(X[:, piece], piece.start, F)
+        return F
+
+
+
+class SparseProjection(Projection):
+    r"""phi(x) = A x with s entries +-1/sqrt(s) a column, hashed: one in each of s blocks of m/s rows.
+
+    phi(x)'phi(z) has mean x'z, and |phi(x)|^2 the variance (2/m)(|x|_2^4 - |x|_4^4), whatever s is: that is the promise at
+    small s, 1 to 8, a bound by Chebyshev for each pair. The promise of Theorem 2, with exponential tails for every x, needs
+    columns that overlap little, s of about 2.3 sqrt(m ln d). A row costs s operations a nonzero.
+
+    With `signed=False` all entries are 1/sqrt(s): the inner product then has the bias (s/m)(sum x sum z - x'z), which is
+    taken away by subtracting from phi(x) its mean and dividing by sqrt(1 - s/m); the features are dense.
+
+    Parameters
+    ----------
+    n_features : the dimension m, a multiple of s
+    s : entries a column
+    signed : whether entries have random signs
+    dense_output : whether CSR rows give a dense array instead of CSR rows
+    random_state : the map is its seed
+
+    References: Kane and Nelson, Sparser Johnson-Lindenstrauss transforms (2014); Weinberger et al., Feature hashing (2009).
+
+    >>> X = sp.csr_array(np.eye(3, 10_000))
+    >>> F = SparseProjection(64, s=4, random_state=0).fit_transform(X)
+    >>> F.nnz, (F.multiply(F)).sum(1)
+    (12, array([1., 1., 1.]))
+    """
+
+    def __init__(
+        self, n_features: int = 1024, s: int = 4, signed: bool = True, *, dense_output: bool = False, random_state: Any = None
+    ) -> None:
+        self.n_features = n_features
+        self.s = s
+        self.signed = signed
+        self.dense_output = dense_output
+        self.random_state = random_state
+
+    def _draw(self, n: int) -> Hashed:
+        m, s = whole(plain(self.n_features), "n_features", least=1), whole(plain(self.s), "s", least=1)
+        if m % s:
+            raise ValueError(f"s must divide n_features, got s={s} and n_features={m}; use n_features={m + s - m % s}.")
+        if self._debiased and m == s:
+            raise ValueError(f"signed=False needs n_features > s to take its bias away, both are {m}; raise n_features.")
+        return Hashed(m, s, bool(self.signed), stream_of(self.random_state))
+
+    @property
+    def _debiased(self) -> bool:
+        return not self.signed
+
+    def _stays_sparse(self, X: Matrix) -> bool:
+        return sp.issparse(X) and not self._debiased and not self.dense_output
+
+    def _map(self, X: Matrix) -> Matrix:
+        if self._stays_sparse(X):
+            return self.projection_.sparse(X if sp.issparse(X) else sp.csr_matrix(X))
+        F = np.zeros((X.shape[0], self.n_features_out_), X.dtype)
+        add = self.projection_.add_csr if sp.issparse(X) else lambda x, out: self.projection_.add(x, 0, out)
+        by_rows(X, self.n_features_out_, lambda x, rows: add(x, F[rows]))
+        return self.finish(F)
+
+    def finish(self, F: Array) -> Array:
+        """The features of A x, in place: without signs their bias is taken away."""
+        return _centred(F, self.s) if self._debiased else F
+
+    def _inner(self, X: Matrix, w: Array) -> Array:
+        w = _centred(w.copy(), self.s) if self._debiased else w  # (Ax - mean, w) = (Ax, w - mean)
+        return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
+
+
+def _centred(F: Array, s: int) -> Array:
+    F -= F.mean(-1, keepdims=True)
+    F /= F.dtype.type(np.sqrt(1 - s / F.shape[-1]))
+    return F

@@ -1,0 +1,141 @@
+"""Piecewise expansions of single columns: jumps at thresholds, and splines between knots."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import SplineTransformer
+
+from mercer.inputs import Array
+from mercer.kernels import Linear
+from mercer.kernels.base import whole
+from mercer.kernels.params import plain
+from mercer.lifts.algebra import unique
+from mercer.lifts.base import Lift
+from mercer.lifts.columns import inputs_of, position
+
+
+class Jumps(Lift):
+    """1{x_j < a} for every column j and each of its thresholds a; the kernel counts those above both x_j and z_j.
+
+    Parameters
+    ----------
+    thresholds : "quantile" (`n` observed values a column, evenly ranked), "distinct" (all observed values but the
+        smallest), an array of thresholds for every column, or a dict of such arrays by column
+    n : the number of quantiles
+    limit : the largest number of thresholds of a column; "distinct" refuses more
+
+    >>> phi = Jumps("distinct").fit([[1.0], [2.0], [3.5]])
+    >>> phi.transform([[1.0], [2.0]]), list(phi.get_feature_names_out())
+    (array([[1., 1.], [0., 1.]]), ['1{x0<2}', '1{x0<3.5}'])
+    """
+
+    def __init__(self, thresholds: Any = "quantile", n: int = 10, limit: int = 1000) -> None:
+        self.thresholds = thresholds
+        self.n = n
+        self.limit = limit
+
+    def _learn(self, X: Array) -> None:
+        with np.errstate(over="ignore"):
+            self.thresholds_ = {j: np.unique(a.astype(X.dtype)) for j, a in self._chosen(X).items()}
+        limit = whole(plain(self.limit), "limit", least=1)
+        for j, a in self.thresholds_.items():
+            if len(a) > limit:
+                name = inputs_of(self)[j]
+                raise ValueError(f'thresholds: {name} has {len(a)}, more than limit={limit}; use "quantile", or raise the limit.')
+        self.n_features_out_ = sum(map(len, self.thresholds_.values()))
+        if not self.n_features_out_:
+            raise ValueError(f"thresholds must hold one or more numbers, got {self.thresholds!r}.")
+        self.kernel_ = Linear().warped(self._map)
+
+    def _chosen(self, X: Array) -> dict[int, Array]:
+        given, columns = self.thresholds, range(X.shape[1])
+        if isinstance(given, str) and given in ("quantile", "distinct"):
+            at = _ranks(whole(plain(self.n), "n", least=1)) if given == "quantile" else None
+            return {j: observed(X[:, j], at) for j in columns}
+        if isinstance(given, str):
+            raise ValueError(f'thresholds must be "quantile", "distinct", numbers or a dict of numbers by column, got {given!r}.')
+        by_column = given if isinstance(given, Mapping) else dict.fromkeys(columns, given)
+        return {position(self, c): _numbers(a) for c, a in by_column.items()}
+
+    def _map(self, X: Array) -> Array:
+        blocks = [X[:, [j]] < a for j, a in self.thresholds_.items()]
+        return np.concatenate(blocks, axis=1, dtype=X.dtype, casting="unsafe")
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        return unique([f"1{{{inputs[j]}<{t:.6g}}}" for j, a in self.thresholds_.items() for t in a])
+
+
+def observed(x: Array, ranks: Array | None = None) -> Array:
+    """The distinct values of x at those ranks in (0, 1), or all; but the smallest, below which there is nothing.
+
+    A constant column keeps its value, so that what is new and smaller later on shows.
+    """
+    values = np.unique(x) if ranks is None else np.unique(np.quantile(x, ranks, method="higher"))
+    above = values[values > x.min()]
+    return above if len(above) else values[:1]
+
+
+def _ranks(n: int) -> Array:
+    return np.arange(1, n + 1) / (n + 1)
+
+
+def _numbers(a: Any) -> Array:
+    out = np.ravel(np.asarray(a, np.float64))
+    if not np.isfinite(out).all():
+        raise ValueError(f"thresholds must be finite numbers, got {a!r}.")
+    return out
+
+
+class Splines(Lift):
+    """B-splines of each column: a basis of the piecewise polynomials of that degree that are smooth at the knots.
+
+    scikit-learn's `SplineTransformer` inside; a column that is constant in the rows gets knots around its value.
+
+    Parameters
+    ----------
+    n_knots : the number of knots, those at both ends included: n_knots + degree - 1 splines a column
+    degree : of the polynomials
+    knots : "uniform" or "quantile"
+    extrapolation : as in `SplineTransformer`
+    include_bias : whether to keep the last spline of each column, which is 1 minus the others
+
+    >>> phi = Splines(n_knots=3, degree=1).fit([[0.0], [2.0]])
+    >>> phi.transform([[0.5]]), list(phi.get_feature_names_out())
+    (array([[0.5, 0.5, 0. ]]), ['spline0(x0)', 'spline1(x0)', 'spline2(x0)'])
+    """
+
+    def __init__(
+        self, n_knots: int = 5, degree: int = 3, knots: str = "uniform", extrapolation: str = "constant", include_bias: bool = True
+    ) -> None:
+        self.n_knots = n_knots
+        self.degree = degree
+        self.knots = knots
+        self.extrapolation = extrapolation
+        self.include_bias = include_bias
+
+    def _learn(self, X: Array) -> None:
+        knots, degree = self._knots(X), whole(plain(self.degree), "degree")
+        options = {"extrapolation": self.extrapolation, "include_bias": self.include_bias}
+        self.splines_ = SplineTransformer(degree=degree, knots=knots, **options).fit(knots)  # the knots alone decide
+        self.n_features_out_ = int(self.splines_.n_features_out_)
+        self.kernel_ = Linear().warped(self._map)
+
+    def _knots(self, X: Array) -> Array:
+        """(n_knots, d), in ascending order."""
+        at = np.linspace(0, 1, whole(plain(self.n_knots), "n_knots", least=2))[:, None]
+        low, high = X.min(0).astype(np.float64), X.max(0).astype(np.float64)
+        room = np.where(high > low, 0.0, np.maximum(1.0, np.abs(low)) / 2)
+        if self.knots == "uniform":
+            return (low - room) * (1 - at) + (high + room) * at
+        if self.knots == "quantile":
+            return np.quantile(X, at.ravel(), axis=0).astype(np.float64) + room * (2 * at - 1)
+        raise ValueError(f'knots must be "uniform" or "quantile", got {self.knots!r}.')
+
+    def _map(self, X: Array) -> Array:
+        return self.splines_.transform(X)
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        each = self.n_features_out_ // self.n_features_in_
+        return unique([f"spline{k}({name})" for name in inputs for k in range(each)])

@@ -1,0 +1,102 @@
+"""Second moments of rows [phi, y] about a fixed shift: sums that add, subtract, and answer least squares for any penalty."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.inputs import Array
+
+BLOCK = 1 << 13  # rows whose products are summed in their own precision before they join the float64 sums
+
+
+@dataclass(eq=False)
+class Moments:
+    """n = sum w, s = sum w z, S = sum w z z' over rows z = row - shift, in float64.
+
+    Plain sums, so that an all-reduce merges them. Raw float32 sums would lose everything at large means: batches are shifted
+    first, and added up in float64. Subtracting is exact to rounding of the largest sums ever held, `peak`.
+
+    >>> A, B = np.arange(6.0).reshape(3, 2), np.ones((2, 2))
+    >>> both = Moments.of(A, shift=np.zeros(2)) + Moments.of(B, shift=np.zeros(2))
+    >>> np.allclose(both.covariance(), np.cov(np.vstack([A, B]).T, bias=True))
+    True
+    """
+
+    shift: Array  # (p,)
+    n: float
+    s: Array  # (p,)
+    S: Array  # (p, p)
+    count: int = 0
+    peak: float = 0.0
+
+    @classmethod
+    def zero(cls, shift: Array) -> Self:
+        p = len(shift)
+        return cls(np.asarray(shift, np.float64), 0.0, np.zeros(p), np.zeros((p, p)))
+
+    @classmethod
+    def of(cls, rows: Array, weight: Array | None = None, *, shift: Array) -> Self:
+        """The moments of a batch (b, p)."""
+        return cls.zero(shift).add(rows, weight)
+
+    def add(self, rows: Array, weight: Array | None = None) -> Self:
+        """Take in a batch, in place."""
+        for start in range(0, len(rows), BLOCK):
+            w = None if weight is None else weight[start : start + BLOCK]
+            self._add_block(rows[start : start + BLOCK], w)
+        self.peak = max(self.peak, float(np.abs(np.diag(self.S)).max(initial=0)))
+        return self
+
+    def _add_block(self, rows: Array, w: Array | None) -> None:
+        Z = rows - self.shift.astype(rows.dtype)
+        if w is not None:
+            Z *= np.sqrt(w, dtype=Z.dtype)[:, None]
+        self.S += Z.T @ Z  # one array and its transpose: BLAS computes one triangle
+        self.s += Z.sum(0, dtype=np.float64) if w is None else np.sqrt(w, dtype=np.float64) @ Z.astype(np.float64)
+        self.n += float(len(rows) if w is None else np.sum(w, dtype=np.float64))
+        self.count += len(rows)
+
+    def about(self, shift: Array) -> Moments:
+        """The same rows about another shift."""
+        if np.array_equal(shift, self.shift):
+            return self
+        d = self.shift - shift
+        S = self.S + np.outer(self.s, d) + np.outer(d, self.s) + self.n * np.outer(d, d)
+        return Moments(np.asarray(shift, np.float64), self.n, self.s + self.n * d, S, self.count, self.peak)
+
+    def __add__(self, other: Moments) -> Moments:
+        o = other.about(self.shift)
+        peak = max(self.peak, o.peak, float(np.abs(np.diag(self.S + o.S)).max(initial=0)))
+        return Moments(self.shift, self.n + o.n, self.s + o.s, self.S + o.S, self.count + o.count, peak)
+
+    def __sub__(self, other: Moments) -> Moments:
+        """Without those rows, to rounding of the largest sums ever held: `rounding`."""
+        o = other.about(self.shift)
+        peak = max(self.peak, o.peak)
+        return Moments(self.shift, self.n - o.n, self.s - o.s, self.S - o.S, self.count - o.count, peak)
+
+    @property
+    def rounding(self) -> float:
+        """How far an entry of S may be off: rounding of the largest entry ever held, over all additions."""
+        return float(np.finfo(np.float64).eps) * self.peak * max(self.count, 1) ** 0.5
+
+    @property
+    def mean(self) -> Array:
+        return self.shift + self.s / self.n
+
+    def centred(self) -> Array:
+        """sum w (row - mean)(row - mean)'."""
+        return self.S - np.outer(self.s, self.s) / self.n
+
+    def about_zero(self) -> Array:
+        """sum w row row'."""
+        return self.about(np.zeros_like(self.shift)).S
+
+    def covariance(self) -> Array:
+        return self.centred() / self.n
+
+    def arrays(self) -> dict[str, Any]:
+        """What there is to save."""
+        return {"shift": self.shift, "n": self.n, "s": self.s, "S": self.S, "count": self.count, "peak": self.peak}

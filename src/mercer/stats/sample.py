@@ -1,0 +1,80 @@
+"""A uniform sample of rows that does not depend on their order or on how they were split: the k rows of least hash."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.inputs import Array, Matrix
+
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB), np.uint64(0x9E3779B97F4A7C15))
+
+
+def mix(h: Array) -> Array:
+    """A bijection of 64-bit words that leaves no pattern (the finaliser of splitmix64)."""
+    with np.errstate(over="ignore"):
+        h = (h ^ (h >> np.uint64(30))) * _MIX[0]
+        h = (h ^ (h >> np.uint64(27))) * _MIX[1]
+    return h ^ (h >> np.uint64(31))
+
+
+def row_hashes(rows: Matrix, seed: int = 0) -> Array:
+    """A 64-bit hash of every row's values; equal rows have equal hashes, float32 ones those of their float64 values.
+
+    >>> bool(row_hashes(np.ones((1, 3)))[0] == row_hashes(np.ones((1, 3), np.float32))[0])
+    True
+    """
+    if sp.issparse(rows):
+        return _sparse_hashes(rows, seed)
+    words = _words(rows)
+    h = np.full(len(words), seed, np.uint64)
+    with np.errstate(over="ignore"):
+        for column in words.T:
+            h = mix(h * _MIX[2] ^ column)
+    return h
+
+
+def _words(values: Array) -> Array:
+    return (np.ascontiguousarray(values, np.float64) + 0.0).view(np.uint64)  # + 0.0: one zero only
+
+
+def _sparse_hashes(rows: Matrix, seed: int) -> Array:
+    """Of the entries that are not zero, whatever their order."""
+    with np.errstate(over="ignore"):
+        h = mix(mix(rows.indices.astype(np.uint64) + _MIX[2]) ^ _words(rows.data))
+        h[rows.data == 0] = 0
+        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(h, dtype=np.uint64)])
+        return mix((total[rows.indptr[1:]] - total[rows.indptr[:-1]]) ^ np.uint64(seed))
+
+
+@dataclass(eq=False)
+class Sample:
+    """The k rows of least key; keys are hashes of (row, number of its occurrence), so order and splits do not matter.
+
+    Rows that occur often are kept as often as chance has it: give each a `key` of its own (a row number) to tell copies
+    apart; without, equal rows count once.
+
+    >>> A = np.arange(10.0).reshape(-1, 1)
+    >>> whole, parts = Sample.of(A, 3), Sample.of(A[5:], 3) + Sample.of(A[:5], 3)
+    >>> np.array_equal(whole.rows, parts.rows)
+    True
+    """
+
+    k: int
+    keys: Array
+    rows: Array
+
+    @classmethod
+    def of(cls, rows: Array, k: int, keys: Array | None = None, seed: int = 0) -> Sample:
+        h = row_hashes(rows, seed) if keys is None else mix(np.asarray(keys).astype(np.uint64) + np.uint64(seed) * _MIX[2])
+        return cls(k, h, np.asarray(rows))._least()
+
+    def _least(self) -> Sample:
+        keys, first = np.unique(self.keys, return_index=True)
+        return Sample(self.k, keys[: self.k], self.rows[first[: self.k]])
+
+    def __add__(self, o: Sample) -> Sample:
+        if self.k != o.k:
+            raise ValueError(f"samples of {self.k} and of {o.k} rows cannot merge; give both the same k.")
+        return Sample(self.k, np.concatenate([self.keys, o.keys]), np.concatenate([self.rows, o.rows]))._least()

@@ -1,0 +1,239 @@
+"""Nystrom: exactness on the landmarks, errors that never rise, weights, every kind of input, pre-images, pivots."""
+import pickle
+import tracemalloc
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer.inputs import Table
+from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial
+from mercer.lifts import Nystrom
+from mercer.lifts.landmarks import Gram, independent, rpcholesky
+from mercer.ops.philox import Stream
+from mercer.testing import check_lift
+from tests.market import KERNELS, rows
+
+CHOICES = ["rpcholesky", "uniform", "leverage", "kmeans"]
+NESTED = CHOICES[:3]
+IN_LAW = "weights act on the law of the sample, not on one draw"
+
+
+@parametrize_with_checks([Nystrom(), Nystrom(Laplace()), Nystrom("precomputed"), Nystrom(landmarks="kmeans")])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [Nystrom(n_landmarks=5, landmarks=choice, random_state=0) for choice in NESTED],
+    expected_failed_checks=lambda e: {f"check_sample_weight_equivalence_on_{kind}_data": IN_LAW for kind in ("dense", "sparse")},
+)
+def test_scikit_learn_few(estimator, check):
+    check(estimator)
+
+
+def shared(n, d=4, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def errors(phi, X):
+    F = phi.fit_transform(X).astype(float)
+    E = np.abs(F @ F.T - phi.kernel_(np.asarray(X, dtype=float)))
+    return E.mean(), E.max()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_all_points_are_exact(name):
+    X = rows(12)
+    K = KERNELS[name](X)
+    F = Nystrom(KERNELS[name], n_landmarks=50, random_state=0).fit_transform(X)
+    np.testing.assert_allclose(F @ F.T, K, rtol=1e-7, atol=1e-9 * np.abs(K).max())
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_contract(choice):
+    check_lift(Nystrom(Gaussian(0.5), n_landmarks=30, landmarks=choice, random_state=0))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("choice", NESTED)
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Gaussian(4.0), Gaussian(60.0), Polynomial(3)], ids=repr)
+def test_error_never_rises(kernel, choice, dtype):
+    """Strictly down to rounding: there, where nothing is left to tell, the error stands still."""
+    X = shared(300).astype(dtype)
+    found = [errors(Nystrom(kernel, m, choice, random_state=1), X)[0] for m in (5, 20, 80, 160, 299)]
+    rounding = np.finfo(dtype).eps * kernel.diag(X).max() * 10
+    assert all(b <= a * (1 + 1e-9) or b <= rounding for a, b in pairwise(found)), found
+
+
+@pytest.mark.parametrize("choice", NESTED)
+def test_more_landmarks_append(choice):
+    X = shared(500)
+    few, many = (Nystrom(Gaussian(1.0), m, choice, random_state=3).fit(X) for m in (40, 300))
+    np.testing.assert_array_equal(many.landmark_indices_[:40], few.landmark_indices_)
+    np.testing.assert_allclose(many.transform(X)[:, :40], few.transform(X), atol=1e-8)
+
+
+def test_better_than_uniform_where_rows_are_unequal():
+    X = np.concatenate([shared(950) / 50, 10 + 3 * shared(50, seed=1)])
+    mean = {c: np.mean([errors(Nystrom(Gaussian(1.0), 60, c, random_state=s), X)[0] for s in range(5)]) for c in CHOICES[:2]}
+    assert mean["rpcholesky"] < mean["uniform"] / 2, mean
+
+
+def test_rank_is_revealed():
+    X = shared(300)
+    assert Nystrom(Linear(), 100, random_state=0).fit(X).n_features_out_ == 4
+    assert Nystrom(Gaussian(), 100, random_state=0).fit(np.repeat(X[:7], 20, axis=0)).n_features_out_ == 7
+    zero = Nystrom(Linear(), 5).fit(np.zeros((9, 2)))
+    assert not zero.transform(np.ones((2, 2))).any()
+
+
+def test_error_is_a_kernel_that_vanishes_at_landmarks():
+    X = shared(200)
+    phi = Nystrom(Gaussian(1.5), 30, random_state=0).fit(X)
+    F = phi.transform(X)
+    E = Gaussian(1.5)(X) - F @ F.T
+    assert np.linalg.eigvalsh(E)[0] > -1e-10
+    assert np.abs(E[phi.landmark_indices_]).max() < 1e-9
+
+
+@pytest.mark.parametrize("choice", NESTED)
+def test_precomputed_equals_kernel(choice):
+    X, Z = shared(150), shared(20, seed=1)
+    ours = Nystrom(Gaussian(1.0), 40, choice, random_state=0).fit(X)
+    given = Nystrom("precomputed", 40, choice, random_state=0).fit(Gaussian(1.0)(X))
+    np.testing.assert_array_equal(given.landmark_indices_, ours.landmark_indices_)
+    np.testing.assert_allclose(given.transform(Gaussian(1.0)(Z, X)), ours.transform(Z), atol=1e-9)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_sparse_equals_dense(choice):
+    X = shared(200) * (shared(200, seed=1) > 0.5)
+    F, G = (Nystrom(Laplace(2.0), 30, choice, random_state=0).fit_transform(A) for A in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(F @ F.T, G @ G.T, atol=1e-7)
+
+
+def test_dense_after_sparse_and_float32_after_float64():
+    X = shared(100)
+    phi = Nystrom(Gaussian(2.0), 30, random_state=0).fit(sp.csr_array(X))
+    np.testing.assert_allclose(phi.transform(X), phi.transform(sp.csr_array(X)), atol=1e-9)
+    F = phi.transform(X.astype(np.float32))
+    assert F.dtype == np.float32
+    np.testing.assert_allclose(F, phi.transform(X), atol=1e-3)
+
+
+def test_items():
+    words = ["kernel", "colonel", "lift", "left", "features", "feature", "Gram"]
+    k = Callable(letters_in_common)
+    F = Nystrom(k, n_landmarks=7).fit(words).transform(words)
+    np.testing.assert_allclose(F @ F.T, k(words), atol=1e-9)
+    assert Nystrom(k, 3, random_state=0).fit(words).transform(words[:2]).shape == (2, 3)
+
+
+def letters_in_common(A, B):
+    count = lambda words: np.array([[w.count(c) for c in "abcdefghijklmnopqrstuvwxyzG"] for w in words], dtype=float)
+    return count(A) @ count(B).T
+
+
+def test_names_of_columns():
+    frame = pd.DataFrame(shared(50), columns=list("abcd"))
+    phi = Nystrom(Gaussian().on_columns(["a", "c"]), 50).set_output(transform="pandas").fit(frame)
+    F = phi.transform(frame)
+    assert list(F.columns) == [f"nystrom{i}" for i in range(F.shape[1])]
+    np.testing.assert_allclose(F @ F.T, Gaussian()(frame[["a", "c"]]), atol=1e-8)
+
+
+@pytest.mark.parametrize("choice", NESTED)
+def test_weights_are_respected(choice):
+    X = shared(60)
+    weight = np.where(np.arange(60) < 30, 0.0, np.where(np.arange(60) < 45, 1.0, 30.0))
+    counts = np.zeros(60)
+    for seed in range(60):
+        phi = Nystrom(Gaussian(0.3), 5, choice, random_state=seed).fit(X, sample_weight=weight)
+        counts[phi.landmark_indices_] += 1
+    assert counts[:30].sum() == 0
+    assert counts[45:].sum() > 8 * counts[30:45].sum() > 0
+
+
+def test_weights_scale_the_default_kernel():
+    X, weight = shared(40), np.arange(40) % 3
+    weighted, repeated = Nystrom().fit(X, sample_weight=weight), Nystrom().fit(X.repeat(weight, 0))
+    assert weighted.kernel_.bandwidth == pytest.approx(repeated.kernel_.bandwidth)
+
+
+def test_points_of_ones_own():
+    X, L = shared(100), shared(12, seed=5)
+    phi = Nystrom(Gaussian(), landmarks=L).fit(X)
+    F = phi.transform(L)
+    assert phi.landmark_indices_ is None
+    np.testing.assert_allclose(F @ F.T, Gaussian()(L), atol=1e-9)
+
+
+@pytest.mark.parametrize("choice", ["rpcholesky", "kmeans"])
+def test_preimages(choice):
+    X = shared(300, 2) + 5
+    phi = Nystrom(Gaussian(2.0), 100, choice, random_state=0).fit(X)
+    assert np.abs(phi.inverse_transform(phi.transform(X)) - X).mean() < 0.01
+    assert phi.inverse_transform(phi.transform(X.astype(np.float32))).dtype == np.float32
+
+
+def test_block_pivots_have_the_law_of_single_ones():
+    """The frequency of the second pivot against its probability under one-at-a-time sampling."""
+    X = np.array([[0.0], [0.1], [2.0], [2.2], [5.0]])
+    K = Gaussian()(X)
+    law = sum(np.maximum(np.diag(K) - K[i] ** 2, 0) / np.maximum(np.diag(K) - K[i] ** 2, 0).sum() for i in range(5)) / 5
+    draws = 800
+    found = np.bincount([rpcholesky(Gram(Table(K)), 2, Stream(s), np.ones(5), 1e-12)[1] for s in range(draws)], minlength=5) / draws
+    np.testing.assert_array_less(np.abs(found - law), 4.5 * np.sqrt(law * (1 - law) / draws))
+
+
+def test_independent_rows():
+    A = shared(300, 6)
+    A[1], A[2] = A[0], 0
+    kept, root = independent(A @ A.T, 1e-12)
+    assert kept.tolist() == [0, 3, 4, 5, 6, 7]
+    np.testing.assert_allclose(root @ root.T, (A @ A.T)[np.ix_(kept, kept)], atol=1e-10)
+
+
+def test_pickles_small_and_alike():
+    X = shared(2000)
+    phi = Nystrom(Gaussian(), 20, random_state=0).fit(X)
+    data = pickle.dumps(phi)
+    assert len(data) < 10_000
+    np.testing.assert_array_equal(pickle.loads(data).transform(X), phi.transform(X))
+
+
+def test_memory_is_linear():
+    X = shared(20_000, 3)
+    tracemalloc.start()
+    Nystrom(Gaussian(), 60, random_state=0).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * X.shape[0] * 60 * 8
+
+
+@pytest.mark.parametrize(
+    ("phi", "match"),
+    [
+        (Nystrom(n_landmarks=0), "n_landmarks must be an integer >= 1"),
+        (Nystrom(landmarks="best"), "landmarks must be rpcholesky, uniform"),
+        (Nystrom("precomputed"), "square Gram matrix"),
+        (Nystrom("radial"), "kernel must be"),
+        (Nystrom(landmarks=np.ones((3, 9))), "9 columns, 4 expected"),
+    ],
+)
+def test_errors(phi, match):
+    with pytest.raises(ValueError, match=match):
+        phi.fit(shared(10))
+
+
+def test_errors_of_weights_and_preimages():
+    with pytest.raises(ValueError, match="sample_weight is zero"):
+        Nystrom().fit(shared(5), sample_weight=np.zeros(5))
+    with pytest.raises(ValueError, match="kmeans"):
+        Nystrom("precomputed", 2, "kmeans").fit(np.eye(5))
+    with pytest.raises(ValueError, match="rows of numbers"):
+        Nystrom("precomputed").fit(np.eye(5)).inverse_transform(np.eye(5))
