@@ -37,7 +37,7 @@ class Gaussian(Stationary):
     """
 
     def on(self, p: Any) -> Any:
-        return p.xp.exp(-p.sqdist(self.bandwidth) / 2)
+        return p.xp.exp(-0.5 * p.sqdist(self.bandwidth))
 
     @classmethod
     def of(cls, gamma: float | None = None, b: float | None = None, variance: float | None = None) -> Gaussian:
@@ -97,7 +97,7 @@ class Matern(Stationary):
 
     def on(self, p: Any) -> Any:
         if self.nu > 1e7:  # the Gaussian is its limit, to order 1/nu
-            return p.xp.exp(-p.sqdist(self.bandwidth) / 2)
+            return p.xp.exp(-0.5 * p.sqdist(self.bandwidth))
         t = math.sqrt(2 * self.nu) * p.dist(self.bandwidth)
         if self.nu % 1 != 0.5 or self.nu > 6.5:
             return p.xp.bessel(self.nu, t)

@@ -106,12 +106,22 @@ class KernelOperator:
         if U.shape[1] != V.shape[1]:
             raise ValueError(f"U and V must have as many columns as each other, got {U.shape[1]} and {V.shape[1]}.")
 
-        def add(rows: slice) -> Array:
-            found = self._tiles(rows, self._columns)
-            return np.sum([self.kernel.dual(tile, U[rows] @ V[cols].T) for cols, tile in found], axis=0)
+        # Of a symmetric operator one triangle: the weights of a pair and of its mirror image add.
+        columns = self._prepared(self._step(tiles.square(self.dtype.itemsize))) if self.symmetric else self._columns
 
+        def add(i: int) -> Array:
+            rows, right = (columns[i][0], columns[i:]) if self.symmetric else (pieces[i], columns)
+            found = self._tiles(rows, right)
+            return np.sum([self.kernel.dual(tile, self._outer(U, V, rows, cols)) for cols, tile in found], axis=0)
+
+        pieces = tiles.cuts(self.shape[0], self._step(tiles.ROWS))
         tiles.settle_allocator()
-        return np.sum(parallel_map(add, tiles.cuts(self.shape[0], self._step(tiles.ROWS))), axis=0)
+        return np.sum(parallel_map(add, range(len(columns) if self.symmetric else len(pieces))), axis=0)
+
+    def _outer(self, U: Array, V: Array, rows: slice, cols: slice) -> Array:
+        """The weights of a tile in tr(U'KV)."""
+        once = U[rows] @ V[cols].T
+        return once + V[rows] @ U[cols].T if self.symmetric and rows != cols else once
 
     def matvec(self, v: Any) -> Array:
         """K @ v, as SciPy's iterative solvers ask for it."""

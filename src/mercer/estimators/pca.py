@@ -1,0 +1,195 @@
+"""KernelPCA over features: the leading directions of phi(x), from moments that stream and merge."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from mercer.estimators.base import bytes_of
+from mercer.estimators.streams import OverMoments
+from mercer.inputs import Array, Matrix
+from mercer.kernels.base import whole
+from mercer.learners.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
+from mercer.lifts import Identity
+from mercer.plan import Plan
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
+    """z = V'(phi(x) - mean), V the leading eigenvectors of the covariance of phi; the largest entry of each is positive.
+
+    Parameters
+    ----------
+    n_components : how many, at most as many as there are features.
+    kernel, via, lift : the features, as in `KernelRidge`.
+    memory_limit : of D x D statistics, as bytes or "4GB"; beyond it `fit` finds the directions in a few passes over the rows,
+        and a stream keeps frequent directions instead (`plan_` says which, and the sketch's `loss_`).
+
+    Attributes: `components_` (k, D), `explained_variance_` (over n - 1), `explained_variance_ratio_`, `mean_`, `plan_`,
+    `lift_`, `kernel_`. `partial_fit` continues a stream over the map that its first batch fixed, `merge` joins two of them.
+
+    Scholkopf, Smola and Muller, Nonlinear component analysis as a kernel eigenvalue problem (1998).
+
+    >>> X = np.random.default_rng(0).normal(size=(100, 3)) * [3.0, 1.0, 0.1]
+    >>> m = KernelPCA(2, lift=Identity()).fit(X)
+    >>> m.explained_variance_ratio_.round(2), list(m.get_feature_names_out())
+    (array([0.89, 0.11]), ['kernelpca0', 'kernelpca1'])
+    """
+
+    def __init__(
+        self, n_components: int = 2, kernel: Any = None, via: Any = "auto", *, lift: Any = None, memory_limit: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.via = via
+        self.lift = lift
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    moments_: Any  # Moments, or SketchedMoments where D x D is too large
+    _found: Components | None = None
+
+    # fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the map, then the moments of phi in one pass."""
+        X = self._first(X)
+        if self._too_wide():
+            return self._fit_by_passes(X)
+        self.moments_ = self._gather(X, self._shift(X))
+        self.plan_ = self._moments_plan("features")
+        self._found = self._solved()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was."""
+        if self._found is not None and not hasattr(self, "moments_"):
+            raise ValueError("partial_fit cannot continue a fit by passes; begin with partial_fit, or raise memory_limit.")
+        first = not hasattr(self, "moments_")
+        X = self._first(X) if first else self._check_X(X, reset=False)
+        new = self._sketch(X) if self._too_wide() else self._gather(X, self._shift(X) if first else self.moments_.shift)
+        self.moments_, self._found = new if first else self.moments_ + new, None
+        self.plan_ = self._moments_plan("features: frequent directions" if self._too_wide() else "features")
+        return self
+
+    def merge(self, other: KernelPCA) -> Self:
+        """Take in the rows that another model of the same map has seen."""
+        check_is_fitted(self)
+        self._check_same_map(other)
+        if type(self.moments_) is not type(other.moments_):
+            raise ValueError("one model keeps moments and the other a sketch, which do not add; give both the same memory_limit.")
+        self.moments_, self._found = self.moments_ + other.moments_, None
+        return self
+
+    def _first(self, X: Any) -> Matrix:
+        whole(self.n_components, "n_components", least=1)
+        X = self._check_X(X, reset=True)
+        self.__dict__.pop("moments_", None)
+        self._found = None
+        self._fit_lift(X)
+        return X
+
+    @property
+    def _k(self) -> int:
+        return min(self.n_components, self.n_features_lifted_)
+
+    def _sketch(self, X: Matrix) -> SketchedMoments:
+        size = int(bytes_of(self.memory_limit) // (32 * self.n_features_lifted_))
+        out = SketchedMoments.zero(self.n_features_lifted_, min(max(size, self._k + MORE), 4 * self._k + 64))
+        for _, F in self._lifted(X):
+            out = out.add(F)
+        if not np.isfinite(out.square):
+            raise ValueError("the features of X are too large for sums of floating-point numbers; scale the columns first.")
+        return out
+
+    def _moments_plan(self, way: str) -> Plan:
+        D, m = self.n_features_lifted_, self.moments_
+        if isinstance(m, SketchedMoments):
+            why = f"{D:,} features: D x D moments exceed the memory limit, so a sketch of {m.rows.size} directions follows the stream"
+            return self._features_plan(m.n, way, why, 1)
+        return self._features_plan(m.count, way, f"{D:,} features: their D x D moments fit, and one pass is enough", 1)
+
+    def _fit_by_passes(self, X: Matrix) -> Self:
+        n, D = X.shape[0], self.n_features_lifted_
+        s, q = np.zeros(D), 0.0
+        shift = self._shift(X)
+        for _, F in self._lifted(X):
+            G = F - shift
+            s, q = s + G.sum(0), q + float(np.sum(G * G))
+        mean, total = shift + s / n, max(q - float(s @ s) / n, 0.0)
+        found = ritz(lambda V: self._product(X, mean, V), D, self._k)
+        self._found = Components.of(found, total, n, mean)
+        why = f"{D:,} features: D x D moments exceed the memory limit, so a random range finder passes over the rows"
+        self.plan_ = self._features_plan(n, "range finder", why, ROUNDS + 3)
+        return self
+
+    # asking
+    def _solved(self) -> Components:
+        check_is_fitted(self, "lift_")
+        if self._found is None:
+            self._found = self._solve()
+        return self._found
+
+    def _solve(self) -> Components:
+        m = self.moments_
+        if isinstance(m, SketchedMoments):
+            return Components.of(m.spectrum().top(self._k), m.total, m.n, m.mean)
+        C = m.centred()
+        return Components.of(eigen(C, m.count, self._k).top(self._k), float(np.trace(C)), m.n, m.mean)
+
+    @property
+    def components_(self) -> Array: return self._solved().components
+
+    @property
+    def explained_variance_(self) -> Array: return self._solved().variance
+
+    @property
+    def explained_variance_ratio_(self) -> Array: return self._solved().ratio
+
+    @property
+    def mean_(self) -> Array: return self._solved().mean
+
+    @property
+    def loss_(self) -> float:
+        """How far an eigenvalue of the sketched moments may be off (0 where they are not sketched)."""
+        return self.moments_.rows.loss if isinstance(getattr(self, "moments_", None), SketchedMoments) else 0.0
+
+    @property
+    def _n_features_out(self) -> int: return self._k
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates along the components, (n, k); float32 stays float32."""
+        check_is_fitted(self, "lift_")
+        X, found = self._check_X(X, reset=False), self._solved()
+        out = np.empty((X.shape[0], len(found.components)), X.dtype)
+        for rows, F in self._lifted(X):
+            out[rows] = (F - found.mean.astype(F.dtype)) @ found.components.T.astype(F.dtype)
+        return out
+
+    @available_if(lambda self: _inverse(self) is not None)
+    def inverse_transform(self, Z: Any) -> Array:
+        """Pre-images of mean + V z, by the map's own inverse (landmarks, columns themselves)."""
+        check_is_fitted(self, "lift_")
+        Z, found = check_array(Z, dtype=[np.float64, np.float32]), self._solved()
+        if Z.shape[1] != len(found.components):
+            raise ValueError(f"Z has {Z.shape[1]} columns, but there are {len(found.components)} components; give what transform gave.")
+        inverse = _inverse(self)
+        assert inverse is not None
+        return inverse(Z @ found.components.astype(Z.dtype) + found.mean.astype(Z.dtype))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _inverse(model: KernelPCA) -> Callable[[Array], Array] | None:
+    """The way back from features to rows, where the map has one."""
+    phi = getattr(model, "lift_", model.lift)
+    phi = getattr(phi, "map_", phi)
+    if isinstance(phi, Identity) and phi.metric is None:
+        return lambda F: F
+    return getattr(phi, "inverse_transform", None)

@@ -1,0 +1,53 @@
+"""What estimators over moments share: batches gathered apart and then added, so that a refused one changes nothing."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.estimators.base import OverFeatures, bytes_of
+from mercer.inputs import Array, Matrix
+from mercer.stats import Moments
+
+HEAD = 1024  # rows whose mean is the shift
+
+
+class OverMoments(OverFeatures):
+    """An estimator that its moments of [phi] or [phi, y] tell all about; what it tells is computed when asked for."""
+
+    moments_: Moments
+    _found: Any = None  # what was computed from the moments
+
+    def _too_wide(self) -> bool:
+        """Whether D x D moments, a batch's and the workspace of their eigenvectors are beyond the memory limit."""
+        return 24.0 * self.n_features_lifted_**2 > bytes_of(self.memory_limit)
+
+    def _shift(self, X: Matrix) -> Array:
+        return np.asarray(self._dense(self.lift_.transform(X[:HEAD])).mean(0, dtype=np.float64))
+
+    def _gather(self, X: Matrix, shift: Array, y: Array | None = None, weight: Array | None = None) -> Moments:
+        """The moments of these rows alone."""
+        new = Moments.zero(shift)
+        for rows, F in self._lifted(X):
+            Z = F if y is None else np.column_stack([F, y[rows].astype(F.dtype)])
+            new.add(Z, None if weight is None else weight[rows])
+        if not (np.isfinite(new.s).all() and np.isfinite(np.diag(new.S)).all()):
+            raise ValueError("the features of X (or y) are too large for sums of floating-point numbers; scale the columns first.")
+        return new
+
+    def _product(self, X: Matrix, mean: Array, V: Array) -> Array:
+        """sum_i (phi_i - mean)(phi_i - mean)' V, in one pass."""
+        total = np.zeros_like(V)
+        for _, F in self._lifted(X):
+            G = F.astype(np.float64) - mean
+            total += G.T @ (G @ V)
+        return total
+
+    def _check_same_map(self, other: Any) -> None:
+        name = type(self).__name__
+        if not isinstance(other, type(self)) or not hasattr(other, "lift_"):
+            raise ValueError(f"merge takes another fitted {name}, got {type(other).__name__}.")
+        if self._fingerprint() != other._fingerprint():
+            raise ValueError("the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state.")
+        if not (hasattr(self, "moments_") and hasattr(other, "moments_")):
+            raise ValueError(f"merge needs the statistics of both models, and one was fitted by passes; raise memory_limit, or stream {name}.")
