@@ -23,29 +23,30 @@ def pair_errors(F, X, k, n=1500):
     return E.mean(), E.max()
 
 
-def landmarks(name, X, bandwidth, dtype, m=500):
+def landmarks(name, X, bandwidth, dtype, choice, m=500):
     X, k = X.astype(dtype), Gaussian(bandwidth)
-    ours = [Nystrom(k, m, random_state=s).fit(X) for s in range(3)]
+    ours = [Nystrom(k, m, landmarks=choice, random_state=s).fit(X) for s in range(3)]
     peer = [Nystroem(gamma=1 / (2 * bandwidth**2), n_components=m, random_state=s).fit(X) for s in range(3)]
     (mean, most), (their_mean, their_most) = (
-        np.mean([pair_errors(phi.transform(X), X, k) for phi in side], axis=0) for side in (ours, peer)
+        map(float, np.mean([pair_errors(phi.transform(X), X, k) for phi in side], axis=0)) for side in (ours, peer)
     )
-    title = f"Nystrom {m}, {name}, {np.dtype(dtype)}"
+    title = f"Nystrom {m} by {choice}, {name}, bandwidth {bandwidth:.3g}, {np.dtype(dtype)}"
     yield Measure(f"{title}: mean kernel error", mean, their_mean, 2.0)
     yield Measure(f"{title}: largest kernel error", most, their_most, 2.0)
     yield Case(f"{title}: transform", lambda: ours[0].transform(X), lambda: peer[0].transform(X), lambda a, b: None, 2.0, repeats=3)
 
 
 def structured(n, d, D, dtype=np.float32):
+    """At equal error: rows of a Fastfood block are dependent, so that ours needs 5/3 as many features."""
     X, b = rows(n, d, dtype), float(np.sqrt(d))
-    ours = RandomFourier(Gaussian(b), D, frequencies="structured", random_state=0).fit(X)
+    ours = RandomFourier(Gaussian(b), D * 5 // 6 * 2, frequencies="structured", random_state=0).fit(X)
     peer = RBFSampler(gamma=1 / (2 * b * b), n_components=D, random_state=0).fit(X)
 
     def check(F, G):
         mine, other = (pair_errors(A, X, Gaussian(b), 400)[0] for A in (F, G))
-        return None if mine <= 1.1 * other else f"mean kernel error {mine:.2e} is larger than {other:.2e}"
+        return None if mine <= 1.03 * other else f"mean kernel error {mine:.2e} is larger than {other:.2e}"
 
-    name = f"structured, n={n:,}, d={d:,}, D={D:,}, {np.dtype(dtype)}"
+    name = f"structured at equal error, n={n:,}, d={d:,}, D={D:,}, {np.dtype(dtype)}"
     return Case(name, lambda: ours.transform(X), lambda: peer.transform(X), check, 8.0, repeats=3)
 
 
@@ -105,16 +106,17 @@ def gaussian_projection(n, d, m, dtype=np.float32):
 
 
 def tables():
-    """(name, rows, bandwidth): manifest gammas for a9a and letter, and the scale of kin40k's columns."""
-    yield "a9a", dense(data.libsvm("a9a.xz")[0]), float(np.sqrt(1 / (2 * 0.05)))
-    yield "letter", dense(data.libsvm("letter.scale.xz")[0]), float(np.sqrt(1 / (2 * 4.0)))
-    yield "kin40k", data.uci_cv("kin40k").standardized().X, 2.0
+    """(name, rows); the bandwidth is that of scikit-learn's default, gamma = 1/d."""
+    yield "a9a", dense(data.libsvm("a9a.xz")[0])
+    yield "letter", dense(data.libsvm("letter.scale.xz")[0])
+    yield "kin40k", data.uci_cv("kin40k").standardized().X
 
 
 def cases():
-    for name, X, b in tables():
+    for name, X in tables():
         for dtype in (np.float32, np.float64):
-            yield from landmarks(name, np.asarray(X), b, dtype)
+            for choice in ("rpcholesky", "kmeans"):
+                yield from landmarks(name, X, float(np.sqrt(X.shape[1] / 2)), dtype, choice)
     yield structured(2_000, 1024, 16_384)
     yield structured(4_000, 600, 8_192, np.float64)
     yield sketch(20_000, 64, 2048, 3)

@@ -19,7 +19,7 @@ from mercer.plan import Plan
 
 VIAS = ("auto", "features", "landmarks")
 BATCH_BYTES = 64 << 20  # of features held at once
-DEFAULT_FEATURES = 2048
+MOST_FEATURES = 2048  # where nothing else is asked for
 
 
 class OverFeatures(BaseEstimator):
@@ -34,19 +34,20 @@ class OverFeatures(BaseEstimator):
     random_state: Any
     memory_limit: Any
 
-    def _fit_lift(self, X: Matrix) -> None:
-        """Choose and fit the map on these rows."""
-        self.lift_ = self._choose_lift(X).fit(X)
+    def _fit_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> None:
+        """Choose and fit the map on these rows, which may be the first of a stream."""
+        self.lift_ = self._choose_lift(X, weight, stream=stream).fit(X)
         self.kernel_ = self.lift_.kernel_
         self.n_features_lifted_ = int(self.lift_.n_features_out_)
 
-    def _choose_lift(self, X: Matrix) -> Any:
+    def _choose_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> Any:
         if self.lift is not None:
             if self.kernel is not None:
                 raise ValueError("give a kernel or a lift, not both.")
             return clone(self.lift)
-        kernel = resolve(self.kernel, X)
-        return KernelLift(kernel, _size(self._method(), X), method=self._method(), random_state=self.random_state)
+        kernel = resolve(self.kernel, X, weight)
+        size = asked(self._method()) or (MOST_FEATURES if stream else default_features(X.shape[0]))
+        return KernelLift(kernel, size, method=self._method(), random_state=self.random_state)
 
     def _method(self) -> methods.Method:
         if isinstance(self.via, methods.Method):
@@ -62,7 +63,7 @@ class OverFeatures(BaseEstimator):
 
     def _batches(self, n: int) -> list[slice]:
         """The rows of each batch of features; few enough rows that a batch stays small."""
-        return cuts(n, max(256, min(1 << 14, BATCH_BYTES // (8 * self.n_features_lifted_))))
+        return cuts(n, max(16, min(1 << 14, BATCH_BYTES // (8 * self.n_features_lifted_))))
 
     def _lifted(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
         """The features of X, batch by batch."""
@@ -101,9 +102,18 @@ class OverFeatures(BaseEstimator):
         return tags
 
 
-def _size(method: methods.Method, X: Matrix) -> int:
-    asked = getattr(method, "n_features", None) or getattr(method, "n_landmarks", None)
-    return int(asked or DEFAULT_FEATURES)
+def asked(method: methods.Method) -> int | None:
+    """The number of features that a method names itself."""
+    return getattr(method, "n_features", None) or getattr(method, "n_landmarks", None)
+
+
+def default_features(n: int) -> int:
+    """Four times the rows, from 256 to 2,048: more would cost more than they add.
+
+    >>> default_features(30), default_features(200), default_features(10**6)
+    (256, 800, 2048)
+    """
+    return min(MOST_FEATURES, max(256, 4 * n))
 
 
 def bytes_of(limit: Any) -> float:

@@ -36,7 +36,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
     >>> X = np.random.default_rng(0).normal(size=(100, 3)) * [3.0, 1.0, 0.1]
     >>> m = KernelPCA(2, lift=Identity()).fit(X)
     >>> m.explained_variance_ratio_.round(2), list(m.get_feature_names_out())
-    (array([0.89, 0.11]), ['kernelpca0', 'kernelpca1'])
+    (array([0.91, 0.09]), ['kernelpca0', 'kernelpca1'])
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
     def _moments_plan(self, way: str) -> Plan:
         D, m = self.n_features_lifted_, self.moments_
         if isinstance(m, SketchedMoments):
-            why = f"{D:,} features: D x D moments exceed the memory limit, so a sketch of {m.rows.size} directions follows the stream"
+            why = f"{D:,} features: D x D moments exceed the memory limit, so {m.rows.size} directions follow the stream"
             return self._features_plan(m.n, way, why, 1)
         return self._features_plan(m.count, way, f"{D:,} features: their D x D moments fit, and one pass is enough", 1)
 
@@ -175,7 +175,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
         check_is_fitted(self, "lift_")
         Z, found = check_array(Z, dtype=[np.float64, np.float32]), self._solved()
         if Z.shape[1] != len(found.components):
-            raise ValueError(f"Z has {Z.shape[1]} columns, but there are {len(found.components)} components; give what transform gave.")
+            k = len(found.components)
+            raise ValueError(f"Z has {Z.shape[1]} columns, but there are {k} components; give what transform gave.")
         inverse = _inverse(self)
         assert inverse is not None
         return inverse(Z @ found.components.astype(Z.dtype) + found.mean.astype(Z.dtype))

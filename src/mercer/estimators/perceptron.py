@@ -1,7 +1,7 @@
 """Perceptron over explicit features: an ordered scan that updates at every mistake, in a stream or over several passes."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -86,7 +86,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
         labels = self._labels(y)
         if first:
             self._begin(X)
-        self._scan(lambda: self._pieces(X, labels))
+        self._scan(self._pieces(X, labels))
         self.__dict__.pop("counts_", None)  # of the rows of one `fit` only
         self.n_iter_ = 1
         self.plan_ = self._scan_plan(self.state_.seen, "a stream: every row is seen once, in the order of its coming")
@@ -107,7 +107,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
         """-1 and 1, or positions in `classes_`."""
         new = np.setdiff1d(y, self.classes_)
         if len(new):
-            raise ValueError(f"y has classes that the model does not know: {_listed(new)}; give all classes in the first partial_fit.")
+            raise ValueError(f"y has classes that the model does not know, {_listed(new)}; give all in the first partial_fit.")
         at = np.searchsorted(self.classes_, y)
         return 2 * at - 1 if len(self.classes_) == 2 else at
 
@@ -118,32 +118,31 @@ class Perceptron(ClassifierMixin, OverFeatures):
         if self.comparator is not None:
             self._bound = Bound(float(np.linalg.norm(self._as_weights(self.comparator))))
 
-    def _choose_lift(self, X: Matrix) -> Any:
-        return Identity() if self.kernel is None and self.lift is None else super()._choose_lift(X)
+    def _choose_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> Any:
+        return Identity() if self.kernel is None and self.lift is None else super()._choose_lift(X, weight)
 
     def _passes(self, X: Matrix, labels: Array, most: int) -> int:
         """Scan until all is well; the number of passes."""
         rng = check_random_state(self.random_state)
         small = 8 * X.shape[0] * self.n_features_lifted_ <= BATCH_BYTES
         held = list(self._pieces(X, labels)) if small and not self.shuffle else None
-        self.converged_ = False
         for step in range(1, most + 1):
             order = rng.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
-            wrong = self._scan(lambda: self._pieces(X[order], labels[order]) if held is None else held)  # noqa: B023
-            np.add.at(self.counts_, order, wrong)
-            if not wrong.any():
-                self.converged_ = True
-                break
-        return step
+            wrong = self._scan(self._pieces(X[order], labels[order]) if held is None else held)
+            self.counts_[order] += wrong
+            self.converged_ = not wrong.any()
+            if self.converged_:
+                return step
+        return most
 
-    def _scan(self, pieces: Callable[[], Iterable[tuple[Matrix, Array]]]) -> Array:
+    def _scan(self, pieces: Iterable[tuple[Matrix, Array]]) -> Array:
         """One pass over the pieces, on a copy of the state that replaces it at the end."""
         state, bound, found = self.state_.copy(), self._bound, []
-        for F, labels in pieces():
+        for F, labels in pieces:
             if bound is not None:
                 bound = bound.add(F, labels, self._as_weights(self.comparator), offset=self.fit_intercept)
             found.append(state.scan(F, labels, offset=self.fit_intercept))
-        if not np.isfinite(state.W).all():
+        if not (np.isfinite(state.W).all() and np.isfinite(state.U).all()):
             raise ValueError("the features of X are too large for sums of floating-point numbers; scale the columns first.")
         self.state_, self._bound = state, bound
         return np.concatenate(found)

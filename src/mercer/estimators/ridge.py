@@ -27,8 +27,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
     via : "auto" or "features", "landmarks", or a value of `mercer.methods` (`Fourier(1000)`, `Landmarks(500)`, `Exact()`).
     lift : a feature map, instead of a kernel.
     fit_intercept : whether to fit b, which is not penalised.
-    cv : a number of folds, fixed by a hash of each row: alpha is then the best of `alphas` by the mean R^2, and
-        `cv_scores` tells it for any other penalties without another pass.
+    cv : a number of folds, fixed by a hash of each row, or (training, test) positions: alpha is then the best of `alphas` by
+        the mean R^2, and `cv_scores` tells it for any other penalties without another pass.
     alphas : the penalties to choose from with `cv`; by default 25 from 1e-6 to 1e6 times alpha.
     memory_limit : of the D x D statistics, as bytes or "4GB"; beyond it conjugate gradients take several passes.
 
@@ -42,7 +42,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
 
     def __init__(
         self, kernel: Any = None, alpha: Any = 1.0, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True,
-        cv: int | None = None, alphas: Any = None, memory_limit: Any = None, random_state: Any = None,
+        cv: Any = None, alphas: Any = None, memory_limit: Any = None, random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -58,14 +58,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
     intercept_: Any
     moments_: list[Moments]
     _rows: tuple[Matrix, Array, Array | None] | None = None
+    _given: Array | None = None  # folds by position
 
     # fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map, then the moments of [phi, y] in one pass."""
         X, Y, w = self._checked(X, y, sample_weight, reset=True)
-        self._fit_lift(X)
+        self._fit_lift(X, w)
         self._rows = (X, Y, w)
-        if 8.0 * self.n_features_lifted_**2 * (self.cv or 1) > bytes_of(self.memory_limit):
+        self._given = None if self.cv is None or isinstance(self.cv, int | np.integer) else given_folds(self.cv, len(Y))
+        if 8.0 * self.n_features_lifted_**2 * self._n_folds > bytes_of(self.memory_limit):
             return self._fit_by_passes(X, Y, w)
         self._start(X, Y)
         self._accumulate(X, Y, w)
@@ -75,10 +77,14 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was."""
+        if hasattr(self, "coef_") and not hasattr(self, "moments_"):
+            raise ValueError("the model was fitted by several passes, which leave no statistics to add to; raise memory_limit and fit again.")
         first = not hasattr(self, "moments_")
         X, Y, w = self._checked(X, y, sample_weight, reset=first)
+        if self._given is not None or not (self.cv is None or isinstance(self.cv, int | np.integer)):
+            raise ValueError("folds given by position do not serve a stream; give cv as a number of folds.")
         if first:
-            self._fit_lift(X)
+            self._fit_lift(X, w, stream=True)
             self._start(X, Y)
             why = f"a stream: {self.n_features_lifted_:,} features of a map that its first batch fixed"
             self.plan_ = self._features_plan(0, "features", why, 1)
@@ -121,25 +127,29 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
         F = self._dense(self.lift_.transform(X[:1024]))
         shift = np.concatenate([F.mean(0, dtype=np.float64), Y[:1024].mean(0)])
         self._n_outputs = Y.shape[1]
-        self.moments_ = [Moments.zero(shift) for _ in range(_folds(self.cv))]
+        self.moments_ = [Moments.zero(shift) for _ in range(self._n_folds)]
 
     def _accumulate(self, X: Matrix, Y: Array, w: Array | None, into: list[Moments] | None = None) -> None:
         moments = self.moments_ if into is None else into
         for rows, F in self._lifted(X):
             Z = np.concatenate([F, Y[rows].astype(F.dtype)], axis=1)
-            fold = self._fold_of(X[rows])
+            fold = self._fold_of(X[rows], rows)
             for j, m in enumerate(moments):
                 here = slice(None) if len(moments) == 1 else fold == j
                 m.add(Z[here], None if w is None else w[rows][here])
 
-    def _fold_of(self, X: Matrix) -> Array:
-        """The fold of every row, fixed before any pass: equal rows are never on both sides."""
-        return row_hashes(X) % np.uint64(_folds(self.cv))
+    def _fold_of(self, X: Matrix, rows: slice) -> Array:
+        """The fold of every row, fixed before any pass: by hash, so that equal rows are never on both sides."""
+        return row_hashes(X) % np.uint64(self._n_folds) if self._given is None else self._given[rows]
+
+    @property
+    def _n_folds(self) -> int:
+        return _folds(self.cv) if self._given is None else int(self._given.max()) + 1
 
     def _solve(self) -> Self:
         total = self._total()
         D = self.n_features_lifted_
-        self.alpha_ = self._best_alpha() if self.cv else _penalty(self.alpha, self._n_outputs)
+        self.alpha_ = self._best_alpha() if self.cv is not None else _penalty(self.alpha, self._n_outputs)
         s = ridge.solve(total, D, self.alpha_, intercept=self.fit_intercept)
         self.rounding_ = total.rounding
         return self._keep(s.coef, s.intercept)
@@ -180,7 +190,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
 
     # D too large for D x D
     def _fit_by_passes(self, X: Matrix, Y: Array, w: Array | None) -> Self:
-        if self.cv:
+        if self.cv is not None:
             raise ValueError("cv needs D x D statistics for every fold, which exceed memory_limit; raise it, or use fewer features.")
         self._n_outputs, self.alpha_ = Y.shape[1], _penalty(self.alpha, Y.shape[1])
         u = np.ones(len(Y)) if w is None else w
@@ -315,7 +325,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
         return {**super().__getstate__(), "_rows": None}  # the training rows do not travel with the model
 
 
-def _folds(cv: int | None) -> int:
+def given_folds(cv: Any, n: int) -> Array:
+    """The fold of each row, from (training, test) positions; rows that are in no test fold make one of their own."""
+    tests = [np.asarray(test) for _, test in cv]
+    fold = np.full(n, len(tests))
+    for j, test in enumerate(tests):
+        fold[test] = j
+    return fold
+
+
+def _folds(cv: Any) -> int:
     if cv is None:
         return 1
     if isinstance(cv, int | np.integer) and cv >= 2:

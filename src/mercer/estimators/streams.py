@@ -48,6 +48,9 @@ class OverMoments(OverFeatures):
         if not isinstance(other, type(self)) or not hasattr(other, "lift_"):
             raise ValueError(f"merge takes another fitted {name}, got {type(other).__name__}.")
         if self._fingerprint() != other._fingerprint():
-            raise ValueError("the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state.")
+            raise ValueError(
+                "the models have different feature maps, whose statistics do not add; "
+                "fit both with the same kernel, via and random_state."
+            )
         if not (hasattr(self, "moments_") and hasattr(other, "moments_")):
-            raise ValueError(f"merge needs the statistics of both models, and one was fitted by passes; raise memory_limit, or stream {name}.")
+            raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")

@@ -10,28 +10,24 @@ from mercer.inputs import Array, table
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear, Polynomial
 from mercer.kernels.stationary import Gaussian, Laplace
+from mercer.pairs.side import square_norms
 
 NAMES = ("rbf", "linear", "poly", "laplacian")
 
 
-def spread(X: Any) -> float:
+def spread(X: Any, weight: Array | None = None) -> float:
     """Half the mean squared distance between rows: the sum of the columns' variances (1 where that is zero)."""
     rows = table(X)
-    if rows.sparse:
-        mean = np.asarray(rows.data.mean(axis=0), dtype=np.float64).ravel()
-        total = float(rows.data.multiply(rows.data).sum(dtype=np.float64)) / len(rows) - float(mean @ mean)
-    else:
-        total = float(_variances(rows.data).sum())
+    w = np.full(len(rows), 1 / len(rows)) if weight is None else weight / weight.sum()
+    with np.errstate(over="ignore"):
+        mean = w @ rows.data.astype(np.float64)
+        squares = square_norms(rows.data if rows.sparse else rows.data - mean)
+    total = float(w @ squares) - (float(mean @ mean) if rows.sparse else 0.0)
     return total if math.isfinite(total) and total > 1e-300 else 1.0
 
 
-def _variances(A: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return A.var(axis=0, dtype=np.float64)
-
-
-def resolve(kernel: Kernel | str | None, X: Any) -> Kernel:
-    """The kernel itself, or the one that None ("rbf") or a name stands for, scaled to the rows X.
+def resolve(kernel: Kernel | str | None, X: Any, weight: Array | None = None) -> Kernel:
+    """The kernel itself, or the one that None ("rbf") or a name stands for, scaled to the rows X and their weights.
 
     >>> resolve("rbf", np.eye(2) * 2)
     Gaussian()
@@ -39,7 +35,7 @@ def resolve(kernel: Kernel | str | None, X: Any) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if kernel is None or kernel == "rbf":
-        return Gaussian(bandwidth=math.sqrt(spread(X) / 2))
+        return Gaussian(bandwidth=math.sqrt(spread(X, weight) / 2))
     if kernel == "linear":
         return Linear()
     if kernel == "poly":

@@ -79,7 +79,7 @@ class Bound:
 def best_bound(m: Array, radius: float, norm: float, passes: int) -> float:
     """The least bound over the lengths of a comparator, from its margins on all rows, each seen `passes` times.
 
-    >>> best_bound(np.array([1.0, 2.0]), radius=3.0, norm=2.0, passes=50)
+    >>> round(best_bound(np.array([1.0, 2.0]), radius=3.0, norm=2.0, passes=50), 6)
     36.0
     """
     size = float(np.abs(m).max()) or 1.0

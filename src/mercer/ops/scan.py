@@ -19,10 +19,10 @@ def reference(F: Array, labels: Array, W: Array, U: Array, seen: float, offset: 
         x = np.append(F[i].astype(np.float64), float(offset))
         step, f = np.zeros_like(W), W @ x
         if len(W) == 1:
-            wrong[i], step[0] = y * f[0] <= 0, y * x
+            wrong[i], step[0] = not y * f[0] > 0, y * x
         else:
             rival = int(np.argmax(np.where(np.arange(len(W)) == y, -np.inf, f)))
-            wrong[i], step[y], step[rival] = f[rival] >= f[y], x, -x
+            wrong[i], step[y], step[rival] = not f[y] > f[rival], x, -x
         if wrong[i]:
             W += step
             U += (seen + i) * step
@@ -76,12 +76,12 @@ def scan_csr(
 def _judge(scores: Array, label: int) -> tuple[int, float, int]:
     """(row that gains, its sign, row that loses or -1); (-1, 0, -1) where there is no mistake."""
     if scores.shape[0] == 1:
-        return (0, float(label), -1) if label * scores[0] <= 0 else (-1, 0.0, -1)
+        return (-1, 0.0, -1) if label * scores[0] > 0 else (0, float(label), -1)  # not a number is a mistake
     rival = 1 if label == 0 else 0
     for c in range(scores.shape[0]):
         if c != label and scores[c] > scores[rival]:
             rival = c
-    return (label, 1.0, rival) if scores[rival] >= scores[label] else (-1, 0.0, -1)
+    return (-1, 0.0, -1) if scores[label] > scores[rival] else (label, 1.0, rival)
 
 
 @njit

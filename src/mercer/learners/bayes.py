@@ -1,0 +1,116 @@
+"""Bayesian linear regression from moments: the evidence, its maximum over noise and scale, and the posterior of the weights."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from mercer.inputs import Array
+from mercer.learners.decompose import Spectrum
+
+GRID = 81  # ratios of scale to noise that are tried before the best is refined
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All that p(y) needs, for y = Phi w + e with w ~ N(0, scale I), e ~ N(0, noise I).
+
+    Phi'Phi = V diag(values) V', beta = V'Phi'y, square = y'y. In these terms
+    -2 log p(y) = n log(2 pi noise) + sum log(1 + g values) + (rest + sum known / (1 + g values)) / noise, g = scale / noise,
+    where known = beta^2 / values is what of y'y lies along V, and rest what lies outside.
+
+    >>> e = Evidence(n=1, values=np.array([1.0]), beta=np.array([2.0]), square=4.0)  # phi = 1, y = 2: y ~ N(0, scale + noise)
+    >>> math.isclose(e.log(noise=1.0, scale=3.0), -0.5 * (math.log(2 * math.pi * 4) + 4 / 4))
+    True
+    """
+
+    n: int
+    values: Array
+    beta: Array
+    square: float
+
+    @property
+    def known(self) -> Array:
+        return self.beta**2 / self.values
+
+    @property
+    def rest(self) -> float:
+        return max(self.square - float(self.known.sum()), 0.0)
+
+    def log(self, noise: float, scale: float) -> float:
+        """log p(y)."""
+        shrunk = 1 + scale / noise * self.values
+        misfit = (self.rest + float((self.known / shrunk).sum())) / noise
+        return -0.5 * (self.n * math.log(2 * math.pi * noise) + float(np.log(shrunk).sum()) + misfit)
+
+    def best(self, floor: float, most: float) -> tuple[float, float]:
+        """(noise, scale) of the largest evidence: the best noise for a ratio is a formula, the ratio a smooth 1-d search.
+
+        floor: the least noise; most: the largest ratio of scale times the largest eigenvalue to noise.
+        """
+        if len(self.values) == 0:
+            return max(self.square / self.n, floor), 1.0
+        grid = np.linspace(math.log(1e-6), math.log(most), GRID) - math.log(self.values[0])
+        loss = np.array([self._loss(g, floor) for g in grid])
+        ties = np.flatnonzero(loss <= loss.min() + 1e-9 * self.n)
+        i = int(ties[len(ties) // 2])  # one row cannot tell signal from noise: half and half
+        around = grid[max(i - 1, 0)], grid[min(i + 1, GRID - 1)]
+        found = minimize_scalar(self._loss, bounds=around, args=(floor,), method="bounded", options={"xatol": 1e-6})
+        ratio = float(found.x if len(ties) == 1 and found.fun < loss[i] else grid[i])
+        noise = self._noise(ratio, floor)
+        return noise, math.exp(ratio) * noise
+
+    def _noise(self, ratio: float, floor: float) -> float:
+        """The best noise where log(scale / noise) is given."""
+        return max((self.rest + float((self.known / (1 + math.exp(ratio) * self.values)).sum())) / self.n, floor)
+
+    def _loss(self, ratio: float, floor: float) -> float:
+        noise = self._noise(ratio, floor)
+        return -self.log(noise, math.exp(ratio) * noise)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """w | y ~ N(coef, V diag(spread) V' + scale (I - V V')): in no direction below zero, in unseen ones the prior's."""
+
+    vectors: Array  # V (D, r)
+    coef: Array  # (D,)
+    spread: Array  # (r,)
+    scale: float
+    effective: float  # directions that the data tell: sum scale values / (scale values + noise)
+
+    @classmethod
+    def of(cls, s: Spectrum, beta: Array, noise: float, scale: float) -> Posterior:
+        total = scale * s.values + noise
+        coef = s.vectors @ (scale * beta / total)
+        return cls(s.vectors, coef, scale * noise / total, scale, float((scale * s.values / total).sum()))
+
+    @classmethod
+    def prior(cls, D: int, scale: float) -> Posterior:
+        """Before any data."""
+        return cls(np.zeros((D, 0)), np.zeros(D), np.zeros(0), scale, 0.0)
+
+    def _split(self, F: Array) -> tuple[Array, Array]:
+        """Features along V, and what is left of them."""
+        F = F.astype(np.float64, copy=False)
+        P = F @ self.vectors
+        full = self.vectors.shape[0] == self.vectors.shape[1]
+        return P, np.zeros((len(F), 0)) if full else F - P @ self.vectors.T
+
+    def variance(self, F: Array) -> Array:
+        """Of phi'w, (n,)."""
+        P, R = self._split(F)
+        return np.asarray(np.square(P) @ self.spread + self.scale * np.square(R).sum(1))
+
+    def covariance(self, F: Array) -> Array:
+        """Of phi'w at all pairs of rows, (n, n)."""
+        P, R = self._split(F)
+        return np.asarray((P * self.spread) @ P.T + self.scale * (R @ R.T))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:
+        """n weight vectors, (D, n)."""
+        free = math.sqrt(self.scale) * rng.standard_normal((len(self.coef), n))
+        along = np.sqrt(self.spread)[:, None] * rng.standard_normal((len(self.spread), n))
+        return self.coef[:, None] + free + self.vectors @ (along - self.vectors.T @ free)
