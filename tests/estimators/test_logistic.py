@@ -100,7 +100,7 @@ def test_the_same_fit_twice():
 def test_weights_are_repetitions(classes, class_weight):
     X, y = data(120, classes=classes)
     w = np.random.default_rng(1).integers(0, 4, len(y))
-    make = lambda: KernelLogistic(Gaussian(1.0), random_state=0, class_weight=class_weight)
+    make = lambda: KernelLogistic(lift=RandomFourier(Gaussian(1.0), 200, random_state=0), class_weight=class_weight)
     weighted, repeated = make().fit(X, y, w), make().fit(X.repeat(w, axis=0), y.repeat(w))
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-5)
 

@@ -13,6 +13,8 @@ from mercer.plan import Plan
 
 LOSSES = ("hinge", "squared_hinge")
 CHECK, PATIENCE = 10, 60  # sweeps between two looks at the duality gap, and before multipliers take over
+STALE = 5  # looks without a better gap after which rounding, not work, is what is left
+SHARPEST = {4: 8.0, 8: 64.0}  # by the size of a float: beyond it the rounding of scores shows in a
 FAST = {"contract", "reassoc"}  # what dot products in SIMD need
 
 
@@ -145,24 +147,23 @@ class Dual:
         self.rows, self.y, self.c, self.intercept = rows, y, c, intercept
         self.square = rows.fold(lambda t, F: _placed(np.einsum("ij,ij->i", F, F, dtype=np.float64), t, rows.n), np.zeros(rows.n))
         self.scale = float(self.square.mean()) or 1.0
-        self.a, self.b = np.zeros(rows.n), 0.0
+        self.a, self.b, self.sharpness = np.zeros(rows.n), 0.0, 0.25
         self.random = np.random.Generator(np.random.Philox(0))
 
     def solve(self, tol: float, most: int) -> Gapped:
-        """Sweeps until the gap is closed; where that takes long, the method of multipliers goes on from there."""
-        rounds, passes, s = 0, 1, 0.25
-        largest = 1e-6 / float(np.finfo(self.rows.dtype).eps)  # beyond it the rounding of scores is seen in a
-        while True:
-            left = most - rounds
-            s = s if rounds < PATIENCE else min(4 * s, largest)
-            took = self._sweeps(min(CHECK, left)) if rounds < PATIENCE else self._multiply(s, min(tol, 1e-5), left)
-            theta, f, value, gap = self._look()
-            rounds, passes = rounds + took, passes + took + 3
-            if gap <= tol or rounds >= most:
-                return Gapped(theta, f, value, rounds, passes, self.rows.n, False, gap <= tol, gap)
+        """Sweeps until the gap is closed; where that takes long, the method of multipliers goes on, until rounding stops it."""
+        rounds, passes, stale, best = 0, 4, 0, self._look()
+        while best[-1] > tol and rounds < most and stale < STALE:
+            took = self._sweeps(min(CHECK, most - rounds)) if rounds < PATIENCE else self._multiply(min(tol, 1e-5), most - rounds)
+            found = self._look()
+            stale = stale + 1 if rounds >= PATIENCE and found[-1] >= best[-1] else 0
+            rounds, passes, best = rounds + took, passes + took + 3, min(best, found, key=lambda v: v[-1])
+        value, theta, f, gap = best
+        return Gapped(theta, f, value, rounds, passes, self.rows.n, False, gap <= tol, gap)
 
-    def _multiply(self, s: float, tol: float, most: int) -> int:
+    def _multiply(self, tol: float, most: int) -> int:
         """One smooth problem, exact to the proximal term |a - a_now|^2/(2 s c): few rows lie between the bounds of a."""
+        s = self.sharpness = min(4 * self.sharpness, SHARPEST[self.rows.dtype.itemsize])
         w = np.stack([s * self.c, self.a / (s * self.c), np.full(self.rows.n, 1 / s)], axis=1)
         start = self._theta(self._back(self.a), self.b)
         m = minimise(Problem(self.rows, Proximal(), self.y[:, None], w, 1.0, self.intercept), tol, most, start)
@@ -195,8 +196,8 @@ class Dual:
         ay = a * self.y
         return self.rows.fold(lambda t, F: (ay[t].astype(F.dtype) @ F).astype(np.float64), np.zeros(self.rows.D))
 
-    def _look(self) -> tuple[Array, Array, float, float]:
-        """The model of a, its scores, its objective and its relative gap."""
+    def _look(self) -> tuple[float, Array, Array, float]:
+        """The objective of the model of a, that model, its scores and its relative gap."""
         a = balanced(self.a, self.y) if self.intercept else self.a
         coef = self._back(a)
         narrow = coef.astype(self.rows.dtype)
@@ -204,7 +205,7 @@ class Dual:
         b = best_intercept(f, self.y, self.c) if self.intercept else 0.0
         half = float(coef @ coef) / 2
         value = half + float(self.c @ np.maximum(1 - self.y * (f + b), 0))
-        return self._theta(coef, b), f + b, value, (value - float(a.sum()) + half) / value
+        return value, self._theta(coef, b), f + b, (value - float(a.sum()) + half) / value
 
 
 def _placed(values: Array, t: slice, n: int) -> Array:
