@@ -3,7 +3,20 @@ from __future__ import annotations
 
 import math
 
-from mercer.kernels import Gaussian, Kernel, Matern
+from mercer.kernels import (
+    Cauchy,
+    Gaussian,
+    Kernel,
+    Matern,
+    Normalized,
+    OnColumns,
+    Periodic,
+    Power,
+    Product,
+    RationalQuadratic,
+    Scale,
+    Sinc,
+)
 from mercer.ops.projections import projection_dim
 
 __all__ = ["distance_features", "fourier_features", "projection_dim", "smooth"]
@@ -56,8 +69,17 @@ def distance_features(n: int, eps: float, delta: float = 0.01) -> int:
 
 
 def smooth(kernel: Kernel) -> bool:
-    """Whether the relative error of the kernel distance can be bounded: a finite fourth spectral moment."""
-    return isinstance(kernel, Gaussian) or (isinstance(kernel, Matern) and kernel.nu > 2)
+    """Whether the relative error of the kernel distance can be bounded: a finite fourth spectral moment.
+
+    >>> smooth(2.0 * Gaussian()), smooth(Matern(nu=1.5))
+    (True, False)
+    """
+    match kernel:
+        case Gaussian() | RationalQuadratic() | Cauchy() | Sinc() | Periodic(): return True
+        case Matern(nu=nu): return nu > 2
+        case Scale(kernel=t) | Normalized(kernel=t) | OnColumns(kernel=t) | Power(kernel=t): return smooth(t)
+        case Product(terms=ts): return all(map(smooth, ts))
+    return False
 
 
 def _rate(u: float) -> float:

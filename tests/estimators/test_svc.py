@@ -177,5 +177,5 @@ def test_what_is_refused():
         KernelSVC().fit(X, np.ones(20))
     with pytest.raises(ValueError, match="via must be one of"):
         KernelSVC(via="dual").fit(X, y)
-    with pytest.warns(ConvergenceWarning, match="raise max_iter, or lower C"):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol, or lower C"):
         KernelSVC(Linear(), C=100.0, max_iter=2).fit(X, y)

@@ -1,11 +1,12 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mercer.inputs import table
 from mercer.kernels import Gaussian, Laplace, Linear
-from mercer.lifts import Identity
+from mercer.lifts import Identity, KernelLift, Nystrom
 from mercer.lifts.certificate import Certificate, draw_pairs, errors, order
 from mercer.lifts.fourier import RandomFourier
 
@@ -69,6 +70,30 @@ def test_a_biased_map_is_found_out():
     good, bad = (kind(Gaussian(2.0), 64, random_state=0).fit(X).certify(X, random_state=0).bias for kind in (RandomFourier, Doubled))
     assert abs(good) < 5
     assert bad > 8
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_an_unbiased_map_scaled_to_the_data_is_not_accused(dtype):
+    Z = np.concatenate([X, 30 + X[:6]]).astype(dtype)
+    for phi in (RandomFourier(None, 128, random_state=0), KernelLift(None, 128, random_state=0)):
+        assert abs(phi.fit(Z).certify(Z, random_state=0).bias) < 5
+
+
+def test_landmarks_are_biased_away_from_their_rows():
+    assert Nystrom(Gaussian(0.7), 40, random_state=0).fit(X).certify(X, random_state=0).bias < -5
+
+
+def test_float32_rows_have_the_distances_of_their_values():
+    near = np.concatenate([X, X + 1e-2]).astype(np.float32)
+    phi = RandomFourier(Gaussian(2.0), 512, random_state=0).fit(near)
+    single, double = (phi.certify(Z, random_state=0).distance_bound for Z in (near, near.astype(np.float64)))
+    assert single < 2 * double + 0.02
+
+
+def test_named_columns():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    phi = KernelLift(Gaussian().on_columns(["b"]), 64, random_state=0).fit(frame)
+    assert phi.certify(frame, random_state=0).bound < 0.2
 
 
 def test_it_prints_serialises_and_repeats():

@@ -55,7 +55,7 @@ RANDOM = {
     "sketched": Polynomial(4) * Gaussian(),
     "power of a sum": (Gaussian() + Linear()) ** 2,
     "exponential": exp(0.5 * Linear()),
-    "exponential of a sum": exp(0.3 * Gaussian() + 0.2 * Linear()),
+    "exponential of a sum": exp(0.1 * Gaussian() + 0.05 * Linear()),
     "weighted": Gaussian().weighted(size),
     "warped": Gaussian((1.0, 2.0)).warped(bounded),
     "normalized": (Gaussian() + Linear()).normalized(),
@@ -75,17 +75,16 @@ def test_exact_lifts_equal_their_kernels(name):
 
 @pytest.mark.parametrize("name", RANDOM)
 def test_random_lifts_are_unbiased(name):
-    check_lift(RANDOM[name].lift(40, random_state=0), rows(6), exact=False, seeds=80)
+    check_lift(RANDOM[name].lift(40, random_state=0), rows(6), exact=False, seeds=50)
 
 
 @given(trees)
 def test_random_trees_have_maps(k):
     """Any tree of ours turns into features whose kernel it is; its error is that of a random map, not of a wrong rule."""
-    K = k(X)
-    F = np.array([G @ G.T for G in (k.lift(64, random_state=s).fit_transform(X) for s in range(8))])
-    spread = np.square(F - K).mean() / np.square(K).mean()
-    bias = np.square(F.mean(0) - K).mean() / np.square(K).mean()
-    assert bias <= 0.6 * spread + 1e-9
+    K, seeds = k(X), 24
+    F = np.array([G @ G.T for G in (k.lift(64, random_state=s).fit_transform(X) for s in range(seeds))])
+    allowed = 6 * F.std(0, ddof=1) / np.sqrt(seeds) + 1e-6 * np.abs(K).max()  # six standard errors: hundreds of entries, many trees
+    assert (np.abs(F.mean(0) - K) <= allowed).mean() > 0.97
 
 
 def test_no_size_is_exact_or_asks_for_one():
@@ -97,6 +96,22 @@ def test_no_size_is_exact_or_asks_for_one():
 def test_exact_parts_are_served_first():
     phi = (Linear() + Gaussian()).lift(103, random_state=0).fit(X)
     assert [p.n_features_out_ for p in phi.map_.lifts_] == [3, 100]
+
+
+def test_wide_exact_terms_are_not_starved():
+    Z = np.random.default_rng(0).normal(size=(80, 60))
+    phi = (Linear() + Gaussian()).lift(150, random_state=0).fit(Z)
+    assert [p.n_features_out_ for p in phi.map_.lifts_] == [60, 90]
+    many = (Polynomial(2) + Gaussian(8.0)).lift(150, random_state=0).fit(Z)  # 1,891 exact ones do not fit: sketched
+    assert many.n_features_out_ <= 150
+
+
+def test_exp_of_a_kernel_is_cut_where_the_longest_row_allows():
+    Z = np.vstack([0.1 * np.random.default_rng(0).normal(size=(500, 2)), [[0.9, 0.9]], 0.1 * np.ones((300, 2))])
+    k = exp(Linear() * Linear())
+    grams = [F[500] @ F[500] for F in (k.lift(400, random_state=s).fit_transform(Z) for s in range(40))]
+    exact = k.diag(Z[[500]])[0]
+    assert abs(np.mean(grams) - exact) <= 5 * np.std(grams) / np.sqrt(40)
 
 
 def test_the_rest_goes_by_the_root_of_the_variance():
@@ -143,7 +158,7 @@ def test_methods_take_whole_subtrees():
 def test_eps_and_delta_size_the_map_by_the_bound():
     phi = (2.0 * Gaussian()).lift(eps=0.3, delta=0.1, random_state=0).fit(X)
     F = phi.transform(X)
-    assert np.abs(F @ F.T - 2 * Gaussian()(X)).max() <= 0.6
+    assert np.abs(F @ F.T - 2 * Gaussian()(X)).max() <= 0.3
     assert phi.map_.frequencies == "iid"
     assert phi.plan_.way == "bound"
 
@@ -156,9 +171,11 @@ def test_where_the_bound_is_absurd_a_probe_decides_and_a_certificate_says_so():
     assert "asks for" in str(phi.plan_)
 
 
-def test_eps_needs_a_bound():
-    with pytest.raises(ValueError, match="eps needs a stationary kernel"):
-        Polynomial().lift(eps=0.1).fit(X)
+def test_eps_without_a_bound():
+    assert Polynomial().lift(eps=0.1).fit(X).plan_.way == "exact"
+    probed = (Gaussian() + Laplace()).lift(eps=0.3, random_state=0).fit(X)
+    assert probed.certificate_.bound <= 0.3
+    assert "no bound is known" in str(probed.plan_)
     with pytest.raises(ValueError, match="not both"):
         Gaussian().lift(10, eps=0.1).fit(X)
 

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mercer import methods
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Matrix, Table
+from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift
 from mercer.ops.tiles import cuts
@@ -45,7 +46,8 @@ class OverFeatures(BaseEstimator):
             if self.kernel is not None:
                 raise ValueError("give a kernel or a lift, not both.")
             return clone(self.lift)
-        kernel = resolve(self.kernel, X, weight)
+        names = getattr(self, "feature_names_in_", None)
+        kernel = positioned(resolve(self.kernel, X, weight), Table(X, None if names is None else tuple(names)))
         size = asked(self._method()) or (MOST_FEATURES if stream else default_features(X.shape[0]))
         return KernelLift(kernel, size, method=self._method(), random_state=self.random_state)
 

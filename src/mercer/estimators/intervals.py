@@ -50,4 +50,7 @@ JACKKNIFE = (
     "at least {0:.3g} of new rows from the same source are covered (jackknife+ at nominal {1:.3g}; Barber et al., 2021), "
     "if penalty, bandwidth and landmarks were not chosen on the same rows"
 )
-SPLIT = "at least {0:.3g} of new rows from the same source are covered (split conformal), whatever the model"
+SPLIT = (
+    "at least {0:.3g} of new rows from the same source are covered (split conformal), "
+    "if penalty, bandwidth and landmarks were not chosen on the same rows"
+)

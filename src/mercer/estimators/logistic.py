@@ -37,6 +37,7 @@ class FeaturesClassifier(ClassifierMixin, OverFeatures):
     fit_intercept: bool
     class_weight: Any
     max_iter: int
+    n_iter_: int
     coef_: Array
     intercept_: Array
 
@@ -88,14 +89,14 @@ class FeaturesClassifier(ClassifierMixin, OverFeatures):
 
     def _warn(self, converged: bool, remedy: str) -> None:
         if not converged:
-            text = f"{type(self).__name__} stopped after max_iter={self.max_iter} rounds, before tol was reached; {remedy}."
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            text = f"stopped after {self.n_iter_} rounds (max_iter={self.max_iter}) before tol was reached"
+            warnings.warn(f"{type(self).__name__} {text}; {remedy}.", ConvergenceWarning, stacklevel=3)
 
     def _rounds_plan(self, rows: Rows, found: list[Minimum]) -> Plan:
         """How the rounds of `minimise` went."""
         passes, r = sum(m.passes for m in found), found[0].rows
         way = "newton" if found[0].exact else "preconditioned quasi-newton"
-        curvature = "all rows at every round" if found[0].exact else f"{r:,} sampled rows, which precondition L-BFGS; no D x D array"
+        curvature = "all rows at every round" if found[0].exact else f"{r:,} sampled rows, preconditioning L-BFGS; no D x D array"
         where = "kept in memory" if rows.kept else "computed again at every pass, as they exceed memory_limit"
         settings = {"lift": type(self.lift_).__name__, "n_features": rows.D, "rows": rows.n, "rounds": sum(m.rounds for m in found)}
         held = float(rows.dtype.itemsize) * rows.D * (r + (rows.n if rows.kept else 0))
@@ -214,7 +215,7 @@ class Rows:
     def fold(self, of: Callable[[slice, Array], Any], total: Any) -> Any:
         """total + of(rows, F) + ... over tiles that stay in cache, in a fixed order whatever the number of threads."""
         for F, start, tiles in self.tiles():
-            total = fold(tiles, lambda t, F=F, s=start: of(slice(s + t.start, s + t.stop), F[t]), total, threads)  # type: ignore[misc]
+            total = fold(((F[t], slice(start + t.start, start + t.stop)) for t in tiles), lambda v: of(v[1], v[0]), total, threads)
         return total
 
     def sample(self) -> Array:
@@ -364,7 +365,10 @@ def minimise(p: Problem, tol: float, max_iter: int, start: Array | None = None) 
         new = p.step(x, d, slope) if slope < 0 else x
         if not exact and new is not x:
             pairs.append((new.theta - x.theta, new.gradient - x.gradient))
-        done, passes, x = done or new is x, passes + 1, new
+        stuck = new is x
+        passes, x = passes + 1, new
+        if stuck:
+            break
     return Minimum(x.theta, x.f, x.value, k, passes, len(picked), exact, done)
 
 
@@ -398,9 +402,9 @@ def class_weights(given: Any, classes: Array, codes: Array, w: Array) -> Array:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
         return w.sum() / (len(classes) * np.bincount(codes, w))
-    if isinstance(given, dict) and all(v >= 0 for v in given.values()):
+    if isinstance(given, dict) and all(v > 0 for v in given.values()):
         return np.array([float(given.get(c, 1.0)) for c in classes.tolist()])
-    raise ValueError(f"class_weight must be None, 'balanced' or a dict of weights >= 0 by class, got {given!r}.")
+    raise ValueError(f"class_weight must be None, 'balanced' or a dict of weights > 0 by class, got {given!r}.")
 
 
 def positive(value: Any, name: str) -> float:

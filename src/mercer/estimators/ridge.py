@@ -1,16 +1,19 @@
 """KernelRidge over features: one pass over the rows, moments that merge, and any penalty asked of them afterwards."""
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.estimators.base import OverFeatures, bytes_of
 from mercer.estimators.intervals import JACKKNIFE, SPLIT, Interval, conformal_quantile, jackknife_plus
 from mercer.inputs import Array, Matrix
 from mercer.learners import ridge
+from mercer.ops.philox import Stream, permutation
 from mercer.stats import Moments, row_hashes
 
 GRID = np.logspace(-6, 6, 25)
@@ -66,8 +69,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
         X, Y, w = self._checked(X, y, sample_weight, reset=True)
         self._fit_lift(X, w)
         self._rows = (X, Y, w)
+        self.__dict__.pop("moments_", None)
         self._given = None if self.cv is None or isinstance(self.cv, int | np.integer) else given_folds(self.cv, len(Y))
-        if 8.0 * self.n_features_lifted_**2 * self._n_folds > bytes_of(self.memory_limit):
+        if self._square_bytes() > bytes_of(self.memory_limit):
             return self._fit_by_passes(X, Y, w)
         self._start(X, Y)
         self._accumulate(X, Y, w)
@@ -78,20 +82,28 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was."""
         if hasattr(self, "coef_") and not hasattr(self, "moments_"):
-            raise ValueError("the model was fitted by several passes, which leave no statistics to add to; raise memory_limit and fit again.")
+            raise ValueError("the model was fitted by several passes, which leave no statistics to add to; raise memory_limit and refit.")
         first = not hasattr(self, "moments_")
         X, Y, w = self._checked(X, y, sample_weight, reset=first)
         if self._given is not None or not (self.cv is None or isinstance(self.cv, int | np.integer)):
             raise ValueError("folds given by position do not serve a stream; give cv as a number of folds.")
+        _penalty(self.alpha, Y.shape[1])
         if first:
             self._fit_lift(X, w, stream=True)
+            self._check_square()
             self._start(X, Y)
             why = f"a stream: {self.n_features_lifted_:,} features of a map that its first batch fixed"
             self.plan_ = self._features_plan(0, "features", why, 1)
         elif Y.shape[1] != self._n_outputs:
             raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {self._n_outputs}; give as many.")
         self._rows = None
-        self._accumulate(X, Y, w)
+        new = [Moments.zero(m.shift) for m in self.moments_]
+        self._accumulate(X, Y, w, new)
+        if not all(np.isfinite(m.S).all() for m in new):
+            if first:
+                del self.moments_
+            raise ValueError("the features of X or y are too large to square; scale them first.")
+        self.moments_ = [a + b for a, b in zip(self.moments_, new, strict=True)]
         return self._solve()
 
     def merge(self, other: KernelRidge) -> Self:
@@ -104,6 +116,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows out again, to rounding of the largest sums ever held (`rounding_` bounds it)."""
         check_is_fitted(self, "moments_")
+        if self._given is not None:
+            raise ValueError("folds were given by position, so the fold of a row is not known; give cv as a number of folds.")
         X, Y, w = self._checked(X, y, sample_weight, reset=False)
         gone = [Moments.zero(m.shift) for m in self.moments_]
         self._accumulate(X, Y, w, gone)
@@ -112,6 +126,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
             raise ValueError(f"cannot forget {len(Y)} rows of {sum(m.count for m in self.moments_)}; give rows that were seen, not all.")
         self.moments_, self._rows = left, None
         return self._solve()
+
+    def _square_bytes(self) -> float:
+        return 8.0 * self.n_features_lifted_**2 * self._n_folds
+
+    def _check_square(self) -> None:
+        if self._square_bytes() > bytes_of(self.memory_limit):
+            raise ValueError("a stream needs D x D statistics, which exceed memory_limit; raise it, or use fewer features.")
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Matrix, Array, Array | None]:
         sparse = "csr" if self._takes_sparse() else False
@@ -163,18 +184,21 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
 
     def _best_alpha(self) -> float:
         grid = self._grid()
-        means = np.nanmean(self.cv_scores(grid), axis=1)
-        return float(grid[int(np.argmax(means))])
+        scores = self.cv_scores(grid)
+        used = np.isfinite(scores).all(axis=0)
+        if used.sum() < 2:
+            raise ValueError(f"fewer than two folds have rows (n_samples = {self._total().count}); give cv=None, or more rows that differ.")
+        return float(grid[int(np.argmax(scores[:, used].mean(axis=1)))])
 
     def _grid(self) -> Array:
-        return np.asarray(np.max(self.alpha) * GRID if self.alphas is None else self.alphas, dtype=np.float64)
+        return _penalties((float(np.max(self.alpha)) or 1.0) * GRID if self.alphas is None else self.alphas)
 
     def cv_scores(self, alphas: Any = None) -> Array:
         """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties, from the statistics alone."""
         check_is_fitted(self, "moments_")
         if len(self.moments_) < 2:
             raise ValueError("cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again.")
-        grid = self._grid() if alphas is None else np.asarray(alphas, dtype=np.float64)
+        grid = self._grid() if alphas is None else _penalties(alphas)
         return ridge.fold_scores(self.moments_, self.n_features_lifted_, grid, intercept=self.fit_intercept)
 
     def _check_mergeable(self, other: Any) -> None:
@@ -185,6 +209,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
             raise ValueError(
                 "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
             )
+        if self._given is not None or other._given is not None:
+            raise ValueError("folds given by position do not merge; give cv as a number of folds.")
         if len(self.moments_) != len(other.moments_) or self._n_outputs != other._n_outputs:
             raise ValueError("the models differ in cv or in the number of outputs; fit both with the same.")
 
@@ -203,6 +229,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
         b = self._pass(X, u, mean_F, lambda F, rows: Y[rows] - mean_y)
         coef, steps, residual = ridge.conjugate_gradients(product, b, square + alpha.min() + 1e-300)
         self.residual_ = residual
+        if residual > 1e-6:
+            warnings.warn(f"conjugate gradients stopped at a residual of {residual:.1e}; raise alpha.", ConvergenceWarning, stacklevel=3)
         D = self.n_features_lifted_
         why = f"{D:,} features: D x D moments exceed the memory limit, so conjugate gradients pass over the rows (residual {residual:.1e})"
         self.plan_ = self._features_plan(len(Y), "conjugate gradients", why, steps + 2)
@@ -287,7 +315,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
     def _split_interval(self, X: Matrix, coverage: float) -> Interval:
         """The model of four fifths of the rows, calibrated on the others."""
         Xt, Y, w = self._at_hand()
-        held = row_hashes(Xt, seed=1) % np.uint64(CALIBRATION) == 0
+        held = permutation(Stream(0), len(Y)) % CALIBRATION == 0  # of row numbers: equal rows may be on both sides
+        if held.all() or not held.any():
+            raise ValueError(f"{len(Y)} rows are too few to split; use method='jackknife+'.")
         rest = Moments.zero(self.moments_[0].shift)
         self._accumulate(Xt[~held], Y[~held], None if w is None else w[~held], [rest])
         s = ridge.solve(rest, self.n_features_lifted_, self.alpha_, intercept=self.fit_intercept)
@@ -326,11 +356,14 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
 
 
 def given_folds(cv: Any, n: int) -> Array:
-    """The fold of each row, from (training, test) positions; rows that are in no test fold make one of their own."""
-    tests = [np.asarray(test) for _, test in cv]
-    fold = np.full(n, len(tests))
-    for j, test in enumerate(tests):
+    """The fold of each row, from (training, test) positions: tests that share no row, each trained on all other rows."""
+    fold = np.full(n, -1)
+    for j, (train, test) in enumerate(cv):
+        if len(train) + len(test) != n or (fold[test] >= 0).any():
+            raise ValueError("cv must be folds that share no row, each with all other rows for training (as KFold gives), or a number.")
         fold[test] = j
+    if (fold < 0).any():
+        raise ValueError("cv must be folds that together hold every row, or a number of folds.")
     return fold
 
 
@@ -340,6 +373,13 @@ def _folds(cv: Any) -> int:
     if isinstance(cv, int | np.integer) and cv >= 2:
         return int(cv)
     raise ValueError(f"cv must be None or a number of folds >= 2, got {cv!r}.")
+
+
+def _penalties(alphas: Any) -> Array:
+    grid = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    if not len(grid) or not (np.isfinite(grid) & (grid >= 0)).all():
+        raise ValueError(f"alphas must be numbers >= 0, got {alphas!r}.")
+    return grid
 
 
 def _penalty(alpha: Any, outputs: int) -> Array:

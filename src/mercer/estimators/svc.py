@@ -1,6 +1,7 @@
 """KernelSVC over features: squared hinge by Newton's rounds, hinge by dual coordinate descent with a certified gap."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,18 +14,20 @@ from mercer.plan import Plan
 
 LOSSES = ("hinge", "squared_hinge")
 CHECK, PATIENCE = 10, 60  # sweeps between two looks at the duality gap, and before multipliers take over
+SLOW = 0.95  # a look that leaves more of the gap than this asks for the other way
 STALE = 5  # looks without a better gap after which rounding, not work, is what is left
 SHARPEST = {4: 8.0, 8: 64.0}  # by the size of a float: beyond it the rounding of scores shows in a
 FAST = {"contract", "reassoc"}  # what dot products in SIMD need
 
 
 class KernelSVC(FeaturesClassifier):
-    """argmin |coef|^2/2 + C sum_i w_i loss(y_i f(x_i)), f = phi(x)'coef + intercept, the intercept free, one class against the rest.
+    """argmin |coef|^2/2 + C sum_i w_i loss(y_i f(x_i)), f = phi(x)'coef + intercept, over the features of a kernel.
 
-    loss(t) = max(0, 1 - t) ("hinge") or its square ("squared_hinge"). As in scikit-learn's SVC the intercept is not penalised
-    (its LinearSVC penalises it). The squared hinge is solved by rounds over passes, as in `KernelLogistic`; the hinge by
-    dual coordinate descent with shrinking (Hsieh et al. 2008), then by the method of multipliers where 60 sweeps are not
-    enough, until the duality gap is closed. Models do not add: there is no partial_fit, merge or forget.
+    loss(t) = max(0, 1 - t) ("hinge") or its square ("squared_hinge"); more than two classes: one against the rest. As in
+    scikit-learn's SVC the intercept is not penalised (its LinearSVC penalises it). The squared hinge is solved by rounds
+    over passes, as in `KernelLogistic`; the hinge by dual coordinate descent with shrinking (Hsieh et al. 2008), and by the
+    method of multipliers where sweeps are slow, until the duality gap is closed. Models do not add: there is no
+    partial_fit, merge or forget.
 
     Parameters
     ----------
@@ -89,11 +92,11 @@ class KernelSVC(FeaturesClassifier):
     def _settle(self, rows: Rows, found: list[Any]) -> None:
         self._keep(rows, np.concatenate([m.theta for m in found], axis=1))
         self.n_iter_, self.objective_ = max(m.rounds for m in found), sum(m.value for m in found)
-        self._warn(all(m.converged for m in found), "raise max_iter, or lower C")
+        self._warn(all(m.converged for m in found), "raise max_iter or tol, or lower C")
 
     def _dual_plan(self, rows: Rows, found: list[Gapped]) -> Plan:
         where = "kept in memory" if rows.kept else "computed again at every sweep, as they exceed memory_limit"
-        why = f"{rows.D:,} features, {where}; the hinge has no curvature, so its dual is swept until the gap is {self.duality_gap_:.1e}"
+        why = f"{rows.D:,} features, {where}; the dual of the hinge, until its gap is {self.duality_gap_:.1e}"
         settings = {
             "lift": type(self.lift_).__name__, "n_features": rows.D, "rows": rows.n, "sweeps": sum(m.rounds for m in found),
             "duality_gap": self.duality_gap_,
@@ -145,19 +148,24 @@ class Dual:
 
     def __init__(self, rows: Rows, y: Array, c: Array, intercept: bool) -> None:
         self.rows, self.y, self.c, self.intercept = rows, y, c, intercept
-        self.square = rows.fold(lambda t, F: _placed(np.einsum("ij,ij->i", F, F, dtype=np.float64), t, rows.n), np.zeros(rows.n))
+        self.square = per_row(rows, lambda F: np.einsum("ij,ij->i", F, F, dtype=np.float64))
         self.scale = float(self.square.mean()) or 1.0
         self.a, self.b, self.sharpness = np.zeros(rows.n), 0.0, 0.25
         self.random = np.random.Generator(np.random.Philox(0))
 
     def solve(self, tol: float, most: int) -> Gapped:
-        """Sweeps until the gap is closed; where that takes long, the method of multipliers goes on, until rounding stops it."""
-        rounds, passes, stale, best = 0, 4, 0, self._look()
+        """Sweeps while they close the gap, else the method of multipliers (for few rows after 60 sweeps), until neither helps."""
+        few = len(self.rows.sample()) == self.rows.n
+        rounds, passes, stale, best, sweeping = 0, 4, 0, self._look(), True
         while best[-1] > tol and rounds < most and stale < STALE:
-            took = self._sweeps(min(CHECK, most - rounds)) if rounds < PATIENCE else self._multiply(min(tol, 1e-5), most - rounds)
-            found = self._look()
-            stale = stale + 1 if rounds >= PATIENCE and found[-1] >= best[-1] else 0
+            a, b = self.a.copy(), self.b
+            took = self._sweeps(min(CHECK, most - rounds)) if sweeping else self._multiply(min(tol, 1e-5), most - rounds)
+            found, before = self._look(), best[-1]
             rounds, passes, best = rounds + took, passes + took + 3, min(best, found, key=lambda v: v[-1])
+            if not (few or sweeping or found is best):
+                self.a, self.b = a, b  # worse than what the sweeps had
+            stale = 0 if found is best or rounds < PATIENCE else stale + 1
+            sweeping = rounds < PATIENCE or (not few and (best[-1] < SLOW * before) == sweeping)
         value, theta, f, gap = best
         return Gapped(theta, f, value, rounds, passes, self.rows.n, False, gap <= tol, gap)
 
@@ -201,17 +209,22 @@ class Dual:
         a = balanced(self.a, self.y) if self.intercept else self.a
         coef = self._back(a)
         narrow = coef.astype(self.rows.dtype)
-        f = self.rows.fold(lambda t, F: _placed(F @ narrow, t, self.rows.n), np.zeros(self.rows.n))
+        f = per_row(self.rows, lambda F: F @ narrow)
         b = best_intercept(f, self.y, self.c) if self.intercept else 0.0
         half = float(coef @ coef) / 2
         value = half + float(self.c @ np.maximum(1 - self.y * (f + b), 0))
         return value, self._theta(coef, b), f + b, (value - float(a.sum()) + half) / value
 
 
-def _placed(values: Array, t: slice, n: int) -> Array:
-    """Those values at rows t, zeros elsewhere."""
-    out = np.zeros(n)
-    out[t] = values
+def per_row(rows: Rows, of: Callable[[Array], Array]) -> Array:
+    """of(F), one number a row, over one pass."""
+    out = np.zeros(rows.n)
+
+    def fill(t: slice, F: Array) -> float:
+        out[t] = of(F)
+        return 0.0
+
+    rows.fold(fill, 0.0)
     return out
 
 

@@ -34,6 +34,11 @@ def solve(m: Moments, D: int, alpha: float | Array, *, intercept: bool = True) -
     (array([[2.]]), array([1.]))
     """
     A, B = parts(m, D, intercept=intercept)
+    return _solved(m, A, B, alpha, intercept=intercept)
+
+
+def _solved(m: Moments, A: Array, B: Array, alpha: float | Array, *, intercept: bool) -> Solution:
+    D = len(A)
     penalties = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (B.shape[1],))
     coef = np.empty_like(B)
     for a in np.unique(penalties):
@@ -67,11 +72,12 @@ def fold_scores(folds: list[Moments], D: int, alphas: Array, *, intercept: bool)
     total = sum(folds[1:], folds[0])
     scores = np.full((len(alphas), len(folds)), np.nan)
     for j, fold in enumerate(folds):
-        if fold.count == 0:
-            continue
         rest = total - fold
+        if fold.n <= 0 or rest.n <= 0:
+            continue  # nothing to score, or to fit
+        A, B = parts(rest, D, intercept=intercept)
         for i, a in enumerate(alphas):
-            error, spread = squared_error(fold, D, solve(rest, D, a, intercept=intercept))
+            error, spread = squared_error(fold, D, _solved(rest, A, B, a, intercept=intercept))
             scores[i, j] = np.mean(1 - error / np.where(spread > 0, spread, 1))
     return scores
 

@@ -38,6 +38,7 @@ from mercer.lifts.projections import SparseProjection
 from mercer.lifts.sketches import ArcCosineFeatures, SketchedTensor, TensorSketch
 from mercer.lifts.spectral import spectrum
 from mercer.lifts.structure import Identity, NormalizedLift, OnColumnsLift, One, WarpedLift, WeightedLift
+from mercer.pairs.side import square_norms
 from mercer.pairs.tile import mapped
 
 
@@ -90,7 +91,7 @@ def _needed(k: Kernel, b: Budget) -> int:
 def _fourier(k: Kernel, b: Budget) -> Lift:
     m = b.method if isinstance(b.method, methods.Fourier) else methods.Fourier()
     size = m.n_features or _needed(k, b)
-    even = size + size % 2 if m.form == "pairs" else size
+    even = max(2, size - size % 2) if m.form == "pairs" else size
     return RandomFourier(k, even, form=m.form, frequencies=m.frequencies, random_state=b.seed)
 
 
@@ -197,30 +198,43 @@ def shares(ts: tuple[Kernel, ...], b: Budget) -> list[Budget]:
     An error of V_i / m_i each adds up to the least at m_i in proportion to sqrt(V_i).
     """
     size = _needed(Sum(ts), b)
-    exactly = [_fits(width(t, b.X), size // (2 * len(ts))) for t in ts]
-    rest = size - sum(w or 0 for w in exactly)
-    spread = [None if w is not None else variance(ts[i], b.of(PROBE_FEATURES, i)) for i, w in enumerate(exactly)]
-    roots = [math.sqrt(v or 0.0) for v in spread]
-    total = sum(roots) or 1.0
-    parts = [w if w is not None else max(2, 2 * round(rest * r / total / 2)) for w, r in zip(exactly, roots, strict=True)]
-    return [b.of(p, i) for i, p in enumerate(parts)]
+    parts = served_exactly([width(t, b.X) for t in ts], size)
+    rest = size - sum(parts.values())
+    roots = {i: math.sqrt(variance(t, b, i)) for i, t in enumerate(ts) if i not in parts}
+    total = sum(roots.values())
+    for i, root in sorted(roots.items(), key=lambda item: item[1]):
+        parts[i] = max(2, 2 * math.floor(rest * root / total / 2))
+        rest, total = rest - parts[i], total - root
+    return [b.of(parts[i], i) for i in range(len(ts))]
 
 
-def _fits(few: int | None, most: int) -> int | None:
-    return few if few is not None and few <= max(most, 1) else None
+def served_exactly(widths: list[int | None], size: int) -> dict[int, int]:
+    """The terms whose features all fit, the smallest first, while two features remain for each of the others.
+
+    >>> served_exactly([None, 60, 500], 150)
+    {1: 60}
+    """
+    parts: dict[int, int] = {}
+    for few, i in sorted((w, i) for i, w in enumerate(widths) if w is not None):
+        if sum(parts.values()) + few + 2 * (len(widths) - len(parts) - 1) <= size:
+            parts[i] = few
+    return parts
 
 
 PROBE_ROWS, PROBE_FEATURES = 64, 64
 
 
-def variance(t: Kernel, b: Budget) -> float:
-    """The mean squared error of a small map of t on the probe."""
-    X = b.X
-    F = build(t, b).fit(X.data).transform(X.data)
+def variance(t: Kernel, b: Budget, i: int) -> float:
+    """The mean squared error of a small map of t on the probe, times its features; smaller than the exact one."""
+    few = width(t, b.X)
+    size = PROBE_FEATURES if few is None else max(2, min(PROBE_FEATURES, few // 2))
+    F = build(t, b.of(size, i)).fit(b.X.data).transform(b.X.data)
     F = F.toarray() if not isinstance(F, np.ndarray) else F
-    return float(np.mean(np.square(F @ F.T - t(X)))) + 1e-12
+    return size * float(np.mean(np.square(F @ F.T - t(b.X)))) + 1e-12
 
 
 def probe(X: Matrix) -> Table:
-    """A few rows, spread over X; in float64, so that the map does not depend on the precision of the rows."""
-    return Table(X[:: max(1, X.shape[0] // PROBE_ROWS)][:PROBE_ROWS].astype(np.float64))
+    """A few rows, spread over X, and the longest ones; in float64, so that the map does not depend on their precision."""
+    longest = np.argsort(-square_norms(X), kind="stable")[:4]
+    rows = np.unique(np.concatenate([np.linspace(0, X.shape[0] - 1, PROBE_ROWS).astype(np.intp), longest]))
+    return Table(X[rows].astype(np.float64))

@@ -14,11 +14,11 @@ from mercer.kernels.defaults import resolve
 from mercer.lifts.algebra import Concatenate
 from mercer.lifts.base import Lift, seed_of
 from mercer.lifts.certificate import PAIRS, Certificate, certify, draw_pairs, errors, order
-from mercer.lifts.duality import Budget, build, probe
+from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe, width
 from mercer.lifts.spectral import spectrum
 from mercer.plan import Plan
 
-FIRST, ABSURD = 64, 20_000  # features that a probe begins with, and beyond which a bound is not followed
+FIRST, ABSURD, MOST = 64, 20_000, 1 << 17  # features: a probe's first, a bound's last that is followed, a probe's last
 
 
 class KernelLift(Lift):
@@ -28,10 +28,10 @@ class KernelLift(Lift):
     ----------
     kernel : the kernel; None is a Gaussian scaled to the data.
     n_features : how many features at most; for a sum also a list, one number a term. None: exact, if that is small.
-    eps, delta : instead of n_features, for stationary kernels: so many that with probability 1 - delta no pair of the
-        rows of `fit` is off by more than eps times k(x, x) (iid frequencies, Hoeffding's bound). Where that asks for
-        more than 20,000 features, as many as a probe shows to be enough for 99.5 % of the pairs, certified on other
-        pairs in `certificate_`. `plan_` says which.
+    eps, delta : instead of n_features: so many that with probability 1 - delta no pair of the rows of `fit` is off by
+        more than eps (stationary kernels: iid frequencies, Hoeffding's bound; small exact maps are never off). Where
+        there is no bound, or it asks for more than 20,000 features, as many as a probe shows to be enough for 99.5 % of
+        the pairs, certified on other pairs in `certificate_`. `plan_` says which.
     method : "auto", "exact", "fourier", "landmarks", "sketch", or a value of `mercer.methods`.
 
     >>> from mercer.kernels import Gaussian, Linear, Polynomial
@@ -68,36 +68,37 @@ class KernelLift(Lift):
 
     def _promised(self, b: Budget, X: Matrix) -> Lift:
         """As many features as eps and delta ask for."""
-        s = spectrum(self.kernel_)
+        s, few = spectrum(self.kernel_), width(self.kernel_, b.X)
         if self.n_features is not None:
             raise ValueError("give n_features, or eps and delta, not both.")
-        if s is None:
-            raise ValueError(f"eps needs a stationary kernel, for which there is a bound; {self.kernel_!r} has none: give n_features.")
         assert self.eps is not None
-        size = bounds.fourier_features(X.shape[0], self.eps, self.delta)
+        if few is not None and few <= EXACT_LIMIT:
+            self.plan_ = Plan("exact", "the kernel has few features, all of them are taken", {"n_features": few})
+            return build(self.kernel_, b).fit(X)
+        size = MOST if s is None else bounds.fourier_features(X.shape[0], self.eps / (s.amplitude or 1.0), self.delta)
         if size > ABSURD:
-            return self._probed(b, X, size, self.eps * s.amplitude)
+            asked = "no bound is known" if s is None else f"the bound for eps={self.eps:g} asks for {size:,} features"
+            return self._probed(b, X, min(size, MOST), self.eps, asked)
         why = f"with probability {1 - self.delta:g} no pair of {X.shape[0]:,} rows is off by more than {self.eps:g} (Hoeffding)"
         self.plan_ = Plan("bound", why, {"n_features": size})
         return build(self.kernel_, replace(b, size=size, method=methods.Fourier(frequencies="iid"))).fit(X)
 
-    def _probed(self, b: Budget, X: Matrix, promised: int, eps: float) -> Lift:
+    def _probed(self, b: Budget, X: Matrix, promised: int, eps: float, asked: str) -> Lift:
         """Twice as many features until a probe is satisfied, then a certificate on other pairs."""
-        rng, size = np.random.default_rng(b.seed), FIRST
+        rng, size, tries = np.random.default_rng(b.seed), FIRST, 1
         while True:
             phi = build(self.kernel_, b.of(size)).fit(X)
             error, _ = errors(phi, Table(X), *draw_pairs(X.shape[0], PAIRS, rng))
             rank = order(PAIRS, 1 - self.delta, 0.995)
             if np.sort(np.abs(error))[rank] <= eps or size >= promised:
-                found = self.certificate_ = certify(phi, X, 1 - self.delta, random_state=rng)
+                # The j-th try may err with probability delta / 2^j: all of them together with delta.
+                found = self.certificate_ = certify(phi, X, 1 - self.delta / 2**tries, random_state=rng)
+                tries += 1
                 if found.bound <= eps or size >= promised:
                     break
             size *= 2
-        why = (
-            f"the bound for eps={self.eps:g} asks for {promised:,} features, more than {ABSURD:,}; "
-            f"{size:,} keep 99.5 % of the pairs within {found.bound:.3g}, certified on other pairs"
-        )
-        self.plan_ = Plan("probe", why, {"n_features": size}, rejected=(("bound", f"{promised:,} features"),))
+        why = f"{asked}; {size:,} keep 99.5 % of the pairs within {found.bound:.3g}, certified on other pairs"
+        self.plan_ = Plan("probe", why, {"n_features": size}, rejected=(("bound", asked),))
         return phi
 
     def _split(self, b: Budget) -> Lift:

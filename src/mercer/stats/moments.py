@@ -1,7 +1,7 @@
 """Second moments of rows [phi, y] about a fixed shift: sums that add, subtract, and answer least squares for any penalty."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +30,8 @@ class Moments:
     S: Array  # (p, p)
     count: int = 0
     peak: float = 0.0
+    held: int = 0  # rows ever taken in
+    eps: float = float(np.finfo(np.float64).eps)  # of the coarsest batch
 
     @classmethod
     def zero(cls, shift: Array) -> Self:
@@ -54,9 +56,11 @@ class Moments:
         if w is not None:
             Z *= np.sqrt(w, dtype=Z.dtype)[:, None]
         self.S += Z.T @ Z  # one array and its transpose: BLAS computes one triangle
+        self.eps = max(self.eps, float(np.finfo(Z.dtype).eps))
         self.s += Z.sum(0, dtype=np.float64) if w is None else np.sqrt(w, dtype=np.float64) @ Z.astype(np.float64)
         self.n += float(len(rows) if w is None else np.sum(w, dtype=np.float64))
         self.count += len(rows)
+        self.held += len(rows)
 
     def about(self, shift: Array) -> Moments:
         """The same rows about another shift."""
@@ -64,23 +68,26 @@ class Moments:
             return self
         d = self.shift - shift
         S = self.S + np.outer(self.s, d) + np.outer(d, self.s) + self.n * np.outer(d, d)
-        return Moments(np.asarray(shift, np.float64), self.n, self.s + self.n * d, S, self.count, self.peak)
+        return replace(self, shift=np.asarray(shift, np.float64), s=self.s + self.n * d, S=S)
 
     def __add__(self, other: Moments) -> Moments:
         o = other.about(self.shift)
         peak = max(self.peak, o.peak, float(np.abs(np.diag(self.S + o.S)).max(initial=0)))
-        return Moments(self.shift, self.n + o.n, self.s + o.s, self.S + o.S, self.count + o.count, peak)
+        return self._with(o, self.n + o.n, self.s + o.s, self.S + o.S, self.count + o.count, peak)
 
     def __sub__(self, other: Moments) -> Moments:
         """Without those rows, to rounding of the largest sums ever held: `rounding`."""
         o = other.about(self.shift)
         peak = max(self.peak, o.peak)
-        return Moments(self.shift, self.n - o.n, self.s - o.s, self.S - o.S, self.count - o.count, peak)
+        return self._with(o, self.n - o.n, self.s - o.s, self.S - o.S, self.count - o.count, peak)
+
+    def _with(self, o: Moments, n: float, s: Array, S: Array, count: int, peak: float) -> Moments:
+        return Moments(self.shift, n, s, S, count, peak, self.held + o.held, max(self.eps, o.eps))
 
     @property
     def rounding(self) -> float:
-        """How far an entry of S may be off: rounding of the largest entry ever held, over all additions."""
-        return float(np.finfo(np.float64).eps) * self.peak * max(self.count, 1) ** 0.5
+        """How far an entry of S may be off: rounding (of the coarsest batch) of the largest entry ever held."""
+        return self.eps * self.peak * max(self.held, 1) ** 0.5
 
     @property
     def mean(self) -> Array:
@@ -99,4 +106,4 @@ class Moments:
 
     def arrays(self) -> dict[str, Any]:
         """What there is to save."""
-        return {"shift": self.shift, "n": self.n, "s": self.s, "S": self.S, "count": self.count, "peak": self.peak}
+        return asdict(self)

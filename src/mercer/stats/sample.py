@@ -50,10 +50,10 @@ def _sparse_hashes(rows: Matrix, seed: int) -> Array:
 
 @dataclass(eq=False)
 class Sample:
-    """The k rows of least key; keys are hashes of (row, number of its occurrence), so order and splits do not matter.
+    """The k rows of least key, a hash: neither order nor splits matter.
 
-    Rows that occur often are kept as often as chance has it: give each a `key` of its own (a row number) to tell copies
-    apart; without, equal rows count once.
+    By default the key is that of the row's values, so equal rows count once: a sample of the distinct rows. Give `keys`
+    (row numbers) to tell copies apart.
 
     >>> A = np.arange(10.0).reshape(-1, 1)
     >>> whole, parts = Sample.of(A, 3), Sample.of(A[5:], 3) + Sample.of(A[:5], 3)
