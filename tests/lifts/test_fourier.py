@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import check_estimator
 
+from mercer import bounds
 from mercer.kernels import Cauchy, Gaussian, Laplace, Linear, Matern, Periodic, RationalQuadratic, Sinc
 from mercer.lifts import fourier
 from mercer.lifts.fourier import RandomFourier
@@ -160,6 +161,16 @@ def test_the_default_kernel_is_scaled_to_the_data():
 def test_refusals(make, says):
     with pytest.raises(ValueError, match=says):
         make().fit(rows(9, 5))
+
+
+def test_eps_and_delta_size_the_map():
+    X = rows(12)
+    phi = RandomFourier(3 * Gaussian(), eps=0.6, delta=0.1, frequencies="iid", random_state=0).fit(X)
+    assert phi.n_features_out_ == bounds.fourier_features(12, 0.2, 0.1)
+    F = phi.transform(X)
+    assert np.abs(F @ F.T - 3 * Gaussian()(X)).max() <= 0.6
+    with pytest.raises(ValueError, match=r"asks for .* features by the bound"):
+        RandomFourier(Gaussian(), eps=0.001).fit(X)
 
 
 def test_spectra():

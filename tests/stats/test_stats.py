@@ -85,6 +85,8 @@ def test_hashes_of_sparse_rows():
     assert len(set(row_hashes(X).tolist())) > 45
     np.testing.assert_array_equal(row_hashes(X)[10:20], row_hashes(X[10:20]))
     np.testing.assert_array_equal(row_hashes(np.array([[0.0, 1.0]])), row_hashes(np.array([[-0.0, 1.0]])))
+    np.testing.assert_array_equal(row_hashes(X), row_hashes(X.toarray()))
+    assert row_hashes(np.array([[1.0, 2.0]]))[0] != row_hashes(np.array([[2.0, 1.0]]))[0]
 
 
 @pytest.mark.parametrize("size", [4, 8])

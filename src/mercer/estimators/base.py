@@ -60,7 +60,7 @@ class OverFeatures(BaseEstimator):
 
     def _features_plan(self, n: int, way: str, why: str, passes: int) -> Plan:
         D = self.n_features_lifted_
-        settings = {"lift": type(self.lift_).__name__, "n_features": D, "rows": n}
+        settings = {"lift": type(getattr(self.lift_, "map_", self.lift_)).__name__, "n_features": D, "rows": n}
         return Plan(way, why, settings, bytes=8.0 * D * D + BATCH_BYTES, flops=float(n) * D * D, passes=passes)
 
     def _batches(self, n: int) -> list[slice]:

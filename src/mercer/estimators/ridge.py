@@ -92,8 +92,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
             self._fit_lift(X, w, stream=True)
             self._check_square()
             self._start(X, Y)
-            why = f"a stream: {self.n_features_lifted_:,} features of a map that its first batch fixed"
-            self.plan_ = self._features_plan(0, "features", why, 1)
         elif Y.shape[1] != self._n_outputs:
             raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {self._n_outputs}; give as many.")
         self._rows = None
@@ -104,6 +102,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, OverFeatures):
                 del self.moments_
             raise ValueError("the features of X or y are too large to square; scale them first.")
         self.moments_ = [a + b for a, b in zip(self.moments_, new, strict=True)]
+        why = f"a stream: {self.n_features_lifted_:,} features of a map that its first batch fixed"
+        self.plan_ = self._features_plan(self._total().count, "features", why, 1)
         return self._solve()
 
     def merge(self, other: KernelRidge) -> Self:

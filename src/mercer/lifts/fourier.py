@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from mercer.bounds import fourier_features
 from mercer.inputs import Array, Matrix
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
@@ -19,6 +20,7 @@ from mercer.ops.tiles import cuts
 from mercer.ops.trig import sincos
 
 Angles = Callable[[Matrix], Array]
+ABSURD = 20_000  # features beyond which a bound is not followed
 KEPT_BYTES = 32 << 20  # frequencies are kept while they are smaller than this, else drawn again in pieces
 
 
@@ -35,7 +37,9 @@ class RandomFourier(Lift):
     frequencies : "auto", "iid", "orthogonal", "qmc", "design" or "structured". All are unbiased; the promises of
         `mercer.bounds` hold for "iid", "auto" has the least error in practice, and "structured" (Fastfood: one radial
         kernel) takes O(D log d) time a row and O(D) memory, for many columns.
-    random_state : the map is its seed: frequencies are drawn from it by counter, any of them alone.
+    random_state : the map is its seed: frequencies are drawn from it by counter, any of them alone (`draw`).
+    eps, delta : instead of n_features, as many as `mercer.bounds.fourier_features` asks for so that with probability 1 - delta
+        no pair of the rows of `fit` is off by more than eps; give frequencies="iid", for which that is a promise.
 
     References: Rahimi and Recht, Random features for large-scale kernel machines (2007).
 
@@ -50,12 +54,14 @@ class RandomFourier(Lift):
 
     def __init__(
         self, kernel: Kernel | str | None = None, n_features: int = 256, *, form: str = "pairs", frequencies: str = "auto",
-        random_state: Any = None,
+        eps: float | None = None, delta: float = 0.01, random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.n_features = n_features
         self.form = form
         self.frequencies = frequencies
+        self.eps = eps
+        self.delta = delta
         self.random_state = random_state
 
     def _learn(self, X: Matrix) -> None:
@@ -63,9 +69,16 @@ class RandomFourier(Lift):
         self.kernel_ = positioned(resolve(self.kernel, X), self._table(X))
         self.spectrum_ = _spectrum_of(self.kernel_)
         self.stream_: Stream = stream_of(self.random_state)
-        self.n_features_out_ = int(self.n_features)
+        self.n_features_out_ = int(self.n_features) if self.eps is None else self._promised(X.shape[0])
         self._kept: Array | None = None
         next(self._pieces(X[:1]))  # refuses what cannot be drawn, such as Sinc in four columns
+
+    def _promised(self, n: int) -> int:
+        assert self.eps is not None
+        size = fourier_features(n, self.eps / (self.spectrum_.amplitude or 1.0), self.delta, self.form)
+        if size > ABSURD:
+            raise ValueError(f"eps={self.eps:g} asks for {size:,} features by the bound; use k.lift(eps=...), which probes how many do.")
+        return size
 
     @property
     def n_frequencies_(self) -> int:

@@ -15,10 +15,11 @@ from mercer.lifts.algebra import Concatenate
 from mercer.lifts.base import Lift, seed_of
 from mercer.lifts.certificate import PAIRS, Certificate, certify, draw_pairs, errors, order
 from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe, width
+from mercer.lifts.fourier import ABSURD
 from mercer.lifts.spectral import spectrum
 from mercer.plan import Plan
 
-FIRST, ABSURD, MOST = 64, 20_000, 1 << 17  # features: a probe's first, a bound's last that is followed, a probe's last
+FIRST, MOST = 64, 1 << 17  # features that a probe begins and ends with
 
 
 class KernelLift(Lift):

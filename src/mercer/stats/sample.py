@@ -20,32 +20,25 @@ def mix(h: Array) -> Array:
 
 
 def row_hashes(rows: Matrix, seed: int = 0) -> Array:
-    """A 64-bit hash of every row's values; equal rows have equal hashes, float32 ones those of their float64 values.
+    """A 64-bit hash of every row's values; equal rows have equal hashes, dense or sparse, in float32 or float64.
 
     >>> bool(row_hashes(np.ones((1, 3)))[0] == row_hashes(np.ones((1, 3), np.float32))[0])
     True
     """
-    if sp.issparse(rows):
-        return _sparse_hashes(rows, seed)
-    words = _words(rows)
-    h = np.full(len(words), seed, np.uint64)
+    if not sp.issparse(rows):
+        total = np.zeros(len(rows), np.uint64)
+        for j, column in enumerate(np.asarray(rows).T):
+            total += _entries(np.full(len(column), j), column)
+        return mix(total ^ np.uint64(seed))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_entries(rows.indices, rows.data), dtype=np.uint64)])
+    return mix((sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]) ^ np.uint64(seed))
+
+
+def _entries(columns: Array, values: Array) -> Array:
+    """A hash of each entry and its column; 0 for zeros, so that dense and sparse rows have the same sum."""
+    words = np.ascontiguousarray(values, np.float64).view(np.uint64)
     with np.errstate(over="ignore"):
-        for column in words.T:
-            h = mix(h * _MIX[2] ^ column)
-    return h
-
-
-def _words(values: Array) -> Array:
-    return (np.ascontiguousarray(values, np.float64) + 0.0).view(np.uint64)  # + 0.0: one zero only
-
-
-def _sparse_hashes(rows: Matrix, seed: int) -> Array:
-    """Of the entries that are not zero, whatever their order."""
-    with np.errstate(over="ignore"):
-        h = mix(mix(rows.indices.astype(np.uint64) + _MIX[2]) ^ _words(rows.data))
-        h[rows.data == 0] = 0
-        total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(h, dtype=np.uint64)])
-        return mix((total[rows.indptr[1:]] - total[rows.indptr[:-1]]) ^ np.uint64(seed))
+        return np.where(values == 0, np.uint64(0), mix(mix(columns.astype(np.uint64) + _MIX[2]) ^ words))
 
 
 @dataclass(eq=False)
