@@ -148,3 +148,24 @@ def test_import_works_without_a_folder_for_the_cache(tmp_path):
     code = "import numpy as np, mercer; print(mercer.kernels.Laplace(norm=1)(np.eye(3)).shape)"
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "(3, 3)", done.stderr
+
+
+@pytest.mark.parametrize("case", ["many bandwidths", "wide rows", "wide and rectangular"])
+def test_memory_does_not_grow_with_terms_or_columns(case):
+    ten = sum(Gaussian(tuple((1 + i + rng.random(20)).tolist())) for i in range(10))
+    k, X, Z = {
+        "many bandwidths": (ten, rng.normal(size=(300, 20)).astype("f4"), rng.normal(size=(30_000, 20)).astype("f4")),
+        "wide rows": (Gaussian(100.0), rng.normal(size=(400, 10_000)), None),
+        "wide and rectangular": (Gaussian(100.0), rng.normal(size=(400, 10_000)), rng.normal(size=(300, 10_000))),
+    }[case]
+    K = KernelOperator(k, X, Z)
+    u, v = np.ones(K.shape[0], X.dtype), np.ones(K.shape[1], X.dtype)
+    tracemalloc.start()
+    try:
+        for product in (lambda: K @ v, lambda: K.pullback(u, v)):
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            product()
+            assert tracemalloc.get_traced_memory()[1] - before < 64e6
+    finally:
+        tracemalloc.stop()
