@@ -1,16 +1,38 @@
 """Methods: how a kernel becomes a feature map, as values that hold no kernel."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+
+class Settings:
+    """What scikit-learn asks of a value inside an estimator, so that a grid search can vary `via__n_features`."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings in place, as scikit-learn does on clones and ignores what is returned.
+
+        >>> Fourier(100).set_params(n_features=200)
+        Fourier(n_features=200, form='pairs', frequencies='auto')
+        """
+        for name, value in params.items():
+            if name not in self.get_params():
+                known = ", ".join(self.get_params()) or "no setting"
+                raise ValueError(f"{name!r} is not a setting of {type(self).__name__}, which has {known}.")
+            object.__setattr__(self, name, value)
+        return self
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Settings):
     """The kernel's own features, all of them; only where there are finitely many."""
 
 
 @dataclass(frozen=True)
-class Fourier:
+class Fourier(Settings):
     """Random Fourier features of a stationary kernel; see `mercer.lifts.RandomFourier`."""
 
     n_features: int | None = None
@@ -19,7 +41,7 @@ class Fourier:
 
 
 @dataclass(frozen=True)
-class Landmarks:
+class Landmarks(Settings):
     """Nystrom features of any kernel at all; see `mercer.lifts.Nystrom`."""
 
     n_landmarks: int | None = None
@@ -27,14 +49,14 @@ class Landmarks:
 
 
 @dataclass(frozen=True)
-class Sketch:
+class Sketch(Settings):
     """Sketched products of features; see `mercer.lifts.TensorSketch`."""
 
     n_features: int | None = None
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(Settings):
     """Exact where the features are few enough, else by the structure of the kernel."""
 
 

@@ -8,8 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.estimators import KernelLogistic
-from mercer.estimators.logistic import Curvature, Logistic, Problem, Softmax
 from mercer.kernels import Gaussian, Linear
+from mercer.learners.rounds import Curvature
+from mercer.learners.smooth import Logistic, Problem, Softmax
 from mercer.lifts import Monomials, RandomFourier
 
 
@@ -192,3 +193,9 @@ def test_a_step_that_is_too_long_is_halved():
     x = p.at(p.zero)
     new = p.step(x, -100 * x.gradient, -100 * float(np.vdot(x.gradient, x.gradient)))
     assert new.value < x.value
+
+
+def test_weights_of_classes_that_are_not_there_are_refused():
+    X = np.linspace(-1, 1, 20)[:, None]
+    with pytest.raises(ValueError, match="class_weight names 'c', which y does not have"):
+        KernelLogistic(class_weight={"a": 2.0, "c": 1.0}).fit(X, np.where(X[:, 0] > 0, "a", "b"))

@@ -197,3 +197,8 @@ def test_a_scan_does_not_merge():
     assert not hasattr(Perceptron(), "merge")
     assert not hasattr(Perceptron(), "forget")
     assert str(clone(Perceptron()).fit(*two()).plan_).startswith("ordered scan: no mistake in the last pass")
+
+
+def test_a_via_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="via must be one of"):
+        Perceptron(via="foo").fit([[0.0], [1.0]], [0, 1])

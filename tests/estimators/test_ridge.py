@@ -1,14 +1,17 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.estimators import KernelRidge
 from mercer.kernels import Gaussian, Polynomial
-from mercer.lifts import Basis, Identity, KitchenSink, Monomials, RandomFourier
+from mercer.lifts import Basis, Identity, Interactions, KitchenSink, Monomials, RandomFourier
 from mercer.methods import Exact, Fourier, Landmarks
 from mercer.stats import row_hashes
 
@@ -138,6 +141,26 @@ def test_too_many_features_for_their_square_take_passes_instead():
         _ = passes.loo_score_
 
 
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_folds_by_passes_are_those_of_the_moments(outputs, intercept):
+    Y = 1e3 + (y if outputs == 1 else np.column_stack([y, y**2]))
+    grid = [0.1, 1.0, 10.0]
+    options = dict(lift=PHI, cv=3, alphas=grid, fit_intercept=intercept, tol=1e-10)
+    exact, passes = (KernelRidge(**options, memory_limit=limit).fit(X, Y, w) for limit in (None, 20_000))
+    np.testing.assert_allclose(passes.cv_scores([0.3, 3.0]), exact.cv_scores([0.3, 3.0]), atol=1e-5)
+    assert passes.alpha_ == exact.alpha_
+    assert passes.plan_.way == "conjugate gradients"
+    np.testing.assert_allclose(passes.predict(X), exact.predict(X), rtol=1e-6)
+
+
+def test_passes_stop_where_asked_and_say_so():
+    with pytest.warns(ConvergenceWarning, match="stopped at a residual of"):
+        m = KernelRidge(lift=PHI, alpha=1e-6, memory_limit=1000, max_iter=3).fit(X, y)
+    assert m.residual_ > 1e-6
+    assert KernelRidge(lift=PHI, alpha=1.0, memory_limit=1000, tol=1e-3).fit(X, y).residual_ <= 1e-3
+
+
 def test_bad_batches_are_refused_and_change_nothing():
     m = KernelRidge(lift=PHI).partial_fit(X[:100], y[:100])
     before = m.predict(X)
@@ -225,6 +248,72 @@ def test_folds_by_position():
     m = KernelRidge(lift=PHI, cv=splits).fit(X, y)
     peer = refit(X[80:], y[80:], 1.0).score(PHI.fit(X).transform(X[:80]), y[:80])
     assert m.cv_scores([1.0])[0, 0] == pytest.approx(peer, abs=1e-6)
+
+
+def test_a_splitter_is_its_positions():
+    split = KFold(3, shuffle=True, random_state=0)
+    ours = KernelRidge(lift=PHI, cv=split).fit(X, y).cv_scores([1.0])
+    np.testing.assert_allclose(ours, KernelRidge(lift=PHI, cv=list(split.split(X))).fit(X, y).cv_scores([1.0]))
+    with pytest.raises(ValueError, match="do not serve a stream"):
+        KernelRidge(lift=PHI, cv=split).partial_fit(X, y)
+
+
+def test_a_fold_of_one_row_does_not_choose_the_penalty():
+    m = KernelRidge(lift=PHI, cv=KFold(40)).fit(X[:40], y[:40])
+    assert np.isnan(m.cv_scores([1.0])).all()  # one row has no spread
+    F = PHI.fit(X).transform(X[:40])
+    errors = {a: sum((y[i] - Ridge(a).fit(np.delete(F, i, 0), np.delete(y[:40], i)).predict(F[i : i + 1])[0]) ** 2 for i in range(40))
+              for a in m._grid()}
+    assert m.alpha_ == pytest.approx(min(errors, key=errors.get))
+
+
+def test_lifts_may_name_columns():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for lift in (Interactions(2, columns=["b", "c"]), Identity() + Interactions(2, columns=["b", "c"]), 2.0 * Basis(["x"], columns=["b"])):
+        m = KernelRidge(lift=lift, alpha=0.1).fit(frame, y)
+        at = {"a": 0, "b": 1, "c": 2}
+        assert m.predict(frame).shape == (240,)
+        names = list(m.lift_.get_feature_names_out())
+        assert any("b" in name for name in names)
+        assert not any(name.startswith("x") for name in names), at
+    by_place = KernelRidge(lift=Identity() + Interactions(2, columns=[1, 2]), alpha=0.1).fit(X, y)
+    by_name = KernelRidge(lift=Identity() + Interactions(2, columns=["b", "c"]), alpha=0.1).fit(frame, y)
+    np.testing.assert_allclose(by_name.predict(frame), by_place.predict(X))
+
+
+def test_rows_never_seen_are_not_forgotten():
+    m = KernelRidge(lift=PHI, alpha=0.3).fit(X[:120], y[:120])
+    before = m.predict(X)
+    with pytest.raises(ValueError, match="not all taken in"):
+        m.forget(X[120:200] + 5, y[120:200])
+    np.testing.assert_array_equal(m.predict(X), before)
+
+
+def test_float32_rows_keep_the_digits_of_y():
+    far = 1e8 + y
+    m = KernelRidge(lift=PHI, alpha=0.1).fit(X.astype("f4"), far)
+    near = KernelRidge(lift=PHI, alpha=0.1).fit(X, y)
+    np.testing.assert_allclose(m.intercept_ + m.lift_.transform(X) @ m.coef_ - 1e8, near.predict(X), atol=5e-3)
+
+
+def test_a_grid_search_varies_the_method():
+    search = GridSearchCV(KernelRidge(alpha=0.1, via=Fourier(8), random_state=0), {"via__n_features": [4, 64]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"via__n_features": 64}
+    assert search.best_estimator_.n_features_lifted_ == 64
+    with pytest.raises(ValueError, match="'width' is not a setting of Fourier"):
+        Fourier(8).set_params(width=3)
+
+
+def test_infinite_intervals_are_said_to_be():
+    m = KernelRidge(lift=PHI).fit(X[:20], y[:20])
+    with pytest.warns(UserWarning, match="4 rows calibrate them, and a coverage of 0.9 takes 9"):
+        low, _ = m.predict_interval(X[:3])
+    assert np.isinf(low).all()
+
+
+def test_features_too_large_to_square_are_refused():
+    with pytest.raises(ValueError, match="too large for sums"), np.errstate(all="ignore"):
+        KernelRidge(lift=Monomials(2)).fit(1e120 * X, y)
 
 
 @pytest.mark.parametrize("model", [KernelRidge(random_state=0), KernelRidge(cv=3, via=Fourier(64), random_state=0)], ids=["default", "cv"])

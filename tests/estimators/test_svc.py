@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import (
 )
 
 from mercer.estimators import KernelSVC
-from mercer.estimators.svc import Dual, Proximal, SquaredHinge, balanced, best_intercept
 from mercer.kernels import Gaussian, Linear
+from mercer.learners.hinge import Dual, Proximal, SquaredHinge, balanced, best_intercept
 from mercer.lifts import Monomials, Parabolic, RandomFourier
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
@@ -14,16 +13,17 @@ from mercer import methods
 from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
-from mercer.lifts import KernelLift
+from mercer.lifts import KernelLift, Lift
 from mercer.ops.tiles import cuts
 from mercer.plan import Plan
+from mercer.store import Saved, fingerprint
 
 VIAS = ("auto", "features", "landmarks")
 BATCH_BYTES = 64 << 20  # of features held at once
 MOST_FEATURES = 2048  # where nothing else is asked for
 
 
-class OverFeatures(BaseEstimator):
+class OverFeatures(Saved, BaseEstimator):
     """An estimator that is linear in the features of a map.
 
     `kernel` or `lift` says which (never both), `via` how a kernel becomes features. Fitted: `lift_`, `kernel_`, `plan_`.
@@ -37,8 +37,11 @@ class OverFeatures(BaseEstimator):
 
     def _fit_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> None:
         """Choose and fit the map on these rows, which may be the first of a stream."""
-        self.lift_ = self._choose_lift(X, weight, stream=stream).fit(X)
+        self._set_lift(self._choose_lift(X, weight, stream=stream), X)
         self.kernel_ = self.lift_.kernel_
+
+    def _set_lift(self, lift: Any, X: Matrix) -> None:
+        self.lift_ = lift.fit(self._named(X) if isinstance(lift, Lift) else X)
         self.n_features_lifted_ = int(self.lift_.n_features_out_)
 
     def _choose_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> Any:
@@ -46,10 +49,17 @@ class OverFeatures(BaseEstimator):
             if self.kernel is not None:
                 raise ValueError("give a kernel or a lift, not both.")
             return clone(self.lift)
-        names = getattr(self, "feature_names_in_", None)
-        kernel = positioned(resolve(self.kernel, X, weight), Table(X, None if names is None else tuple(names)))
+        kernel = positioned(resolve(self.kernel, X, weight), self._named(X))
         size = asked(self._method()) or (MOST_FEATURES if stream else default_features(X.shape[0]))
         return KernelLift(kernel, size, method=self._method(), random_state=self.random_state)
+
+    def _named(self, X: Matrix) -> Table:
+        """Checked rows with the names of their columns, which kernels and lifts may ask for."""
+        names = getattr(self, "feature_names_in_", None)
+        return Table(X, None if names is None else tuple(names))
+
+    def _transform(self, X: Matrix) -> Matrix:
+        return self.lift_.transform(Table(X) if isinstance(self.lift_, Lift) else X)
 
     def _method(self) -> methods.Method:
         if isinstance(self.via, methods.Method):
@@ -70,9 +80,11 @@ class OverFeatures(BaseEstimator):
     def _lifted(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
         """The features of X, batch by batch."""
         for rows in self._batches(X.shape[0]):
-            yield rows, self._dense(self.lift_.transform(X[rows]))
+            yield rows, self._features(X[rows])
 
-    def _dense(self, F: Matrix) -> Array:
+    def _features(self, X: Matrix) -> Array:
+        """The features of checked rows, dense."""
+        F = self._transform(X)
         return np.asarray(F.toarray() if sp.issparse(F) else F)
 
     def _linear(self, X: Any, coef: Array, intercept: Any) -> Array:
@@ -96,7 +108,7 @@ class OverFeatures(BaseEstimator):
 
     def _fingerprint(self) -> str:
         """Equal for equal maps only: statistics of different maps do not add."""
-        return str(joblib.hash(self.lift_))
+        return fingerprint(self.lift_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

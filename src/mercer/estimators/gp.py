@@ -175,7 +175,7 @@ class GaussianProcessRegressor(RegressorMixin, OverMoments):
         rows = X[:: max(1, X.shape[0] // PROBE)][:PROBE]
         if self._landmarks() or not isinstance(self.lift_.kernel_, Kernel):
             return False
-        F, K = self._dense(self.lift_.transform(rows)), self.lift_.kernel_(rows)
+        F, K = self._features(rows), self.lift_.kernel_(rows)
         return bool(np.abs(F @ F.T - K).max() > 3 * np.sqrt(np.finfo(F.dtype).eps) * np.abs(K).max())
 
     def _landmarks(self) -> bool:
@@ -308,8 +308,7 @@ class GaussianProcessRegressor(RegressorMixin, OverMoments):
         return model
 
     def _fit_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> None:
-        self.lift_ = self._choose_lift(X, weight, stream=stream).fit(X)
-        self.n_features_lifted_ = int(self.lift_.n_features_out_)
+        self._set_lift(self._choose_lift(X, weight, stream=stream), X)
 
     def _noise_of(self, of: str) -> float:
         if of not in ("y", "f"):
@@ -337,7 +336,7 @@ class GaussianProcessRegressor(RegressorMixin, OverMoments):
         return missing if self.restore_variance else np.zeros_like(missing)
 
     def _covariance(self, X: Matrix, p: Posterior, noise: float) -> Array:
-        F = self._dense(self.lift_.transform(X))
+        F = self._features(X)
         C = p.covariance(F) + noise * np.eye(len(F))
         return C + p.scale * self._missing_pairs(X) if self._restores() else C
 
@@ -347,7 +346,7 @@ class GaussianProcessRegressor(RegressorMixin, OverMoments):
     def _missing_pairs(self, X: Matrix) -> Array:
         """k(X, X) - phi phi', in float64, no entry of its diagonal below zero."""
         X = X.astype(np.float64)
-        F = self._dense(self.lift_.transform(X))
+        F = self._features(X)
         M = self.lift_.kernel_(X) - F @ F.T
         np.fill_diagonal(M, np.maximum(np.diag(M), 0))
         return np.asarray(M)

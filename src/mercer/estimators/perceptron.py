@@ -119,6 +119,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
             self._bound = Bound(float(np.linalg.norm(self._as_weights(self.comparator))))
 
     def _choose_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> Any:
+        self._method()  # refuses a via that is none, also where nothing is to be lifted
         return Identity() if self.kernel is None and self.lift is None else super()._choose_lift(X, weight)
 
     def _passes(self, X: Matrix, labels: Array, most: int) -> int:
@@ -149,7 +150,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
 
     def _pieces(self, X: Matrix, labels: Array) -> Iterator[tuple[Matrix, Array]]:
         """Features and labels, batch by batch; sparse features stay sparse."""
-        return ((self.lift_.transform(X[rows]), labels[rows]) for rows in self._batches(X.shape[0]))
+        return ((self._transform(X[rows]), labels[rows]) for rows in self._batches(X.shape[0]))
 
     # asking
     @property
@@ -207,7 +208,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
         check_is_fitted(self, "state_")
         X = self._check_X(X, reset=False)
         W, b = self.coef_.T.astype(X.dtype), self.intercept_.astype(X.dtype)
-        out = np.concatenate([self.lift_.transform(X[rows]) @ W + b for rows in self._batches(X.shape[0])])
+        out = np.concatenate([self._transform(X[rows]) @ W + b for rows in self._batches(X.shape[0])])
         return out[:, 0] if out.shape[1] == 1 else out
 
     def predict(self, X: Any) -> Array:

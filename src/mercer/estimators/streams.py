@@ -15,7 +15,7 @@ HEAD = 1024  # rows whose mean is the shift
 class OverMoments(OverFeatures):
     """An estimator that its moments of [phi] or [phi, y] tell all about; what it tells is computed when asked for."""
 
-    moments_: Moments
+    moments_: Any  # Moments, or a list of them, one a fold
     _found: Any = None  # what was computed from the moments
 
     def _too_wide(self) -> bool:
@@ -23,15 +23,24 @@ class OverMoments(OverFeatures):
         return 24.0 * self.n_features_lifted_**2 > bytes_of(self.memory_limit)
 
     def _shift(self, X: Matrix) -> Array:
-        return np.asarray(self._dense(self.lift_.transform(X[:HEAD])).mean(0, dtype=np.float64))
+        return np.asarray(self._features(X[:HEAD]).mean(0, dtype=np.float64))
 
     def _gather(self, X: Matrix, shift: Array, y: Array | None = None, weight: Array | None = None) -> Moments:
         """The moments of these rows alone."""
-        new = Moments.zero(shift)
+        return self._gather_folds(X, shift, y, weight, np.zeros(X.shape[0], np.uint8), 1)[0]
+
+    def _gather_folds(
+        self, X: Matrix, shift: Array, y: Array | None, weight: Array | None, fold: Array, k: int
+    ) -> list[Moments]:
+        """The moments of the rows of each fold, in one pass."""
+        new = [Moments.zero(shift) for _ in range(k)]
+        columns = None if y is None else y.reshape(len(y), -1)
         for rows, F in self._lifted(X):
-            Z = F if y is None else np.column_stack([F, y[rows].astype(F.dtype)])
-            new.add(Z, None if weight is None else weight[rows])
-        if not (np.isfinite(new.s).all() and np.isfinite(np.diag(new.S)).all()):
+            for j, m in enumerate(new):
+                here = slice(None) if k == 1 else fold[rows] == j
+                w, beside = (None if v is None else v[rows][here] for v in (weight, columns))
+                m.add(F[here], w, beside)
+        if not all(np.isfinite(m.s).all() and np.isfinite(np.diag(m.S)).all() for m in new):
             raise ValueError("the features of X (or y) are too large for sums of floating-point numbers; scale the columns first.")
         return new
 
@@ -46,7 +55,7 @@ class OverMoments(OverFeatures):
     def _check_same_map(self, other: Any) -> None:
         name = type(self).__name__
         if not isinstance(other, type(self)) or not hasattr(other, "lift_"):
-            raise ValueError(f"merge takes another fitted {name}, got {type(other).__name__}.")
+            raise ValueError(f"merge takes another fitted {name} over features, got {type(other).__name__}.")
         if self._fingerprint() != other._fingerprint():
             raise ValueError(
                 "the models have different feature maps, whose statistics do not add; "

@@ -67,19 +67,44 @@ def squared_error(m: Moments, D: int, s: Solution) -> tuple[Array, Array]:
     return np.maximum(error, 0), np.maximum(np.diag(m.centred())[D:], 0)
 
 
-def fold_scores(folds: list[Moments], D: int, alphas: Array, *, intercept: bool) -> Array:
-    """R^2 on each fold of the model of the others, (len(alphas), k): total - fold is the refit without the fold."""
+@dataclass(frozen=True, eq=False)
+class FoldErrors:
+    """What the model without each fold does on it, for every penalty: squared errors (a, k, q), and spreads of y (k, q), total (q,).
+
+    A fold without rows, or that has all of them, is nan.
+    """
+
+    error: Array
+    spread: Array
+    total: Array
+
+    def scores(self) -> Array:
+        """R^2 on each fold, (a, k); nan where y does not vary within the fold."""
+        with np.errstate(all="ignore"):
+            return np.asarray(np.where(self.spread > 0, 1 - self.error / self.spread, np.nan).mean(axis=2))
+
+    def pooled(self) -> Array:
+        """R^2 of all folds together, (a,): what to choose a penalty by, also where folds are small."""
+        return np.asarray(np.mean(1 - np.nansum(self.error, axis=1) / np.where(self.total > 0, self.total, 1), axis=1))
+
+    @property
+    def used(self) -> int:
+        return int(np.isfinite(self.error[0]).all(axis=1).sum())
+
+
+def fold_errors(folds: list[Moments], D: int, alphas: Array, *, intercept: bool) -> FoldErrors:
+    """From the moments of the folds alone: total - fold is the refit without the fold."""
     total = sum(folds[1:], folds[0])
-    scores = np.full((len(alphas), len(folds)), np.nan)
+    q = len(total.shift) - D
+    error, spread = np.full((len(alphas), len(folds), q), np.nan), np.full((len(folds), q), np.nan)
     for j, fold in enumerate(folds):
         rest = total - fold
         if fold.n <= 0 or rest.n <= 0:
             continue  # nothing to score, or to fit
         A, B = parts(rest, D, intercept=intercept)
         for i, a in enumerate(alphas):
-            error, spread = squared_error(fold, D, _solved(rest, A, B, a, intercept=intercept))
-            scores[i, j] = np.mean(1 - error / np.where(spread > 0, spread, 1))
-    return scores
+            error[i, j], spread[j] = squared_error(fold, D, _solved(rest, A, B, a, intercept=intercept))
+    return FoldErrors(error, spread, np.maximum(np.diag(total.centred())[D:], 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +132,14 @@ class Leverage:
 def conjugate_gradients(
     product: Callable[[Array], Array], b: Array, diagonal: Array, tol: float = 1e-6, steps: int = 500
 ) -> tuple[Array, int, float]:
-    """Solve A x = b (D, q) for a positive definite A known by products, with its diagonal as preconditioner.
+    """Solve A x = b (D, q) for a positive definite A known by products, with its diagonal (D, 1) or (D, q) as preconditioner.
 
     Returns x, the number of products, and the largest relative residual |b - A x| / |b| of the outputs.
     """
     x, r = np.zeros_like(b), b.copy()
     size = np.linalg.norm(b, axis=0)
     size[size == 0] = 1
-    z = r / diagonal[:, None]
+    z = r / diagonal
     p, gamma, step = z.copy(), np.sum(r * z, axis=0), 0
     for step in range(1, steps + 1):  # noqa: B007
         Ap = product(p)
@@ -123,7 +148,7 @@ def conjugate_gradients(
         r -= a * Ap
         if (np.linalg.norm(r, axis=0) <= tol * size).all():
             break
-        z = r / diagonal[:, None]
+        z = r / diagonal
         gamma, old = np.sum(r * z, axis=0), gamma
         p = z + gamma / np.maximum(old, np.finfo(float).tiny) * p
     return x, step, float((np.linalg.norm(r, axis=0) / size).max())

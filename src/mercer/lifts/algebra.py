@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import Kernel, Linear, Scale
 from mercer.lifts.base import Lift, by_rows, seed_of
 
@@ -75,12 +75,12 @@ class Concatenate(Composite):
     """
 
     def _learn(self, X: Matrix) -> None:
-        self.lifts_ = [phi.fit(X) for phi in independent(self.lifts)]
+        self.lifts_ = [phi.fit(self._for(phi, X)) for phi in independent(self.lifts)]
         self.n_features_out_ = sum(phi.n_features_out_ for phi in self.lifts_)
         self.kernel_ = reduce(add, (phi.kernel_ for phi in self.lifts_))
 
     def _map(self, X: Matrix) -> Matrix:
-        parts = [phi.transform(X) for phi in self.lifts_]
+        parts = [phi.transform(self._for(phi, X)) for phi in self.lifts_]
         return sp.hstack(parts).tocsr() if any(map(sp.issparse, parts)) else np.concatenate(parts, axis=1)
 
     def _names(self, inputs: list[str]) -> list[str]:
@@ -96,12 +96,12 @@ class Tensor(Composite):
     """
 
     def _learn(self, X: Matrix) -> None:
-        self.lifts_ = [phi.fit(X) for phi in independent(self.lifts)]
+        self.lifts_ = [phi.fit(self._for(phi, X)) for phi in independent(self.lifts)]
         self.n_features_out_ = int(np.prod([phi.n_features_out_ for phi in self.lifts_]))
         self.kernel_ = reduce(mul, (phi.kernel_ for phi in self.lifts_))
 
     def _map(self, X: Matrix) -> Array:
-        parts = [phi.transform(X) for phi in self.lifts_]
+        parts = [phi.transform(self._for(phi, X)) for phi in self.lifts_]
         return reduce(outer_rows, (P.toarray() if sp.issparse(P) else P for P in parts))
 
     def _names(self, inputs: list[str]) -> list[str]:
@@ -145,12 +145,12 @@ class Scaled(Lift):
         self.by = by
 
     def _learn(self, X: Matrix) -> None:
-        self.lift_ = clone(self.lift).fit(X)
+        self.lift_ = clone(self.lift).fit(self._table(X))
         self.n_features_out_ = self.lift_.n_features_out_
         self.kernel_: Kernel = Scale(float(self.by) ** 2, self.lift_.kernel_)
 
     def _map(self, X: Matrix) -> Matrix:
-        return self.lift_.transform(X) * X.dtype.type(self.by)
+        return self.lift_.transform(self._table(X)) * X.dtype.type(self.by)
 
     def _names(self, inputs: list[str]) -> list[str]:
         return list(self.lift_.get_feature_names_out(inputs))
@@ -173,9 +173,9 @@ class Chain(Composite):
 
     def _learn(self, X: Matrix) -> None:
         first, *others = _fused(independent(self.lifts))
-        self.lifts_ = [first.fit(X)]
+        self.lifts_ = [first.fit(self._for(first, X))]
         self.kernel_ = first.kernel_
-        F = first.transform(X) if others else X
+        F = first.transform(self._for(first, X)) if others else X
         for i, psi in enumerate(others):
             self.lifts_.append(psi.fit(F))
             self.kernel_ = self._after(psi)
@@ -204,7 +204,7 @@ class Before:
     lifts: tuple[Any, ...]
 
     def __call__(self, X: Matrix) -> Matrix:
-        return reduce(lambda F, phi: phi.transform(F), self.lifts, X)
+        return reduce(lambda F, phi: phi.transform(Table(F) if isinstance(phi, Lift) and hasattr(F, "shape") else F), self.lifts, X)
 
     def __repr__(self) -> str:
         return " >> ".join(type(phi).__name__ for phi in self.lifts)

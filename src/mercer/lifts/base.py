@@ -13,6 +13,7 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.ops.philox import Stream
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
+from mercer.store import Saved
 
 if TYPE_CHECKING:
     from mercer.lifts.certificate import Certificate
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 TILE_BYTES = 1 << 20  # of features for one task
 
 
-class Lift(TransformerMixin, BaseEstimator):
+class Lift(Saved, TransformerMixin, BaseEstimator):
     """A feature map phi.
 
     A subclass writes `_learn(X)`, which sets `n_features_out_` and `kernel_`; `_map(X)`, which gives the features (n, D);
@@ -64,8 +65,27 @@ class Lift(TransformerMixin, BaseEstimator):
         return [f"{type(self).__name__.lower()}{i}" for i in range(self.n_features_out_)]
 
     def _check(self, X: Any, *, reset: bool) -> Matrix:
+        if isinstance(X, Table):
+            return self._accept(X, reset=reset)
         sparse = "csr" if self.sparse else False
         return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
+
+    def _accept(self, X: Table, *, reset: bool) -> Matrix:
+        """Rows that an estimator, or another map, has checked already; only they can bring names with an array."""
+        if X.sparse and not self.sparse:
+            raise TypeError(f"X is sparse (Sparse data was passed), but {type(self).__name__} takes dense rows; use X.toarray().")
+        if reset:
+            self.n_features_in_ = X.width
+            self.__dict__.pop("feature_names_in_", None)
+            if X.columns is not None:
+                self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        if X.width != self.n_features_in_:
+            raise ValueError(f"X has {X.width} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input.")
+        return X.data
+
+    def _for(self, phi: Any, X: Matrix) -> Any:
+        """The rows as another map takes them: with names, where it is one of ours."""
+        return self._table(X) if isinstance(phi, Lift) else X
 
     def _table(self, X: Matrix) -> Table:
         """The rows with their columns' names, where they had any."""

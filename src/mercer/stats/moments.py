@@ -43,24 +43,31 @@ class Moments:
         """The moments of a batch (b, p)."""
         return cls.zero(shift).add(rows, weight)
 
-    def add(self, rows: Array, weight: Array | None = None) -> Self:
-        """Take in a batch, in place."""
+    def add(self, rows: Array, weight: Array | None = None, beside: Array | None = None) -> Self:
+        """Take in a batch, in place; `beside` are the last columns, in float64, whose digits the type of `rows` may not hold."""
         for start in range(0, len(rows), BLOCK):
-            w = None if weight is None else weight[start : start + BLOCK]
-            self._add_block(rows[start : start + BLOCK], w)
+            at = slice(start, start + BLOCK)
+            self._add_block(self._shifted(rows[at], None if beside is None else beside[at]), None if weight is None else weight[at])
         self.peak = max(self.peak, float(np.abs(np.diag(self.S)).max(initial=0)))
         return self
 
-    def _add_block(self, rows: Array, w: Array | None) -> None:
-        Z = rows - self.shift.astype(rows.dtype)
+    def _shifted(self, rows: Array, beside: Array | None) -> Array:
+        if beside is None:
+            return np.asarray(rows - self.shift.astype(rows.dtype))
+        p, Z = rows.shape[1], np.empty((len(rows), len(self.shift)), rows.dtype)
+        np.subtract(rows, self.shift[:p].astype(rows.dtype), out=Z[:, :p])
+        Z[:, p:] = beside - self.shift[p:]
+        return Z
+
+    def _add_block(self, Z: Array, w: Array | None) -> None:
         if w is not None:
             Z *= np.sqrt(w, dtype=Z.dtype)[:, None]
         self.S += Z.T @ Z  # one array and its transpose: BLAS computes one triangle
         self.eps = max(self.eps, float(np.finfo(Z.dtype).eps))
         self.s += Z.sum(0, dtype=np.float64) if w is None else np.sqrt(w, dtype=np.float64) @ Z.astype(np.float64)
-        self.n += float(len(rows) if w is None else np.sum(w, dtype=np.float64))
-        self.count += len(rows)
-        self.held += len(rows)
+        self.n += float(len(Z) if w is None else np.sum(w, dtype=np.float64))
+        self.count += len(Z)
+        self.held += len(Z)
 
     def about(self, shift: Array) -> Moments:
         """The same rows about another shift."""
@@ -83,6 +90,20 @@ class Moments:
 
     def _with(self, o: Moments, n: float, s: Array, S: Array, count: int, peak: float) -> Moments:
         return Moments(self.shift, n, s, S, count, peak, self.held + o.held, max(self.eps, o.eps))
+
+    @property
+    def possible(self) -> bool:
+        """Whether these can be the moments of rows at all: no negative weight or variance, beyond `rounding`.
+
+        What is left after subtracting rows that were never added is often impossible, but not always.
+        """
+        if self.count < 0 or self.n < -self.rounding:
+            return False
+        if self.n <= 0 or not self.count:
+            return True
+        C = self.centred()
+        C[np.diag_indices(len(C))] += len(C) * self.rounding + np.finfo(float).tiny
+        return bool(np.linalg.eigvalsh(C)[0] >= 0) if len(C) else True
 
     @property
     def rounding(self) -> float:

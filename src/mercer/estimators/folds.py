@@ -1,0 +1,55 @@
+"""Folds: a number of them by a hash of each row, or those that a splitter gives by position."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, Matrix
+from mercer.stats import row_hashes
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Which fold a row belongs to; `given` where it depends on the position, so that it serves one `fit` only."""
+
+    k: int
+    given: Array | None = None
+
+    def of(self, X: Matrix) -> Array:
+        """The fold of every row; by hash equal rows are never on both sides."""
+        if self.given is not None:
+            return self.given
+        return np.zeros(X.shape[0], np.uint64) if self.k == 1 else np.asarray(row_hashes(X) % np.uint64(self.k))
+
+    @classmethod
+    def by_hash(cls, cv: Any) -> Folds:
+        """For a stream: no folds (one), or a number of them."""
+        if cv is None:
+            return cls(1)
+        if isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2:
+            return cls(int(cv))
+        if isinstance(cv, int | float | bool | str | np.number):
+            raise ValueError(f"cv must be None or a number of folds >= 2, got {cv!r}.")
+        raise ValueError("folds given by position do not serve a stream; give cv as a number of folds.")
+
+    @classmethod
+    def of_rows(cls, cv: Any, X: Matrix, y: Array) -> Folds:
+        """For rows at hand: also a splitter as KFold, or its (training, test) positions."""
+        if cv is None or isinstance(cv, int | float | bool | str | np.number):
+            return cls.by_hash(cv)
+        given = positions(cv.split(X, y) if hasattr(cv, "split") else cv, len(y))
+        return cls(int(given.max()) + 1, given)
+
+
+def positions(splits: Any, n: int) -> Array:
+    """The fold of each row, from (training, test) positions: tests that share no row, each trained on all other rows."""
+    fold = np.full(n, -1)
+    for j, (train, test) in enumerate(splits):
+        if len(train) + len(test) != n or (fold[test] >= 0).any():
+            raise ValueError("cv must be folds that share no row, each with all other rows for training (as KFold gives), or a number.")
+        fold[test] = j
+    if (fold < 0).any():
+        raise ValueError("cv must be folds that together hold every row, or a number of folds.")
+    return fold

@@ -1,0 +1,40 @@
+"""Checks of an estimator's settings: each returns the value, or says in one sentence what it must be."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array
+
+
+def positive(value: Any, name: str) -> float:
+    """A number > 0.
+
+    >>> positive(2, "alpha")
+    2.0
+    """
+    if isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0:
+        return float(value)
+    raise ValueError(f"{name} must be a number > 0, got {value!r}.")
+
+
+def whole(value: Any, name: str) -> int:
+    """An integer >= 1."""
+    if isinstance(value, int | np.integer) and value >= 1:
+        return int(value)
+    raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
+
+
+def class_weights(given: Any, classes: Array, codes: Array, w: Array) -> Array:
+    """The factor of every class: 1, those of a dict, or for "balanced" such that all classes weigh the same."""
+    if given is None:
+        return np.ones(len(classes))
+    if isinstance(given, str) and given == "balanced":
+        return w.sum() / (len(classes) * np.bincount(codes, w))
+    if not isinstance(given, dict) or not all(v > 0 for v in given.values()):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict of weights > 0 by class, got {given!r}.")
+    if unknown := set(given) - set(classes.tolist()):
+        listed = ", ".join(sorted(map(repr, unknown))[:5])
+        raise ValueError(f"class_weight names {listed}, which y does not have; give weights of classes of y only.")
+    return np.array([float(given.get(c, 1.0)) for c in classes.tolist()])

@@ -1,0 +1,114 @@
+"""Ridge regression over features that are computed again at every pass: all folds and penalties side by side, by CG."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.learners.ridge import FoldErrors, Solution, conjugate_gradients
+
+NONE = -1  # no fold is left out
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Of weights (k,), features (k, D), their squares (k, D), y (k, q), y^2 (k, q) and features times y (k, D, q), by fold."""
+
+    n: Array
+    s: Array
+    squares: Array
+    y: Array
+    y2: Array
+    b: Array
+
+    def without(self, fold: int) -> Sums:
+        keep = np.arange(len(self.n)) != fold
+        return Sums(*(v[keep].sum(0) for v in (self.n, self.s, self.squares, self.y, self.y2, self.b)))
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """sum w (y - f)^2 + alpha |coef|^2 without some fold: problems that share every pass over the rows.
+
+    `batches()` gives (rows, features) again and again; `shift` is near the mean of the features, about which sums are taken.
+    """
+
+    batches: Callable[[], Iterable[tuple[slice, Array]]]
+    Y: Array  # (n, q)
+    weight: Array  # (n,)
+    fold: Array  # (n,)
+    k: int
+    shift: Array  # (D,)
+    intercept: bool
+
+    def sums(self) -> Sums:
+        """One pass."""
+        k, D, q = self.k, len(self.shift), self.Y.shape[1]
+        out = Sums(np.zeros(k), np.zeros((k, D)), np.zeros((k, D)), np.zeros((k, q)), np.zeros((k, q)), np.zeros((k, D, q)))
+        for rows, F in self.batches():
+            G, Y, w = self._centred(F), self.Y[rows], self.weight[rows]
+            for j in np.unique(self.fold[rows]):
+                u = np.where(self.fold[rows] == j, w, 0.0)
+                out.n[j] += u.sum()
+                out.s[j] += u @ G
+                out.squares[j] += u @ np.square(G)
+                out.y[j] += u @ Y
+                out.y2[j] += u @ np.square(Y)
+                out.b[j] += G.T @ (u[:, None] * Y)
+        return out
+
+    def _centred(self, F: Array) -> Array:
+        return np.asarray(F.astype(np.float64) - self.shift if self.intercept else F.astype(np.float64))
+
+    def solve(self, sums: Sums, left_out: Array, alphas: Array, tol: float, steps: int) -> tuple[Solution, int, float]:
+        """The models without fold `left_out[s]`, for penalty `alphas[s]`; output by output, (D, S q). Also passes and residual."""
+        rest = [sums.without(j) for j in left_out]
+        q = self.Y.shape[1]
+        n = np.repeat([r.n for r in rest], q)
+        mean = np.repeat(np.stack([r.s / r.n for r in rest], axis=1), q, axis=1) * self.intercept  # (D, S q)
+        mean_y = np.concatenate([r.y / r.n for r in rest]) * self.intercept
+        b = np.concatenate([r.b for r in rest], axis=1) - n * mean * mean_y
+        penalty, out = np.repeat(alphas, q) if alphas.ndim == 1 else alphas.ravel(), np.repeat(left_out, q)
+        square = np.repeat(np.stack([r.squares for r in rest], axis=1), q, axis=1) - n * mean**2
+
+        def product(P: Array) -> Array:
+            return self._pass(P, out) - n * mean * np.sum(mean * P, axis=0) + penalty * P
+
+        diagonal = np.maximum(square, 0) + penalty + np.finfo(float).tiny
+        coef, passes, residual = conjugate_gradients(product, b, diagonal, tol, steps)
+        return Solution(coef, mean_y - np.sum((mean + self.shift[:, None] * self.intercept) * coef, axis=0)), passes, residual
+
+    def _pass(self, P: Array, left_out: Array) -> Array:
+        """sum_i w_i g_i g_i'P over the rows that each problem has."""
+        total = np.zeros_like(P)
+        for rows, F in self.batches():
+            G = self._centred(F)
+            U = G @ P
+            U *= self.weight[rows, None] * (self.fold[rows, None] != left_out)
+            total += G.T @ U
+        return total
+
+    def errors(self, sums: Sums, alphas: Array, tol: float, steps: int, width: int) -> FoldErrors:
+        """Every fold and penalty, `width` problems at a time."""
+        q, k = self.Y.shape[1], self.k
+        error, spread = np.full((len(alphas), k, q), np.nan), np.full((k, q), np.nan)
+        used = [j for j in range(k) if sums.n[j] > 0 and sums.without(j).n > 0]
+        spread[used] = np.maximum(sums.y2[used] - sums.y[used] ** 2 / sums.n[used, None], 0)
+        problems = [(i, j) for j in used for i in range(len(alphas))]
+        for start in range(0, len(problems), width):
+            at, folds = map(np.array, zip(*problems[start : start + width], strict=True))
+            s, _, _ = self.solve(sums, folds, alphas[at], tol, steps)
+            error[at, folds] = self._squared_errors(s, folds)
+        every = sums.without(NONE)
+        return FoldErrors(error, spread, np.maximum(every.y2 - every.y**2 / every.n, 0))
+
+    def _squared_errors(self, s: Solution, folds: Array) -> Array:
+        """Of each model on the fold that it has not seen, (S, q)."""
+        total = np.zeros((len(folds), self.Y.shape[1]))
+        for rows, F in self.batches():
+            f = (F.astype(np.float64) @ s.coef + s.intercept).reshape(len(F), len(folds), -1)
+            u = self.weight[rows, None] * (self.fold[rows, None] == folds)
+            total += np.einsum("is,isq->sq", u, np.square(self.Y[rows, None] - f))
+        return total
