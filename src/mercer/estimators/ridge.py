@@ -156,8 +156,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
         return self._gather_folds(X, shift, Y, w, self._folds.of(X), self._folds.k)
 
     def _solve(self) -> Self:
-        total, grid, self.alpha_ = self._total(), self._grid(), _penalty(self.alpha, self._n_outputs)
+        total, self.alpha_ = self._total(), _penalty(self.alpha, self._n_outputs)
         if self.cv is not None:
+            grid = self._grid()
             self.alpha_ = self._best_alpha(grid, self._fold_errors(grid), total.count)
         s = ridge.solve(total, self.n_features_lifted_, self.alpha_, intercept=self.fit_intercept)
         self.rounding_ = total.rounding
@@ -205,9 +206,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
 
     # D too large for D x D
     def _fit_by_passes(self, X: Matrix, Y: Array, w: Array | None) -> Self:
-        (p, origin), grid = self._passes(X, Y, w), self._grid()
-        sums, self.alpha_ = p.sums(), _penalty(self.alpha, Y.shape[1])
+        self.alpha_, (p, origin) = _penalty(self.alpha, Y.shape[1]), self._passes(X, Y, w)
+        sums = p.sums()
         if self.cv is not None:
+            grid = self._grid()
             self.alpha_ = self._best_alpha(grid, self._errors_by_passes(p, sums, grid), len(Y))
         alphas = np.broadcast_to(self.alpha_, (1, Y.shape[1]))
         s, passes, self.residual_ = p.solve(sums, np.array([NONE]), alphas, positive(self.tol, "tol"), self._steps)

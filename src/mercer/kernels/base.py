@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
@@ -46,11 +47,17 @@ class Kernel(Params):
         """The formula, over pairs."""
         raise NotImplementedError(f"{type(self).__name__} must define on(self, p), its formula over pairs.")
 
-    if TYPE_CHECKING:  # defined in the layers above, which set them when the package is imported
+    # sugar: these functions live in the layers above, which are loaded when first asked for
+    def operator(self, X: Any, Z: Any = None) -> Any:
+        """The matrix k(X, Z) that is never formed: `K @ v`, `K.block(rows, cols)`; see `mercer.operators.KernelOperator`."""
+        return import_module("mercer.operators").operator(self, X, Z)
 
-        def operator(self, X: Any, Z: Any = None) -> Any: ...
-
-        def lift(self, n_features: Any = None, **options: Any) -> Any: ...
+    def lift(
+        self, n_features: Any = None, *, eps: float | None = None, delta: float = 0.01, method: Any = "auto", random_state: Any = None
+    ) -> Any:
+        """A feature map of this kernel; see `mercer.lifts.KernelLift`."""
+        given = import_module("mercer.lifts").KernelLift
+        return given(self, n_features, eps=eps, delta=delta, method=method, random_state=random_state)
 
     # readings
     def __call__(self, X: Any, Z: Any = None) -> Any:

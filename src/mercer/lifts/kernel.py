@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer import bounds, methods
 from mercer.inputs import Matrix, Table
-from mercer.kernels import Kernel, Sum, positioned
+from mercer.kernels import Sum, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.algebra import Concatenate
 from mercer.lifts.base import Lift, seed_of
@@ -121,14 +121,3 @@ def _whole(n: Any) -> int:
     if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1:
         return int(n)
     raise ValueError(f"n_features must be an integer >= 1 (or a list of them for a sum), got {n!r}.")
-
-
-def lift(
-    kernel: Kernel, n_features: Any = None, *, eps: float | None = None, delta: float = 0.01, method: Any = "auto",
-    random_state: Any = None,
-) -> KernelLift:
-    """A feature map of this kernel; see `mercer.lifts.KernelLift`."""
-    return KernelLift(kernel, n_features, eps=eps, delta=delta, method=method, random_state=random_state)
-
-
-Kernel.lift = lift  # type: ignore[method-assign,assignment]

@@ -181,6 +181,3 @@ def _many(rows: Rows) -> Rows:
 def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
     """The kernel matrix k(X, Z) as an operator: `@`, `.block`, `.diag()`, `.pullback`, `.shape`, `.dtype`."""
     return KernelOperator(kernel, X, Z)
-
-
-Kernel.operator = operator  # type: ignore[method-assign,assignment]

@@ -7,8 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts
 
 BLOCK = 1 << 13  # rows whose products are summed in their own precision before they join the float64 sums
+TILE_BYTES = 1 << 19  # of rows that one thread shifts and sums
 
 
 @dataclass(eq=False)
@@ -45,29 +48,33 @@ class Moments:
 
     def add(self, rows: Array, weight: Array | None = None, beside: Array | None = None) -> Self:
         """Take in a batch, in place; `beside` are the last columns, in float64, whose digits the type of `rows` may not hold."""
-        for start in range(0, len(rows), BLOCK):
-            at = slice(start, start + BLOCK)
-            self._add_block(self._shifted(rows[at], None if beside is None else beside[at]), None if weight is None else weight[at])
+        for at in cuts(len(rows), BLOCK):
+            w, more = (None if v is None else v[at] for v in (weight, beside))
+            self._add_block(rows[at], w, more)
         self.peak = max(self.peak, float(np.abs(np.diag(self.S)).max(initial=0)))
         return self
 
-    def _shifted(self, rows: Array, beside: Array | None) -> Array:
-        if beside is None:
-            return np.asarray(rows - self.shift.astype(rows.dtype))
-        p, Z = rows.shape[1], np.empty((len(rows), len(self.shift)), rows.dtype)
-        np.subtract(rows, self.shift[:p].astype(rows.dtype), out=Z[:, :p])
-        Z[:, p:] = beside - self.shift[p:]
-        return Z
-
-    def _add_block(self, Z: Array, w: Array | None) -> None:
-        if w is not None:
-            Z *= np.sqrt(w, dtype=Z.dtype)[:, None]
+    def _add_block(self, rows: Array, w: Array | None, beside: Array | None) -> None:
+        Z = np.empty((len(rows), len(self.shift)), rows.dtype)
+        tiles = cuts(len(rows), max(16, TILE_BYTES // max(1, Z[:1].nbytes)))
+        for part in parallel_map(lambda t: self._fill(Z[t], rows[t], *(None if v is None else v[t] for v in (w, beside))), tiles):
+            self.s += part
         self.S += Z.T @ Z  # one array and its transpose: BLAS computes one triangle
         self.eps = max(self.eps, float(np.finfo(Z.dtype).eps))
-        self.s += Z.sum(0, dtype=np.float64) if w is None else np.sqrt(w, dtype=np.float64) @ Z.astype(np.float64)
         self.n += float(len(Z) if w is None else np.sum(w, dtype=np.float64))
         self.count += len(Z)
         self.held += len(Z)
+
+    def _fill(self, Z: Array, rows: Array, w: Array | None, beside: Array | None) -> Array:
+        """Z = sqrt(w) (row - shift), and the sum of w (row - shift)."""
+        p = rows.shape[1]
+        np.subtract(rows, self.shift[:p].astype(rows.dtype), out=Z[:, :p])
+        if beside is not None:
+            Z[:, p:] = beside - self.shift[p:]
+        if w is None:
+            return np.asarray(Z.sum(0, dtype=np.float64))
+        Z *= np.sqrt(w, dtype=Z.dtype)[:, None]
+        return np.asarray(np.sqrt(w, dtype=np.float64) @ Z.astype(np.float64))
 
     def about(self, shift: Array) -> Moments:
         """The same rows about another shift."""
