@@ -47,23 +47,25 @@ def ridge(n, d, D):
     return Case(name, ours, peer, check, 10.0, repeats=1, warmup=partial(KernelRidge(via=Fourier(64), cv=5).fit, X[:500], y[:500]))
 
 
+SEEDS = (0, 1, 2)  # one draw of the features moves the accuracy by more than the methods differ
+
+
 def logistic(D, alpha=1.0):
     X, y = data.libsvm("a9a.xz", dense=True)
     X_test, y_test = data.libsvm("a9a.t.xz", n_features=123, dense=True)
     b = float(np.sqrt(1 / (2 * 0.05)))
-    phi = KernelLogistic(Gaussian(b), via=Fourier(D), alpha=alpha, random_state=0)
 
     def ours():
-        return phi.fit(X, y)
+        return [KernelLogistic(Gaussian(b), via=Fourier(D), alpha=alpha, random_state=s).fit(X, y) for s in SEEDS]
 
     def peer():  # at its default tol it stops 0.4 % above the minimum, so not at the same objective
-        sampler = RBFSampler(gamma=0.05, n_components=D, random_state=0)
-        return make_pipeline(sampler, LogisticRegression(C=1 / alpha, tol=1e-5, max_iter=2000)).fit(X, y)
+        samplers = [RBFSampler(gamma=0.05, n_components=D, random_state=s) for s in SEEDS]
+        return [make_pipeline(f, LogisticRegression(C=1 / alpha, tol=1e-5, max_iter=2000)).fit(X, y) for f in samplers]
 
     def check(m, p):
-        return Quality("test accuracy", m.score(X_test, y_test), p.score(X_test, y_test), slack=2e-3)
+        return Quality("mean test accuracy of 3 draws", *(np.mean([f.score(X_test, y_test) for f in v]) for v in (m, p)), slack=1e-3)
 
-    return Case(f"logistic, a9a, D={D:,}", ours, peer, check, 3.0, repeats=2)
+    return Case(f"logistic, a9a, D={D:,}", ours, peer, check, 3.0, repeats=1)
 
 
 BATCH, WIDTH, FEATURES = 1 << 16, 20, 1000
