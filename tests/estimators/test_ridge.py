@@ -180,7 +180,7 @@ def test_bad_batches_are_refused_and_change_nothing():
     ("make", "says"),
     [
         (lambda: KernelRidge(Gaussian(), lift=PHI).fit(X, y), "a kernel or a lift, not both"),
-        (lambda: KernelRidge(via="magic").fit(X, y), "via must be one of auto, features, landmarks"),
+        (lambda: KernelRidge(via="magic").fit(X, y), "via must be one of auto, exact, iterative, features, landmarks"),
         (lambda: KernelRidge(alpha=-1).fit(X, y), "alpha must be a number >= 0"),
         (lambda: KernelRidge(alpha=[1, 2, 3]).fit(X, y), "one for each of 1 outputs"),
         (lambda: KernelRidge(cv=1).fit(X, y), "cv must be None or a number of folds"),

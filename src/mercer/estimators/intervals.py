@@ -69,7 +69,7 @@ SPLIT = (
 
 
 class LeaveOneOut(OverMoments):
-    """What a ridge over features tells of the rows of its `fit`, while they are at hand."""
+    """What a ridge regression tells of the rows of its `fit`, while they are at hand; here by moments of features."""
 
     alpha_: Any
     coef_: Array
@@ -83,41 +83,17 @@ class LeaveOneOut(OverMoments):
     @property
     def loo_predictions_(self) -> Array:
         """The prediction of each row of `fit` by the model of all others, in closed form."""
-        X, Y, w = self._at_hand()
-        fitted, h = self._fitted_and_leverage(X, w)
-        out = Y - (Y - fitted) / (1 - h)[:, None]
+        _, Y, _ = self._at_hand()
+        out = Y - self._left_out()
         return out[:, 0] if self._flat else out
 
     @property
     def loo_score_(self) -> float:
         """R^2 of `loo_predictions_`."""
         _, Y, w = self._at_hand()
-        residual = Y - self.loo_predictions_.reshape(Y.shape)
         centred = Y - np.average(Y, axis=0, weights=w)
-        return float(1 - np.average(residual**2, axis=0, weights=w).mean() / np.average(centred**2, axis=0, weights=w).mean())
-
-    def _at_hand(self) -> tuple[Matrix, Array, Array | None]:
-        check_is_fitted(self, "coef_")
-        if self._rows is None or not hasattr(self, "moments_"):
-            raise AttributeError("leave-one-out needs the rows of one `fit` at hand; streams, merged and loaded models have none.")
-        return self._rows
-
-    def _total(self) -> Moments:
-        return sum(self.moments_[1:], self.moments_[0])
-
-    def _leverage(self) -> ridge.Leverage:
-        alpha = np.unique(self.alpha_)
-        if len(alpha) > 1:
-            raise ValueError("leave-one-out in closed form needs one alpha for all outputs.")
-        return ridge.Leverage.of(self._total(), self.n_features_lifted_, float(alpha[0]), intercept=self.fit_intercept)
-
-    def _fitted_and_leverage(self, X: Matrix, w: Array | None) -> tuple[Array, Array]:
-        lever = self._leverage()
-        fitted, h = np.empty((X.shape[0], self._n_outputs)), np.empty(X.shape[0])
-        for rows, F in self._lifted(X):
-            fitted[rows] = (F @ self.coef_).reshape(len(F), -1) + self.intercept_
-            h[rows] = lever(F, None if w is None else w[rows])
-        return fitted, np.minimum(h, 1 - 1e-9)
+        error, spread = (np.average(np.square(v), axis=0, weights=w).mean() for v in (self._left_out(), centred))
+        return float(1 - error / spread)
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "split") -> Interval:
         """(lower, upper) that cover new y; `.guarantee` says how surely.
@@ -134,36 +110,68 @@ class LeaveOneOut(OverMoments):
         if method == "split":
             return self._split_interval(X, coverage)
         if method == "jackknife+":
-            return self._jackknife_interval(X, coverage)
+            _warn_if_few(len(Y), coverage)
+            return Interval(*self._jackknife(X, coverage), JACKKNIFE.format(2 * coverage - 1, coverage))
         raise ValueError(f"method must be 'split' or 'jackknife+', got {method!r}.")
 
     def _split_interval(self, X: Matrix, coverage: float) -> Interval:
         """The model of four fifths of the rows, calibrated on the others."""
-        Xt, Y, w = self._at_hand()
+        _, Y, _ = self._at_hand()
         held = permutation(Stream(0), len(Y)) % CALIBRATION == 0  # of row numbers: equal rows may be on both sides
         if held.all() or not held.any():
             raise ValueError(f"{len(Y)} rows are too few to split; use method='jackknife+'.")
         _warn_if_few(int(held.sum()), coverage)
-        rest = self._gather(Xt[~held], self.moments_[0].shift, Y[~held], None if w is None else w[~held])
-        s = ridge.solve(rest, self.n_features_lifted_, self.alpha_, intercept=self.fit_intercept)
-        scores = np.abs(Y[held] - self._linear(Xt[held], s.coef, s.intercept))[:, 0]
-        middle, width = self._linear(X, s.coef, s.intercept)[:, 0], conformal_quantile(scores, coverage)
+        predicted, middle = self._of_the_rest(held, X)
+        width = conformal_quantile(np.abs(Y[held, 0] - predicted), coverage)
         return Interval(middle - width, middle + width, SPLIT.format(coverage))
 
-    def _jackknife_interval(self, X: Matrix, coverage: float) -> Interval:
+    def _at_hand(self) -> tuple[Matrix, Array, Array | None]:
+        if self._rows is None:
+            check_is_fitted(self, "intercept_")
+            raise AttributeError("leave-one-out needs the rows of one `fit` at hand; streams, merged and loaded models have none.")
+        return self._rows
+
+    # by moments
+    def _total(self) -> Moments:
+        if not hasattr(self, "moments_"):
+            raise AttributeError("leave-one-out needs the rows of one `fit` at hand and D x D statistics; raise memory_limit.")
+        return sum(self.moments_[1:], self.moments_[0])
+
+    def _leverage(self) -> ridge.Leverage:
+        alpha = np.unique(self.alpha_)
+        if len(alpha) > 1:
+            raise ValueError("leave-one-out in closed form needs one alpha for all outputs.")
+        return ridge.Leverage.of(self._total(), self.n_features_lifted_, float(alpha[0]), intercept=self.fit_intercept)
+
+    def _left_out(self) -> Array:
+        """y_i - f_-i(x_i) = (y_i - f(x_i)) / (1 - h_i)."""
+        (X, Y, w), lever = self._at_hand(), self._leverage()
+        out = np.empty_like(Y)
+        for rows, F in self._lifted(X):
+            h = lever(F, None if w is None else w[rows])
+            fitted = (F @ self.coef_).reshape(len(F), -1) + self.intercept_
+            out[rows] = (Y[rows] - fitted) / np.maximum(1 - h, 1e-9)[:, None]
+        return out
+
+    def _of_the_rest(self, held: Array, X: Matrix) -> tuple[Array, Array]:
+        """Predictions at the rows held out, and at X, by the model of the other rows."""
+        Xt, Y, w = self._at_hand()
+        rest = self._gather(Xt[~held], self.moments_[0].shift, Y[~held], None if w is None else w[~held])
+        s = ridge.solve(rest, self.n_features_lifted_, self.alpha_, intercept=self.fit_intercept)
+        return self._linear(Xt[held], s.coef, s.intercept)[:, 0], self._linear(X, s.coef, s.intercept)[:, 0]
+
+    def _jackknife(self, X: Matrix, coverage: float) -> tuple[Array, Array]:
         """mu_-i(x) = mu(x) - phi(x)'A^-1 phi_i r_i / (1 - h_i), about the mean."""
         Xt, Y, w = self._at_hand()
-        _warn_if_few(len(Y), coverage)
-        fitted, h = self._fitted_and_leverage(Xt, w)
-        loo = ((Y - fitted) / (1 - h)[:, None])[:, 0]
-        lever, scaled = self._leverage(), loo if w is None else loo * w
+        loo, lever = self._left_out()[:, 0], self._leverage()
+        scaled = loo if w is None else loo * w
         bounds = [self._jackknife_rows(F, Xt, lever, scaled, loo, coverage) for F in self._pieces(X, len(Y))]
         lower, upper = (np.concatenate(b) for b in zip(*bounds, strict=True))
-        return Interval(lower, upper, JACKKNIFE.format(2 * coverage - 1, coverage))
+        return lower, upper
 
     def _pieces(self, X: Matrix, n: int) -> Iterator[Array]:
         """Few enough rows of features that an n x rows array stays small."""
-        return (self._features(X[rows]) for rows in cuts(X.shape[0], max(1, (32 << 20) // (8 * n))))
+        return (self._features(X[rows]) for rows in cuts(X.shape[0], pieces(n)))
 
     def _jackknife_rows(
         self, F: Array, Xt: Matrix, lever: ridge.Leverage, scaled: Array, loo: Array, coverage: float
@@ -173,6 +181,11 @@ class LeaveOneOut(OverMoments):
         for rows, G in self._lifted(Xt):
             moved[rows] = (lever.base + (G - lever.mean) @ direction) * scaled[rows, None]
         return jackknife_plus(F @ self.coef_ + self.intercept_ - moved, loo, coverage)
+
+
+def pieces(n: int) -> int:
+    """So many columns of n numbers take 32 MB."""
+    return max(1, (32 << 20) // (8 * n))
 
 
 def _warn_if_few(n: int, coverage: float) -> None:

@@ -1,4 +1,4 @@
-"""KernelRidge over features: one pass over the rows, moments that merge, and any penalty asked of them afterwards."""
+"""KernelRidge: exactly at the rows, over landmarks, or over features by moments that stream and merge."""
 from __future__ import annotations
 
 import warnings
@@ -7,11 +7,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer import methods
 from mercer.estimators.base import bytes_of
 from mercer.estimators.folds import Folds
-from mercer.estimators.intervals import LeaveOneOut
+from mercer.estimators.ridge_dual import DualRidge
 from mercer.estimators.settings import positive, whole
 from mercer.estimators.streams import HEAD
 from mercer.inputs import Array, Matrix
@@ -20,37 +22,51 @@ from mercer.learners.passes import NONE, Passes, Sums
 from mercer.stats import Moments
 
 GRID = np.logspace(-6, 6, 25)
+VIAS = ("auto", "exact", "iterative", "features", "landmarks")
 
 
-class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
-    """argmin sum_i w_i (y_i - phi(x_i)'c - b)^2 + alpha |c|^2, over the features of a kernel.
+def _streams(self: Any) -> bool:
+    """Whether a model of these settings can be one over features, whose statistics add."""
+    return self.lift is not None or (self.via not in ("exact", "iterative") and not self._pairwise)
+
+
+class KernelRidge(MultiOutputMixin, RegressorMixin, DualRidge):
+    """argmin sum_i w_i (y_i - f(x_i) - b)^2 + alpha |f|^2 over functions f of a kernel, or f(x) = phi(x)'c over its features.
 
     Parameters
     ----------
-    kernel : a kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), or None: a Gaussian scaled to the data.
+    kernel : a kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), "precomputed" (X is then the Gram
+        matrix), or None: a Gaussian scaled to the data.
     alpha : the penalty, or one an output.
-    via : "auto" or "features", "landmarks", or a value of `mercer.methods` (`Fourier(1000)`, `Landmarks(500)`, `Exact()`).
+    via : "exact": (K + alpha / w) dual = y - b, by Cholesky or by conjugate gradients; "iterative": by conjugate gradients;
+        "features" or a value of `mercer.methods` (`Fourier(1000)`, `Exact()`): one pass of moments over features;
+        "landmarks", `Landmarks(5000)`: f a sum over landmarks, by moments (up to 2,048 of them) or passes (Falkon).
+        "auto" is exact where half of K in float32 fits `memory_limit` (22,000 rows by default) and no folds are asked for,
+        else features; a first `partial_fit` means features.
     lift : a feature map, instead of a kernel.
     fit_intercept : whether to fit b, which is not penalised.
     cv : a number of folds, fixed by a hash of each row, or a splitter as KFold, or its (training, test) positions: alpha is
-        then the best of `alphas` by the squared error of all folds together, and `cv_scores` tells the R^2 of every fold
-        for any other penalties without another pass.
+        then the best of `alphas` by the squared error of all folds together, and `cv_scores` tells the R^2 of every fold for
+        any other penalties (over features: without another pass). "loo" chooses by left-out rows in closed form.
     alphas : the penalties to choose from with `cv`; by default 25 from 1e-6 to 1e6 times alpha.
-    tol, max_iter : of conjugate gradients: the residual |b - A x| / |b| to reach, and the passes at most.
-    memory_limit : of the D x D statistics, as bytes or "4GB"; beyond it conjugate gradients take several passes.
+    bandwidths : factors of the kernel's bandwidths to choose from together with alpha, with cv="loo" and via="exact".
+    tol, max_iter : of conjugate gradients: the residual |b - A x| / |b| to reach, and the products at most.
+    memory_limit : as bytes or "4GB", by default 1 GB: of D x D statistics (beyond it conjugate gradients take several passes),
+        of preconditioner and kept part of K.
 
-    Attributes: `coef_`, `intercept_`, `alpha_`, `lift_`, `kernel_`, `plan_`, `moments_`.
+    Attributes: `intercept_`, `alpha_`, `kernel_`, `plan_`; over features `coef_`, `lift_`, `moments_`; else `dual_coef_` and
+    `X_fit_` with f(x) = sum_i dual_coef_i k(x, X_fit_i), `residual_`.
 
     >>> X = np.linspace(0, 6, 200)[:, None]
-    >>> m = KernelRidge(alpha=1e-3, random_state=0).fit(X, np.sin(X[:, 0]))
-    >>> bool(np.abs(m.predict(X) - np.sin(X[:, 0])).max() < 0.01)
-    True
+    >>> m = KernelRidge(alpha=1e-3).fit(X, np.sin(X[:, 0]))
+    >>> bool(np.abs(m.predict(X) - np.sin(X[:, 0])).max() < 0.01), m.plan_.way
+    (True, 'cholesky')
     """
 
     def __init__(
         self, kernel: Any = None, alpha: Any = 1.0, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True,
-        cv: Any = None, alphas: Any = None, tol: float = 1e-6, max_iter: int = 500, memory_limit: Any = None,
-        random_state: Any = None,
+        cv: Any = None, alphas: Any = None, bandwidths: Any = None, tol: float = 1e-6, max_iter: int = 1000,
+        memory_limit: Any = None, random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -59,6 +75,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
         self.fit_intercept = fit_intercept
         self.cv = cv
         self.alphas = alphas
+        self.bandwidths = bandwidths
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
@@ -72,12 +89,31 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
 
     # fitting
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the map, then the moments of [phi, y] in one pass."""
+        """Fit by the way that `via` and the shapes ask for; `plan_` says which."""
         X, Y, w = self._checked(X, y, sample_weight, reset=True)
-        self._folds, self._n_outputs = Folds.of_rows(self.cv, X, Y), Y.shape[1]
+        self._check_choices()
+        for name in ("moments_", "coef_", "dual_coef_", "X_fit_", "lift_", "loo_scores_"):
+            self.__dict__.pop(name, None)
+        self._folds, self._n_outputs = Folds(1) if self.cv == "loo" else Folds.of_rows(self.cv, X, Y), Y.shape[1]
+        self._rows, self.alpha_ = (X, Y, w), _penalty(self.alpha, Y.shape[1])
+        way, why = self._way(len(Y))
+        return self._fit_features(X, Y, w) if way == "features" else self._fit_dual(X, Y, w, way, why)
+
+    def _check_choices(self) -> None:
+        if not isinstance(self.via, methods.Method) and self.via not in VIAS:
+            raise ValueError(f"via must be one of {', '.join(VIAS)}, or a value of mercer.methods, got {self.via!r}.")
+        if self.lift is not None and self.kernel is not None:
+            raise ValueError("give a kernel or a lift, not both.")
+        if self.lift is not None and self.via in ("exact", "iterative"):
+            raise ValueError(f"via={self.via!r} is over all rows of a kernel; give a kernel instead of a lift, or via='features'.")
+
+    def _fit_features(self, X: Matrix, Y: Array, w: Array | None) -> Self:
+        """Fit the map, then the moments of [phi, y] in one pass."""
+        if self._pairwise:
+            raise ValueError("a Gram matrix has no features; use via='exact' or 'iterative' with kernel='precomputed'.")
+        if self.bandwidths is not None:
+            raise ValueError("bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them.")
         self._fit_lift(X, w)
-        self._rows = (X, Y, w)
-        self.__dict__.pop("moments_", None)
         if self._square_bytes() > bytes_of(self.memory_limit):
             return self._fit_by_passes(X, Y, w)
         self.moments_ = self._moments(X, Y, w, self._origin(X, Y))
@@ -85,28 +121,42 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
         self.plan_ = self._features_plan(len(Y), "features", why, 1)
         return self._solve()
 
+    @available_if(_streams)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was."""
-        if hasattr(self, "coef_") and not hasattr(self, "moments_"):
-            raise ValueError("the model was fitted by several passes, which leave no statistics to add to; raise memory_limit and refit.")
+        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
+
+        A model that "auto" fitted exactly becomes one over features, whose first batch are the rows of its `fit`.
+        """
         folds, first = Folds.by_hash(self.cv), not hasattr(self, "moments_")
-        X, Y, w = self._checked(X, y, sample_weight, reset=first)
+        if first and hasattr(self, "intercept_") and not (self._is_dual and self._rows):
+            raise ValueError("the model has no statistics that batches could add to; refit with via='features' (and more memory_limit).")
+        self._check_choices()
+        X, Y, w = self._checked(X, y, sample_weight, reset=not hasattr(self, "intercept_"))
         _penalty(self.alpha, Y.shape[1])
+        if hasattr(self, "intercept_") and Y.shape[1] != self._n_outputs:
+            raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {self._n_outputs}; give as many.")
         if not first and self._folds.given is not None:
             raise ValueError("folds given by position do not serve a stream; fit with cv as a number of folds.")
-        if not first and Y.shape[1] != self._n_outputs:
-            raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {self._n_outputs}; give as many.")
         if first:
-            self._folds, self._n_outputs = folds, Y.shape[1]
-            self._fit_lift(X, w, stream=True)
-            self._check_square()
-        new = self._moments(X, Y, w, self._origin(X, Y) if first else self.moments_[0].shift)
-        self.moments_ = new if first else [a + b for a, b in zip(self.moments_, new, strict=True)]
+            self._begin(folds, *(self._rows if self._is_dual and self._rows else (X, Y, w)))
+        new = self._moments(X, Y, w, self.moments_[0].shift)
+        self.moments_ = [a + b for a, b in zip(self.moments_, new, strict=True)]
         why = f"a stream: {self.n_features_lifted_:,} features of a map that its first batch fixed"
         self.plan_ = self._features_plan(self._total().count, "features", why, 1)
         self._rows = None
         return self._solve()
 
+    def _begin(self, folds: Folds, X: Matrix, Y: Array, w: Array | None) -> None:
+        """The map of the first rows, and the moments of those that an exact model was fitted on."""
+        self._folds, self._n_outputs = folds, Y.shape[1]
+        self._fit_lift(X, w, stream=True)
+        self._check_square()
+        shift = self._origin(X, Y)
+        self.moments_ = self._moments(X, Y, w, shift) if self._is_dual else [Moments.zero(shift) for _ in range(folds.k)]
+        for name in ("dual_coef_", "X_fit_"):
+            self.__dict__.pop(name, None)
+
+    @available_if(_streams)
     def merge(self, other: KernelRidge) -> Self:
         """Take in the rows that another model of the same map has seen."""
         self._check_mergeable(other)
@@ -114,12 +164,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
         self._rows = None
         return self._solve()
 
+    @available_if(_streams)
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows out again, to rounding of the largest sums ever held (`rounding_` bounds it).
 
         Rows that were never taken in are refused where what would be left cannot be the sums of any rows.
         """
-        check_is_fitted(self, "moments_")
+        self._check_statistics()
         if self._folds.given is not None:
             raise ValueError("folds were given by position, so the fold of a row is not known; give cv as a number of folds.")
         X, Y, w = self._checked(X, y, sample_weight, reset=False)
@@ -131,6 +182,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
             raise ValueError("these rows were not all taken in (sums without them are of no rows at all); forget rows that were seen.")
         self.moments_, self._rows = left, None
         return self._solve()
+
+    def _check_statistics(self) -> None:
+        check_is_fitted(self, "intercept_")
+        if not hasattr(self, "moments_"):
+            raise ValueError("only a model over features has statistics that add and subtract; fit with via='features'.")
+        if self.cv == "loo":
+            raise ValueError("cv='loo' needs the rows of one fit, which statistics do not keep; give cv as a number of folds.")
 
     def _square_bytes(self) -> float:
         return 8.0 * self.n_features_lifted_**2 * self._folds.k
@@ -157,7 +215,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
 
     def _solve(self) -> Self:
         total, self.alpha_ = self._total(), _penalty(self.alpha, self._n_outputs)
-        if self.cv is not None:
+        if self.cv == "loo":
+            self._choose_by_loo()
+        elif self.cv is not None:
             grid = self._grid()
             self.alpha_ = self._best_alpha(grid, self._fold_errors(grid), total.count)
         s = ridge.solve(total, self.n_features_lifted_, self.alpha_, intercept=self.fit_intercept)
@@ -165,7 +225,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
         return self._keep(s.coef, s.intercept)
 
     def _keep(self, coef: Array, intercept: Array) -> Self:
-        self.n_iter_ = self.plan_.passes
+        self.n_iter_ = self.plan_.passes or 1
         self.coef_, self.intercept_ = (coef[:, 0], float(intercept[0])) if self._flat else (coef, intercept)
         return self
 
@@ -175,6 +235,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
             raise ValueError(f"fewer than two folds have rows (n_samples = {n}); give cv=None, or more rows that differ.")
         return float(grid[int(np.argmax(found.pooled()))])
 
+    def _choose_by_loo(self) -> None:
+        (X, Y, w), grid, D = self._at_hand(), self._grid(), self.n_features_lifted_
+        errors = ridge.loo_errors(self._total(), D, self._lifted(X), Y, w, grid, intercept=self.fit_intercept)
+        spread = np.average(np.square(Y - np.average(Y, axis=0, weights=w)), axis=0, weights=w)
+        self.loo_scores_ = 1 - (errors / np.where(spread > 0, spread, 1)).mean(axis=1)
+        self.alpha_ = float(grid[int(np.argmax(self.loo_scores_))])
+
     def _grid(self) -> Array:
         return _penalties((float(np.max(self.alpha)) or 1.0) * GRID if self.alphas is None else self.alphas)
 
@@ -183,7 +250,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
 
         A model fitted by passes has none, and passes again over the rows of its `fit`.
         """
-        check_is_fitted(self, "coef_")
+        check_is_fitted(self, "intercept_")
         if self._folds.k < 2:
             raise ValueError("cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again.")
         return self._fold_errors(self._grid() if alphas is None else _penalties(alphas)).scores()
@@ -192,12 +259,14 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
         if hasattr(self, "moments_"):
             return ridge.fold_errors(self.moments_, self.n_features_lifted_, grid, intercept=self.fit_intercept)
         if self._rows is None:
-            raise ValueError("cv_scores of a model fitted by passes needs its rows again; fit once more.")
+            raise ValueError("cv_scores of a model without statistics needs its rows again; fit once more.")
+        if self._is_dual:
+            return self._dual_errors(*self._rows, grid, self._way(len(self._rows[1]))[0])
         p, _ = self._passes(*self._rows)
         return self._errors_by_passes(p, p.sums(), grid)
 
     def _check_mergeable(self, other: Any) -> None:
-        check_is_fitted(self, "coef_")
+        self._check_statistics()
         self._check_same_map(other)
         if self._folds.given is not None or other._folds.given is not None:
             raise ValueError("folds given by position do not merge; give cv as a number of folds.")
@@ -240,9 +309,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, LeaveOneOut):
 
     # asking
     def predict(self, X: Any) -> Array:
-        """phi(x)'coef + intercept."""
-        check_is_fitted(self, "coef_")
-        return self._linear(self._check_X(X, reset=False), self.coef_, self.intercept_)
+        """f(x) + intercept."""
+        check_is_fitted(self, "intercept_")
+        X = self._check_X(X, reset=False)
+        if self._is_dual:
+            return self._expansion(X, self.dual_coef_, self.intercept_)
+        return self._linear(X, self.coef_, self.intercept_)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_rows": None}  # the training rows do not travel with the model

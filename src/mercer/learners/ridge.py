@@ -1,7 +1,7 @@
 """Ridge regression from moments: any penalty, folds by subtraction, leave-one-out in closed form, CG where D x D is too large."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,6 +127,24 @@ class Leverage:
     def __call__(self, F: Array, weight: Array | None = None) -> Array:
         h = self.base + np.einsum("ij,ji->i", F - self.mean, self.directions(F))
         return h if weight is None else weight * h
+
+
+def loo_errors(
+    m: Moments, D: int, lifted: Iterable[tuple[slice, Array]], Y: Array, weight: Array | None, alphas: Array, *, intercept: bool
+) -> Array:
+    """The mean squared left-out residual (a, q) for every penalty, in one pass over (rows, features)."""
+    A, B = parts(m, D, intercept=intercept)
+    values, V = np.linalg.eigh(A)
+    E = 1 / (np.maximum(values, 0)[:, None] + np.maximum(alphas, np.finfo(float).eps * max(float(values[-1]), 1e-300)))  # (D, a)
+    lever, q = (V.T @ B), Y.shape[1]
+    mean, level, base = (m.mean[:D], m.mean[D:], 1 / m.n) if intercept else (np.zeros(D), np.zeros(q), 0.0)
+    total, w = np.zeros((len(alphas), q)), np.ones(len(Y)) if weight is None else weight
+    for rows, F in lifted:
+        P = (F - mean) @ V
+        left = 1 - w[rows, None] * (base + np.square(P) @ E)  # (b, a)
+        fitted = np.einsum("id,da,dq->iaq", P, E, lever, optimize=True) + level
+        total += np.einsum("i,iaq->aq", w[rows], np.square((Y[rows, None] - fitted) / np.maximum(left, 1e-9)[:, :, None]))
+    return np.asarray(total / w.sum())
 
 
 def conjugate_gradients(
