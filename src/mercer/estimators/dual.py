@@ -29,6 +29,9 @@ class OverKernel(OverFeatures):
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    def _takes_sparse(self) -> bool:
+        return super()._takes_sparse() and not self._pairwise
+
     def _set_kernel(self, X: Matrix, weight: Array | None) -> None:
         if self._pairwise:
             if X.shape[0] != X.shape[1]:
@@ -53,5 +56,4 @@ class OverKernel(OverFeatures):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._pairwise
-        tags.input_tags.sparse = tags.input_tags.sparse and not self._pairwise
         return tags

@@ -1,0 +1,161 @@
+"""Kernel ridge regression in the dual: coefficients by any solver, and leave-one-out without refits."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from mercer.inputs import Array
+from mercer.learners.solvers import Auto, Factored, Iterated, Operator, Solver, dense, restricted
+from mercer.operators.kernel import KernelOperator
+from mercer.operators.stored import GivenOperator
+from mercer.ops.tiles import cuts
+
+LEAST = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
+PIECE = 512
+
+
+@dataclass(frozen=True, eq=False)
+class DualSolution:
+    """f(x) = sum_i coef_i k(x, x_i) + intercept; coef (n, q), zero for rows of weight zero.
+
+    residual : the largest |r| / |y - mean y| of the outputs, r the residual of the equations below (without an intercept,
+        relative to |y|)
+    steps : products with K (refinements, for a Cholesky factor)
+    loo : y_i - f_-i(x_i), (n, q), where asked for
+    """
+
+    coef: Array
+    intercept: Array
+    residual: float
+    steps: int
+    loo: Array | None = None
+
+
+def exact(
+    op: Operator, Y: Array, alpha: Any = 1.0, weight: Array | None = None, *, intercept: bool = True,
+    solver: Solver | None = None, loo: bool = False,
+) -> DualSolution:
+    """argmin sum_i w_i (y_i - f(x_i))^2 + alpha |f - b|^2: (K + diag(alpha / w)) coef = y - b, 1'coef = 0.
+
+    alpha is one number, or one an output (each then needs a factor of its own). loo needs a solver that factors.
+
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.linspace(0, 6, 100)[:, None]
+    >>> s = exact(KernelOperator(Gaussian(), X), np.sin(X), alpha=1e-6)
+    >>> bool(np.abs(Gaussian()(X) @ s.coef + s.intercept - np.sin(X)).max() < 1e-3)
+    True
+    """
+    Y = np.asarray(Y, np.float64).reshape(op.shape[0], -1)
+    w = np.ones(len(Y)) if weight is None else np.asarray(weight, np.float64)
+    on = np.flatnonzero(w)
+    if not len(on):
+        raise ValueError("weight is zero for every row; give some row a positive weight.")
+    inner = op if len(on) == len(Y) else restricted(op, on)
+    found = _groups(inner, Y[on], alpha, w[on], intercept, solver or Auto(), loo)
+    return found if inner is op else _spread(found, op, Y, on)
+
+
+def _groups(op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solver: Solver, loo: bool) -> DualSolution:
+    """Outputs of the same penalty are solved together."""
+    penalties = np.broadcast_to(np.asarray(alpha, np.float64), (Y.shape[1],))
+    coef, b, left = np.empty_like(Y), np.empty(Y.shape[1]), np.empty_like(Y)
+    worst, steps = 0.0, 0
+    for a in np.unique(penalties):
+        at = penalties == a
+        s = _solve(op, Y[:, at], float(a) / w, w, intercept, solver, loo)
+        coef[:, at], b[at], worst, steps = s.coef, s.intercept, max(worst, s.residual), steps + s.steps
+        if s.loo is not None:
+            left[:, at] = s.loo
+    return DualSolution(coef, b, worst, steps, left if loo else None)
+
+
+def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solver: Solver, loo: bool) -> DualSolution:
+    ridge = np.maximum(ridge, LEAST * float(np.abs(op.diag()).max()) or LEAST)
+    handle = solver.init(op, ridge)
+    mean = np.average(Y, axis=0, weights=w) if intercept else np.zeros(Y.shape[1])
+    B = Y - mean  # so that the constant to be found is small
+    s = handle.solve(np.column_stack([B, np.ones(len(B))]) if intercept else B)
+    coef, R, b = s.x, s.remainder, 0.0
+    if intercept:
+        one = s.x[:, -1]
+        b = s.x[:, :-1].sum(0) / (one.sum() or 1.0)  # no kernel gives zero; a Gram matrix that is none may
+        coef, R = s.x[:, :-1] - np.outer(one, b), s.remainder[:, :-1] - np.outer(s.remainder[:, -1], b)
+    size = np.linalg.norm(B, axis=0)
+    residual = float((np.linalg.norm(R, axis=0) / np.where(size > 0, size, 1)).max(initial=0))
+    left = _left_out(handle, coef, s.x[:, -1] if intercept else None) if loo else None
+    return DualSolution(coef, mean + b, residual, s.steps, left)
+
+
+def _left_out(handle: Factored | Iterated, coef: Array, one: Array | None) -> Array:
+    """y_i - f_-i(x_i) = coef_i / C_ii, C the block of K in the inverse of the equations: row i and its column taken out."""
+    if not isinstance(handle, Factored):
+        raise ValueError("leave-one-out in closed form needs a Cholesky factor; give solver=Cholesky().")
+    C = handle.inverse_diag()
+    if one is not None:
+        C = C - one**2 / one.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(coef / C[:, None])  # nan where nothing is left to fit
+
+
+def _spread(s: DualSolution, op: Operator, Y: Array, on: Array) -> DualSolution:
+    """With the rows of weight zero, whose left-out prediction is the plain one."""
+    coef = np.zeros_like(Y)
+    coef[on] = s.coef
+    loo = None
+    if s.loo is not None:
+        off = np.setdiff1d(np.arange(len(Y)), on)
+        loo = np.empty_like(Y)
+        loo[on], loo[off] = s.loo, Y[off] - _between(op, off, on) @ s.coef - s.intercept
+    return DualSolution(coef, s.intercept, s.residual, s.steps, loo)
+
+
+def _between(op: Operator, rows: Array, cols: Array) -> Operator:
+    if isinstance(op, GivenOperator):
+        return GivenOperator(op.block(rows, cols))
+    return KernelOperator(op.kernel, op.X[rows], op.X[cols])
+
+
+# over grids
+def loo_errors(op: Operator, Y: Array, alphas: Any, weight: Array | None = None, *, intercept: bool = True) -> Array:
+    """The mean squared left-out residual (g, q) for every penalty, from one eigendecomposition of W^1/2 K W^1/2.
+
+    >>> from mercer.kernels import Gaussian
+    >>> X = np.linspace(0, 6, 100)[:, None]
+    >>> errors = loo_errors(KernelOperator(Gaussian(), X), np.sin(X), [1e-3, 1e3])
+    >>> bool(errors[0, 0] < 1e-4 < errors[1, 0])
+    True
+    """
+    Y = np.asarray(Y, np.float64).reshape(op.shape[0], -1)
+    w = np.ones(len(Y)) if weight is None else np.asarray(weight, np.float64)
+    on = np.flatnonzero(w)
+    if len(on) < len(Y):  # rows of weight zero tell nothing, and count for nothing
+        op, Y, w = restricted(op, on), Y[on], w[on]
+    s = np.sqrt(w)
+    K = dense(op, np.float64)
+    K *= s[:, None]
+    K *= s
+    values, Q = eigh(K, overwrite_a=True, check_finite=False)
+    inverse = 1 / (np.maximum(values, LEAST * max(values[-1], 1e-300))[:, None] + np.asarray(alphas, np.float64))  # (n, g)
+    diag = np.concatenate([np.square(Q[rows]) @ inverse for rows in cuts(len(Y), PIECE)]) * w[:, None]
+    B = Q.T @ (s[:, None] * np.column_stack([Y, np.ones(len(Y))]))
+    return np.stack([_error(s[:, None] * (Q @ (e[:, None] * B)), c, w, intercept) for e, c in zip(inverse.T, diag.T, strict=True)])
+
+
+def _error(X: Array, C: Array, w: Array, intercept: bool) -> Array:
+    """From A^-1 [Y, 1] and the diagonal of A^-1."""
+    coef, one = X[:, :-1], X[:, -1]
+    if intercept:
+        coef, C = coef - np.outer(one, coef.sum(0) / one.sum()), C - one**2 / one.sum()
+    return np.average(np.square(coef / C[:, None]), axis=0, weights=w)
+
+
+def loo_grid(
+    operators: Iterable[Operator], Y: Array, alphas: Any, weight: Array | None = None, *, intercept: bool = True
+) -> Array:
+    """`loo_errors` for every operator, such as one a bandwidth: (b, g, q)."""
+    return np.stack([loo_errors(op, Y, alphas, weight, intercept=intercept) for op in operators])
+

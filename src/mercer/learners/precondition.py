@@ -1,0 +1,128 @@
+"""Preconditioners of K + diag(ridge): a low-rank Cholesky factor at random pivots, inverted by Woodbury's formula."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve
+
+from mercer.inputs import Array
+from mercer.lifts.landmarks import Gram, Residual, _accepted
+from mercer.ops.philox import Stream
+from mercer.ops.threads import single_blas
+from mercer.ops.tiles import cuts
+
+CUT = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 3e-6}  # of k(x, x): less than this left of it is rounding
+CHUNKS = 8  # of the rows, whose moments are added in float64
+ENOUGH = 0.1  # the rest of K, in units of the ridge, that more pivots would not make worth their price
+
+
+@dataclass(frozen=True)
+class RPCholesky:
+    """P = F F' + diag(ridge), F (n, r) the Cholesky factor of K at r pivots drawn by what is left of its diagonal.
+
+    Parameters
+    ----------
+    rank : r; None is 10 sqrt(n) or 1,000, the larger. Fewer where what is left of K is
+        small beside the ridge, or where F exceeds the memory. F is float32 where its rounding is small beside the ridge.
+    seed : of the pivots
+
+    Diaz, Epperly, Frangella, Tropp and Webber, Robust, randomized preconditioning for kernel ridge regression (2023).
+    """
+
+    rank: int | None = None
+    seed: int = 0
+
+    def init(self, op: Any, ridge: Array, memory: float = math.inf) -> Woodbury:
+        """The preconditioner of op + diag(ridge), with at most `memory` bytes."""
+        n, dtype = len(ridge), precision(op, ridge)
+        r = min(n, self.rank or default_rank(n), int(max(min(memory, 8.0 * n * n) // (dtype.itemsize * n), 1)))
+        with single_blas():  # small products between tasks: the same bits whatever the number of threads
+            F = self._factor(gram_of(op), r, ridge, dtype)
+        return Woodbury.of(F, ridge)
+
+    def _factor(self, gram: Gram, r: int, ridge: Array, dtype: np.dtype[Any]) -> Array:
+        weight, stream = ridge.min() / ridge, Stream(self.seed)
+        state, stale = Residual(gram, r, CUT[dtype]), 0
+        state.F = np.empty((len(gram), r), dtype)
+        while len(state.pivots) < r and stale < 8 and (state.diag / ridge).sum() > ENOUGH:
+            before = len(state.pivots)
+            state.eliminate(_accepted(state, weight, stream.child(state.rounds)))
+            stale = 0 if len(state.pivots) > before else stale + 1
+        return state.F[:, : len(state.pivots)]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """No preconditioner but the ridge itself."""
+
+    def init(self, op: Any, ridge: Array, memory: float = math.inf) -> Woodbury:
+        return Woodbury.of(np.zeros((len(ridge), 0)), ridge)
+
+
+def default_rank(n: int) -> int:
+    """10 sqrt(n), at least 1,000: about the work of a few dozen products with K, whatever n.
+
+    >>> default_rank(40_000), default_rank(10)
+    (2000, 1000)
+    """
+    return max(1000, int(10 * math.sqrt(n)))
+
+
+def precision(op: Any, ridge: Array) -> np.dtype[Any]:
+    """float32 where an error of its eps in I + S'S, whose norm is at most sum k(x, x) / ridge, leaves it well above zero."""
+    size = float((np.abs(op.diag(), dtype=np.float64) / ridge).sum())
+    return np.dtype(np.float32 if size * np.finfo(np.float32).eps <= 0.5 else np.float64)
+
+
+def gram_of(op: Any) -> Gram:
+    """A square operator's matrix in float64, as the choice of pivots reads it."""
+    return Gram(op.X, op.kernel)
+
+
+@dataclass(frozen=True, eq=False)
+class Woodbury:
+    """P = F F' + diag(d): P^-1 = s (I - S (I + S'S)^-1 S') s with s = d^-1/2, S = s F; `logdet` is log det P.
+
+    >>> F, d = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 3.0])
+    >>> P = Woodbury.of(F.copy(), d)
+    >>> bool(np.allclose(P.solve(F @ F.T + np.diag(d)), np.eye(3)))
+    True
+    >>> bool(np.isclose(P.logdet, np.linalg.slogdet(F @ F.T + np.diag(d))[1]))
+    True
+    """
+
+    S: Array
+    s: Array
+    root: Array  # of I + S'S
+
+    @classmethod
+    def of(cls, F: Array, d: Array) -> Woodbury:
+        """From F, which is overwritten, and d > 0."""
+        # A ridge below the rounding of F F' cannot be told from it, and would make the inverse indefinite.
+        d = np.maximum(d, 1e-14 * np.einsum("ij,ij->", F, F, dtype=np.float64))
+        s = 1 / np.sqrt(d)
+        F *= s[:, None].astype(F.dtype)
+        H = np.eye(F.shape[1])
+        for rows in cuts(len(F), -(-len(F) // CHUNKS)):
+            H += F[rows].T @ F[rows]
+        return cls(F, s, np.linalg.cholesky(H))
+
+    @property
+    def rank(self) -> int:
+        return self.S.shape[1]
+
+    @property
+    def logdet(self) -> float:
+        return float(2 * np.log(np.diag(self.root)).sum() - 2 * np.log(self.s).sum())
+
+    def solve(self, B: Array) -> Array:
+        """P^-1 B for (n, q)."""
+        V = self.s[:, None] * B
+        if self.rank:
+            size = np.where((largest := np.abs(V).max(axis=0)) > 0, largest, 1)  # float32 has few exponents
+            part = self.S.T @ (V / size).astype(self.S.dtype)
+            V -= size * (self.S @ cho_solve((self.root, True), part.astype(np.float64), check_finite=False).astype(self.S.dtype))
+        return self.s[:, None] * V
