@@ -64,7 +64,7 @@ class DualRidge(LeaveOneOut, OverKernel):
     # fitting
     def _fit_dual(self, X: Matrix, Y: Array, w: Array | None, way: str, why: str) -> Self:
         self._set_kernel(X, w)
-        self.X_fit_ = X if not self._pairwise else np.empty((0, 0))
+        self.X_fit_ = np.empty((0, 0)) if self._pairwise else X.copy()  # the caller may change theirs
         if self.bandwidths is not None and (self.cv != "loo" or way != "exact" or self._pairwise):
             raise ValueError("bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them.")
         if self.cv is not None:

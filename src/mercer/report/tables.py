@@ -1,0 +1,110 @@
+"""Tables: each in a box of its own that scrolls, so that the page never does sideways."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from mercer.product.evidence import Contender, Evidence
+from mercer.report import words
+from mercer.report.scores import holdout_places, ranked
+from mercer.report.tags import Child, Markup, join, name, tag
+
+TALL = 25  # rows above which a table scrolls in its box
+VALUES = 8  # columns of a worst row that are shown
+
+
+def table(head: Sequence[Child], rows: Sequence[Sequence[Child]], *, label: str, numbers: Collection[int] = (), style: str = "") -> Markup:
+    """A table that a keyboard can scroll; `numbers` are the columns set to the right."""
+    tops = [tag("th", cell, scope="col", class_="number" if index in numbers else None) for index, cell in enumerate(head)]
+    body = [tag("tr", [_cell(cell, index in numbers) for index, cell in enumerate(row)]) for row in rows]
+    whole = tag("table", tag("thead", tag("tr", tops)), tag("tbody", body), class_=style or None)
+    box = "box" + " fit" * ("narrow" in style) + " tall" * (len(rows) > TALL)
+    return tag("div", whole, class_=box, tabindex=0, role="region", aria_label=label)
+
+
+def contenders(evidence: Evidence) -> Markup:
+    """Everything that was tried, best holdout score first."""
+    places = holdout_places(evidence)
+    rows = [_contender(contender, places) for contender in ranked(evidence)]
+    head = ["model", "what it is", "cross-validation", "holdout", "interval", "time", "note"]
+    return table(head, rows, label="Contenders", numbers=(2, 3, 4, 5), style="tried")
+
+
+def treatments(evidence: Evidence) -> Markup:
+    """What was done with each column of the file."""
+    kinds = Counter(str(column.get("kind", "?")) for column in evidence.columns)
+    summary = [(", ", label(kind, 40), f" ({words.count(number)})") for kind, number in kinds.most_common()]
+    rows = [_treatment(column) for column in evidence.columns]
+    head = ["column", "taken as", "what was done", "missing", "distinct", "features"]
+    said = tag("p", f"{words.many(len(rows), 'column')}, taken as ", summary[0][1:], summary[1:], ".")
+    return join([said, table(head, rows, label="Columns", numbers=(3, 4, 5), style="treatments")])
+
+
+def worst(evidence: Evidence) -> Markup:
+    """The holdout rows with the largest errors, with their most important values."""
+    shown = _telling(evidence)
+    errors = [row.get("error") for row in evidence.worst]
+    places = words.decimals([error for error in errors if words.finite(error)], [])
+    rows = [[words.count(row.get("row")), _value(row.get("actual")), _value(row.get("predicted")), words.fixed(error, places),
+             *_values(row, shown)] for row, error in zip(evidence.worst, errors, strict=True)]
+    head = ["row", "actual", "predicted", "error", *(label(column, 40) for column in shown)]
+    grid = table(head, rows, label="Worst rows", numbers=(0, 1, 2, 3))
+    hidden = len({column for row in evidence.worst for column in row.get("values") or {}}) - len(shown)
+    note = tag("p", f"The {len(shown)} most important of {len(shown) + hidden} columns are shown.", class_="quiet") if hidden else None
+    return join([grid, note])
+
+
+def importances(rest: Sequence[tuple[str, float, float]]) -> Markup:
+    """The columns that the figure leaves out."""
+    rows: list[list[Child]] = [[label(column), words.number(loss, 3), words.number(error, 2)] for column, loss, error in rest]
+    return table(["column", "loss of score", "standard error"], rows, label="Other columns", numbers=(1, 2), style="narrow")
+
+
+def calibration(evidence: Evidence) -> Markup:
+    """The points of the calibration plot."""
+    rows: list[list[Child]] = [[words.percent(said), words.percent(seen), words.count(size)] for said, seen, size in evidence.calibration]
+    return table(["predicted probability", "observed share", "predictions"], rows, label="Calibration", numbers=(0, 1, 2), style="narrow")
+
+
+def label(value: object, longest: int = words.LONGEST) -> Markup:
+    """A name that may be cut short; the whole shows under the pointer."""
+    shown = str(value)
+    return name(words.brief(shown, longest), title=shown[:2000] if len(shown) > longest else None)
+
+
+def _cell(cell: Child, number: bool) -> Markup:
+    if isinstance(cell, Markup) and cell.startswith(("<td", "<th")):
+        return cell
+    return tag("td", cell, class_="number" if number else None)
+
+
+def _contender(contender: Contender, places: int) -> list[Child]:
+    who = [label(contender.name), tag("small", "chosen", class_="badge") if contender.chosen else None]
+    doubt = f" ± {words.fixed(contender.cv_error, places)}" if words.finite(contender.cv_error) else ""
+    return [who, name(contender.detail) if contender.detail else contender.kind, words.fixed(contender.cv, places) + doubt,
+            tag("b", words.fixed(contender.holdout, places)), words.interval(contender.low, contender.high, places),
+            words.duration(contender.seconds), name(contender.note) if contender.note else ""]
+
+
+def _treatment(column: Mapping[str, Any]) -> list[Child]:
+    kind, details, outputs = str(column.get("kind", "")), column.get("details"), column.get("outputs") or ()
+    done = [name(column.get("action") or words.NOTHING), tag("small", name(words.brief(details, 400))) if details else None]
+    wary = [tag("small", "warning: ", name(words.brief(warning, 400)), class_="wary") for warning in column.get("warnings") or ()]
+    return [label(column.get("name", "")), label(kind, 40), [done, wary],
+            words.count(column.get("n_missing")), words.count(column.get("n_distinct")), words.count(len(outputs))]
+
+
+def _telling(evidence: Evidence) -> list[str]:
+    """Names of the values to show: by importance, then as they come."""
+    there = list(dict.fromkeys(column for row in evidence.worst for column in row.get("values") or {}))
+    order = {column: rank for rank, (column, *_) in enumerate(evidence.importance)}
+    return sorted(there, key=lambda column: order.get(column, len(order)))[:VALUES]
+
+
+def _values(row: Mapping[str, Any], shown: Sequence[str]) -> list[Child]:
+    return [_value((row.get("values") or {}).get(column)) for column in shown]
+
+
+def _value(value: object) -> Markup:
+    return name(words.brief(words.plainer(value), 60))

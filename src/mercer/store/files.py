@@ -1,0 +1,202 @@
+"""The file: a head of fixed size with a checksum of all the rest, then the tree as JSON, then the arrays as safetensors."""
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import secrets
+import stat
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mercer.store import arrays
+from mercer.store.tree import decode, encode
+
+MAGIC = b"MERCER\x1a\n"
+VERSION = 1
+HEAD = struct.Struct("<8sIIQQ32s")  # magic, version, zero, bytes of the tree, bytes of the arrays, SHA-256 of all but itself
+MOST_TREE = 1 << 28  # bytes of JSON; Python's objects take some twenty times as much
+
+File = str | os.PathLike[str]
+
+
+class Parts(NamedTuple):
+    """What a file holds behind its head."""
+
+    tree: bytes
+    payload: bytes
+
+    def digest(self, version: int = VERSION) -> bytes:
+        """SHA-256 of the whole file but the digest itself."""
+        out = hashlib.sha256(HEAD.pack(MAGIC, version, 0, len(self.tree), len(self.payload), bytes(32)))
+        for piece in self:
+            out.update(piece)
+        return out.digest()
+
+    def head(self) -> bytes:
+        """The head for these parts."""
+        return HEAD.pack(MAGIC, VERSION, 0, len(self.tree), len(self.payload), self.digest())
+
+
+def save(obj: Any, path: File, *, kind: str = "estimator", overwrite: bool = True) -> None:
+    """Write an estimator, a feature map, a kernel, or plain values that hold such, to one file.
+
+    The file appears whole or not at all: a failed or interrupted write leaves what was there. Training rows do not travel,
+    nor does code: an object that holds a Python function of yours is refused (ValueError).
+
+    Parameters
+    ----------
+    obj : anything made of Mercer's classes, numbers, text, arrays, CSR matrices, lists, tuples and dicts
+    path : where to write
+    kind : a word for what it is, kept in the file
+    overwrite : whether a file that is there may be replaced; else FileExistsError
+
+    >>> import tempfile, mercer
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(mercer.kernels.Gaussian(2.0), f"{folder}/k.mercer", kind="kernel")
+    ...     load(f"{folder}/k.mercer")
+    Gaussian(bandwidth=2.0)
+    """
+    tree, found = encode(obj)
+    about = {"mercer": importlib.import_module("mercer").__version__, "kind": str(kind), "root": tree}
+    parts = Parts(json.dumps(about, separators=(",", ":"), allow_nan=False).encode("ascii"), arrays.to_bytes(found))
+    if len(parts.tree) > MOST_TREE:
+        raise ValueError(f"{type(obj).__name__} cannot be saved: it holds over {MOST_TREE >> 20} MB of text and lists; use arrays.")
+    write(Path(os.path.realpath(path)), parts, overwrite=overwrite)
+
+
+def load(path: File) -> Any:
+    """What `save` wrote: ValueError for a damaged or foreign file, OSError where it cannot be read, never anything else.
+
+    Loading runs no code of the file and takes memory of the order of its size. What the numbers say is not checked: the
+    predictions of a model are as trustworthy as those who made it.
+
+    >>> import tempfile, numpy as np, mercer
+    >>> X = np.linspace(-3, 3, 100)[:, None]
+    >>> m = mercer.KernelRidge(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     m.save(f"{folder}/m.mercer")
+    ...     again = load(f"{folder}/m.mercer")
+    >>> np.array_equal(again.predict(X), m.predict(X))
+    True
+    """
+    name = os.fspath(path)
+    try:
+        parts = read(path)
+        about = parse(parts.tree)
+        return decode(about["root"], arrays.from_bytes(parts.payload))
+    except OSError:
+        raise
+    except MemoryError as e:
+        raise ValueError(f"{name!s:.300} cannot be loaded: it does not fit into memory.") from e
+    except Exception as e:  # ours, or of a parser on bytes that have the right checksum but were never written by `save`
+        raise ValueError(f"{name!s:.300} cannot be loaded: {_sentence(e)}") from e
+
+
+def _sentence(e: Exception) -> str:
+    """What went wrong, in one line that ends with a full stop."""
+    text = " ".join(str(e).split())[:300].rstrip(".")
+    return f"{text if isinstance(e, ValueError) else f'its contents are not those of a model ({type(e).__name__}: {text})'}."
+
+
+def write(path: Path, parts: Parts, *, overwrite: bool = True) -> None:
+    """Write beside the target, then move there in one step."""
+    _check_target(path, overwrite=overwrite)
+    part = path.with_name(f".mercer-{secrets.token_hex(8)}.part")
+    try:
+        with open(part, "xb") as f:
+            for piece in (parts.head(), *parts):
+                f.write(piece)
+            f.flush()
+            os.fsync(f.fileno())
+        if path.exists():
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
+        _place(part, path, overwrite=overwrite)
+        _settle(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _check_target(path: Path, *, overwrite: bool) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give the path of a file.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first.")
+    if not overwrite and path.exists():
+        raise FileExistsError(f"{path} is there already; give another path, or overwrite=True.")
+
+
+def _place(part: Path, path: Path, *, overwrite: bool) -> None:
+    if not overwrite:
+        try:
+            return os.link(part, path)  # fails where a file has come up meanwhile
+        except FileExistsError:
+            raise
+        except OSError:
+            pass  # a file system without links
+    return os.replace(part, path)
+
+
+def _settle(folder: Path) -> None:
+    """Make the new name last through a loss of power, where folders can be opened."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def read(path: File) -> Parts:
+    """The parts of a file, once its head, sizes and checksum agree; nothing is allocated on the word of the file alone."""
+    if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
+        raise ValueError("it is not a regular file.")
+    with open(path, "rb") as f:
+        size = os.fstat(f.fileno()).st_size
+        version, n, m, digest = _head(f.read(HEAD.size), size)
+        parts = Parts(f.read(n), f.read(m))
+    if len(parts.payload) != m or parts.digest(version) != digest:
+        raise ValueError("it is damaged, as its checksum does not match; copy or save it again.")
+    return parts
+
+
+def _head(head: bytes, size: int) -> tuple[int, int, int, bytes]:
+    if not head:
+        raise ValueError("it is empty.")
+    if head[: len(MAGIC)] != MAGIC[: len(head)]:
+        raise ValueError("it was not written by Mercer.")
+    if len(head) < HEAD.size:
+        raise ValueError("it is cut short; copy or save it again.")
+    _, version, zero, n, m, digest = HEAD.unpack(head)
+    if version > VERSION:
+        raise ValueError(f"its format is {version}, and this Mercer reads up to {VERSION}; update Mercer.")
+    if version < 1 or zero or n > MOST_TREE:
+        raise ValueError("its head is damaged; copy or save it again.")
+    if HEAD.size + n + m != size:
+        raise ValueError(f"it has {size:,} bytes instead of {HEAD.size + n + m:,}, so it is damaged; copy or save it again.")
+    return version, n, m, digest
+
+
+def parse(tree: bytes) -> dict[str, Any]:
+    """The JSON of a tree; ValueError where a key occurs twice or a number is none of JSON's."""
+    try:
+        about = json.loads(tree.decode("ascii"), object_pairs_hook=_once, parse_constant=_refuse)
+    except (ValueError, RecursionError) as e:
+        raise ValueError(f"its tree cannot be read ({e!s:.200}).") from e
+    if not isinstance(about, dict) or not {"mercer", "kind", "root"} <= about.keys():
+        raise ValueError("its tree is not that of a model.")
+    return about
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError("a key occurs twice in its tree.")
+    return out
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"its tree holds {name}, which is not JSON.")
