@@ -1,0 +1,256 @@
+"""Columns of any kind as a matrix of numbers: learned in one pass in bounded memory, applied batch by batch."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Self, overload
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.ops.threads import parallel_map
+from mercer.tables.arrow import Batch, Column, flat, pa
+from mercer.tables.counts import hashes
+from mercer.tables.decide import family
+from mercer.tables.drift import DriftReport, Reference, Watch
+from mercer.tables.encoders import Encoder, from_state
+from mercer.tables.errors import DataError, nearest, quoted
+from mercer.tables.seen import MAX_CATEGORIES
+from mercer.tables.sketch import RowSample, Sketch, missing_rows
+from mercer.tables.source import batches_of
+from mercer.tables.target import Target
+from mercer.tables.times import moments
+from mercer.tables.treatment import Rows, SchemaReport, Treatment
+from mercer.tables.values import numbers, text
+
+TASKS = ("auto", "regression", "classification")
+ROLES = ("id", "weight", "group", "time_column")
+
+
+class Columns:
+    """The treatment of a table: which columns there are, what becomes of each, and the numbers they turn into.
+
+    Parameters
+    ----------
+    target : the column to predict
+    exclude : columns to leave out
+    id, weight, group, time_column : columns with a role; they are no features (a date that orders the rows gives its cycles)
+    task : "auto", "regression" or "classification"
+    max_categories : the most levels of a category that have a feature of their own
+    random_state : the seed of the sample from which treatments are decided
+
+    Attributes
+    ----------
+    task_, task_reason_, classes_, target_ : what is predicted, and the rule that decided it
+    treatments_ : one `Treatment` an original column, in order
+    feature_names_, origin_ : the features, and the position of the column that each comes from
+    n_rows_, n_dropped_ : rows with and without a target
+    warnings_ : sentences for the user
+
+    >>> batch = pa.record_batch({"size": [1.0, 2.0, 3.0, 5.0], "price": [1.5, 2.5, 3.25, None]})
+    >>> c = Columns("price").fit([batch])
+    >>> c.task_, c.n_rows_, c.n_dropped_, c.transform(batch).X.shape
+    ('regression', 3, 1, (3, 1))
+    """
+
+    target_: Target
+    treatments_: tuple[Treatment, ...]
+    encoders_: dict[str, Encoder]  # of the columns that have features, in order
+    references_: dict[str, Reference]
+    types_: dict[str, str]
+    time_form_: str | None
+    n_rows_: int
+    n_dropped_: int
+    warnings_: tuple[str, ...]
+
+    def __init__(
+        self, target: str, *, exclude: Sequence[str] = (), id: str | None = None, weight: str | None = None, group: str | None = None,
+        time_column: str | None = None, task: str = "auto", max_categories: int = MAX_CATEGORIES, random_state: int = 0,
+    ) -> None:  # fmt: skip
+        if task not in TASKS:
+            raise ValueError(f"task must be one of {', '.join(TASKS)}; it is {task!r}.")
+        if max_categories < 1:
+            raise ValueError(f"max_categories must be at least 1; it is {max_categories}.")
+        self.target, self.exclude, self.task = target, (exclude,) if isinstance(exclude, str) else tuple(exclude), task
+        self.id, self.weight, self.group, self.time_column = id, weight, group, time_column
+        self.max_categories, self.random_state = max_categories, random_state
+
+    def fit(self, source: Any) -> Self:
+        """One pass over a `Source`, a pyarrow table or record batches."""
+        from mercer.tables.fitting import settle
+
+        sketches: dict[str, Sketch] = {}
+        sample, n_all = RowSample(seed=self.random_state), 0
+        for batch in batches_of(source):
+            if not sketches:
+                self.check_names(batch.schema.names)
+                sketches.update({name: Sketch(label=name == self.target) for name in batch.schema.names})
+            n_all += batch.num_rows
+            kept = batch.filter(pa.array(~self._unlabelled(batch)))
+            parallel_map(partial(_sketch, sketches, kept), list(sketches))
+            sample.add(kept)
+        if not n_all:
+            raise DataError("there are no rows to learn from.")
+        settle(self, sketches, sample, n_all)
+        return self
+
+    def check_names(self, names: Sequence[str]) -> None:
+        """That every column named in the settings is there, and in one role only."""
+        asked = [("target", self.target), *((r, getattr(self, r)) for r in ROLES), *(("exclude", e) for e in self.exclude)]
+        for role, name in asked:
+            if name is not None and name not in names:
+                raise DataError(f'there is no column "{name}" (given as {role}){nearest(str(name), names)}')
+        used = Counter(name for _, name in asked if name is not None)
+        if twice := [name for name, count in used.items() if count > 1]:
+            raise DataError(f"{quoted(twice)} has more than one role; give each column one.")
+
+    def _unlabelled(self, batch: Batch) -> Array:
+        """Rows that cannot be learned from: without a target, or without a weight."""
+        out = missing_rows(batch.column(self.target))
+        return out | np.isnan(self._weights(batch)) if self.weight else out
+
+    def _weights(self, batch: Batch) -> Array:
+        values, _ = numbers(batch.column(self.weight))
+        if np.any(values < 0):
+            raise DataError(f'the weight "{self.weight}" has negative values, such as {np.nanmin(values):g}; weights are at least 0.')
+        return values
+
+    @property
+    def task_(self) -> str:
+        return self.target_.task
+
+    @property
+    def task_reason_(self) -> str:
+        return self.target_.reason
+
+    @property
+    def classes_(self) -> tuple[str, ...]:
+        return self.target_.classes
+
+    @property
+    def feature_names_(self) -> tuple[str, ...]:
+        return tuple(output for t in self.treatments_ for output in t.outputs)
+
+    @property
+    def origin_(self) -> tuple[int, ...]:
+        return tuple(i for i, t in enumerate(self.treatments_) for _ in t.outputs)
+
+    @property
+    def used_(self) -> tuple[str, ...]:
+        """The original columns that have features."""
+        return tuple(self.encoders_)
+
+    def transform(self, batch: Batch, *, target: bool = True, watch: Watch | None = None) -> Rows:
+        """A batch in numbers.
+
+        Parameters
+        ----------
+        batch : a record batch (or table) with the columns of training, in any order; others are ignored
+        target : whether to read the target and the weight, where the batch has them, and leave out rows without; False keeps every row
+        watch : counts what was read, to compare it with training
+        """
+        names = batch.schema.names
+        self.need(names)
+        y = self.target_.read(flat(batch.column(self.target))) if target and self.target in names else None
+        weight = self._weights(batch) if target and self.weight in names else None
+        keep = np.logical_and.reduce([np.ones(batch.num_rows, bool), *(~np.isnan(v) for v in (y, weight) if v is not None)])
+        index = np.flatnonzero(keep)
+        kept = batch if len(index) == batch.num_rows else batch.take(pa.array(index))
+        X, unread = self._matrix(kept, watch)
+        return Rows(X, self._labels(y, index), None if weight is None else weight[index],
+                    self._group(kept), self._time(kept), self._id(kept), index, unread)  # fmt: skip
+
+    def _labels(self, y: Array | None, index: Array) -> Array | None:
+        if y is None or self.task_ == "regression":
+            return None if y is None else y[index]
+        return y[index].astype(np.int64)
+
+    def _matrix(self, batch: Batch, watch: Watch | None) -> tuple[Array, dict[str, int]]:
+        X = np.empty((batch.num_rows, len(self.feature_names_)), np.float32)
+        starts = np.cumsum([0, *(len(t.outputs) for t in self.treatments_ if t.name in self.encoders_)])
+        todo = list(zip(self.used_, starts, strict=False))
+        unread = parallel_map(lambda item: self._fill(X, batch, item, watch), todo)
+        if watch is not None:
+            watch.n_rows += batch.num_rows
+        return X, {name: count for (name, _), count in zip(todo, unread, strict=True) if count}
+
+    def _fill(self, X: Array, batch: Batch, item: tuple[str, int], watch: Watch | None) -> int:
+        name, start = item
+        values, unread = self.encoders_[name].read(flat(batch.column(name)))
+        found = self.encoders_[name].features(values)
+        X[:, start : start + found.shape[1]] = found
+        if watch is not None:
+            watch.take(name, values, unread)
+        return unread
+
+    def _group(self, batch: Batch) -> Array | None:
+        return hashes(text(batch.column(self.group)).fill_null("")) if self.group in batch.schema.names else None
+
+    def _time(self, batch: Batch) -> Array | None:
+        return moments(batch.column(self.time_column), self.time_form_) if self.time_column in batch.schema.names else None
+
+    def _id(self, batch: Batch) -> Column:
+        return flat(batch.column(self.id)) if self.id in batch.schema.names else None
+
+    def need(self, names: Sequence[str]) -> None:
+        """Raise a DataError where a column that the features come from is not among the names."""
+        there = set(names)
+        lacking = [name for name in self.used_ if name not in there]
+        if lacking:
+            near = nearest(lacking[0], names) if len(lacking) == 1 else "; give a table with the columns of the training data."
+            raise DataError(f"the table lacks {quoted(lacking)}, which the model uses{near}")
+
+    def check(self, schema: Any) -> SchemaReport:
+        """A new table's schema beside that of training; columns that features need and that lack raise a DataError."""
+        self.need(schema.names)
+        now = {f.name: family(f.type) for f in schema}
+        missing = tuple(n for n in self.types_ if n not in now)
+        changed = tuple((n, self.types_[n], now[n]) for n in self.used_ if now[n] != self.types_[n])
+        return SchemaReport(missing, tuple(n for n in now if n not in self.types_), changed)
+
+    def watch(self) -> Watch:
+        """What counts new data on the way through `transform`, for its `report()` on drift."""
+        return Watch(self)
+
+    @overload
+    def drift(self) -> Watch: ...
+    @overload
+    def drift(self, source: Any) -> DriftReport: ...
+    def drift(self, source: Any = None) -> Watch | DriftReport:
+        """The report on new data, a source or batches, beside the training data; without any, a `watch()`."""
+        watch = self.watch()
+        if source is None:
+            return watch
+        for batch in batches_of(source):
+            watch.add(batch)
+        return watch.report()
+
+    def state(self) -> dict[str, Any]:
+        """All that was learned, as plain JSON-able values."""
+        settings = {name: getattr(self, name) for name in ("target", *ROLES, "task", "max_categories", "random_state")}
+        return {
+            "settings": settings | {"exclude": list(self.exclude)},
+            "target": self.target_.state(),
+            "treatments": [t.as_dict() for t in self.treatments_],
+            "encoders": {name: e.state() for name, e in self.encoders_.items()},
+            "references": {name: r.state() for name, r in self.references_.items()},
+            "types": dict(self.types_), "time_form": self.time_form_, "n_rows": self.n_rows_, "n_dropped": self.n_dropped_,
+            "warnings": list(self.warnings_),
+        }  # fmt: skip
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The object that `state()` described."""
+        self = cls(**state["settings"])
+        self.target_ = Target.from_state(state["target"])
+        self.treatments_ = tuple(Treatment.from_dict(t) for t in state["treatments"])
+        self.encoders_ = {name: from_state(e) for name, e in state["encoders"].items()}
+        self.references_ = {name: Reference.from_state(r) for name, r in state["references"].items()}
+        self.types_, self.time_form_ = dict(state["types"]), state["time_form"]
+        self.n_rows_, self.n_dropped_, self.warnings_ = state["n_rows"], state["n_dropped"], tuple(state["warnings"])
+        return self
+
+
+def _sketch(sketches: dict[str, Sketch], batch: Batch, name: str) -> None:
+    sketches[name].add(batch.column(name))

@@ -1,0 +1,156 @@
+"""What each column is and how it becomes numbers: the rules, from its sketch and a sample."""
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.tables.arrow import pa
+from mercer.tables.categories import Category
+from mercer.tables.dates import CLOCKS, form_of, seconds, varying
+from mercer.tables.encoders import Boolean, Date, Number
+from mercer.tables.scale import Scale
+from mercer.tables.seen import Choice, Seen
+from mercer.tables.target import label
+from mercer.tables.values import is_text, numbers, truth
+from mercer.tables.words import mixed, words
+
+SOME = 0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
+_ID = re.compile(
+    r"(^|[_\s.-])(id|ids|uuid|guid|index|idx|row|rowid|rownum|key|nr)$|^unnamed(: 0)?$|^(row|record|serial)[_ ]?(number|no)$", re.I
+)
+_CAMEL = re.compile(r"[a-z](Id|ID)$")
+_TIME = re.compile(r"year|date|time|month|day|epoch|stamp", re.I)
+
+
+def choose(seen: Seen) -> Choice:
+    """The rules, in order."""
+    s = seen.sketch
+    if not s.n_filled:
+        return seen.left_out("empty", "No values")
+    if pa.types.is_nested(s.kind) or pa.types.is_binary(s.kind) or pa.types.is_large_binary(s.kind):
+        return seen.left_out("excluded", f"Holds {s.kind}, not single values", f"holds {s.kind}, not single values,")
+    if s.numeric and s.n_texts > SOME * s.n_filled:
+        return mixed(seen)
+    if s.n_distinct == 1:
+        return _constant(seen)
+    return _numeric(seen) if s.numeric else _other(seen)
+
+
+def _constant(seen: Seen) -> Choice:
+    """One value: only whether it is there can tell rows apart."""
+    value = label(seen.sketch.counts.values[0].as_py()) if seen.sketch.counts else ""
+    if not seen.gone or seen.sketch.n_filled < seen.often:
+        return Choice("constant", "The same value in every row; left out.", f"value {value[:40]}")
+    encoder = Category((value,), (1.0,), 0, False, True, numeric=bool(seen.sketch.numeric))
+    return Choice("boolean", f"One value, {value[:40]}, or missing: used as whether it is there.", encoder=encoder)
+
+
+def _numeric(seen: Seen) -> Choice:
+    s = seen.sketch
+    if s.n_distinct == 2 and (s.low, s.high) == (0.0, 1.0):
+        return _boolean(seen, ("0", "1"))
+    if _day_numbers(seen):
+        return date(seen, "%Y%m%d")
+    why = _identifies(seen)
+    return seen.left_out("id", why.capitalize(), f"looks like an identifier ({why})") if why else number(seen)
+
+
+def number(seen: Seen) -> Choice:
+    """A number, whatever else it may look like."""
+    values = _filled(numbers(seen.sample)[0])
+    if not len(values):
+        return seen.left_out("empty", "Hardly any values")
+    scale, fill = Scale.of(values), float(np.median(values))
+    bent = " after a signed log, since its tails are heavy" if scale.spread else ""
+    action = f"Standardised number{bent}{seen.about_missing(f'the median {fill:.6g}')}"
+    return Choice("number", action, _range(seen, scale), Number(scale, fill, seen.gone), _texts(seen))
+
+
+def _range(seen: Seen, scale: Scale) -> str:
+    bend = f"; log(1 + |x - {scale.centre:.4g}| / {scale.spread:.4g})" if scale.spread else ""
+    return f"from {seen.sketch.low:.6g} to {seen.sketch.high:.6g}{bend}"
+
+
+def _texts(seen: Seen) -> tuple[str, ...]:
+    s = seen.sketch
+    if not s.n_texts or s.texts.values is None:
+        return ()
+    few = ", ".join(f'"{v[:20]}"' for v in s.texts.values.to_pylist()[:3])
+    what = f"{s.n_texts:,} of its values are text ({few}); they count" if s.n_texts > 1 else f"one of its values is text ({few}); it counts"
+    return (f'"{seen.name}" holds numbers, but {what} as missing.',)
+
+
+def _day_numbers(seen: Seen) -> bool:
+    """Whole numbers such as 20240131, all of them days."""
+    s = seen.sketch
+    if not s.whole or s.low < 18000101 or s.high > 22001231 or s.n_distinct < 3:
+        return False
+    gone = np.isnan(seconds(seen.sample, "%Y%m%d"))
+    return not gone.all() and bool(np.array_equal(gone, np.isnan(numbers(seen.sample)[0])))
+
+
+def _identifies(seen: Seen) -> str | None:
+    """Why a column of whole numbers identifies rows: all distinct, and a running number or named like an identifier."""
+    s = seen.sketch
+    if not s.whole or seen.n_gone or s.n < 10 or s.n_distinct < 0.9 * s.n or _TIME.search(seen.name):
+        return None
+    values = _filled(numbers(seen.sample)[0])
+    if len(np.unique(values)) < len(values):
+        return None
+    if s.rising and s.high - s.low < 2 * s.n:
+        return "a running number of the rows"
+    named = _ID.search(seen.name.strip()) or _CAMEL.search(seen.name.strip())
+    return "distinct in every row and named like one" if named else None
+
+
+def _other(seen: Seen) -> Choice:
+    """Columns that are not numbers: booleans, dates, texts, identifiers, categories."""
+    s = seen.sketch
+    if s.counts and s.counts.exact and len(s.counts.values) == 2 and (pair := truth(s.counts.values.to_pylist())):
+        return _boolean(seen, pair)
+    if pa.types.is_timestamp(s.kind) or pa.types.is_date(s.kind):
+        return date(seen, None)
+    form = form_of(seen.sample) if is_text(s.kind) else None
+    return date(seen, form) if form else words(seen)
+
+
+def _boolean(seen: Seen, pair: tuple[str, str]) -> Choice:
+    values = _filled(Boolean(pair, 0.0).read(seen.sample)[0][:, 0])
+    share = float(np.mean(values)) if len(values) else 0.0
+    encoder = Boolean(pair, float(share > 0.5), seen.gone)
+    what = "0 or 1" if pair == ("0", "1") else f"{pair[0]} or {pair[1]}, as 0 or 1"
+    action = f"{what.capitalize()}{seen.about_missing(f'the more frequent {pair[int(encoder.fill)]}')}"
+    return Choice("boolean", action, f"{pair[1]} in {share:.1%} of the rows", encoder, _texts(seen))
+
+
+def date(seen: Seen, form: str | None) -> Choice:
+    """A date: the time elapsed, and the cycles that the sample runs through; a time of the day: its place in the day."""
+    days = _filled(seconds(seen.sample, form))
+    if form in CLOCKS:
+        clock = Date(form, Scale(), float(np.median(days)), ("day",), False, seen.gone)
+        return Choice("date", f"Time: its place in the day{seen.about_missing('the median')}", f"written as {form}", clock)
+    encoder = Date(form, Scale.of(days), float(np.median(days)), varying(days), True, seen.gone)
+    turns = f" and the place in the {' and the '.join(encoder.cycles)}" if encoder.cycles else ""
+    span = f"{_day(days.min())} to {_day(days.max())}" + (f", written as {form}" if form else "")
+    return Choice("date", f"Date: time elapsed{turns}{seen.about_missing('the median date')}", span, encoder)
+
+
+def _day(moment: float) -> str:
+    return str(np.datetime64(int(moment), "s").astype("datetime64[D]"))
+
+
+def _filled(values: Array) -> Array:
+    return values[~np.isnan(values)]
+
+
+def family(column_type: object) -> str:
+    """The family of a pyarrow type, in a word.
+
+    >>> family(pa.int8()), family(pa.large_string()), family(pa.date32())
+    ('number', 'text', 'date')
+    """
+    kinds = {"empty": pa.types.is_null, "text": is_text, "boolean": pa.types.is_boolean, "nested": pa.types.is_nested}
+    found = next((name for name, test in kinds.items() if test(column_type)), None)
+    return found or ("date" if pa.types.is_timestamp(column_type) or pa.types.is_date(column_type) else "number")

@@ -1,0 +1,154 @@
+"""From a column to numbers: each encoder reads a column into a few float vectors (NaN: missing) and lays them out as features.
+
+Numbers are standardised. Two categories, or the two values of a boolean, lie sqrt(2) apart, the root mean square distance
+of two independent standardised numbers: one bandwidth then suits all columns.
+"""
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.tables.arrow import Column, pa, pc
+from mercer.tables.dates import CYCLES, seconds
+from mercer.tables.scale import Scale
+from mercer.tables.values import numbers, text
+
+APART = 2**0.5
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Reads a column; `read` gives (n, c) floats with NaN for missing, and the number of filled cells it could not read."""
+
+    registry: ClassVar[dict[str, type[Encoder]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Encoder.registry[cls.__name__] = cls
+
+    def read(self, column: Column) -> tuple[Array, int]:
+        """What the cells mean."""
+        raise NotImplementedError
+
+    def features(self, values: Array) -> Array:
+        """(n, p) from what was read."""
+        raise NotImplementedError
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """The names of the features."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """Plain values, for `from_state`."""
+        return {"type": type(self).__name__, **{f.name: _stated(getattr(self, f.name)) for f in fields(self)}}
+
+
+def _stated(value: Any) -> Any:
+    if isinstance(value, Encoder):
+        return value.state()
+    return asdict(value) if isinstance(value, Scale) else list(value) if isinstance(value, tuple) else value
+
+
+def from_state(state: dict[str, Any]) -> Encoder:
+    """The encoder that `state()` described."""
+    return Encoder.registry[state["type"]](**{k: _made(v) for k, v in state.items() if k != "type"})
+
+
+def _made(value: Any) -> Any:
+    if isinstance(value, dict):
+        return from_state(value) if "type" in value else Scale(**value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def beside(parts: list[Array], n: int) -> Array:
+    """Vectors as columns, also where there are none."""
+    return np.stack(parts, axis=1) if parts else np.zeros((n, 0))
+
+
+@dataclass(frozen=True)
+class Number(Encoder):
+    """A standardised number; missing ones take the median and, where they were not rare, raise an indicator."""
+
+    scale: Scale
+    fill: float
+    indicator: bool = False
+
+    def read(self, column: Column) -> tuple[Array, int]:
+        values, odd = numbers(column)
+        return values[:, None], int(odd.sum())
+
+    def features(self, values: Array) -> Array:
+        x = values[:, 0]
+        gone = np.isnan(x)
+        return beside([self.scale(np.where(gone, self.fill, x))] + [gone * APART] * self.indicator, len(x))
+
+    def names(self, name: str) -> tuple[str, ...]:
+        return (name, *(f"{name} missing",) * self.indicator)
+
+
+@dataclass(frozen=True)
+class Boolean(Encoder):
+    """0 or sqrt(2); missing ones take the more frequent value and, where they were not rare, raise an indicator."""
+
+    pair: tuple[str, str]
+    fill: float
+    indicator: bool = False
+
+    def read(self, column: Column) -> tuple[Array, int]:
+        if self.pair == ("0", "1"):
+            return self._digits(column)
+        cells = pc.utf8_lower(text(column))
+        codes = codes_of(cells, self.pair)
+        return codes[:, None], int(np.isnan(codes).sum()) - cells.null_count
+
+    def _digits(self, column: Column) -> tuple[Array, int]:
+        values, odd = numbers(column)
+        wrong = odd | ((values != 0) & (values != 1) & ~np.isnan(values))
+        return np.where(wrong, np.nan, values)[:, None], int(wrong.sum())
+
+    def features(self, values: Array) -> Array:
+        x = values[:, 0]
+        gone = np.isnan(x)
+        return beside([APART * np.where(gone, self.fill, x)] + [gone * APART] * self.indicator, len(x))
+
+    def names(self, name: str) -> tuple[str, ...]:
+        return (name, *(f"{name} missing",) * self.indicator)
+
+
+@dataclass(frozen=True)
+class Date(Encoder):
+    """Time elapsed as a number, and the place in each cycle as a point on a circle."""
+
+    form: str | None
+    scale: Scale
+    fill: float
+    cycles: tuple[str, ...] = ()
+    elapsed: bool = True
+    indicator: bool = False
+
+    def read(self, column: Column) -> tuple[Array, int]:
+        values = seconds(column, self.form)
+        gone = np.isnan(values)
+        return values[:, None], int(gone.sum()) - text(column).null_count if gone.any() else 0
+
+    def features(self, values: Array) -> Array:
+        x = values[:, 0]
+        gone = np.isnan(x)
+        filled = np.where(gone, self.fill, x)
+        parts = [self.scale(filled)] * self.elapsed
+        for cycle in (c for c in CYCLES if c.name in self.cycles):
+            angle = 2 * np.pi * cycle.turn(filled)
+            parts += [np.where(gone, 0, np.sin(angle)), np.where(gone, 0, np.cos(angle))]
+        return beside(parts + [gone * APART] * self.indicator, len(x))
+
+    def names(self, name: str) -> tuple[str, ...]:
+        turns = tuple(f"{name} {wave} of {c}" for c in self.cycles for wave in ("sin", "cos"))
+        return (f"{name} elapsed",) * self.elapsed + turns + (f"{name} missing",) * self.indicator
+
+
+def codes_of(cells: Column, levels: tuple[str, ...]) -> Array:
+    """The position of each cell among the levels, NaN where it is none of them."""
+    found = pc.index_in(cells, value_set=pa.array(levels, pa.string())).cast(pa.float64())
+    return found.to_numpy(zero_copy_only=False)

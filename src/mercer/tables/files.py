@@ -1,0 +1,130 @@
+"""Which files were meant, what they hold, and their bytes without the compression."""
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from mercer.tables.arrow import pa
+from mercer.tables.errors import DataError, nearest, said
+
+HEAD = 1 << 18  # bytes that decide how a file is written
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "stream"}
+_SUFFIXES = {
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".psv": "csv", ".dat": "csv", ".data": "csv",
+    ".jsonl": "json", ".ndjson": "json", ".json": "json",
+}  # fmt: skip
+_FOREIGN = {
+    b"PK\x03\x04": "a zip or Excel file; unpack it or save the sheet as csv",
+    b"\xd0\xcf\x11\xe0": "an old Excel file; save the sheet as csv",
+    b"%PDF": "a PDF; save its table as csv",
+    b"FEA1": "an old feather file; write it again as parquet or arrow",
+    b"SQLite": "an SQLite database; export the table as csv",
+    b"7z\xbc\xaf": "a 7z archive; unpack it",
+}
+
+
+def find(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
+    """The files that paths and globs name, in order, each once."""
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    found = [path for item in given for path in _matches(str(item))]
+    if not found:
+        raise DataError("no files were given; name at least one.")
+    return tuple(dict.fromkeys(_readable(path) for path in found))
+
+
+def _matches(text: str) -> list[Path]:
+    if Path(text).exists() or not has_magic(text):
+        return [Path(text)]
+    found = sorted(Path(name) for name in glob(text, recursive=True) if not Path(name).is_dir())
+    if not found:
+        raise DataError(f"no file matches {text}; check the pattern and the folder.")
+    return found
+
+
+def _readable(path: Path) -> Path:
+    if path.is_dir():
+        raise DataError(f"{path} is a directory; name its files, as in {path / '*.csv'}.")
+    if not path.exists():
+        beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
+        near = nearest(path.name, beside)
+        raise DataError(f"{path} does not exist{near if 'did you mean' in near else '; check the name and the folder.'}")
+    with reading(path), path.open("rb") as file:
+        if not file.read(1):
+            raise DataError(f"{path} is empty; it holds no bytes.")
+    return path
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with the bytes of a file into a DataError."""
+    try:
+        yield
+    except PermissionError as error:
+        raise DataError(f"{path} cannot be read: permission denied; check who may read it.") from error
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path} is damaged or cut short: its compression ends in an error ({said(error)}).") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {said(error)}.") from error
+
+
+def packing(path: Path) -> str:
+    """The compression of a file by its first bytes, "" for none."""
+    with path.open("rb") as file:
+        first = file.read(8)
+    return next((name for magic, name in _PACKED.items() if first.startswith(magic)), "")
+
+
+def unpacked(path: Path) -> BinaryIO:
+    """The bytes of a file without its compression, from the start."""
+    kind = packing(path)
+    plain: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+    if kind in plain:
+        return cast(BinaryIO, plain[kind](path, "rb"))
+    return cast(BinaryIO, pa.input_stream(str(path), compression=kind) if kind else path.open("rb"))
+
+
+def head(path: Path, size: int = HEAD) -> bytes:
+    """The first bytes of what is in a file."""
+    with reading(path), unpacked(path) as stream:
+        parts, left = [], size
+        while left > 0 and (part := stream.read(left)):
+            parts.append(bytes(part))
+            left -= len(part)
+        return b"".join(parts)
+
+
+def kind(path: Path, start: bytes) -> str:
+    """csv, json, parquet, arrow or stream: by the first bytes, then by the suffix, then by what the text looks like."""
+    if not start:
+        raise DataError(f"{path} is empty; it holds no bytes.")
+    found = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+    if found is None:
+        _refuse_foreign(path, start)
+        found = _by_suffix(path) or ("json" if start.lstrip()[:1] == b"{" else "csv")
+    if found in ("parquet", "arrow") and packing(path):
+        raise DataError(f"{path} is a compressed {found} file, which cannot be read in pieces; unpack it first.")
+    if found == "json" and start.lstrip()[:1] == b"[":
+        raise DataError(f"{path} is one JSON array; write one object a line (jsonl), as in jq -c '.[]'.")
+    return found
+
+
+def _refuse_foreign(path: Path, start: bytes) -> None:
+    for magic, what in _FOREIGN.items():
+        if start.startswith(magic):
+            raise DataError(f"{path} is {what}.")
+    if path.suffix.lower() in (".parquet", ".pq", ".arrow", ".feather", ".ipc"):
+        raise DataError(f"{path} is not a {path.suffix.lower()[1:]} file, whatever its name says; it may be damaged or cut short.")
+
+
+def _by_suffix(path: Path) -> str | None:
+    packed = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4", ".gzip")
+    last = [s.lower() for s in path.suffixes if s.lower() not in packed]
+    return _SUFFIXES.get(last[-1]) if last else None

@@ -1,0 +1,159 @@
+"""After the pass: the target settled, a choice for each column, and what columns are to the target and to each other."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.ops.threads import parallel_map
+from mercer.tables.decide import choose, date, family
+from mercer.tables.drift import reference
+from mercer.tables.encoders import Date, Encoder, Number
+from mercer.tables.errors import DataError
+from mercer.tables.relations import acts_as_codes, copies, leaks
+from mercer.tables.seen import Choice, Seen
+from mercer.tables.sketch import RowSample, Sketch
+from mercer.tables.target import target_of
+from mercer.tables.times import moments, time_form
+from mercer.tables.treatment import Treatment
+from mercer.tables.words import category
+
+if TYPE_CHECKING:
+    from mercer.tables.columns import Columns
+
+_ROLES = {
+    "id": ("id", "Passed through to the predictions; no feature."),
+    "weight": ("weight", "The weight of each row; no feature."),
+    "group": ("group", "Rows of one group stay together in every split; no feature."),
+}
+
+
+def settle(c: Columns, sketches: dict[str, Sketch], sample: RowSample, n_all: int) -> None:
+    """Fill in all that `Columns` learns."""
+    if not sample.n:
+        raise DataError(f'no row has a value of the target "{c.target}"; choose another column.')
+    c.target_ = target_of(c.target, sketches[c.target], sample.column(c.target), c.task)
+    c.n_rows_ = int(sketches[c.target].n_filled) - (sketches[c.target].n_texts if c.target_.numeric else 0)
+    c.n_dropped_ = n_all - c.n_rows_
+    c.time_form_ = time_form(sample.column(c.time_column)) if c.time_column else None
+    c.types_ = {name: family(s.kind) for name, s in sketches.items()}
+    choices = _choices(c, sketches, sample)
+    c.encoders_ = {name: choice.encoder for name, choice in choices.items() if choice.encoder is not None}
+    c.treatments_ = tuple(_treatment(name, choices[name], s, c) for name, s in sketches.items())
+    c.references_ = {name: reference(e, e.read(sample.column(name))[0], c.n_rows_) for name, e in c.encoders_.items()}
+    c.warnings_ = _warnings(c)
+
+
+def _choices(c: Columns, sketches: dict[str, Sketch], sample: RowSample) -> dict[str, Choice]:
+    roles = _roles(c, sample)
+    free = [name for name in sketches if name not in roles]
+    y = c.target_.read(sample.column(c.target))
+    found = dict(zip(free, parallel_map(lambda n: _choice(c, n, sketches[n], sample, y), free), strict=True))
+    found = _without_copies(_without_leaks(found, sample, y, c), sample)
+    return {name: roles.get(name) or found[name] for name in sketches}
+
+
+def _roles(c: Columns, sample: RowSample) -> dict[str, Choice]:
+    """Columns that are no features, or, for the time, only its cycles."""
+    found = {name: Choice("excluded", "Left out, as asked for.") for name in c.exclude}
+    for role, (kind, action) in _ROLES.items():
+        if (name := getattr(c, role)) is not None:
+            found[name] = Choice(kind, action)
+    if c.time_column is not None:
+        found[c.time_column] = _time(c, c.time_column, sample)
+    return found | {c.target: Choice("target", f"Predicted: {c.task_reason_}", _about_target(c))}
+
+
+def _about_target(c: Columns) -> str:
+    t = c.target_
+    if t.task == "regression":
+        return f"from {t.low:.6g} to {t.high:.6g}"
+    shown = [f"{name[:30]} {count:,}" for name, count in zip(t.classes, t.counts, strict=True)]
+    return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")
+
+
+def _time(c: Columns, name: str, sample: RowSample) -> Choice:
+    """The cycles of a date; a number that orders the rows is no feature."""
+    plain = Choice("time", "Orders the rows; no feature, since new rows lie beyond it.", warnings=_untimed(c, name, sample))
+    if c.time_form_ == "number":
+        return plain
+    seen = Seen(name, Sketch(), sample.column(name))
+    seen.sketch.add(seen.sample)
+    made = date(seen, c.time_form_).encoder
+    if not isinstance(made, Date) or not made.cycles:
+        return plain
+    turns = " and the ".join(made.cycles)
+    action = f"Orders the rows; its place in the {turns} is used, the time elapsed is not, since new rows lie beyond it."
+    return replace(plain, action=action, encoder=replace(made, elapsed=False, indicator=False))
+
+
+def _untimed(c: Columns, name: str, sample: RowSample) -> tuple[str, ...]:
+    gone = np.isnan(moments(sample.column(name), c.time_form_)).mean()
+    return (f'"{name}" is missing in {gone:.1%} of the rows, which have no place in time.',) * bool(gone)
+
+
+def _choice(c: Columns, name: str, sketch: Sketch, sample: RowSample, y: Array) -> Choice:
+    """The rules of `decide`; whole numbers that act as codes become categories."""
+    seen = Seen(name, sketch, sample.column(name), c.max_categories)
+    found = choose(seen)
+    if not _maybe_codes(found.encoder, sketch, c.max_categories):
+        return found
+    assert found.encoder is not None
+    if not acts_as_codes(found.encoder.read(seen.sample)[0][:, 0], y, c.task_ == "classification"):
+        return found
+    coded = category(seen)
+    return replace(coded, action=f"Whole numbers that act as codes. {coded.action}") if coded.encoder else found
+
+
+def _maybe_codes(encoder: Encoder | None, sketch: Sketch, most: int) -> bool:
+    return isinstance(encoder, Number) and sketch.whole and not sketch.n_texts and 3 < sketch.n_distinct <= 2 * most
+
+
+def _without_leaks(found: dict[str, Choice], sample: RowSample, y: Array, c: Columns) -> dict[str, Choice]:
+    """Without the columns that give the target away, unless nothing would be left."""
+    classes = c.task_ == "classification"
+    able = [name for name, choice in found.items() if choice.encoder is not None]
+    leaking = {name for name in able if leaks(_read(found[name], sample, name), y, classes)}
+    kept = len(leaking) == len(able)
+    return {name: choice if name not in leaking else _leak(name, choice, c.target, kept) for name, choice in found.items()}
+
+
+def _leak(name: str, choice: Choice, target: str, kept: bool) -> Choice:
+    what = f'"{name}" gives the target "{target}" away (each can be computed from the other in the sample)'
+    if kept:
+        return replace(choice, warnings=(*choice.warnings, f"{what}; it was kept, since no other column is left."))
+    return Choice("leak", f'Equal to the target "{target}", or an invertible function of it, in the sample; left out.',
+                  warnings=(f"{what} and was left out.",))  # fmt: skip
+
+
+def _without_copies(found: dict[str, Choice], sample: RowSample) -> dict[str, Choice]:
+    reads = {name: _read(choice, sample, name) for name, choice in found.items() if choice.encoder is not None}
+    same = copies(reads)
+    return {name: choice if name not in same else _copy(name, same[name]) for name, choice in found.items()}
+
+
+def _copy(name: str, first: str) -> Choice:
+    said = (f'"{name}" is a copy of "{first}" and was left out.',)
+    return Choice("excluded", f'The same as "{first}" in the sample; left out.', warnings=said)
+
+
+def _read(choice: Choice, sample: RowSample, name: str) -> Array:
+    assert choice.encoder is not None
+    return choice.encoder.read(sample.column(name))[0][:, 0]
+
+
+def _treatment(name: str, choice: Choice, sketch: Sketch, c: Columns) -> Treatment:
+    outputs = choice.encoder.names(name) if choice.encoder is not None else ()
+    missing = sketch.n_missing + (c.n_dropped_ if name == c.target else 0)
+    return Treatment(name, choice.kind, choice.action, choice.details, missing, sketch.n_distinct, outputs, choice.warnings)
+
+
+def _warnings(c: Columns) -> tuple[str, ...]:
+    if not c.encoders_:
+        why = " ".join(f'"{t.name}": {t.action}' for t in c.treatments_[:8] if t.name != c.target)
+        raise DataError(f'no column can be used to predict "{c.target}". {why}'.strip())
+    total = c.n_rows_ + c.n_dropped_
+    dropped = (f'{c.n_dropped_:,} of {total:,} rows have no value of the target "{c.target}" and were left out.',) * bool(c.n_dropped_)
+    return (*dropped, *c.target_.warnings, *(w for t in c.treatments_ for w in t.warnings))

@@ -1,0 +1,164 @@
+"""Parquet, arrow and jsonl files: their schema and their rows, in pieces."""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.json as arrow_json
+import pyarrow.parquet as parquet
+
+from mercer.tables.arrow import Batch, Column, pa
+from mercer.tables.encoding import Utf8Stream, guess, text_of
+from mercer.tables.errors import DataError, said
+from mercer.tables.files import head, reading, unpacked
+
+BLOCK = 1 << 20  # bytes of jsonl that are parsed together
+
+
+@contextmanager
+def _sound(path: Path, what: str) -> Iterator[None]:
+    try:
+        with reading(path):
+            yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowSerializationError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not a sound {what} file: {said(error)}.") from error
+    except MemoryError as error:
+        raise DataError(f"{path} asks for more memory than there is; it may be damaged.") from error
+
+
+def parquet_schema(path: Path) -> Any:
+    with _sound(path, "parquet"):
+        return parquet.read_schema(path)
+
+
+def parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[Batch]:
+    with _sound(path, "parquet"), parquet.ParquetFile(path) as file:
+        yield from file.iter_batches(batch_size=rows, columns=list(columns))
+
+
+def arrow_schema(path: Path) -> Any:
+    with _sound(path, "arrow"), _opened(path) as reader:
+        return reader.schema
+
+
+def arrow_batches(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
+    with _sound(path, "arrow"), _opened(path) as reader:
+        stream = reader if isinstance(reader, pa.RecordBatchStreamReader) else map(reader.get_batch, range(reader.num_record_batches))
+        for batch in stream:
+            yield batch.select(list(columns))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A reader of an arrow file, or of an arrow stream, packed or not."""
+    with path.open("rb") as file:
+        seekable = file.read(6) == b"ARROW1"
+    if seekable:
+        with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as reader:
+            yield reader
+    else:
+        with unpacked(path) as stream, pa.ipc.open_stream(stream) as reader:
+            yield reader
+
+
+def json_schema(path: Path, start: bytes, whole: bool) -> Any:
+    """Fields of the first lines: numbers as float64, and text where kinds are mixed or not yet known; later fields are not read."""
+    text = text_of(path, start, whole)[0]
+    body = (text if whole else text[: text.rfind("\n") + 1] or text).encode()
+    try:
+        found = arrow_json.read_json(pa.BufferReader(body), _one_block(body)).schema
+    except pa.ArrowInvalid:
+        objects = _objects(path, body, 1)
+        found = pa.schema([(name, _kind([o.get(name) for o in objects])) for name in dict.fromkeys(k for o in objects for k in o)])
+    return pa.schema([(f.name, _widened(f.type)) for f in found])
+
+
+def _one_block(body: bytes) -> Any:
+    return arrow_json.ReadOptions(use_threads=False, block_size=len(body) + 1)
+
+
+def _widened(kind: Any) -> Any:
+    if pa.types.is_integer(kind):
+        return pa.float64()
+    return kind if pa.types.is_floating(kind) or pa.types.is_boolean(kind) else pa.string()
+
+
+def _kind(values: list[Any]) -> Any:
+    kinds = {type(v) for v in values if v is not None}
+    if kinds == {bool}:
+        return pa.bool_()
+    return pa.float64() if kinds and kinds <= {int, float} else pa.string()
+
+
+def json_batches(path: Path, schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
+    """The objects of a jsonl file, a block of lines at a time.
+
+    A field that turns from a number into text counts as missing from there on where it does not read as a number.
+    """
+    wanted = pa.schema([schema.field(name) for name in columns])
+    quick = arrow_json.ParseOptions(explicit_schema=wanted, unexpected_field_behavior="ignore")
+    line = 1
+    for block in _blocks(path):
+        yield from _parsed(path, block, wanted, quick, line)
+        line += block.count(b"\n")
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Whole lines of about a megabyte."""
+    left = b""
+    encoding = guess(head(path)) or "ascii"
+    with reading(path), closing(Utf8Stream(unpacked(path), encoding, path)) as stream:
+        while part := stream.read(BLOCK):
+            body, sign, rest = part.rpartition(b"\n")
+            if sign:
+                yield left + body + sign
+            left = rest if sign else left + part
+    if left.strip():
+        yield left
+
+
+def _parsed(path: Path, block: bytes, wanted: Any, quick: Any, line: int) -> Iterator[Batch]:
+    if not block.strip():
+        return
+    try:
+        yield from arrow_json.read_json(pa.BufferReader(block), _one_block(block), quick).select(wanted.names).combine_chunks().to_batches()
+    except pa.ArrowInvalid:
+        objects = _objects(path, block, line)
+        yield pa.RecordBatch.from_arrays([_column([o.get(f.name) for o in objects], f.type) for f in wanted], schema=wanted)
+
+
+def _objects(path: Path, block: bytes, line: int) -> list[dict[str, Any]]:
+    """Line by line: for blocks that do not fit the schema, and to name the line that is no object."""
+    found = []
+    for i, text in enumerate(block.split(b"\n")):
+        if text.strip():
+            found.append(_object(path, text, line + i))
+    return found
+
+
+def _object(path: Path, text: bytes, line: int) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{path}, line {line:,}: not a JSON object ({said(error)}); write one object a line.") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path}, line {line:,}: a JSON object is expected, not {type(value).__name__}; write one object a line.")
+    return value
+
+
+def _column(values: list[Any], kind: Any) -> Column:
+    if pa.types.is_string(kind):
+        return pa.array([v if v is None or isinstance(v, str) else json.dumps(v) for v in values], kind)
+    if pa.types.is_boolean(kind):
+        return pa.array([v if isinstance(v, bool) else None for v in values], kind)
+    return pa.array([_float(v) for v in values], kind)
+
+
+def _float(value: Any) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None

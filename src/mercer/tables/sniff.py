@@ -1,0 +1,153 @@
+"""How a csv file is written, from its first quarter of a megabyte: delimiter, quoting, header and number marks."""
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from mercer.tables.marks import localized, marks
+from mercer.tables.options import CsvOptions
+from mercer.tables.values import looks_typed
+
+DELIMITERS = (",", ";", "\t", "|")
+STYLES = (('"', ""), ('"', "\\"), ("'", ""), ("", ""))  # quote and escape, the likelier first
+ROWS = 2000  # rows of the sample that are looked at
+
+Grid = list[list[str]]
+
+
+@dataclass(frozen=True)
+class Sniffed:
+    """What a sample of a csv file says: its options, the names of the columns, and which of them hold numbers in local form."""
+
+    options: CsvOptions
+    names: tuple[str, ...]
+    local: tuple[int, ...]
+
+
+def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None) -> Sniffed:
+    r"""Read a sample; `whole` says that it is all there is, so that its last row counts.
+
+    >>> str(sniff("a;b\n1,5;x\n2,25;y\n", True, "utf-8").options)
+    'semicolon between fields, quote ", a header row, utf-8, decimal comma'
+    """
+    given = given or CsvOptions()
+    skip = _skipped(text) if given.skip is None else given.skip
+    body = "".join(text.splitlines(keepends=True)[skip:])
+    form = _form(body, whole, given)
+    rows = grid(body, whole, form)
+    header = _has_header(rows) if given.header is None else given.header
+    below = rows[1:] if header else rows
+    width = max((len(r) for r in rows), default=0) if not below else _width(below)
+    decimal, thousands = marks([r for r in below if len(r) == width], form.delimiter or ",")
+    found = given.over(CsvOptions(form.delimiter, form.quote, header, encoding, decimal, thousands, form.escape, skip))
+    local = localized(below, found.decimal or ".", found.thousands or "")
+    return Sniffed(found, _names(rows[0] if header and rows else [], width), local)
+
+
+def _skipped(text: str) -> int:
+    """Lines before the table: Excel's "sep=" line, blank lines, and comments marked by # that are shaped unlike the rest."""
+    lines = text[:65_536].splitlines()
+    skip = 0
+    while skip < len(lines) and (not lines[skip].strip() or re.fullmatch(r"sep=.", lines[skip]) or _comment(lines, skip)):
+        skip += 1
+    return skip if skip < len(lines) else 0
+
+
+def _comment(lines: list[str], at: int) -> bool:
+    below = [line for line in lines[at + 1 : at + 20] if line.strip()]
+    return lines[at].startswith("#") and bool(below) and _shape(lines[at]) not in {_shape(line) for line in below if line[0] != "#"}
+
+
+def _shape(line: str) -> tuple[int, ...]:
+    return tuple(line.count(d) for d in DELIMITERS)
+
+
+def _form(body: str, whole: bool, given: CsvOptions) -> CsvOptions:
+    """The delimiter and quoting under which the rows agree best on their number of fields, more fields where rows agree alike."""
+    styles = [s for s in STYLES if given.quote in (None, s[0]) and given.escape in (None, s[1])]
+    styles = styles or [(given.quote or "", given.escape or "")]
+    delimiters = (given.delimiter,) if given.delimiter else DELIMITERS
+    forms = [CsvOptions(delimiter=d, quote=q, escape=e) for q, e in styles for d in delimiters]
+    scores = [_score(body, whole, form) for form in forms]
+    return forms[max(range(len(forms)), key=lambda i: (scores[i], -i))]
+
+
+def _score(body: str, whole: bool, form: CsvOptions) -> tuple[bool, float, int]:
+    """Whether there are several fields at all, the agreement of the rows, how well the quotes fit."""
+    rows = grid(body, whole, form)
+    if not rows:
+        return (False, 0.0, 0)
+    width, agree = Counter(len(r) for r in rows).most_common(1)[0]
+    share = agree / len(rows)
+    return (width > 1 and share > 0.5, round(share, 2) if width > 1 else 0.0, _fit(body, whole, form))
+
+
+def _fit(body: str, whole: bool, form: CsvOptions) -> int:
+    """0: quotes that close in the middle of a field, or a style that nothing in the text asks for; 1: no quoting; 2: it fits."""
+    if not form.quote:
+        return 1
+    around = rf"(^|{re.escape(form.delimiter or ',')})'[^'\n]*'({re.escape(form.delimiter or ',')}|\r?$)"
+    unasked = (form.escape and '\\"' not in body) or (form.quote == "'" and not re.search(around, body, re.M))
+    return 2 if not unasked and grid(body, whole, form, strict=True) else 0
+
+
+def grid(body: str, whole: bool, form: CsvOptions, strict: bool = False) -> Grid:
+    """The cells of the sample; empty where the form does not fit, without the last row where it may be cut."""
+    rows: Grid = []
+    try:
+        for row in csv.reader(io.StringIO(body, newline=""), strict=strict, **dialect(form)):
+            if len(rows) > ROWS:
+                break
+            rows.append(row)
+    except csv.Error as error:
+        if "field larger" not in str(error) and (whole or "unexpected end" not in str(error)):
+            return []
+        rows.append([])  # the row that the sample cuts, or that is too long to look at
+    rows = rows if whole or len(rows) <= 1 else rows[:-1]
+    return [r for r in rows if r] if any(cell.strip() for r in rows for cell in r) else []
+
+
+def dialect(form: CsvOptions) -> dict[str, Any]:
+    """The settings of Python's own csv reader."""
+    return dict(delimiter=form.delimiter or ",", quotechar=form.quote or None, escapechar=form.escape or None,
+                quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE, doublequote=not form.escape)  # fmt: skip
+
+
+def _width(rows: Grid) -> int:
+    return Counter(len(r) for r in rows).most_common(1)[0][0]
+
+
+def _has_header(rows: Grid) -> bool:
+    """Names are not numbers or dates; some column below is, or no name comes up again in its own column."""
+    if not rows:
+        return False
+    first, below = rows[0], [r for r in rows[1:] if len(r) == _width(rows[1:])]
+    if any(looks_typed(cell) for cell in first) or not any(cell.strip() for cell in first):
+        return False
+    shift = _width(below) - len(first) if below else 0
+    columns = list(zip(*below, strict=True))[max(shift, 0) :]
+    if any(_typed(column) for column in columns):
+        return True
+    return not any(cell in column for cell, column in zip(first, columns, strict=False) if cell.strip())
+
+
+def _typed(column: tuple[str, ...]) -> bool:
+    filled = [cell for cell in column if cell.strip()]
+    return bool(filled) and sum(map(looks_typed, filled)) > 0.7 * len(filled)
+
+
+def _names(first: list[str], width: int) -> tuple[str, ...]:
+    """The names, made up where they are empty, numbered where they repeat; R leaves out the name of its row names."""
+    given = ([""] if len(first) == width - 1 else []) + [cell.strip() for cell in first]
+    given = given if first else [""] * width
+    named = [cell or f"column_{i + 1}" for i, cell in enumerate(given)]
+    seen: Counter[str] = Counter()
+    out = []
+    for name in named:
+        seen[name] += 1
+        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return tuple(out)

@@ -1,0 +1,209 @@
+"""Files as one table: a schema, and as many passes over record batches as are asked for, in constant memory."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mercer.tables import csvfile, files, formats
+from mercer.tables.arrow import Batch, pa
+from mercer.tables.errors import DataError, nearest, quoted, said
+from mercer.tables.options import CsvOptions
+from mercer.tables.sniff import Sniffed
+
+CELLS = 1 << 23  # cells a batch holds at most: wide tables come in shorter batches
+BYTES = 1 << 28  # and so do tables of long texts
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file: its kind, its schema, and how it is written where it is a csv file."""
+
+    path: Path
+    kind: str
+    schema: Any
+    sniffed: Sniffed | None = None
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[Batch]:
+        """The rows of the file, in pieces of any size."""
+        if self.kind == "csv" and self.sniffed:
+            return csvfile.batches(self.path, self.sniffed, columns)
+        if self.kind == "json":
+            return formats.json_batches(self.path, self.schema, columns)
+        return formats.parquet_batches(self.path, columns, rows) if self.kind == "parquet" else formats.arrow_batches(self.path, columns)
+
+
+def open_source(
+    paths: str | Path | Sequence[str | Path], *, columns: Sequence[str] | None = None, options: CsvOptions | None = None
+) -> Source:
+    """One file, several, or globs, as one table.
+
+    csv and its kin, parquet, arrow, feather and jsonl, each told by its content first, by its suffix second; csv, jsonl and
+    arrow streams may be compressed by gzip, bzip2, xz, zstd or lz4.
+
+    Parameters
+    ----------
+    paths : a path, a glob, or a list of them
+    columns : the names of the columns to read, all by default
+    options : settings of csv files that should not be guessed
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("x;y" + chr(10) + "1,5;no" + chr(10))
+    >>> source = open_source(path)
+    >>> [batch.to_pylist() for batch in source.batches()], str(source.sniffed)[:24]
+    ([[{'x': '1.5', 'y': 'no'}]], 'semicolon between fields')
+    """
+    parts: list[Part] = []
+    for path in files.find(paths):
+        parts.append(_part(path, options, parts[0] if parts else None))
+    return Source(tuple(parts), _unified(parts), tuple(columns) if columns is not None else None)
+
+
+def _part(path: Path, options: CsvOptions | None, first: Part | None) -> Part:
+    start = files.head(path)
+    kind = files.kind(path, start)
+    if kind == "csv":
+        found = _named_like(csvfile.sniff_file(path, start, options), first)
+        return Part(path, kind, csvfile.schema(found), found)
+    if kind == "json":
+        return Part(path, kind, formats.json_schema(path, start, len(start) < files.HEAD))
+    return Part(path, kind, formats.parquet_schema(path) if kind == "parquet" else formats.arrow_schema(path))
+
+
+def _named_like(found: Sniffed, first: Part | None) -> Sniffed:
+    """A file without a header takes the names of the first file, where that has as many columns: a file that was cut in pieces."""
+    if first and first.sniffed and not found.options.header and len(first.sniffed.names) == len(found.names):
+        return Sniffed(found.options, first.sniffed.names, found.local)
+    return found
+
+
+def _unified(parts: list[Part]) -> Any:
+    """The schema of all files, in the order of the first; types are widened where they differ."""
+    first = parts[0]
+    if not first.schema.names:
+        raise DataError(f"{first.path} has no columns; check that it is the right file.")
+    for part in parts:
+        _same_names(first, part)
+    try:
+        return pa.unify_schemas([_bare(p.schema) for p in parts], promote_options="permissive")
+    except (pa.ArrowTypeError, pa.ArrowInvalid):
+        return _as_text([_bare(p.schema) for p in parts])
+
+
+def _as_text(schemas: list[Any]) -> Any:
+    """Text for the columns whose types have nothing in common."""
+    first = schemas[0]
+    kinds = {n: {str(s.field(n).type) for s in schemas} for n in first.names}
+    return pa.schema([(n, first.field(n).type if len(kinds[n]) == 1 else pa.string()) for n in first.names])
+
+
+def _bare(schema: Any) -> Any:
+    """Without metadata, dictionaries as their values, so that files written by different programs agree."""
+    return pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])
+
+
+def _same_names(first: Part, part: Part) -> None:
+    names, known = dict.fromkeys(part.schema.names), dict.fromkeys(first.schema.names)
+    if repeated := [n for n, count in Counter(part.schema.names).items() if count > 1]:
+        raise DataError(f"{part.path} has several columns named {quoted(repeated)}; rename them.")
+    missing, extra = [n for n in known if n not in names], [n for n in names if n not in known]
+    if missing or extra:
+        what = [f"lacks {quoted(missing)}"] * bool(missing) + [f"also has {quoted(extra)}"] * bool(extra)
+        raise DataError(f"{part.path} {' and '.join(what)}, unlike {first.path}; give files with the same columns.")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files as one table; see `open_source`."""
+
+    parts: tuple[Part, ...]
+    full_schema: Any
+    columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.columns or ():
+            if name not in self.full_schema.names:
+                raise DataError(f'there is no column "{name}"{nearest(name, self.full_schema.names)}')
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files."""
+        return tuple(part.path for part in self.parts)
+
+    @property
+    def n_bytes(self) -> int:
+        """Their size on disk."""
+        return sum(path.stat().st_size for path in self.paths)
+
+    @cached_property
+    def schema(self) -> Any:
+        """The columns and their types, as a `pyarrow.Schema`; csv columns are text."""
+        return self.full_schema if self.columns is None else pa.schema([self.full_schema.field(n) for n in self.columns])
+
+    @property
+    def sniffed(self) -> CsvOptions | None:
+        """How the first csv file is written; None where there is none."""
+        return next((p.sniffed.options for p in self.parts if p.sniffed), None)
+
+    def batches(self, rows: int = 65_536) -> Iterator[Batch]:
+        """A fresh pass: record batches of `rows` rows, the last one shorter; fewer rows each where rows are very long."""
+        if rows < 1:
+            raise ValueError(f"rows must be at least 1; it is {rows}.")
+        rows = min(rows, max(CELLS // max(len(self.schema), 1), 256))
+        seen = 0
+        for batch in even(self._pieces(rows), rows):
+            seen += batch.num_rows
+            yield batch
+        if not seen:
+            raise DataError(f"{', '.join(map(str, self.paths))} has columns but no rows; check that it is the right file.")
+
+    def _pieces(self, rows: int) -> Iterator[Batch]:
+        for part in self.parts:
+            for batch in part.batches(self.schema.names, rows):
+                yield _fitted(batch, self.schema, part.path)
+
+
+def _fitted(batch: Batch, schema: Any, path: Path) -> Batch:
+    """With the columns and types of the schema."""
+    if batch.schema.equals(schema):
+        return batch
+    try:
+        return pa.RecordBatch.from_arrays([batch.column(f.name).cast(f.type) for f in schema], schema=schema)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{path} holds values that do not fit the types of the other files: {said(error)}.") from error
+
+
+def even(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
+    """The same rows in batches of one size, so that results do not depend on how a file was cut."""
+    held: list[Batch] = []
+    count = size = 0
+    for batch in batches:
+        while batch.num_rows:
+            piece = batch.slice(0, rows - count)
+            held.append(piece)
+            count, size = count + piece.num_rows, size + piece.nbytes
+            batch = batch.slice(piece.num_rows)
+            if count == rows or size > BYTES:
+                yield _joined(held)
+                held, count, size = [], 0, 0
+    if count:
+        yield _joined(held)
+
+
+def _joined(pieces: list[Batch]) -> Batch:
+    return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
+
+
+def batches_of(source: Any) -> Iterator[Batch]:
+    """The batches of a source, of a pyarrow table, or of an iterable."""
+    if hasattr(source, "batches"):
+        return iter(source.batches())
+    if isinstance(source, pa.Table | pa.RecordBatch):
+        return iter(source.to_batches() if isinstance(source, pa.Table) else [source])
+    if not isinstance(source, Iterable):
+        raise TypeError(f"a Source, a pyarrow.Table or record batches are expected, not {type(source).__name__}.")
+    return iter(source)

@@ -1,0 +1,168 @@
+"""The column to predict: numbers or classes, by a stated rule, and what is odd about it."""
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.tables.arrow import Column, pa, pc
+from mercer.tables.errors import DataError
+from mercer.tables.scale import tails
+from mercer.tables.sketch import Sketch, short
+from mercer.tables.values import null, numbers, text
+
+FEW = 20  # whole numbers with at most so many distinct values are classes
+TIMES = 10  # where there are at least so many rows for each
+MOST = 1000  # classes
+RARE = 0.05  # share of the rarest class below which classes are imbalanced
+SKEWED = 2.0
+SOME = 0.05  # texts among numbers, up to which they count as missing
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target: `read` gives numbers, or positions of classes with -1 for unknown ones; NaN where there is none.
+
+    Attributes
+    ----------
+    task : regression or classification
+    reason : the rule that decided, in one sentence
+    classes, counts : of a classification
+    numeric : whether classes are numbers
+    skew : the absolute skewness of a regression target, in the sample
+    positive : whether all values of a regression target are > 0
+    low, high : the range of a regression target
+    warnings : sentences about imbalance, skew and odd values
+    """
+
+    name: str
+    task: str
+    reason: str
+    classes: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
+    numeric: bool = True
+    skew: float = 0.0
+    positive: bool = False
+    low: float = 0.0
+    high: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def imbalance(self) -> float:
+        """The share of the rarest class; 0 for regression."""
+        return min(self.counts) / sum(self.counts) if self.counts else 0.0
+
+    def read(self, column: Column) -> Array:
+        """float64; NaN where the target is missing."""
+        if self.task == "regression":
+            return numbers(column)[0]
+        if self.numeric:
+            return self._codes(numbers(column)[0])
+        cells = short(text(column, label=True))
+        found = pc.index_in(cells, value_set=pa.array(self.classes, pa.string())).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return np.where(np.isnan(found) & ~null(cells), -1.0, found)
+
+    def _codes(self, values: Array) -> Array:
+        known = np.array([float(c) for c in self.classes])
+        at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+        return np.where(np.isnan(values), np.nan, np.where(known[at] == values, at, -1.0))
+
+    def state(self) -> dict[str, Any]:
+        return asdict(self) | {k: list(getattr(self, k)) for k in ("classes", "counts", "warnings")}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Target:
+        return cls(**state | {k: tuple(state[k]) for k in ("classes", "counts", "warnings")})
+
+
+def target_of(name: str, sketch: Sketch, sample: Column, task: str) -> Target:
+    """The target of a column that was seen."""
+    if not sketch.n_filled:
+        raise DataError(f'the target "{name}" has no values; choose another column.')
+    _predictable(name, sketch.kind)
+    numeric = bool(sketch.numeric) and sketch.n_texts <= SOME * sketch.n_filled
+    if sketch.n_distinct + (not numeric and len(sketch.texts)) < 2:
+        raise DataError(f'the target "{name}" has the same value in every row; there is nothing to predict.')
+    guess, reason = _rule(name, sketch, numeric)
+    if task != "auto":
+        guess, reason = task, f"{task}, as asked for."
+    return (_numbers if guess == "regression" else _classes)(name, sketch, sample, reason, numeric)
+
+
+def _predictable(name: str, kind: Any) -> None:
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        raise DataError(f'the target "{name}" holds dates; predict a number made from it, such as the days since a fixed day.')
+    if pa.types.is_nested(kind):
+        raise DataError(f'the target "{name}" holds {kind}, not single values; choose another column.')
+
+
+def _rule(name: str, sketch: Sketch, numeric: bool) -> tuple[str, str]:
+    """The guess and its sentence."""
+    d = sketch.n_distinct
+    if d == 2 and not sketch.n_texts:
+        return "classification", f'classification, since "{name}" has two distinct values.'
+    if not numeric:
+        return "classification", f'classification, since "{name}" holds text.'
+    if sketch.whole and d <= FEW and sketch.n_filled >= TIMES * d:
+        few = f"whole numbers with only {d} distinct values (up to {FEW} count as classes)"
+        return "classification", f'classification, since "{name}" holds {few}.'
+    why = f"whole numbers with {d:,} distinct values" if sketch.whole else "numbers that are not whole"
+    return "regression", f'regression, since "{name}" holds {why}.'
+
+
+def _numbers(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
+    if not numeric:
+        raise DataError(f'the target "{name}" holds text, which a regression cannot predict; use task="classification".')
+    values = numbers(sample)[0]
+    skew = tails(values[~np.isnan(values)])[0]
+    said = [f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'] * (skew > SKEWED)
+    said += _left_out(name, sketch.n_texts)
+    return Target(name, "regression", reason, skew=skew, positive=sketch.low > 0, low=sketch.low, high=sketch.high, warnings=tuple(said))
+
+
+def _classes(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
+    labels, counts = _levels(sketch, sample, numeric)
+    if FEW < len(labels) > sum(counts) / 2:
+        own = f'the target "{name}" has {len(labels):,} classes in {sum(counts):,} rows'
+        raise DataError(f"{own}, too few rows for each; choose another column.")
+    if not 0 < len(labels) <= MOST:
+        many = f'the target "{name}" has {sketch.n_distinct:,} distinct values, too many for classes (at most {MOST:,})'
+        raise DataError(f"{many}; " + ('use task="regression".' if numeric else "choose another column."))
+    order = sorted(range(len(labels)), key=lambda i: float(labels[i]) if numeric else labels[i])
+    found = Target(name, "classification", reason, tuple(labels[i] for i in order), tuple(counts[i] for i in order), numeric)
+    return replace(found, warnings=_about_classes(found, sketch.n_texts if numeric else 0))
+
+
+def _levels(sketch: Sketch, sample: Column, numeric: bool) -> tuple[list[str], list[int]]:
+    """Classes and their counts, none where they are too many; from the sample where a column mixes numbers and texts."""
+    if sketch.numeric and not numeric:
+        found = pc.value_counts(short(text(sample, label=True).drop_null()))
+        return found.field("values").to_pylist(), found.field("counts").to_pylist()
+    if sketch.counts is None or not sketch.counts.exact:
+        return [], []
+    return [label(v) for v in sketch.counts.values.to_pylist()], sketch.counts.counts.tolist()
+
+
+def label(value: Any) -> str:
+    """A class as text: 7 and 7.0 are "7".
+
+    >>> label(7.0), label(0.5), label("a")
+    ('7', '0.5', 'a')
+    """
+    return str(value) if not isinstance(value, float) else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def _about_classes(found: Target, n_texts: int) -> tuple[str, ...]:
+    rarest, total = int(np.argmin(found.counts)), sum(found.counts)
+    uneven = found.imbalance < RARE and len(found.classes) < FEW
+    share = f"{found.counts[rarest]:,} of {total:,} rows ({found.imbalance:.1%})"
+    said = [f'classes are imbalanced: "{found.classes[rarest]}" has {share}.'] * uneven
+    alone = sum(k == 1 for k in found.counts)
+    said += [f"{alone:,} of the {len(found.counts):,} classes have a single row, too few to learn from or to judge."] * bool(alone)
+    return (*said, *_left_out(found.name, n_texts))
+
+
+def _left_out(name: str, n_texts: int) -> list[str]:
+    return [f'{n_texts:,} rows have text in the target "{name}", which holds numbers, and were left out.'] * bool(n_texts)

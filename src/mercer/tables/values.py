@@ -1,0 +1,148 @@
+"""What a cell means: a missing value, a number, a yes or no; by rules over whole columns."""
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.tables.arrow import Column, flat, pa, pc
+
+NEVER = ("", "na", "n/a", "#n/a", "nan", "-nan", "null", "<na>", "nat", "(null)", "\\n", "?")  # also of a target of text
+WORDS = (
+    *NEVER, "n.a.", "n.a", "none", "nil", "missing", "-", "--", ".", "*", "#div/0!", "#value!", "#ref!", "#null!", "#num!", "#name?",
+    "inf", "-inf", "+inf", "infinity", "-infinity", "+infinity",
+)  # fmt: skip
+TRUTH = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"), ("0", "1"))
+_MIXED = {"nan": "NaN", "-nan": "-NaN", "nat": "NaT", "n/a": "n/A"}
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_MONEY = r"(?:[$€£¥]|USD|EUR|GBP)"
+_TYPED = re.compile(
+    r"\s*([+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|[$€£¥]\s?[\d.,]+"
+    r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.Z+-]*)?)\s*"
+)
+
+
+def _tokens(words: tuple[str, ...]) -> Column:
+    return pa.array(dict.fromkeys(form for w in words for form in (w, w.upper(), w.capitalize(), _MIXED.get(w, w))))
+
+
+_MISSING, _NEVER = _tokens(WORDS), _tokens(NEVER)
+
+
+def looks_typed(cell: str) -> bool:
+    """Whether one cell of a sample is a number or a date."""
+    return bool(_TYPED.fullmatch(cell))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a pyarrow type holds strings."""
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def null(column: Column) -> Array:
+    """Where a column has no value."""
+    return column.is_null().to_numpy(zero_copy_only=False)
+
+
+def text(column: Any, *, label: bool = False) -> Column:
+    """The column as trimmed strings, null where a value is missing; words such as "none" may be labels.
+
+    >>> text(pa.array([" a ", "NA", "none"])).to_pylist(), text(pa.array(["none"]), label=True).to_pylist()
+    (['a', None, None], ['none'])
+    """
+    found = flat(column)
+    found = pc.utf8_trim_whitespace(found if pa.types.is_string(found.type) else _as_text(found))
+    missing = pc.is_in(found, value_set=_NEVER if label else _MISSING)
+    return pc.if_else(missing, pa.scalar(None, pa.string()), found) if pc.any(missing).as_py() else found
+
+
+def _as_text(column: Column) -> Column:
+    """Whole floats lose their ".0", so that a class reads the same from a csv, as an integer and as a float."""
+    kind = column.type
+    if pa.types.is_nested(kind):
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return pa.array([None if v is None else v.decode("utf-8", "replace") for v in column.to_pylist()], pa.string())
+    if pa.types.is_floating(kind):
+        return pc.replace_substring_regex(column.cast(pa.float64()).cast(pa.string()), r"^(-?[0-9]+)\.0*$", r"\1")
+    return column.cast(pa.string())
+
+
+def numbers(column: Any) -> tuple[Array, Array]:
+    """The numbers of a column, NaN where there are none, and a mask of the filled cells that are not numbers.
+
+    Infinities count as missing. A column of text that reads as numbers throughout is converted at once; otherwise cells
+    are looked at in turn: words for missing, plain numbers, then money, percents and amounts in brackets.
+
+    >>> numbers(pa.array(["1", "NA", "$2,000", "12%", "x"]))[0].tolist()
+    [1.0, nan, 2000.0, 12.0, nan]
+    """
+    found = flat(column)
+    if is_text(found.type):
+        return _from_text(found)
+    if counts(found.type):
+        values = _finite(_as_float(found))
+        return values, np.zeros(len(values), bool)
+    return np.full(len(found), np.nan), ~null(found)
+
+
+def counts(kind: Any) -> bool:
+    """Whether values of a pyarrow type are numbers; times of the day and durations are."""
+    t = pa.types
+    return any(test(kind) for test in (t.is_integer, t.is_floating, t.is_decimal, t.is_boolean, t.is_time, t.is_duration, t.is_null))
+
+
+def _as_float(column: Column) -> Column:
+    if pa.types.is_time(column.type) or pa.types.is_duration(column.type):
+        column = column.cast(pa.int64() if column.type.bit_width == 64 else pa.int32())
+    return column.cast(pa.float64(), safe=False)
+
+
+def _finite(column: Column) -> Array:
+    """float64, with NaN for nulls and infinities."""
+    values = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return values if np.isfinite(values).all() else np.where(np.isfinite(values), values, np.nan)
+
+
+def _from_text(column: Column) -> tuple[Array, Array]:
+    try:
+        values = _finite(column.cast(pa.float64()))
+        return values, np.zeros(len(values), bool)
+    except pa.ArrowInvalid:
+        return _one_by_one(text(column))
+
+
+def _one_by_one(column: Column) -> tuple[Array, Array]:
+    """Numbers among other texts; `column` is trimmed and null where missing."""
+    values = _plain(column)
+    odd = np.isnan(values) & ~null(column)
+    if odd.any():
+        values[odd] = _plain(_undressed(column.filter(pa.array(odd))))
+    return values, odd & np.isnan(values)
+
+
+def _plain(column: Column) -> Array:
+    """The cells that are plain numbers, NaN for the rest."""
+    kept = pc.if_else(pc.match_substring_regex(column, _NUMBER), column, pa.scalar(None, pa.string()))
+    return np.array(_finite(kept.cast(pa.float64())))
+
+
+def _undressed(column: Column) -> Column:
+    """Without signs of money, percents, grouping commas, and brackets that mean a minus."""
+    bare = pc.replace_substring_regex(column, r"^\(([^()]*[0-9][^()]*)\)$", r"-\1")
+    bare = pc.replace_substring_regex(bare, rf"^([+-]?)\s*{_MONEY}\s*([+-]?)", r"\1\2")
+    bare = pc.replace_substring_regex(bare, rf"\s*({_MONEY}|%)$", "")
+    grouped = pc.match_substring_regex(bare, r"^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$")
+    return pc.if_else(grouped, pc.replace_substring(bare, ",", ""), bare)
+
+
+def truth(distinct: list[str]) -> tuple[str, str] | None:
+    """The pair (no, yes) that two distinct texts are, or None.
+
+    >>> truth(["Yes", "no"])
+    ('no', 'yes')
+    """
+    lowered = {v.lower() for v in distinct}
+    return next((pair for pair in TRUTH if lowered == set(pair)), None)

@@ -1,0 +1,103 @@
+"""Columns of words: categories, long texts, identifiers, and numbers mixed with text."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.tables.arrow import Column, pc
+from mercer.tables.categories import Category, Text, lengths
+from mercer.tables.scale import Scale
+from mercer.tables.seen import MAX_CATEGORIES, Choice, Seen
+from mercer.tables.sketch import short
+from mercer.tables.target import label
+from mercer.tables.values import text
+
+LONG, SEVERAL = 40, 4  # characters and words, on average, that make a text
+
+
+def words(seen: Seen) -> Choice:
+    """A text where cells are long and mostly different, an identifier where all differ, else a category."""
+    s = seen.sketch
+    cells = text(seen.sample).drop_null()
+    if s.n_distinct > max(0.1 * s.n_filled, MAX_CATEGORIES) and _long(cells):
+        return _text(seen, cells)
+    if s.n_filled >= 10 and s.n_distinct > 0.9 * s.n_filled and len(cells) == len(pc.unique(cells)):
+        return seen.left_out("id", "A different text in every row", "looks like an identifier (a different text in every row)")
+    return category(seen)
+
+
+def _long(cells: Column) -> bool:
+    spaces = pc.mean(pc.count_substring(cells, " ")).as_py() or 0
+    return bool((pc.mean(pc.utf8_length(cells)).as_py() or 0) > LONG or spaces + 1 > SEVERAL)
+
+
+def _text(seen: Seen, cells: Column) -> Choice:
+    size, count = (Scale.of(np.log1p(v)) for v in lengths(text(seen.sample)))
+    encoder = Text(_repeated(seen), size, count)
+    said = (f'"{seen.name}" is text; for now only its repeated values, its length and its number of words are used.',)
+    action = "Text: for now treated as a category, together with its length and its number of words."
+    return Choice("text", action, f"{pc.mean(pc.utf8_length(cells)).as_py():.0f} characters on average", encoder, said)
+
+
+def _repeated(seen: Seen) -> Category | None:
+    """The frequent values of a text; the others are not kept, so that a saved model does not carry the texts."""
+    found = category(seen).encoder
+    if not isinstance(found, Category) or not found.n_features:
+        return None
+    k = found.n_features
+    return replace(found, levels=found.levels[:k], shares=found.shares[:k], other=True, frequency=None)
+
+
+def category(seen: Seen) -> Choice:
+    """A feature for each frequent level."""
+    counts = seen.sketch.counts
+    assert counts is not None  # only numbers with very many values have none
+    values = [label(v) for v in counts.values.to_pylist()] if counts.values is not None else []
+    total = len(values) if counts.exact else max(len(values), seen.sketch.n_distinct)
+    return _levels(seen, values, counts.counts + counts.error, total, bool(seen.sketch.numeric))
+
+
+def mixed(seen: Seen) -> Choice:
+    """Numbers and texts side by side: a category, its levels counted in the sample."""
+    found = pc.value_counts(short(text(seen.sample).drop_null()))
+    values, counts = found.field("values").to_pylist(), found.field("counts").to_numpy(zero_copy_only=False)
+    share = seen.sketch.n_texts / seen.sketch.n_filled
+    said = (f'"{seen.name}" mixes numbers and text ({share:.0%} text) and is treated as a category.',)
+    return _levels(seen, values, counts * max(seen.sketch.n / max(len(seen.sample), 1), 1.0), len(values), False, said)
+
+
+def _levels(seen: Seen, values: list[str], counts: Array, total: int, numeric: bool, said: tuple[str, ...] = ()) -> Choice:
+    """Frequent levels first, equal counts by name, so that the order of the rows does not matter."""
+    order = sorted(range(len(values)), key=lambda i: (-counts[i], values[i]))
+    values, counts = [values[i] for i in order], np.asarray(counts, np.float64)[order]
+    keep = min(int((counts >= seen.often).sum()), seen.max_categories)
+    shares = counts / max(seen.sketch.n, 1)
+    frequency = _frequency(shares) if total > 2 * keep and total == len(values) else None
+    if not keep and frequency is None:
+        return seen.left_out("category", "Every value is rare", f"has {total:,} values, all of them rare,")
+    gone = seen.sketch.n_missing >= seen.often
+    encoder = Category(tuple(values), tuple(shares.tolist()), keep, total > keep, gone, frequency, numeric)
+    top = "most frequent: " + ", ".join(v[:30] for v in values[:3])
+    return Choice("category", _action(seen, encoder, total), top, encoder, said)
+
+
+def _frequency(shares: Array) -> Scale | None:
+    """The log of the share of a row's level, to mean 0 and deviation 1 over the rows; None where all are about as frequent."""
+    logs, weight = np.log(shares), shares / shares.sum()
+    mean = float(weight @ logs)
+    std = float(np.sqrt(weight @ (logs - mean) ** 2))
+    return Scale(mean, std) if std > 0.1 else None
+
+
+def _action(seen: Seen, encoder: Category, total: int) -> str:
+    k, rest = encoder.n_features, total - encoder.n_features
+    parts = [f"Category: {k or 'no'} frequent {'value has' if k == 1 else 'values have'} a feature each"]
+    parts += [f"{rest:,} others are pooled" if rest > 1 else "one other counts as other"] * (rest > 0)
+    parts += ["how frequent a value is counts too"] * (encoder.frequency is not None)
+    if encoder.gone:
+        parts.append("missing is a category of its own")
+    elif seen.sketch.n_missing:
+        parts.append("missing values take the most frequent")
+    return "; ".join(parts) + "."
