@@ -1,0 +1,82 @@
+"""What estimators over the rows themselves share: checked rows, the kernel that compares them, or a given kernel matrix."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from mercer.inputs import Array, Table, table
+from mercer.kernels import Kernel, positioned
+from mercer.kernels.defaults import resolve
+
+
+class OverRows(BaseEstimator):
+    """An estimator that keeps rows and compares others with them by `kernel`, which may be "precomputed". Fitted: `kernel_`."""
+
+    kernel: Any
+    n_features_in_: int
+
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _checked_rows(self, X: Any, *, reset: bool) -> Table:
+        """New rows, as a table: numbers, or the items that the kernel reads."""
+        items = self._items(X, reset)
+        return items or self._named(validate_data(self, X, reset=reset, **self._numbers()))
+
+    def _checked_pair(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Table, Array]:
+        """Rows and their targets."""
+        items = self._items(X, reset)
+        if items is not None:
+            check_consistent_length(items.data, y)
+            return items, np.asarray(y)
+        X, y = validate_data(self, X, y, reset=reset, **self._numbers(), **options)
+        if reset and self._pairwise and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {X.shape}.")
+        return self._named(X), y
+
+    def _numbers(self) -> dict[str, Any]:
+        return dict(dtype=[np.float64, np.float32], accept_sparse=False if self._pairwise else "csr", order="C")
+
+    def _items(self, X: Any, reset: bool) -> Table | None:
+        if not (isinstance(self.kernel, Kernel) and self.kernel.takes_items):
+            return None
+        rows = table(X, items=True, finite=False)
+        if rows.items:
+            self.n_features_in_ = 1 if reset else self.n_features_in_
+        return rows if rows.items else None
+
+    def _named(self, X: Any) -> Table:
+        names = getattr(self, "feature_names_in_", None)
+        return Table(X, None if names is None else tuple(names))
+
+    def _resolved(self, rows: Table, weight: Array | None = None) -> Any:
+        """The kernel that was meant, for these rows."""
+        if self._pairwise:
+            return "precomputed"
+        if (self.kernel is None or (isinstance(self.kernel, str) and self.kernel == "rbf")) and not _squarable(rows):
+            raise ValueError("X is too large to square, so no bandwidth can be scaled to it; scale the columns first.")
+        return positioned(resolve(self.kernel, rows, weight), rows)
+
+    def _weight(self, sample_weight: Any, rows: Table) -> Array | None:
+        if sample_weight is None:
+            return None
+        if not np.any(np.asarray(sample_weight)):
+            raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+        X = np.empty((len(rows), 1)) if rows.items else rows.data
+        weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+        return weight / weight.max()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._pairwise
+        tags.input_tags.pairwise = self._pairwise
+        return tags
+
+
+def _squarable(rows: Table) -> bool:
+    values = rows.data.data if rows.sparse else rows.data
+    return rows.items or not values.size or float(np.abs(values).max()) < 1e150

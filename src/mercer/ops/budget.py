@@ -1,0 +1,326 @@
+"""The kernel perceptron's ordered scan of a block of rows, and what it does when its points exceed a budget."""
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.ops.jit import njit
+
+SUMS = {"contract", "reassoc"}  # a sum may be added up in any order: the same one for every row
+UNLIMITED, RANDOM, OLDEST, FORGETRON, PROJECTRON, PLUS, MERGING = range(7)
+SIZE, SEEN, MISTAKES, REDUCED, RADIUS, FORGOTTEN, UPDATES = range(7)  # places in the tally
+GOLDEN = (math.sqrt(5) - 1) / 2
+LEAST = 1e-10  # of k(x, x): a point nearer to the span of the others is projected, lest their inverse lose its digits
+
+
+class Memory(NamedTuple):
+    """What a scan holds: points only by their kernel values, except where it makes new ones."""
+
+    A: Array  # (C, n) weights of the points, one row for two classes
+    U: Array  # (C, n) from which the mean of A over the rows follows
+    owner: Array  # (n,) the row of the present rows that a point is, or -1
+    born: Array  # (n,) rows seen before it
+    source: Array  # (n,) its place before the block, or -1 - its row in the block
+    Q: Array  # (n, n) kernel values between the points, or their inverse; (1, 1) where the policy needs neither
+    P: Array  # (n, d) the points themselves, where merging makes new ones
+    tally: Array  # counts: see SIZE, ...
+
+
+@njit(fastmath=SUMS)
+def scan(
+    K: Array, G: Array, X: Array, labels: Array, ids: Array, slots: Array, draws: Array, m: Memory, wrong: Array,
+    policy: int, budget: int, eta: float, margin: float, power: float,
+) -> None:
+    """Rows of a block in their order: K (b, n) their kernel values with the points, G (b, b) with each other.
+
+    A mistake is y f <= 0, a margin error y f <= margin; both add a step of the row to the weights. `ids` are the places of the
+    rows in `slots`, which tells the point that a row already is. K is changed.
+    """
+    scores = np.empty(m.A.shape[0])
+    for i in range(K.shape[0]):
+        for c in range(m.A.shape[0]):
+            total = 0.0
+            for j in range(int(m.tally[SIZE])):
+                total += m.A[c, j] * K[i, j]
+            scores[c] = total
+        own, rival, sign, gap = _judge(scores, labels[i])
+        wrong[i] = not gap > 0
+        m.tally[MISTAKES] += wrong[i]
+        m.tally[RADIUS] = max(m.tally[RADIUS], G[i, i] * (1 if rival < 0 else 2))
+        if not gap > margin and G[i, i] > 0:
+            m.tally[UPDATES] += 1
+            _update(i, K, G, X, ids, slots, draws, m, own, rival, sign, gap, policy, budget, eta, margin, power)
+        m.tally[SEEN] += 1
+
+
+@njit
+def _judge(scores: Array, label: int) -> tuple[int, int, float, float]:
+    """(row that gains, row that loses or -1, sign, y f or the lead over the best rival)."""
+    if scores.shape[0] == 1:
+        return 0, -1, float(label), label * scores[0]
+    rival = 1 if label == 0 else 0
+    for c in range(scores.shape[0]):
+        if c != label and scores[c] > scores[rival]:
+            rival = c
+    return label, rival, 1.0, scores[label] - scores[rival]
+
+
+@njit
+def _update(i, K, G, X, ids, slots, draws, m, own, rival, sign, gap, policy, budget, eta, margin, power):  # type: ignore[no-untyped-def]
+    square = G[i, i] * (1 if rival < 0 else 2)
+    step = 1.0 if not gap > 0 else min(1.0, (margin - gap) / square)
+    before = m.tally[SEEN] ** (power + 1)
+    if slots[ids[i]] >= 0:
+        _add(m, slots[ids[i]], own, rival, sign * step, before)
+        return
+    spans = policy in (PROJECTRON, PLUS)
+    if spans and _projected(i, K, G, m, own, rival, sign, gap, step, before, policy, budget, eta, margin):
+        return
+    _append(i, K, G, X, ids, slots, m, own, rival, sign * step, before, policy)
+    if int(m.tally[SIZE]) <= budget or policy == UNLIMITED:
+        return
+    if policy == RANDOM:
+        _drop(int(draws[i] * budget), i, K, slots, m, policy)
+    elif policy == OLDEST:
+        _drop(_oldest(m), i, K, slots, m, policy)
+    elif policy == FORGETRON:
+        _drop(_shrunk(m, before), i, K, slots, m, policy)
+    elif policy == MERGING:
+        _drop(_merged(i, K, slots, m), i, K, slots, m, policy)
+
+
+@njit
+def _add(m, j, own, rival, step, before):  # type: ignore[no-untyped-def]
+    m.A[own, j] += step
+    m.U[own, j] += before * step
+    if rival >= 0:
+        m.A[rival, j] -= step
+        m.U[rival, j] -= before * step
+
+
+@njit
+def _append(i, K, G, X, ids, slots, m, own, rival, step, before, policy):  # type: ignore[no-untyped-def]
+    n = int(m.tally[SIZE])
+    _blend(m, n, 0.0, n, 0.0)
+    _add(m, n, own, rival, step, before)
+    m.owner[n], m.born[n], m.source[n], slots[ids[i]] = ids[i], m.tally[SEEN], -1 - i, n
+    for t in range(i + 1, K.shape[0]):
+        K[t, n] = G[t, i]
+    if policy in (FORGETRON, MERGING):
+        for j in range(n):
+            m.Q[n, j] = m.Q[j, n] = K[i, j]
+        m.Q[n, n] = G[i, i]
+    for c in range(X.shape[1] if policy == MERGING else 0):
+        m.P[n, c] = X[i, c]
+    m.tally[SIZE] = n + 1
+
+
+@njit
+def _drop(j, i, K, slots, m, policy):  # type: ignore[no-untyped-def]
+    """Take point j away; the last point takes its place."""
+    last = int(m.tally[SIZE]) - 1
+    if m.owner[j] >= 0:
+        slots[m.owner[j]] = -1
+    if j != last:
+        _move(last, j, i, K, slots, m, policy)
+    _blend(m, last, 0.0, last, 0.0)
+    m.tally[SIZE] = last
+    m.tally[REDUCED] += 1
+
+
+@njit
+def _move(last, j, i, K, slots, m, policy):  # type: ignore[no-untyped-def]
+    _blend(m, last, 1.0, j, 0.0)
+    m.owner[j], m.born[j], m.source[j] = m.owner[last], m.born[last], m.source[last]
+    if m.owner[j] >= 0:
+        slots[m.owner[j]] = j
+    for t in range(i + 1, K.shape[0]):
+        K[t, j] = K[t, last]
+    if policy in (FORGETRON, MERGING):
+        for l in range(last):
+            m.Q[j, l] = m.Q[l, j] = m.Q[last, l]
+        m.Q[j, j] = m.Q[last, last]
+    for c in range(m.P.shape[1] if policy == MERGING else 0):
+        m.P[j, c] = m.P[last, c]
+
+
+@njit
+def _blend(m, j, u, l, v):  # type: ignore[no-untyped-def]
+    """The weights of point l as u times those of j and v times its own."""
+    for c in range(m.A.shape[0]):
+        m.A[c, l] = (u * m.A[c, j] if u != 0 else 0.0) + (v * m.A[c, l] if v != 0 else 0.0)
+        m.U[c, l] = (u * m.U[c, j] if u != 0 else 0.0) + (v * m.U[c, l] if v != 0 else 0.0)
+
+
+@njit
+def _inner(m, j, l):  # type: ignore[no-untyped-def]
+    """The inner product of the weights of two points."""
+    total = 0.0
+    for c in range(m.A.shape[0]):
+        total += m.A[c, j] * m.A[c, l]
+    return total
+
+
+@njit
+def _oldest(m):  # type: ignore[no-untyped-def]
+    found = 0
+    for j in range(int(m.tally[SIZE])):
+        if m.born[j] < m.born[found]:
+            found = j
+    return found
+
+
+@njit(fastmath=SUMS)
+def _shrunk(m, before):  # type: ignore[no-untyped-def]
+    """Shrink all weights by as little as the Forgetron's bound allows; which point goes."""
+    r, n = _oldest(m), int(m.tally[SIZE])
+    sigma, mu = 1e-300, 0.0
+    for c in range(m.A.shape[0]):
+        sigma = max(sigma, abs(m.A[c, r]))
+    for c in range(m.A.shape[0]):
+        for j in range(n):
+            mu += m.A[c, r] / sigma * m.A[c, j] * m.Q[r, j]
+    mu /= m.tally[RADIUS]
+    a, b, c = sigma * sigma - 2 * sigma * mu, 2 * sigma, m.tally[FORGOTTEN] - 15 / 32 * m.tally[UPDATES]
+    phi = _largest(a, b, c)
+    m.tally[FORGOTTEN] += a * phi * phi + b * phi
+    for l in range(m.A.shape[0]):
+        for j in range(n):
+            m.U[l, j] += before * (phi - 1) * m.A[l, j]
+            m.A[l, j] *= phi
+    return r
+
+
+@njit
+def _largest(a, b, c):  # type: ignore[no-untyped-def]
+    """The largest phi in (0, 1] with a phi^2 + b phi + c <= 0, where b > 0; 1 where there is none."""
+    inside = b * b - 4 * a * c
+    if a + b + c <= 0 or c >= 0 or inside < 0:
+        return 1.0
+    if a == 0:
+        return min(1.0, -c / b)
+    return min(1.0, (-b + math.sqrt(inside)) / (2 * a))
+
+
+@njit(fastmath=SUMS)
+def _projected(i, K, G, m, own, rival, sign, gap, step, before, policy, budget, eta, margin):  # type: ignore[no-untyped-def]
+    """Add the projection of the row on the span of the points where it is near, or there is no room; whether that was done."""
+    n = int(m.tally[SIZE])
+    d, inside = np.zeros(n), 0.0
+    for j in range(n):
+        for l in range(n):
+            d[j] += m.Q[j, l] * K[i, l]
+        inside += d[j] * K[i, j]
+    outside = max(G[i, i] - inside, 0.0)
+    full = n >= budget or outside <= max(eta * eta, LEAST) * G[i, i]
+    if policy == PLUS and gap > 0:
+        loss, many = margin - gap, 1 if rival < 0 else 2
+        left = loss - math.sqrt(many * outside / G[i, i]) / eta
+        if left <= 0 or inside <= 0:
+            return True
+        step, full = min(1.0, min(loss, 2 * left) / (many * inside)), True
+    if full:
+        for j in range(n):
+            _add(m, j, own, rival, sign * step * d[j], before)
+        m.tally[REDUCED] += 1
+        return True
+    for j in range(n):
+        for l in range(n):
+            m.Q[j, l] += d[j] * d[l] / outside
+        m.Q[n, j] = m.Q[j, n] = -d[j] / outside
+    m.Q[n, n] = 1 / outside
+    return False
+
+
+@njit
+def _lightest(m):  # type: ignore[no-untyped-def]
+    """The point whose removal would change f the least."""
+    found, least = 0, np.inf
+    for j in range(int(m.tally[SIZE])):
+        worth = m.Q[j, j] * _inner(m, j, j)
+        if worth < least:
+            found, least = j, worth
+    return found
+
+
+@njit
+def _kin(m, j, l):  # type: ignore[no-untyped-def]
+    """Whether two points speak for the same class."""
+    if m.A.shape[0] == 1:
+        return m.A[0, j] * m.A[0, l] > 0
+    a, b = 0, 0
+    for c in range(m.A.shape[0]):
+        a = c if m.A[c, j] > m.A[a, j] else a
+        b = c if m.A[c, l] > m.A[b, l] else b
+    return a == b
+
+
+@njit
+def _kept(h, log_k, jj, ll, jl):  # type: ignore[no-untyped-def]
+    """|weights of z|^2 for z = h x_j + (1 - h) x_l, of a Gaussian with k(x_j, x_l) = exp(log_k)."""
+    u, v = math.exp((1 - h) ** 2 * log_k), math.exp(h * h * log_k)
+    return jj * u * u + ll * v * v + 2 * jl * u * v
+
+
+@njit
+def _best_h(log_k, jj, ll, jl):  # type: ignore[no-untyped-def]
+    """The h with the most kept, by golden section; where there are two hills, on that of the heavier point."""
+    if log_k < -30:
+        return 0.0  # nothing to gain between them, and a far point must not pull the other one
+    low, high = 0.0, 1.0 if log_k > -2 else 0.5
+    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_a, at_b = _kept(a, log_k, jj, ll, jl), _kept(b, log_k, jj, ll, jl)
+    while high - low > 1e-5:
+        if at_a > at_b:
+            high, b, at_b = b, a, at_a
+            a = high - GOLDEN * (high - low)
+            at_a = _kept(a, log_k, jj, ll, jl)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + GOLDEN * (high - low)
+            at_b = _kept(b, log_k, jj, ll, jl)
+    return (low + high) / 2
+
+
+@njit
+def _partner(m, j, top):  # type: ignore[no-untyped-def]
+    """The point that the lightest point j is best merged with, and h."""
+    best, best_h, least, jj = -1, 0.0, np.inf, _inner(m, j, j)
+    for l in range(int(m.tally[SIZE])):
+        if l == j:
+            continue
+        log_k = max(math.log(m.Q[j, l] / top), -700.0)
+        ll, jl = _inner(m, l, l), _inner(m, j, l)
+        away = 0.0 if _kin(m, j, l) else 1e300
+        h = _best_h(log_k, jj, ll, jl)
+        lost = jj + ll + 2 * jl * math.exp(log_k) - _kept(h, log_k, jj, ll, jl) + away
+        if lost < least:
+            best, best_h, least = l, h, lost
+    return best, best_h
+
+
+@njit
+def _merged(i, K, slots, m):  # type: ignore[no-untyped-def]
+    """Put z = h x_j + (1 - h) x_l in the place of x_l, with the weights that project both on it; which point goes."""
+    j = _lightest(m)
+    top = m.Q[j, j]
+    l, h = _partner(m, j, top)
+    log_k = max(math.log(m.Q[j, l] / top), -700.0)
+    u, v, rest = math.exp((1 - h) ** 2 * log_k), math.exp(h * h * log_k), h * (1 - h) * log_k
+    _blend(m, j, u, l, v)
+    for c in range(m.P.shape[1]):
+        m.P[l, c] = h * m.P[j, c] + (1 - h) * m.P[l, c]
+    if h > 0:
+        for t in range(i + 1, K.shape[0]):
+            K[t, l] = top * math.exp(h * math.log(K[t, j] / top) + (1 - h) * math.log(K[t, l] / top) - rest)
+        for t in range(int(m.tally[SIZE])):
+            m.Q[t, l] = top * math.exp(h * math.log(m.Q[t, j] / top) + (1 - h) * math.log(m.Q[t, l] / top) - rest)
+            m.Q[l, t] = m.Q[t, l]
+    m.Q[l, l] = top
+    if m.owner[l] >= 0:
+        slots[m.owner[l]] = -1
+    m.owner[l], m.born[l] = -1, m.tally[SEEN]
+    return j
