@@ -6,7 +6,7 @@ py=.venv/bin/python
 
 usage() {
   cat <<'END'
-usage: ./do demo                          a short tour of the package
+usage: ./do demo                          from a table to a model, its score and a report
        ./do test [--all] [PYTEST ARGS]    the checks, then the tests; --all adds the long, browser and GPU-interpreter ones
        ./do check                         ruff, mypy, import contracts
        ./do bench [NAME ...] [--list]     the benchmarks, side by side with peers (all of them without a name)
@@ -85,7 +85,7 @@ run_tests() {
 }
 
 case ${1-} in
-  demo) environment; run "$py" -m mercer.demo "${@:2}" ;;
+  demo) environment; run "$py" -m mercer demo "${@:2}" ;;
   test) environment; run_tests "${@:2}" ;;
   check) environment; check ;;
   bench) environment; run "$py" -m bench "${@:2}" ;;

@@ -7,45 +7,65 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mercer import bounds, kernels, lifts, methods, operators
     from mercer.estimators import (
+        FarAwayWarning,
         GaussianProcessRegressor,
+        KernelKMeans,
         KernelLogistic,
         KernelPCA,
+        KernelPerceptron,
         KernelRidge,
         KernelSVC,
+        NadarayaWatson,
         Perceptron,
+        SoftNeighborsClassifier,
         VarianceStarvationWarning,
     )
     from mercer.kernels import Kernel, exp
     from mercer.kernels.psd import Counterexample, check_psd
     from mercer.kernels.rkhs import RKHSFunction
+    from mercer.learners.discrepancy import hsic_test, mmd_test
     from mercer.plan import Plan
+    from mercer.product import TableModel, fit_table
+    from mercer.store import load
 
 __version__ = "0.1.0"
 __all__ = [
     "Counterexample",
+    "FarAwayWarning",
     "GaussianProcessRegressor",
     "Kernel",
+    "KernelKMeans",
     "KernelLogistic",
     "KernelPCA",
+    "KernelPerceptron",
     "KernelRidge",
     "KernelSVC",
+    "NadarayaWatson",
     "Perceptron",
     "Plan",
     "RKHSFunction",
+    "SoftNeighborsClassifier",
+    "TableModel",
     "VarianceStarvationWarning",
     "bounds",
     "check_psd",
     "exp",
+    "fit_table",
+    "hsic_test",
     "kernels",
     "lifts",
+    "load",
     "methods",
+    "mmd_test",
     "operators",
 ]
 
-MODULES = ("bounds", "datasets", "estimators", "kernels", "lifts", "methods", "operators", "testing")
+MODULES = (
+    "bounds", "datasets", "estimators", "kernels", "lifts", "methods", "operators", "product", "report", "store", "tables", "testing",
+)
 HOMES = {  # what is not an estimator
-    "Counterexample": "kernels.psd", "Kernel": "kernels", "Plan": "plan", "RKHSFunction": "kernels.rkhs", "check_psd": "kernels.psd",
-    "exp": "kernels",
+    "Counterexample": "kernels.psd", "Kernel": "kernels", "Plan": "plan", "RKHSFunction": "kernels.rkhs", "TableModel": "product", "check_psd": "kernels.psd",
+    "exp": "kernels", "fit_table": "product", "hsic_test": "learners.discrepancy", "load": "store", "mmd_test": "learners.discrepancy",
 }
 
 

@@ -147,3 +147,105 @@ def test_names_float32_sparse_and_at_most_d_components():
     same_up_to_sign(KernelPCA(2, lift=Identity()).fit_transform(sp.csr_array(X)), m.transform(X)[:, :2], atol=1e-3)
     with pytest.raises(ValueError, match="n_components"):
         KernelPCA(0).fit(X)
+
+
+# the kernel matrix
+@pytest.mark.parametrize("via", ["exact", "iterative", "auto"])
+def test_scikit_learn_contract_in_the_dual(via):
+    check_estimator(KernelPCA(via=via, random_state=0), on_skip=None)
+
+
+def test_scikit_learn_contract_precomputed():
+    check_estimator(KernelPCA(kernel="precomputed"), on_skip=None)
+
+
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+@pytest.mark.parametrize(("kernel", "theirs"), [
+    ("linear", dict(kernel="linear")),
+    (Polynomial(2, bias=1.0), dict(kernel="poly", degree=2, gamma=1.0, coef0=1.0)),
+    (Gaussian(2.0), dict(kernel="rbf", gamma=1 / 8)),
+], ids=["linear", "poly", "rbf"])  # fmt: skip
+def test_the_dual_is_scikit_learns_kernel_pca(kernel, theirs, via):
+    X, Z = data(150) / 5, data(30, seed=1) / 5
+    m, ref = KernelPCA(3, kernel, via).fit(X), Theirs(3, **theirs).fit(X)
+    np.testing.assert_allclose(m.eigenvalues_, ref.eigenvalues_, rtol=1e-9)
+    same_up_to_sign(m.transform(Z), ref.transform(Z), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(m.fit_transform(X), m.transform(X), atol=1e-7)
+    np.testing.assert_allclose(m.explained_variance_ * 149, m.eigenvalues_)
+    assert 0 < m.explained_variance_ratio_.sum() <= 1 + 1e-9
+
+
+def test_linear_is_pca():
+    X = data()
+    m, p = KernelPCA(3, "linear", "exact").fit(X), PCA(3).fit(X)
+    same_up_to_sign(m.transform(X), p.transform(X), atol=1e-7)
+    np.testing.assert_allclose(m.explained_variance_, p.explained_variance_)
+    np.testing.assert_allclose(m.explained_variance_ratio_, p.explained_variance_ratio_)
+    whole = KernelPCA(5, "linear", "exact").fit(X)
+    np.testing.assert_allclose(whole.inverse_transform(whole.transform(X)), X, atol=1e-6)
+
+
+def test_precomputed_is_the_kernel():
+    X, Z, k = data(80) / 5, data(9, seed=1) / 5, Gaussian(2.0)
+    m, g = KernelPCA(3, k, "exact").fit(X), KernelPCA(3, "precomputed").fit(k(X))
+    np.testing.assert_allclose(g.transform(k(Z, X)), m.transform(Z), atol=1e-9)
+    assert not hasattr(g, "inverse_transform")
+    with pytest.raises(ValueError, match="square"):
+        KernelPCA(2, "precomputed").fit(X)
+    with pytest.raises(ValueError, match="no features"):
+        KernelPCA(2, "precomputed", "features").fit(k(X))
+
+
+def test_the_way_is_chosen_by_shapes(monkeypatch):
+    X = data()
+    assert KernelPCA(2).fit(X).plan_.way == "exact"
+    assert KernelPCA(2, "linear").fit(X).plan_.way == "features"
+    assert KernelPCA(2).partial_fit(X).plan_.way == "features"
+    with pytest.raises(ValueError, match="via must be"):
+        KernelPCA(via="best").fit(X)
+    monkeypatch.setattr("mercer.estimators.dual_pca.MOST_ROWS", 119)
+    assert KernelPCA(2).fit(X).plan_.way == "features"
+    assert KernelPCA(2, via="exact").fit(X).plan_.way == "exact"
+
+
+def test_the_dual_neither_streams_nor_merges():
+    X = data()
+    m = KernelPCA(2, via="exact").fit(X)
+    with pytest.raises(ValueError, match="do not merge"):
+        m.merge(m)
+    assert not hasattr(m, "partial_fit")
+    assert not hasattr(KernelPCA(2, "precomputed"), "partial_fit")
+    with pytest.raises(AttributeError, match="only where there are features"):
+        _ = m.components_
+    assert m.set_params(via="features").fit(X).components_.shape[0] == 2
+
+
+def test_a_stream_after_auto_begins_with_the_rows_of_fit():
+    X = data()
+    m = KernelPCA(2, Gaussian(5.0), random_state=0).fit(X[:50])
+    assert m.plan_.way == "exact"
+    with pytest.raises(ValueError, match="3 features"):
+        m.partial_fit(X[:, :3])
+    assert m.plan_.way == "exact"
+    t = KernelPCA(2, Gaussian(5.0), random_state=0).partial_fit(X[:50]).partial_fit(X[50:])
+    np.testing.assert_allclose(m.partial_fit(X[50:]).explained_variance_, t.explained_variance_, rtol=0.2)
+
+
+def test_pre_images_of_the_dual():
+    X = data() / 5
+    m = KernelPCA(40, Gaussian(3.0), "exact").fit(X)
+    assert np.abs(m.inverse_transform(m.transform(X)) - X).mean() < 0.05 * X.std()
+    sparse = KernelPCA(40, Gaussian(3.0), "exact").fit(sp.csr_array(X))
+    np.testing.assert_allclose(sparse.inverse_transform(m.transform(X)), m.inverse_transform(m.transform(X)), atol=1e-3)
+
+
+@pytest.mark.parametrize("X", [np.ones((5, 2)), np.ones((1, 2)), np.full((4, 1), 1e-150)], ids=["constant", "one row", "tiny"])
+def test_rows_that_do_not_differ_have_no_components(X):
+    assert np.abs(KernelPCA(2, Gaussian(), "exact").fit_transform(X)).max() < 1e-6
+
+
+def test_float32_in_float32_out_in_the_dual():
+    X = (data() / 5).astype(np.float32)
+    m = KernelPCA(3, Gaussian(2.0), "exact").fit(X)
+    assert m.transform(X).dtype == m.fit_transform(X).dtype == m.inverse_transform(m.transform(X)).dtype == np.float32
+    np.testing.assert_allclose(m.transform(X), KernelPCA(3, Gaussian(2.0), "exact").fit_transform(X.astype(float)), atol=1e-4)

@@ -137,7 +137,7 @@ def test_too_many_features_for_their_square_take_passes_instead():
     assert passes.plan_.way == "conjugate gradients"
     assert passes.residual_ <= 1e-6
     assert exact.plan_.way == "features"
-    with pytest.raises(AttributeError, match="leave-one-out needs the rows"):
+    with pytest.raises(AttributeError, match="leave-one-out over features needs their D x D statistics"):
         _ = passes.loo_score_
 
 
@@ -189,7 +189,7 @@ def test_bad_batches_are_refused_and_change_nothing():
         (lambda: KernelRidge(lift=PHI).fit(X, y).merge(KernelRidge(lift=Identity()).fit(X, y)), "different feature maps"),
         (lambda: KernelRidge(lift=PHI).fit(X, y).merge(KernelRidge(lift=PHI, cv=3).fit(X, y)), "differ in cv"),
         (lambda: KernelRidge(lift=PHI).fit(X[:9], y[:9]).forget(X, y), "cannot forget 240 rows of 9"),
-        (lambda: KernelRidge(lift=PHI).fit(X, y).predict_interval(X, coverage=2), "coverage must be between 0 and 1"),
+        (lambda: KernelRidge(lift=PHI).fit(X, y).predict_interval(X, coverage=2), "coverage must be a number between 0 and 1"),
         (lambda: KernelRidge(lift=PHI).fit(X, y).predict_interval(X, method="x"), "method must be 'split'"),
     ],
 )

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.estimators.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 from mercer.kernels import Callable, Cauchy, Gaussian, Laplace, Linear, Matern, Periodic, exp
-from mercer.learners.smoothing import scaled
+from mercer.kernels.stretch import scaled
 from mercer.ops.threads import limit
 
 EXPRESSIONS = {

@@ -1,8 +1,11 @@
 """What estimators over features share: from kernel, lift and `via` to a fitted map, a plan, and batches of features."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import math
+from collections.abc import Callable, Iterator
+from functools import wraps
+from numbers import Real
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +24,25 @@ from mercer.store import Saved, fingerprint
 VIAS = ("auto", "features", "landmarks")
 BATCH_BYTES = 64 << 20  # of features held at once
 MOST_FEATURES = 2048  # where nothing else is asked for
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def all_or_nothing(method: F) -> F:
+    """A call that fails, or is refused, leaves the model as it was."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **options)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return call  # type: ignore[return-value]
 
 
 class OverFeatures(Saved, BaseEstimator):
@@ -50,7 +72,9 @@ class OverFeatures(Saved, BaseEstimator):
                 raise ValueError("give a kernel or a lift, not both.")
             return clone(self.lift)
         kernel = positioned(resolve(self.kernel, X, weight), self._named(X))
-        size = asked(self._method()) or (MOST_FEATURES if stream else default_features(X.shape[0]))
+        size = asked(self._method())
+        if size is None:
+            size = MOST_FEATURES if stream else default_features(X.shape[0])
         return KernelLift(kernel, size, method=self._method(), random_state=self.random_state)
 
     def _named(self, X: Matrix) -> Table:
@@ -68,10 +92,11 @@ class OverFeatures(Saved, BaseEstimator):
             raise ValueError(f"via must be one of {', '.join(VIAS)}, or a value of mercer.methods, got {self.via!r}.")
         return methods.Landmarks() if self.via == "landmarks" else methods.Auto()
 
-    def _features_plan(self, n: int, way: str, why: str, passes: int) -> Plan:
+    def _features_plan(self, n: int, way: str, why: str, passes: int, held: float | None = None) -> Plan:
         D = self.n_features_lifted_
+        held = 8.0 * D * D if held is None else held
         settings = {"lift": type(getattr(self.lift_, "map_", self.lift_)).__name__, "n_features": D, "rows": n}
-        return Plan(way, why, settings, bytes=8.0 * D * D + BATCH_BYTES, flops=float(n) * D * D, passes=passes)
+        return Plan(way, why, settings, bytes=held + BATCH_BYTES, flops=float(n) * D * D, passes=passes)
 
     def _batches(self, n: int) -> list[slice]:
         """The rows of each batch of features; few enough rows that a batch stays small."""
@@ -118,7 +143,8 @@ class OverFeatures(Saved, BaseEstimator):
 
 def asked(method: methods.Method) -> int | None:
     """The number of features that a method names itself."""
-    return getattr(method, "n_features", None) or getattr(method, "n_landmarks", None)
+    named = (getattr(method, name, None) for name in ("n_features", "n_landmarks"))
+    return next((n for n in named if n is not None), None)
 
 
 def default_features(n: int) -> int:
@@ -138,14 +164,16 @@ def bytes_of(limit: Any) -> float:
     """
     if limit is None:
         return 1e9
-    if isinstance(limit, str):
-        text = limit.strip().upper().removesuffix("B")
-        scale = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(text[-1:], 1.0)
-        number = text[:-1] if scale > 1 else text
-        try:
-            return float(number) * scale
-        except ValueError as e:
-            raise ValueError(f"memory_limit must be a number of bytes or text such as '4GB', got {limit!r}.") from e
-    if isinstance(limit, int | float) and limit > 0:
-        return float(limit)
+    found = _parsed(limit) if isinstance(limit, str) else limit
+    if isinstance(found, Real) and not isinstance(found, bool) and 0 < float(found) < math.inf:
+        return float(found)
     raise ValueError(f"memory_limit must be a number of bytes or text such as '4GB', got {limit!r}.")
+
+
+def _parsed(limit: str) -> float | None:
+    text = limit.strip().upper().removesuffix("B")
+    scale = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(text[-1:], 1.0)
+    try:
+        return float(text[:-1] if scale > 1 else text) * scale
+    except ValueError:
+        return None

@@ -22,7 +22,6 @@ class OverKernel(OverFeatures):
     """
 
     X_fit_: Matrix
-    dual_coef_: Array
     kernel_: Any
 
     @property
@@ -33,12 +32,15 @@ class OverKernel(OverFeatures):
         return super()._takes_sparse() and not self._pairwise
 
     def _set_kernel(self, X: Matrix, weight: Array | None) -> None:
+        self._check_gram(X)
         if self._pairwise:
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
             self.kernel_ = "precomputed"
         else:
             self.kernel_ = positioned(resolve(self.kernel, X, weight), self._named(X))
+
+    def _check_gram(self, X: Matrix) -> None:
+        if self._pairwise and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
 
     def _operator(self, X: Matrix, Z: Matrix | None = None) -> Operator:
         """k(X, Z); a given matrix is that already."""
@@ -47,7 +49,7 @@ class OverKernel(OverFeatures):
     def _expansion(self, X: Matrix, dual: Array, intercept: Any) -> Array:
         """sum_i dual_i k(x, x_i) + intercept for checked rows, in their precision."""
         op = self._operator(X, None if self._pairwise else self.X_fit_)
-        return np.asarray((op @ dual.astype(X.dtype)) + np.asarray(intercept, X.dtype))
+        return np.asarray(op @ dual + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
 
     def _some(self, X: Matrix, rows: Array, cols: Array) -> Matrix:
         """These rows: of a Gram matrix, against the rows `cols`."""

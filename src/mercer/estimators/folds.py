@@ -23,6 +23,10 @@ class Folds:
             return self.given
         return np.zeros(X.shape[0], np.uint64) if self.k == 1 else np.asarray(row_hashes(X) % np.uint64(self.k))
 
+    def among(self, rows: Array) -> Folds:
+        """The folds of some of the rows."""
+        return self if self.given is None else Folds(self.k, self.given[rows])
+
     @classmethod
     def by_hash(cls, cv: Any) -> Folds:
         """For a stream: no folds (one), or a number of them."""
@@ -30,6 +34,8 @@ class Folds:
             return cls(1)
         if isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2:
             return cls(int(cv))
+        if isinstance(cv, str) and cv == "loo":
+            raise ValueError("cv='loo' needs the rows of one fit, which a stream does not keep; give cv as a number of folds.")
         if isinstance(cv, int | float | bool | str | np.number):
             raise ValueError(f"cv must be None or a number of folds >= 2, got {cv!r}.")
         raise ValueError("folds given by position do not serve a stream; give cv as a number of folds.")
@@ -37,6 +43,8 @@ class Folds:
     @classmethod
     def of_rows(cls, cv: Any, X: Matrix, y: Array) -> Folds:
         """For rows at hand: also a splitter as KFold, or its (training, test) positions."""
+        if isinstance(cv, str) and cv == "loo":
+            return cls(1)
         if cv is None or isinstance(cv, int | float | bool | str | np.number):
             return cls.by_hash(cv)
         given = positions(cv.split(X, y) if hasattr(cv, "split") else cv, len(y))
@@ -47,7 +55,7 @@ def positions(splits: Any, n: int) -> Array:
     """The fold of each row, from (training, test) positions: tests that share no row, each trained on all other rows."""
     fold = np.full(n, -1)
     for j, (train, test) in enumerate(splits):
-        if len(train) + len(test) != n or (fold[test] >= 0).any():
+        if len(train) + len(test) != n or (fold[test] >= 0).any() or len(np.intersect1d(train, test)):
             raise ValueError("cv must be folds that share no row, each with all other rows for training (as KFold gives), or a number.")
         fold[test] = j
     if (fold < 0).any():

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.estimators.base import OverFeatures, bytes_of
+from mercer.estimators.base import OverFeatures, all_or_nothing, bytes_of
 from mercer.estimators.settings import class_weights, positive, whole
 from mercer.inputs import Array, Matrix
 from mercer.learners.rounds import Minimum, minimise
@@ -133,6 +133,7 @@ class KernelLogistic(FeaturesClassifier):
         self.memory_limit = memory_limit
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map, then rounds of passes over its features."""
         alpha = positive(self.alpha, "alpha")

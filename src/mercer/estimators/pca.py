@@ -1,4 +1,4 @@
-"""KernelPCA over features: the leading directions of phi(x), from moments that stream and merge."""
+"""KernelPCA: the leading directions of phi(x), from the kernel matrix, or from moments of features that stream and merge."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.estimators.base import bytes_of
+from mercer.estimators.dual_pca import DUAL, DualPCA
 from mercer.estimators.streams import OverMoments
 from mercer.inputs import Array, Matrix
 from mercer.kernels.base import whole
@@ -18,18 +19,23 @@ from mercer.lifts import Identity
 from mercer.plan import Plan
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, DualPCA):
     """z = V'(phi(x) - mean), V the leading eigenvectors of the covariance of phi; the largest entry of each is positive.
 
     Parameters
     ----------
-    n_components : how many, at most as many as there are features.
-    kernel, via, lift : the features, as in `KernelRidge`.
+    n_components : how many, at most as many as there are features (or rows).
+    kernel : a kernel, a name, "precomputed" (X is then the Gram matrix with the rows of `fit`), or None.
+    via : "exact" (the kernel matrix of the rows, decomposed), "iterative" (the same by products with it, which is never formed
+        beyond 1,500 rows: 50,000 rows and more), "features", "landmarks", or a value of `mercer.methods`. "auto": features
+        where the kernel has few, else exact up to 5,000 rows, else features. A stream is always of features.
+    lift : a feature map, instead of a kernel.
     memory_limit : of D x D statistics, as bytes or "4GB"; beyond it `fit` finds the directions in a few passes over the rows,
         and a stream keeps frequent directions instead (`plan_` says which, and the sketch's `loss_`).
 
-    Attributes: `components_` (k, D), `explained_variance_` (over n - 1), `explained_variance_ratio_`, `mean_`, `plan_`,
-    `lift_`, `kernel_`. `partial_fit` continues a stream over the map that its first batch fixed, `merge` joins two of them.
+    Attributes: `explained_variance_` (over n - 1), `explained_variance_ratio_`, `eigenvalues_` (of the centred kernel matrix),
+    `plan_`, `kernel_`; over features also `components_` (k, D), `mean_`, `lift_`; in the dual `dual_coef_` (n, k), `X_fit_`.
+    `partial_fit` continues a stream over the map that its first batch fixed, `merge` joins two of them.
 
     Scholkopf, Smola and Muller, Nonlinear component analysis as a kernel eigenvalue problem (1998).
 
@@ -55,8 +61,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
 
     # fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the map, then the moments of phi in one pass."""
-        X = self._first(X)
+        """The kernel matrix, or the map and then the moments of phi in one pass."""
+        whole(self.n_components, "n_components", least=1)
+        X = self._check_X(X, reset=True)
+        way = self._dual_way(X)
+        self._forget()
+        return self._fit_features(X) if way is None else self._fit_dual(X, way)
+
+    def _fit_features(self, X: Matrix) -> Self:
+        self._fit_lift(X)
         if self._too_wide():
             return self._fit_by_passes(X)
         self.moments_ = self._gather(X, self._shift(X))
@@ -64,37 +77,51 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
         self._found = self._solved()
         return self
 
+    @available_if(lambda self: _streams(self))
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was."""
+        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
+
+        A model that via="auto" fitted by the kernel matrix begins with the rows of that fit.
+        """
         if self._found is not None and not hasattr(self, "moments_"):
             raise ValueError("partial_fit cannot continue a fit by passes; begin with partial_fit, or raise memory_limit.")
-        first = not hasattr(self, "moments_")
-        X = self._first(X) if first else self._check_X(X, reset=False)
-        new = self._sketch(X) if self._too_wide() else self._gather(X, self._shift(X) if first else self.moments_.shift)
-        self.moments_, self._found = new if first else self.moments_ + new, None
+        whole(self.n_components, "n_components", least=1)
+        before = None if self._dual is None else self.X_fit_
+        first = not hasattr(self, "moments_") and before is None
+        X = self._check_X(X, reset=first)
+        if first or before is not None:
+            self._forget()
+            self._fit_lift(X if first else before)
+            self.moments_ = self._taken(X if first else before, None)
+        if not first:
+            self.moments_ = self.moments_ + self._taken(X, getattr(self.moments_, "shift", None))
+        self._found = None
         self.plan_ = self._moments_plan("features: frequent directions" if self._too_wide() else "features")
         return self
 
+    def _taken(self, X: Matrix, shift: Array | None) -> Any:
+        """The statistics of a batch."""
+        return self._sketch(X) if self._too_wide() else self._gather(X, self._shift(X) if shift is None else shift)
+
     def merge(self, other: KernelPCA) -> Self:
         """Take in the rows that another model of the same map has seen."""
-        check_is_fitted(self)
+        check_is_fitted(self, "plan_")
+        if self._dual is not None or getattr(other, "_dual", None) is not None:
+            raise ValueError("models of the kernel matrix do not merge; fit both with via='features'.")
         self._check_same_map(other)
         if type(self.moments_) is not type(other.moments_):
             raise ValueError("one model keeps moments and the other a sketch, which do not add; give both the same memory_limit.")
         self.moments_, self._found = self.moments_ + other.moments_, None
         return self
 
-    def _first(self, X: Any) -> Matrix:
-        whole(self.n_components, "n_components", least=1)
-        X = self._check_X(X, reset=True)
-        self.__dict__.pop("moments_", None)
-        self._found = None
-        self._fit_lift(X)
-        return X
+    def _forget(self) -> None:
+        for name in ("moments_", "dual_coef_", "X_fit_", "lift_"):
+            self.__dict__.pop(name, None)
+        self._found = self._dual = self._regression = None
 
     @property
     def _k(self) -> int:
-        return min(self.n_components, self.n_features_lifted_)
+        return min(self.n_components, self.n_features_lifted_) if self._dual is None else len(self._dual.values)
 
     def _sketch(self, X: Matrix) -> SketchedMoments:
         size = int(bytes_of(self.memory_limit) // (32 * self.n_features_lifted_))
@@ -128,6 +155,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
 
     # asking
     def _solved(self) -> Components:
+        if self._dual is not None:
+            raise AttributeError("components in the space of features exist only where there are features; give via='features'.")
         check_is_fitted(self, "lift_")
         if self._found is None:
             self._found = self._solve()
@@ -144,10 +173,20 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
     def components_(self) -> Array: return self._solved().components
 
     @property
-    def explained_variance_(self) -> Array: return self._solved().variance
+    def explained_variance_(self) -> Array:
+        return self._solved().variance if self._dual is None else self._dual.values / max(len(self._dual.vectors) - 1, 1)
 
     @property
-    def explained_variance_ratio_(self) -> Array: return self._solved().ratio
+    def explained_variance_ratio_(self) -> Array:
+        return self._solved().ratio if self._dual is None else self._dual.values / (self._dual.total or 1.0)
+
+    @property
+    def eigenvalues_(self) -> Array:
+        """Of the centred kernel matrix of the rows."""
+        if self._dual is not None:
+            return self._dual.values
+        n = self.plan_.settings["rows"]
+        return self.explained_variance_ * max(n - 1, 1)
 
     @property
     def mean_(self) -> Array: return self._solved().mean
@@ -162,24 +201,38 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
 
     def transform(self, X: Any) -> Array:
         """Coordinates along the components, (n, k); float32 stays float32."""
-        check_is_fitted(self, "lift_")
-        X, found = self._check_X(X, reset=False), self._solved()
+        check_is_fitted(self, "plan_")
+        X = self._check_X(X, reset=False)
+        if self._dual is not None:
+            return self._expansion(X, self.dual_coef_, -self._dual.offset)
+        found = self._solved()
         out = np.empty((X.shape[0], len(found.components)), X.dtype)
         for rows, F in self._lifted(X):
             out[rows] = (F - found.mean.astype(F.dtype)) @ found.components.T.astype(F.dtype)
         return out
 
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """`fit`, and the coordinates of its rows."""
+        self.fit(X)
+        if self._dual is None:
+            return self.transform(X)
+        dtype = getattr(X, "dtype", None)
+        return self._dual.training_scores().astype(np.float32 if dtype == np.float32 else np.float64, copy=False)
+
     @available_if(lambda self: _inverse(self) is not None)
     def inverse_transform(self, Z: Any) -> Array:
-        """Pre-images of mean + V z, by the map's own inverse (landmarks, columns themselves)."""
-        check_is_fitted(self, "lift_")
-        Z, found = check_array(Z, dtype=[np.float64, np.float32]), self._solved()
-        if Z.shape[1] != len(found.components):
-            k = len(found.components)
-            raise ValueError(f"Z has {Z.shape[1]} columns, but there are {k} components; give what transform gave.")
+        """Pre-images of mean + V z: rows whose features are near that.
+
+        Over features by the map's own inverse (landmarks, columns themselves). In the dual sum_i gamma_i x_i for Linear, a
+        fixed point for Gaussian kernels, else the ridge regression of rows on their coordinates.
+        """
+        check_is_fitted(self, "plan_")
+        Z = check_array(Z, dtype=[np.float64, np.float32])
+        if Z.shape[1] != self._k:
+            raise ValueError(f"Z has {Z.shape[1]} columns, but there are {self._k} components; give what transform gave.")
         inverse = _inverse(self)
         assert inverse is not None
-        return inverse(Z @ found.components.astype(Z.dtype) + found.mean.astype(Z.dtype))
+        return inverse(Z)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -187,10 +240,21 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments):
         return tags
 
 
+def _streams(model: KernelPCA) -> bool:
+    if model._pairwise or model.via in DUAL:
+        raise AttributeError("a stream needs features; give a kernel and via='features', 'landmarks' or a value of mercer.methods.")
+    return True
+
+
 def _inverse(model: KernelPCA) -> Callable[[Array], Array] | None:
-    """The way back from features to rows, where the map has one."""
+    """The way back from coordinates to rows, where there is one."""
+    if model._dual is not None:
+        return None if model._pairwise else model._preimages
     phi = getattr(model, "lift_", model.lift)
     phi = getattr(phi, "map_", phi)
-    if isinstance(phi, Identity) and phi.metric is None:
-        return lambda F: F
-    return getattr(phi, "inverse_transform", None)
+    back = (lambda F: F) if isinstance(phi, Identity) and phi.metric is None else getattr(phi, "inverse_transform", None)
+    return None if back is None else lambda Z: back(_features_of(model._solved(), Z))
+
+
+def _features_of(found: Components, Z: Array) -> Array:
+    return np.asarray(Z @ found.components.astype(Z.dtype) + found.mean.astype(Z.dtype))

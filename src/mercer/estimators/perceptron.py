@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from mercer.estimators.base import BATCH_BYTES, OverFeatures
+from mercer.estimators.base import BATCH_BYTES, OverFeatures, all_or_nothing
 from mercer.inputs import Array, Matrix
 from mercer.kernels.base import whole
 from mercer.learners.perceptron import Bound, State, best_bound, measure
@@ -23,7 +23,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
     The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two classes have a weight vector
     each: where a rival scores no less than the label, the label gains phi(x) and the best rival loses it. The order of the
     rows matters, so there is no `merge` and no `forget`: a scan does not merge. `partial_fit` continues it, and a stream in
-    batches is exactly one pass over the whole.
+    batches is exactly one pass over the whole, over the same map.
 
     Parameters
     ----------
@@ -64,6 +64,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
     _bound: Bound | None = None
 
     # fitting
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Scan the rows in their order, until a pass makes no mistake or `max_iter` passes are made."""
         passes = whole(self.max_iter, "max_iter", least=1)
@@ -77,18 +78,22 @@ class Perceptron(ClassifierMixin, OverFeatures):
         self.plan_ = self._scan_plan(len(labels), why)
         return self
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Continue the scan with these rows. A batch that is refused leaves the model as it was."""
         first = not hasattr(self, "state_")
         X, y = self._checked(X, y, reset=first)
         if first:
             self.classes_ = _classes(np.unique(y if classes is None else classes))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes differ from those of the first partial_fit, {_listed(self.classes_)}; give the same, or none.")
         labels = self._labels(y)
         if first:
-            self._begin(X)
+            self._begin(X, stream=True)
         self._scan(self._pieces(X, labels))
-        self.__dict__.pop("counts_", None)  # of the rows of one `fit` only
-        self.n_iter_ = 1
+        for name in ("counts_", "converged_"):  # of the rows of one `fit` only
+            self.__dict__.pop(name, None)
+        self.n_iter_ = max(1, getattr(self, "n_iter_", 1))
         self.plan_ = self._scan_plan(self.state_.seen, "a stream: every row is seen once, in the order of its coming")
         return self
 
@@ -111,8 +116,8 @@ class Perceptron(ClassifierMixin, OverFeatures):
         at = np.searchsorted(self.classes_, y)
         return 2 * at - 1 if len(self.classes_) == 2 else at
 
-    def _begin(self, X: Matrix) -> None:
-        self._fit_lift(X)
+    def _begin(self, X: Matrix, *, stream: bool = False) -> None:
+        self._fit_lift(X, stream=stream)
         self.state_ = State.zero(len(self.classes_), self.n_features_lifted_)
         self._bound = None
         if self.comparator is not None:
@@ -120,7 +125,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
 
     def _choose_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> Any:
         self._method()  # refuses a via that is none, also where nothing is to be lifted
-        return Identity() if self.kernel is None and self.lift is None else super()._choose_lift(X, weight)
+        return Identity() if self.kernel is None and self.lift is None else super()._choose_lift(X, weight, stream=stream)
 
     def _passes(self, X: Matrix, labels: Array, most: int) -> int:
         """Scan until all is well; the number of passes."""
@@ -128,7 +133,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
         small = 8 * X.shape[0] * self.n_features_lifted_ <= BATCH_BYTES
         held = list(self._pieces(X, labels)) if small and not self.shuffle else None
         for step in range(1, most + 1):
-            order = rng.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
+            order = rng.permutation(len(labels)) if self.shuffle else slice(None)
             wrong = self._scan(self._pieces(X[order], labels[order]) if held is None else held)
             self.counts_[order] += wrong
             self.converged_ = not wrong.any()
@@ -175,10 +180,11 @@ class Perceptron(ClassifierMixin, OverFeatures):
         """
         check_is_fitted(self, "state_")
         X, y = self._checked(X, y, reset=False)
+        passes = self.n_iter_ if passes is None else whole(passes, "passes", least=1)
         labels, u = self._labels(y), self._weights_used() if comparator is None else self._as_weights(comparator)
         parts = [measure(F, part, u, offset=self.fit_intercept) for F, part in self._pieces(X, labels)]
         m, radius = np.concatenate([m for m, _ in parts]), max(r for _, r in parts)
-        return best_bound(m, radius, float(np.linalg.norm(u)), passes or self.n_iter_)
+        return best_bound(m, radius, float(np.linalg.norm(u)), passes)
 
     def _as_weights(self, u: Any) -> Array:
         """A comparator as weights (rows, D + 1)."""

@@ -1,28 +1,30 @@
 """KernelRidge: exactly at the rows, over landmarks, or over features by moments that stream and merge."""
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import methods
-from mercer.estimators.base import bytes_of
+from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.folds import Folds
-from mercer.estimators.ridge_dual import DualRidge
-from mercer.estimators.settings import positive, whole
+from mercer.estimators.left_out import Rows
+from mercer.estimators.ridge_dual import Found
+from mercer.estimators.ridge_passes import PassesRidge
+from mercer.estimators.settings import grid, penalty, positive, whole
 from mercer.estimators.streams import HEAD
 from mercer.inputs import Array, Matrix
-from mercer.learners import ridge
-from mercer.learners.passes import NONE, Passes, Sums
+from mercer.learners import dual_folds, ridge
 from mercer.stats import Moments
 
 GRID = np.logspace(-6, 6, 25)
+LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
 VIAS = ("auto", "exact", "iterative", "features", "landmarks")
+LEARNT = ("moments_", "X_fit_", "lift_", "loo_scores_", "residual_", "n_features_lifted_", "plan_", "n_iter_", "_found", "_rows", "_idle")
 
 
 def _streams(self: Any) -> bool:
@@ -30,7 +32,7 @@ def _streams(self: Any) -> bool:
     return self.lift is not None or (self.via not in ("exact", "iterative") and not self._pairwise)
 
 
-class KernelRidge(MultiOutputMixin, RegressorMixin, DualRidge):
+class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
     """argmin sum_i w_i (y_i - f(x_i) - b)^2 + alpha |f|^2 over functions f of a kernel, or f(x) = phi(x)'c over its features.
 
     Parameters
@@ -81,31 +83,50 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, DualRidge):
         self.memory_limit = memory_limit
         self.random_state = random_state
 
-    coef_: Array
-    intercept_: Any
     moments_: list[Moments]
-    _rows: tuple[Matrix, Array, Array | None] | None = None
+    _found: Found | None = None
+    _rows: Rows | None = None
+    _idle: tuple[Array, Matrix] | None = None
     _folds: Folds
+    _kept: Array | None = None  # columns of Gram matrices to come that belong to rows of positive weight
 
     # fitting
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit by the way that `via` and the shapes ask for; `plan_` says which."""
-        X, Y, w = self._checked(X, y, sample_weight, reset=True)
         self._check_choices()
-        for name in ("moments_", "coef_", "dual_coef_", "X_fit_", "lift_", "loo_scores_"):
+        X, Y, w = self._checked(X, y, sample_weight, reset=True)
+        self._check_gram(X)
+        self._penalty(Y.shape[1])
+        for name in LEARNT:
             self.__dict__.pop(name, None)
-        self._folds, self._n_outputs = Folds(1) if self.cv == "loo" else Folds.of_rows(self.cv, X, Y), Y.shape[1]
-        self._rows, self.alpha_ = (X, Y, w), _penalty(self.alpha, Y.shape[1])
+        X, Y, w = self._rows = self._counted(X, Y, w)
         way, why = self._way(len(Y))
         return self._fit_features(X, Y, w) if way == "features" else self._fit_dual(X, Y, w, way, why)
+
+    def _counted(self, X: Matrix, Y: Array, w: Array | None) -> Rows:
+        """The rows of positive weight, with their folds; the others wait aside. Copies, but for rows of more than 64 MB."""
+        folds, self._n_outputs = Folds.of_rows(self.cv, X, Y), Y.shape[1]
+        on = np.arange(len(Y)) if w is None else np.flatnonzero(w)
+        if not len(on):
+            raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+        self._folds, self._kept = folds.among(on), on if self._pairwise and len(on) < len(Y) else None
+        if len(on) < len(Y):
+            idle = np.isin(np.arange(len(Y)), on, invert=True)
+            self._idle = idle, self._some(X, np.flatnonzero(idle), on)
+        large = len(on) == len(Y) and not sp.issparse(X) and X.nbytes > LARGE
+        return X if large else self._some(X, on, on), Y[on], None if w is None else w[on]
 
     def _check_choices(self) -> None:
         if not isinstance(self.via, methods.Method) and self.via not in VIAS:
             raise ValueError(f"via must be one of {', '.join(VIAS)}, or a value of mercer.methods, got {self.via!r}.")
         if self.lift is not None and self.kernel is not None:
             raise ValueError("give a kernel or a lift, not both.")
-        if self.lift is not None and self.via in ("exact", "iterative"):
-            raise ValueError(f"via={self.via!r} is over all rows of a kernel; give a kernel instead of a lift, or via='features'.")
+        if self.lift is not None and self.via not in ("auto", "features"):
+            raise ValueError(f"a lift has its features already, so via={self.via!r} says nothing; give a kernel instead of a lift.")
+        positive(self.tol, "tol")
+        whole(self.max_iter, "max_iter")
+        bytes_of(self.memory_limit)
 
     def _fit_features(self, X: Matrix, Y: Array, w: Array | None) -> Self:
         """Fit the map, then the moments of [phi, y] in one pass."""
@@ -117,54 +138,63 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, DualRidge):
         if self._square_bytes() > bytes_of(self.memory_limit):
             return self._fit_by_passes(X, Y, w)
         self.moments_ = self._moments(X, Y, w, self._origin(X, Y))
-        why = f"{self.n_features_lifted_:,} features: their D x D moments fit, and one pass is enough for every penalty"
-        self.plan_ = self._features_plan(len(Y), "features", why, 1)
-        return self._solve()
+        self._plan_moments("their D x D moments fit, and one pass is enough for every penalty")
+        self._answer()
+        return self
+
+    def _plan_moments(self, why: str) -> None:
+        n, D = sum(m.count for m in self.moments_), self.n_features_lifted_
+        self.plan_ = self._features_plan(n, "features", f"{D:,} features: {why}", 1, self._square_bytes())
+        self.n_iter_ = 1
 
     @available_if(_streams)
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
 
         A model that "auto" fitted exactly becomes one over features, whose first batch are the rows of its `fit`.
         """
-        folds, first = Folds.by_hash(self.cv), not hasattr(self, "moments_")
-        if first and hasattr(self, "intercept_") and not (self._is_dual and self._rows):
-            raise ValueError("the model has no statistics that batches could add to; refit with via='features' (and more memory_limit).")
         self._check_choices()
-        X, Y, w = self._checked(X, y, sample_weight, reset=not hasattr(self, "intercept_"))
-        _penalty(self.alpha, Y.shape[1])
-        if hasattr(self, "intercept_") and Y.shape[1] != self._n_outputs:
-            raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {self._n_outputs}; give as many.")
-        if not first and self._folds.given is not None:
-            raise ValueError("folds given by position do not serve a stream; fit with cv as a number of folds.")
+        folds, begun, first = Folds.by_hash(self.cv), hasattr(self, "plan_"), not hasattr(self, "moments_")
+        if first and begun and not (self._is_dual and self._rows):
+            raise ValueError("the model has no statistics that batches could add to; refit with via='features' (and more memory_limit).")
+        X, Y, w = self._checked(X, y, sample_weight, reset=not begun)
+        self._penalty(Y.shape[1])
+        self._check_outputs(Y, begun)
+        if not first and (self._folds.given is not None or self._folds.k != folds.k):
+            raise ValueError("the folds of a stream are fixed by its first batch, as a number; fit anew to change cv.")
         if first:
             self._begin(folds, *(self._rows if self._is_dual and self._rows else (X, Y, w)))
-        new = self._moments(X, Y, w, self.moments_[0].shift)
-        self.moments_ = [a + b for a, b in zip(self.moments_, new, strict=True)]
-        why = f"a stream: {self.n_features_lifted_:,} features of a map that its first batch fixed"
-        self.plan_ = self._features_plan(self._total().count, "features", why, 1)
-        self._rows = None
-        return self._solve()
+        return self._with_moments(self._moments(X, Y, w, self.moments_[0].shift), "of a stream, over a map that its first batch fixed")
 
     def _begin(self, folds: Folds, X: Matrix, Y: Array, w: Array | None) -> None:
         """The map of the first rows, and the moments of those that an exact model was fitted on."""
         self._folds, self._n_outputs = folds, Y.shape[1]
         self._fit_lift(X, w, stream=True)
-        self._check_square()
+        if self._square_bytes() > bytes_of(self.memory_limit):
+            raise ValueError("a stream needs D x D statistics, which exceed memory_limit; raise it, or use fewer features.")
         shift = self._origin(X, Y)
         self.moments_ = self._moments(X, Y, w, shift) if self._is_dual else [Moments.zero(shift) for _ in range(folds.k)]
-        for name in ("dual_coef_", "X_fit_"):
+        for name in ("X_fit_", "residual_", "loo_scores_"):
             self.__dict__.pop(name, None)
 
+    def _with_moments(self, new: list[Moments], why: str) -> Self:
+        """The model of more rows; what it says is computed when asked for."""
+        self.moments_ = [a + b for a, b in zip(self.moments_, new, strict=True)]
+        self._plan_moments(why)
+        self._found = self._rows = self._idle = None
+        return self
+
     @available_if(_streams)
+    @all_or_nothing
     def merge(self, other: KernelRidge) -> Self:
         """Take in the rows that another model of the same map has seen."""
         self._check_mergeable(other)
-        self.moments_ = [a + b for a, b in zip(self.moments_, other.moments_, strict=True)]
-        self._rows = None
-        return self._solve()
+        self._penalty(self._n_outputs)
+        return self._with_moments(other.moments_, "of two models over the same map")
 
     @available_if(_streams)
+    @all_or_nothing
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows out again, to rounding of the largest sums ever held (`rounding_` bounds it).
 
@@ -174,28 +204,39 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, DualRidge):
         if self._folds.given is not None:
             raise ValueError("folds were given by position, so the fold of a row is not known; give cv as a number of folds.")
         X, Y, w = self._checked(X, y, sample_weight, reset=False)
+        self._check_outputs(Y, True)
         gone = self._moments(X, Y, w, self.moments_[0].shift)
         left = [a - b for a, b in zip(self.moments_, gone, strict=True)]
-        if any(m.count < 0 for m in left) or sum(m.count for m in left) < 1:
-            raise ValueError(f"cannot forget {len(Y)} rows of {self._total().count}; give rows that were seen, not all.")
+        most = sum(m.n for m in self.moments_)
+        if any(m.count < 0 for m in left) or sum(m.count for m in left) < 1 or sum(m.n for m in left) <= 1e-12 * most:
+            raise ValueError(f"cannot forget {len(Y)} rows of {self._total().count}; give rows that were seen, not all that count.")
         if not all(m.possible for m in left):
             raise ValueError("these rows were not all taken in (sums without them are of no rows at all); forget rows that were seen.")
-        self.moments_, self._rows = left, None
-        return self._solve()
+        self.moments_ = left
+        return self._with_moments([Moments.zero(m.shift) for m in left], "of a model that forgot some rows")
+
+    def _check_outputs(self, Y: Array, begun: bool) -> None:
+        if begun and Y.shape[1] != self._n_outputs:
+            raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {self._n_outputs}; give as many.")
 
     def _check_statistics(self) -> None:
-        check_is_fitted(self, "intercept_")
+        check_is_fitted(self, "plan_")
         if not hasattr(self, "moments_"):
             raise ValueError("only a model over features has statistics that add and subtract; fit with via='features'.")
         if self.cv == "loo":
             raise ValueError("cv='loo' needs the rows of one fit, which statistics do not keep; give cv as a number of folds.")
 
-    def _square_bytes(self) -> float:
-        return 8.0 * self.n_features_lifted_**2 * self._folds.k
+    def _check_mergeable(self, other: Any) -> None:
+        self._check_statistics()
+        self._check_same_map(other)
+        if self._folds.given is not None or other._folds.given is not None:
+            raise ValueError("folds given by position do not merge; give cv as a number of folds.")
+        if len(self.moments_) != len(other.moments_) or self._n_outputs != other._n_outputs:
+            raise ValueError("the models differ in cv or in the number of outputs; fit both with the same.")
 
-    def _check_square(self) -> None:
-        if self._square_bytes() > bytes_of(self.memory_limit):
-            raise ValueError("a stream needs D x D statistics, which exceed memory_limit; raise it, or use fewer features.")
+    def _square_bytes(self) -> float:
+        """Of the folds' moments, those without each, and the workspace of a solve."""
+        return 8.0 * self.n_features_lifted_**2 * (2 * self._folds.k + 4)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Matrix, Array, Array | None]:
         sparse = "csr" if self._takes_sparse() else False
@@ -213,122 +254,107 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, DualRidge):
     def _moments(self, X: Matrix, Y: Array, w: Array | None, shift: Array) -> list[Moments]:
         return self._gather_folds(X, shift, Y, w, self._folds.of(X), self._folds.k)
 
-    def _solve(self) -> Self:
-        total, self.alpha_ = self._total(), _penalty(self.alpha, self._n_outputs)
-        if self.cv == "loo":
-            self._choose_by_loo()
-        elif self.cv is not None:
-            grid = self._grid()
-            self.alpha_ = self._best_alpha(grid, self._fold_errors(grid), total.count)
-        s = ridge.solve(total, self.n_features_lifted_, self.alpha_, intercept=self.fit_intercept)
-        self.rounding_ = total.rounding
-        return self._keep(s.coef, s.intercept)
+    # what the statistics say
+    def _answer(self) -> Found:
+        """The model, computed when first asked for."""
+        check_is_fitted(self, "plan_")
+        if self._found is None:
+            self._found = self._solve()
+        return self._found
 
-    def _keep(self, coef: Array, intercept: Array) -> Self:
-        self.n_iter_ = self.plan_.passes or 1
-        self.coef_, self.intercept_ = (coef[:, 0], float(intercept[0])) if self._flat else (coef, intercept)
-        return self
+    def _solve(self) -> Found:
+        total = self._total()
+        alpha: Any = self._penalty(self._n_outputs)
+        if self.cv == "loo":
+            alpha = self._choose_by_loo(total)
+        elif self.cv is not None:
+            alpha = self._best_alpha(self._fold_errors(self._grid()), total.count)
+        s = ridge.solve(total, self.n_features_lifted_, alpha, intercept=self.fit_intercept)
+        return Found(alpha, s.coef, s.intercept)
+
+    @property
+    def alpha_(self) -> Any:
+        """The penalty given, or chosen."""
+        return self._answer().alpha
+
+    @property
+    def intercept_(self) -> Any:
+        b = self._answer().intercept
+        return float(b[0]) if self._flat else b
+
+    @property
+    def coef_(self) -> Array:
+        """(D,) or (D, q); AttributeError for models over rows."""
+        if self._is_dual:
+            raise AttributeError("coef_ is there for models over features; this one has dual_coef_.")
+        coef = self._answer().coef
+        return coef[:, 0] if self._flat else coef
+
+    @property
+    def rounding_(self) -> float:
+        """How far an entry of the moments may be off."""
+        return self._total().rounding
 
     # choosing alpha
-    def _best_alpha(self, grid: Array, found: ridge.FoldErrors, n: int) -> float:
-        if found.used < 2:
-            raise ValueError(f"fewer than two folds have rows (n_samples = {n}); give cv=None, or more rows that differ.")
-        return float(grid[int(np.argmax(found.pooled()))])
-
-    def _choose_by_loo(self) -> None:
-        (X, Y, w), grid, D = self._at_hand(), self._grid(), self.n_features_lifted_
-        errors = ridge.loo_errors(self._total(), D, self._lifted(X), Y, w, grid, intercept=self.fit_intercept)
-        spread = np.average(np.square(Y - np.average(Y, axis=0, weights=w)), axis=0, weights=w)
-        self.loo_scores_ = 1 - (errors / np.where(spread > 0, spread, 1)).mean(axis=1)
-        self.alpha_ = float(grid[int(np.argmax(self.loo_scores_))])
+    def _penalty(self, outputs: int) -> Array:
+        return penalty(self.alpha, outputs)
 
     def _grid(self) -> Array:
-        return _penalties((float(np.max(self.alpha)) or 1.0) * GRID if self.alphas is None else self.alphas)
+        return grid((float(np.max(self.alpha)) or 1.0) * GRID if self.alphas is None else self.alphas, "alphas")
+
+    def _best_alpha(self, found: ridge.FoldErrors, n: int) -> float:
+        if found.used < 2:
+            raise ValueError(f"fewer than two folds have rows (n_samples = {n}); give cv=None, or more rows that differ.")
+        return float(self._grid()[int(np.argmax(found.pooled()))])
+
+    def _best_by_loo(self, scores: Array, n: int) -> float:
+        if not np.isfinite(scores).any():
+            raise ValueError(f"leave-one-out tells nothing of these penalties (n_samples = {n}); give more rows, or larger alphas.")
+        return float(self._grid()[int(np.nanargmax(scores))])
+
+    def _choose_by_loo(self, total: Moments) -> float:
+        (X, Y, w), D = self._at_hand(), self.n_features_lifted_
+        if self._by_inverse:
+            errors = dual_folds.loo_errors(self._inverses(), Y, self._ones_or(w), self._grid())
+        else:
+            errors = ridge.loo_errors(total, D, self._lifted(X), Y, w, self._grid(), intercept=self.fit_intercept)
+        self.loo_scores_ = self._as_scores(errors, Y, w)
+        return self._best_by_loo(self.loo_scores_, len(Y))
+
+    def _as_scores(self, errors: Array, Y: Array, w: Array | None) -> Array:
+        """R^2 (a,) from mean squared errors (a, q)."""
+        variance = ridge.spread(Y, w) / (len(Y) if w is None else w.sum())
+        return np.asarray(1 - (errors / np.where(variance > 0, variance, 1)).mean(axis=1))
 
     def cv_scores(self, alphas: Any = None) -> Array:
-        """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties, from the statistics alone.
+        """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties; nan where y does not vary.
 
-        A model fitted by passes has none, and passes again over the rows of its `fit`.
+        Over features it comes from the statistics alone. A model without statistics goes over the rows of its `fit` again.
         """
-        check_is_fitted(self, "intercept_")
+        check_is_fitted(self, "plan_")
         if self._folds.k < 2:
             raise ValueError("cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again.")
-        return self._fold_errors(self._grid() if alphas is None else _penalties(alphas)).scores()
+        return self._fold_errors(self._grid() if alphas is None else grid(alphas, "alphas")).scores()
 
-    def _fold_errors(self, grid: Array) -> ridge.FoldErrors:
+    def _fold_errors(self, alphas: Array) -> ridge.FoldErrors:
         if hasattr(self, "moments_"):
-            return ridge.fold_errors(self.moments_, self.n_features_lifted_, grid, intercept=self.fit_intercept)
+            return ridge.fold_errors(self.moments_, self.n_features_lifted_, alphas, intercept=self.fit_intercept)
         if self._rows is None:
             raise ValueError("cv_scores of a model without statistics needs its rows again; fit once more.")
         if self._is_dual:
-            return self._dual_errors(*self._rows, grid, self._way(len(self._rows[1]))[0])
-        p, _ = self._passes(*self._rows)
-        return self._errors_by_passes(p, p.sums(), grid)
-
-    def _check_mergeable(self, other: Any) -> None:
-        self._check_statistics()
-        self._check_same_map(other)
-        if self._folds.given is not None or other._folds.given is not None:
-            raise ValueError("folds given by position do not merge; give cv as a number of folds.")
-        if len(self.moments_) != len(other.moments_) or self._n_outputs != other._n_outputs:
-            raise ValueError("the models differ in cv or in the number of outputs; fit both with the same.")
-
-    # D too large for D x D
-    def _fit_by_passes(self, X: Matrix, Y: Array, w: Array | None) -> Self:
-        self.alpha_, (p, origin) = _penalty(self.alpha, Y.shape[1]), self._passes(X, Y, w)
-        sums = p.sums()
-        if self.cv is not None:
-            grid = self._grid()
-            self.alpha_ = self._best_alpha(grid, self._errors_by_passes(p, sums, grid), len(Y))
-        alphas = np.broadcast_to(self.alpha_, (1, Y.shape[1]))
-        s, passes, self.residual_ = p.solve(sums, np.array([NONE]), alphas, positive(self.tol, "tol"), self._steps)
-        if self.residual_ > self.tol:
-            text = f"conjugate gradients stopped at a residual of {self.residual_:.1e}; raise max_iter, tol or alpha."
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        why = (
-            f"{self.n_features_lifted_:,} features: D x D moments exceed the memory limit, so conjugate gradients pass over the rows "
-            f"(residual {self.residual_:.1e})"
-        )
-        self.plan_ = self._features_plan(len(Y), "conjugate gradients", why, passes + 1)
-        return self._keep(s.coef, s.intercept + origin)
-
-    @property
-    def _steps(self) -> int:
-        return whole(self.max_iter, "max_iter")
-
-    def _passes(self, X: Matrix, Y: Array, w: Array | None) -> tuple[Passes, Array]:
-        """The problem about the means of the first rows, and what was taken off y."""
-        origin = Y[:HEAD].mean(0) * self.fit_intercept
-        u, fold = np.ones(len(Y)) if w is None else w, self._folds.of(X).astype(np.intp)
-        p = Passes(lambda: self._lifted(X), Y - origin, u, fold, self._folds.k, self._shift(X), self.fit_intercept)
-        return p, origin
-
-    def _errors_by_passes(self, p: Passes, sums: Sums, grid: Array) -> ridge.FoldErrors:
-        width = int(max(1, bytes_of(self.memory_limit) // (64 * self.n_features_lifted_ * self._n_outputs)))
-        return p.errors(sums, grid, positive(self.tol, "tol"), self._steps, width)
+            return self._dual_errors(*self._rows, alphas, self._way(len(self._rows[1]))[0])
+        p, _ = self._passes(*self._rows, self._folds)
+        return self._errors_by_passes(p, p.sums(), alphas)
 
     # asking
     def predict(self, X: Any) -> Array:
         """f(x) + intercept."""
-        check_is_fitted(self, "intercept_")
+        check_is_fitted(self, "plan_")
+        return self._answer_at(self._asked_rows(X))
+
+    def _asked_rows(self, X: Any) -> Matrix:
         X = self._check_X(X, reset=False)
-        if self._is_dual:
-            return self._expansion(X, self.dual_coef_, self.intercept_)
-        return self._linear(X, self.coef_, self.intercept_)
+        return X if self._kept is None else X[:, self._kept]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_rows": None}  # the training rows do not travel with the model
-
-
-def _penalties(alphas: Any) -> Array:
-    grid = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    if not len(grid) or not (np.isfinite(grid) & (grid >= 0)).all():
-        raise ValueError(f"alphas must be numbers >= 0, got {alphas!r}.")
-    return grid
-
-
-def _penalty(alpha: Any, outputs: int) -> Array:
-    a = np.asarray(alpha, dtype=np.float64)
-    if a.ndim > 1 or (a.ndim and len(a) != outputs) or not (np.isfinite(a) & (a >= 0)).all():
-        raise ValueError(f"alpha must be a number >= 0, or one for each of {outputs} outputs, got {alpha!r}.")
-    return a
+        return {**super().__getstate__(), "_rows": None, "_idle": None}  # the training rows do not travel with the model

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,13 +14,13 @@ from mercer import methods
 from mercer.estimators.base import asked, bytes_of
 from mercer.estimators.dual import OverKernel
 from mercer.estimators.folds import Folds
-from mercer.estimators.intervals import LeaveOneOut, jackknife_plus, pieces
-from mercer.estimators.settings import positive, whole
+from mercer.estimators.left_out import LeaveOneOut
+from mercer.estimators.settings import grid, whole
 from mercer.inputs import Array, Matrix
-from mercer.kernels.stretch import stretched
+from mercer.kernels.stretch import bandwidths, scaled
 from mercer.learners import dual_folds, kernel_ridge
 from mercer.learners.falkon import Batch, LandmarkSolution, falkon
-from mercer.learners.ridge import FoldErrors
+from mercer.learners.ridge import FoldErrors, spread
 from mercer.learners.solvers import CG, Auto, Cholesky
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
@@ -29,6 +30,16 @@ from mercer.plan import Plan
 
 BATCH = 1 << 16
 MOMENTS = 2048  # landmarks up to which one pass of moments costs less than several of products
+SQUARES = 40.0  # bytes an entry of K that leave-one-out holds at most: eigenvectors, workspace, pieces of queries
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A model: the penalty, and coefficients (D, q) of features or (n, q) of rows, with the intercept (q,)."""
+
+    alpha: Any
+    coef: Array
+    intercept: Array
 
 
 class DualRidge(LeaveOneOut, OverKernel):
@@ -42,6 +53,7 @@ class DualRidge(LeaveOneOut, OverKernel):
     residual_: float
     plan_: Plan
     _folds: Folds
+    _found: Found | None
 
     def _way(self, n: int) -> tuple[str, str]:
         """features, exact, iterative or landmarks, and why."""
@@ -55,64 +67,76 @@ class DualRidge(LeaveOneOut, OverKernel):
             return "exact", "a Gram matrix was given"
         if self.via != "auto" or (self.cv is not None and self.cv != "loo"):
             return "features", ""
-        fits = 2.0 * n * n <= bytes_of(self.memory_limit)
-        return ("exact", "half of K in float32 would fit the memory limit") if fits else ("features", "")
+        held, limit = (SQUARES if self.cv == "loo" else 2.0) * n * n, bytes_of(self.memory_limit)
+        return ("exact", "half of K in float32 fits the memory limit") if held <= limit else ("features", "")
 
     def _n_landmarks(self, n: int) -> int:
-        return min(n, asked(self._method()) or MOMENTS)
+        m = asked(self._method())
+        return min(n, MOMENTS if m is None else whole(m, "n_landmarks"))
+
+    @property
+    def _is_dual(self) -> bool:
+        return hasattr(self, "X_fit_")
 
     # fitting
     def _fit_dual(self, X: Matrix, Y: Array, w: Array | None, way: str, why: str) -> Self:
         self._set_kernel(X, w)
-        self.X_fit_ = np.empty((0, 0)) if self._pairwise else X.copy()  # the caller may change theirs
+        self.X_fit_ = np.empty((0, 0)) if self._pairwise else X
         if self.bandwidths is not None and (self.cv != "loo" or way != "exact" or self._pairwise):
             raise ValueError("bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them.")
-        if self.cv is not None:
-            self._choose_penalty(X, Y, w, way)
-        return self._fit_landmarks(X, Y, w) if way == "landmarks" else self._fit_rows(X, Y, w, way, why)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(self._operator(X).diag()).all():
+                raise ValueError("k(x, x) of some rows is not a finite number; scale the columns of X first.")
+        unit = np.maximum(np.abs(Y).max(axis=0), np.finfo(float).tiny)  # squares of y may be no numbers
+        alpha = self._penalty(Y.shape[1]) if self.cv is None else self._choose(X, Y / unit, w, way)
+        fit = self._fit_landmarks if way == "landmarks" else self._fit_rows
+        found, residual, steps = fit(X, Y / unit, w, alpha, way, why)
+        return self._keep_dual(replace(found, coef=found.coef * unit, intercept=found.intercept * unit), residual, steps)
 
-    def _fit_rows(self, X: Matrix, Y: Array, w: Array | None, way: str, why: str) -> Self:
-        n, memory, tol = len(Y), bytes_of(self.memory_limit), positive(self.tol, "tol")
-        cg = CG(tol=tol, max_steps=whole(self.max_iter, "max_iter"), memory=memory)
-        solver, reason = (cg, f"{n:,} rows: conjugate gradients on the operator") if way == "iterative" else Auto(memory, tol).choose(n)
-        s = kernel_ridge.exact(self._operator(X), Y, self.alpha_, w, intercept=self.fit_intercept, solver=solver)
+    def _fit_rows(self, X: Matrix, Y: Array, w: Array | None, alpha: Any, way: str, why: str) -> tuple[Found, float, int]:
+        n, memory = len(Y), bytes_of(self.memory_limit)
+        iterative = CG(memory=memory), f"{n:,} rows: conjugate gradients on the operator"
+        solver, reason = Auto(memory).choose(n) if way == "exact" else iterative
+        if isinstance(solver, CG):  # the intercept is found from two columns, so each gets half the tolerance
+            solver = replace(solver, tol=self.tol / 2, max_steps=self.max_iter)
+        s = kernel_ridge.exact(self._operator(X), Y, alpha, w, intercept=self.fit_intercept, solver=solver)
         factored = isinstance(solver, Cholesky)
-        held = 8.0 * n * n if factored else min(2.0 * n * n, memory)
+        held = 16.0 * n * n if factored else min(2.0 * n * n, memory)
         settings = {"rows": n, "residual": s.residual, "steps": s.steps}
         self.plan_ = Plan("cholesky" if factored else "conjugate gradients", f"{reason} ({why})", settings, held, passes=s.steps)
-        return self._keep_dual(s.coef, s.intercept, s.residual, max(s.steps, 1))
+        return Found(alpha, s.coef, s.intercept), s.residual, max(s.steps, 1)
 
-    def _keep_dual(self, dual: Array, intercept: Array, residual: float, steps: int) -> Self:
-        self.residual_, self.n_iter_ = residual, steps
-        self.dual_coef_, self.intercept_ = (dual[:, 0], float(intercept[0])) if self._flat else (dual, intercept)
-        if residual > 2 * self.tol:
-            text = f"conjugate gradients stopped at a residual of {residual:.1e} (tol={self.tol:g}); raise max_iter, tol or alpha."
+    def _keep_dual(self, found: Found, residual: float, steps: int) -> Self:
+        self._found, self.residual_, self.n_iter_ = found, residual, steps
+        if residual > self.tol:
+            remedy = "raise alpha; K is singular to rounding" if self.plan_.way == "cholesky" else "raise max_iter, tol or alpha"
+            text = f"KernelRidge ({self.plan_.way}) stopped at a residual of {residual:.1e} (tol={self.tol:g}); {remedy}."
             warnings.warn(text, ConvergenceWarning, stacklevel=4)
         return self
 
-    def _fit_landmarks(self, X: Matrix, Y: Array, w: Array | None) -> Self:
+    def _fit_landmarks(self, X: Matrix, Y: Array, w: Array | None, alpha: Any, way: str, why: str) -> tuple[Found, float, int]:
         m, memory = self._n_landmarks(len(Y)), bytes_of(self.memory_limit)
         points, how = self._landmarks(X, w, m, memory)
-        penalties = np.broadcast_to(self.alpha_, (Y.shape[1],))
-        found = [(penalties == a, self._over_landmarks(X, Y[:, penalties == a], w, points, float(a))) for a in np.unique(penalties)]
-        kept = found[0][1].kept
+        penalties = np.broadcast_to(alpha, (Y.shape[1],))
+        parts = [(penalties == a, self._over_landmarks(X, Y[:, penalties == a], w, points, float(a))) for a in np.unique(penalties)]
+        kept = parts[0][1].kept
         coef, b = np.empty((len(kept), Y.shape[1])), np.empty(Y.shape[1])
-        for at, s in found:
+        for at, s in parts:
             coef[:, at], b[at] = s.coef, s.intercept
         self.X_fit_ = points[kept]
-        steps, residual = sum(s.steps for _, s in found), max(s.residual for _, s in found)
+        steps, residual = sum(s.steps for _, s in parts), max(s.residual for _, s in parts)
         settings = {"rows": len(Y), "landmarks": len(coef), "choice": how, "residual": residual, "steps": steps}
         why = f"{m:,} landmarks: passes of products cost less than their m x m moments"
         self.plan_ = Plan("landmarks", why, settings, 24.0 * m * m + memory, 4.0 * len(Y) * m * steps, steps + 2)
-        return self._keep_dual(coef, b, residual, steps)
+        return Found(alpha, coef, b), residual, steps
 
     def _over_landmarks(self, X: Matrix, Y: Array, w: Array | None, points: Matrix, alpha: float) -> LandmarkSolution:
         def batches() -> Iterator[Batch]:
             return ((X[rows], Y[rows], None if w is None else w[rows]) for rows in cuts(len(Y), BATCH))
 
         return falkon(
-            self.kernel_, points, batches, alpha, intercept=self.fit_intercept, tol=positive(self.tol, "tol"),
-            max_steps=whole(self.max_iter, "max_iter"), memory=bytes_of(self.memory_limit), seed=seed_of(self.random_state),
+            self.kernel_, points, batches, alpha, intercept=self.fit_intercept, tol=self.tol, max_steps=self.max_iter,
+            memory=bytes_of(self.memory_limit), seed=seed_of(self.random_state),
         )  # fmt: skip
 
     def _landmarks(self, X: Matrix, w: Array | None, m: int, memory: float) -> tuple[Matrix, str]:
@@ -124,52 +148,53 @@ class DualRidge(LeaveOneOut, OverKernel):
         return phi.landmarks_, select
 
     # choosing
-    def _choose_penalty(self, X: Matrix, Y: Array, w: Array | None, way: str) -> None:
-        """alpha_, and with bandwidths kernel_, by left-out rows or folds."""
-        grid = self._grid()
+    def _choose(self, X: Matrix, Y: Array, w: Array | None, way: str) -> float:
+        """The penalty, and with bandwidths also kernel_, by left-out rows or folds."""
         if self.cv != "loo":
-            self.alpha_ = self._best_alpha(grid, self._dual_errors(X, Y, w, grid, way), len(Y))
-        elif way == "exact":
-            self._choose_by_loo_grid(X, Y, w, grid)
-        else:
+            return self._best_alpha(self._dual_errors(X, Y, w, self._grid(), way), len(Y))
+        if way != "exact":
             raise ValueError(f"cv='loo' needs a factor of K, which via={self.via!r} has not; give cv=5, or via='exact'.")
+        kernels = [self.kernel_]
+        if self.bandwidths is not None:
+            if not bandwidths(self.kernel_):
+                raise ValueError(f"{self.kernel_!r} has no bandwidth to choose; give bandwidths=None.")
+            kernels = [scaled(self.kernel_, float(f)).clone() for f in grid(self.bandwidths, "bandwidths")]
+        scores = np.stack([self._loo_scores(self._operator(X) if self._pairwise else KernelOperator(k, X), Y, w) for k in kernels])
+        alpha = self._best_by_loo(scores.max(axis=0) if len(kernels) == 1 else np.nanmax(scores, axis=0), len(Y))
+        self.kernel_ = kernels[int(np.nanargmax(np.nanmax(scores, axis=1)))]
+        self.loo_scores_ = scores if self.bandwidths is not None else scores[0]
+        return alpha
 
-    def _choose_by_loo_grid(self, X: Matrix, Y: Array, w: Array | None, grid: Array) -> None:
+    def _loo_scores(self, op: Any, Y: Array, w: Array | None) -> Array:
+        """R^2 of left-out rows for every penalty."""
         self._check_square_fits(len(Y))
-        kernels = [self.kernel_] if self.bandwidths is None else [stretched(self.kernel_, float(f)) for f in np.atleast_1d(self.bandwidths)]
-        operators = (self._operator(X) if self._pairwise else KernelOperator(k, X) for k in kernels)
-        errors = kernel_ridge.loo_grid(operators, Y, grid, w, intercept=self.fit_intercept)  # (b, g, q)
-        spread = np.average(np.square(Y - np.average(Y, axis=0, weights=w)), axis=0, weights=w)
-        scores = 1 - (errors / np.where(spread > 0, spread, 1)).mean(axis=2)
-        i, j = np.unravel_index(int(np.argmax(scores)), scores.shape)
-        self.kernel_, self.alpha_, self.loo_scores_ = kernels[i], float(grid[j]), scores if self.bandwidths is not None else scores[0]
+        u = np.ones(len(Y)) if w is None else w
+        inverses = dual_folds.Inverses.of(op, u, intercept=self.fit_intercept)
+        return self._as_scores(dual_folds.loo_errors(inverses, Y, u, self._grid()), Y, u)
 
     def _check_square_fits(self, n: int) -> None:
-        if 16.0 * n * n > bytes_of(self.memory_limit):
+        if SQUARES * n * n > bytes_of(self.memory_limit):
             raise ValueError(f"leave-one-out of {n:,} rows needs n x n arrays beyond memory_limit; raise it, or give via='features'.")
 
-    def _dual_errors(self, X: Matrix, Y: Array, w: Array | None, grid: Array, way: str) -> FoldErrors:
-        fold = self._folds.of(X).astype(np.intp)
-        u = np.ones(len(Y)) if w is None else w
-        on = np.flatnonzero(u)
-        if way == "exact" and 16.0 * len(on) ** 2 <= bytes_of(self.memory_limit):
-            op = self._operator(self._some(X, on, on))
-            return dual_folds.fold_errors(op, Y[on], u[on], grid, fold[on], self._folds.k, intercept=self.fit_intercept)
-        return self._refit_errors(X, Y, u, grid, fold)
+    def _dual_errors(self, X: Matrix, Y: Array, w: Array | None, alphas: Array, way: str) -> FoldErrors:
+        fold, u = self._folds.of(X).astype(np.intp), np.ones(len(Y)) if w is None else w
+        if way == "exact" and SQUARES * len(Y) ** 2 <= bytes_of(self.memory_limit):
+            return dual_folds.fold_errors(self._operator(X), Y, u, alphas, fold, self._folds.k, intercept=self.fit_intercept)
+        return self._refit_errors(X, Y, u, alphas, fold)
 
-    def _refit_errors(self, X: Matrix, Y: Array, u: Array, grid: Array, fold: Array) -> FoldErrors:
+    def _refit_errors(self, X: Matrix, Y: Array, u: Array, alphas: Array, fold: Array) -> FoldErrors:
         """A refit for every fold and penalty."""
-        k, total = self._folds.k, _spread(Y, u)
-        error, spread = np.full((len(grid), k, Y.shape[1]), np.nan), np.full((k, Y.shape[1]), np.nan)
+        k = self._folds.k
+        error, within = np.full((len(alphas), k, Y.shape[1]), np.nan), np.full((k, Y.shape[1]), np.nan)
         for j in range(k):
-            rest, test = np.flatnonzero((fold != j) & (u > 0)), np.flatnonzero((fold == j) & (u > 0))
+            rest, test = np.flatnonzero(fold != j), np.flatnonzero(fold == j)
             if not len(rest) or not len(test):
                 continue
-            spread[j] = _spread(Y[test], u[test])
-            for i, a in enumerate(grid):
+            within[j] = spread(Y[test], u[test])
+            for i, a in enumerate(alphas):
                 f = self._refitted(rest, float(a)).predict(self._some(X, test, rest))
                 error[i, j] = u[test] @ np.square(Y[test] - f.reshape(len(test), -1))
-        return FoldErrors(error, spread, total)
+        return FoldErrors(error, within, spread(Y, u))
 
     def _refitted(self, rows: Array, alpha: Any) -> Self:
         """The model of some rows, with this kernel and a given penalty."""
@@ -180,22 +205,21 @@ class DualRidge(LeaveOneOut, OverKernel):
 
     # left-out rows
     @property
-    def _is_dual(self) -> bool:
-        return hasattr(self, "dual_coef_")
-
-    def _left_out(self) -> Array:
+    def _by_inverse(self) -> bool:
         if not self._is_dual:
-            return super()._left_out()
-        X, Y, w = self._at_hand()
-        self._check_rows_are_all(len(Y))
-        s = kernel_ridge.exact(self._operator(X), Y, self.alpha_, w, intercept=self.fit_intercept, solver=Cholesky(), loo=True)
-        assert s.loo is not None
-        return s.loo
-
-    def _check_rows_are_all(self, n: int) -> None:
+            return super()._by_inverse
         if self.plan_.way == "landmarks":
             raise ValueError("leave-one-out is in closed form over all rows or over features; use via='exact', or fewer landmarks.")
-        self._check_square_fits(n)
+        self._check_square_fits(len(self._at_hand()[1]))
+        return True
+
+    def _gram(self, X: Matrix, Z: Matrix) -> Array:
+        if not self._is_dual:
+            return super()._gram(X, Z)
+        return np.asarray(self._operator(X, Z).block(), np.float64)
+
+    def _answer_at(self, X: Matrix) -> Array:
+        return self._expansion(X, self.dual_coef_, self.intercept_) if self._is_dual else super()._answer_at(X)
 
     def _of_the_rest(self, held: Array, X: Matrix) -> tuple[Array, Array]:
         if not self._is_dual:
@@ -203,31 +227,12 @@ class DualRidge(LeaveOneOut, OverKernel):
         Xt, _, _ = self._at_hand()
         rest = np.flatnonzero(~held)
         model = self._refitted(rest, self.alpha_)
-        at = X[:, rest] if self._pairwise else X
-        return model.predict(self._some(Xt, np.flatnonzero(held), rest)).ravel(), model.predict(at).ravel()
+        return model.predict(self._some(Xt, np.flatnonzero(held), rest)), model.predict(X[:, rest] if self._pairwise else X)
 
-    def _jackknife(self, X: Matrix, coverage: float) -> tuple[Array, Array]:
-        """mu_-i(x) = mu(x) - (k(x, X) G_i + g_i) r_i, G and g the inverse of the equations."""
-        if not self._is_dual:
-            return super()._jackknife(X, coverage)
-        Xt, Y, w = self._at_hand()
-        self._check_rows_are_all(len(Y))
-        on = np.arange(len(Y)) if w is None else np.flatnonzero(w)
-        u, center = np.ones(len(on)) if w is None else w[on], np.average(Y, axis=0, weights=w)
-        inverses = dual_folds.Inverses.of(self._operator(self._some(Xt, on, on)), u, intercept=self.fit_intercept)
-        G = inverses.at(float(np.max(self.alpha_)), Y[on] - (center if self.fit_intercept else 0))
-        loo = G.coef[:, 0] / G.diag()
-        bounds = [self._jackknife_part(X[rows], Xt, on, G, loo, coverage) for rows in cuts(X.shape[0], pieces(len(Y)))]
-        lower, upper = (np.concatenate(b) for b in zip(*bounds, strict=True))
-        return lower, upper
+    @property
+    def dual_coef_(self) -> Array:
+        """(n,) or (n, q); AttributeError over features."""
+        if not self._is_dual or self._found is None:
+            raise AttributeError("dual_coef_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
+        return self._found.coef[:, 0] if self._flat else self._found.coef
 
-    def _jackknife_part(
-        self, X: Matrix, Xt: Matrix, on: Array, G: dual_folds.Inverse, loo: Array, coverage: float
-    ) -> tuple[Array, Array]:
-        K = np.asarray(X[:, on] if self._pairwise else self._operator(X, Xt[on]).block(), np.float64)
-        without = self._expansion(X, self.dual_coef_, self.intercept_)[:, None] - G.change(K) * loo  # (m, n)
-        return jackknife_plus(without.T, loo, coverage)
-
-
-def _spread(Y: Array, w: Array) -> Array:
-    return np.asarray(w @ np.square(Y - np.average(Y, axis=0, weights=w)))

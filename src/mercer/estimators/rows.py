@@ -10,9 +10,10 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from mercer.inputs import Array, Table, table
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
+from mercer.store import Saved
 
 
-class OverRows(BaseEstimator):
+class OverRows(Saved, BaseEstimator):
     """An estimator that keeps rows and compares others with them by `kernel`, which may be "precomputed". Fitted: `kernel_`."""
 
     kernel: Any

@@ -32,9 +32,33 @@ def class_weights(given: Any, classes: Array, codes: Array, w: Array) -> Array:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
         return w.sum() / (len(classes) * np.bincount(codes, w))
-    if not isinstance(given, dict) or not all(v > 0 for v in given.values()):
+    if not isinstance(given, dict) or not all(isinstance(v, int | float | np.number) and 0 < v < np.inf for v in given.values()):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict of weights > 0 by class, got {given!r}.")
-    if unknown := set(given) - set(classes.tolist()):
+    unknown, without = set(given) - set(classes.tolist()), set(classes.tolist()) - set(given)
+    if unknown and without:  # a fold may lack a class, but a name that none has is a slip
         listed = ", ".join(sorted(map(repr, unknown))[:5])
         raise ValueError(f"class_weight names {listed}, which y does not have; give weights of classes of y only.")
     return np.array([float(given.get(c, 1.0)) for c in classes.tolist()])
+
+
+def penalty(alpha: Any, outputs: int) -> Array:
+    """A penalty >= 0, or one for each output."""
+    a = _numbers(alpha)
+    if a is None or a.ndim > 1 or (a.ndim and len(a) != outputs) or not (np.isfinite(a) & (a >= 0)).all():
+        raise ValueError(f"alpha must be a number >= 0, or one for each of {outputs} outputs, got {alpha!r}.")
+    return a
+
+
+def grid(values: Any, name: str) -> Array:
+    """One or more numbers >= 0."""
+    a = _numbers(values)
+    if a is None or a.ndim > 1 or not a.size or not (np.isfinite(a) & (a >= 0)).all():
+        raise ValueError(f"{name} must be numbers >= 0, got {values!r}.")
+    return np.atleast_1d(a)
+
+
+def _numbers(value: Any) -> Array | None:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None

@@ -14,7 +14,8 @@ from mercer.estimators.rows import OverRows
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.base import positive, whole
-from mercer.learners.smoothing import COLUMNS, Given, Points, Smoother, bandwidths, scaled
+from mercer.kernels.stretch import bandwidths, scaled
+from mercer.learners.smoothing import COLUMNS, Given, Points, Smoother
 from mercer.ops.tiles import ROWS
 from mercer.plan import Plan
 from mercer.stats import row_hashes

@@ -23,7 +23,9 @@ class OverMoments(OverFeatures):
         return 24.0 * self.n_features_lifted_**2 > bytes_of(self.memory_limit)
 
     def _shift(self, X: Matrix) -> Array:
-        return np.asarray(self._features(X[:HEAD]).mean(0, dtype=np.float64))
+        """The mean of the first rows, in their own precision: what is subtracted is then exactly what is remembered."""
+        F = self._features(X[:HEAD])
+        return np.asarray(F.mean(0, dtype=np.float64).astype(F.dtype), np.float64)
 
     def _gather(self, X: Matrix, shift: Array, y: Array | None = None, weight: Array | None = None) -> Moments:
         """The moments of these rows alone."""

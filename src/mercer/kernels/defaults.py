@@ -26,6 +26,16 @@ def spread(X: Any, weight: Array | None = None) -> float:
     return total if math.isfinite(total) and total > 1e-300 else 1.0
 
 
+def _half_distance(X: Any, weight: Array | None) -> float:
+    """The root of half the spread, in the unit of the rows: their squares may be no floating-point numbers."""
+    rows = table(X)
+    values = rows.data.data if rows.sparse else rows.data
+    size = float(np.abs(values).max(initial=0))
+    if 1e-100 < size < 1e100 or size == 0:
+        return math.sqrt(spread(X, weight) / 2)
+    return size * math.sqrt(spread(rows.data / size, weight) / 2)
+
+
 def resolve(kernel: Kernel | str | None, X: Any, weight: Array | None = None) -> Kernel:
     """The kernel itself, or the one that None ("rbf") or a name stands for, scaled to the rows X and their weights.
 
@@ -35,7 +45,7 @@ def resolve(kernel: Kernel | str | None, X: Any, weight: Array | None = None) ->
     if isinstance(kernel, Kernel):
         return kernel
     if kernel is None or kernel == "rbf":
-        return Gaussian(bandwidth=math.sqrt(spread(X, weight) / 2))
+        return Gaussian(bandwidth=_half_distance(X, weight))
     if kernel == "linear":
         return Linear()
     if kernel == "poly":

@@ -3,19 +3,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mercer.kernels.base import Kernel
+from mercer.kernels.params import substitute
 
 
-def stretched(kernel: Kernel, factor: float) -> Any:
-    """The kernel with every bandwidth times the factor.
+def bandwidths(kernel: Any) -> list[str]:
+    """The paths of the bandwidths in an expression.
 
     >>> from mercer.kernels import Gaussian, Linear
-    >>> stretched(Gaussian(bandwidth=(1.0, 2.0)) + Linear(), 3.0)
-    Gaussian(bandwidth=(3.0, 6.0)) + Linear()
+    >>> bandwidths(2 * Gaussian((1.0, 2.0)) + Linear())
+    ['terms__0__kernel__bandwidth__0', 'terms__0__kernel__bandwidth__1']
     """
-    found = {name: np.multiply(value, factor) for name, value in kernel.get_params().items() if name.split("__")[-1] == "bandwidth"}
-    if not found:
-        raise ValueError(f"{kernel!r} has no bandwidth to choose; give bandwidths=None.")
-    return kernel.clone().set_params(**found)
+    return [p for p in kernel.parameters() if "bandwidth" in p.split("__")[-2:]] if isinstance(kernel, Kernel) else []
+
+
+def scaled(kernel: Kernel, by: float) -> Any:
+    """The expression with every bandwidth multiplied.
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> scaled(2 * Gaussian(3.0) + Linear(), 2.0)
+    2.0 * Gaussian(bandwidth=6.0) + Linear()
+    """
+    paths = set(bandwidths(kernel))
+    return substitute(kernel, lambda path, v: v * by if path in paths else v)

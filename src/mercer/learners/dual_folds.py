@@ -8,7 +8,7 @@ from scipy.linalg import eigh, solve
 
 from mercer.inputs import Array
 from mercer.learners.kernel_ridge import LEAST
-from mercer.learners.ridge import FoldErrors
+from mercer.learners.ridge import FoldErrors, spread
 from mercer.learners.solvers import Operator, dense
 
 
@@ -59,23 +59,27 @@ class Inverse:
         G = (K @ self.Q * self.e) @ self.Q.T
         return np.asarray(G - np.outer(K @ self.one, self.one / self.total) + self.one / self.total)
 
-    def diag(self) -> Array:
-        return np.asarray(np.square(self.Q) @ self.e - self.one**2 / self.total)
+    def alone(self) -> Array:
+        """y_i - f_-i(x_i) = coef_i / G_ii; nan where G_ii is rounding: one row, without itself, is no row."""
+        whole = np.square(self.Q) @ self.e
+        diag = whole - self.one**2 / self.total
+        return np.asarray(self.coef / np.where(diag > 1e-12 * whole, diag, np.nan)[:, None])
+
+
+def loo_errors(inverses: Inverses, Y: Array, w: Array, alphas: Array) -> Array:
+    """The mean squared left-out residual (a, q) for every penalty; nan where one row is all there is."""
+    return np.stack([np.average(np.square(inverses.at(float(a), Y).alone()), axis=0, weights=w) for a in alphas])
 
 
 def fold_errors(op: Operator, Y: Array, w: Array, alphas: Array, fold: Array, k: int, *, intercept: bool) -> FoldErrors:
     """Squared errors on every fold without it, for every penalty: r_S = (G_SS)^-1 coef_S."""
     inverses, members = Inverses.of(op, w, intercept=intercept), [np.flatnonzero(fold == j) for j in range(k)]
-    error, spread = np.full((len(alphas), k, Y.shape[1]), np.nan), np.full((k, Y.shape[1]), np.nan)
+    error, within = np.full((len(alphas), k, Y.shape[1]), np.nan), np.full((k, Y.shape[1]), np.nan)
     used = [j for j in range(k) if 0 < len(members[j]) < len(Y)]
     for i, a in enumerate(alphas):
         found = inverses.at(float(a), Y)
         for j in used:
             error[i, j] = w[members[j]] @ np.square(found.left_out(members[j]))
     for j in used:
-        spread[j] = _spread(Y[members[j]], w[members[j]])
-    return FoldErrors(error, spread, _spread(Y, w))
-
-
-def _spread(Y: Array, w: Array) -> Array:
-    return np.asarray(w @ np.square(Y - np.average(Y, axis=0, weights=w)))
+        within[j] = spread(Y[members[j]], w[members[j]])
+    return FoldErrors(error, within, spread(Y, w))

@@ -128,9 +128,12 @@ class Passes:
     def times(self, V: Array, first: First) -> Array:
         """sum w (phi - mean)(phi - mean)' V, which is sum w phi (phi - mean)' V as the mean is that of all rows."""
         C = solve_triangular(self.root, V, lower=True, trans="T", check_finite=False)
-        offset, out = first.mean @ V, np.zeros_like(V)
+        offset, out, seen = first.mean @ V, np.zeros_like(V), 0.0
         for number, (X, _, w) in enumerate(self._batches()):
             out += self._fold(number, X, partial(_normal, w, C, offset))
+            seen += float(w.sum())
+        if abs(seen - first.total) > 1e-6 * first.total:
+            raise ValueError("batches gave other rows than in the first pass; give a function that yields them anew at every call.")
         return np.asarray(solve_triangular(self.root, out, lower=True, check_finite=False))
 
     def moments(self, sample: list[tuple[Table, Array]], first: First) -> Array:

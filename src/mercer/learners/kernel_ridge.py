@@ -1,21 +1,17 @@
 """Kernel ridge regression in the dual: coefficients by any solver, and leave-one-out without refits."""
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 
 from mercer.inputs import Array
-from mercer.learners.solvers import Auto, Factored, Iterated, Operator, Solver, dense, restricted
+from mercer.learners.solvers import Auto, Factored, Iterated, Operator, Solver, restricted
 from mercer.operators.kernel import KernelOperator
 from mercer.operators.stored import GivenOperator
-from mercer.ops.tiles import cuts
 
 LEAST = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
-PIECE = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +75,11 @@ def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solv
     mean = np.average(Y, axis=0, weights=w) if intercept else np.zeros(Y.shape[1])
     B = Y - mean  # so that the constant to be found is small
     s = handle.solve(np.column_stack([B, np.ones(len(B))]) if intercept else B)
-    coef, R, b = s.x, s.remainder, 0.0
+    coef, R, b = s.x, s.remainder, np.zeros(Y.shape[1])
     if intercept:
         one = s.x[:, -1]
-        b = s.x[:, :-1].sum(0) / (one.sum() or 1.0)  # no kernel gives zero; a Gram matrix that is none may
+        total = float(one.sum())  # not zero for a kernel; a Gram matrix that is none may give that
+        b = s.x[:, :-1].sum(0) / total if total else b
         coef, R = s.x[:, :-1] - np.outer(one, b), s.remainder[:, :-1] - np.outer(s.remainder[:, -1], b)
     size = np.linalg.norm(B, axis=0)
     residual = float((np.linalg.norm(R, axis=0) / np.where(size > 0, size, 1)).max(initial=0))
@@ -117,45 +114,3 @@ def _between(op: Operator, rows: Array, cols: Array) -> Operator:
     if isinstance(op, GivenOperator):
         return GivenOperator(op.block(rows, cols))
     return KernelOperator(op.kernel, op.X[rows], op.X[cols])
-
-
-# over grids
-def loo_errors(op: Operator, Y: Array, alphas: Any, weight: Array | None = None, *, intercept: bool = True) -> Array:
-    """The mean squared left-out residual (g, q) for every penalty, from one eigendecomposition of W^1/2 K W^1/2.
-
-    >>> from mercer.kernels import Gaussian
-    >>> X = np.linspace(0, 6, 100)[:, None]
-    >>> errors = loo_errors(KernelOperator(Gaussian(), X), np.sin(X), [1e-3, 1e3])
-    >>> bool(errors[0, 0] < 1e-4 < errors[1, 0])
-    True
-    """
-    Y = np.asarray(Y, np.float64).reshape(op.shape[0], -1)
-    w = np.ones(len(Y)) if weight is None else np.asarray(weight, np.float64)
-    on = np.flatnonzero(w)
-    if len(on) < len(Y):  # rows of weight zero tell nothing, and count for nothing
-        op, Y, w = restricted(op, on), Y[on], w[on]
-    s = np.sqrt(w)
-    K = dense(op, np.float64)
-    K *= s[:, None]
-    K *= s
-    values, Q = eigh(K, overwrite_a=True, check_finite=False)
-    inverse = 1 / (np.maximum(values, LEAST * max(values[-1], 1e-300))[:, None] + np.asarray(alphas, np.float64))  # (n, g)
-    diag = np.concatenate([np.square(Q[rows]) @ inverse for rows in cuts(len(Y), PIECE)]) * w[:, None]
-    B = Q.T @ (s[:, None] * np.column_stack([Y, np.ones(len(Y))]))
-    return np.stack([_error(s[:, None] * (Q @ (e[:, None] * B)), c, w, intercept) for e, c in zip(inverse.T, diag.T, strict=True)])
-
-
-def _error(X: Array, C: Array, w: Array, intercept: bool) -> Array:
-    """From A^-1 [Y, 1] and the diagonal of A^-1."""
-    coef, one = X[:, :-1], X[:, -1]
-    if intercept:
-        coef, C = coef - np.outer(one, coef.sum(0) / one.sum()), C - one**2 / one.sum()
-    return np.average(np.square(coef / C[:, None]), axis=0, weights=w)
-
-
-def loo_grid(
-    operators: Iterable[Operator], Y: Array, alphas: Any, weight: Array | None = None, *, intercept: bool = True
-) -> Array:
-    """`loo_errors` for every operator, such as one a bandwidth: (b, g, q)."""
-    return np.stack([loo_errors(op, Y, alphas, weight, intercept=intercept) for op in operators])
-

@@ -39,6 +39,8 @@ def conjugate_gradients(product: Map, B: Array, precondition: Map, tol: Array, m
     while len(on) and steps < max_steps:
         Z = precondition(R)
         new = np.einsum("ij,ij->j", R, Z)
+        if (bad := new <= 0).any():  # rounding made the preconditioner indefinite there: go on without it
+            Z[:, bad], new[bad] = R[:, bad], np.square(R[:, bad]).sum(0)
         P = Z + new / gamma * P if steps else Z
         AP = product(P)
         steps += 1

@@ -9,13 +9,14 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer.inputs import Array
-from mercer.lifts.landmarks import Gram, Residual, _accepted
+from mercer.lifts.landmarks import Gram, Residual, accepted
 from mercer.ops.philox import Stream
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
 
 CUT = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 3e-6}  # of k(x, x): less than this left of it is rounding
 CHUNKS = 8  # of the rows, whose moments are added in float64
+ROUNDING = 0.02  # of I + S'S: where float32 would leave more, the inverse may not be positive in the directions that matter
 ENOUGH = 0.1  # the rest of K, in units of the ridge, that more pivots would not make worth their price
 
 
@@ -25,7 +26,7 @@ class RPCholesky:
 
     Parameters
     ----------
-    rank : r; None is 10 sqrt(n) or 1,000, the larger. Fewer where what is left of K is
+    rank : r; None is 12 sqrt(n) or 1,000, the larger. Fewer where what is left of K is
         small beside the ridge, or where F exceeds the memory. F is float32 where its rounding is small beside the ridge.
     seed : of the pivots
 
@@ -49,7 +50,7 @@ class RPCholesky:
         state.F = np.empty((len(gram), r), dtype)
         while len(state.pivots) < r and stale < 8 and (state.diag / ridge).sum() > ENOUGH:
             before = len(state.pivots)
-            state.eliminate(_accepted(state, weight, stream.child(state.rounds)))
+            state.eliminate(accepted(state, weight, stream.child(state.rounds)))
             stale = 0 if len(state.pivots) > before else stale + 1
         return state.F[:, : len(state.pivots)]
 
@@ -63,18 +64,18 @@ class Identity:
 
 
 def default_rank(n: int) -> int:
-    """10 sqrt(n), at least 1,000: about the work of a few dozen products with K, whatever n.
+    """12 sqrt(n), at least 1,000: about the work of a few dozen products with K, whatever n.
 
     >>> default_rank(40_000), default_rank(10)
-    (2000, 1000)
+    (2400, 1000)
     """
-    return max(1000, int(10 * math.sqrt(n)))
+    return max(1000, int(12 * math.sqrt(n)))
 
 
 def precision(op: Any, ridge: Array) -> np.dtype[Any]:
     """float32 where an error of its eps in I + S'S, whose norm is at most sum k(x, x) / ridge, leaves it well above zero."""
     size = float((np.abs(op.diag(), dtype=np.float64) / ridge).sum())
-    return np.dtype(np.float32 if size * np.finfo(np.float32).eps <= 0.5 else np.float64)
+    return np.dtype(np.float32 if size * np.finfo(np.float32).eps <= ROUNDING else np.float64)
 
 
 def gram_of(op: Any) -> Gram:

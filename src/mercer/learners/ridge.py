@@ -1,6 +1,7 @@
-"""Ridge regression from moments: any penalty, folds by subtraction, leave-one-out in closed form, CG where D x D is too large."""
+"""Ridge regression from moments: any penalty, folds by subtraction, leave-one-out in closed form."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -57,6 +58,8 @@ def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
             return lambda b: np.asarray(cho_solve(factor, b, check_finite=False))
         except np.linalg.LinAlgError:
             jitter = max(10 * jitter, np.finfo(np.float64).eps * len(A) * size)
+        if not jitter <= size:
+            raise ValueError("the statistics are of no rows (not finite, or of negative variance); scale the columns of X first.")
 
 
 def squared_error(m: Moments, D: int, s: Solution) -> tuple[Array, Array]:
@@ -129,10 +132,21 @@ class Leverage:
         return h if weight is None else weight * h
 
 
+def known(left: Array, eps: float) -> Array:
+    """1 - h, or nan where rounding is all that is left: a model that goes through a row tells nothing of it without the row."""
+    return np.where(left > 100 * math.sqrt(eps), left, np.nan)
+
+
+def spread(Y: Array, w: Array | None) -> Array:
+    """sum w (y - mean y)^2 of every output."""
+    u = np.ones(len(Y)) if w is None else w
+    return np.asarray(u @ np.square(Y - np.average(Y, axis=0, weights=u)))
+
+
 def loo_errors(
     m: Moments, D: int, lifted: Iterable[tuple[slice, Array]], Y: Array, weight: Array | None, alphas: Array, *, intercept: bool
 ) -> Array:
-    """The mean squared left-out residual (a, q) for every penalty, in one pass over (rows, features)."""
+    """The mean squared left-out residual (a, q) for every penalty, in one pass over (rows, features); nan where not known."""
     A, B = parts(m, D, intercept=intercept)
     values, V = np.linalg.eigh(A)
     E = 1 / (np.maximum(values, 0)[:, None] + np.maximum(alphas, np.finfo(float).eps * max(float(values[-1]), 1e-300)))  # (D, a)
@@ -141,32 +155,7 @@ def loo_errors(
     total, w = np.zeros((len(alphas), q)), np.ones(len(Y)) if weight is None else weight
     for rows, F in lifted:
         P = (F - mean) @ V
-        left = 1 - w[rows, None] * (base + np.square(P) @ E)  # (b, a)
+        left = known(1 - w[rows, None] * (base + np.square(P) @ E), m.eps)  # (b, a)
         fitted = np.einsum("id,da,dq->iaq", P, E, lever, optimize=True) + level
-        total += np.einsum("i,iaq->aq", w[rows], np.square((Y[rows, None] - fitted) / np.maximum(left, 1e-9)[:, :, None]))
+        total += np.einsum("i,iaq->aq", w[rows], np.square((Y[rows, None] - fitted) / left[:, :, None]))
     return np.asarray(total / w.sum())
-
-
-def conjugate_gradients(
-    product: Callable[[Array], Array], b: Array, diagonal: Array, tol: float = 1e-6, steps: int = 500
-) -> tuple[Array, int, float]:
-    """Solve A x = b (D, q) for a positive definite A known by products, with its diagonal (D, 1) or (D, q) as preconditioner.
-
-    Returns x, the number of products, and the largest relative residual |b - A x| / |b| of the outputs.
-    """
-    x, r = np.zeros_like(b), b.copy()
-    size = np.linalg.norm(b, axis=0)
-    size[size == 0] = 1
-    z = r / diagonal
-    p, gamma, step = z.copy(), np.sum(r * z, axis=0), 0
-    for step in range(1, steps + 1):  # noqa: B007
-        Ap = product(p)
-        a = gamma / np.maximum(np.sum(p * Ap, axis=0), np.finfo(float).tiny)
-        x += a * p
-        r -= a * Ap
-        if (np.linalg.norm(r, axis=0) <= tol * size).all():
-            break
-        z = r / diagonal
-        gamma, old = np.sum(r * z, axis=0), gamma
-        p = z + gamma / np.maximum(old, np.finfo(float).tiny) * p
-    return x, step, float((np.linalg.norm(r, axis=0) / size).max())

@@ -80,6 +80,8 @@ def minimise(p: Problem, tol: float, max_iter: int, start: Array | None = None) 
     every = len(picked) == p.rows.n
     exact, scale = every and p.Y.shape[1] == 1, p.rows.n / len(picked)
     x, pairs, done, k = p.at(p.zero if start is None else start), deque[tuple[Array, Array]](maxlen=MEMORY), False, 0
+    if not (np.isfinite(x.value) and np.isfinite(x.gradient).all() and np.isfinite(np.square(F, dtype=np.float64).sum())):
+        raise ValueError("the features of X are too large for sums of floating-point numbers; scale the columns first.")
     least = max(tol**2, float(np.finfo(p.rows.dtype).eps))
     while not done and k < max_iter:
         k += 1

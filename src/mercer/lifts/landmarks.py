@@ -87,12 +87,12 @@ def rpcholesky(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) ->
     stale = 0
     while len(state.pivots) < m and (weight * state.diag).any() and stale < 8:
         before = len(state.pivots)
-        state.eliminate(_accepted(state, weight, stream.child(state.rounds)))
+        state.eliminate(accepted(state, weight, stream.child(state.rounds)))
         stale = 0 if len(state.pivots) > before else stale + 1
     return np.array(state.pivots[:m] or [int(weight.argmax())], dtype=np.intp)  # a kernel that is zero has no pivot
 
 
-def _accepted(state: Residual, weight: Array, stream: Stream) -> Array:
+def accepted(state: Residual, weight: Array, stream: Stream) -> Array:
     """Proposals by the residual's diagonal, thinned to the law of one at a time."""
     total = np.cumsum(weight * state.diag)
     draws = uniforms(stream, 0, BLOCK, 2)

@@ -51,7 +51,7 @@ class KernelOperator:
 
     def block(self, rows: Rows = slice(None), cols: Rows = slice(None)) -> Array:
         """K[rows, cols], formed."""
-        whole = self.symmetric and isinstance(rows, slice) and rows == cols
+        whole = self.symmetric and isinstance(rows, slice) and isinstance(cols, slice) and rows == cols
         return np.asarray(self.kernel(self.X[_many(rows)], None if whole else self.Z[_many(cols)]))
 
     def diag(self) -> Array:

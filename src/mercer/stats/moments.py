@@ -48,6 +48,9 @@ class Moments:
 
     def add(self, rows: Array, weight: Array | None = None, beside: Array | None = None) -> Self:
         """Take in a batch, in place; `beside` are the last columns, in float64, whose digits the type of `rows` may not hold."""
+        rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+        if rows.shape[1] + (0 if beside is None else beside.shape[1]) != len(self.shift):
+            raise ValueError(f"the rows have {rows.shape[1]} columns, but the moments are of {len(self.shift)}.")
         for at in cuts(len(rows), BLOCK):
             w, more = (None if v is None else v[at] for v in (weight, beside))
             self._add_block(rows[at], w, more)
@@ -104,9 +107,9 @@ class Moments:
 
         What is left after subtracting rows that were never added is often impossible, but not always.
         """
-        if self.count < 0 or self.n < -self.rounding:
+        if self.count < 0 or self.n < -1e-9:
             return False
-        if self.n <= 0 or not self.count:
+        if self.n <= 1e-9 or not self.count:
             return True
         C = self.centred()
         C[np.diag_indices(len(C))] += len(C) * self.rounding + np.finfo(float).tiny

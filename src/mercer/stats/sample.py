@@ -30,6 +30,9 @@ def row_hashes(rows: Matrix, seed: int = 0) -> Array:
         for j, column in enumerate(np.asarray(rows).T):
             total += _entries(np.full(len(column), j), column)
         return mix(total ^ np.uint64(seed))
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_entries(rows.indices, rows.data), dtype=np.uint64)])
     return mix((sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]) ^ np.uint64(seed))
 

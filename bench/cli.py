@@ -1,0 +1,143 @@
+"""`mercer fit` from the file on, against grids of RBF machines and beside boosted trees; and a million rows of csv.
+
+The peers are given Mercer's treated columns and only the time of their search counts: reading and treating are free for them.
+Their grid (PENALTIES x GAMMAS, three folds) is searched on GRID_ROWS of the rows, since all of them would take hours; the best
+is then fitted to as many as PEER_ROWS says.
+"""
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from bench import data
+from bench.harness import Case, Measure, Quality
+from bench.memory import peak_memory
+from mercer.product import fit_table
+from mercer.product.clock import Clock
+from mercer.product.gather import Roles, gather
+from mercer.tables import open_source
+
+SECONDS = 60
+GRID_ROWS = 4_000
+PENALTIES = (0.1, 1.0, 10.0, 100.0)  # C of SVC; 1/alpha of KernelRidge
+GAMMAS = (0.02, 0.05, 0.1, 0.3)
+TABLES = {  # target, metric, rows of the table, rows of the peer's last fit
+    "houses": ("537_houses.tsv.gz", "target", "r2", None, 20_000),
+    "adult": ("adult.tsv.gz", "target", "accuracy", None, 40_000),
+    "covtype": ("covtype.csv.xz", "Cover_Type", "accuracy", 100_000, 20_000),
+}
+
+
+def file_of(name, rows, folder):
+    """The path of a table; of fewer rows, a csv file of a random sample of it."""
+    path = data.path(f"tables/{name}")
+    if rows is None:
+        return path
+    table = data.table(name)
+    few = Path(folder) / f"{name.split('.')[0]}.csv"
+    table.sample(rows, random_state=0).to_csv(few, index=False)
+    return few
+
+
+def treated(path, target):
+    """The rows as Mercer treats and splits them."""
+    return gather(open_source(path), Roles(target), 0.2, task="auto", memory=4e9, seed=0, clock=Clock(0))
+
+
+def grid(found, classes, grid_rows, peer_rows):
+    """The best RBF machine of the grid, fitted to up to `peer_rows` rows."""
+    few, many = found.train.sample(grid_rows), found.train.sample(peer_rows)
+    if classes:
+        search = GridSearchCV(SVC(cache_size=1000), {"C": PENALTIES, "gamma": GAMMAS}, cv=3, n_jobs=2)
+        return search.fit(few.X, few.y).best_estimator_.fit(many.X, many.y)
+    y, scale = found.train.y.mean(), found.train.y.std()
+    search = GridSearchCV(KernelRidge(kernel="rbf"), {"alpha": [1 / p for p in PENALTIES], "gamma": GAMMAS}, cv=3, n_jobs=2)
+    best = search.fit(few.X, (few.y - y) / scale).best_estimator_
+    return best.fit(many.X, (many.y - y) / scale)
+
+
+def peer_score(found, model):
+    if found.columns.classes_:
+        return float(np.mean(model.predict(found.held.X) == found.held.y))
+    y = (found.held.y - found.train.y.mean()) / found.train.y.std()
+    return float(1 - np.mean((model.predict(found.held.X) - y) ** 2) / np.var(y))
+
+
+def against_grid(name, rows=None, seconds=SECONDS, grid_rows=GRID_ROWS, peer_rows=None, folder=None):
+    """Ours from the file on; the peer from treated rows on."""
+    file, target, metric, most, last = TABLES[name]
+    path = file_of(file, rows or most, folder)
+    found, last = treated(path, target), peer_rows or last
+    used = min(last, len(found.train))
+    scores = {}
+
+    def ours():
+        return fit_table(path, target, metric=metric, time=seconds)
+
+    def check(model, machine):
+        scores["ours"], scores["trees"] = model.evidence.chosen.holdout, model.evidence.contenders[-1].holdout
+        peer = peer_score(found, machine)
+        return Quality(f"holdout {metric} of {model.evidence.chosen.kind}", scores["ours"], peer, slack=0.01 * abs(peer))
+
+    kind = "SVC" if found.columns.classes_ else "KernelRidge"
+    peer = f"an RBF {kind} grid on {min(grid_rows, used):,} rows, refitted on {used:,}"
+    title = f"{name}, {len(found.train):,} rows, --time {seconds:g}, against {peer}"
+    yield Case(title, ours, partial(grid, found, found.columns.classes_, grid_rows, last), check, 5.0, repeats=1, warmup=lambda: None)
+    if scores:
+        yield Measure(f"{name}: holdout {metric} beside HistGradientBoosting", scores["ours"], scores["trees"], lower_is_better=False)
+
+
+def write_csv(path, n, seed=0):
+    """Twenty numbers, three categories and a number to predict."""
+    rng, step = np.random.default_rng(seed), 100_000
+    with pyarrow.csv.CSVWriter(path, _batch(rng, 1).schema) as writer:
+        for i in range(0, n, step):
+            writer.write_batch(_batch(rng, min(step, n - i)))
+    return path
+
+
+def _batch(rng, n):
+    X = rng.normal(size=(n, 20)).round(6)
+    towns, y = rng.integers(0, 40, size=(n, 3)), np.sin(X[:, 0]) * X[:, 1] + X[:, 2] ** 2 + 0.3 * rng.normal(size=n)
+    columns = {f"x{j}": X[:, j] for j in range(20)} | {f"town{j}": [f"town {v}" for v in towns[:, j]] for j in range(3)}
+    return pa.record_batch(columns | {"y": y.round(6)})
+
+
+def fit_csv(path, memory="2GB", seconds=SECONDS):
+    return fit_table(path, "y", memory=memory, time=seconds)
+
+
+def parsing(path):
+    """Seconds of one pass over the batches, with nothing done to them."""
+    start = perf_counter()
+    for _ in open_source(path).batches():
+        pass
+    return perf_counter() - start
+
+
+def large(n, seconds=SECONDS):
+    with tempfile.TemporaryDirectory() as folder:
+        path, small = write_csv(Path(folder) / "large.csv", n), write_csv(Path(folder) / "small.csv", 3_000)
+        start = perf_counter()
+        model = fit_csv(path, seconds=seconds)
+        total, once = perf_counter() - start, parsing(path)
+        score = model.evidence.chosen.holdout
+        verdict = None if score > 0.5 else f"holdout R^2 is only {score:.3f}"
+        yield Measure(f"{n:,} rows of csv, all passes parsed ({3 * once:.1f} s) within the fit", 3 * once, total, 2.0, "s", quality=verdict)
+        grown = peak_memory(partial(fit_csv, path, "2GB", seconds), warmup=partial(fit_csv, small, "2GB", 1.0))
+        yield Measure(f"{n:,} rows of csv: memory above the baseline, against 2 GB", grown / 1e6, 2000.0, 1.0, "MB")
+
+
+def cases():
+    with tempfile.TemporaryDirectory() as folder:
+        for name in TABLES:
+            yield from against_grid(name, folder=folder)
+    yield from large(1_000_000)

@@ -1,0 +1,4 @@
+"""The command line: `mercer fit`, `mercer predict`, `mercer demo`. Nothing heavy is imported before a command needs it."""
+from mercer.cli.app import app, main
+
+__all__ = ["app", "main"]

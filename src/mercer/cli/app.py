@@ -1,0 +1,98 @@
+"""The commands and their flags, read by typer; the work is in modules that each command imports when it runs."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+try:
+    import typer
+except ImportError as error:  # pragma: no cover - the extra is installed where tests run
+    raise SystemExit("mercer: the command line needs typer, rich and pyarrow: pip install mercer[cli]") from error
+
+from mercer.cli.guard import guarded
+
+EPILOG = "Exit status: 0 done, 1 failed or interrupted, 2 bad usage."
+app = typer.Typer(
+    name="mercer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.", epilog=EPILOG,
+)
+FORMATS = "csv, tsv, parquet, arrow, feather or jsonl; .gz .zst .xz .bz2; several files or globs"
+METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc"
+Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]
+
+
+@app.command(epilog=EPILOG)
+def fit(
+    data: Data,
+    target: Annotated[str, typer.Option("--target", "-t", help="the column to predict")],
+    task: Annotated[str, typer.Option(help="auto, regression or classification")] = "auto",
+    metric: Annotated[str | None, typer.Option(help=METRICS, show_default="r2; accuracy, or auc where a class is rare")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(metavar="COLS", help="columns to leave out, between commas; may be repeated")] = None,
+    id: Annotated[str | None, typer.Option(metavar="COL", help="identifies rows; not used to predict, passed through by predict")] = None,
+    weight: Annotated[str | None, typer.Option(metavar="COL", help="weights of rows")] = None,
+    group: Annotated[str | None, typer.Option(metavar="COL", help="rows of one group are never on both sides of a split")] = None,
+    time_column: Annotated[str | None, typer.Option(metavar="COL", help="orders the rows: the last are held out")] = None,
+    test: Annotated[str, typer.Option(metavar="FILE|SHARE", help="the holdout: a file, or a share of the rows")] = "0.2",
+    time: Annotated[float, typer.Option(metavar="SECONDS", help="for search and fit, apart from reading the data")] = 60.0,
+    memory: Annotated[str, typer.Option(metavar="BYTES", help="beyond it rows wait on disk")] = "4GB",
+    seed: Annotated[int, typer.Option(min=0, help="of the holdout, the folds and random features")] = 0,
+    out: Annotated[Path | None, typer.Option(metavar="MODEL", help="the model file", show_default="DATA.mercer")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="the report", show_default="DATA.html")] = None,
+    overwrite: Overwrite = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the evidence as JSON")] = False,
+) -> None:
+    """Fit a model to a table, and say how good it is on rows that it never saw."""
+    with guarded():
+        from mercer.cli.fit import Asked, run
+
+        asked = Asked(
+            tuple(data), target, task, metric, tuple(exclude or ()), id, weight, group, time_column, test, time, memory, seed, out, report,
+            overwrite, as_json,
+        )  # fmt: skip
+        run(asked)
+
+
+@app.command(epilog=EPILOG)
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="a file that mercer fit wrote")],
+    data: Data,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet, arrow or jsonl by its suffix; - prints csv")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Predict the target for new rows, in their order: prediction, lower and upper, or the probability of every class."""
+    with guarded():
+        from mercer.cli.predict import run
+
+        run(model, data, out, overwrite=overwrite)
+
+
+@app.command(epilog=EPILOG)
+def demo(
+    folder: Annotated[Path | None, typer.Option(metavar="FOLDER", help="where to write", show_default="a new temporary folder")] = None,
+) -> None:
+    """The whole path on a small real table: fit, predict, report."""
+    with guarded():
+        from mercer.cli.demo import run
+
+        run(folder)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"mercer {version('mercer')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="show the version and exit")] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+def main() -> None:
+    """The console script."""
+    app(prog_name="mercer")

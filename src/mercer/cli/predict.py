@@ -1,0 +1,37 @@
+"""`mercer predict`: new rows in, predictions out, batch by batch and in order."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mercer.cli.guard import UsageError
+from mercer.cli.output import check_free, form_of, writer
+from mercer.cli.progress import progress
+from mercer.product import TableModel
+from mercer.store import load
+from mercer.tables import open_source
+
+
+def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False) -> int:
+    """Write the predictions; how many there are."""
+    form_of(out)
+    if out != "-":
+        check_free(Path(out), overwrite=overwrite)
+    with progress(out != "-") as say:
+        say("loading the model")
+        found = load(model)
+        if not isinstance(found, TableModel):
+            raise UsageError(f"{model} holds a {type(found).__name__}, not a model of a table; give a file that mercer fit wrote.")
+        job = found.predicting(open_source(list(data)))
+        rows = 0
+        with writer(out, job.schema) as write:
+            for batch in job.batches():
+                write(batch)
+                rows += batch.num_rows
+                say(f"{rows:,} rows")
+    for text in job.warnings():
+        print(f"mercer: {text}", file=sys.stderr)
+    if out != "-":
+        print(f"{rows:,} predictions: {out}")
+    return rows

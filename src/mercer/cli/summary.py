@@ -1,0 +1,56 @@
+"""Evidence as a few lines of text for a terminal or a log."""
+from __future__ import annotations
+
+from mercer.product.evidence import Contender, Evidence
+from mercer.product.verdict import TITLES, number
+
+SHOWN = 8  # warnings; the report has them all
+
+
+def summary(e: Evidence) -> str:
+    """What was asked, what came out, and what to be wary of."""
+    return "\n".join([*_asked(e), "", *_scores(e), "", e.verdict, *_interval(e), *_importance(e), *_warnings(e)])
+
+
+def _asked(e: Evidence) -> list[str]:
+    dropped = f"; {e.rows_dropped:,} without a target left out" if e.rows_dropped else ""
+    return [
+        f"target    {e.target}: {e.task_reason}",
+        f"rows      {e.rows_train:,} to learn from, {e.rows_holdout:,} held out: {e.holdout_rule}{dropped}",
+        f"metric    {TITLES.get(e.metric, e.metric)}: {e.metric_note}",
+    ]
+
+
+def _scores(e: Evidence) -> list[str]:
+    rows = [("", "holdout", "95 % interval", "cross-validated", "seconds"), *(_cells(c, e.metric) for c in e.contenders)]
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    lines = [row[0].ljust(widths[0]) + "".join("  " + cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)) for row in rows]
+    return [*lines, *(f"    {c.name}: {c.note}" for c in e.contenders if c.note)]
+
+
+def _cells(c: Contender, metric: str) -> tuple[str, str, str, str, str]:
+    interval = "-" if c.low is None else f"{_shown(c.low, metric)} to {_shown(c.high, metric)}"
+    cv = "-" if c.cv is None else f"{_shown(c.cv, metric)} ± {_shown(c.cv_error, metric)}"
+    return f"{'*' if c.chosen else ' '} {c.name}", _shown(c.holdout, metric), interval, cv, f"{c.seconds:.1f}"
+
+
+def _shown(value: float | None, metric: str) -> str:
+    return "-" if value is None else number(value, metric)
+
+
+def _interval(e: Evidence) -> list[str]:
+    if not e.interval or e.interval.get("median_width") is None:
+        return []
+    asked, got, width = (e.interval[k] for k in ("coverage_asked", "coverage_measured", "median_width"))
+    return [f"Intervals meant to cover {100 * asked:g} % covered {100 * got:.1f} % of the holdout; their median width is {width:.4g}."]
+
+
+def _importance(e: Evidence) -> list[str]:
+    first = ", ".join(f"{name} ({number(loss, e.metric)})" for name, loss, _ in e.importance[:5] if loss > 0)
+    return [f"Columns that matter most (score lost when shuffled): {first}."] if first else []
+
+
+def _warnings(e: Evidence) -> list[str]:
+    shown = [f"  - {text}" for text in e.warnings[:SHOWN]]
+    more = [f"  - and {len(e.warnings) - SHOWN} more, in the report"] if len(e.warnings) > SHOWN else []
+    return ["", "to be wary of", *shown, *more] if shown else []

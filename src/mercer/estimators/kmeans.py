@@ -1,0 +1,165 @@
+"""KernelKMeans: clusters about means in the space of a kernel, exactly or over features."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.estimators.base import bytes_of
+from mercer.estimators.dual import OverKernel
+from mercer.estimators.settings import whole
+from mercer.inputs import Array, Matrix
+from mercer.learners.kmeans import Clusters, FeatureSpace, KernelSpace, kmeans
+from mercer.lifts.base import stream_of
+from mercer.plan import Plan
+
+EXACT = ("auto", "exact", "iterative")
+MOST_ROWS = 20_000  # that via="auto" compares with each other
+
+
+class KernelKMeans(ClusterMixin, OverKernel):
+    """argmin sum_i w_i min_c |phi(x_i) - m_c|^2: k-means in the space of a kernel.
+
+    Parameters
+    ----------
+    n_clusters : how many.
+    kernel : a kernel, a name, "precomputed" (X is then the Gram matrix with the rows of `fit`), or None: a Gaussian scaled to the data.
+    via : "exact" (tiles of the kernel matrix, one sweep a step), "features", "landmarks" or a value of `mercer.methods`; "auto" is
+        exact up to 20,000 rows, else features.
+    n_init, max_iter : runs from other seeds, of which the best counts, and steps of each.
+    memory_limit : up to which features are kept between the steps, as bytes or "1GB".
+
+    Attributes: `labels_`, `inertia_`, `n_iter_`, `kernel_`, `plan_`; exactly `dual_coef_` (n, k), over features
+    `cluster_centers_` (k, D). Where clusters are left empty the row farthest from its mean becomes one.
+
+    Dhillon, Guan and Kulis, Kernel k-means (2004).
+
+    >>> rng = np.random.default_rng(0)
+    >>> t, r = rng.uniform(0, 2 * np.pi, 200), np.repeat([1.0, 4.0], 100)
+    >>> rings = np.column_stack([r * np.cos(t), r * np.sin(t)])
+    >>> from mercer.kernels import Linear
+    >>> labels = KernelKMeans(2, Linear().warped(lambda X: np.square(X).sum(1)), random_state=0).fit(rings).labels_
+    >>> len(set(labels[:100])), labels[0] != labels[100]
+    (1, np.True_)
+    """
+
+    def __init__(
+        self, n_clusters: int = 8, kernel: Any = None, via: Any = "auto", *, lift: Any = None, n_init: int = 3, max_iter: int = 300,
+        memory_limit: Any = None, random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.via = via
+        self.lift = lift
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    cluster_centers_: Array
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Seeds by k-means++, then steps until no row changes its cluster."""
+        k, n_init, steps = (whole(getattr(self, name), name) for name in ("n_clusters", "n_init", "max_iter"))
+        X = self._check_X(X, reset=True)
+        n = X.shape[0]
+        if n < k:
+            raise ValueError(f"n_samples={n} should be >= n_clusters={k}; give fewer clusters, or more rows.")
+        weight = self._weights(sample_weight, X)
+        w = np.ones(n) if weight is None else weight
+        if not w.any():
+            raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+        for name in ("dual_coef_", "X_fit_", "cluster_centers_", "lift_"):
+            self.__dict__.pop(name, None)
+        exact = self._is_exact(n)
+        space: Any = self._kernel_space(X, weight) if exact else self._feature_space(X, weight)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = kmeans(space, k, w, self._order(X), stream_of(self.random_state), n_init=n_init, max_iter=steps)
+        self._keep(found, space, X, exact)
+        return self
+
+    def _is_exact(self, n: int) -> bool:
+        if self._pairwise and not (isinstance(self.via, str) and self.via in EXACT):
+            raise ValueError("kernel='precomputed' has no features; give via='exact' or 'auto'.")
+        if self.lift is not None or not isinstance(self.via, str) or self.via not in EXACT:
+            self._method()  # a name that is not known is refused here
+            return False
+        return self._pairwise or self.via != "auto" or n <= MOST_ROWS
+
+    def _kernel_space(self, X: Matrix, weight: Array | None) -> KernelSpace:
+        self._set_kernel(X, weight)
+        return KernelSpace(self._operator(X))
+
+    def _feature_space(self, X: Matrix, weight: Array | None) -> FeatureSpace:
+        self._fit_lift(X, weight)
+        return FeatureSpace(self._kept(X), X.shape[0])
+
+    def _kept(self, X: Matrix) -> Callable[[], Iterable[tuple[slice, Array]]]:
+        """The features in batches; kept where they fit."""
+        if X.shape[0] * self.n_features_lifted_ * X.dtype.itemsize > bytes_of(self.memory_limit):
+            return lambda: self._lifted(X)
+        batches = list(self._lifted(X))
+        return lambda: batches
+
+    def _order(self, X: Matrix) -> Array:
+        """By values, so that draws do not depend on the order of the rows, or on a row that comes twice instead of weighing two."""
+        return np.arange(X.shape[0]) if self._pairwise else np.argsort(X @ np.cos(np.arange(X.shape[1])), kind="stable")
+
+    def _keep(self, found: Clusters, space: Any, X: Matrix, exact: bool) -> None:
+        if not np.isfinite(found.inertia):
+            raise ValueError("kernel values of X are too large for sums of floating-point numbers; scale the columns first.")
+        self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.steps
+        n, k = found.coef.shape
+        if exact:
+            self.dual_coef_, self.X_fit_ = found.coef, None if self._pairwise else X
+            P = (space.op @ found.coef.astype(space.op.dtype)).astype(np.float64)
+            self.center_squares_ = np.einsum("ic,ic->c", found.coef, P)
+        else:
+            self.cluster_centers_ = space.points(found.coef)
+            self.center_squares_ = np.square(self.cluster_centers_).sum(1)
+        way = "exact" if exact else "features"
+        why = f"{n:,} rows: " + ("compared with each other, tile by tile" if exact else f"{self.n_features_lifted_:,} features of each")
+        self.plan_ = Plan(way, why, {"rows": n, "n_clusters": k}, bytes=24.0 * n * k, passes=found.steps)
+        if not found.settled:
+            warnings.warn(f"rows still change their clusters after {found.steps} steps; raise max_iter.", ConvergenceWarning, stacklevel=3)
+
+    # asking
+    @available_if(lambda self: not self._pairwise)
+    def distances(self, X: Any) -> Array:
+        """To the means, in the space of the kernel, (n, k); a Gram matrix does not tell k(x, x), and so no distances."""
+        check_is_fitted(self, "plan_")
+        X = self._check_X(X, reset=False)
+        return np.sqrt(np.maximum(self._partial(X) + self._squares(X)[:, None], 0)).astype(X.dtype, copy=False)
+
+    def predict(self, X: Any) -> Array:
+        """The nearest mean of each row."""
+        check_is_fitted(self, "plan_")
+        return np.asarray(self._partial(self._check_X(X, reset=False)).argmin(axis=1))
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """`fit`, and the clusters of its rows."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    @available_if(lambda self: not self._pairwise)
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """- sum_i w_i min_c |phi(x_i) - m_c|^2."""
+        nearest = np.square(self.distances(X).astype(np.float64)).min(axis=1)
+        return -float(nearest.sum() if sample_weight is None else np.asarray(sample_weight) @ nearest)
+
+    def _partial(self, X: Matrix) -> Array:
+        """|phi(x) - m_c|^2 - |phi(x)|^2, which needs no k(x, x)."""
+        if hasattr(self, "dual_coef_"):
+            return self.center_squares_ - 2 * self._expansion(X, self.dual_coef_, 0.0).astype(np.float64)
+        parts = [F.astype(np.float64) @ self.cluster_centers_.T for _, F in self._lifted(X)]
+        return np.asarray(self.center_squares_ - 2 * np.vstack(parts))
+
+    def _squares(self, X: Matrix) -> Array:
+        if hasattr(self, "dual_coef_"):
+            return np.asarray(self.kernel_.diag(self._named(X)), np.float64)
+        return np.concatenate([np.square(F.astype(np.float64)).sum(1) for _, F in self._lifted(X)])

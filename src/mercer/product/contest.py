@@ -1,0 +1,67 @@
+"""The contest: baselines first, then the search, then every kind at its best, as long as there is time."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mercer.product.clock import Clock
+from mercer.product.finalists import Finalist, choose, constant, finalist
+from mercer.product.recipes import LINEAR, NAMES, WIDEST, Recipe, explicit
+from mercer.product.search import Problem, Tried, halving
+from mercer.product.targets import Identity, Target, candidates
+
+SEARCH, FINALS = 0.35, 0.6  # shares of the time by which the search and the cross-validation of finalists are over
+CLASSIFIED, MANY = 8_000, 5_000  # rows on which classifiers of two classes, and of more, are compared
+SIZE = 640  # their features: beyond 512 their rounds are cheaper
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """Who took part, on which rows, who was chosen, and who was left out and why."""
+
+    here: Problem
+    found: tuple[Finalist, ...]
+    chosen: Finalist
+    left_out: tuple[tuple[str, str], ...]
+
+
+def contest(p: Problem, clock: Clock) -> Contest:
+    """Every kind on the same rows and folds."""
+    best, here = halving(p, clock, SEARCH)
+    if not p.numeric:
+        here = p.sample(min(len(here.rows), CLASSIFIED if p.n_classes == 2 else MANY))
+    clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
+    found, left_out = [constant(here)], []
+    for recipe in _entrants(here, best.recipe):
+        skip = _skipped(here, recipe, found, clock)
+        if skip:
+            left_out.append((NAMES[recipe.kind], skip))
+        else:
+            clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
+            found.append(_enter(here, recipe, best))
+    return Contest(here, tuple(found), choose(here, found), tuple(left_out))
+
+
+def _entrants(here: Problem, fourier: Recipe) -> list[Recipe]:
+    return [LINEAR, fourier, explicit(here.rows.X), Recipe("landmarks", fourier.kernel)]
+
+
+def _enter(here: Problem, recipe: Recipe, best: Tried) -> Finalist:
+    known = best if recipe is best.recipe and best.predicted is not None and len(best.predicted) == len(here.rows) else None
+    size = best.size if here.numeric else max(best.size, SIZE)
+    return finalist(here, recipe, recipe.size(size, here.rows.X.shape[1], len(here.rows)), known, _targets(here, recipe, best))
+
+
+def _targets(here: Problem, recipe: Recipe, best: Tried) -> tuple[Target, ...]:
+    """A linear model may want another transformation of the target than a flexible one."""
+    if not here.numeric:
+        return (Identity(),)
+    return tuple(candidates(here.rows.y)) if recipe.kind in ("linear", "explicit") else (best.target,)
+
+
+def _skipped(here: Problem, recipe: Recipe, found: list[Finalist], clock: Clock) -> str:
+    """Why a kind does not take part; linear and Fourier features always do."""
+    if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * WIDEST:
+        return f"{here.rows.X.shape[1]:,} columns are too many to expand"
+    if recipe.kind in ("explicit", "landmarks") and clock.left(FINALS) < 2 * found[-1].seconds:
+        return "no time was left to try it"
+    return ""

@@ -1,0 +1,102 @@
+"""Predictions of every row by a model that has not seen it: for ridge from the blocks' moments, else by refits."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from mercer.inputs import Array
+from mercer.learners import ridge
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts
+from mercer.product.folds import Folds
+from mercer.stats import Moments
+
+STEP = 1 << 13  # rows of features at a time
+
+
+def ridge_path(lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alphas: Array) -> Array:
+    """Predictions (len(alphas), n, q) of each row's fold by the moments of its training blocks; nan where no fold tests.
+
+    One pass for the moments of all blocks, one for the predictions; every penalty is asked of the same moments.
+    """
+    phi, Y = clone(lift).fit(X), np.asarray(Y, np.float64).reshape(len(X), -1)
+    F = Features(phi, X)
+    blocks = _moments(F, Y, w, folds)
+    D = len(blocks[0].shift) - Y.shape[1]
+    out = np.full((len(alphas), *Y.shape), np.nan)
+
+    def fold(plan: tuple[tuple[int, ...], int]) -> None:
+        rest = sum((blocks[i] for i in plan[0][1:]), blocks[plan[0][0]])
+        if rest.n > 0:
+            _predict(F, np.flatnonzero(folds.block == plan[1]), _solutions(rest, D, alphas), out)
+
+    parallel_map(fold, folds.plan)
+    return out
+
+
+def _solutions(m: Moments, D: int, alphas: Array) -> list[ridge.Solution]:
+    """The model of these moments for every penalty."""
+    A, B = ridge.parts(m, D, intercept=True)
+    coefs = [ridge.penalised(A, float(a))(B) for a in alphas]
+    return [ridge.Solution(c, m.mean[D:] - m.mean[:D] @ c) for c in coefs]
+
+
+def _predict(F: Features, where: Array, models: list[ridge.Solution], out: Array) -> None:
+    coef = np.concatenate([m.coef for m in models], axis=1)  # all penalties in one product
+    offset = np.concatenate([m.intercept for m in models])
+    for s in cuts(len(where), STEP):
+        found = F[where[s]] @ coef.astype(np.float32) + offset
+        out[:, where[s]] = found.reshape(-1, len(models), out.shape[2]).transpose(1, 0, 2)
+
+
+def _moments(F: Features, Y: Array, w: Array | None, folds: Folds) -> list[Moments]:
+    """Of [phi, y], for every block, about the mean of the first rows."""
+    shift = np.concatenate([F[np.arange(min(1024, len(Y)))].mean(0, dtype=np.float64), Y[:1024].mean(0)])
+
+    def of(block: int) -> Moments:
+        m, where = Moments.zero(shift), np.flatnonzero(folds.block == block)
+        for s in cuts(len(where), STEP):
+            i = where[s]
+            m.add(np.concatenate([F[i], Y[i].astype(np.float32)], axis=1), None if w is None else w[i])
+        return m
+
+    return parallel_map(of, range(folds.n_blocks))
+
+
+class Features:
+    """Features of rows, kept where they are few and else computed again when asked for."""
+
+    def __init__(self, phi: Any, X: Array, most: int = 512 << 20) -> None:
+        self.phi, self.X = phi, X
+        small = 4 * len(X) * int(phi.n_features_out_) <= most
+        self.kept = np.concatenate([dense(phi.transform(X[s])) for s in cuts(len(X), STEP)]) if small else None
+
+    def __getitem__(self, i: Array) -> Array:
+        return self.kept[i] if self.kept is not None else dense(self.phi.transform(self.X[i]))
+
+
+def dense(F: Any) -> Array:
+    return np.asarray(F.toarray() if sp.issparse(F) else F)
+
+
+def refits(make: Callable[[], Any], ask: Callable[[Any, Array], Array], X: Array, y: Array, w: Array | None, folds: Folds) -> Array:
+    """The same by one fit a fold: make() gives a model, ask(model, X) what it predicts."""
+    out: Array | None = None
+    for i, test in _parts(folds, y):
+        found = ask(make().fit(X[i], y[i], **({} if w is None else {"sample_weight": w[i]})), X[test])
+        out = np.full((len(X), *found.shape[1:]), np.nan) if out is None else out
+        out[test] = found
+    if out is None:
+        raise ValueError("no fold has rows to train on and to test; give more rows.")
+    return out
+
+
+def _parts(folds: Folds, y: Array) -> Iterator[tuple[Array, Array]]:
+    for fold in range(len(folds.plan)):
+        train, test = folds.split(fold)
+        if len(train) and len(test):
+            yield train, test

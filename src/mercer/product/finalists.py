@@ -1,0 +1,134 @@
+"""Finalists: every kind at its best setting, scored by the same folds of the same rows; the simplest near the best is chosen."""
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.estimators import KernelLogistic
+from mercer.inputs import Array
+from mercer.product.clock import Clock
+from mercer.product.crossval import refits
+from mercer.product.folds import FOLDS, Folds, folds
+from mercer.product.metrics import Score, log_loss, spread
+from mercer.product.predictors import Constant, spread_out
+from mercer.product.recipes import KINDS, NAMES, Recipe
+from mercer.product.search import AS_IT_IS, Problem, Tried, attempt
+from mercer.product.targets import Identity, Target
+
+AROUND = (0.1, 1.0, 10.0)  # penalties tried about the one that ridge regression suggests
+ROUNDS = 25  # of logistic regression in cross-validation
+FEWER = 3  # folds where there are more than two classes, each of which costs as much as a fit
+SOFTER = 0.15  # a logistic loss bends about so much as a squared one
+
+
+@dataclass(frozen=True, eq=False)
+class Finalist:
+    """A kind at its best: its settings and the metric of its out-of-fold predictions."""
+
+    kind: str
+    recipe: Recipe | None
+    size: int
+    alpha: float
+    target: Target
+    score: Score
+    seconds: float
+    probabilities: Array | None = None  # out of fold
+
+    @property
+    def name(self) -> str:
+        return NAMES[self.kind]
+
+
+def split_of(p: Problem) -> Folds:
+    """The folds on which finalists are compared."""
+    return folds(p.rows, k=FEWER if p.n_classes > 2 else FOLDS, seed=p.seed)
+
+
+def constant(p: Problem) -> Finalist:
+    """The mean or the shares of the training blocks."""
+    split, clock = split_of(p), Clock(0)
+    where, out = split.tested(), None
+    for fold in range(len(split.plan)):
+        train, test = split.split(fold)
+        found = Constant.of(p.rows.y[train], p.rows.weights()[train], p.n_classes)(p.rows.X[test])
+        out = np.full((len(p.rows), *found.shape[1:]), np.nan) if out is None else out
+        out[test] = found
+    return Finalist("constant", None, 0, 0.0, Identity(), _score(p, out, where), clock.spent)
+
+
+def finalist(p: Problem, recipe: Recipe, size: int, hint: Tried | None = None, targets: Any = AS_IT_IS) -> Finalist:
+    """A recipe at its best penalty: by ridge from the moments, and for classes then by logistic regression around it."""
+    clock = Clock(0)
+    tried = hint if hint is not None and hint.size == size else attempt(p, recipe, size, targets=targets)
+    if p.numeric:
+        where = split_of(p).tested()
+        f = tried.predicted
+        assert f is not None
+        score = p.metric(p.rows.y[where], tried.target.back(f[where, 0]), p.rows.weights()[where])
+        return Finalist(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
+    alpha, P = _logistic(p, recipe, tried)
+    where = split_of(p).tested()
+    return Finalist(recipe.kind, recipe, tried.size, alpha, Identity(), _score(p, P, where), clock.spent, P)
+
+
+def _logistic(p: Problem, recipe: Recipe, tried: Tried) -> tuple[float, Array]:
+    """The penalty of the least log loss on one fold, and with it the probabilities over all folds."""
+    split = split_of(p)
+    one = Folds(split.block, split.plan[-1:])
+    where, alphas = one.tested(), [max(1e-6, SOFTER * tried.alpha * a) for a in AROUND]
+    y, w = p.rows.y[where], p.rows.weights()[where]
+    losses = [log_loss(y, _probabilities(p, recipe, tried.size, a, one)[where], w).value for a in alphas]
+    best = alphas[int(np.argmin(losses))]
+    return best, _probabilities(p, recipe, tried.size, best, split)
+
+
+def _probabilities(p: Problem, recipe: Recipe, size: int, alpha: float, split: Folds) -> Array:
+    def make() -> Any:
+        return Lenient(recipe.estimator(KernelLogistic, size, p.seed, alpha=alpha, tol=1e-3, max_iter=ROUNDS), p.n_classes)
+
+    return refits(make, lambda m, X: m.predict(X), p.rows.X, p.rows.y, p.rows.weight, split)
+
+
+class Lenient:
+    """Logistic regression that takes rows of one class only, and says nothing of rounds that were not enough."""
+
+    def __init__(self, estimator: Any, n_classes: int) -> None:
+        self.estimator, self.n_classes = estimator, n_classes
+        self.constant: Constant | None = None
+
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Lenient:
+        if len(np.unique(y)) < 2:
+            self.constant = Constant.of(y, np.ones(len(y)), self.n_classes)
+            return self
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.estimator.fit(X, y, sample_weight)
+        return self
+
+    def predict(self, X: Array) -> Array:
+        if self.constant is not None:
+            return self.constant(X)
+        return spread_out(self.estimator, self.estimator.predict_proba(X), self.n_classes)
+
+
+def _score(p: Problem, out: Array | None, where: Array) -> Score:
+    assert out is not None
+    return p.metric(p.rows.y[where], out[where], p.rows.weights()[where])
+
+
+def choose(p: Problem, found: list[Finalist]) -> Finalist:
+    """The simplest whose score is within one standard error of the best, the error being that of their difference."""
+    where = split_of(p).tested()
+    units = None if p.rows.unit is None else p.rows.unit[where]
+    best = max(found, key=lambda f: p.metric.gain(f.score.value) if np.isfinite(f.score.value) else -np.inf)
+    near = [f for f in found if _behind(p, f, best) <= spread(f.score.influence - best.score.influence, units)]
+    return min(near or [best], key=lambda f: KINDS.index(f.kind))
+
+
+def _behind(p: Problem, f: Finalist, best: Finalist) -> float:
+    gap = p.metric.gain(best.score.value) - p.metric.gain(f.score.value)
+    return gap if np.isfinite(gap) else np.inf

@@ -1,0 +1,125 @@
+"""fit_table: from a table to a model and its evidence, in the seconds and the memory given."""
+from __future__ import annotations
+
+import sys
+import tempfile
+import time as clocks
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.estimators.base import bytes_of
+from mercer.product import intervals, metrics, witness
+from mercer.product.clock import Clock, quiet
+from mercer.product.gather import Gathered, Roles, gather
+from mercer.product.metrics import Metric
+from mercer.product.model import TableModel
+from mercer.product.study import Found, Study
+from mercer.tables import Source, open_source
+
+
+def fit_table(
+    source: Any, target: str, *, task: str = "auto", metric: str | None = None, exclude: Sequence[str] = (), id: str | None = None,
+    weight: str | None = None, group: str | None = None, time_column: str | None = None, test: Any = 0.2, time: float = 60,
+    memory: Any = "4GB", seed: int = 0, progress: Callable[[str], None] | None = None, command: str = "",
+) -> TableModel:  # fmt: skip
+    """A model of a table, and the evidence for it.
+
+    The holdout (`test`: a share or a file; whole groups with `group`, the last rows with `time_column`) is told apart first:
+    no treatment, choice or fit sees it. Constant, linear, explicit, Fourier and landmark models are compared by
+    cross-validation on the training rows, and the simplest within one standard error of the best is fitted to all of them.
+
+    Parameters
+    ----------
+    source : a path, several, or a `mercer.tables.Source`
+    target : the column to predict
+    task : "auto", "regression" or "classification"
+    metric : r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc
+    exclude, id, weight, group, time_column : names of columns
+    test : the share of the rows that is held out, or a file of its own
+    time : seconds for search and fits; reading the table is not counted
+    memory : bytes, or text such as "4GB"
+    seed : of the holdout, the folds and the random features
+    progress : called with what is being done
+    command : what to show as the way to do this again
+
+    >>> from mercer.datasets import diabetes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = fit_table(diabetes().write_csv(f"{folder}/diabetes.csv"), "progression", time=1)
+    >>> model.evidence.task, model.evidence.rows_train + model.evidence.rows_holdout
+    ('regression', 442)
+    """
+    began, say = clocks.perf_counter(), progress or quiet
+    table, held, limit = _opened(source), _share(test), bytes_of(memory)
+    roles = Roles(target, tuple(exclude), id, weight, group, time_column)
+    data = gather(table, roles, held, task=task, memory=limit, seed=seed, clock=Clock(time, say))
+    study = Study(data, *_metric(data, metric), limit, seed, Clock(time, say))
+    found = study.run()
+    say("judging the holdout")
+    draft = _model(study, found, held if isinstance(held, Source) else table, command)
+    return _measured(draft, table, began)
+
+
+def _opened(source: Any) -> Source:
+    return source if isinstance(source, Source) else open_source(source)
+
+
+def _share(test: Any) -> float | Source:
+    if not isinstance(test, int | float):
+        return _opened(test)
+    if not 0 < test < 1:
+        raise ValueError(f"test must be a share between 0 and 1, or a file, got {test!r}.")
+    return float(test)
+
+
+def _metric(data: Gathered, name: str | None) -> tuple[Metric, str]:
+    shares = np.bincount(data.train.y) / len(data.train) if data.columns.task_ == "classification" else None
+    return metrics.choose(data.columns.task_, name, shares)
+
+
+def _model(study: Study, found: Found, source: Source, command: str) -> TableModel:
+    """The chosen predictor with its treatment, its intervals and its evidence."""
+    e, decision = found.chosen, witness.decision(study, found.contest.chosen)
+    margin = None if study.n_classes else intervals.margin(study.data.held.y, e.judged.predicted, witness.target_of(e.predictor))
+    return TableModel(
+        study.data.columns, e.predictor, margin, decision, witness.evidence(study, found, margin, decision, source, command)
+    )
+
+
+def _measured(model: TableModel, source: Source, began: float) -> TableModel:
+    """With what the finished model weighs and how fast it is."""
+    batch = next(source.batches(1000))
+    evidence = replace(
+        model.evidence, model_bytes=_bytes(model), latency_row_ms=_milliseconds(model, batch.slice(0, 1)),
+        latency_1000_ms=_milliseconds(model, batch), seconds=clocks.perf_counter() - began, memory_peak_bytes=_peak(),
+    )  # fmt: skip
+    return replace(model, evidence=evidence)
+
+
+def _bytes(model: TableModel) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        model.save(path)
+        return path.stat().st_size
+
+
+def _milliseconds(model: TableModel, batch: Any, repeats: int = 5) -> float:
+    """From cells to predictions, the median."""
+    times = []
+    for _ in range(repeats):
+        start = clocks.perf_counter()
+        model.outputs(model.columns.transform(batch, target=False).X)
+        times.append(clocks.perf_counter() - start)
+    return 1000 * float(np.median(times))
+
+
+def _peak() -> int | None:
+    """The most memory that this process has had, where the system tells."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,96 @@
+"""The last fit: a finalist on all training rows, with as many features as the time and memory left allow."""
+from __future__ import annotations
+
+import warnings
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.estimators import KernelLogistic, KernelRidge
+from mercer.estimators.folds import Folds as FoldsOfRows
+from mercer.inputs import Array
+from mercer.ops.threads import single_blas
+from mercer.product.finalists import Finalist
+from mercer.product.folds import Folds, folds
+from mercer.product.predictors import Classifier, Constant, Predictor, Regressor, bounds, in_steps
+from mercer.product.rows import hashes
+from mercer.product.search import Problem
+from mercer.product.targets import Identity, Log, Target
+
+MOST_FEATURES, ROUNDS = 4096, 60
+BATCH, STREAM = 1 << 16, 1 << 17  # rows that fix the map of a stream, and rows beyond which there is one
+SMALL = 1e11  # multiplications, below which threads of BLAS wait for each other longer than they work
+NEARBY = np.logspace(-2, 2, 5)  # of the finalist's penalty
+
+
+def fit(p: Problem, f: Finalist, size: int, memory: float) -> Predictor:
+    """The predictor of all these rows."""
+    if f.recipe is None:
+        return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
+    with single_blas() if len(p.rows) * float(size) ** 2 < SMALL else nullcontext():
+        return _regressor(p, f, size, memory) if p.numeric else _classifier(p, f, size, memory)
+
+
+def _regressor(p: Problem, f: Finalist, size: int, memory: float) -> Regressor:
+    target = Log(f.target.shift) if isinstance(f.target, Log) else f.target
+    m = _streamed(p, f, size, memory, target) if len(p.rows) > STREAM else _at_once(p, f, size, memory, target)
+    target = target if isinstance(target, Identity) else _smear(target, m, p)
+    return Regressor(slim(m), target, *bounds(p.rows.y))
+
+
+def _at_once(p: Problem, f: Finalist, size: int, memory: float, target: Target) -> Any:
+    """The penalty is chosen once more, near the finalist's, by two folds of all rows."""
+    assert f.recipe is not None
+    split = folds(p.rows, k=2, seed=p.seed)
+    by_folds = p.rows.time is None and len(split.plan) > 1 and _squares(size, 4) < memory / 4
+    options: dict[str, Any] = {"cv": _positions(split), "alphas": f.alpha * NEARBY} if by_folds else {"alpha": f.alpha}
+    m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), **options)
+    return m.fit(p.rows.X, target.to(p.rows.y), p.rows.weight)
+
+
+def _streamed(p: Problem, f: Finalist, size: int, memory: float, target: Target) -> Any:
+    """A random batch fixes the map, the others are added to its moments."""
+    assert f.recipe is not None
+    m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), alpha=f.alpha)
+    first = np.zeros(len(p.rows), bool)
+    first[np.argsort(hashes(p.rows.number, p.seed), kind="stable")[:BATCH]] = True
+    for where in (np.flatnonzero(first), *np.array_split(np.flatnonzero(~first), -(-len(p.rows) // (4 * BATCH)))):
+        batch = p.rows.take(where)
+        m.partial_fit(batch.X, target.to(batch.y), batch.weight)
+    return m
+
+
+def _smear(target: Log, m: Any, p: Problem) -> Log:
+    few = p.rows.sample(20_000, p.seed)
+    return target.smeared(few.y, in_steps(m.predict, few.X))
+
+
+def _squares(size: int, copies: int) -> float:
+    return 8.0 * size * size * copies
+
+
+def _positions(split: Folds) -> list[tuple[Array, Array]]:
+    return [split.split(i) for i in range(len(split.plan))]
+
+
+def _classifier(p: Problem, f: Finalist, size: int, memory: float) -> Predictor:
+    assert f.recipe is not None
+    if len(np.unique(p.rows.y)) < 2:
+        return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
+    m = f.recipe.estimator(KernelLogistic, size, p.seed, alpha=f.alpha, tol=1e-4, max_iter=ROUNDS, memory_limit=memory / 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # how many rounds there were stands in the plan
+        m.fit(p.rows.X, p.rows.y, p.rows.weight)
+    return Classifier(slim(m), p.n_classes)
+
+
+def slim(m: Any) -> Any:
+    """Without the moments, rows and folds that only further training needs: a model file holds what predicts."""
+    if isinstance(m, KernelRidge):
+        m.set_params(alpha=m.alpha_, cv=None, alphas=None)
+        m._folds = FoldsOfRows.by_hash(None)
+    for name in ("moments_", "_rows", "_idle"):
+        m.__dict__.pop(name, None)
+    return m

@@ -1,0 +1,157 @@
+"""From files to rows of numbers: the holdout is told apart, the training rows decide the treatment, both are written out treated."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.product import holdout
+from mercer.product.clock import Clock
+from mercer.product.holdout import Holdout
+from mercer.product.rows import Rows
+from mercer.product.spool import Spool
+from mercer.tables import Columns, DataError, Source
+from mercer.tables.arrow import pa
+from mercer.tables.errors import nearest
+from mercer.tables.times import moments, time_form
+
+LEAST_TRAIN, LEAST_HELD = 10, 5
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column is what."""
+
+    target: str
+    exclude: tuple[str, ...] = ()
+    id: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    time_column: str | None = None
+
+    def check(self, names: Sequence[str]) -> None:
+        """Refuse names that are not there, with those most like them, and columns with two roles."""
+        roles = {"--target": self.target, "--id": self.id, "--weight": self.weight, "--group": self.group}
+        roles["--time-column"] = self.time_column
+        for flag, name in [*roles.items(), *(("--exclude", name) for name in self.exclude)]:
+            if name is not None and name not in names:
+                raise DataError(f'{flag}: there is no column "{name}"{nearest(name, names)}')
+        for flag, name in roles.items():
+            if flag != "--target" and name is not None and name == self.target:
+                raise DataError(f'{flag} and --target are both "{name}"; the target cannot have another role.')
+        if self.target in self.exclude:
+            raise DataError(f'--exclude names the target "{self.target}"; leave it in.')
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """The treatment and the treated rows on both sides."""
+
+    columns: Columns
+    train: Rows
+    held: Rows
+    rule: str
+    dropped: int
+    unknown: int  # held-out rows of a class that no training row has
+
+
+def gather(source: Source, roles: Roles, test: float | Source, *, task: str, memory: float, seed: int, clock: Clock) -> Gathered:
+    """Two passes over the data, three where groups or times decide the holdout."""
+    roles.check(source.schema.names)
+    apart = _apart(source, roles, test, seed)
+    clock.say("reading the table")
+    columns = Columns(
+        roles.target, exclude=roles.exclude, id=roles.id, weight=roles.weight, group=roles.group, time_column=roles.time_column,
+        task=task, random_state=seed,
+    )  # fmt: skip
+    columns.fit(_training(source, apart))
+    clock.say("treating the columns")
+    train, held = Part(columns, memory / 8), Part(columns, memory / 8)
+    for batch, first in numbered(source):
+        mask = apart.mask(batch, first)
+        train.add(batch.filter(pa.array(~mask)), first + np.flatnonzero(~mask))
+        held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask))
+    if apart.test is not None:
+        columns.check(apart.test.schema)
+        for batch, first in numbered(apart.test):
+            held.add(batch, first + np.arange(batch.num_rows))
+    return _gathered(columns, train, held, apart.rule)
+
+
+def _gathered(columns: Columns, train: Part, held: Part, rule: str) -> Gathered:
+    rows, test = train.rows(), held.rows()
+    unknown = int(np.sum(test.y < 0)) if columns.task_ == "classification" else 0
+    test = test.take(np.flatnonzero(test.y >= 0)) if unknown else test
+    if len(rows) < LEAST_TRAIN or len(test) < LEAST_HELD:
+        few = f"{len(rows):,} rows to learn from and {len(test):,} held out"
+        raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}.")
+    if not rows.X.shape[1]:
+        raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")
+    return Gathered(columns, rows, test, rule, train.dropped + held.dropped, unknown)
+
+
+def _apart(source: Source, roles: Roles, test: float | Source, seed: int) -> Holdout:
+    """The rule that holds rows out: a file, the last ones, whole groups, or a random share."""
+    if isinstance(test, Source):
+        return holdout.by_file(test)
+    if roles.time_column is not None:
+        only = Source(source.parts, source.full_schema, (roles.time_column,))
+        return holdout.by_time(only, roles.time_column, test, times(only, roles.time_column))
+    if roles.group is not None:
+        only = Source(source.parts, source.full_schema, (roles.group,))
+        return holdout.by_group(only, roles.group, test, seed)
+    return holdout.at_random(test, seed)
+
+
+def times(source: Source, column: str) -> Callable[[Any], Array]:
+    """A function that gives the times of a batch as numbers; the form of dates is that of the first rows."""
+    form = time_form(next(source.batches()).column(column))
+    return lambda batch: moments(batch.column(column), form)
+
+
+def numbered(source: Source) -> Iterator[tuple[Any, int]]:
+    """Batches with the number of their first row."""
+    first = 0
+    for batch in source.batches():
+        yield batch, first
+        first += batch.num_rows
+
+
+def _training(source: Source, apart: Holdout) -> Iterator[Any]:
+    for batch, first in numbered(source):
+        mask = apart.mask(batch, first)
+        yield batch.filter(pa.array(~mask)) if mask.any() else batch
+
+
+class Part:
+    """The rows of one side as they are treated, batch by batch."""
+
+    def __init__(self, columns: Columns, most: float) -> None:
+        self.columns, self.dropped = columns, 0
+        self.X = Spool(len(columns.feature_names_), most)
+        self.rest: dict[str, list[Array]] = {name: [] for name in ("y", "number", "weight", "unit", "time")}
+
+    def add(self, batch: Any, number: Array) -> None:
+        """Treat a batch; rows without a target are dropped and counted."""
+        if not batch.num_rows:
+            return
+        rows = self.columns.transform(batch)
+        self.dropped += batch.num_rows - len(rows)
+        self.X.add(rows.X)
+        unit = None if rows.group is None else rows.group.view(np.int64)
+        found = {"y": rows.y, "number": number[rows.index], "weight": rows.weight, "unit": unit, "time": rows.time}
+        for name, values in found.items():
+            if values is not None:
+                self.rest[name].append(values)
+
+    def rows(self) -> Rows:
+        X = self.X.array()
+        found = {name: np.concatenate(parts) for name, parts in self.rest.items() if parts}
+        y = found.get("y", np.zeros(0))
+        y = y.astype(np.int64) if self.columns.task_ == "classification" else y
+        time = found.get("time")
+        time = None if time is None else np.where(np.isnan(time), np.nanmin(time, initial=0.0), time)
+        return Rows(X, y, found.get("number", np.zeros(0, np.int64)), found.get("weight"), found.get("unit"), time)

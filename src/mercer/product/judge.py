@@ -1,0 +1,103 @@
+"""What the holdout says of predictors: scores with intervals, what each original column is worth, the worst rows, calibration."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.product.metrics import Metric, Score, spread
+from mercer.product.predictors import Predictor
+from mercer.product.rows import Rows, hashes
+
+POINTS, WORST, BINS = 2_000, 10, 10
+IMPORTANCE_ROWS, REPEATS = 2_000, 3
+PREDICTED = 200_000  # rows for all columns together
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What one predictor said of the holdout, and the metric of it."""
+
+    predicted: Array
+    score: Score
+    low: float
+    high: float
+
+
+def judge(rows: Rows, metric: Metric, predicted: Array) -> Judged:
+    """The score of these predictions with its 95 % interval; rows of one group are not independent."""
+    score = metric(rows.y, predicted, rows.weight)
+    return Judged(predicted, score, *score.interval(rows.unit))
+
+
+def importance(
+    predictor: Predictor, rows: Rows, metric: Metric, origin: Sequence[int], names: Sequence[str], seed: int = 0
+) -> tuple[tuple[str, float, float], ...]:
+    """How much worse the score gets where an original column is shuffled, with a standard error; the most important first."""
+    of = np.asarray(origin)
+    few = rows.sample(min(IMPORTANCE_ROWS, max(300, PREDICTED // (REPEATS * len(np.unique(of))))), seed)
+    X, base = np.array(few.X), metric(few.y, predictor(few.X), few.weight)
+    found = [(names[j], *_shuffled(predictor, few, X, metric, base, np.flatnonzero(of == j), seed)) for j in np.unique(of).tolist()]
+    return tuple(sorted(found, key=lambda v: -v[1]))
+
+
+def _shuffled(predictor: Predictor, rows: Rows, X: Array, metric: Metric, base: Score, columns: Array, seed: int) -> tuple[float, float]:
+    losses, errors = [], []
+    for repeat in range(REPEATS):
+        other = X.copy()
+        other[:, columns] = X[np.ix_(np.argsort(hashes(rows.number, seed + 101 + repeat)), columns)]
+        score = metric(rows.y, predictor(other), rows.weight)
+        losses.append(metric.gain(base.value) - metric.gain(score.value))
+        errors.append(spread(base.influence - score.influence, rows.unit))
+    return float(np.mean(losses)), float(np.mean(errors))
+
+
+def points(rows: Rows, predicted: Array, seed: int = 0) -> tuple[tuple[float, float], ...]:
+    """(actual, predicted) of at most 2,000 rows."""
+    few = np.argsort(hashes(rows.number, seed), kind="stable")[:POINTS]
+    return tuple(zip(rows.y[few].tolist(), predicted[few].tolist(), strict=True))
+
+
+def worst(rows: Rows, predicted: Array, classes: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows that were missed by most: far numbers, or classes thought improbable. `row` counts from 1."""
+    if not classes:
+        error = np.abs(rows.y - predicted)
+        return [_missed(rows, i, float(rows.y[i]), float(predicted[i]), float(error[i])) for i in _largest(error)]
+    error = 1 - predicted[np.arange(len(rows)), rows.y]
+    top = predicted.argmax(1)
+    return [
+        _missed(rows, i, classes[rows.y[i]], f"{classes[top[i]]} ({predicted[i, top[i]]:.0%})", float(error[i]))
+        for i in _largest(np.where(top == rows.y, -1.0, error)) if top[i] != rows.y[i]
+    ]
+
+
+def _largest(error: Array) -> list[int]:
+    return np.argsort(-error, kind="stable")[:WORST].tolist()
+
+
+def _missed(rows: Rows, i: int, actual: Any, predicted: Any, error: float) -> dict[str, Any]:
+    return {"row": int(rows.number[i]) + 1, "actual": actual, "predicted": predicted, "error": error, "values": {}}
+
+
+def confusion(y: Array, decided: Array, k: int) -> tuple[tuple[int, ...], ...]:
+    """How many rows of each class (down) were given each class (across).
+
+    >>> confusion(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
+    ((1, 0), (1, 1))
+    """
+    counts = np.zeros((k, k), np.int64)
+    np.add.at(counts, (y, decided), 1)
+    return tuple(tuple(row) for row in counts.tolist())
+
+
+def calibration(y: Array, P: Array) -> tuple[tuple[float, float, int], ...]:
+    """(mean probability, share that it came true, rows), in ten bins: of the second class of two, else of the likeliest."""
+    if P.shape[1] == 2:
+        p, true = P[:, 1], y == 1
+    else:
+        p, true = P.max(1), P.argmax(1) == y
+    bins = np.minimum((p * BINS).astype(int), BINS - 1)
+    return tuple((float(p[bins == b].mean()), float(true[bins == b].mean()), int(np.sum(bins == b))) for b in np.unique(bins).tolist())

@@ -1,0 +1,185 @@
+"""Metrics as a value and the influence of every row on it: intervals and paired differences then need no resampling."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from mercer.inputs import Array
+
+LEVEL = 0.95
+Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
+RARE = 0.1  # share of the rarer of two classes below which accuracy says little
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A metric on some rows: its value, and to first order what each row adds to its error (they sum to zero)."""
+
+    value: float
+    influence: Array
+    proportion: bool = False
+
+    def error(self, units: Array | None = None) -> float:
+        """The standard error; `units` numbers the groups whose rows are not independent.
+
+        >>> round(accuracy(np.array([0, 1, 1, 1]), np.eye(2)[[0, 1, 1, 0]], np.ones(4)).error(), 3)
+        0.25
+        """
+        return spread(self.influence, units)
+
+    def interval(self, units: Array | None = None) -> tuple[float, float]:
+        """95 %: normal, or Wilson's for proportions, which is not empty where every row was right."""
+        error, n = self.error(units), len(self.influence) if units is None else len(np.unique(units))
+        if not self.proportion:
+            return self.value - Z * error, self.value + Z * error
+        p = self.value
+        return wilson(p, min(n, p * (1 - p) / error**2) if 0 < p < 1 and error > 0 else n)
+
+
+def spread(influence: Array, units: Array | None = None) -> float:
+    """The root of the sum of squares of the units' total influences."""
+    totals = influence if units is None else np.bincount(np.unique(units, return_inverse=True)[1], influence)
+    m = len(totals)
+    return float(np.sqrt(np.square(totals).sum() * m / max(m - 1, 1)))
+
+
+def wilson(p: float, n: float) -> tuple[float, float]:
+    """Wilson's interval of a share p of n.
+
+    >>> [round(v, 3) for v in wilson(1.0, 30)]
+    [0.886, 1.0]
+    """
+    middle, half = p + Z**2 / (2 * n), Z * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    return max(0.0, float((middle - half) / (1 + Z**2 / n))), min(1.0, float((middle + half) / (1 + Z**2 / n)))
+
+
+def difference(a: Score, b: Score, units: Array | None = None) -> tuple[float, float, float]:
+    """a - b on the same rows, with its 95 % interval."""
+    value, error = a.value - b.value, spread(a.influence - b.influence, units)
+    return value, value - Z * error, value + Z * error
+
+
+# regression: y and predictions (n,)
+def r2(y: Array, f: Array, w: Array) -> Score:
+    """1 - sum w (y - f)^2 / sum w (y - mean)^2."""
+    v = w / w.sum()
+    e, s = np.square(y - f), np.square(y - v @ y)
+    A, B = float(v @ e), float(v @ s) or 1.0
+    return Score(1 - A / B, v * (A * s / B - e) / B)
+
+
+def rmse(y: Array, f: Array, w: Array) -> Score:
+    v, e = w / w.sum(), np.square(y - f)
+    A = float(v @ e)
+    return Score(A**0.5, v * (e - A) / (2 * A**0.5) if A > 0 else 0 * e)
+
+
+def mae(y: Array, f: Array, w: Array) -> Score:
+    return _mean(np.abs(y - f), w)
+
+
+# classification: codes y (n,) and probabilities (n, K)
+def accuracy(y: Array, P: Array, w: Array) -> Score:
+    return _mean((P.argmax(1) == y).astype(np.float64), w, proportion=True)
+
+
+def balanced_accuracy(y: Array, P: Array, w: Array) -> Score:
+    """The mean over classes of the share of the class that was recognised."""
+    right, classes = (P.argmax(1) == y).astype(np.float64), np.unique(y)
+    parts = [_mean(right, w * (y == c)) for c in classes]
+    return Score(float(np.mean([s.value for s in parts])), np.mean([s.influence for s in parts], axis=0))
+
+
+def log_loss(y: Array, P: Array, w: Array) -> Score:
+    """-mean log p(y), p at least 1e-15."""
+    p = np.asarray(P[np.arange(len(y)), y], np.float64)
+    return _mean(-np.log(np.clip(p, 1e-15, 1)), w)
+
+
+def auc(y: Array, P: Array, w: Array) -> Score:
+    """The chance that a row of the class has a higher p than one of another; with more than two classes the mean over them."""
+    codes = [1] if P.shape[1] == 2 else [c for c in range(P.shape[1]) if 0 < np.sum(y == c) < len(y)]
+    parts = [_auc(y == c, np.asarray(P[:, c], np.float64)) for c in codes]
+    if not parts:
+        return Score(float("nan"), np.zeros(len(y)))
+    return Score(float(np.mean([s.value for s in parts])), np.mean([s.influence for s in parts], axis=0))
+
+
+def _auc(positive: Array, p: Array) -> Score:
+    """With the influences of DeLong, DeLong and Clarke-Pearson (1988); weights are not used."""
+    n1, n0 = int(positive.sum()), int((~positive).sum())
+    if not n1 or not n0:
+        return Score(float("nan"), np.zeros(len(p)))
+    place = rankdata(p)  # among all, then less those of the own class: how many of the other are below
+    place[positive] -= rankdata(p[positive])
+    place[~positive] = n1 - (place[~positive] - rankdata(p[~positive]))
+    share = place / np.where(positive, n0, n1)
+    value = float(share[positive].mean())
+    return Score(value, (share - value) / np.where(positive, n1, n0))
+
+
+def _mean(values: Array, w: Array, *, proportion: bool = False) -> Score:
+    v = w / w.sum()
+    mean = float(v @ values)
+    return Score(mean, v * (values - mean), proportion)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named score of y and what was predicted: numbers, or probabilities (n, K)."""
+
+    name: str
+    task: str
+    of: Callable[[Array, Array, Array], Score]
+    higher_is_better: bool
+    note: str
+
+    def __call__(self, y: Array, f: Array, w: Array | None = None) -> Score:
+        return self.of(y, f, np.ones(len(y)) if w is None else np.asarray(w, np.float64))
+
+    def gain(self, value: float) -> float:
+        """The value, or its negative where less is better."""
+        return value if self.higher_is_better else -value
+
+
+METRICS = {
+    m.name: m
+    for m in (
+        Metric("r2", "regression", r2, True, "R² (1 is perfect, 0 is no better than the mean)"),
+        Metric("rmse", "regression", rmse, False, "root mean squared error, in units of the target"),
+        Metric("mae", "regression", mae, False, "mean absolute error, in units of the target"),
+        Metric("accuracy", "classification", accuracy, True, "share of rows given their right class"),
+        Metric("balanced_accuracy", "classification", balanced_accuracy, True, "mean over classes of the share of the class recognised"),
+        Metric("log_loss", "classification", log_loss, False, "mean of -log p of the right class (0 is perfect)"),
+        Metric("auc", "classification", auc, True, "chance that a row of the class is ranked above one that is not (0.5 is chance)"),
+    )
+}
+
+
+def choose(task: str, name: str | None = None, shares: Any = None) -> tuple[Metric, str]:
+    """The metric asked for, or the default and why: R², accuracy, and the area under the curve where one of two classes is rare.
+
+    >>> choose("classification", shares=[0.97, 0.03])[0].name
+    'auc'
+    """
+    if name is not None:
+        return _named(task, name), ""
+    if task == "regression":
+        return METRICS["r2"], ""
+    if shares is not None and len(shares) == 2 and min(shares) < RARE:
+        why = f"the rarer class has {min(shares):.1%} of the rows, so accuracy would say little"
+        return METRICS["auc"], why
+    return METRICS["accuracy"], ""
+
+
+def _named(task: str, name: str) -> Metric:
+    key = name.lower().replace("-", "_").replace(" ", "_")
+    known = [m.name for m in METRICS.values() if m.task == task]
+    if key not in known:
+        raise ValueError(f"metric must be one of {', '.join(known)} for {task}, got {name!r}.")
+    return METRICS[key]

@@ -1,0 +1,63 @@
+"""Predicting a table: its schema beside that of training, its rows in order, and afterwards what was odd about them."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mercer.tables import DataError, Source, Watch
+from mercer.tables.arrow import flat, pa
+from mercer.tables.errors import quoted
+
+if TYPE_CHECKING:
+    from mercer.product.model import TableModel
+
+
+class Predicting:
+    """The predictions of one table, batch by batch."""
+
+    def __init__(self, model: TableModel, source: Source) -> None:
+        self.model, self.source = model, source
+        self.report = model.columns.check(source.schema)
+        self.watch = Watch(model.columns)
+
+    @property
+    def id(self) -> str | None:
+        """The column that is passed through, where the table has it."""
+        name = self.model.columns.id
+        return name if name is not None and name in self.source.schema.names else None
+
+    @property
+    def schema(self) -> Any:
+        """The columns of the predictions."""
+        fields = [(name, pa.string() if self.model.classes and name == "prediction" else pa.float64()) for name in self._names()]
+        kind = self.source.schema.field(self.id).type if self.id is not None else None
+        return pa.schema(([(self.id, plain(kind))] if self.id is not None else []) + fields)
+
+    def _names(self) -> list[str]:
+        own = [f"p_{label}" for label in self.model.classes] or ["lower", "upper"]
+        names = ["prediction", *own]
+        if self.id in names:
+            raise DataError(f'the id column is named "{self.id}", like a column of the predictions; rename it.')
+        return names
+
+    def batches(self) -> Iterator[Any]:
+        """Record batches; every row of the table has one row here, in the same order."""
+        schema = self.schema
+        for batch in self.source.batches():
+            rows = self.model.columns.transform(batch, target=False, watch=self.watch)
+            found = self.model.outputs(rows.X)
+            first = [flat(batch.column(self.id))] if self.id is not None else []
+            yield pa.record_batch([*first, *found.values()], schema=schema)
+
+    def warnings(self) -> list[str]:
+        """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""
+        told = list(self.report.sentences())
+        role = self.model.columns.id
+        if role is not None and self.id is None:
+            told.append(f"the table lacks the id column {quoted([role])}, so predictions carry none.")
+        return [*told, *self.watch.report().warnings]
+
+
+def plain(kind: Any) -> Any:
+    """The type of a column's values: those of a dictionary are what it stands for."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -1,0 +1,81 @@
+"""Predictors: a fitted estimator with what turns its output into numbers in the target's units, or probabilities of all classes."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.ops.tiles import cuts
+from mercer.product.targets import Target
+
+STEP = 1 << 13
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """The mean of the target, or the share of every class."""
+
+    values: tuple[float, ...]
+    n_classes: int = 0
+
+    @classmethod
+    def of(cls, y: Array, w: Array, n_classes: int) -> Constant:
+        if not n_classes:
+            return cls((float(np.average(y, weights=w)),))
+        shares = np.bincount(y, w, minlength=n_classes)
+        return cls(tuple((shares / shares.sum()).tolist()), n_classes)
+
+    def __call__(self, X: Array) -> Array:
+        one = np.asarray(self.values)
+        return np.tile(one, (len(X), 1)) if self.n_classes else np.full(len(X), one[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Regressor:
+    """estimator(X) back in the units of the target, kept within what was seen by half its range."""
+
+    estimator: Any
+    target: Target
+    low: float
+    high: float
+
+    def __call__(self, X: Array) -> Array:
+        return np.clip(self.target.back(in_steps(self.estimator.predict, X)), self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """Probabilities (n, K); a class that the training rows lack has probability 0."""
+
+    estimator: Any
+    n_classes: int
+
+    def __call__(self, X: Array) -> Array:
+        return spread_out(self.estimator, in_steps(self.estimator.predict_proba, X), self.n_classes)
+
+
+Predictor = Constant | Regressor | Classifier
+
+
+def spread_out(estimator: Any, P: Array, n_classes: int) -> Array:
+    """Probabilities with a column for every class."""
+    out = np.zeros((len(P), n_classes))
+    out[:, np.asarray(estimator.classes_, np.int64)] = P
+    return out
+
+
+def in_steps(f: Any, X: Array) -> Array:
+    """f of the rows, as many at a time as keeps memory small."""
+    return np.concatenate([np.asarray(f(X[s]), np.float64) for s in cuts(len(X), STEP)])
+
+
+def bounds(y: Array) -> tuple[float, float]:
+    """What a prediction is kept within: the targets seen, and half their range beyond on both sides.
+
+    >>> bounds(np.array([0.0, 2.0]))
+    (-1.0, 3.0)
+    """
+    low, high = float(y.min()), float(y.max())
+    return low - (high - low) / 2, high + (high - low) / 2

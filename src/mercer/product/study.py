@@ -1,0 +1,124 @@
+"""A study: the contest on the training rows, the last fits, the trees, and what the holdout says of each."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.product import fitting, judge, sizing, trees
+from mercer.product.clock import Clock
+from mercer.product.contest import Contest, contest
+from mercer.product.finalists import Finalist
+from mercer.product.gather import Gathered
+from mercer.product.judge import Judged
+from mercer.product.metrics import Metric
+from mercer.product.predictors import Predictor, Regressor
+from mercer.product.rows import Rows
+from mercer.product.search import Problem
+from mercer.product.sizing import Size, held
+from mercer.product.targets import Log
+
+FITS, LEAST, TREES = 0.85, 0.25, 0.15  # the share of the time by which models are fitted; the least that the chosen one and trees get
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A contender after its last fit."""
+
+    kind: str
+    predictor: Any
+    judged: Judged
+    seconds: float
+    detail: str
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """All that was fitted and judged."""
+
+    contest: Contest
+    entries: tuple[Entry, ...]
+
+    def __getitem__(self, kind: str) -> Entry | None:
+        return next((e for e in self.entries if e.kind == kind), None)
+
+    @property
+    def chosen(self) -> Entry:
+        return next(e for e in self.entries if e.kind == self.contest.chosen.kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """The gathered rows, the metric (`why` says what made it another than usual), and what may be spent on them."""
+
+    data: Gathered
+    metric: Metric
+    why: str
+    memory: float
+    seed: int
+    clock: Clock
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.data.columns.classes_)
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(self.data.train, self.metric, self.n_classes, self.seed)
+
+    def run(self) -> Found:
+        """Baselines and the chosen one first, then trees, then the others as time allows."""
+        outcome = contest(self.problem, self.clock)
+        first = ("constant", "linear", outcome.chosen.kind)
+        entries = [self._entry(outcome, f) for f in outcome.found if f.kind in first]
+        entries += self._trees()
+        entries += [self._entry(outcome, f) for f in outcome.found if f.kind not in first and self._affordable(outcome, f)]
+        return Found(outcome, tuple(entries))
+
+    def _affordable(self, outcome: Contest, f: Finalist) -> bool:
+        """On all rows, with room to spare for what a guess of seconds is worth."""
+        return 2 * sizing.seconds(outcome.here, f, len(self.data.train), f.size) < self.clock.left()
+
+    def _entry(self, outcome: Contest, f: Finalist) -> Entry:
+        n, left = len(self.data.train), max(self.clock.left(FITS), LEAST * self.clock.budget)
+        whole = Size(f.size, min(n, held(outcome.here, f, self.memory)))
+        size = sizing.size(outcome.here, f, n, left, self.memory) if f is outcome.chosen else whole
+        p = self.problem.sample(size.rows)
+        self.clock.say(f"fitting {f.name.lower()} to {len(p.rows):,} rows")
+        watch = Clock(0)
+        predictor = fitting.fit(p, f, size.features, self.memory)
+        seconds = watch.spent + f.seconds
+        detail, note = _detail(f, size.features, predictor), self._note("fitted", len(p.rows))
+        return Entry(f.kind, predictor, self._judged(predictor), seconds, detail, note)
+
+    def _trees(self) -> list[Entry]:
+        """None where the training rows have one class only, or so many that as many trees a round take too long."""
+        kinds, used = [t.kind for t in self.data.columns.treatments_], self._within_memory()
+        seconds = max(self.clock.left(), TREES * self.clock.budget)
+        if self.n_classes and (len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds):
+            return []
+        design, watch = trees.Design.of(self.data.columns.origin_, kinds, used.X), Clock(0)
+        grown, n = trees.grow(used, design, self.n_classes, self.seed, self.clock, seconds)
+        detail = f"scikit-learn's {type(grown.estimator).__name__}, default settings"
+        return [Entry("trees", grown, self._judged(grown), watch.spent, detail, self._note("grown", n))]
+
+    def _within_memory(self) -> Rows:
+        """Trees hold all rows as float64 and once more in bins."""
+        most = int(self.memory / 4 / (9 * max(self.data.train.X.shape[1], 1)))
+        return self.data.train.sample(max(most, 1000), self.seed)
+
+    def _note(self, what: str, n: int) -> str:
+        return "" if n == len(self.data.train) else f"{what} on {n:,} of {len(self.data.train):,} rows, to keep to time and memory"
+
+    def _judged(self, predictor: Any) -> Judged:
+        return judge.judge(self.data.held, self.metric, predictor(self.data.held.X))
+
+
+def _detail(f: Finalist, size: int, predictor: Predictor) -> str:
+    if f.recipe is None:
+        return "the mean of the target, or the share of each class"
+    target = f"; fits the {predictor.target}" if isinstance(predictor, Regressor) and isinstance(predictor.target, Log) else ""
+    penalty = getattr(getattr(predictor, "estimator", None), "alpha", f.alpha)
+    return f"{f.recipe.detail(size)}; penalty {float(np.max(penalty)):.3g}{target}"

@@ -1,0 +1,80 @@
+"""The verdict: one to three plain sentences on what the holdout showed, also where others did better."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mercer.product.metrics import Metric
+
+TITLES = {
+    "r2": "R²", "rmse": "RMSE", "mae": "mean absolute error", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log loss", "auc": "area under the curve",
+}
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another model on the same rows: its name, its score, and the chosen one's score minus it with an interval."""
+
+    name: str
+    value: float
+    difference: tuple[float, float, float]
+
+
+def number(value: float, metric: str) -> str:
+    """Four digits, shares with three decimals.
+
+    >>> number(0.81234, "r2"), number(45678.9, "rmse")
+    ('0.812', '45,680')
+    """
+    if metric not in ("rmse", "mae"):
+        return f"{value:.3f}"
+    digits = float(f"{value:.4g}")
+    return f"{digits:,.0f}" if abs(digits) >= 1000 else f"{digits:g}"
+
+
+def sentence(metric: Metric, name: str, value: float, low: float, high: float, rows: int) -> str:
+    """The number, its interval and what it rests on."""
+    shown = [number(v, metric.name) for v in (value, low, high)]
+    interval = f"95 % interval {shown[1]} to {shown[2]}"
+    return f"{name}: {TITLES[metric.name]} {shown[0]} ({interval}) on {rows:,} rows that nothing was fitted or chosen on."
+
+
+def against_linear(metric: Metric, rival: Rival) -> str:
+    """What the lift added."""
+    state, amount = _state(metric, rival)
+    if state == "better":
+        return f"That is better than a linear model ({number(rival.value, metric.name)}) by {amount}."
+    if state == "worse":
+        return f"A linear model did better on these rows ({number(rival.value, metric.name)}, by {amount})."
+    return f"A linear model is about as good ({number(rival.value, metric.name)}): the difference is within its error."
+
+
+def against_trees(metric: Metric, rival: Rival) -> str:
+    """Where trees win, it is said."""
+    state, amount = _state(metric, rival)
+    shown = number(rival.value, metric.name)
+    if state == "worse":
+        return f"Gradient-boosted trees are better here: {shown}, by {amount}; if this score is all that counts, use them."
+    if state == "better":
+        return f"It also beats gradient-boosted trees ({shown}) by {amount}."
+    return f"Gradient-boosted trees are about as good ({shown}): the difference is within its error."
+
+
+def _state(metric: Metric, rival: Rival) -> tuple[str, str]:
+    """Better, worse or neither, by whether the interval of the difference leaves zero out; and by how much."""
+    value, low, high = (metric.gain(v) for v in rival.difference)
+    low, high = min(low, high), max(low, high)
+    state = "better" if low > 0 else "worse" if high < 0 else "even"
+    return state, f"{number(abs(value), metric.name)} ({' to '.join(number(v, metric.name) for v in sorted((abs(low), abs(high))))})"
+
+
+def verdict(metric: Metric, kind: str, first: str, linear: Rival | None, trees: Rival | None) -> str:
+    """All of it."""
+    parts = [first]
+    if kind == "constant":
+        parts.append("By cross-validation nothing that was tried predicts better than a constant: these columns tell little of the target.")
+    elif linear is not None and kind != "linear":
+        parts.append(against_linear(metric, linear))
+    elif kind == "linear":
+        parts.append("Nothing more flexible was better by more than its error in cross-validation, so the linear model was kept.")
+    return " ".join(parts + ([against_trees(metric, trees)] if trees is not None else []))

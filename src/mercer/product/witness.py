@@ -1,0 +1,133 @@
+"""The witness: what a study found, put down as evidence."""
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.product import intervals, judge, metrics, verdict
+from mercer.product.decide import Decision, for_rare
+from mercer.product.evidence import Contender, Evidence
+from mercer.product.finalists import Finalist
+from mercer.product.gather import Gathered, numbered
+from mercer.product.intervals import Margin
+from mercer.product.predictors import Constant, Predictor, Regressor
+from mercer.product.recipes import NAMES
+from mercer.product.study import Entry, Found, Study
+from mercer.tables import Source
+
+
+def evidence(study: Study, found: Found, margin: Margin | None, decision: Decision, source: Source, command: str) -> Evidence:
+    """Everything but what is measured of the finished model; `source` holds the held-out rows."""
+    e, columns, held = found.chosen, study.data.columns, study.data.held
+    f, classes, linear = e.judged.predicted, columns.classes_, found["linear"]
+    names = [t.name for t in columns.treatments_]
+    return Evidence(
+        version=version("mercer"), command=command, seed=study.seed, created=datetime.now(UTC).isoformat(timespec="seconds"),
+        target=columns.target, task=columns.task_, task_reason=columns.task_reason_, classes=classes,
+        metric=study.metric.name, higher_is_better=study.metric.higher_is_better, metric_note=_metric_note(study, e),
+        rows_train=len(study.data.train), rows_holdout=len(held), rows_dropped=study.data.dropped, holdout_rule=study.data.rule,
+        contenders=_contenders(found), verdict=_verdict(study, found),
+        lift_gain=None if linear is None or e is linear else metrics.difference(e.judged.score, linear.judged.score, held.unit),
+        importance=judge.importance(e.predictor, held, study.metric, columns.origin_, names, study.seed),
+        columns=tuple(t.as_dict() for t in columns.treatments_), warnings=_warnings(study, found, decision),
+        worst=tuple(_with_values(judge.worst(held, f, classes), source, columns)),
+        points=() if classes else judge.points(held, f, study.seed),
+        interval=None if margin is None else intervals.told(held, f, margin, target_of(e.predictor), study.seed),
+        confusion=judge.confusion(held.y, decision(f), len(classes)) if classes else (),
+        calibration=judge.calibration(held.y, f) if classes else (),
+        model_bytes=0, latency_row_ms=0.0, latency_1000_ms=0.0, seconds=0.0, memory_peak_bytes=None, plan=_plan(e.predictor),
+    )  # fmt: skip
+
+
+def decision(study: Study, chosen: Finalist) -> Decision:
+    """Where one of two classes is so rare that accuracy was not the metric, a threshold that finds it."""
+    if not study.why or chosen.probabilities is None:
+        return Decision()
+    return for_rare(study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities)
+
+
+def target_of(predictor: Predictor) -> Any:
+    """The transformation of the target that a predictor fits."""
+    return predictor.target if isinstance(predictor, Regressor) else None
+
+
+def _metric_note(study: Study, e: Entry) -> str:
+    """What the metric means, why it was chosen, and for classes the others beside it."""
+    note, held = study.metric.note + (f"; chosen because {study.why}" if study.why else ""), study.data.held
+    if not study.n_classes:
+        return note
+    others = [m for m in ("accuracy", "log_loss", "auc") if m != study.metric.name]
+    values = {m: metrics.METRICS[m](held.y, e.judged.predicted, held.weight).value for m in others}
+    return f"{note}; also " + ", ".join(f"{verdict.TITLES[m]} {v:.3f}" for m, v in values.items())
+
+
+def _contenders(found: Found) -> tuple[Contender, ...]:
+    finalists = {f.kind: f for f in found.contest.found}
+    return tuple(_contender(kind, found[kind], finalists.get(kind), found) for kind in NAMES if kind in finalists or found[kind])
+
+
+def _contender(kind: str, e: Entry | None, f: Finalist | None, found: Found) -> Contender:
+    detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
+    note = e.note if e else "cross-validated only: no time was left to fit it to all rows"
+    cv, error = (f.score.value, f.score.error()) if f else (None, None)
+    holdout, low, high = (e.judged.score.value, e.judged.low, e.judged.high) if e else (None, None, None)
+    seconds = e.seconds if e else f.seconds if f else 0.0
+    return Contender(NAMES[kind], kind, detail, cv, error, holdout, low, high, seconds, f is found.contest.chosen, note)
+
+
+def _verdict(study: Study, found: Found) -> str:
+    e = found.chosen
+    first = verdict.sentence(study.metric, NAMES[e.kind], e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held))
+    return verdict.verdict(study.metric, e.kind, first, *(_rival(study, e, found[kind]) for kind in ("linear", "trees")))
+
+
+def _rival(study: Study, e: Entry, other: Entry | None) -> verdict.Rival | None:
+    if other is None or other is e:
+        return None
+    gap = metrics.difference(e.judged.score, other.judged.score, study.data.held.unit)
+    return verdict.Rival(NAMES[other.kind], other.judged.score.value, gap)
+
+
+def _warnings(study: Study, found: Found, decision: Decision) -> tuple[str, ...]:
+    told, data = list(study.data.columns.warnings_), study.data
+    if data.unknown:
+        told.append(f"{data.unknown:,} held-out rows have a class that no training row has; they were left out of the score.")
+    if decision.code >= 0:
+        label = data.columns.classes_[decision.code]
+        rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 in cross-validation"
+        told.append(f'"{label}" is rare, so {rule}.')
+    told += [f"{name} was not tried: {why}." for name, why in found.contest.left_out]
+    if found["trees"] is None:
+        told.append(f"{NAMES['trees']} were not grown for comparison: {study.n_classes:,} classes would have taken too long.")
+    both = _shared_groups(data)
+    if both:
+        told.append(f"{both:,} groups are in the training data and in the holdout; the score may be too good.")
+    return tuple(told)
+
+
+def _shared_groups(data: Gathered) -> int:
+    sides: list[Array | None] = [data.train.unit, data.held.unit]
+    return 0 if sides[0] is None or sides[1] is None else len(np.intersect1d(sides[0], sides[1]))
+
+
+def _plan(predictor: Predictor) -> str:
+    return "constant: nothing predicted better" if isinstance(predictor, Constant) else str(getattr(predictor.estimator, "plan_", ""))
+
+
+def _with_values(worst: list[dict[str, Any]], source: Source, columns: Any) -> list[dict[str, Any]]:
+    """The original values of the worst rows, read from the file again."""
+    wanted = {row["row"] - 1: row for row in worst}
+    shown = [t.name for t in columns.treatments_ if t.kind not in ("target", "excluded", "empty", "constant")]
+    for batch, first in numbered(source) if wanted else ():
+        names = [name for name in shown if name in batch.schema.names]
+        for n in [n for n in wanted if first <= n < first + batch.num_rows]:
+            wanted[n]["values"] = {name: _text(batch.column(name)[n - first].as_py()) for name in names}
+    return worst
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,189 @@
+"""Solvers of K + diag(ridge): the stated residual is the true one and is met, from tiny to huge penalties, in float32 too."""
+import numpy as np
+import pytest
+
+from mercer.kernels import Callable, Gaussian, Laplace, Linear, Matern
+from mercer.learners import solvers
+from mercer.learners.krylov import conjugate_gradients, refined
+from mercer.learners.precondition import Identity, RPCholesky, Woodbury
+from mercer.learners.solvers import CG, Auto, Cholesky, System, recast, restricted
+from mercer.operators import KernelOperator
+from mercer.operators.stored import GivenOperator, StoredOperator
+
+KERNELS = {"gaussian": Gaussian(2.0), "laplace": Laplace(3.0), "sum": 0.5 * Matern(2.0, nu=2.5) + Linear(), "scaled": 1e6 * Gaussian(2.0)}
+
+
+def data(n=200, d=4, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[n // 2] = X[0]  # a duplicate
+    X[n // 2 + 1] = X[1] + X[2]
+    return X.astype(dtype), rng.normal(size=(n, 3))
+
+
+def true_residual(kernel, X, ridge, B, x):
+    A = kernel(X.astype(np.float64)) + np.diag(ridge)
+    return (np.linalg.norm(B - A @ x, axis=0) / np.linalg.norm(B, axis=0)).max()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("alpha", [1e-6, 1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("solver", [Cholesky(), CG(), CG(tol=1e-9)], ids=["cholesky", "cg", "cg 1e-9"])
+def test_the_stated_residual_is_true_and_met(name, alpha, solver):
+    X, B = data()
+    ridge = alpha * np.random.default_rng(1).uniform(0.5, 2, size=len(X))
+    s = solver.init(KernelOperator(KERNELS[name], X), ridge).solve(B)
+    found = true_residual(KERNELS[name], X, ridge, B, s.x)
+    rounding = np.finfo(float).eps * len(X) * KERNELS[name].diag(X).max() / ridge.min()  # of K, below which nothing can be met
+    assert found == pytest.approx(s.residual, rel=1e-3, abs=1e-12 + 10 * rounding)
+    assert found <= max(solver.tol, 10 * rounding)
+    left = B - (KERNELS[name](X) + np.diag(ridge)) @ s.x
+    np.testing.assert_allclose(s.remainder, left, atol=(1e-12 + 10 * rounding) * np.linalg.norm(B))
+
+
+@pytest.mark.parametrize(("solver", "alpha"), [
+    (Cholesky(), 1e-6), (Cholesky(), 1e2), (CG(), 1e-6), (CG(), 1e-2), (CG(), 1e2),
+    (Cholesky(dtype="float32", tol=1e-6), 1e-2), (Cholesky(dtype="float32", tol=1e-6), 1e2),
+], ids=lambda p: f"{p:g}" if isinstance(p, float) else type(p).__name__ + getattr(p, "dtype", ""))  # fmt: skip
+def test_float32_rows_are_solved_as_float64_would(solver, alpha):
+    X, B = data(dtype=np.float32)
+    s = solver.init(KernelOperator(Gaussian(2.0), X), np.full(len(X), alpha)).solve(B)
+    assert true_residual(Gaussian(2.0), X, np.full(len(X), alpha), B, s.x) <= 1e-6
+
+
+@pytest.mark.parametrize("memory", [1e9, 2e5], ids=["kept triangle", "matrix-free"])
+def test_float32_products_serve_where_the_ridge_is_large(memory):
+    X, B = data(700)
+    handle = CG(memory=memory).init(KernelOperator(Gaussian(2.0), X), np.full(700, 0.05))
+    assert handle.cheap.dtype == np.float32
+    assert isinstance(handle.cheap, StoredOperator) == (memory == 1e9)
+    assert handle.solve(B).residual <= 1e-6
+    assert CG().init(KernelOperator(Gaussian(2.0), X), np.full(700, 1e-7)).cheap is None
+
+
+def test_the_handle_solves_again_without_work():
+    X, B = data()
+    for solver in (Cholesky(), CG()):
+        handle = solver.init(KernelOperator(Gaussian(2.0), X), np.full(len(X), 0.1))
+        np.testing.assert_allclose(handle.solve(B).x[:, 1:], handle.solve(B[:, 1:]).x, rtol=1e-4, atol=1e-5)
+
+
+def test_log_determinants():
+    X, _ = data(120)
+    ridge = np.random.default_rng(0).uniform(0.1, 1, size=120)
+    exact = np.linalg.slogdet(Gaussian(2.0)(X) + np.diag(ridge))[1]
+    op = KernelOperator(Gaussian(2.0), X)
+    assert Cholesky().init(op, ridge).logdet == pytest.approx(exact)
+    assert CG(preconditioner=RPCholesky(120)).init(op, ridge).logdet == pytest.approx(exact, abs=0.2)
+    assert CG(preconditioner=Identity()).init(op, ridge).logdet == pytest.approx(np.log(ridge).sum())
+
+
+@pytest.mark.parametrize("d", [1e-6, 1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_woodbury_is_the_inverse_and_stays_positive(d, scale):
+    rng = np.random.default_rng(0)
+    F = scale * rng.normal(size=(200, 30)) * np.logspace(0, -6, 30)
+    P = F @ F.T + d * np.eye(200)
+    W = Woodbury.of(F.copy(), np.full(200, d))
+    if scale**2 / d < 1e13:
+        inverse = W.solve(np.eye(200))
+        np.testing.assert_allclose(P @ inverse, np.eye(200), atol=1e-9 * max(1, np.linalg.norm(P) / d) ** 0.9)
+        assert np.linalg.eigvalsh(inverse + inverse.T).min() > 0
+    V = rng.normal(size=(200, 5))
+    assert (np.sum(V * W.solve(V), axis=0) > 0).all()
+
+
+def test_a_preconditioner_saves_most_steps():
+    X, B = data(800, 3)
+    ridge = np.full(800, 0.1)
+    op = KernelOperator(Gaussian(1.5), X)
+    with_it, without = (CG(preconditioner=p).init(op, ridge).solve(B) for p in (RPCholesky(), Identity()))
+    assert max(with_it.residual, without.residual) <= 1e-6
+    assert 4 * with_it.steps < without.steps
+
+
+def test_the_rank_is_bounded_by_memory_and_by_need():
+    X, _ = data(500)
+    op = KernelOperator(Gaussian(2.0), X)
+    assert RPCholesky(100).init(op, np.full(500, 1e-2), memory=4 * 500 * 20).rank == 20
+    assert RPCholesky(400).init(op, np.full(500, 1e5)).rank < 10
+    assert RPCholesky(400).init(KernelOperator(Linear(), X), np.full(500, 1e-6)).rank == 4
+
+
+def test_columns_leave_when_they_are_done():
+    A = np.diag(np.linspace(1, 50, 80))
+    B = np.random.default_rng(0).normal(size=(80, 3)) * [1, 1e-12, 0]
+    widths = []
+
+    def product(P):
+        widths.append(P.shape[1])
+        return A @ P
+
+    X, steps = conjugate_gradients(product, B, lambda R: R, np.full(3, 1e-10), 500)
+    assert widths == [1] * steps
+    np.testing.assert_allclose(A @ X[:, 0], B[:, 0], atol=1e-9)
+
+
+def test_refinement_passes_on_when_a_solver_no_longer_gains():
+    A, B = np.diag([1.0, 2.0]), np.ones((2, 1))
+    useless = lambda R, goal: (1e3 * R, 1)
+    s = refined(lambda V: A @ V, B, [useless, lambda R, goal: (np.linalg.solve(A, R), 1)], 1e-12)
+    np.testing.assert_allclose(s.x[:, 0], [1, 0.5])
+    assert (s.residual, s.steps) == (0, 2)
+    assert refined(lambda V: A @ V, B, [useless], 1e-12).residual == 1  # never worse than nothing
+
+
+def test_steps_are_bounded_and_the_residual_says_so():
+    X, B = data()
+    s = CG(max_steps=3, preconditioner=Identity()).init(KernelOperator(Gaussian(2.0), X), np.full(200, 1e-6)).solve(B)
+    assert s.steps <= 3
+    assert s.residual > 1e-3
+    assert true_residual(Gaussian(2.0), X, np.full(200, 1e-6), B, s.x) == pytest.approx(s.residual, rel=1e-6)
+
+
+def test_given_matrices_and_any_kernel():
+    X, B = data()
+    for K in (Gaussian(2.0)(X), Gaussian(2.0)(X.astype(np.float32))):
+        for solver in (Cholesky(), CG()):
+            before = K.copy()
+            s = solver.init(GivenOperator(K), np.full(200, 0.1)).solve(B)
+            np.testing.assert_allclose(K.astype(float) @ s.x + 0.1 * s.x, B, atol=1e-5)
+            np.testing.assert_array_equal(K, before)
+    own = KernelOperator(Callable(lambda X, Z: X @ Z.T), X)
+    np.testing.assert_allclose(X @ X.T @ (x := CG().init(own, np.ones(200)).solve(B).x) + x, B, atol=1e-4)
+
+
+def test_inverse_diagonal():
+    X, _ = data()
+    handle = Cholesky().init(KernelOperator(Gaussian(2.0), X), np.full(200, 0.1))
+    np.testing.assert_allclose(handle.inverse_diag(), np.diag(np.linalg.inv(Gaussian(2.0)(X) + 0.1 * np.eye(200))))
+
+
+def test_the_rule_is_by_shapes_and_memory():
+    assert isinstance(Auto().choose(3000)[0], Cholesky)
+    assert isinstance(Auto().choose(3001)[0], CG)
+    assert isinstance(Auto(memory=1e6).choose(1000)[0], CG)
+    assert Auto(memory=5e8).choose(10**5)[0].memory == 5e8
+
+
+def test_helpers_on_operators():
+    X, _ = data(50)
+    op = KernelOperator(Gaussian(), X)
+    assert recast(op, np.float32).dtype == np.float32
+    assert recast(op, np.float64) is op
+    rows = np.array([3, 1, 4])
+    np.testing.assert_allclose(restricted(op, rows).block(), Gaussian()(X[rows]))
+    np.testing.assert_allclose(restricted(GivenOperator(Gaussian()(X)), rows).block(), Gaussian()(X[rows]))
+    np.testing.assert_allclose(System(op, np.ones(50)) @ np.eye(50), Gaussian()(X) + np.eye(50))
+    assert not solvers.float32_serves(KernelOperator(Linear(), 1e20 * X), np.full(50, 1e60))
+
+
+def test_results_do_not_depend_on_threads():
+    from mercer.ops.threads import limit
+
+    X, B = data(900)
+    found = []
+    for n in (1, 2):
+        with limit(n):
+            found.append(CG().init(KernelOperator(Gaussian(2.0), X), np.full(900, 0.05)).solve(B).x)
+    np.testing.assert_allclose(*found, rtol=0, atol=1e-12 * np.abs(found[0]).max())

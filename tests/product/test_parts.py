@@ -1,0 +1,333 @@
+"""The parts of a study on arrays: out-of-fold predictions, recipes, targets, intervals, decisions, trees' columns, judgement."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import f1_score
+
+from mercer import KernelLogistic, KernelRidge
+from mercer.kernels import Gaussian
+from mercer.lifts import Identity as Columns
+from mercer.product import fitting, intervals, judge, search, sizing, trees, verdict
+from mercer.product.clock import Clock
+from mercer.product.crossval import refits, ridge_path
+from mercer.product.decide import Decision, for_rare
+from mercer.product.finalists import Finalist, choose, constant, finalist
+from mercer.product.fitting import fit
+from mercer.product.folds import Folds, folds
+from mercer.product.metrics import METRICS
+from mercer.product.predictors import Constant, bounds
+from mercer.product.recipes import EXPLICIT, LINEAR, Recipe, explicit, kernels, scaled
+from mercer.product.relevance import followed, slopes
+from mercer.product.rows import Rows
+from mercer.product.search import Problem, attempt, halving, rungs
+from mercer.product.targets import Identity, Log, candidates
+
+
+def problem(n=600, seed=0, classes=0, **more):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).astype(np.float32)
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=n)
+    if classes:
+        y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    return Problem(Rows(X, y, np.arange(n), **more), METRICS["accuracy" if classes else "r2"], classes)
+
+
+def forever():
+    return Clock(1e9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_out_of_fold_predictions_are_those_of_refits(weighted):
+    p = problem(200)
+    w = np.random.default_rng(1).uniform(0.5, 2, 200) if weighted else None
+    split = folds(p.rows)
+    mine = ridge_path(Columns(), p.rows.X, p.rows.y, w, split, np.array([0.1, 10.0]))
+    for alpha, f in zip((0.1, 10.0), mine, strict=True):
+        theirs = refits(lambda a=alpha: Ridge(alpha=a), lambda m, X: m.predict(X), p.rows.X, p.rows.y, w, split)
+        assert f[:, 0] == pytest.approx(theirs, abs=1e-4)
+
+
+def test_forward_folds_leave_the_first_block_out():
+    p = problem(120, time=np.arange(120.0))
+    split = folds(p.rows)
+    f = ridge_path(Columns(), p.rows.X, p.rows.y, None, split, np.array([1.0]))[0, :, 0]
+    assert np.isnan(f[split.block == 0]).all()
+    assert np.isfinite(f[split.tested()]).all()
+    train, test = split.split(0)
+    assert f[test] == pytest.approx(Ridge(alpha=1.0).fit(p.rows.X[train], p.rows.y[train]).predict(p.rows.X[test]), abs=1e-4)
+
+
+def test_folds_without_training_rows_are_refused():
+    with pytest.raises(ValueError, match="no fold"):
+        refits(Ridge, lambda m, X: m.predict(X), np.zeros((2, 1)), np.zeros(2), None, Folds(np.zeros(2, int), (((1,), 0),)))
+
+
+def test_a_test_fold_does_not_see_its_own_target():
+    p = problem(300)
+    split = folds(p.rows)
+    _, test = split.split(0)
+    y = p.rows.y.copy()
+    y[test] += 100
+    before, after = (ridge_path(Columns(), p.rows.X, v, None, split, np.array([1.0]))[0, test, 0] for v in (p.rows.y, y))
+    assert before == pytest.approx(after, abs=1e-4)
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """Few features, for a quick search."""
+    monkeypatch.setattr(search, "FIRST_SIZE", 64)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_search_finds_a_kernel_that_beats_the_line():
+    p = problem(900)
+    best, here = halving(p, forever(), 1.0)
+    line = attempt(here, LINEAR, 3)
+    assert best.score.value > 0.6 > 0.2 > line.score.value
+
+
+def test_without_time_a_few_are_tried_all_the_same():
+    best, here = halving(problem(300), Clock(0), 1.0)
+    assert np.isfinite(best.score.value)
+    assert len(here.rows) == 300
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_search_is_the_same_each_time():
+    a, b = (halving(problem(200, classes=2), forever(), 1.0)[0] for _ in range(2))
+    assert (a.recipe, a.alpha, a.score.value) == (b.recipe, b.alpha, b.score.value)
+
+
+def test_rungs_grow_and_end_at_all_rows():
+    assert rungs(9000)[-1][0] == 9000
+    assert rungs(10**7)[-1] == (32_000, 1024)
+
+
+def test_slopes_tell_the_columns_that_matter():
+    p = problem(1500)
+    found = slopes(Recipe("fourier", Gaussian(1.5)).lift(256, 0), p.rows.X, p.rows.y[:, None], 0.1)
+    assert min(found[0], found[1]) > 5 * found[2]
+    kernel = followed(Recipe("fourier", Gaussian(1.5)), found, 0.5).kernel
+    assert kernel.bandwidth[2] > 2 * max(kernel.bandwidth[:2])
+    assert np.mean(1 / np.square(kernel.bandwidth)) == pytest.approx(1 / 1.5**2, rel=0.02)
+    assert scaled(Recipe("fourier", kernel), 2.0).kernel.bandwidth[0] == pytest.approx(2 * kernel.bandwidth[0], rel=0.01)
+
+
+KINDS = [LINEAR, EXPLICIT, Recipe("fourier", Gaussian(1.0)), Recipe("landmarks", Gaussian(1.0))]
+
+
+@pytest.mark.parametrize("recipe", KINDS, ids=lambda r: r.kind)
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_every_kind_is_compared_and_fitted(recipe, classes):
+    p = problem(300, classes=classes)
+    f = finalist(p, recipe, recipe.size(64, 3, 300))
+    assert np.isfinite(f.score.value)
+    predictor = fit(p, f, f.size, 1e9)
+    found = predictor(p.rows.X)
+    assert found.shape == ((300, classes) if classes else (300,))
+    assert p.metric(p.rows.y, found).value > constant(p).score.value
+    assert isinstance(predictor.estimator, KernelLogistic if classes else KernelRidge)
+    assert not hasattr(predictor.estimator, "moments_")
+    assert recipe.detail(64)
+
+
+def test_the_simplest_within_an_error_is_chosen():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)).astype(np.float32)
+    line = Problem(Rows(X, X[:, 0] + 0.5 * rng.normal(size=400), np.arange(400)), METRICS["r2"], 0)
+    found = [constant(line), *(finalist(line, r, 128) for r in (LINEAR, EXPLICIT, Recipe("fourier", Gaussian(1.0))))]
+    assert choose(line, found).kind == "linear"
+    noise = Problem(Rows(X, rng.normal(size=400), np.arange(400)), METRICS["r2"], 0)
+    found = [constant(noise), *(finalist(noise, r, 128) for r in (LINEAR, Recipe("fourier", Gaussian(1.0))))]
+    assert choose(noise, found).kind == "constant"
+    wave = problem(600)
+    found = [constant(wave), finalist(wave, LINEAR, 3), finalist(wave, Recipe("fourier", Gaussian(1.0)), 256)]
+    assert choose(wave, found).kind == "fourier"
+
+
+def test_kernels_range_from_smooth_to_rough_about_the_data():
+    found = kernels(np.random.default_rng(0).normal(size=(100, 4)))
+    assert {type(r.kernel).__name__ for r in found} == {"Gaussian", "Matern", "Laplace"}
+    assert all(r.spelled for r in found)
+
+
+@pytest.mark.parametrize("recipe", KINDS, ids=lambda r: r.kind)
+def test_a_stream_is_like_all_rows_at_once(recipe, monkeypatch):
+    p = problem(600)
+    f = Finalist(recipe.kind, recipe, 64, 0.1, Identity(0.5, 2.0), None, 0.0)
+    monkeypatch.setattr(fitting, "NEARBY", np.ones(1))
+    whole = fit(p, f, 64, 1e9)(p.rows.X)
+    monkeypatch.setattr(fitting, "STREAM", 100)
+    monkeypatch.setattr(fitting, "BATCH", 100)
+    streamed = fit(p, f, 64, 1e9)(p.rows.X)
+    if recipe.kind in ("linear", "fourier"):
+        assert np.abs(streamed - whole).max() < 1e-3
+    else:  # these learn their map from the first batch
+        assert p.metric(p.rows.y, streamed).value > p.metric(p.rows.y, whole).value - 0.15
+
+
+def test_indicators_are_not_expanded_beside_numbers():
+    X = np.random.default_rng(0).normal(size=(100, 4)).astype(np.float32)
+    assert explicit(X) is EXPLICIT
+    X[:, 2:] = X[:, 2:] > 0
+    assert explicit(X[:, 2:]) is EXPLICIT
+    recipe = explicit(X)
+    phi = recipe.lift(100, 0).fit(X)
+    assert (recipe.numbers, recipe.others) == ((0, 1), (2, 3))
+    assert np.array_equal(phi.transform(X)[:, :2], X[:, 2:])
+    assert phi.n_features_out_ > 10
+
+
+def test_one_class_has_a_constant_model():
+    p = problem(50, classes=2)
+    one = Problem(Rows(p.rows.X, np.zeros(50, int), p.rows.number), p.metric, 2)
+    f = Finalist("linear", LINEAR, 3, 1.0, Identity(), None, 0.0)
+    assert np.array_equal(fit(one, f, 3, 1e9)(p.rows.X[:2]), [[1, 0], [1, 0]])
+
+
+def test_weights_move_the_constant():
+    assert Constant.of(np.array([0.0, 1.0]), np.array([1.0, 3.0]), 0).values == (0.75,)
+    assert Constant.of(np.array([0, 2]), np.ones(2), 3).values == (0.5, 0.0, 0.5)
+    assert bounds(np.array([1.0, 1.0])) == (1.0, 1.0)
+
+
+def test_a_logarithm_is_tried_for_skewed_targets_only():
+    y = np.exp(np.random.default_rng(0).normal(size=500))
+    assert candidates(y) == [Identity(y.mean(), y.std()), Log()]
+    assert candidates(np.append(y, 0.0))[1].shift > 0
+    assert candidates(-y) == [Identity(-y.mean(), y.std())]
+    assert candidates(np.ones(5)) == [Identity(1.0, 1.0)]
+
+
+def test_a_target_far_from_zero_keeps_its_digits():
+    p = problem(300)
+    far = Problem(Rows(p.rows.X, 1e9 + p.rows.y, p.rows.number), p.metric, 0)
+    near, there = (attempt(q, LINEAR, 3, targets=candidates(q.rows.y)).score.value for q in (p, far))
+    assert there == pytest.approx(near, abs=1e-4)
+
+
+def test_predictions_of_a_logarithm_are_means_again():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=4000)
+    y = np.exp(z + 0.6 * rng.normal(size=4000))
+    back = Log().smeared(y, z).back(z)
+    assert back.mean() == pytest.approx(y.mean(), rel=0.1)
+    assert np.exp(z).mean() < 0.9 * y.mean()
+    assert np.isfinite(Log().smeared(y, z).back(np.array([1e6]))).all()
+
+
+def test_a_skewed_target_gains_from_its_logarithm():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 2)).astype(np.float32)
+    p = Problem(Rows(X, np.exp(X[:, 0] * 1.2 + 0.1 * rng.normal(size=800)), np.arange(800)), METRICS["r2"], 0)
+    found = attempt(p, LINEAR, 2, targets=candidates(p.rows.y))
+    assert isinstance(found.target, Log)
+    assert found.score.value > attempt(p, LINEAR, 2).score.value + 0.1
+
+
+@pytest.mark.parametrize("target", [None, Log()])
+def test_intervals_cover_what_they_promise_over_many_holdouts(target):
+    covered = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        f = np.exp(rng.normal(size=200))
+        y = f * np.exp(0.3 * rng.normal(size=200)) if target else f + rng.normal(size=200)
+        low, high = intervals.margin(y[:100], f[:100], target)(f[100:])
+        covered.append(np.mean((low <= y[100:]) & (y[100:] <= high)))
+    assert 0.89 < np.mean(covered) < 0.93
+
+
+def test_coverage_is_measured_on_other_rows_and_too_few_rows_have_no_interval():
+    rng = np.random.default_rng(0)
+    rows = Rows(np.zeros((500, 1)), rng.normal(size=500), np.arange(500))
+    told = intervals.told(rows, np.zeros(500), intervals.margin(rows.y, np.zeros(500)), None)
+    assert 0.85 < told["coverage_measured"] < 0.95
+    assert "90 %" in told["guarantee"]
+    assert not np.isfinite(intervals.margin(rows.y[:5], np.zeros(5)).width)
+
+
+def test_a_threshold_finds_the_rare_class():
+    rng = np.random.default_rng(0)
+    y = (rng.uniform(size=3000) < 0.04).astype(int)
+    p = np.clip(0.08 * y + 0.03 * rng.uniform(size=3000), 0, 1)
+    P = np.stack([1 - p, p], axis=1)
+    rule = for_rare(y, P)
+    assert rule.code == 1
+    assert f1_score(y, rule(P)) > 0.95
+    assert f1_score(y, Decision()(P)) == 0
+
+
+def test_indicators_of_a_category_become_one_column_of_codes():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, 200)
+    X = np.concatenate([rng.normal(size=(200, 1)), np.eye(4)[codes], rng.normal(size=(200, 1))], axis=1).astype(np.float32)
+    design = trees.Design.of([0, 1, 1, 1, 1, 1], ["number", "category"], X)
+    found = design(X)
+    assert design.categorical.tolist() == [False, False, True]
+    assert np.array_equal(found[:, 2], codes)
+    assert np.array_equal(found[:, :2], X[:, [0, 5]])
+
+
+@pytest.mark.parametrize("classes", [0, 3])
+def test_trees_learn_and_say_on_how_many_rows(classes):
+    p = problem(300, classes=classes)
+    grown, used = trees.grow(p.rows, trees.Design((0, 1, 2), ()), classes, 0, forever(), 10.0)
+    assert used == 300
+    assert p.metric(p.rows.y, grown(p.rows.X)).value > 0.5
+
+
+def test_a_shuffled_column_that_matters_costs_most():
+    p = problem(600)
+    f = finalist(p, Recipe("fourier", Gaussian(1.0)), 256)
+    found = judge.importance(fit(p, f, 256, 1e9), p.rows, p.metric, [0, 1, 2], ["a", "b", "c"])
+    assert {found[0][0], found[1][0]} == {"a", "b"}
+    assert abs(found[2][1]) < 0.1 < found[1][1]
+    assert found[0][2] > 0
+
+
+def test_worst_rows_are_the_most_wrong_and_counted_from_one():
+    rows = Rows(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 0.0]), np.arange(10, 14))
+    found = judge.worst(rows, np.array([0.0, 3.0, -5.0, 1.0]), ())
+    assert [r["row"] for r in found[:2]] == [13, 12]
+    labels = Rows(np.zeros((3, 1)), np.array([0, 1, 1]), np.arange(3))
+    found = judge.worst(labels, np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]]), ("no", "yes"))
+    assert [(r["row"], r["actual"]) for r in found] == [(2, "yes"), (3, "yes")]
+
+
+def test_calibration_counts_every_row_once():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=5000)
+    found = judge.calibration((rng.uniform(size=5000) < p).astype(int), np.stack([1 - p, p], axis=1))
+    assert sum(count for _, _, count in found) == 5000
+    assert all(abs(mean - share) < 0.06 for mean, share, _ in found)
+
+
+def test_more_features_where_time_allows_and_fewer_rows_where_it_does_not():
+    p = problem(1000)
+    f = Finalist("fourier", Recipe("fourier", Gaussian(1.0)), 256, 1.0, Identity(), None, 1.0)
+    assert sizing.size(p, f, 1000, 1e6, 4e9).features == 1024
+    assert sizing.size(p, f, 10**8, 1.0, 4e9).rows < 10**8
+    assert sizing.size(p, f, 1000, 1e6, 1e6).features == 256
+
+
+def rival(value, low, high):
+    return verdict.Rival("x", 0.8, (value, low, high))
+
+
+def test_the_verdict_says_who_won():
+    m = METRICS["r2"]
+    first = verdict.sentence(m, "Fourier features", 0.75, 0.7, 0.8, 1000)
+    assert "0.750" in first
+    assert "1,000 rows" in first
+    assert "trees are better" in verdict.verdict(m, "fourier", first, rival(0.1, 0.05, 0.15), rival(-0.05, -0.08, -0.02))
+    assert "beats" in verdict.verdict(m, "fourier", first, None, rival(0.05, 0.02, 0.08))
+    assert "about as good" in verdict.verdict(m, "fourier", first, None, rival(0.01, -0.02, 0.04))
+    assert "constant" in verdict.verdict(m, "constant", first, None, None)
+    assert "linear model was kept" in verdict.verdict(m, "linear", first, None, None)
+
+
+def test_where_less_is_better_the_verdict_turns_round():
+    m = METRICS["rmse"]
+    assert "trees are better" in verdict.against_trees(m, rival(2.0, 1.0, 3.0))
+    assert "beats" in verdict.against_trees(m, rival(-2.0, -3.0, -1.0))

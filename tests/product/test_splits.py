@@ -1,0 +1,127 @@
+"""Folds, holdouts and samples: nothing is on both sides, and the same seed gives the same rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mercer.product import holdout
+from mercer.product.folds import folds
+from mercer.product.rows import Rows, hashes, uniform
+from mercer.product.spool import Spool
+from mercer.tables import DataError, open_source
+
+
+def rows(n, **more):
+    return Rows(np.zeros((n, 1), np.float32), np.zeros(n), np.arange(n), **more)
+
+
+@given(st.integers(4, 300), st.integers(2, 8), st.integers(0, 5))
+def test_random_folds_test_every_row_once_and_are_even(n, k, seed):
+    f = folds(rows(n), k, seed)
+    tests = np.concatenate([f.split(i)[1] for i in range(len(f.plan))])
+    assert sorted(tests) == list(range(n))
+    assert np.ptp(np.bincount(f.block)) <= 1
+    for i in range(len(f.plan)):
+        train, test = f.split(i)
+        assert not set(train) & set(test)
+
+
+@given(st.lists(st.integers(0, 20), min_size=20, max_size=200).filter(lambda g: len(set(g)) > 1), st.integers(2, 6))
+def test_groups_are_never_on_both_sides(groups, k):
+    unit = np.array(groups)
+    f = folds(rows(len(unit), unit=unit), k)
+    for i in range(len(f.plan)):
+        train, test = f.split(i)
+        assert not set(unit[train]) & set(unit[test])
+        assert len(train)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=30, max_size=200), st.integers(2, 6))
+def test_time_folds_look_forward(times, k):
+    time = np.array(times)
+    f = folds(rows(len(time), time=time), k)
+    for i in range(len(f.plan)):
+        train, test = f.split(i)
+        assert time[train].max() < time[test].min()
+
+
+def test_a_larger_sample_holds_the_smaller_one():
+    r = rows(1000)
+    small, large = r.sample(100, seed=3).number, r.sample(300, seed=3).number
+    assert set(small) <= set(large)
+    assert len(small) == 100
+    assert set(r.sample(100, seed=4).number) != set(small)
+
+
+def test_hashes_are_even_and_depend_on_the_seed():
+    u = uniform(np.arange(20_000), seed=1)
+    assert abs(np.mean(u < 0.2) - 0.2) < 0.01
+    assert abs(np.corrcoef(u, uniform(np.arange(20_000), seed=2))[0, 1]) < 0.03
+    assert hashes(["a", "b", "a"])[0] == hashes(["a"])[0]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "t.csv"
+    lines = [f"{i},{i % 7},2024-01-{1 + i % 28:02d}" for i in range(200)]
+    path.write_text("\n".join(["x,g,when", *lines]) + "\n")
+    return open_source(path)
+
+
+def masks(source, rule):
+    return np.concatenate([rule.mask(batch, 0) for batch in source.batches()])
+
+
+def test_whole_groups_are_held_out(table):
+    rule = holdout.by_group(table, "g", 0.3, 0)
+    mask, g = masks(table, rule), np.arange(200) % 7
+    assert len(set(g[mask])) == 2
+    assert not set(g[mask]) & set(g[~mask])
+    assert "2 of 7 groups" in rule.rule
+
+
+def test_one_group_cannot_be_split(table):
+    path = table.paths[0].with_name("one.csv")
+    path.write_text("x,g\n1,a\n2,a\n")
+    with pytest.raises(DataError, match="at least two"):
+        holdout.by_group(open_source(path), "g", 0.2, 0)
+
+
+def test_the_last_rows_are_held_out_and_equal_times_stay_together(table):
+    values = lambda batch: np.arange(200) % 28 * 1.0
+    mask = masks(table, holdout.by_time(table, "when", 0.2, values))
+    day = np.arange(200) % 28
+    assert day[~mask].max() < day[mask].min()
+    assert 0.1 < mask.mean() < 0.3
+
+
+def test_a_time_that_stands_still_is_refused(table):
+    with pytest.raises(DataError, match="same value"):
+        holdout.by_time(table, "when", 0.2, lambda batch: np.ones(batch.num_rows))
+    with pytest.raises(DataError, match="no dates or numbers"):
+        holdout.by_time(table, "when", 0.2, lambda batch: np.full(batch.num_rows, np.nan))
+
+
+def test_a_random_holdout_does_not_depend_on_batches(table):
+    rule = holdout.at_random(0.2, 5)
+    whole = masks(table, rule)
+    parts = [rule.mask(batch, first) for first, batch in zip(range(0, 200, 50), table.batches(50), strict=True)]
+    assert np.array_equal(whole, np.concatenate(parts))
+    assert 0.1 < whole.mean() < 0.3
+
+
+@pytest.mark.parametrize("most", [0, 1e9])
+def test_a_spool_gives_back_what_it_was_given(most):
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=(n, 3)).astype(np.float32) for n in (5, 0, 100, 1)]
+    spool = Spool(3, most)
+    for part in parts:
+        spool.add(part)
+    found = spool.array()
+    assert np.array_equal(found, np.concatenate(parts))
+    assert isinstance(found, np.memmap) == (most == 0)
+
+
+def test_an_empty_spool_has_its_width():
+    assert Spool(4, 10).array().shape == (0, 4)
