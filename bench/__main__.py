@@ -18,7 +18,7 @@ from bench.harness import Case, Measure, Row
 from bench.report import line, save, table
 
 RESULTS = Path(__file__).parent / "results"
-HARNESS = {"__main__", "gpu_probe", "data", "harness", "memory", "report"}
+HARNESS = {"__main__", "gpu_probe", "data", "exact_smoothing", "exact_solvers", "harness", "memory", "report"}
 
 
 def names() -> list[str]:

@@ -92,7 +92,7 @@ ESTIMATORS = {
 }
 
 
-SMALL = {"n_features": 32, "n_landmarks": 8, "via": FEW}
+SMALL = {"n_features": 32, "n_landmarks": 8}
 
 
 def plain_ones():

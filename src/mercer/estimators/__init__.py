@@ -3,13 +3,15 @@ from mercer.estimators.gp import GaussianProcessRegressor, VarianceStarvationWar
 from mercer.estimators.kernel_perceptron import KernelPerceptron
 from mercer.estimators.kmeans import KernelKMeans
 from mercer.estimators.logistic import KernelLogistic
+from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.pca import KernelPCA
 from mercer.estimators.perceptron import Perceptron
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 from mercer.estimators.svc import KernelSVC
+from mercer.estimators.svr import KernelSVR
 
 __all__ = [
     "FarAwayWarning", "GaussianProcessRegressor", "KernelKMeans", "KernelLogistic", "KernelPCA", "KernelPerceptron", "KernelRidge",
-    "KernelSVC", "NadarayaWatson", "Perceptron", "SoftNeighborsClassifier", "VarianceStarvationWarning",
+    "KernelSVC", "KernelSVR", "NadarayaWatson", "OneClassSVM", "Perceptron", "SoftNeighborsClassifier", "VarianceStarvationWarning",
 ]

@@ -1,58 +1,75 @@
-"""KernelSVC over features: squared hinge by Newton's rounds, hinge by dual coordinate descent with a certified gap."""
+"""KernelSVC: the exact dual over rows; over features, squared hinge by Newton's rounds, hinge by dual coordinate descent."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.logistic import FeaturesClassifier, Minimum, Problem, Rows, minimise, positive, whole
+from mercer.estimators.base import VIAS
+from mercer.estimators.logistic import FeaturesClassifier
+from mercer.estimators.settings import positive, whole
+from mercer.estimators.svm_classifier import EXACT_ROWS, ExactClassifier
+from mercer.estimators.svm_probability import calibrated
 from mercer.inputs import Array
-from mercer.ops.jit import njit
+from mercer.kernels import Kernel
+from mercer.learners.hinge import Dual, Gapped, SquaredHinge
+from mercer.learners.rounds import minimise
+from mercer.learners.smo_calibrate import probabilities
+from mercer.learners.smooth import Problem, Rows
+from mercer.methods import Method
 from mercer.plan import Plan
 
 LOSSES = ("hinge", "squared_hinge")
-CHECK, PATIENCE = 10, 60  # sweeps between two looks at the duality gap, and before multipliers take over
-SLOW = 0.95  # a look that leaves more of the gap than this asks for the other way
-STALE = 5  # looks without a better gap after which rounding, not work, is what is left
-SHARPEST = {4: 8.0, 8: 64.0}  # by the size of a float: beyond it the rounding of scores shows in a
-FAST = {"contract", "reassoc"}  # what dot products in SIMD need
+EXACT = ("support_", "support_vectors_", "dual_coef_", "n_support_", "multiclass_", "compression_")
+FEATURES = ("coef_", "lift_", "n_features_lifted_")
 
 
-class KernelSVC(FeaturesClassifier):
-    """argmin |coef|^2/2 + C sum_i w_i loss(y_i f(x_i)), f = phi(x)'coef + intercept, over the features of a kernel.
+class KernelSVC(FeaturesClassifier, ExactClassifier):
+    """argmin |f|^2/2 + C sum_i w_i loss(y_i (f(x_i) + b)), f in the RKHS of a kernel, or linear in features of it.
 
-    loss(t) = max(0, 1 - t) ("hinge") or its square ("squared_hinge"); more than two classes: one against the rest. As in
-    scikit-learn's SVC the intercept is not penalised (its LinearSVC penalises it). The squared hinge is solved by rounds
-    over passes, as in `KernelLogistic`; the hinge by dual coordinate descent with shrinking (Hsieh et al. 2008), and by the
-    method of multipliers where sweeps are slow, until the duality gap is closed. Models do not add: there is no
-    partial_fit, merge or forget.
+    loss(t) = max(0, 1 - t) ("hinge") or its square ("squared_hinge"). As in scikit-learn's SVC the intercept b is not penalised
+    (its LinearSVC penalises it). Exactly: the dual, by blocks with second-order steps and shrinking, until its gap is closed;
+    the kernel matrix is never formed beyond 2,048 rows. Over features: the squared hinge by rounds over passes, as in
+    `KernelLogistic`; the hinge by dual coordinate descent (Hsieh et al. 2008), and by the method of multipliers where sweeps
+    are slow. Models do not add: there is no partial_fit, merge or forget.
 
     Parameters
     ----------
-    kernel : a kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), or None: a Gaussian scaled to the data.
+    kernel : a kernel, "precomputed", a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), or None: a Gaussian scaled
+        to the data.
     C : the weight of the losses, > 0.
-    via : "auto" or "features", "landmarks", or a value of `mercer.methods`; the loss does not change with it.
+    via : "exact", "features", "landmarks", a value of `mercer.methods`, or "auto": exact up to 20,000 rows, features beyond.
     lift : a feature map, instead of a kernel.
+    fit_intercept : whether there is a bias b.
     class_weight : None, "balanced", or a dict of weights by class, which multiply those of the rows.
-    tol : hinge: the duality gap, relative to the objective; squared hinge: as in `KernelLogistic`.
-    max_iter : of rounds, or of sweeps over the rows, for each class.
-    memory_limit : of the features kept in memory, as bytes or "4GB"; beyond it they are computed again at every pass.
+    multiclass : "ovo" (every two classes, by votes), "ovr" (each against the rest), or "auto": "ovo" where it is exact, "ovr" over
+        features, where there is no other.
+    probability : whether `predict_proba` is there: a sigmoid for every score, fitted on five folds that their models did not see.
+    warm_start : whether a next exact `fit` with the same y and another C starts from the duals of the last.
+    tol : of the optimality conditions, as in scikit-learn; a duality gap of tol/100 of the objective ends it as well. Over
+        features: a gap of tol/10 (squared hinge: as `KernelLogistic`, with tol/10).
+    max_iter : of rounds, each of which solves one block; over features of rounds, or of sweeps over the rows, for each class.
+    memory_limit : of the kernel rows, or the features, kept in memory, as bytes or "4GB".
 
-    Attributes: `classes_`, `coef_` (1 or K, D), `intercept_`, `n_iter_`, `objective_`, `duality_gap_` (hinge, the largest
-    relative one), `lift_`, `kernel_`, `plan_`.
+    Attributes: `classes_`, `intercept_`, `n_iter_`, `objective_`, `gap_` (hinge or exact: relative), `kernel_`,
+    `plan_`; exact: `support_`, `support_vectors_`, `dual_coef_` (1, m), (K, m) or of pairs (K - 1, m) as in scikit-learn,
+    `n_support_`; over features: `coef_` (1 or K, D), `lift_`.
 
     >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> m = KernelSVC(C=10.0, random_state=0).fit(X, np.abs(X[:, 0]) < 1)
-    >>> m.predict([[0.0], [2.0]]), bool(m.duality_gap_ <= 1e-4)
-    (array([ True, False]), True)
+    >>> m = KernelSVC(C=10.0).fit(X, np.abs(X[:, 0]) < 1)
+    >>> m.predict([[0.0], [2.0]]), bool(m.gap_ <= 1e-3), bool(len(m.support_) < 30)
+    (array([ True, False]), True, True)
     """
+
+    kernel_: Any
 
     def __init__(
         self, kernel: Any = None, C: float = 1.0, loss: str = "hinge", via: Any = "auto", *, lift: Any = None,
-        fit_intercept: bool = True, class_weight: Any = None, tol: float = 1e-4, max_iter: int = 1000, memory_limit: Any = None,
-        random_state: Any = None,
+        fit_intercept: bool = True, class_weight: Any = None, multiclass: str = "auto", probability: bool = False,
+        warm_start: bool = False, tol: float = 1e-3, max_iter: int = 1000, memory_limit: Any = None, random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -61,217 +78,105 @@ class KernelSVC(FeaturesClassifier):
         self.lift = lift
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.multiclass = multiclass
+        self.probability = probability
+        self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the map, then one rule for two classes, or one a class against the rest."""
+        """Solve the dual over the rows, or fit the map and then one rule for two classes, or one a class against the rest."""
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}.")
         C, tol, most = positive(self.C, "C"), positive(self.tol, "tol"), whole(self.max_iter, "max_iter")
-        X, codes, w = self._checked(X, y, sample_weight)
-        rows, K = self._rows(X), len(self.classes_)
+        exact = self._exactly(X)
+        for name in (*EXACT, *FEATURES):
+            self.__dict__.pop(name, None)  # of a former fit that went the other way
+        rows, y = (self._fit_exact if exact else self._fit_features)(X, y, sample_weight, C, tol, most)
+        if self.probability:
+            self.sigmoid_ = calibrated(self, rows, y, sample_weight)
+        return self
+
+    def _exactly(self, X: Any) -> bool:
+        """Whether the dual over rows is asked for, or chosen."""
+        if self.multiclass not in ("auto", "ovo", "ovr"):
+            raise ValueError(f"multiclass must be 'auto', 'ovo' or 'ovr', got {self.multiclass!r}.")
+        named = isinstance(self.via, str) and self.via in (*VIAS, "exact")
+        if not (named or isinstance(self.via, Method)):
+            raise ValueError(f"via must be one of exact, {', '.join(VIAS)}, or a value of mercer.methods, got {self.via!r}.")
+        exact = self.via == "exact" or (self.via == "auto" and self.lift is None and (self._rows_only() or length(X) <= EXACT_ROWS))
+        if self.lift is not None and (exact or self.kernel is not None):
+            raise ValueError("give a kernel or a lift, not both; a lift goes with features, not with via='exact'.")
+        if not exact and (self._rows_only() or self.multiclass == "ovo"):
+            raise ValueError("kernel='precomputed', kernels of items and multiclass='ovo' need via='exact'.")
+        return exact
+
+    def _rows_only(self) -> bool:
+        return self._pairwise or (isinstance(self.kernel, Kernel) and self.kernel.takes_items)
+
+    def decision_function(self, X: Any) -> Array:
+        """(n,) for two classes, the second where positive, else (n, K): one score a class, or its votes among pairs."""
+        check_is_fitted(self, "intercept_")
+        return self._decide(X) if hasattr(self, "dual_coef_") else FeaturesClassifier.decision_function(self, X)
+
+    @available_if(lambda self: self.probability)
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of every class, (n, K)."""
+        check_is_fitted(self, "sigmoid_")
+        return probabilities(self.decision_function(X), *self.sigmoid_)
+
+    @available_if(lambda self: self.probability)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Its logarithm."""
+        return np.log(self.predict_proba(X))
+
+    # over features
+    def _fit_features(self, X: Any, y: Any, sample_weight: Any, C: float, tol: float, most: int) -> tuple[Any, Any]:
+        n, (checked, codes, w) = length(X), self._checked(X, y, sample_weight)
+        rows, K = self._rows(checked), len(self.classes_)
         signs = [np.where(codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))]
         solve = self._hinge if self.loss == "hinge" else self._squared
-        solve(rows, signs, C * w, tol, most)
-        return self
+        solve(rows, signs, C * w, 0.1 * tol, most)
+        if self.via == "auto" and self.lift is None:
+            self.plan_ = replace(self.plan_, rejected=(("exact dual", f"{n:,} rows are more than {EXACT_ROWS:,}"),))
+        return X, y
 
     def _squared(self, rows: Rows, signs: list[Array], c: Array, tol: float, most: int) -> None:
         found = [minimise(Problem(rows, SquaredHinge(), y[:, None], c, 1.0, self.fit_intercept), tol, most) for y in signs]
-        self._settle(rows, found)
+        self._keep_minima(rows, found)
         self.plan_ = self._rounds_plan(rows, found)
 
     def _hinge(self, rows: Rows, signs: list[Array], c: Array, tol: float, most: int) -> None:
         found = [Dual(rows, y, c, self.fit_intercept).solve(tol, most) for y in signs]
-        self._settle(rows, found)
-        self.duality_gap_ = max(m.gap for m in found)
+        self._keep_minima(rows, found)
+        self.gap_ = max(m.gap for m in found)
         self.plan_ = self._dual_plan(rows, found)
 
-    def _settle(self, rows: Rows, found: list[Any]) -> None:
+    def _keep_minima(self, rows: Rows, found: list[Any]) -> None:
         self._keep(rows, np.concatenate([m.theta for m in found], axis=1))
         self.n_iter_, self.objective_ = max(m.rounds for m in found), sum(m.value for m in found)
         self._warn(all(m.converged for m in found), "raise max_iter or tol, or lower C")
 
     def _dual_plan(self, rows: Rows, found: list[Gapped]) -> Plan:
         where = "kept in memory" if rows.kept else "computed again at every sweep, as they exceed memory_limit"
-        why = f"{rows.D:,} features, {where}; the dual of the hinge, until its gap is {self.duality_gap_:.1e}"
+        why = f"{rows.D:,} features, {where}; the dual of the hinge, until its gap is {self.gap_:.1e}"
         settings = {
             "lift": type(self.lift_).__name__, "n_features": rows.D, "rows": rows.n, "sweeps": sum(m.rounds for m in found),
-            "duality_gap": self.duality_gap_,
+            "duality_gap": self.gap_,
         }  # fmt: skip
         passes = sum(m.passes for m in found)
         held = float(rows.dtype.itemsize) * rows.D * (rows.n if rows.kept else 0)
         return Plan("dual coordinate descent", why, settings, bytes=held, flops=4.0 * rows.n * rows.D * passes, passes=passes)
 
-
-class SquaredHinge:
-    """w max(0, 1 - y f)^2, y in {-1, 1}; rows inside the margin have curvature 2 w."""
-
-    def value(self, f: Array, Y: Array, w: Array) -> float: return float(w @ np.square(np.maximum(1 - Y * f, 0))[:, 0])
-    def slope(self, f: Array, Y: Array, w: Array) -> Array: return -2 * w[:, None] * Y * np.maximum(1 - Y * f, 0)
-    def curvature(self, f: Array, Y: Array, w: Array) -> Array: return 2 * w * (Y * f < 1)[:, 0]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse() and not self._pairwise
+        return tags
 
 
-class Proximal:
-    """max_a a (1 - y f) - (a - a_now)^2/(2 q), 0 <= a <= c: the hinge smoothed about a_now; w holds q, a_now/q and c/q."""
-
-    def _z(self, f: Array, Y: Array, w: Array) -> tuple[Array, Array]:
-        free = 1 + w[:, 1] - (Y * f)[:, 0]
-        return free, np.clip(free, 0, w[:, 2])
-
-    def value(self, f: Array, Y: Array, w: Array) -> float:
-        _, z = self._z(f, Y, w)
-        return float(w[:, 0] @ (z * (1 - (Y * f)[:, 0]) - np.square(z - w[:, 1]) / 2))
-
-    def slope(self, f: Array, Y: Array, w: Array) -> Array: return -Y * (w[:, 0] * self._z(f, Y, w)[1])[:, None]
-
-    def curvature(self, f: Array, Y: Array, w: Array) -> Array:
-        free, z = self._z(f, Y, w)
-        return w[:, 0] * (free == z)
-
-
-@dataclass(frozen=True, eq=False)
-class Gapped(Minimum):
-    """A minimum with its relative duality gap."""
-
-    gap: float = 0.0
-
-
-class Dual:
-    """max_a sum a - |F'(a y)|^2/2, 0 <= a <= c, and sum a y = 0 where there is an intercept: by coordinates.
-
-    The intercept b is the multiplier of that sum: coordinates see the augmented term scale (sum a y)^2/2, and b moves by
-    scale (sum a y) after every sweep. For the gap, a is first made to meet the sum, and b is the best one for F'(a y).
-    """
-
-    def __init__(self, rows: Rows, y: Array, c: Array, intercept: bool) -> None:
-        self.rows, self.y, self.c, self.intercept = rows, y, c, intercept
-        self.square = per_row(rows, lambda F: np.einsum("ij,ij->i", F, F, dtype=np.float64))
-        self.scale = float(self.square.mean()) or 1.0
-        self.a, self.b, self.sharpness = np.zeros(rows.n), 0.0, 0.25
-        self.random = np.random.Generator(np.random.Philox(0))
-
-    def solve(self, tol: float, most: int) -> Gapped:
-        """Sweeps while they close the gap, else the method of multipliers (for few rows after 60 sweeps), until neither helps."""
-        few = len(self.rows.sample()) == self.rows.n
-        rounds, passes, stale, best, sweeping = 0, 4, 0, self._look(), True
-        while best[-1] > tol and rounds < most and stale < STALE:
-            a, b = self.a.copy(), self.b
-            took = self._sweeps(min(CHECK, most - rounds)) if sweeping else self._multiply(min(tol, 1e-5), most - rounds)
-            found, before = self._look(), best[-1]
-            rounds, passes, best = rounds + took, passes + took + 3, min(best, found, key=lambda v: v[-1])
-            if not (few or sweeping or found is best):
-                self.a, self.b = a, b  # worse than what the sweeps had
-            stale = 0 if found is best or rounds < PATIENCE else stale + 1
-            sweeping = rounds < PATIENCE or (not few and (best[-1] < SLOW * before) == sweeping)
-        value, theta, f, gap = best
-        return Gapped(theta, f, value, rounds, passes, self.rows.n, False, gap <= tol, gap)
-
-    def _multiply(self, tol: float, most: int) -> int:
-        """One smooth problem, exact to the proximal term |a - a_now|^2/(2 s c): few rows lie between the bounds of a."""
-        s = self.sharpness = min(4 * self.sharpness, SHARPEST[self.rows.dtype.itemsize])
-        w = np.stack([s * self.c, self.a / (s * self.c), np.full(self.rows.n, 1 / s)], axis=1)
-        start = self._theta(self._back(self.a), self.b)
-        m = minimise(Problem(self.rows, Proximal(), self.y[:, None], w, 1.0, self.intercept), tol, most, start)
-        self.a, self.b = w[:, 0] * np.clip(1 + w[:, 1] - self.y * m.f[:, 0], 0, 1 / s), float(m.theta[-1, 0])
-        return m.rounds
-
-    def _theta(self, coef: Array, b: float) -> Array:
-        return np.append(coef, b)[:, None] if self.intercept else coef[:, None]
-
-    def _sweeps(self, steps: int) -> int:
-        """So many sweeps over rows in an order of their own; rows that stay at a bound are left out until the next look."""
-        coef = self._back(self.a).astype(self.rows.dtype)
-        active, bounds = np.ones(self.rows.n, bool), (np.inf, -np.inf)
-        for _ in range(steps):
-            total, seen = float(self.a @ self.y), (-np.inf, np.inf)
-            for rows, F in self.rows.batches():
-                order = self.random.permutation(np.flatnonzero(active[rows]))
-                scale = self.scale if self.intercept else 0.0
-                total, high, low = sweep(
-                    F, self.y[rows], self.a[rows], self.c[rows], self.square[rows], active[rows], order, coef,
-                    np.array([self.b, scale, total, *bounds]),
-                )  # fmt: skip
-                seen = max(seen[0], high), min(seen[1], low)
-            bounds = (seen[0] if seen[0] > 0 else np.inf, seen[1] if seen[1] < 0 else -np.inf)
-            self.b += scale * total
-        return steps
-
-    def _back(self, a: Array) -> Array:
-        """F'(a y) in float64."""
-        ay = a * self.y
-        return self.rows.fold(lambda t, F: (ay[t].astype(F.dtype) @ F).astype(np.float64), np.zeros(self.rows.D))
-
-    def _look(self) -> tuple[float, Array, Array, float]:
-        """The objective of the model of a, that model, its scores and its relative gap."""
-        a = balanced(self.a, self.y) if self.intercept else self.a
-        coef = self._back(a)
-        narrow = coef.astype(self.rows.dtype)
-        f = per_row(self.rows, lambda F: F @ narrow)
-        b = best_intercept(f, self.y, self.c) if self.intercept else 0.0
-        half = float(coef @ coef) / 2
-        value = half + float(self.c @ np.maximum(1 - self.y * (f + b), 0))
-        return value, self._theta(coef, b), f + b, (value - float(a.sum()) + half) / value
-
-
-def per_row(rows: Rows, of: Callable[[Array], Array]) -> Array:
-    """of(F), one number a row, over one pass."""
-    out = np.zeros(rows.n)
-
-    def fill(t: slice, F: Array) -> float:
-        out[t] = of(F)
-        return 0.0
-
-    rows.fold(fill, 0.0)
-    return out
-
-
-def balanced(a: Array, y: Array) -> Array:
-    """The same a, less on the heavier side, so that sum a y = 0."""
-    up, down = float(a[y > 0].sum()), float(a[y < 0].sum())
-    if up == down:
-        return a
-    least = min(up, down)
-    return a * np.where(y > 0, least / up if up else 0.0, least / down if down else 0.0)
-
-
-def best_intercept(f: Array, y: Array, c: Array) -> float:
-    """argmin_b sum c max(0, 1 - y (f + b)): its slope rises by c at every y - f, from -sum of the c of y = 1.
-
-    >>> best_intercept(np.array([2.0, 0.0]), np.array([1.0, -1.0]), np.ones(2))
-    -1.0
-    """
-    turns = y - f
-    order = np.argsort(turns, kind="stable")
-    slope = np.cumsum(c[order]) - c[y > 0].sum()
-    i = int(np.argmax(slope >= -1e-12 * c.sum()))
-    flat = i + 1 < len(order) and abs(slope[i]) <= 1e-12 * c.sum()
-    return float(turns[order[i : i + 1 + flat]].mean())
-
-
-@njit(fastmath=FAST)
-def sweep(F, y, a, c, square, active, order, coef, state):  # type: ignore[no-untyped-def]
-    """One coordinate step a row in that order, on views; the sum of a y, and the extreme projected gradients."""
-    b, scale, total, above, below = state
-    high, low = -np.inf, np.inf
-    for i in order:
-        dot = F.dtype.type(0)
-        for j in range(F.shape[1]):
-            dot += F[i, j] * coef[j]
-        g = y[i] * (dot + b + scale * total) - 1
-        if (a[i] <= 0 and g > above) or (a[i] >= c[i] and g < below):
-            active[i] = False
-            continue
-        if (a[i] <= 0 and g >= 0) or (a[i] >= c[i] and g <= 0):
-            continue
-        high, low = max(high, g), min(low, g)
-        new = min(max(a[i] - g / max(square[i] + scale, 1e-300), 0.0), c[i])
-        move = (new - a[i]) * y[i]
-        a[i] = new
-        total += move
-        step = F.dtype.type(move)
-        for j in range(F.shape[1]):
-            coef[j] += step * F[i, j]
-    return total, high, low
+def length(X: Any) -> int:
+    """The number of rows of whatever came, before it is checked."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X) if hasattr(X, "__len__") else 0

@@ -12,8 +12,8 @@ from mercer.inputs import Array, Table
 from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, Scale, Series, Sum, Warped
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
-from mercer.kernels.params import substitute
 from mercer.kernels.stationary import Sinc, Stationary
+from mercer.kernels.stretch import bandwidths, scaled
 from mercer.operators import KernelOperator
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
@@ -209,27 +209,6 @@ def _of_shape(L: Any, shape: tuple[int, int]) -> Array:
 def _hidden(rows: Array, cols: Array) -> Array | None:
     """The pairs of one group, or None where a tile has none."""
     return rows[:, None] == cols if np.isin(rows, cols).any() else None
-
-
-def bandwidths(kernel: Any) -> list[str]:
-    """The paths of the bandwidths in an expression.
-
-    >>> from mercer.kernels import Gaussian, Linear
-    >>> bandwidths(2 * Gaussian((1.0, 2.0)) + Linear())
-    ['terms__0__kernel__bandwidth__0', 'terms__0__kernel__bandwidth__1']
-    """
-    return [p for p in kernel.parameters() if "bandwidth" in p.split("__")[-2:]] if isinstance(kernel, Kernel) else []
-
-
-def scaled(kernel: Kernel, by: float) -> Any:
-    """The expression with every bandwidth multiplied.
-
-    >>> from mercer.kernels import Gaussian, Linear
-    >>> scaled(2 * Gaussian(3.0) + Linear(), 2.0)
-    2.0 * Gaussian(bandwidth=6.0) + Linear()
-    """
-    paths = set(bandwidths(kernel))
-    return substitute(kernel, lambda path, v: v * by if path in paths else v)
 
 
 def nonnegative(kernel: Any) -> bool:

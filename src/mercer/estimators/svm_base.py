@@ -1,0 +1,125 @@
+"""What exact SVMs share: rows as a source of kernel values, support vectors, scores, a plan, and fewer support vectors."""
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from mercer.estimators.base import bytes_of
+from mercer.estimators.rows import OverRows
+from mercer.estimators.settings import whole
+from mercer.inputs import Array, Table
+from mercer.learners.smo_box import Duals, relative
+from mercer.learners.smo_compress import Compression, project
+from mercer.learners.smo_rows import GivenRows, KernelRows
+from mercer.learners.smo_scores import dense_enough, times
+from mercer.plan import Plan
+
+EPS = float(np.finfo(np.float32).eps)
+
+
+class SupportVectors(OverRows):
+    """A model sum_j coef_j k(x, z_j) + intercept over support vectors z_j, some of the rows it was fitted on."""
+
+    memory_limit: Any
+    max_iter: int
+    support_: Array
+    support_vectors_: Any
+    dual_coef_: Array
+    intercept_: Array
+    n_iter_: int
+
+    def _row_weights(self, sample_weight: Any, rows: Table) -> Array:
+        """Weights as they are: the bounds of the duals."""
+        X = np.empty((len(rows), 1)) if rows.items else rows.data
+        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+
+    def _square(self, rows: Table) -> None:
+        if self._pairwise and len(rows) != rows.width:
+            raise ValueError(f"X must be a square kernel matrix with kernel='precomputed', got shape {rows.data.shape}.")
+
+    def _only(self, rows: Table, keep: Array) -> Table:
+        """Some rows; of a given kernel matrix also only those columns."""
+        if keep.all():
+            return rows
+        return Table(rows.data[keep][:, keep]) if self._pairwise else rows[keep]
+
+    def _source(self, rows: Table, largest: float, tol: float) -> KernelRows:
+        """Kernel values in float32, unless its rounding times the largest dual would show at tol."""
+        rows = rows if self._pairwise else dense_enough(rows, bytes_of(self.memory_limit))
+        source, narrow = self._values(rows), rows.dtype == np.float32
+        shows = EPS * largest * float(np.abs(source.diag).max()) > (tol if narrow else 0.1 * tol)
+        if shows and narrow:
+            source = self._values(rows.astype(np.float64))
+        return source.stored(np.float64 if shows else np.float32)
+
+    def _values(self, rows: Table) -> KernelRows:
+        return GivenRows(rows.data) if self._pairwise else KernelRows(self.kernel_, rows)
+
+    def _keep_support(self, rows: Table, kept: Array, coef: Array, order: Array) -> None:
+        """The rows whose coefficients (k, n) are not zero, in this order; `kept` says which rows of X they are."""
+        support = order[(coef != 0).any(0)[order]]
+        self.support_, self.dual_coef_ = kept[support], np.ascontiguousarray(coef[:, support])
+        self.support_vectors_ = self.support_ if self._pairwise else rows[support].data
+
+    def _raw(self, X: Any) -> Array:
+        """Scores (n, k) of new rows, without the intercept."""
+        check_is_fitted(self, "dual_coef_")
+        rows = self._checked_rows(X, reset=False)
+        return self._of_table(rows if self._pairwise else dense_enough(rows, bytes_of(self.memory_limit)))
+
+    def _of_table(self, rows: Table) -> Array:
+        return times(self.kernel_, rows, self.support_vectors_, self.dual_coef_.T)
+
+    def _settle(self, found: Sequence[Duals], source: KernelRows, why: str) -> None:
+        """What the duals took, as attributes, and a warning where they were not done."""
+        self.n_iter_ = max(m.rounds for m in found)
+        self.objective_ = -sum(m.objective for m in found)
+        self.gap_ = relative(sum(m.gap for m in found), sum(abs(m.objective) for m in found))
+        settings = {
+            "rows": source.n, "support_vectors": len(self.support_), "problems": len(found), "rounds": sum(m.rounds for m in found),
+            "steps": sum(m.steps for m in found), "kernel_values": source.dtype.name, "gap": self.gap_,
+        }  # fmt: skip
+        made = float(sum(m.made * len(m.b) for m in found))
+        limit = bytes_of(self.memory_limit)
+        flops = made * 2.0 * max(1, source.X.width)
+        self.plan_ = Plan("exact dual", why, settings, bytes=min(limit, made * source.dtype.itemsize), flops=flops)
+        if not all(m.converged for m in found):
+            text = f"stopped after {self.n_iter_} rounds (max_iter={self.max_iter}) at a relative gap of {self.gap_:.1e}"
+            warnings.warn(f"{type(self).__name__} {text}; raise max_iter or tol, or lower C.", ConvergenceWarning, stacklevel=3)
+
+    def compress(self, budget: int, X: Any = None, random_state: int = 0) -> Self:
+        """The same model over at most `budget` of its support vectors; what that costs is in `compression_`.
+
+        The function is projected, in the RKHS of its kernel, onto the span of vectors chosen by randomly pivoted Cholesky. The
+        cost is measured on rows X, or else on the support vectors themselves.
+        """
+        check_is_fitted(self, "dual_coef_")
+        if self._pairwise:
+            raise ValueError("compress needs a kernel; a model of kernel='precomputed' does not have the values between its vectors.")
+        vectors, coef = Table(self.support_vectors_), self._functions()
+        rows = Table(self.support_vectors_) if X is None else self._checked_rows(X, reset=False)
+        before, small = self._of_table(rows), copy.copy(self)
+        keep, new, error = project(self.kernel_, vectors, coef, whole(budget, "budget"), random_state)
+        small.support_, small.support_vectors_, small.dual_coef_ = self.support_[keep], vectors[keep].data, new
+        small._recount(keep)
+        after = small._of_table(rows)
+        rms, changed = float(np.sqrt(np.mean(np.square(after - before)))), self._changed(before, after)
+        small.compression_ = Compression(len(vectors), len(keep), error, rms, changed)
+        return small
+
+    def _functions(self) -> Array:
+        """Coefficients of every score over all vectors, (k, m)."""
+        return self.dual_coef_
+
+    def _recount(self, keep: Array) -> None:
+        self.n_support_ = np.array([len(keep)], np.int32)
+
+    def _changed(self, before: Array, after: Array) -> float:
+        """The share of signs of scores that changed."""
+        return float(np.mean((before + self.intercept_ > 0) != (after + self.intercept_ > 0)))

@@ -1,0 +1,114 @@
+"""Rows of a kernel matrix for dual solvers, of a kernel or given: sides and values of tiles, and small blocks."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, Table
+from mercer.kernels.base import Kernel
+from mercer.learners.smo_tiles import tiles_of
+from mercer.ops import smo
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts
+
+PIECE, WIDTH = 1024, 256  # rows and columns of a tile: BLAS is twice as fast on short rows as on long ones
+LARGEST = 1e15  # of kernel values that float32 can hold with room for sums
+TOO_LARGE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
+
+
+class KernelRows:
+    """K = k(X, X), never formed beyond a block.
+
+    >>> from mercer.kernels import Linear
+    >>> rows = KernelRows(Linear(), Table(np.array([[1.0], [2.0]])))
+    >>> rows.block(np.array([1]), np.array([0, 1])), rows.diag
+    (array([[2., 4.]]), array([1., 4.]))
+    """
+
+    def __init__(self, kernel: Kernel, X: Table, dtype: Any = np.float64) -> None:
+        self.kernel, self.X, self.n = kernel, X, len(X)
+        with np.errstate(over="ignore"):
+            self.diag = checked(kernel.diag(X))
+        self.stored(dtype)
+
+    def stored(self, dtype: Any) -> KernelRows:
+        """With values of this precision, where their range allows."""
+        self.dtype = np.dtype(dtype if np.abs(self.diag).max() < LARGEST else np.float64)
+        self._tiles = tiles_of(self.kernel, self.X, self.X, self.dtype)
+        return self
+
+    def side(self, index: Any, *, left: bool) -> Any:
+        """Rows or columns of tiles, made ready."""
+        return self._tiles.side(self.X[index], left=left)
+
+    def fill(self, left: Any, right: Any, out: Array) -> None:
+        """out = K of these rows and columns."""
+        self._tiles.fill(left, right, out)
+
+    def block(self, rows: Array, cols: Array) -> Array:
+        """K[rows, cols], by columns of tiles in threads."""
+        out = np.empty((len(rows), len(cols)), self.dtype)
+        left = [(s, self.side(rows[s], left=True)) for s in cuts(len(rows), PIECE)]
+
+        def work(c: slice) -> None:
+            right, tile = self.side(cols[c], left=False), np.empty((min(PIECE, len(rows)), c.stop - c.start), self.dtype)
+            for s, side in left:
+                self.fill(side, right, tile[: s.stop - s.start])
+                out[s, c] = tile[: s.stop - s.start]
+
+        parallel_map(work, cuts(len(cols), WIDTH))
+        self.exact(out, rows, cols)
+        return out
+
+    def square(self) -> Array:
+        """All of K, its columns padded to lanes: for few rows."""
+        every = np.arange(self.n)
+        return padded(self.block(every, every))
+
+    def pick(self, index: Array) -> KernelRows:
+        """Some rows."""
+        return KernelRows(self.kernel, self.X[index], self.dtype)
+
+    def exact(self, K: Array, rows: Array, cols: Array) -> None:
+        """The diagonal of the kernel where a row meets itself."""
+        _, i, j = np.intersect1d(rows, cols, assume_unique=True, return_indices=True)
+        K[i, j] = self.diag[rows[i]]
+
+
+class GivenRows(KernelRows):
+    """A Gram matrix (n, n) that was given."""
+
+    def __init__(self, K: Array, dtype: Any = np.float64) -> None:
+        self.X, self.n, self.K = Table(K), len(K), K
+        self.diag = checked(K.diagonal())
+        self.stored(dtype)
+
+    def stored(self, dtype: Any) -> GivenRows:
+        self.dtype = np.dtype(dtype if np.abs(self.diag).max() < LARGEST else np.float64)
+        return self
+
+    def pick(self, index: Array) -> GivenRows:
+        return GivenRows(self.K[index[:, None], index], self.dtype)
+
+    def side(self, index: Any, *, left: bool) -> Any:
+        return np.arange(self.n)[index]
+
+    def fill(self, left: Any, right: Any, out: Array) -> None:
+        out[:] = self.K[left[:, None], right]
+
+
+def padded(K: Array) -> Array:
+    """K with its columns filled up by zeros to whole lanes."""
+    out = np.zeros((len(K), smo.lanes(K.shape[1]) * smo.LANE), K.dtype)
+    out[:, : K.shape[1]] = K
+    return out
+
+
+def checked(diagonal: Array) -> Array:
+    """k(x, x) in float64, which bounds all values of a kernel."""
+    most = TOO_LARGE[diagonal.dtype.itemsize]
+    diagonal = diagonal.astype(np.float64)
+    if not (np.abs(diagonal) < most).all():
+        raise ValueError("the kernel of some row of X with itself is too large; scale the columns of X first.")
+    return diagonal

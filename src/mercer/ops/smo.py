@@ -1,0 +1,237 @@
+"""Steps of two duals (of one, without a bias) over a small block of a kernel matrix, by second-order choice, in SIMD.
+
+    min_b b'Kb/2 - t'b + e |b|_1,   lo <= b <= hi,   lo <= 0 <= hi,   the sum of b kept (or free)
+
+is the dual of a classifier (e = 0, t = y), of a regression (t = y) and of one class (t = 0). G = Kb - t. A dual below hi may
+rise, at the slope G + e (G - e where b < 0); one above lo may fall, likewise. UP and DOWN hold those +-e, and +-FAR where it
+may not, so that every choice is a sum and a comparison without a branch.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.ops.jit import njit
+
+LANE = 64  # candidates kept side by side: a pass has no reduction, which LLVM would not vectorise, until its end
+FAR = 1e300
+TINY = 1e-7  # the least curvature of a step, relative to the largest diagonal entry: twins and rounding leave less
+FAST = {"contract", "nsz"}
+
+
+def lanes(q: int) -> int:
+    """Lanes for q entries.
+
+    >>> lanes(64), lanes(65)
+    (1, 2)
+    """
+    return -(-q // LANE)
+
+
+@njit(fastmath=FAST)
+def gate(b, lo, hi, e):  # type: ignore[no-untyped-def]
+    """What G needs for the slopes of a rise and of a fall."""
+    up = FAR if b >= hi else e if b >= 0 else -e
+    down = -FAR if b <= lo else e if b > 0 else -e
+    return up, down
+
+
+@njit(fastmath=FAST)
+def gates(b, lo, hi, e, up, down):  # type: ignore[no-untyped-def]
+    """`gate` of every dual."""
+    for k in range(len(b)):
+        up[k], down[k] = gate(b[k], lo[k], hi[k], e)
+
+
+@njit(fastmath=FAST)
+def _move(G, UP, DOWN, Ki, Kj, step, low, at, high):  # type: ignore[no-untyped-def]
+    """G += step (Ki - Kj); then the least slope of a rise, where, and the largest slope of a fall."""
+    for k in range(LANE):
+        low[k], high[k], at[k] = FAR, -FAR, 0
+    for c in range(G.shape[0]):
+        for k in range(LANE):
+            g = G[c, k] + (step * Ki[c, k] - step * Kj[c, k])  # in float64: the difference of two float32 would be rounded
+            G[c, k] = g
+            u, d, least, most = g + UP[c, k], g + DOWN[c, k], low[k], high[k]
+            at[k] = c if u < least else at[k]
+            low[k] = u if u < least else least
+            high[k] = d if d > most else most
+    best, worst = 0, 0
+    for k in range(1, LANE):
+        best = k if low[k] < low[best] else best
+        worst = k if high[k] > high[worst] else worst
+    return low[best], at[best] * LANE + best, high[worst]
+
+
+@njit(fastmath=FAST)
+def _partner(G, DOWN, Ki, diagonal, top, own, tiny, gain, at):  # type: ignore[no-untyped-def]
+    """The fall that, with a rise of slope `top`, lowers the objective most."""
+    for k in range(LANE):
+        gain[k], at[k] = -1.0, 0
+    for c in range(G.shape[0]):
+        for k in range(LANE):
+            d = G[c, k] + DOWN[c, k] - top
+            d = d if d > 0.0 else 0.0
+            q = own + diagonal[c, k] - 2.0 * Ki[c, k]
+            q = q if q > tiny else tiny
+            v, most = d * d / q, gain[k]
+            at[k] = c if v > most else at[k]
+            gain[k] = v if v > most else most
+    best = 0
+    for k in range(1, LANE):
+        best = k if gain[k] > gain[best] else best
+    return at[best] * LANE + best
+
+
+@njit(fastmath=FAST)
+def pairs(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
+    """Steps of two duals until slopes differ by at most tol; b (q,) and G (L, LANE) are changed. The number of steps.
+
+    K (q, L, LANE) is the block with its columns in lanes; entries beyond q are never chosen.
+    """
+    UP, DOWN, diagonal, tiny = _settings(K, G, b, lo, hi, e)
+    low, high, at = np.empty(LANE), np.empty(LANE), np.empty(LANE, np.int64)
+    i, j, step = 0, 0, 0.0
+    for s in range(most):
+        top, i, worst = _move(G, UP, DOWN, K[i], K[j], step, low, at, high)
+        if not worst - top > tol:
+            return s
+        j = _partner(G, DOWN, K[i], diagonal, top, diagonal[i // LANE, i % LANE], tiny, low, at)
+        c, r = j // LANE, j % LANE
+        curvature = max(diagonal[i // LANE, i % LANE] + diagonal[c, r] - 2.0 * K[i, c, r], tiny)
+        end_i, end_j = hi[i] if b[i] >= 0 else 0.0, lo[j] if b[j] <= 0 else 0.0
+        step = min((G[c, r] + DOWN[c, r] - top) / curvature, end_i - b[i], b[j] - end_j)
+        b[i] = end_i if step >= end_i - b[i] else b[i] + step
+        b[j] = end_j if step >= b[j] - end_j else b[j] - step
+        UP[i // LANE, i % LANE], DOWN[i // LANE, i % LANE] = gate(b[i], lo[i], hi[i], e)
+        UP[c, r], DOWN[c, r] = gate(b[j], lo[j], hi[j], e)
+    _move(G, UP, DOWN, K[i], K[j], step, low, at, high)  # of the last step
+    return most
+
+
+@njit(fastmath=FAST)
+def _settings(K, G, b, lo, hi, e):  # type: ignore[no-untyped-def]
+    """The gates and the diagonal in lanes, and the least curvature."""
+    UP, DOWN, diagonal, largest = np.full(G.shape, FAR), np.full(G.shape, -FAR), np.zeros(G.shape), 0.0
+    for k in range(len(b)):
+        c, r = k // LANE, k % LANE
+        UP[c, r], DOWN[c, r] = gate(b[k], lo[k], hi[k], e)
+        diagonal[c, r] = K[k, c, r]
+        largest = max(largest, diagonal[c, r])
+    return UP, DOWN, diagonal, max(TINY * largest, 1e-300)
+
+
+@njit(fastmath=FAST)
+def _single(G, UP, DOWN, Ki, diagonal, tiny, step, gain, at):  # type: ignore[no-untyped-def]
+    """G += step Ki; then the dual whose own step lowers the objective most."""
+    for k in range(LANE):
+        gain[k], at[k] = -1.0, 0
+    for c in range(G.shape[0]):
+        for k in range(LANE):
+            g = G[c, k] + step * Ki[c, k]
+            G[c, k] = g
+            u, d = -(g + UP[c, k]), g + DOWN[c, k]
+            d = d if d > u else u
+            d = d if d > 0.0 else 0.0
+            q, most = diagonal[c, k], gain[k]
+            v = d * d / (q if q > tiny else tiny)
+            at[k] = c if v > most else at[k]
+            gain[k] = v if v > most else most
+    best = 0
+    for k in range(1, LANE):
+        best = k if gain[k] > gain[best] else best
+    return at[best] * LANE + best
+
+
+@njit(fastmath=FAST)
+def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
+    """`pairs` without a bias: the sum of b is free, and a step moves one dual, until every slope is at most tol."""
+    UP, DOWN, diagonal, tiny = _settings(K, G, b, lo, hi, e)
+    gain, at = np.empty(LANE), np.empty(LANE, np.int64)
+    i, step = 0, 0.0
+    for s in range(most):
+        i = _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)
+        c, r = i // LANE, i % LANE
+        rise, fall = -(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]
+        if not max(rise, fall) > tol:
+            return s
+        q = max(diagonal[c, r], tiny)
+        if rise > fall:
+            end = hi[i] if b[i] >= 0 else 0.0
+            new = min(b[i] + rise / q, end)
+        else:
+            end = lo[i] if b[i] <= 0 else 0.0
+            new = max(b[i] - fall / q, end)
+        step, b[i] = new - b[i], new
+        UP[c, r], DOWN[c, r] = gate(b[i], lo[i], hi[i], e)
+    _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)  # of the last step
+    return most
+
+
+@njit(fastmath=FAST)
+def add_rows(K, index, delta, out):  # type: ignore[no-untyped-def]
+    """out[k] += sum_i delta_i K[index_i, k], in float64 whatever K is; four rows at a time, as `out` is read once for them."""
+    m = len(index) - len(index) % 4
+    for r in range(0, m, 4):
+        a0, a1, a2, a3 = delta[r], delta[r + 1], delta[r + 2], delta[r + 3]
+        k0, k1, k2, k3 = K[index[r]], K[index[r + 1]], K[index[r + 2]], K[index[r + 3]]
+        for k in range(len(out)):
+            out[k] += (a0 * k0[k] + a1 * k1[k]) + (a2 * k2[k] + a3 * k3[k])
+    for r in range(m, len(index)):
+        a0, k0 = delta[r], K[index[r]]
+        for k in range(len(out)):
+            out[k] += a0 * k0[k]
+
+
+@njit
+def pick(K, rows, cols, out):  # type: ignore[no-untyped-def]
+    """out[i, j] = K[rows_i, cols_j], several times faster than indexing by two arrays."""
+    for i in range(len(rows)):
+        row, to = K[rows[i]], out[i]
+        for j in range(len(cols)):
+            to[j] = row[cols[j]]
+
+
+@njit
+def repack(K, rows, tiles, cols, out):  # type: ignore[no-untyped-def]
+    """out[r, j] = K[tiles_j, rows_r, cols_j]: one tile of some rows and columns of others."""
+    for r in range(len(rows)):
+        for j in range(len(cols)):
+            out[r, j] = K[tiles[j], rows[r], cols[j]]
+
+
+@njit
+def gap(G, b, lo, hi, e, ridge, nu):  # type: ignore[no-untyped-def]
+    """The duality gap at the multiplier nu of the sum: what other values between the bounds could at most gain.
+
+    G = (K + diag(ridge))b - t; every dual adds the most that a value of its own gains on the objective with Kb held.
+    """
+    total = 0.0
+    for k in range(len(b)):
+        h = G[k] - ridge[k] * b[k] - nu
+        share = h * b[k] + e * abs(b[k]) + 0.5 * ridge[k] * b[k] * b[k]
+        if ridge[k] > 0:
+            free = max(-h - e, 0.0) if hi[k] > 0 else max(h - e, 0.0) if lo[k] < 0 else 0.0
+            share += 0.5 * free * free / ridge[k]
+        else:
+            share += max(0.0, -(h + e) * hi[k], -(h - e) * lo[k])
+        total += share
+    return total
+
+
+def reference_pairs(K: Array, t: Array, lo: Array, hi: Array, e: float, tol: float, most: int = 10**6) -> Array:
+    """The duals of the whole problem with a bias, from zero, plainly: what `pairs` computes in lanes."""
+    b, G = np.zeros(len(t)), -t.astype(np.float64)
+    tiny = max(TINY * float(np.diag(K).max()), 1e-300)
+    for _ in range(most):
+        rise = np.where(b >= hi, np.inf, G + np.where(b >= 0, e, -e))
+        fall = np.where(b <= lo, -np.inf, G + np.where(b > 0, e, -e))
+        i = int(np.argmin(rise))
+        if not fall.max() - rise[i] > tol:
+            break
+        curvature = np.maximum(K[i, i] + np.diag(K) - 2 * K[i], tiny)
+        j = int(np.argmax(np.maximum(fall - rise[i], 0) ** 2 / curvature))
+        step = min((fall[j] - rise[i]) / curvature[j], (hi[i] if b[i] >= 0 else 0.0) - b[i], b[j] - (lo[j] if b[j] <= 0 else 0.0))
+        b[i], b[j] = b[i] + step, b[j] - step
+        G += step * (K[i] - K[j])
+    return b

@@ -1,0 +1,271 @@
+"""Exact dual solvers: fast loops against plain ones, blocks and shrinking against one block, and the gap against the optimum."""
+import numpy as np
+import pytest
+
+from mercer.inputs import Table
+from mercer.kernels import Constant, Gaussian, Linear, Polynomial
+from mercer.learners import smo as blocks
+from mercer.learners.smo import solve
+from mercer.learners.smo_box import Box
+from mercer.learners.smo_calibrate import probabilities, sigmoid
+from mercer.learners.smo_columns import Columns
+from mercer.learners.smo_compress import project
+from mercer.learners.smo_rows import WIDTH, GivenRows, KernelRows, padded
+from mercer.learners.smo_scores import times
+from mercer.ops import smo
+from mercer.ops.smo_gauss import half_exp, reference_half_exp
+from mercer.ops.smo_sweep import sweep
+from mercer.ops.threads import limit
+
+
+def problem(n=200, d=3, C=2.0, e=0.0, seed=0, bias=True):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    if e:
+        return X, Box(np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=n), np.full(n, -C), np.full(n, C), e, bias=bias)
+    c = C * rng.uniform(0.5, 1.5, n)
+    return X, Box(y, np.minimum(y, 0) * c, np.maximum(y, 0) * c, bias=bias)
+
+
+def value(K, box, b):
+    ridge = 0 if box.ridge is None else box.ridge
+    return b @ K @ b / 2 + np.sum(ridge * b**2) / 2 - box.t @ b + box.e * np.abs(b).sum()
+
+
+def in_lanes(K, box, loop, tol, most=10**6):
+    n = len(K)
+    b, G = np.zeros(n), np.zeros(smo.lanes(n) * smo.LANE)
+    G[:n] = -box.t
+    loop(padded(K).reshape(n, -1, smo.LANE), G.reshape(-1, smo.LANE), b, box.lo, box.hi, box.e, tol, most)
+    return b, G[:n]
+
+
+@pytest.mark.parametrize("n", [3, 64, 65, 150])
+@pytest.mark.parametrize("e", [0.0, 0.1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_steps_in_lanes_are_the_plain_ones(n, e, dtype):
+    X, box = problem(n, e=e, seed=n)
+    K = Gaussian()(X).astype(dtype)
+    b, G = in_lanes(K, box, smo.pairs, 1e-6)
+    plain = smo.reference_pairs(K.astype(np.float64), box.t, box.lo, box.hi, e, 1e-6)
+    assert value(K, box, b) == pytest.approx(value(K, box, plain), rel=1e-6)
+    np.testing.assert_allclose(G, K.astype(np.float64) @ b - box.t, atol=1e-9)
+    assert abs(b.sum()) < 1e-12 * n
+    assert (b >= box.lo).all()
+    assert (b <= box.hi).all()
+
+
+@pytest.mark.parametrize("e", [0.0, 0.1])
+def test_steps_of_one_dual_end_where_every_slope_is_flat(e):
+    X, box = problem(130, e=e, bias=False)
+    K = Gaussian()(X)
+    b, G = in_lanes(K, box, smo.singles, 1e-6)
+    rise, fall = np.empty(130), np.empty(130)
+    smo.gates(b, box.lo, box.hi, e, rise, fall)
+    assert (G + rise).min() >= -1e-6
+    assert (G + fall).max() <= 1e-6
+    assert value(K, box, b) <= value(K, box, in_lanes(K, box, smo.pairs, 1e-6)[0]) + 1e-9  # the sum may be anything here
+
+
+def test_gates_say_what_may_move_and_at_what_slope():
+    up, down = np.empty(5), np.empty(5)
+    smo.gates(np.array([0.0, 1.0, -1.0, 0.5, -0.5]), -np.ones(5), np.ones(5), 0.1, up, down)
+    np.testing.assert_array_equal(up, [0.1, smo.FAR, -0.1, 0.1, -0.1])
+    np.testing.assert_array_equal(down, [-0.1, 0.1, -smo.FAR, 0.1, -0.1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m", [1, 3, 4, 9])
+def test_rows_are_added_in_float64(dtype, m):
+    rng = np.random.default_rng(m)
+    K, index, delta, out = rng.normal(size=(12, 37)).astype(dtype), rng.permutation(12)[:m], rng.normal(size=m), rng.normal(size=37)
+    expected = out + delta @ K[index].astype(np.float64)
+    smo.add_rows(K, index, delta, out)
+    np.testing.assert_allclose(out, expected, atol=1e-14)
+
+
+def test_entries_are_picked_and_repacked():
+    rng = np.random.default_rng(0)
+    K, rows, cols = rng.normal(size=(9, 12)), rng.permutation(9)[:4], rng.permutation(12)[:5]
+    out = np.full((4, 5), np.nan)
+    smo.pick(K, rows, cols, out)
+    np.testing.assert_array_equal(out, K[np.ix_(rows, cols)])
+    out[:] = np.nan
+    smo.repack(K.reshape(9, 3, 4).transpose(1, 0, 2).copy(), rows, *np.divmod(cols, 4), out)
+    np.testing.assert_array_equal(out, K[np.ix_(rows, cols)])
+
+
+def test_the_exponential_in_place():
+    D = np.concatenate([[0.0, -1e-7, 1e-6], np.linspace(0, 170, 5000), [1e4, 1e30]]).astype(np.float32)[None]
+    expected, K = reference_half_exp(D), D.copy()
+    half_exp(K)
+    assert (np.abs(K - expected) <= 2e-7 * (1 + np.abs(D)) * expected + 2e-38).all()  # rounding of D itself is relative to D
+    assert K[0, 0] == 1
+
+
+def test_a_sweep_is_the_plain_loop():
+    rng = np.random.default_rng(0)
+    F, y, c = rng.normal(size=(50, 4)), np.where(rng.random(50) < 0.5, 1.0, -1.0), np.ones(50)
+    results = []
+    for run in (sweep, sweep.__wrapped__):
+        a, coef, active = np.zeros(50), np.zeros(4), np.ones(50, bool)
+        total = run(F, y, a, c, (F**2).sum(1), active, np.arange(50), coef, np.array([0.1, 1.0, 0.0, np.inf, -np.inf]))
+        results.append(np.concatenate([a, coef, active, total]))
+    np.testing.assert_allclose(*results, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.1])
+@pytest.mark.parametrize("ridge", [False, True])
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_gap_bounds_what_is_left(e, ridge, bias):
+    X, box = problem(120, e=e, bias=bias)
+    if ridge:
+        box = Box(box.t, np.where(box.t > 0, 0, -np.inf), np.where(box.t > 0, np.inf, 0), e, np.full(120, 0.5), bias)
+    K, rows = Gaussian()(X), KernelRows(Gaussian(), Table(X))
+    best = solve(rows, box, 1e-9)
+    assert best.relative < 1e-8
+    for tol in (1.0, 0.3, 0.1, 1e-2):
+        m = solve(rows, box, tol)
+        left = value(K, box, m.b) - value(K, box, best.b)
+        assert m.objective == pytest.approx(value(K, box, m.b), abs=1e-9)
+        assert -1e-8 * abs(best.objective) <= left <= m.gap + 1e-9
+        assert m.violation <= tol or m.relative <= 0.1 * tol
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    for name, size in {"WHOLE": 60, "LEAST": 64, "MOST": 128}.items():
+        monkeypatch.setattr(blocks, name, size)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("e", [0.0, 0.05])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("memory", [1e9, 2e5, 0.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_and_shrinking_end_where_one_block_does(monkeypatch, e, bias, memory, dtype):
+    X, box = problem(700, e=e, bias=bias, C=5.0)
+    shrunk, widened = [], []
+    for name, seen in (("_shrink", shrunk), ("_widen", widened)):
+        monkeypatch.setattr(blocks.Solver, name, counted(getattr(blocks.Solver, name), seen))
+    m = solve(KernelRows(Gaussian(), Table(X), dtype), box, 1e-4, limit=memory)
+    monkeypatch.setattr(blocks, "WHOLE", 1000)
+    whole = solve(KernelRows(Gaussian(), Table(X)), box, 1e-4)
+    assert m.converged
+    assert m.objective == pytest.approx(whole.objective, rel=1e-4)
+    assert m.intercept == pytest.approx(whole.intercept, abs=5e-3)
+    K = Gaussian()(X)
+    assert m.objective == pytest.approx(value(K, box, m.b), rel=1e-5)
+    assert abs(m.b.sum()) < 1e-9 or not bias
+    assert shrunk
+    assert widened
+
+
+def counted(method, seen):
+    """A method that notes when it changed who takes part."""
+
+    def call(self):
+        before = len(self.part.b)
+        method(self)
+        if len(self.part.b) != before:
+            seen.append(before)
+
+    return call
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_threads_change_nothing():
+    X, box = problem(500)
+    found = []
+    for n in (1, 3):
+        with limit(n):
+            found.append(solve(KernelRows(Gaussian(), Table(X.astype(np.float32)), np.float32), box, 1e-3))
+    np.testing.assert_array_equal(found[0].b, found[1].b)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_start_near_the_end_needs_fewer_steps():
+    X, box = problem(500)
+    rows = KernelRows(Gaussian(), Table(X))
+    cold = solve(rows, box, 1e-4)
+    warm = solve(rows, box, 1e-4, start=cold.b)
+    assert warm.steps < cold.steps / 10
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.7), Gaussian((1.0, 2.0, 0.5)), Linear(), Constant() + Polynomial(2)], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_and_products_are_those_of_the_kernel(kernel, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2 * WIDTH + 11, 3)) + 3
+    K, rows = kernel(X), KernelRows(kernel, Table(X.astype(dtype)), dtype)
+    tol = 1e-4 if dtype == np.float32 else 1e-12
+    i, j = rng.permutation(len(X))[:40], rng.permutation(len(X))[:300]
+    np.testing.assert_allclose(rows.block(i, j), K[np.ix_(i, j)], rtol=tol, atol=tol)
+    G, delta, columns = np.zeros(len(X)), rng.normal(size=40), Columns(rows, 1e8)
+    for _ in range(2):  # computed, then kept
+        columns.add(G, i, delta)
+    np.testing.assert_allclose(G, 2 * K[:, i] @ delta, rtol=1e-4, atol=100 * tol)
+    assert columns.made == 40
+    keep = rng.random(len(X)) < 0.4
+    part, some = columns.only(keep), np.zeros(keep.sum())
+    part.add(some, i, delta)
+    np.testing.assert_allclose(some, G[keep] / 2, rtol=1e-4, atol=100 * tol)
+    np.testing.assert_allclose(times(kernel, Table(X[:99].astype(dtype)), X.astype(dtype)[i], delta[:, None])[:, 0], K[:99, i] @ delta,
+                               rtol=1e-4, atol=100 * tol)  # fmt: skip
+
+
+def test_the_cache_stays_within_its_limit():
+    X, _ = problem(600)
+    rows = KernelRows(Gaussian(), Table(X), np.float32)
+    columns, room = Columns(rows, 100 * 3 * WIDTH * 4.0), np.zeros(600)
+    for first in range(0, 600, 50):
+        columns.add(room, np.arange(first, first + 50), np.ones(50))
+        assert columns.held <= columns.limit
+    np.testing.assert_allclose(room, Gaussian()(X).sum(1), rtol=1e-5)
+    assert (columns.block_of >= 0).sum() == 100
+
+
+def test_a_given_matrix_is_read_like_a_kernel():
+    X, box = problem(100)
+    K = Gaussian()(X)
+    given, own = solve(GivenRows(K), box, 1e-6), solve(KernelRows(Gaussian(), Table(X)), box, 1e-6)
+    np.testing.assert_allclose(given.b, own.b, atol=1e-9)
+    np.testing.assert_array_equal(GivenRows(K).pick(np.array([3, 1])).K, K[np.ix_([3, 1], [3, 1])])
+
+
+def test_too_large_values_are_refused():
+    with pytest.raises(ValueError, match="scale the columns"):
+        KernelRows(Linear(), Table(np.full((3, 2), 1e80)))
+    with pytest.raises(ValueError, match="scale the columns"):
+        KernelRows(Polynomial(3), Table(np.full((3, 2), 1e10, np.float32)))
+    assert KernelRows(Linear(), Table(np.full((3, 2), 1e10, np.float32)), np.float32).dtype == np.float64
+
+
+def test_sigmoids_find_the_probabilities_that_made_the_labels():
+    errors = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        f = rng.normal(size=4000) * 3
+        a, b = sigmoid(f, rng.random(4000) < 1 / (1 + np.exp(-(0.8 * f - 0.5))), np.ones(4000))
+        errors.append([a - 0.8, b + 0.5])
+    assert np.abs(np.mean(errors, axis=0)).max() < 0.05
+    assert probabilities(np.array([0.0]), np.array([1.0]), np.array([0.0])).tolist() == [[0.5, 0.5]]
+    np.testing.assert_allclose(probabilities(np.eye(3), np.ones(3), np.zeros(3)).sum(1), 1)
+
+
+def test_a_projection_with_all_vectors_loses_nothing_and_fewer_lose_more():
+    rng = np.random.default_rng(0)
+    X, coef = rng.normal(size=(80, 2)), rng.normal(size=(2, 80))
+    losses = []
+    for m in (80, 40, 10):
+        keep, new, error = project(Gaussian(0.5), Table(X), coef, m, 0)
+        assert len(keep) <= m
+        f, g = coef @ Gaussian(0.5)(X), new @ Gaussian(0.5)(X[keep], X)
+        square = np.einsum("ij,ij->i", f, coef)
+        measured = square - 2 * np.einsum("ij,ij->i", g, coef) + np.einsum("ij,ij->i", g[:, keep], new)
+        assert error == pytest.approx(np.sqrt(np.max(np.maximum(measured, 0) / square)), abs=1e-3)
+        losses.append(error)
+    assert losses[0] < 1e-2
+    assert losses[0] < losses[1] < losses[2] < 1
