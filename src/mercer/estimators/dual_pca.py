@@ -48,7 +48,7 @@ class DualPCA(OverKernel):
             self._dual = dual_pca.components(self._operator(X), self.n_components, way, seed_of(self.random_state))
         if not np.isfinite(self._dual.values).all() or not np.isfinite(self._dual.total):
             raise ValueError("kernel values of X are too large for sums of floating-point numbers; scale the columns first.")
-        self.dual_coef_, self.X_fit_ = self._dual.dual, None if self._pairwise else X
+        self.X_fit_ = None if self._pairwise else X.copy()
         products = self._dual.products
         why = f"{n:,} rows: " + ("their kernel matrix is decomposed" if products == 1 else "their kernel matrix is known by products")
         settings = {"rows": n, "n_components": len(self._dual.values), "residual": self._dual.residual}
@@ -64,3 +64,10 @@ class DualPCA(OverKernel):
             self._regression = Regression.of(self._dual.training_scores(), data)
         start = self._regression(Z.astype(np.float64))
         return preimages(self.kernel_, rows, self._dual.expansion(Z.astype(np.float64)), start).astype(Z.dtype, copy=False)
+
+    @property
+    def dual_coef_(self) -> Array:
+        """(n, k); AttributeError over features."""
+        if self._dual is None:
+            raise AttributeError("dual_coef_ is there for components of the kernel matrix (via='exact' or 'iterative').")
+        return self._dual.dual

@@ -115,7 +115,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
         return self
 
     def _forget(self) -> None:
-        for name in ("moments_", "dual_coef_", "X_fit_", "lift_"):
+        for name in ("moments_", "X_fit_", "lift_"):
             self.__dict__.pop(name, None)
         self._found = self._dual = self._regression = None
 
