@@ -105,7 +105,7 @@ def test_a_preconditioner_saves_most_steps():
 def test_the_rank_is_bounded_by_memory_and_by_need():
     X, _ = data(500)
     op = KernelOperator(Gaussian(2.0), X)
-    assert RPCholesky(100).init(op, np.full(500, 1e-2), memory=4 * 500 * 20).rank == 20
+    assert RPCholesky(100).init(op, np.full(500, 1e-2), memory=8 * 500 * 20).rank == 20
     assert RPCholesky(400).init(op, np.full(500, 1e5)).rank < 10
     assert RPCholesky(400).init(KernelOperator(Linear(), X), np.full(500, 1e-6)).rank == 4
 

@@ -16,7 +16,9 @@ from mercer.ops.tiles import cuts
 
 CUT = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 3e-6}  # of k(x, x): less than this left of it is rounding
 CHUNKS = 8  # of the rows, whose moments are added in float64
-ROUNDING = 0.02  # of I + S'S: where float32 would leave more, the inverse may not be positive in the directions that matter
+ROUNDING = 0.5  # of I + S'S: where float32 would leave more it is not tried
+CHEAP = 512  # columns up to which float64 costs next to nothing
+PROBES, POWERS = 8, 6  # leading directions in which an inverse in float32 is checked, and steps to find them
 ENOUGH = 0.1  # the rest of K, in units of the ridge, that more pivots would not make worth their price
 
 
@@ -41,8 +43,11 @@ class RPCholesky:
         n, dtype = len(ridge), precision(op, ridge)
         r = min(n, self.rank or default_rank(n), int(max(min(memory, 8.0 * n * n) // (dtype.itemsize * n), 1)))
         with single_blas():  # small products between tasks: the same bits whatever the number of threads
-            F = self._factor(gram_of(op), r, ridge, dtype)
-        return Woodbury.of(F, ridge)
+            P = Woodbury.of(self._factor(gram_of(op), r, ridge, dtype), ridge)
+            if dtype == np.float64 or (P.rank > CHEAP and P.sound()):
+                return P
+            r = min(r, int(max(memory // (8.0 * n), 1)))
+            return Woodbury.of(self._factor(gram_of(op), r, ridge, np.dtype(np.float64)), ridge)
 
     def _factor(self, gram: Gram, r: int, ridge: Array, dtype: np.dtype[Any]) -> Array:
         weight, stream = ridge.min() / ridge, Stream(self.seed)
@@ -110,6 +115,21 @@ class Woodbury:
         for rows in cuts(len(F), -(-len(F) // CHUNKS)):
             H += F[rows].T @ F[rows]
         return cls(F, s, np.linalg.cholesky(H))
+
+    def sound(self) -> bool:
+        """Whether P^-1 is right, to a fifth, where it is smallest: along the leading directions of S S'.
+
+        In float32 rounding may make it negative there, and then it preconditions nothing.
+        """
+        H = self.root @ self.root.T
+        W = np.linalg.qr(np.cos(np.arange(self.rank)[:, None] * (1.0 + np.arange(min(PROBES, self.rank)))))[0]
+        for _ in range(POWERS):
+            W = np.linalg.qr(H @ W)[0]
+        U = self.S.astype(np.float64) @ W
+        U /= np.linalg.norm(U, axis=0)
+        right = np.einsum("ij,ij->j", W, H @ W)  # 1 + sigma^2
+        ratio = np.einsum("ij,ij->j", U / self.s[:, None], self.solve(U / self.s[:, None])) * right
+        return bool((np.abs(ratio - 1) < 0.2).all())
 
     @property
     def rank(self) -> int:
