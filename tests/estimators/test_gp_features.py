@@ -32,7 +32,7 @@ def plain(k, X, y, Z, noise, mean=0.0):
 
 
 @pytest.mark.parametrize(
-    "model", [GP(lift=Monomials(2)), GP(via=Landmarks(30), prior_mean="y", random_state=0)], ids=["exact", "landmarks"]
+    "model", [GP(lift=Monomials(2)), GP(via=Landmarks(30), prior_mean="y", fixed="all", random_state=0)], ids=["exact", "landmarks"]
 )
 def test_scikit_learn_contract(model):
     check_estimator(model, on_skip=None)
@@ -106,7 +106,7 @@ def test_prior_mean():
 @pytest.mark.parametrize("n", [80, 8])
 def test_learnt_noise_and_scale_maximise_the_evidence(n):
     X, y = data(n)
-    m = GP(Polynomial(3)).fit(X, y)
+    m = GP(Polynomial(3), via="features").fit(X, y)
 
     def loss(logs):
         return -plain(np.exp(logs[1]) * Polynomial(3), X, y, X[:1], np.exp(logs[0]))[2]
@@ -292,7 +292,7 @@ def test_beyond_the_memory_limit_by_passes():
 
 
 @pytest.mark.parametrize(("options", "match"), [
-    (dict(noise=0.0), "noise must be a variance > 0"),
+    (dict(noise=0.0, via="features"), "noise must be a variance > 0"),
     (dict(noise="much"), "noise must be"),
     (dict(noise=[0.1, 0.2]), "X has 60 rows"),
     (dict(prior_mean="x"), "prior_mean must be"),

@@ -46,7 +46,7 @@ class RPCholesky:
             P = Woodbury.of(self._factor(gram_of(op), r, ridge, dtype), ridge)
             if dtype == np.float64 or (P.rank > CHEAP and P.sound()):
                 return P
-            r = min(r, int(max(memory // (8.0 * n), 1)))
+            r = int(min(r, max(memory / (8.0 * n), 1)))
             return Woodbury.of(self._factor(gram_of(op), r, ridge, np.dtype(np.float64)), ridge)
 
     def _factor(self, gram: Gram, r: int, ridge: Array, dtype: np.dtype[Any]) -> Array:
