@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from mercer import bounds, kernels, lifts, methods, operators
     from mercer.estimators import (
         FarAwayWarning,
+        GaussianProcessClassifier,
         GaussianProcessRegressor,
         KernelKMeans,
         KernelLogistic,
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Counterexample",
     "FarAwayWarning",
+    "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "Kernel",
     "KernelKMeans",

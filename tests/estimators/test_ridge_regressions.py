@@ -213,3 +213,21 @@ def test_settings_of_other_kinds_are_taken():
     KernelLogistic(class_weight={"a": 1.0, "b": 2.0, "c": 3.0}).fit(X, labels)  # as in a fold without c
     with pytest.raises(ValueError, match="class_weight names 'c'"):
         KernelLogistic(class_weight={"a": 1.0, "c": 3.0}).fit(X, labels)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_landmarks_near_the_floor_of_rounding(seed):
+    Z = np.random.default_rng(seed).normal(size=(500, 2))
+    assert KernelRidge(None, 1e-2, "landmarks", random_state=seed).fit(Z, Z[:, 0]).score(Z, Z[:, 0]) > 0.99
+
+
+@pytest.mark.parametrize("via", ["exact", "iterative", Landmarks(30), Fourier(30)], ids=repr)
+def test_the_unit_of_y_does_not_choose_the_penalty(via, monkeypatch):
+    monkeypatch.setattr("mercer.estimators.ridge_dual.MOMENTS", 10)
+    t = y + 0.3 * np.random.default_rng(3).normal(size=60)
+    model = KernelRidge(Gaussian(), via=via, cv=3, alphas=[1e-3, 0.1, 10.0, 1e3], random_state=0)
+    assert len({model.fit(X, s * t).alpha_ for s in (1e-3, 1.0, 1e3)}) == 1
+
+
+def test_a_constant_y_is_told_without_its_row():
+    assert KernelRidge(via="exact").fit(X, np.full(60, 3.0)).loo_score_ in (0.0, 1.0)

@@ -1,5 +1,6 @@
 """Estimators: thin; they validate, plan, lift or operate, fold or solve."""
 from mercer.estimators.gp import GaussianProcessRegressor, VarianceStarvationWarning
+from mercer.estimators.gpc import GaussianProcessClassifier
 from mercer.estimators.kernel_perceptron import KernelPerceptron
 from mercer.estimators.kmeans import KernelKMeans
 from mercer.estimators.logistic import KernelLogistic
@@ -12,6 +13,6 @@ from mercer.estimators.svc import KernelSVC
 from mercer.estimators.svr import KernelSVR
 
 __all__ = [
-    "FarAwayWarning", "GaussianProcessRegressor", "KernelKMeans", "KernelLogistic", "KernelPCA", "KernelPerceptron", "KernelRidge",
-    "KernelSVC", "KernelSVR", "NadarayaWatson", "OneClassSVM", "Perceptron", "SoftNeighborsClassifier", "VarianceStarvationWarning",
+    "FarAwayWarning", "GaussianProcessClassifier", "GaussianProcessRegressor", "KernelKMeans", "KernelLogistic", "KernelPCA",
+    "KernelPerceptron", "KernelRidge", "KernelSVC", "KernelSVR", "NadarayaWatson", "OneClassSVM", "Perceptron", "SoftNeighborsClassifier", "VarianceStarvationWarning",
 ]

@@ -52,7 +52,8 @@ class LeaveOneOut(OverMoments):
         """R^2 of `loo_predictions_`, over the rows of positive weight."""
         _, Y, w = self._at_hand()
         u = np.ones(len(Y)) if w is None else w
-        return float(1 - (u @ np.square(self._left_out())).mean() / ridge.spread(Y, w).mean())
+        error, spread = (u @ np.square(self._left_out())).mean(), ridge.spread(Y, w).mean()
+        return float(1 - error / spread) if spread > 0 else float(error == 0)
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "split") -> Interval:
         """(lower, upper) that cover new y; `.guarantee` says how surely.

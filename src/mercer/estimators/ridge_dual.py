@@ -61,6 +61,8 @@ class DualRidge(LeaveOneOut, OverKernel):
             return "features", ""
         if self.via in ("exact", "iterative"):
             return self.via, "asked for"
+        if self._pairwise and self.via != "auto":
+            raise ValueError("a Gram matrix has no features or landmarks; use via='exact' or 'iterative' with kernel='precomputed'.")
         if self.via == "landmarks" or isinstance(self.via, methods.Landmarks):
             return "features" if self._n_landmarks(n) <= MOMENTS else "landmarks", ""
         if self._pairwise:
@@ -88,9 +90,9 @@ class DualRidge(LeaveOneOut, OverKernel):
             if not np.isfinite(self._operator(X).diag()).all():
                 raise ValueError("k(x, x) of some rows is not a finite number; scale the columns of X first.")
         unit = np.maximum(np.abs(Y).max(axis=0), np.finfo(float).tiny)  # squares of y may be no numbers
-        alpha = self._penalty(Y.shape[1]) if self.cv is None else self._choose(X, Y / unit, w, way)
-        fit = self._fit_landmarks if way == "landmarks" else self._fit_rows
-        found, residual, steps = fit(X, Y / unit, w, alpha, way, why)
+        scaled = Y / unit
+        alpha = self._penalty(Y.shape[1]) if self.cv is None else self._choose(X, scaled, w, way)
+        found, residual, steps = (self._fit_landmarks if way == "landmarks" else self._fit_rows)(X, scaled, w, alpha, way, why)
         return self._keep_dual(replace(found, coef=found.coef * unit, intercept=found.intercept * unit), residual, steps)
 
     def _fit_rows(self, X: Matrix, Y: Array, w: Array | None, alpha: Any, way: str, why: str) -> tuple[Found, float, int]:
@@ -158,7 +160,9 @@ class DualRidge(LeaveOneOut, OverKernel):
         if self.bandwidths is not None:
             if not bandwidths(self.kernel_):
                 raise ValueError(f"{self.kernel_!r} has no bandwidth to choose; give bandwidths=None.")
-            kernels = [scaled(self.kernel_, float(f)).clone() for f in grid(self.bandwidths, "bandwidths")]
+            if 0.0 in (factors := grid(self.bandwidths, "bandwidths")):
+                raise ValueError(f"bandwidths must be numbers > 0, got {self.bandwidths!r}.")
+            kernels = [scaled(self.kernel_, float(f)).clone() for f in factors]
         scores = np.stack([self._loo_scores(self._operator(X) if self._pairwise else KernelOperator(k, X), Y, w) for k in kernels])
         alpha = self._best_by_loo(scores.max(axis=0) if len(kernels) == 1 else np.nanmax(scores, axis=0), len(Y))
         self.kernel_ = kernels[int(np.nanargmax(np.nanmax(scores, axis=1)))]
@@ -192,13 +196,13 @@ class DualRidge(LeaveOneOut, OverKernel):
                 continue
             within[j] = spread(Y[test], u[test])
             for i, a in enumerate(alphas):
-                f = self._refitted(rest, float(a)).predict(self._some(X, test, rest))
+                f = self._refitted(rest, float(a), Y).predict(self._some(X, test, rest))
                 error[i, j] = u[test] @ np.square(Y[test] - f.reshape(len(test), -1))
         return FoldErrors(error, within, spread(Y, u))
 
-    def _refitted(self, rows: Array, alpha: Any) -> Self:
-        """The model of some rows, with this kernel and a given penalty."""
-        X, Y, w = self._at_hand()
+    def _refitted(self, rows: Array, alpha: Any, Y: Array) -> Self:
+        """The model of some rows, with this kernel and a given penalty; Y may be in other units than that of `fit`."""
+        X, _, w = self._at_hand()
         model = clone(self).set_params(kernel=self.kernel_, alpha=alpha, cv=None, bandwidths=None)
         y = Y[rows, 0] if self._flat else Y[rows]
         return model.fit(self._some(X, rows, rows), y, None if w is None else w[rows])
@@ -224,9 +228,9 @@ class DualRidge(LeaveOneOut, OverKernel):
     def _of_the_rest(self, held: Array, X: Matrix) -> tuple[Array, Array]:
         if not self._is_dual:
             return super()._of_the_rest(held, X)
-        Xt, _, _ = self._at_hand()
+        Xt, Y, _ = self._at_hand()
         rest = np.flatnonzero(~held)
-        model = self._refitted(rest, self.alpha_)
+        model = self._refitted(rest, self.alpha_, Y)
         return model.predict(self._some(Xt, np.flatnonzero(held), rest)), model.predict(X[:, rest] if self._pairwise else X)
 
     @property

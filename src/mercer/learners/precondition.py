@@ -55,7 +55,7 @@ class RPCholesky:
         state.F = np.empty((len(gram), r), dtype)
         while len(state.pivots) < r and stale < 8 and (state.diag / ridge).sum() > ENOUGH:
             before = len(state.pivots)
-            state.eliminate(accepted(state, weight, stream.child(state.rounds)))
+            state.eliminate(*accepted(state, weight, stream.child(state.rounds)))
             stale = 0 if len(state.pivots) > before else stale + 1
         return state.F[:, : len(state.pivots)]
 

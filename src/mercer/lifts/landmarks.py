@@ -87,13 +87,13 @@ def rpcholesky(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) ->
     stale = 0
     while len(state.pivots) < m and (weight * state.diag).any() and stale < 8:
         before = len(state.pivots)
-        state.eliminate(accepted(state, weight, stream.child(state.rounds)))
+        state.eliminate(*accepted(state, weight, stream.child(state.rounds)))
         stale = 0 if len(state.pivots) > before else stale + 1
     return np.array(state.pivots[:m] or [int(weight.argmax())], dtype=np.intp)  # a kernel that is zero has no pivot
 
 
-def accepted(state: Residual, weight: Array, stream: Stream) -> Array:
-    """Proposals by the residual's diagonal, thinned to the law of one at a time."""
+def accepted(state: Residual, weight: Array, stream: Stream) -> tuple[Array, Array]:
+    """Proposals by the residual's diagonal, thinned to the law of one at a time, and the root of their block."""
     total = np.cumsum(weight * state.diag)
     draws = uniforms(stream, 0, BLOCK, 2)
     proposals = np.minimum(np.searchsorted(total, draws[:, 0] * total[-1], side="right"), len(total) - 1)
@@ -105,7 +105,7 @@ def independent(K: Array, cut: float) -> tuple[Array, Array]:
     state = Residual(Gram(Table(K)), len(K), cut)
     for block in cuts(len(K), BLOCK):
         rows = np.arange(block.start, block.stop)
-        state.eliminate(state.above(rows, state.floor[rows]))
+        state.eliminate(*state.above(rows, state.floor[rows]))
     if not state.pivots:  # a kernel that is zero at all of them: one feature, zero too
         return np.zeros(1, dtype=np.intp), np.full((1, 1), np.inf)
     kept = np.array(state.pivots, dtype=np.intp)
@@ -126,25 +126,28 @@ class Residual:
         F = self.F[rows, : len(self.pivots)]
         return self.gram.block(rows, rows) - F @ F.T
 
-    def above(self, rows: Array, least: Array) -> Array:
-        """Those of the rows whose residual, after the kept ones before them, is larger than `least`."""
-        H, kept = self.block(rows), []
-        for i in np.arange(len(rows)):
-            if H[i, i] > max(least[i], self.floor[rows[i]]):
-                kept.append(rows[i])
-                column = H[i:, i] / np.sqrt(H[i, i])
-                H[i:, i:] -= np.outer(column, column)
-        return np.array(kept, dtype=np.intp)
+    def above(self, rows: Array, least: Array) -> tuple[Array, Array]:
+        """Those of the rows whose residual, after the kept ones before them, is larger than `least`; the root of their block.
 
-    def eliminate(self, pivots: Array) -> None:
-        """Take the columns of these pivots out of the residual."""
+        The root is that of this very elimination: pivots near the floor may not survive another one's rounding.
+        """
+        H, L, kept = self.block(rows), np.zeros((len(rows), len(rows))), list[int]()
+        H = (H + H.T) / 2
+        for i in range(len(rows)):
+            if H[i, i] > max(least[i], self.floor[rows[i]]):
+                column = L[i:, len(kept)] = H[i:, i] / np.sqrt(H[i, i])
+                H[i:, i:] -= np.outer(column, column)
+                kept.append(i)
+        return rows[kept], L[kept, : len(kept)]
+
+    def eliminate(self, pivots: Array, root: Array) -> None:
+        """Take the columns of these pivots, whose block of the residual has this root, out of it."""
         self.rounds += 1
         done = len(self.pivots)
         pivots = pivots[: self.F.shape[1] - done]
         if not len(pivots):
             return
-        H = self.block(pivots)
-        root = np.linalg.cholesky((H + H.T) / 2)
+        root = root[: len(pivots), : len(pivots)]
         P = self.F[pivots, :done].copy()
 
         def piece(rows: slice) -> None:

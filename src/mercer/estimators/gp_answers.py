@@ -1,0 +1,183 @@
+"""What a fitted Gaussian process answers, whichever way it was fitted: predictions, draws, intervals, and how honest they are."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from mercer.estimators.gp_points import PointWay
+from mercer.estimators.intervals import Interval
+from mercer.inputs import Array, Matrix, Table
+from mercer.kernels import Kernel
+from mercer.kernels.algebra import Scale
+from mercer.learners.bayes import Posterior
+from mercer.learners.gp_iterative import IterativeProcess
+from mercer.learners.gp_paths import Functions, drawn
+from mercer.learners.gp_start import defaults
+from mercer.lifts.base import seed_of
+
+MODEL = "{0:.3g} of new rows are covered if y is this Gaussian process at these hyper-parameters; see calibration(X, y)"
+
+
+class PointAnswers(PointWay):
+    """The questions, over points or over features."""
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel of f, with its scale where there is one output."""
+        if not hasattr(self, "process_"):
+            return super().kernel_
+        p = self.process_
+        scale = p.scale * float(self._units[1][0]) ** 2 if self._one() else 1.0
+        return _times(scale, p.kernel)
+
+    @property
+    def noise_(self) -> Any:
+        """The variance of e: given or learnt; one a row of `fit` where so given, one an output where there are several."""
+        if not hasattr(self, "process_"):
+            return super().noise_
+        if not isinstance(self.noise, str):
+            return np.asarray(self.noise, np.float64) if np.ndim(self.noise) else float(self.noise)
+        each = float(self.process_.noise[0]) * self._units[1] ** 2
+        return float(each[0]) if self._one() else each
+
+    @property
+    def scale_(self) -> Any:
+        """What multiplies the kernel; one an output where there are several."""
+        if not hasattr(self, "process_"):
+            return super().scale_
+        each = self.process_.scale * self._units[1] ** 2
+        return float(each[0]) if self._one() else each
+
+    @property
+    def prior_mean_(self) -> Any:
+        if not hasattr(self, "process_"):
+            return super().prior_mean_
+        return float(self._units[0][0]) if self._one() else self._units[0]
+
+    @property
+    def log_marginal_likelihood_(self) -> float:
+        """log p(y) at the hyper-parameters, summed over outputs."""
+        if not hasattr(self, "process_"):
+            return super().log_marginal_likelihood_
+        return self.process_.log_evidence - len(self.process_.Y) * float(np.log(self._units[1]).sum())
+
+    @property
+    def log_marginal_likelihood_error_(self) -> float:
+        """The standard error of `log_marginal_likelihood_`: zero but for the iterative way, whose determinant is estimated."""
+        self._check_fitted()
+        p = getattr(self, "process_", None)
+        return 0.5 * len(self._units[0]) * p.determinant.error if isinstance(p, IterativeProcess) else 0.0
+
+    def _one(self) -> bool:
+        return len(self._units[0]) == 1
+
+    # predictions
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, of: str = "y") -> Any:
+        """The posterior mean, and with it the standard deviation (n,) or covariance (n, n) of y, or of f with of="f".
+
+        Of several outputs each is a column, or a slice of the last axis. Where noise was given for every row, that of a new y is
+        their mean.
+        """
+        self._check_fitted()
+        if return_std and return_cov:
+            raise ValueError("give return_std or return_cov, not both.")
+        if not hasattr(self, "process_"):
+            return super().predict(X, return_std, return_cov, of)
+        noise, X = self._noise_share(of), self._check_X(X, reset=False)
+        Z, unit = X.astype(np.float64), self._units[1]
+        mean = self._shaped(self._units[0] + unit * self.process_.mean(Z), X)
+        if return_cov:
+            return mean, self._shaped((self.process_.covariance(Z) + noise * np.eye(Z.shape[0]))[..., None] * unit**2, X)
+        return (mean, self._shaped(np.sqrt(self.process_.variance(Z) + noise)[:, None] * unit, X)) if return_std else mean
+
+    def _noise_share(self, of: str) -> float:
+        """The variance of e in the units of the process."""
+        if of not in ("y", "f"):
+            raise ValueError(f"of must be 'y' or 'f' (without the noise), got {of!r}.")
+        return float(self.process_.noise.mean()) if of == "y" else 0.0
+
+    def _shaped(self, out: Array, X: Matrix) -> Array:
+        """In the dtype of X; one output without an axis of its own."""
+        return (out[..., 0] if self._flat else out).astype(X.dtype)
+
+    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), of: str = "y") -> Array:
+        """The quantiles of y (or f) at every row, (n, k): columns in the order of `quantiles`."""
+        q = np.asarray(quantiles, np.float64)
+        if q.ndim != 1 or not ((q > 0) & (q < 1)).all():
+            raise ValueError(f"quantiles must be numbers between 0 and 1, got {quantiles!r}.")
+        mean, std = self.predict(X, return_std=True, of=of)
+        return np.asarray(mean[..., None] + std[..., None] * ndtri(q), mean.dtype)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Interval:
+        """(lower, upper) of y at every row, the central interval of the predictive Gaussian; `.guarantee` says what that is worth."""
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
+        Q = self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2])
+        return Interval(Q[..., 0], Q[..., 1], MODEL.format(coverage))
+
+    # draws
+    def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Any = 0, of: str = "y") -> Array:
+        """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples): of the posterior, or of the prior.
+
+        The prior can be asked before `fit`, with the kernel as given and noise still to be learnt none.
+        """
+        fitted = self.__sklearn_is_fitted__()
+        if hasattr(self, "lift_") or (not fitted and (posterior or not self._many())):
+            self._check_fitted() if posterior else None
+            return super().sample_y(X, n_samples, posterior, random_state, of)
+        rows = self._check_X(X, reset=not fitted)
+        mean, C, unit = self._moments_at(rows.astype(np.float64), posterior, of) if fitted else self._before(rows, of)
+        rng = np.random.default_rng(seed_of(random_state))
+        values, vectors = np.linalg.eigh(C)
+        E = rng.standard_normal((len(C), mean.shape[1] * n_samples))
+        draws = ((vectors * np.sqrt(np.maximum(values, 0))) @ E).reshape(len(C), mean.shape[1], n_samples)
+        out = mean[..., None] + unit[:, None] * draws
+        return np.asarray(out[:, 0] if mean.shape[1] == 1 else out, rows.dtype)
+
+    def _moments_at(self, Z: Matrix, posterior: bool, of: str) -> tuple[Array, Array, Array]:
+        p, (mean, unit) = self.process_, self._units
+        noise = self._noise_share(of) * np.eye(Z.shape[0])
+        if not posterior:
+            return np.tile(mean, (Z.shape[0], 1)), p.scale * p.kernel(Table(Z)) + noise, unit
+        return mean + unit * p.mean(Z), p.covariance(Z) + noise, unit
+
+    def _before(self, X: Matrix, of: str) -> tuple[Array, Array, Array]:
+        """The prior of a model that was not fitted."""
+        kernel = self._kernel(X) or defaults(Table(X))[0]
+        prior, noise = self._prior(), 0.0 if isinstance(self.noise, str) or of == "f" else float(np.mean(self.noise))
+        mean = np.full((X.shape[0], 1), 0.0 if isinstance(prior, str) else prior)
+        return mean, kernel(Table(X.astype(np.float64))) + noise * np.eye(X.shape[0]), np.ones(1)
+
+    def sample_functions(
+        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Any = 0
+    ) -> Functions:
+        """Functions drawn once and evaluated anywhere: F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function.
+
+        A draw of the prior by random features of the kernel, then Matheron's update by the points, which is exact: the draws
+        differ from the posterior only as the features differ from the kernel. A model over features draws its weights.
+        """
+        self._check_fitted()
+        if not hasattr(self, "process_"):
+            return self._drawn_weights(n_samples, posterior, random_state)
+        p, (mean, unit) = self.process_, self._units
+        if not self._one():
+            raise ValueError("sample_functions is for one output; fit one model an output.")
+        f = drawn(p, n_samples, posterior=posterior, n_features=n_features, seed=seed_of(random_state))
+        return f.moved(float(mean[0]), float(unit[0]))
+
+    def _drawn_weights(self, count: int, posterior: bool, random_state: Any) -> Functions:
+        p = self._solved().posterior
+        rng = np.random.default_rng(seed_of(random_state))
+        W = (p if posterior else Posterior.prior(len(p.coef), p.scale)).draw(count, rng)
+        return Functions(self.lift_, W, None, self.prior_mean_)
+
+
+def _times(scale: float, k: Kernel) -> Kernel:
+    """scale k, with one scale only."""
+    if isinstance(k, Scale):
+        return _times(scale * k.by, k.kernel)
+    return k if math.isclose(scale, 1, rel_tol=1e-15) else scale * k

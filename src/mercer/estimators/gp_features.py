@@ -1,0 +1,238 @@
+"""The way over features: Bayesian linear regression from moments that stream and merge."""
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer import methods
+from mercer.estimators.base import asked, bytes_of, default_features
+from mercer.estimators.gp_settings import check_mean, check_noise
+from mercer.estimators.streams import HEAD, OverMoments
+from mercer.inputs import Array, Matrix
+from mercer.kernels import Kernel
+from mercer.learners.bayes import Evidence, Posterior
+from mercer.learners.decompose import ROUNDS, Spectrum, eigen, ritz
+from mercer.lifts import KernelLift, Nystrom
+from mercer.stats import Moments
+
+PROBE = 64  # rows on which a map is compared with its kernel
+STARVED = 0.5  # the share of the prior variance below which a variance is said to be starved
+
+
+class VarianceStarvationWarning(UserWarning):
+    """A finite map has no prior variance left for points far from the data, where the kernel's own process has all of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the moments tell, in the units of y."""
+
+    posterior: Posterior
+    noise: float
+    scale: float
+    prior_mean: float
+    log_evidence: float
+
+
+class FeatureWay(OverMoments):
+    """y = prior_mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments of [phi, y]."""
+
+    noise: Any
+    prior_mean: Any
+    _found: Found | None = None
+    _learnt: Kernel | None = None  # on some of the rows, before the map was made
+    _approximate: bool
+    _dtype: np.dtype[Any]
+    _unit: tuple[float, float]  # moments are of (y - origin) / unit: no digits are lost in float32, at any size of y
+
+    # fitting
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the map, then the moments of [phi, y] in one pass."""
+        X, y = self._first(X, y)
+        weight = self._precision(len(y))
+        if self._too_wide():
+            return self._fit_by_passes(X, y, weight)
+        self.moments_ = self._gather(X, np.append(self._shift(X), 0.0), self._in_units(y), weight)
+        why = f"{self.n_features_lifted_:,} features: their D x D moments fit, and tell mean, variance and evidence in one pass"
+        self.plan_ = self._features_plan(len(y), "features", why, 1)
+        self._solved()
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was."""
+        if np.ndim(self.noise):
+            raise ValueError("noise has one number a row, which is for fit; give one number, or 'learn', in a stream.")
+        if self._found is not None and not hasattr(self, "moments_"):
+            raise ValueError("partial_fit cannot continue a fit by passes; raise memory_limit.")
+        first = not hasattr(self, "moments_")
+        X, y = self._first(X, y) if first else self._checked(X, y, reset=False)
+        if self._too_wide():
+            D = self.n_features_lifted_
+            raise ValueError(f"{D:,} features exceed memory_limit in a stream; use fewer, raise it, or fit at once.")
+        new = self._gather(X, np.append(self._shift(X), 0.0) if first else self.moments_.shift, self._in_units(y))
+        self.moments_, self._found = new if first else self.moments_ + new, None
+        self._dtype = min(self._dtype, X.dtype)  # the coarser one says what is rounding
+        why = f"a stream: {self.n_features_lifted_:,} features of a map that its first batch fixed"
+        self.plan_ = self._features_plan(self.moments_.count, "features", why, 1)
+        return self
+
+    def merge(self, other: FeatureWay) -> Self:
+        """Take in the rows that another model of the same map has seen."""
+        check_is_fitted(self, "lift_")
+        self._check_same_map(other)
+        if np.ndim(self.noise) or np.ndim(other.noise):
+            raise ValueError("noise has one number a row, whose weights do not add; give one number, or 'learn', to merge.")
+        self.moments_, self._found = self.moments_ + other._moments_in(self._unit), None
+        return self
+
+    def forget(self, X: Any, y: Any) -> Self:
+        """Take out rows that were taken in: their moments are subtracted."""
+        check_is_fitted(self, "lift_")
+        if np.ndim(self.noise) or not hasattr(self, "moments_"):
+            raise ValueError("forget needs moments that subtract: give one noise, or 'learn', and a larger memory_limit.")
+        X, y = self._checked(X, y, reset=False)
+        left = self.moments_ - self._gather(X, self.moments_.shift, self._in_units(y))
+        if left.count < 1 or not left.possible:
+            raise ValueError(f"cannot forget {len(y)} rows of {self.moments_.count}; give rows that were seen, not all.")
+        self.moments_, self._found = left, None
+        return self
+
+    def _first(self, X: Any, y: Any) -> tuple[Matrix, Array]:
+        X, y = self._checked(X, y, reset=True)
+        check_noise(self.noise, zero=False)
+        check_mean(self.prior_mean)
+        self.__dict__.pop("moments_", None)
+        self._found = None
+        self._fit_lift(X)
+        self._approximate, self._dtype = self._is_approximate(X), X.dtype
+        origin = float(y[:HEAD].mean())
+        self._unit = origin, float(y[:HEAD].std()) or abs(origin) or 1.0
+        if not 1e-150 < self._unit[1] < 1e150:
+            raise ValueError(f"y varies by {self._unit[1]:.1g}, whose square is no floating-point number; scale y first.")
+        return X, y
+
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:
+        sparse = "csr" if self._takes_sparse() else False
+        X, y = validate_data(
+            self, X, y, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C", y_numeric=True,
+            multi_output=self._many(),
+        )
+        return X, np.asarray(y, np.float64)
+
+    def _many(self) -> bool:
+        """Whether y may have several columns."""
+        return False
+
+    def _choose_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> Any:
+        if self._learnt is None:
+            return super()._choose_lift(X, weight, stream=stream)
+        size = asked(self._method()) or default_features(X.shape[0])
+        return KernelLift(self._learnt, size, method=self._method(), random_state=self.random_state)
+
+    def _precision(self, n: int) -> Array | None:
+        """Weights for one noise a row: the geometric mean of all noises over each, which leaves the determinant as it is."""
+        if not np.ndim(self.noise):
+            return None
+        noise = np.asarray(self.noise, np.float64)
+        if noise.shape != (n,):
+            raise ValueError(f"noise has shape {noise.shape}, but X has {n} rows; give one number, or one a row.")
+        return np.asarray(np.exp(np.log(noise).mean()) / noise)
+
+    def _in_units(self, y: Array) -> Array:
+        return (y - self._unit[0]) / self._unit[1]
+
+    def _moments_in(self, unit: tuple[float, float]) -> Moments:
+        """The moments with y in other units."""
+        m, factor = self.moments_, np.ones(len(self.moments_.shift))
+        factor[-1] = self._unit[1] / unit[1]
+        shift = m.shift * factor
+        shift[-1] += (self._unit[0] - unit[0]) / unit[1]
+        return Moments(shift, m.n, m.s * factor, m.S * np.outer(factor, factor), m.count, m.peak * max(1, factor[-1] ** 2))
+
+    def _is_approximate(self, X: Matrix) -> bool:
+        """Whether phi phi' and the kernel differ on some of the rows."""
+        rows = X[:: max(1, X.shape[0] // PROBE)][:PROBE]
+        if self._landmarks() or not isinstance(self.lift_.kernel_, Kernel):
+            return False
+        F, K = self._features(rows), self.lift_.kernel_(rows)
+        return bool(np.abs(F @ F.T - K).max() > 3 * np.sqrt(np.finfo(F.dtype).eps) * np.abs(K).max())
+
+    def _landmarks(self) -> bool:
+        """Whether phi is a projection of its kernel's features, so that k - phi phi' is known and a kernel."""
+        phi = getattr(self.lift_, "map_", self.lift_)
+        return isinstance(phi, Nystrom) and isinstance(phi.kernel_, Kernel)
+
+    # solving
+    def _solved(self) -> Found:
+        check_is_fitted(self, "lift_")
+        if self._found is None:
+            self._found = self._solve()
+            self._warn_if_starved(self._found)
+        return self._found
+
+    def _solve(self) -> Found:
+        """Eigenvectors of the moments about zero (features) and about the prior mean (y), then two numbers, then the posterior."""
+        D = self.n_features_lifted_
+        m = self.moments_
+        mean = self._mean_in_units(float(m.mean[D]))
+        S = m.about(np.append(np.zeros(D), mean)).S
+        s = eigen(S[:D, :D], m.count).above(self._rounding())
+        return self._from(s, s.vectors.T @ S[:D, D], float(S[D, D]), m.count, mean)
+
+    def _mean_in_units(self, seen: float) -> float:
+        mean = self._prior()
+        return seen if isinstance(mean, str) else (mean - self._unit[0]) / self._unit[1]
+
+    def _prior(self) -> float | str:
+        """The prior mean, or "y" where it is that of the y seen."""
+        if isinstance(self.prior_mean, str) and self.prior_mean == "auto":
+            return "y" if isinstance(self.noise, str) and self._centres() else 0.0
+        return self.prior_mean if isinstance(self.prior_mean, str) else float(self.prior_mean)
+
+    def _centres(self) -> bool:
+        return self.lift is None and isinstance(self._method(), methods.Landmarks)
+
+    def _rounding(self) -> float:
+        return float(np.finfo(self._dtype).eps) * math.sqrt(self.n_features_lifted_)
+
+    def _from(self, s: Spectrum, beta: Array, square: float, n: int, mean: float) -> Found:
+        """Everything in the units of y again."""
+        origin, unit = self._unit
+        e = Evidence(n, s.values, beta, square)
+        floor = np.finfo(float).eps * (square / n or mean**2 or 1.0)
+        if isinstance(self.noise, str):
+            noise, scale = e.best(floor, 1 / self._rounding())
+        else:
+            noise, scale = float(np.exp(np.log(self.noise).mean())) / unit**2, 1 / unit**2
+        p = Posterior.of(s, beta, noise, scale)
+        scaled = Posterior(p.vectors, p.coef * unit, p.spread * unit**2, scale * unit**2, p.effective)
+        return Found(scaled, noise * unit**2, scale * unit**2, mean * unit + origin, e.log(noise, scale) - n * math.log(unit))
+
+    def _fit_by_passes(self, X: Matrix, y: Array, weight: Array | None) -> Self:
+        D, n = self.n_features_lifted_, len(y)
+        if weight is not None:
+            raise ValueError("noise with one number a row needs moments, which exceed memory_limit; raise it, or give one number.")
+        r = int(min(n, max(bytes_of(self.memory_limit) // (64 * D), 1)))
+        s = ritz(lambda V: self._product(X, np.zeros(D), V), D, r).above(self._rounding())
+        z = self._in_units(y)
+        mean = self._mean_in_units(float(z.mean()))
+        z -= mean
+        b = sum((F.T @ z[rows] for rows, F in self._lifted(X)), np.zeros(D))
+        self._found = self._from(s, s.vectors.T @ b, float(z @ z), n, mean)
+        why = f"{D:,} features: D x D moments exceed the memory limit; the posterior is that along the {r} leading directions"
+        self.plan_ = self._features_plan(n, "range finder", why, ROUNDS + 3)
+        return self
+
+    def _warn_if_starved(self, found: Found) -> None:
+        left = 1 - found.posterior.effective / self.n_features_lifted_
+        if self._approximate and left < STARVED:
+            warnings.warn(
+                f"the data tell {found.posterior.effective:.0f} of the map's {self.n_features_lifted_:,} directions, so that far "
+                f"from the data the variance is about {left:.2g} of the right one; give more features, or use via='landmarks'.",
+                VarianceStarvationWarning, stacklevel=3,
+            )  # fmt: skip

@@ -1,0 +1,180 @@
+"""GaussianProcessClassifier: Laplace's approximation, one class against the rest, exactly or over landmarks."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer import methods
+from mercer.estimators.base import OverFeatures, asked, bytes_of, default_features
+from mercer.inputs import Array, Matrix, Table
+from mercer.kernels import Kernel, positioned
+from mercer.kernels.algebra import Scale
+from mercer.kernels.defaults import resolve
+from mercer.learners.gp_laplace import LaplaceProcess, LaplaceWeights, evidence
+from mercer.learners.gp_search import Learnt, learn
+from mercer.learners.gp_space import Wishes
+from mercer.learners.gp_start import starts
+from mercer.lifts import KernelLift
+from mercer.lifts.base import seed_of
+from mercer.plan import Plan, quantity
+
+MOST_EXACT = 3000  # rows that "auto" factors, a few times a step
+MOST_LEARNT = 1000  # rows that hyper-parameters are learnt from
+COPIES = 4  # n x n arrays held at once
+
+
+class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
+    """p(y = 1 | x) = E sigmoid(f(x)) with f ~ GP(0, scale k), conditioned on the labels by Laplace's approximation.
+
+    Several classes are each set against the rest, with a kernel of their own, and the probabilities divided by their sum.
+
+    Parameters
+    ----------
+    kernel : any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of Matern-3/2, Matern-5/2,
+        rational quadratic and Gaussian, with one bandwidth a column.
+    via : "exact", "landmarks" (or `mercer.methods.Landmarks(m)`), or "auto": exact up to 3,000 rows where four n x n arrays fit
+        in `memory_limit`, landmarks beyond. Over landmarks the variance that they leave out is put back.
+    fixed, tied, bounds, priors, n_restarts : of the hyper-parameters, as in `GaussianProcessRegressor`; fixed="all" with
+        "scale" held too is fixed=True. They are learnt from 1,000 rows at most, by the evidence.
+
+    Attributes: `classes_`, `kernel_` (one, or one a class; scale included), `log_marginal_likelihood_`, `processes_`, `plan_`.
+
+    Rasmussen and Williams, Gaussian processes for machine learning (2006), chapter 3.
+
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> m = GaussianProcessClassifier(random_state=0).fit(X, ["a", "a", "b", "b"])
+    >>> m.predict([[0.5], [2.5]]).tolist(), bool(m.predict_proba([[1.5]]).max() < 0.6)
+    (['a', 'b'], True)
+    """
+
+    lift: Any = None  # what users give is a kernel
+
+    def __init__(
+        self, kernel: Any = None, via: Any = "auto", *, fixed: Any = (), tied: Any = (), bounds: Any = None, priors: Any = None,
+        n_restarts: int = 0, memory_limit: Any = None, random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.via = via
+        self.fixed = fixed
+        self.tied = tied
+        self.bounds = bounds
+        self.priors = priors
+        self.n_restarts = n_restarts
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    processes_: list[Any]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the hyper-parameters of every class against the rest, then the posterior."""
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr", order="C")
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only ({self.classes_[0]!r}); give rows of at least two.")
+        self.__dict__.pop("lifts_", None)
+        self.plan_ = self._route(X.shape[0])
+        rows, targets = X.astype(np.float64), range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
+        labels = [np.where(codes == c, 1.0, -1.0) for c in targets]
+        found = [self._learnt(rows, s) for s in labels]
+        if self.plan_.way == "exact":
+            self.processes_ = [LaplaceProcess.at_mode(f.kernel, rows, s, f.scale) for f, s in zip(found, labels, strict=True)]
+        else:
+            self._fit_landmarks(X, labels, found)
+        return self
+
+    def _route(self, n: int) -> Plan:
+        size, limit = COPIES * 8.0 * n * n, bytes_of(self.memory_limit)
+        matrices = f"{COPIES} matrices of {quantity(size / COPIES, 'B')}"
+        if isinstance(self.via, methods.Landmarks) or self.via == "landmarks":
+            return Plan("landmarks", "asked for", {"rows": n})
+        if not isinstance(self.via, str) or self.via not in ("auto", "exact"):
+            raise ValueError(f"via must be auto, exact, landmarks or a value Landmarks(m) of mercer.methods, got {self.via!r}.")
+        if self.via == "exact" and self.memory_limit is not None and size > limit:
+            raise ValueError(f"via='exact' needs {matrices}, beyond memory_limit={self.memory_limit!r}; raise it, or use via='landmarks'.")
+        if self.via == "exact" or (n <= MOST_EXACT and size <= limit):
+            return Plan("exact", f"{n:,} rows: {matrices} fit", {"rows": n}, bytes=size)
+        return Plan("landmarks", f"{n:,} rows are too many for {matrices}", {"rows": n}, rejected=(("exact", matrices),))
+
+    def _learnt(self, X: Matrix, y: Array) -> Learnt:
+        rows, seed = Table(X), seed_of(self.random_state)
+        kernel = None if self.kernel is None else positioned(resolve(self.kernel, X), self._named(X))
+        all_fixed = self.fixed is True
+        wishes = Wishes("all" if all_fixed else self.fixed, self.tied or (), self.bounds, self.priors)
+        given = starts(
+            kernel, rows, wishes, 1.0, scale=not all_fixed, unit=1.0, restarts=int(self.n_restarts), seed=seed
+        )
+        if not given[0].space.size:
+            return Learnt(given[0].space.kernel, 1.0, 1.0, 0.0, 0)
+        return learn(given, rows, y[:, None], seed=seed, most=MOST_LEARNT, measure=evidence)
+
+    def _fit_landmarks(self, X: Matrix, labels: list[Array], found: list[Learnt]) -> None:
+        method = self.via if isinstance(self.via, methods.Landmarks) else methods.Landmarks()
+        size = asked(method) or default_features(X.shape[0]) // 2
+        self.lifts_ = [KernelLift(f.kernel, size, method=method, random_state=self.random_state).fit(Table(X)) for f in found]
+        self.processes_ = [
+            LaplaceWeights.at_mode(np.asarray(phi.transform(Table(X)), np.float64), s, f.scale)
+            for phi, s, f in zip(self.lifts_, labels, found, strict=True)
+        ]
+
+    @property
+    def log_marginal_likelihood_(self) -> float:
+        """The sum of the approximate log p(y) of all classes against the rest."""
+        check_is_fitted(self)
+        return float(sum(p.log_evidence for p in self.processes_))
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel of f with its scale: one for two classes, else a list, one a class."""
+        check_is_fitted(self)
+        found = [p.kernel for p in self.processes_] if not hasattr(self, "lifts_") else [phi.kernel_ for phi in self.lifts_]
+        all_ = [_times(p.scale, k) for p, k in zip(self.processes_, found, strict=True)]
+        return all_[0] if len(all_) == 1 else all_
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(class | x), (n, classes): averaged over the posterior of f, so less sure the farther from the data."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse="csr", order="C")
+        P = np.column_stack([*self._each(X)])
+        if P.shape[1] == 1:
+            return np.column_stack([1 - P, P]).astype(X.dtype)
+        return np.asarray(P / P.sum(1, keepdims=True), X.dtype)
+
+    def _each(self, X: Matrix) -> Iterator[Array]:
+        """p(y = 1) of every class against the rest."""
+        for i, p in enumerate(self.processes_):
+            if not hasattr(self, "lifts_"):
+                yield p.probability(X.astype(np.float64))
+            else:
+                yield self._over_features(self.lifts_[i], p, X)
+
+    def _over_features(self, phi: Any, p: LaplaceWeights, X: Matrix) -> Array:
+        out = np.empty(X.shape[0])
+        for at in self._pieces(X.shape[0]):
+            F = np.asarray(phi.transform(Table(X[at])), np.float64)
+            whole = phi.kernel_.diag(Table(X[at])).astype(np.float64)
+            out[at] = p.probability(F, np.maximum(whole - np.square(F).sum(1), 0))
+        return out
+
+    def _pieces(self, n: int) -> list[slice]:
+        return [slice(i, min(i + 2048, n)) for i in range(0, n, 2048)]
+
+    def decision_function(self, X: Any) -> Array:
+        """The log-odds of `predict_proba`: of the second class, or of every class."""
+        P = np.clip(self.predict_proba(X), 1e-15, 1 - 1e-7)
+        return np.asarray(logit(P[:, 1] if P.shape[1] == 2 else P))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class."""
+        best = self.predict_proba(X).argmax(1)
+        return np.asarray(self.classes_[best])
+
+
+def _times(scale: float, k: Kernel) -> Kernel:
+    return _times(scale * k.by, k.kernel) if isinstance(k, Scale) else k if scale == 1 else scale * k

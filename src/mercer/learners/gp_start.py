@@ -1,0 +1,85 @@
+"""Where the search for hyper-parameters starts: kernels scaled to the data, beside the one that was given."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, Table
+from mercer.kernels import Gaussian, Kernel, Matern, Periodic, RationalQuadratic
+from mercer.kernels.algebra import OnColumns, Warped
+from mercer.kernels.stationary import Stationary
+from mercer.learners.gp_search import Start, scattered
+from mercer.learners.gp_space import Space, Wishes, space
+from mercer.ops.philox import Stream
+
+WIDEST = 64  # columns up to which each has a bandwidth of its own, where no kernel is given
+LEAST_ROUGH = 200  # rows from which two bandwidths a column can be told
+NOISES = (0.1, 1e-3)  # ratios of noise to scale
+
+
+def deviations(rows: Table) -> Array:
+    """The standard deviation of every column, 1 where it is constant."""
+    data = rows.data
+    if rows.sparse:
+        mean = np.asarray(data.mean(0)).ravel()
+        square = np.asarray(data.multiply(data).mean(0)).ravel() - mean**2
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = data.var(0, dtype=np.float64)
+    return np.sqrt(np.where(np.isfinite(square) & (square > 1e-300), square, 1.0))
+
+
+def defaults(rows: Table, *, rough: bool = False) -> list[Kernel]:
+    """The kernels tried where none is given: one bandwidth a column while the columns are few.
+
+    rough : also a smooth one plus a rough one, each with bandwidths of its own; few landmarks cannot stand for the latter
+    """
+    b = deviations(rows) * math.sqrt(rows.width)
+    width = tuple(b.tolist()) if rows.width <= WIDEST and not rows.sparse else float(np.linalg.norm(deviations(rows)))
+    smooth = Matern(width, nu=2.5)
+    both: list[Kernel] = [smooth + 0.1 * Matern(width, nu=0.5)] if rough and len(rows) >= LEAST_ROUGH else []
+    return [Matern(width, nu=1.5), smooth, RationalQuadratic(width), Gaussian(width), *both]
+
+
+def scaled(k: Any, rows: Table) -> Any:
+    """The same tree with the bandwidths of its stationary leaves taken from the columns they see."""
+    if isinstance(k, tuple):
+        return tuple(scaled(t, rows) for t in k)
+    if isinstance(k, OnColumns):
+        return OnColumns(scaled(k.kernel, rows.pick(k.columns)), k.columns)
+    if not isinstance(k, Kernel) or isinstance(k, Warped | Periodic):  # a warp has columns of its own, a circle its own unit
+        return k
+    if isinstance(k, Stationary):
+        s = deviations(rows)
+        if isinstance(k.bandwidth, tuple) and len(k.bandwidth) != len(s):
+            return k  # the kernel itself says what is wrong
+        each = tuple((s * math.sqrt(rows.width)).tolist())
+        return k.clone().set_params(bandwidth=each if isinstance(k.bandwidth, tuple) else float(np.linalg.norm(s)))
+    return type(k)(**{name: scaled(value, rows) for name, value in k.get_params(deep=False).items()})
+
+
+def starts(
+    kernel: Kernel | None, rows: Table, wishes: Wishes, noise: float | None, *, scale: bool, unit: float, restarts: int, seed: int,
+    rough: bool = False,
+) -> list[Start]:
+    """At the kernel given, at it scaled to the data, and about the latter; without a kernel at each of `defaults`."""
+    given: Sequence[Kernel] = defaults(rows, rough=rough and not wishes.named()) if kernel is None else [kernel]
+    found: list[Start] = []
+    for i, k in enumerate(given):
+        fitted = k if kernel is None else scaled(k, rows)
+        s = space(k, wishes, noise, reach=[fitted], scaled=scale, unit=unit)
+        if not s.size:
+            return [Start(s, s.first())]
+        first = _at(s, fitted, NOISES[0])
+        found += [first, _at(s, fitted, NOISES[1])] + ([_at(s, k, NOISES[0])] if fitted != k else [])
+        found += scattered(first, restarts, Stream(seed).child(1, i))
+    return found
+
+
+def _at(s: Space, kernel: Kernel, noise: float) -> Start:
+    """The start at a kernel of this form, fixed parameters staying as they are."""
+    values = kernel.parameters().values()
+    return Start(s, s.first(np.log([*(v if v > 0 else 1.0 for v in values), noise, 1.0])))

@@ -1,0 +1,127 @@
+"""GaussianProcessClassifier: Laplace's approximation as scikit-learn has it, calibrated, exactly and over landmarks."""
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.gaussian_process import GaussianProcessClassifier as Theirs
+from sklearn.gaussian_process import kernels as sk
+from sklearn.utils.estimator_checks import check_estimator
+
+from mercer.estimators.gpc import GaussianProcessClassifier as GPC
+from mercer.inputs import Table
+from mercer.kernels import Gaussian, Matern, Polynomial
+from mercer.kernels.params import substitute
+from mercer.learners.gp_laplace import LaplaceWeights, evidence, probability
+from mercer.lifts import Monomials
+from mercer.methods import Landmarks
+from mercer.store import load, save
+
+TWINS = {
+    "gaussian": (Gaussian(0.7), sk.RBF(0.7)), "matern": (2.0 * Matern((0.5, 2.0), nu=1.5), 2.0 * sk.Matern((0.5, 2.0), nu=1.5)),
+}  # fmt: skip
+
+
+def data(n=100, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 2))
+    p = 1 / (1 + np.exp(-4 * np.sin(3 * X[:, 0]) - 2 * X[:, 1]))
+    return X, (rng.uniform(size=n) < p).astype(int), p
+
+
+@pytest.mark.parametrize("model", [
+    GPC(Gaussian(0.7), fixed=True), pytest.param(GPC(Gaussian(0.7), Landmarks(10), fixed=True, random_state=0), marks=pytest.mark.long),
+], ids=["exact", "landmarks"])  # fmt: skip
+def test_scikit_learn_contract(model):
+    check_estimator(model, on_skip=None)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_twins(name):
+    ours, theirs = TWINS[name]
+    (X, y, _), (Z, _, _) = data(), data(20, 1)
+    m, p = GPC(ours, fixed=True).fit(X, y), Theirs(theirs, optimizer=None, max_iter_predict=500).fit(X, y)
+    assert m.log_marginal_likelihood_ == pytest.approx(p.log_marginal_likelihood_value_, abs=1e-4)
+    np.testing.assert_allclose(m.predict_proba(Z), p.predict_proba(Z), atol=2e-3)  # theirs is an approximation of the integral
+    np.testing.assert_array_equal(m.predict(Z), p.predict(Z))
+    assert m.kernel_ == ours
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_the_gradient_is_that_of_the_evidence(scale):
+    X, y, _ = data(60)
+    Y, k = 2.0 * y[:, None] - 1, Gaussian((0.6, 1.1)) + 0.3 * Matern(0.9)
+
+    def at(path, t):
+        moved = substitute(k, lambda p, v: v * np.exp(t) if p == path else v)
+        return evidence(moved, Table(X), Y, 1.0, scale * np.exp(t * (path == "scale"))).log
+
+    wanted = [(at(p, 1e-4) - at(p, -1e-4)) / 2e-4 for p in (*k.parameters(), "noise", "scale")]
+    np.testing.assert_allclose(evidence(k, Table(X), Y, 1.0, scale).gradient, wanted, rtol=1e-3, atol=1e-4)
+
+
+def test_the_evidence_is_not_below_scikit_learns():
+    X, y, _ = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        p = Theirs(1.0 * sk.RBF((1.0, 1.0), (1e-3, 1e4)), random_state=0).fit(X, y)
+    assert GPC(Gaussian((1.0, 1.0))).fit(X, y).log_marginal_likelihood_ >= p.log_marginal_likelihood_value_ - 0.05
+
+
+def test_probabilities_are_averages():
+    f = np.random.default_rng(0).normal(1.5, 2.0, 400_000)
+    assert probability(np.array([1.5]), np.array([4.0]))[0] == pytest.approx(np.mean(1 / (1 + np.exp(-f))), abs=3e-3)
+
+
+def test_weights_are_the_process():
+    """On an exact lift, Laplace on the weights and on the values of f are one."""
+    (X, y, _), (Z, _, _) = data(60), data(10, 1)
+    phi = Monomials(2, weights="kernel").fit(X)
+    w = LaplaceWeights.at_mode(phi.transform(X), 2.0 * y - 1, 1.0)
+    m = GPC(Polynomial(2), fixed=True).fit(X, y)
+    np.testing.assert_allclose(w.probability(phi.transform(Z), np.zeros(10)), m.predict_proba(Z)[:, 1], atol=1e-5)
+    assert w.log_evidence == pytest.approx(m.log_marginal_likelihood_, abs=1e-4)
+
+
+@pytest.mark.parametrize("via", ["exact", Landmarks(60)], ids=["exact", "landmarks"])
+def test_calibrated(via):
+    """The mean of p over bins of p, against the share of ones in them, over seeds."""
+    gaps, likelihood, best = [], [], []
+    for seed in range(3):
+        X, y, _ = data(200, seed)
+        Z, z, p = data(2000, 100 + seed)
+        q = GPC(Gaussian((0.7, 0.7)), via, random_state=0).fit(X, y).predict_proba(Z)[:, 1]
+        bins = np.digitize(q, [0.2, 0.4, 0.6, 0.8])
+        gaps.append(sum(abs(q[bins == b].sum() - z[bins == b].sum()) for b in range(5)) / len(z))
+        likelihood.append(np.mean(np.log(np.where(z == 1, q, 1 - q))))
+        best.append(np.mean(np.log(np.where(z == 1, p, 1 - p))))
+    assert np.mean(gaps) < 0.06
+    assert np.mean(likelihood) > np.mean(best) - 0.05
+
+
+def test_far_away_nothing_is_known():
+    X, y, _ = data()
+    for via in ("exact", Landmarks(40)):
+        P = GPC(Gaussian(0.5), via, random_state=0).fit(X, y).predict_proba(np.full((1, 2), 60.0))
+        np.testing.assert_allclose(P, 0.5, atol=1e-6)
+
+
+def test_three_classes(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    m = GPC(Gaussian(2.0), n_restarts=0).fit(X[::2], names[::2])
+    P = m.predict_proba(X[1::2])
+    np.testing.assert_allclose(P.sum(1), 1)
+    assert m.score(X[1::2], names[1::2]) > 0.93
+    assert len(m.kernel_) == 3
+    save(m, tmp_path / "m.mercer")
+    np.testing.assert_allclose(load(tmp_path / "m.mercer").predict_proba(X), m.predict_proba(X), atol=1e-9)
+
+
+def test_one_sentence_errors():
+    X, y, _ = data(30)
+    for options, match in ((dict(via="features"), "via must be"), (dict(via="exact", memory_limit=100), "beyond memory_limit")):
+        with pytest.raises(ValueError, match=match):
+            GPC(**options).fit(X, y)
+    with pytest.raises(ValueError, match="one class only"):
+        GPC().fit(X, np.ones(30))
