@@ -14,5 +14,6 @@ from mercer.estimators.svr import KernelSVR
 
 __all__ = [
     "FarAwayWarning", "GaussianProcessClassifier", "GaussianProcessRegressor", "KernelKMeans", "KernelLogistic", "KernelPCA",
-    "KernelPerceptron", "KernelRidge", "KernelSVC", "KernelSVR", "NadarayaWatson", "OneClassSVM", "Perceptron", "SoftNeighborsClassifier", "VarianceStarvationWarning",
+    "KernelPerceptron", "KernelRidge", "KernelSVC", "KernelSVR", "NadarayaWatson", "OneClassSVM", "Perceptron",
+    "SoftNeighborsClassifier", "VarianceStarvationWarning",
 ]

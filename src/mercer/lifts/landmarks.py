@@ -127,10 +127,7 @@ class Residual:
         return self.gram.block(rows, rows) - F @ F.T
 
     def above(self, rows: Array, least: Array) -> tuple[Array, Array]:
-        """Those of the rows whose residual, after the kept ones before them, is larger than `least`; the root of their block.
-
-        The root is that of this very elimination: pivots near the floor may not survive another one's rounding.
-        """
+        """Those of the rows whose residual, after the kept ones before them, is larger than `least`; the root of their block."""
         H, L, kept = self.block(rows), np.zeros((len(rows), len(rows))), list[int]()
         H = (H + H.T) / 2
         for i in range(len(rows)):
@@ -140,6 +137,14 @@ class Residual:
                 kept.append(i)
         return rows[kept], L[kept, : len(kept)]
 
+    def _root(self, pivots: Array, root: Array) -> Array:
+        """LAPACK's factor of their block, which is the more precise; pivots near the floor may not survive its rounding."""
+        H = self.block(pivots)
+        try:
+            return np.linalg.cholesky((H + H.T) / 2)
+        except np.linalg.LinAlgError:
+            return root
+
     def eliminate(self, pivots: Array, root: Array) -> None:
         """Take the columns of these pivots, whose block of the residual has this root, out of it."""
         self.rounds += 1
@@ -147,7 +152,7 @@ class Residual:
         pivots = pivots[: self.F.shape[1] - done]
         if not len(pivots):
             return
-        root = root[: len(pivots), : len(pivots)]
+        root = self._root(pivots, root[: len(pivots), : len(pivots)])
         P = self.F[pivots, :done].copy()
 
         def piece(rows: slice) -> None:
