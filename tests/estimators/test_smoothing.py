@@ -1,6 +1,7 @@
 """NadarayaWatson and SoftNeighborsClassifier: votes by proximity, exact far away, leave-one-out in one sweep."""
 import tracemalloc
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_leave_one_out_is_n_refits(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FarAwayWarning)
         refits = np.array([[refit(c, i) for i in range(60)] for c in scales])
-    errors = np.square(refits - y) @ w / w.sum() / m.smoother_.scale**2
+    errors = np.square(refits - y) @ w / w.sum() / (2 * m.smoother_.half) ** 2
     np.testing.assert_allclose(m.loo_errors_, errors, rtol=1e-6)
     assert m.kernel_ == scaled(k, scales[int(errors.argmin())])
     np.testing.assert_allclose(m.loo_predictions_, refits[errors.argmin()], atol=1e-7)
@@ -109,8 +110,8 @@ def test_the_chosen_bandwidth_learns(dtype):
 
 
 def test_only_some_rows_are_left_out_of_many(monkeypatch):
-    monkeypatch.setattr("mercer.estimators.smoothing.LOO_PAIRS", 10_000)
-    monkeypatch.setattr("mercer.estimators.smoothing.LOO_ROWS", 50)
+    monkeypatch.setattr("mercer.estimators.smoothing_base.LOO_PAIRS", 10_000)
+    monkeypatch.setattr("mercer.estimators.smoothing_base.LOO_ROWS", 50)
     X, y = data(500)
     a, b = (NadarayaWatson(random_state=0).fit(X, y) for _ in range(2))
     assert a.plan_.settings["rows left out"] == 50
@@ -264,3 +265,195 @@ def test_memory_is_that_of_tiles():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100e6  # the matrix of all pairs would take 320 MB
+
+
+def nearest(Z, X):
+    """The nearest rows, by exact arithmetic."""
+    rows = [[Fraction(float(v)) for v in x] for x in X]
+    return [min(range(len(X)), key=lambda i: sum((Fraction(float(a)) - b) ** 2 for a, b in zip(z, rows[i], strict=True))) for z in Z]
+
+
+def around(rng, size, n=4):
+    U = rng.normal(size=(n, 2))
+    return size * U / np.linalg.norm(U, axis=1, keepdims=True)
+
+
+def answers(model, Z):
+    """Predictions and the largest votes, which must tell the same."""
+    with pytest.warns(FarAwayWarning, match="answered by the nearest points"):
+        out = model.predict(Z)
+    index, shares = model.votes(Z, len(model._train))
+    np.testing.assert_allclose(shares.sum(1), 1)
+    np.testing.assert_allclose((shares * np.asarray(model.smoother_.Y[:, 0])[index]).sum(1), out, atol=1e-9)
+    return out
+
+
+@pytest.mark.parametrize("k", [Gaussian(1.0), Gaussian((1.0, 1.0)), 0.5 * Gaussian(1.0) + Gaussian(0.3)], ids=["one", "ard", "sum"])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_far_queries_find_the_exact_nearest(k, sparse, seed):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(60, 2)), np.concatenate([around(rng, d) for d in (1e6, 5e6, 1e7, 1e8, 1e9)])
+    form = sp.csr_array if sparse else np.asarray
+    m = NadarayaWatson(k).fit(form(X), np.arange(60.0))
+    np.testing.assert_allclose(answers(m, form(Z)), nearest(Z, X), atol=1e-9)
+
+
+@pytest.mark.parametrize("bandwidth", [2e-9, 1e-17, 1e-100, 1e-300])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_narrowest_bandwidths_find_the_exact_nearest(bandwidth, seed):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(60, 2)), rng.normal(size=(20, 2))
+    m = NadarayaWatson(Gaussian(bandwidth)).fit(X, np.arange(60.0))
+    np.testing.assert_allclose(answers(m, Z), nearest(Z, X), atol=1e-9)
+    rest = [nearest(X[[i]], np.delete(X, i, 0))[0] for i in range(60)]  # left out, too
+    np.testing.assert_allclose(m.loo_predictions_, [j + (j >= i) for i, j in enumerate(rest)], atol=1e-9)
+
+
+@pytest.mark.parametrize("query", [0.0, 30.0, 1e4, 1e13, 1e20, 1e100, 1e160, 1e300])
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "sum", "1-norm", "product"])
+def test_all_shares_add_up_to_one_for_any_query(name, query):
+    X, y = data(50)
+    w = np.random.default_rng(0).integers(0, 3, 50)
+    for weight in (None, w):
+        index, shares = NadarayaWatson(EXPRESSIONS[name]).fit(X, y, weight).votes([[query, 0.0, 0.0]], 50)
+        assert sorted(index[0]) == list(range(50))
+        assert shares.sum() == pytest.approx(1.0)
+        assert weight is None or not shares[0][w[index[0]] == 0].any()
+
+
+@pytest.mark.parametrize("bandwidth", [1.0, 1e-3, 1e-30])
+def test_a_weight_of_zero_is_no_row(bandwidth):
+    X, y = data(40)
+    w = np.where(np.arange(40) < 20, 0.0, 1.0)
+    a, b = NadarayaWatson(Gaussian(bandwidth)).fit(X, y, w), NadarayaWatson(Gaussian(bandwidth)).fit(X[20:], y[20:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FarAwayWarning)
+        np.testing.assert_allclose(a.predict(X), b.predict(X))
+    np.testing.assert_array_equal(a.votes(X, 1)[0], b.votes(X, 1)[0] + 20)
+
+
+@pytest.mark.parametrize("precomputed", [False, True])
+def test_votes_of_zero_are_told_as_such(precomputed):
+    X, y, Z = np.array([[1.0, 0, 0], [2.0, 0, 0]]), np.array([1.0, 3.0]), np.array([[0.0, 1.0, 0], [1.0, 0, 0], [0, 0, 5.0]])
+    k = Linear() ** 2
+    m = NadarayaWatson("precomputed").fit(k(X), y) if precomputed else NadarayaWatson(k).fit(X, y)
+    with pytest.warns(FarAwayWarning) as told:
+        out = m.predict(k(Z, X) if precomputed else Z)
+    assert str(told[0].message) == "2 of 3 queries have only votes of zero; they are answered by all training points equally."
+    np.testing.assert_allclose(out, [2.0, 2.6, 2.0])
+    np.testing.assert_allclose(m.votes(k(Z, X) if precomputed else Z, 2)[1], [[0.5, 0.5], [0.8, 0.2], [0.5, 0.5]])
+
+
+def test_votes_of_none_go_by_weight():
+    m = NadarayaWatson("precomputed").fit(np.eye(3), [1.0, 2.0, 6.0], [1.0, 3.0, 2.0])
+    index, shares = m.votes(np.zeros((1, 3)), 2)
+    assert index.tolist() == [[1, 2]]
+    np.testing.assert_allclose(shares, [[1 / 2, 1 / 3]])
+
+
+BAD = {
+    "scales": (dict(scales=[-1]), 1.0), "none": (dict(scales=[]), 1.0), "text": (dict(scales="x"), 1.0),
+    "bandwidth": (dict(bandwidth="x"), 1.0),
+    "array": (dict(bandwidth=np.array(["loo", "fixed"])), 1.0), "kernel": (dict(kernel="cosine"), 1.0), "huge": (dict(), 1e160),
+    "linear": (dict(kernel=Linear(), bandwidth="loo"), 1.0), "random_state": (dict(random_state="x"), 1.0),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("model", [NadarayaWatson, SoftNeighborsClassifier])
+def test_a_refused_fit_changes_nothing(model, fitted, name, monkeypatch):
+    monkeypatch.setattr("mercer.estimators.smoothing_base.LOO_PAIRS", 10)
+    monkeypatch.setattr("mercer.estimators.smoothing_base.LOO_ROWS", 10)
+    X, y = data(30)
+    m = model(random_state=0).fit(X, y > 0) if fitted else model()
+    m.set_params(**BAD[name][0])
+    before = dict(vars(m))
+    with pytest.raises(ValueError, match=r"\.$|RandomState"):
+        m.fit(BAD[name][1] * X[:, :2], y > 0)
+    assert list(vars(m)) == list(before)
+    assert all(vars(m)[key] is before[key] for key in before)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (dict(scales=[]), "scales is empty; give one factor"), (dict(scales=np.zeros(0)), "scales is empty"),
+        (dict(scales=[[1.0], [2.0, 3.0]]), r"scales must be a number > 0, got \[1.0\]"),
+        (dict(bandwidth=np.array(["loo", "fixed"])), "bandwidth must be 'auto', 'loo' or 'fixed', got"),
+        (dict(bandwidth=np.zeros(1000)), "got 'a value of type ndarray'"), (dict(kernel=Gaussian(), scales=[-1.0]), "scales must be"),
+    ],
+    ids=["empty list", "empty array", "ragged", "bandwidths", "numbers", "unused"],
+)
+def test_odd_settings_are_refused_by_a_sentence(options, match):
+    with pytest.raises(ValueError, match=match):
+        NadarayaWatson(**options).fit(*data(30))
+
+
+def test_a_fixed_refit_forgets_the_choice():
+    X, y = data(50)
+    m = NadarayaWatson().fit(X, y)
+    assert len(m.scales_) == len(m.loo_errors_) == 19
+    m.set_params(bandwidth="fixed").fit(X, y)
+    assert not hasattr(m, "scales_")
+    assert not hasattr(m, "loo_errors_")
+
+
+def test_memory_of_the_choice_does_not_grow_with_scales_rows_and_classes():
+    X = np.random.default_rng(0).normal(size=(1200, 2))
+    tracemalloc.start()
+    SoftNeighborsClassifier().fit(X, np.repeat(np.arange(400), 3))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6  # 19 x 1200 x 401 sums alone would take 73 MB
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("model", [NadarayaWatson, SoftNeighborsClassifier])
+def test_what_the_caller_does_to_his_arrays_changes_nothing(model, sparse):
+    X, y = data(50)
+    y = (y > 0).astype(float)
+    rows = sp.csr_array(X) if sparse else X.copy()
+    m = model(Gaussian()).fit(rows, y)
+    want = model(Gaussian()).fit(X, y.copy()).predict(X)
+    (rows.data if sparse else rows)[:] = 7
+    y[:] = 5
+    np.testing.assert_allclose(m.predict(X), want)
+
+
+def test_large_rows_are_not_copied(monkeypatch):
+    monkeypatch.setattr("mercer.estimators.smoothing_base.COPIED", 100)
+    X, y = data(50)
+    assert np.shares_memory(NadarayaWatson(Gaussian()).fit(X, y)._train.data, X)
+
+
+@pytest.mark.parametrize("bandwidth", ["loo", "fixed"])
+def test_the_largest_targets(bandwidth):
+    X, _ = data(60)
+    y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
+    big, small = (NadarayaWatson(Gaussian(), bandwidth=bandwidth).fit(X, s * y) for s in (1.7e308, 1.0))
+    np.testing.assert_allclose(big.predict(X) / 1.7e308, small.predict(X))
+    np.testing.assert_allclose(big.loo_predictions_ / 1.7e308, small.loo_predictions_)
+    assert big.loo_score_ == pytest.approx(small.loo_score_)
+    with pytest.raises(ValueError, match="y is too large for float32"):
+        NadarayaWatson().fit(X.astype(np.float32), 1e300 * y)
+
+
+def test_the_fitted_kernel_reads_the_rows():
+    X, y = data(50)
+    m = NadarayaWatson(Gaussian()).fit(X, y)
+    want = m.predict(X)
+    np.testing.assert_array_equal(m.set_params(kernel="precomputed").predict(X), want)
+    m.fit(Gaussian()(X), y)
+    np.testing.assert_allclose(m.set_params(kernel=None).predict(Gaussian()(X)), want)
+    assert m.fit(X, y).predict(X).shape == (50,)
+
+
+def test_values_too_large_for_votes_are_refused():
+    m = NadarayaWatson(exp(Linear())).fit([[1.0], [2.0]], [1.0, 2.0])
+    for ask in (m.predict, m.votes):
+        with pytest.raises(ValueError, match="too large"):
+            ask([[1.7e308]])
+    with pytest.raises(ValueError, match="too large"):
+        NadarayaWatson(exp(Linear()) * Gaussian(1e200), bandwidth="loo").fit([[1e200], [2e200]], [1.0, 2.0])

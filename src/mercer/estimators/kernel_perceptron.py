@@ -7,15 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from mercer.estimators.perceptron import _classes, _listed
-from mercer.estimators.rows import OverRows
+from mercer.estimators.base import all_or_nothing
+from mercer.estimators.perceptron import _classes
+from mercer.estimators.rows import shown
+from mercer.estimators.scans import Scanning
 from mercer.inputs import Array, Table
-from mercer.kernels.base import positive, whole
+from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
-from mercer.learners.budget import BLOCK, POLICIES, SQUARE, Gram, Rows, Rule, Scanner, Source, can_merge, forgetron_bound
+from mercer.learners.budget import BLOCK, SQUARE, Gram, Rows, Rule, Scanner, Source, can_merge, finite, forgetron_bound
 from mercer.learners.perceptron import Bound, best_bound, margins
 from mercer.operators import KernelOperator
 from mercer.ops import budget as ops
@@ -23,7 +24,7 @@ from mercer.ops.philox import Stream
 from mercer.plan import Plan
 
 
-class KernelPerceptron(ClassifierMixin, OverRows):
+class KernelPerceptron(ClassifierMixin, Scanning):
     """f = sum_i a_i k(x_i, .): at every mistake y f(x) <= 0 the row becomes a point, f <- f + y k(x, .).
 
     The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two classes have a function each:
@@ -39,8 +40,9 @@ class KernelPerceptron(ClassifierMixin, OverRows):
         as little as its bound allows, and drops the oldest. "projectron" adds the projection of k(x, .) on the span of the
         points, also before the budget is full where that is within `eta`; "projectron++" does so for margin errors too.
         "merging" puts one point between two of the same class, where the least is lost; for a Gaussian only.
-    average : False: predict by the last hypothesis. True: by its mean over all rows seen. A number p: by the mean with weight t^p
-        at row t, so that late ones count more. A dropped point leaves the mean too; a projected or merged one does not.
+    average : False: predict by the last hypothesis. True: by its mean over all rows seen. A number p >= 0: by the mean with weight
+        t^p at row t, so that late ones count more; the number 0 is thus True and not False, and 1 counts row t t times.
+        A dropped point leaves the mean too; a projected or merged one does not.
     margin : rows with y f(x) <= margin (in the lead over the best rival for many classes) are taken in as well, with a step
         of min(1, (margin - y f(x)) / k(x, x)); 0 is the perceptron. "projectron++" has margin 1 where this is 0.
     eta : see `policy`; a distance in units of sqrt(k(x, x)).
@@ -78,73 +80,49 @@ class KernelPerceptron(ClassifierMixin, OverRows):
         self.comparator = comparator
         self.random_state = random_state
 
-    scanner_: Scanner
-    classes_: Array
-    kernel_: Any
-    _bound: Bound | None = None
-
     # fitting
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Scan the rows in their order, `max_iter` times or until a pass makes no mistake."""
-        passes = whole(self.max_iter, "max_iter", least=1)
+        """Scan the rows in their order, `max_iter` times or until a pass makes no mistake. A refusal leaves the model as it was."""
+        passes, rule = whole(shown(self.max_iter), "max_iter", least=1), self._rule()
+        self._anew()
         rows, y = self._checked(X, y, reset=True)
         self.classes_ = _classes(np.unique(y))
         labels = self._labels(y)
-        self._begin(rows)
+        self._begin(rows, rule)
         self.n_iter_ = self._passes(self._source(rows), labels, passes)
         why = "no mistake in the last pass" if self.converged_ else f"mistakes up to the last of {self.n_iter_} passes"
         self.plan_ = self._scan_plan(why)
         return self
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Continue the scan with these rows. A batch that is refused leaves the model as it was."""
         if self._pairwise:
             raise ValueError("kernel='precomputed' names points by their place in one matrix, so it has no stream; give a kernel.")
-        first = not hasattr(self, "scanner_")
+        first, rule = not hasattr(self, "scanner_"), self._rule()
         rows, y = self._checked(X, y, reset=first)
         if first:
             self.classes_ = _classes(np.unique(y if classes is None else classes))
+        else:
+            self._same(rule, rows, classes)
         labels = self._labels(y)
         if first:
-            self._begin(rows)
+            self._begin(rows, rule)
         self._scan(self._source(rows), labels)
-        self.__dict__.pop("counts_", None)  # of the rows of one `fit` only
-        self.n_iter_ = 1
+        for name in ("counts_", "converged_"):  # of the rows of one `fit` only
+            self.__dict__.pop(name, None)
+        self.n_iter_ = max(1, getattr(self, "n_iter_", 1))
         self.plan_ = self._scan_plan("a stream: every row is seen once, in the order of its coming")
         return self
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Array]:
-        rows, y = self._checked_pair(X, y, reset=reset)
-        check_classification_targets(y)
-        return rows, y
-
-    def _labels(self, y: Array) -> Array:
-        """-1 and 1, or positions in `classes_`."""
-        new = np.setdiff1d(y, self.classes_)
-        if len(new):
-            raise ValueError(f"y has classes that the model does not know, {_listed(new)}; give all in the first partial_fit.")
-        at = np.searchsorted(self.classes_, y)
-        return 2 * at - 1 if len(self.classes_) == 2 else at
-
-    def _begin(self, rows: Table) -> None:
-        kernel = self._resolved(rows)
-        rule = self._rule(kernel)
-        self.kernel_ = kernel
+    def _begin(self, rows: Table, rule: Rule) -> None:
+        kernel = self.kernel_ = self._resolved(rows)
+        if rule.merges and not can_merge(kernel):
+            raise ValueError(f"policy='merging' makes points between points, which needs a Gaussian; for {kernel!r} use 'projectron'.")
         seed = int(check_random_state(self.random_state).randint(2**31))
         self.scanner_ = Scanner.start(rule, len(self.classes_), self._source(rows), Stream(seed))
         self._bound = None if self.comparator is None else Bound(math.hypot(*(u.norm() for u in self._functions(self.comparator))))
-
-    def _rule(self, kernel: Any) -> Rule:
-        if self.policy not in POLICIES:
-            raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}.")
-        margin, eta = positive(self.margin, "margin", zero=True), positive(self.eta, "eta")
-        power = 0.0 if isinstance(self.average, bool) else positive(self.average, "average", zero=True)
-        if self.budget is None:
-            return Rule(eta=eta, margin=margin, power=power)
-        if self.policy == "merging" and not can_merge(kernel):
-            raise ValueError(f"policy='merging' makes points between points, which needs a Gaussian; for {kernel!r} use 'projectron'.")
-        margin = margin or float(self.policy == "projectron++")
-        return Rule(POLICIES[self.policy], whole(self.budget, "budget", least=2), eta, margin, power)
 
     def _source(self, rows: Table) -> Source:
         return Gram(rows.data) if self._pairwise else Rows(self.kernel_, rows)
@@ -205,6 +183,7 @@ class KernelPerceptron(ClassifierMixin, OverRows):
             raise AttributeError("no bound holds any more, as the policy has acted; the forgetron has one, for comparators small enough.")
         return bound
 
+    @np.errstate(over="ignore", invalid="ignore")
     def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
         """No more mistakes than this can be made in `passes` passes over these rows, in any order, by a perceptron that keeps all.
 
@@ -212,11 +191,12 @@ class KernelPerceptron(ClassifierMixin, OverRows):
         the rows, else by its hinge loss.
         """
         check_is_fitted(self, "scanner_")
+        passes = self.n_iter_ if passes is None else whole(shown(passes), "passes", least=1)
         rows, y = self._checked(X, y, reset=False)
         us = self._functions(self.as_functions() if comparator is None else comparator)
         m = margins(self._of(us, Rows(self.kernel_, rows)), self._labels(y))
-        radius = math.sqrt(float(self.kernel_.diag(rows).max()) * (2 if len(us) > 1 else 1))
-        return best_bound(m, radius, math.hypot(*(u.norm() for u in us)), passes or self.n_iter_)
+        radius = math.sqrt(finite(float(self.kernel_.diag(rows).max()) * (2 if len(us) > 1 else 1)))
+        return best_bound(m, radius, math.hypot(*(u.norm() for u in us)), passes)
 
     def as_functions(self) -> list[RKHSFunction]:
         """f as functions of the kernel's space, one for two classes, else one a class."""
@@ -225,22 +205,12 @@ class KernelPerceptron(ClassifierMixin, OverRows):
             raise ValueError("a precomputed kernel cannot be evaluated at points; give a kernel.")
         return [RKHSFunction(self.kernel_, self.scanner_.points, w) for w in self.dual_coef_]
 
-    def _functions(self, given: Any) -> list[RKHSFunction]:
-        us = [given] if isinstance(given, RKHSFunction) else list(given)
-        need = 1 if len(self.classes_) == 2 else len(self.classes_)
-        if self._pairwise or len(us) != need or not all(isinstance(u, RKHSFunction) and u.kernel == self.kernel_ for u in us):
-            raise ValueError(f"comparator must be {need} RKHSFunction(s) of the kernel {self.kernel_!r}, got {given!r}.")
-        return us
-
-    def _of(self, us: list[RKHSFunction], source: Any) -> Array:
-        """u(x) of every row, (n, C)."""
-        return np.column_stack([KernelOperator(u.kernel, source.table, u.points) @ u.weights for u in us])
-
     @property
     def dual_coef_(self) -> Array:
         """The weights of the points, (1, n) for two classes, else (C, n)."""
         check_is_fitted(self, "scanner_")
-        return self.scanner_.weights if self.average is False else self.scanner_.mean
+        last = isinstance(self.average, bool | np.bool_) and not self.average
+        return self.scanner_.weights if last else self.scanner_.mean
 
     @property
     def points_(self) -> Any:
@@ -258,6 +228,7 @@ class KernelPerceptron(ClassifierMixin, OverRows):
             raise AttributeError("support_ is there with kernel='precomputed' only; see points_.")
         return np.asarray(self.scanner_.points)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def decision_function(self, X: Any) -> Array:
         """f(x), (n,) for two classes, else one score a class, (n, C)."""
         check_is_fitted(self, "scanner_")
@@ -269,6 +240,7 @@ class KernelPerceptron(ClassifierMixin, OverRows):
         else:
             out = KernelOperator(self.kernel_, rows, self.scanner_.points.astype(rows.dtype)) @ W
         out = out.astype(rows.dtype, copy=False)
+        finite(out)
         return out[:, 0] if W.shape[1] == 1 else out
 
     def predict(self, X: Any) -> Array:

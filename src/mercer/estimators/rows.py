@@ -20,8 +20,13 @@ class OverRows(Saved, BaseEstimator):
     n_features_in_: int
 
     @property
+    def _meant(self) -> Any:
+        """The kernel by which rows are read."""
+        return self.kernel
+
+    @property
     def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return _precomputed(self._meant)
 
     def _checked_rows(self, X: Any, *, reset: bool) -> Table:
         """New rows, as a table: numbers, or the items that the kernel reads."""
@@ -43,7 +48,7 @@ class OverRows(Saved, BaseEstimator):
         return dict(dtype=[np.float64, np.float32], accept_sparse=False if self._pairwise else "csr", order="C")
 
     def _items(self, X: Any, reset: bool) -> Table | None:
-        if not (isinstance(self.kernel, Kernel) and self.kernel.takes_items):
+        if not (isinstance(self._meant, Kernel) and self._meant.takes_items):
             return None
         rows = table(X, items=True, finite=False)
         if rows.items:
@@ -73,9 +78,34 @@ class OverRows(Saved, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._pairwise
-        tags.input_tags.pairwise = self._pairwise
+        tags.input_tags.sparse = not _precomputed(self.kernel)
+        tags.input_tags.pairwise = _precomputed(self.kernel)
         return tags
+
+
+class OverFittedRows(OverRows):
+    """Rows are read by the fitted kernel where there is one, whatever `kernel` was set to since; `fit` begins with `_anew`."""
+
+    @property
+    def _meant(self) -> Any:
+        return vars(self).get("kernel_", self.kernel)
+
+    def _anew(self) -> None:
+        self.__dict__.pop("kernel_", None)
+
+
+def shown(value: Any) -> Any:
+    """A setting as a message can show it: long ones by their type alone.
+
+    >>> shown([1, 2]), shown(np.ones(99))
+    ([1, 2], 'a value of type ndarray')
+    """
+    text = repr(value)
+    return value if len(text) <= 60 and "\n" not in text else f"a value of type {type(value).__name__}"
+
+
+def _precomputed(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def _squarable(rows: Table) -> bool:

@@ -145,6 +145,7 @@ class Scanner:
             yield rows[start : start + size]
             start += size
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is too large is refused by a sentence
     def _block(self, source: Source, rows: Array, labels: Array, slots: Array) -> Array:
         piece, n, b = source.take(rows), self.count(ops.SIZE), len(rows)
         m = self._roomy(n + b)
@@ -152,8 +153,7 @@ class Scanner:
         if n:
             K[:, :n] = source.values(piece, self.points)
         G = source.values(piece, piece).astype(np.float64)
-        if not np.isfinite(K.sum() + G.sum()):
-            raise ValueError("the kernel values of X are too large for sums of floating-point numbers; scale the columns first.")
+        finite(K.sum() + G.sum())
         X = _dense(piece) if self.rule.merges else np.zeros((1, 1))
         seen, wrong, r = self.count(ops.SEEN), np.zeros(b, bool), self.rule
         draws = uniforms(self.stream, seen, seen + b, 1)[:, 0]
@@ -185,6 +185,13 @@ class Scanner:
 
 def _dense(piece: Table) -> Array:
     return np.asarray(piece.data.toarray() if piece.sparse else piece.data, np.float64)
+
+
+def finite(values: Any) -> Any:
+    """The values, where all are numbers."""
+    if not np.isfinite(values).all():
+        raise ValueError("the kernel values of X are too large for sums of floating-point numbers; scale the columns first.")
+    return values
 
 
 def can_merge(kernel: Any) -> bool:

@@ -1,79 +1,27 @@
-"""Smoothing by kernel votes: weighted means of targets, their shares, and the leave-one-out choice of a bandwidth."""
+"""Smoothing by kernel votes: weighted means of targets, their shares, and the leave-one-out errors of bandwidths."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array, Table
-from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, Scale, Series, Sum, Warped
-from mercer.kernels.base import Kernel
-from mercer.kernels.dot import ArcCosine, Constant, Polynomial
-from mercer.kernels.stationary import Sinc, Stationary
+from mercer.kernels.algebra import Power
 from mercer.kernels.stretch import bandwidths, scaled
-from mercer.operators import KernelOperator
+from mercer.learners.voters import Given, Points, Voters, nonnegative
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
-from mercer.pairs import Side, centre_of
-from mercer.pairs.logs import LogTile, log
 
-COLUMNS = 256  # of a tile
-LOST, SHARP = 1e13, 10**9  # differences of larger logarithms are rounding; what makes the nearest win alone
-CLOSED = (Sum, Product, Scale, Power, Exp, Series, Normalized, OnColumns, Warped)  # nonnegative parts give a nonnegative whole
+__all__ = ["Given", "Points", "Smoother", "Voters", "nonnegative", "scaled"]
 
-
-class Voters(Protocol):
-    """The training points as seen from queries."""
-
-    def __len__(self) -> int: ...
-    def products(self, X: Table, V: Array) -> Array: ...
-    def logs(self, X: Table, kernels: Sequence[Any], rows: slice) -> Iterator[tuple[slice, Iterable[Array]]]: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Training rows, compared by a kernel."""
-
-    kernel: Kernel
-    rows: Table
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def products(self, X: Table, V: Array) -> Array:
-        """K @ V; where the form of the kernel allows negative values, they are looked at first."""
-        if not nonnegative(self.kernel):
-            parallel_map(lambda rows: [bool(list(L)) for _, L in self.logs(X, [self.kernel], rows)], tiles.cuts(len(X), tiles.ROWS))
-        return np.asarray(KernelOperator(self.kernel, X, self.rows.astype(X.dtype)) @ V.astype(X.dtype))
-
-    def logs(self, X: Table, kernels: Sequence[Kernel], rows: slice) -> Iterator[tuple[slice, Iterable[Array]]]:
-        """log k(x, z) tile by tile for each kernel; distances are computed once for all their bandwidths, least first."""
-        left, right = self.kernel.tables(X, self.rows)
-        centre = centre_of(left, right)
-        x = Side(left[rows], centre)
-        for cols in tiles.cuts(len(right), COLUMNS):
-            tile = LogTile(x, Side(right[cols], centre))
-            yield cols, (_of_shape(log(k.on(tile)), (len(x), cols.stop - cols.start)) for k in kernels)
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """Training points known by rows of a kernel matrix alone."""
-
-    n: int
-
-    def __len__(self) -> int:
-        return self.n
-
-    def products(self, X: Table, V: Array) -> Array:
-        log(X.data)
-        return np.asarray(X.data @ V.astype(X.dtype))
-
-    def logs(self, X: Table, kernels: Sequence[Any], rows: slice) -> Iterator[tuple[slice, Iterable[Array]]]:
-        yield slice(0, self.n), [log(X.data[rows])]
+HELD = 8 << 20  # bytes of sums that a task holds
+# Differences of larger logarithms are rounding. Bandwidths are then widened step by step, until squares are numbers again; the
+# power takes one step of a squared distance back, so that the nearest wins alone there as it does without widening.
+LOST, WIDER, SHARP = 1e13, 1e10, 10**20
+Groups = tuple[Array, Array]  # one number for every row and one for every training point; those of its own do not vote on a row
 
 
 @dataclass(eq=False)
@@ -95,47 +43,47 @@ class Smoother:
         return (self.w @ (self.Y / top) / self.w.sum()) * top
 
     @cached_property
-    def scale(self) -> Array:
-        with np.errstate(over="ignore"):
-            size = np.abs(self.Y - self.centre).max(axis=0)
-        return np.where((size > 0) & np.isfinite(size), size, np.where(size > 0, np.finfo(float).max, 1.0))
+    def half(self) -> Array:
+        """Half the largest distance of a target to the centre: the whole may be too large for a number."""
+        size = np.abs(self.Y / 2 - self.centre / 2).max(axis=0)
+        return np.where(size > 0, size, 1.0)
 
     @cached_property
-    def V(self) -> Array:
-        """(n, q + 1): the weighted targets, and the weights."""
-        return np.column_stack([self.w[:, None] * ((self.Y / 2 - self.centre / 2) / self.scale * 2), self.w])
+    def range(self) -> tuple[Array, Array]:
+        return self.Y.min(axis=0), self.Y.max(axis=0)
+
+    @cached_property
+    def T(self) -> Array:
+        """(n, q + 1): the targets, and ones."""
+        return np.column_stack([self.relative(self.Y), np.ones(len(self.Y))])
+
+    def relative(self, Y: Array) -> Array:
+        """Targets about their centre, in [-1, 1]."""
+        return np.asarray((Y / 2 - self.centre / 2) / self.half)
 
     def targets(self, sums: Array) -> Array:
         """Means in the units of Y from sums (..., q + 1); equal votes where every vote is zero."""
         total = sums[..., -1:]
-        mean = np.divide(sums[..., :-1], total, out=np.zeros_like(sums[..., :-1]), where=total > 0)
-        return mean * self.scale + self.centre
+        mean = np.divide(sums[..., :-1], total, out=np.zeros_like(sums[..., :-1]), where=~(total <= 0))
+        with np.errstate(over="ignore"):
+            return np.clip((mean * self.half + self.centre / 2) * 2, *self.range)
 
-    def smooth(self, X: Table) -> tuple[Array, Array]:
-        """The smoothed targets, and which rows are so far that their votes underflow; those are answered by logarithms."""
-        sums = self._sums(X, self.V)
-        far, out = self._far(sums[:, -1], X.dtype), self.targets(sums)
+    @np.errstate(over="ignore", invalid="ignore")
+    def smooth(self, X: Table) -> tuple[Array, Array, Array]:
+        """The smoothed targets; which rows are so far that their votes underflow, which are answered by logarithms; which have none."""
+        sums = self._products(X, self.w[:, None] * self.T)
+        far, none, out = self._far(sums[:, -1], X.dtype), np.zeros(len(X), bool), self.targets(sums)
         again = far | ~np.isfinite(sums).all(axis=1)
         if again.any():
-            out[again] = self._by_logs(X.astype(np.float64)[again])
-        if np.isnan(out).any():
-            raise ValueError("the kernel values of X are too large for floating-point numbers; scale the columns first.")
-        return out, far
+            sums = self.sums(X.astype(np.float64)[again])
+            out[again], none[again] = self.targets(sums), sums[:, -1] == 0
+        return out, far, none
 
-    def _by_logs(self, X: Table) -> Array:
-        """Means by votes relative to the largest; where even distances lose their digits, by the nearest points alone."""
-        sums, top = self.sweep(X)
-        out, lost = self.targets(sums[0]), top[0] < -LOST
-        c = 1e10
-        kernel: Any = getattr(self.voters, "kernel", None)
-        while lost.any() and bandwidths(kernel) and c < 1e300:
-            wide = Power(scaled(kernel, c), SHARP)  # far apart in shares, as near ones in these bandwidths are far in theirs
-            sums, top = self.sweep(X[lost], [wide])
-            out[lost], c = self.targets(sums[0]), c * 1e10
-            lost[lost] = top[0] < -LOST * SHARP
-        return out
+    def far(self, X: Table) -> Array:
+        """Which rows are so far that every kernel value underflows, or nearly."""
+        return self._far(self._products(X, self.w[:, None])[:, 0], X.dtype)
 
-    def _sums(self, X: Table, V: Array) -> Array:
+    def _products(self, X: Table, V: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(self.voters.products(X, V), np.float64)
 
@@ -143,58 +91,121 @@ class Smoother:
         info = np.finfo(dtype)
         return np.asarray(total <= self.w.sum() * float(info.tiny / info.eps))
 
-    def far(self, X: Table) -> Array:
-        """Which rows are so far that every kernel value underflows, or nearly."""
-        return self._far(self._sums(X, self.V[:, -1:])[:, 0], X.dtype)
+    # by logarithms
+    @cached_property
+    def kernel(self) -> Any:
+        return getattr(self.voters, "kernel", None)
 
-    def sweep(self, X: Table, kernels: Sequence[Any] | None = None, without: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
-        """Sums (kernels, n, q + 1) relative to the largest vote of each row, so that none underflows, and its logarithm (kernels, n).
+    @np.errstate(over="ignore", invalid="ignore")
+    def sums(self, X: Table, without: Groups | None = None) -> Array:
+        """Sums (n, q + 1) relative to the largest vote of each row, so that none underflows."""
 
-        All kernels in one sweep over tiles.
-
-        `without` gives a group to every row and every training point: a row is not voted on by its own group.
-        """
-        kernels = [getattr(self.voters, "kernel", None)] if kernels is None else kernels
-        out, top = np.zeros((len(kernels), len(X), self.V.shape[1])), np.full((len(kernels), len(X), 1), -np.inf)
-
-        def add(rows: slice) -> None:
-            for cols, logs in self.voters.logs(X, kernels, rows):
-                hidden = None if without is None else _hidden(without[0][rows], without[1][cols])
-                for i, L in enumerate(logs):
-                    out[i, rows], top[i, rows] = _joined(out[i, rows], top[i, rows], L, self.V[cols], hidden)
+        def of(rows: slice) -> Array:
+            return self._swept(X[rows], [self.kernel], without and (without[0][rows], without[1]))[0]
 
         tiles.settle_allocator()
-        parallel_map(add, tiles.cuts(len(X), tiles.ROWS))
+        return _numbers(np.concatenate(parallel_map(of, tiles.cuts(len(X), tiles.ROWS))))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def errors(self, X: Table, kernels: Sequence[Any], index: Array, groups: Array) -> Array:
+        """The mean squared error with each kernel of rows left out with their group, in units of the range; all in one sweep."""
+
+        def of(part: slice) -> Array:
+            at = index[part]
+            gaps = (self.relative(self.targets(s)) - self.T[at, :-1] for s in self._swept(X[at], kernels, (groups[at], groups)))
+            return np.array([self.w[at] @ np.square(gap).mean(axis=1) for gap in gaps])
+
+        tiles.settle_allocator()
+        step = max(16, min(tiles.ROWS, HELD // (8 * len(kernels) * self.T.shape[1])))
+        return _numbers(np.sum(parallel_map(of, tiles.cuts(len(index), step)), axis=0) / self.w[index].sum())
+
+    def _swept(self, X: Table, kernels: Sequence[Any], without: Groups | None) -> Array:
+        """Sums (kernels, n, q + 1) of a tile of rows."""
+        out, top = self._tallied(X, kernels, without)
+        for i, kernel in enumerate(kernels):
+
+            def ask(lost: Array, wide: Any) -> tuple[Array, Array]:
+                group = without and (without[0][lost], without[1])
+                sums, best = self._tallied(X[lost].astype(np.float64), [wide], group, exact=True)
+                return sums[0], best[0]
+
+            _mend(kernel, out[i], top[i], ask)
+        return out
+
+    def _tallied(self, X: Table, kernels: Sequence[Any], without: Groups | None, *, exact: bool = False) -> tuple[Array, Array]:
+        """Sums and the logarithm of the largest vote (kernels, n), all kernels in one sweep over training points."""
+        out, top = np.zeros((len(kernels), len(X), self.T.shape[1])), np.full((len(kernels), len(X), 1), -np.inf)
+        for cols, logs in self.voters.logs(X, kernels, exact=exact):
+            hidden = None if without is None else _hidden(without[0], without[1][cols])
+            for i, L in enumerate(logs):
+                out[i], top[i] = _joined(out[i], top[i], self._weighed(L, cols, hidden), self.T[cols])
         return out, top[..., 0]
 
+    def _weighed(self, L: Array, cols: slice, hidden: Array | None = None) -> Array:
+        L = L if self.weight is None else L + self._log_w[cols].astype(L.dtype)
+        return L if hidden is None else np.where(hidden, -np.inf, L)
+
+    @cached_property
+    def _log_w(self) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self.w)
+
+    @np.errstate(over="ignore", invalid="ignore")
     def votes(self, X: Table, k: int) -> tuple[Array, Array]:
         """The k training points with the largest shares p_i(x) and these shares, largest first, (n, k) each."""
-        index, shares = np.zeros((len(X), k), np.intp), np.zeros((len(X), k))
-        with np.errstate(divide="ignore"):
-            log_w = np.log(self.w)
-
-        def find(rows: slice) -> None:
-            total = np.full(rows.stop - rows.start, -np.inf)
-            at, best = np.zeros((len(total), 0), np.intp), np.zeros((len(total), 0))
-            for cols, (L,) in self.voters.logs(X, [getattr(self.voters, "kernel", None)], rows):
-                L = L + log_w[cols]
-                total = np.logaddexp(total, np.logaddexp.reduce(L, axis=1))
-                both = np.concatenate([best, L], axis=1)
-                names = np.concatenate([at, np.broadcast_to(np.arange(cols.start, cols.stop), L.shape)], axis=1)
-                order = np.argsort(-both, axis=1, kind="stable")[:, :k]
-                best, at = np.take_along_axis(both, order, 1), np.take_along_axis(names, order, 1)
-            none = np.isneginf(total)
-            index[rows] = at
-            shares[rows] = np.where(none[:, None], self.w[at] / self.w.sum(), np.exp(best - np.where(none, 0, total)[:, None]))
-
-        parallel_map(find, tiles.cuts(len(X), tiles.ROWS))
+        found = np.concatenate(parallel_map(lambda rows: self._voted(X[rows], k), tiles.cuts(len(X), tiles.ROWS)))
+        index, shares = found[:, 0].astype(np.intp), _numbers(found[:, 1])
+        none = shares[:, 0] == 0
+        index[none] = np.argsort(-self.w, kind="stable")[:k]
+        shares[none] = self.w[index[none]] / self.w.sum()
         return index, shares
 
+    def _voted(self, X: Table, k: int) -> Array:
+        found, top = self._largest(X, self.kernel, k)
+        _mend(self.kernel, found, top, lambda lost, wide: self._largest(X[lost], wide, k, exact=True))
+        return found
 
-def _joined(sums: Array, top: Array, L: Array, V: Array, hidden: Array | None) -> tuple[Array, Array]:
+    def _largest(self, X: Table, kernel: Any, k: int, *, exact: bool = False) -> tuple[Array, Array]:
+        """Names and shares of the k largest votes, (n, 2, k), and the logarithm of the largest."""
+        best, at = np.zeros((len(X), 0)), np.zeros((len(X), 0), np.intp)
+        total, top = np.zeros((len(X), 1)), np.full((len(X), 1), -np.inf)
+        for cols, (L,) in self.voters.logs(X, [kernel], exact=exact):
+            L = self._weighed(L, cols)
+            total, top = _joined(total, top, L, np.ones((L.shape[1], 1)))
+            both = np.concatenate([best, L], axis=1)
+            names = np.concatenate([at, np.broadcast_to(np.arange(cols.start, cols.stop), L.shape)], axis=1)
+            order = np.argsort(-both, axis=1, kind="stable")[:, :k]
+            best, at = np.take_along_axis(both, order, 1), np.take_along_axis(names, order, 1)
+        shares = np.exp(best - np.where(np.isneginf(top), 0.0, top)) / np.where(total == 0, 1.0, total)
+        return np.stack([at, shares], axis=1), top[:, 0]
+
+
+def _mend(kernel: Any, found: Array, top: Array, ask: Callable[[Array, Any], tuple[Array, Array]]) -> None:
+    """Answers again, by the nearest points alone, for the rows where even logarithms of votes have lost their digits."""
+    lost = np.flatnonzero(top < -LOST)
+    for wide in _wider(kernel) if len(lost) else ():
+        found[lost], top = ask(lost, wide)
+        lost = lost[top < -LOST * SHARP]
+        if not len(lost):
+            return
+
+
+def _wider(kernel: Any) -> Iterator[Any]:
+    """The kernel with larger and larger bandwidths, sharpened."""
+    sizes, c = [kernel.parameters()[path] for path in bandwidths(kernel)], WIDER
+    while sizes and c * max(1.0, *sizes) < 1e300:
+        yield Power(scaled(kernel, c), SHARP)
+        c *= WIDER
+
+
+def _numbers(out: Array) -> Array:
+    if np.isnan(out).any():
+        raise ValueError("the kernel values of X are too large for floating-point numbers; scale the columns first.")
+    return out
+
+
+def _joined(sums: Array, top: Array, L: Array, V: Array) -> tuple[Array, Array]:
     """Sums of exp(L - top) V with a tile more, top the largest L so far."""
-    if hidden is not None:
-        L = np.where(hidden, -np.inf, L)
     new = np.maximum(top, L.max(axis=1, keepdims=True).astype(np.float64))
     safe = np.where(np.isneginf(new), 0.0, new)
     votes = np.subtract(L, safe.astype(L.dtype))
@@ -202,27 +213,6 @@ def _joined(sums: Array, top: Array, L: Array, V: Array, hidden: Array | None) -
     return sums * np.exp(top - safe) + votes @ V.astype(L.dtype, copy=False), new
 
 
-def _of_shape(L: Any, shape: tuple[int, int]) -> Array:
-    return L if np.shape(L) == shape else np.broadcast_to(L, shape)
-
-
 def _hidden(rows: Array, cols: Array) -> Array | None:
     """The pairs of one group, or None where a tile has none."""
     return rows[:, None] == cols if np.isin(rows, cols).any() else None
-
-
-def nonnegative(kernel: Any) -> bool:
-    """Whether the form of an expression shows that it is nowhere negative.
-
-    >>> from mercer.kernels import Gaussian, Linear
-    >>> nonnegative(2 * Gaussian() + 1), nonnegative(Linear()), nonnegative(Linear() ** 2)
-    (True, False, True)
-    """
-    if (isinstance(kernel, Power) and kernel.degree % 2 == 0) or isinstance(kernel, Exp | Constant | ArcCosine):
-        return True
-    if isinstance(kernel, Polynomial):
-        return kernel.degree % 2 == 0
-    if isinstance(kernel, Stationary):
-        return not isinstance(kernel, Sinc)
-    parts = [v for v in kernel.get_params().values() if isinstance(v, Kernel)] if isinstance(kernel, CLOSED) else []
-    return bool(parts) and all(map(nonnegative, parts))
