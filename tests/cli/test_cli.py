@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from mercer.cli import app
 from mercer.cli.fit import Asked, stem
-from mercer.cli.guard import guarded, sentence
-from mercer.cli.output import draft
+from mercer.cli.guard import UsageError, guarded, sentence
+from mercer.cli.output import check_free, draft
 from mercer.datasets import diabetes
 
 
@@ -106,6 +106,19 @@ WRONG = {
     "share": (["fit", "{d}", "-t", "progression", "--test", "2"], 2, "--test"),
     "time": (["fit", "{d}", "-t", "progression", "--time", "-1"], 2, "--time"),
     "memory": (["fit", "{d}", "-t", "progression", "--memory", "much"], 2, "--memory"),
+    "unknown metric": (["fit", "none.csv", "-t", "y", "--metric", "foo"], 2, "--metric must be one of r2"),
+    "metric of another task": (["fit", "none.csv", "-t", "y", "--metric", "auc", "--task", "regression"], 2, "for regression"),
+    "share before reading": (["fit", "none.csv", "-t", "y", "--test", "1.5"], 2, "--test"),
+    "delimiter": (["fit", "{d}", "-t", "y", "--delimiter", "::"], 2, "--delimiter must be one character"),
+    "decimal": (["fit", "{d}", "-t", "y", "--decimal", "x"], 2, "--decimal"),
+    "encoding": (["predict", "{folder}/d.mercer", "{d}", "-o", "-", "--encoding", "utf-9"], 2, "--encoding"),
+    "weight of text": (["fit", "{words}", "-t", "y", "--weight", "w"], 1, 'the weight "w" holds no numbers'),
+    "time of text": (["fit", "{words}", "-t", "y", "--time-column", "w"], 1, 'the time column "w"'),
+    "test without target": (["fit", "{words}", "-t", "y", "--test", "{other}"], 1, 'other.csv has no column "y"'),
+    "folder for a model": (["predict", "{folder}", "{d}", "-o", "-"], 1, "it is a folder; give the name of a file"),
+    "device": (["fit", "{d}", "-t", "progression", "--report", os.devnull, "--overwrite"], 2, "not a plain file"),
+    "far name": (["fit", "{other}", "-t", "y"], 1, 'the names are "a", "b"'),
+    "one name for all": (["fit", "{spaced}", "-t", "y"], 1, "--delimiter"),
     "no folder for the model": (["fit", "{d}", "-t", "progression", "--out", "no/where.mercer"], 2, "not a folder"),
     "same name twice": (["fit", "{d}", "-t", "progression", "--out", "x", "--report", "x"], 2, "two names"),
     "not a model": (["predict", "{d}", "{d}", "-o", "{new}.csv"], 1, "not written by Mercer"),
@@ -121,12 +134,15 @@ def test_trouble_is_one_sentence_and_leaves_nothing_behind(folder, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n3,4\n")
-    names = {"d": folder / "d.csv", "folder": folder, "other": other, "new": tmp_path / "new"}
+    (tmp_path / "words.csv").write_text("w,x,y\n" + "".join(f"{'red' if i % 2 else 'blue'},{i * i % 19},{i % 7}.5\n" for i in range(60)))
+    (tmp_path / "spaced.csv").write_text("a b y\n1 2 3\n2 2 4\n")
+    names = {"d": folder / "d.csv", "folder": folder, "new": tmp_path / "new"}
+    names |= {name: tmp_path / f"{name}.csv" for name in ("other", "words", "spaced")}
     found = call(*(w.format(**names) for w in words))
     assert found.exit_code == status, found.output
     assert text in found.stderr
     assert "Traceback" not in found.output
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.csv"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.csv", "spaced.csv", "words.csv"]
 
 
 UNREADABLE = {"empty": ("", "empty"), "header only": ("a,b\n", "no rows"), "ragged": ("a,b\n1,2\n3,4,5\n" + "1,2\n" * 50, "line 3")}
@@ -161,7 +177,7 @@ def test_a_full_disk_leaves_nothing_half_written(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     found = call("predict", folder / "d.mercer", folder / "d.csv", "-o", tmp_path / "p.csv")
     assert found.exit_code == 1
-    assert "disk is full" in found.stderr
+    assert "p.csv: the disk is full" in found.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -223,3 +239,112 @@ def test_help_lists_the_commands_that_work():
     assert all(word in text for word in ("fit", "predict", "demo", "Exit status"))
     assert "gallery" not in text
     assert call("--version").stdout.startswith("mercer ")
+
+
+def test_what_is_read_is_never_replaced(folder, tmp_path):
+    data, test, link = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "link.csv"
+    for path in (data, test):
+        path.write_bytes((folder / "d.csv").read_bytes())
+    link.hardlink_to(data)
+    fit = ["fit", data, "-t", "progression", "--time", "0.01", "--overwrite"]
+    calls = [
+        [*fit, "--out", data], [*fit, "--report", link], [*fit, "--test", test, "--out", test], ["fit", tmp_path / "*.csv", *fit[2:], "--out", test],
+        ["predict", folder / "d.mercer", data, "-o", link, "--overwrite"],
+    ]  # fmt: skip
+    for words in calls:
+        found = call(*words)
+        assert found.exit_code == 2
+        assert "read by this command" in found.stderr
+    assert data.read_bytes() == test.read_bytes() == (folder / "d.csv").read_bytes()
+    model = tmp_path / "m.csv"
+    model.write_bytes((folder / "d.mercer").read_bytes())
+    assert call("predict", model, data, "-o", model, "--overwrite").exit_code == 2
+    assert model.read_bytes() == (folder / "d.mercer").read_bytes()
+
+
+def test_flags_say_how_csv_files_are_written(folder, tmp_path):
+    spaced = tmp_path / "s.csv"
+    spaced.write_bytes((folder / "d.csv").read_bytes().replace(b",", b" "))
+    flags = ["--delimiter", "space", "--decimal", ".", "--header", "--encoding", "utf-8"]
+    found = call("fit", spaced, "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer", "--json", *flags)
+    assert found.exit_code == 0, found.output
+    assert "--delimiter ' ' --decimal . --encoding utf-8 --header" in json.loads(found.stdout)["command"]
+    assert call("predict", tmp_path / "m.mercer", spaced, "-o", "-", *flags).stdout.count("\n") == 443
+    assert call("predict", tmp_path / "m.mercer", spaced, "-o", "-").exit_code == 1
+    bare = call("fit", folder / "d.csv", "-t", "progression", "--no-header", "--out", tmp_path / "n.mercer")
+    assert "column_1" in bare.stderr
+
+
+def test_outputs_that_cannot_be_written_are_told_before_the_work(monkeypatch, tmp_path):
+    def refused(path, *args, **options):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(type(tmp_path), "open", refused)
+    with pytest.raises(UsageError, match=r"m\.mercer cannot be written: permission denied; give a name in another folder"):
+        check_free(tmp_path / "m.mercer", overwrite=True)
+    monkeypatch.undo()
+    check_free(tmp_path / "m.mercer", overwrite=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_header_without_rows_has_no_predictions(folder, tmp_path):
+    (tmp_path / "h.csv").write_text((folder / "d.csv").read_text().splitlines()[0] + "\n")
+    found = call("predict", folder / "d.mercer", tmp_path / "h.csv", "-o", "-")
+    assert found.exit_code == 0, found.output
+    assert found.stdout.replace('"', "").splitlines() == ["prediction,lower,upper"]
+    found = call("predict", folder / "d.mercer", tmp_path / "h.csv", "-o", tmp_path / "p.parquet")
+    assert "0 predictions" in found.stdout
+    assert pyarrow.parquet.read_table(tmp_path / "p.parquet").num_rows == 0
+
+
+def test_a_column_that_cannot_be_read_stops_predict(folder, tmp_path):
+    lines = (folder / "d.csv").read_text().splitlines()
+    at = lines[0].replace('"', "").split(",").index("bmi")
+    rows = [line.split(",") for line in lines[1:]]
+    (tmp_path / "t.csv").write_text("\n".join([lines[0], *(",".join([*r[:at], f"w{i}", *r[at + 1 :]]) for i, r in enumerate(rows))]))
+    for out in ("-", tmp_path / "p.csv"):
+        found = call("predict", folder / "d.mercer", tmp_path / "t.csv", "-o", out)
+        assert found.exit_code == 1
+        assert 'no value of "bmi" reads as a number, which it was in training: "w0"' in found.stderr
+        assert not found.stdout
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_classes_and_line_ends_in_names(tmp_path):
+    """Whole numbers come back as such; a name of two lines breaks none."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 2))
+    rows = "".join(f"{a:.4f},{b:.4f},{7 if a > 0 else 3}\n" for a, b in x)
+    (tmp_path / "t.csv").write_text('"two\nlines",b,y\n' + rows)
+    found = call("fit", tmp_path / "t.csv", "-t", "y", "--time", "0.01", "--out", tmp_path / "m.mercer")
+    assert found.exit_code == 0, found.output
+    assert "two lines (" in found.stdout
+    assert call("predict", tmp_path / "m.mercer", tmp_path / "t.csv", "-o", tmp_path / "p.parquet").exit_code == 0
+    said = pyarrow.parquet.read_table(tmp_path / "p.parquet")["prediction"]
+    assert said.type == pyarrow.int64()
+    assert np.mean(np.array(said) == np.where(x[:, 0] > 0, 7, 3)) > 0.9
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(folder, tmp_path):
+    head, *rows = (folder / "d.csv").read_text().splitlines()
+    (tmp_path / "big.csv").write_text("\n".join([head, *rows * 60]))
+    words = [sys.executable, "-m", "mercer", "predict", str(folder / "d.mercer"), str(tmp_path / "big.csv"), "-o", "-"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+    process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0
+    assert err == b""
+
+
+def test_a_signal_in_an_import_is_an_interruption(capsys):
+    """An import that is cut short may raise anything."""
+    with pytest.raises(SystemExit) as stopped, guarded():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            raise ImportError("cut short") from None
+    assert stopped.value.code == 1
+    assert capsys.readouterr().err == "mercer: interrupted; nothing was left half-written.\n"

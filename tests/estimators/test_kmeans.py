@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -117,7 +118,8 @@ def test_empty_clusters_are_mended():
     A = means(np.zeros(3, int), near, np.ones(3), 2)
     assert A[:, 1].tolist() == [0, 0, 1]
     X = np.repeat([[0.0], [1.0]], 20, axis=0)
-    m = KernelKMeans(4, Gaussian(), random_state=0).fit(X)  # fewer points than clusters
+    with pytest.warns(ConvergenceWarning, match="only 2 of 4 clusters"):
+        m = KernelKMeans(4, Gaussian(), random_state=0).fit(X)  # fewer points than clusters
     assert m.inertia_ == pytest.approx(0, abs=1e-9)
     assert len(set(m.labels_)) == 2
     assert np.isfinite(m.distances(X)).all()
@@ -156,3 +158,104 @@ def test_too_few_steps_warn():
         KernelKMeans(6, Gaussian(), max_iter=1, random_state=0).fit(X)
     with pytest.raises(ValueError, match="zero"):
         KernelKMeans(2).fit(X, sample_weight=np.zeros(200))
+
+
+# refused calls, settings
+WAYS = {"exact": dict(via="exact"), "features": dict(via=Fourier(20)), "lift": dict(lift=Identity())}
+BAD = {  # settings, a factor of the rows, and what the sentence says
+    "rows": (dict(), np.nan, "NaN"),
+    "too large": (dict(kernel=Linear(), lift=None), 1e200, "too large"),
+    "via": (dict(via="best", lift=None), 1.0, "via must be"),
+    "memory_limit": (dict(memory_limit="much"), 1.0, "memory_limit"),
+    "n_clusters": (dict(n_clusters=0), 1.0, "n_clusters"),
+    "many clusters": (dict(n_clusters=999), 1.0, "n_clusters=999"),
+    "max_iter": (dict(max_iter=0.5), 1.0, "max_iter"),
+    "random_state": (dict(random_state=-1), 1.0, "random_state"),
+    "kernel": (dict(kernel="none", lift=None), 1.0, "kernel must be"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("way", WAYS)
+def test_refused_fits_change_nothing(way, bad):
+    X, _ = blobs(40)
+    m = KernelKMeans(2, random_state=0, **WAYS[way]).fit(X)
+    options, factor, match = BAD[bad]
+    m.set_params(**options)
+    before = dict(vars(m))
+    for fit in (m.fit, m.fit_predict):
+        with pytest.raises(ValueError, match=match):
+            fit(factor * X)
+        assert vars(m).keys() == before.keys()
+        assert all(vars(m)[name] is before[name] for name in before)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
+@pytest.mark.parametrize("options", [
+    dict(kernel=Linear(), via="exact"), dict(kernel=Linear(metric=((1.0, 0.0), (0.0, 1.0))), via="exact"),
+    dict(kernel=1.0 * Linear(), via="exact"),
+    dict(lift=Identity()), dict(kernel=Linear(), via="features"),
+], ids=["exact", "metric", "scaled", "identity", "features"])  # fmt: skip
+def test_linear_loses_no_digits_far_from_zero(options, offset):
+    X = blobs(spread=1.0)[0] + offset
+    m, ref = KernelKMeans(3, n_init=8, random_state=0, **options).fit(X), KMeans(3, n_init=8, random_state=0).fit(X)
+    assert m.inertia_ == pytest.approx(ref.inertia_, rel=1e-3)
+    assert m.score(X) == pytest.approx(-m.inertia_, rel=1e-5)
+    assert adjusted_rand_score(m.predict(X), ref.labels_) > 0.95
+    np.testing.assert_array_equal(m.predict(sp.csr_array(X)), m.predict(X))
+    if offset < 1e8:
+        same = KernelKMeans(3, n_init=8, random_state=0, **options).fit(X.astype(np.float32))
+        assert same.inertia_ == pytest.approx(ref.inertia_, rel=1e-2)
+
+
+@pytest.mark.parametrize("via", ["exact", Fourier(20)], ids=["exact", "features"])
+def test_weights_of_scores_are_checked(via):
+    X, _ = blobs(40)
+    m = KernelKMeans(2, via=via, random_state=0).fit(X)
+    assert m.score(X, sample_weight=np.full(40, 2.0)) == pytest.approx(2 * m.score(X))
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        m.score(X, sample_weight=-np.ones(40))
+    with pytest.raises(ValueError, match=r"sample_weight\.shape"):
+        m.score(X, sample_weight=np.ones(39))
+    with pytest.raises(ValueError, match="NaN"):
+        m.score(X, sample_weight=np.full(40, np.nan))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("options", [dict(), dict(via=Fourier(20)), dict(lift=Identity())], ids=["exact", "features", "lift"])
+def test_fewer_distinct_rows_than_clusters_warn(options, dtype):
+    X = np.repeat([[0.0, 1.0], [1.0, 5.0], [3.0, 0.0]], 7, axis=0).astype(dtype)
+    with pytest.warns(ConvergenceWarning, match="only 3 of 5 clusters have rows"):
+        KernelKMeans(5, random_state=0, **options).fit(X)
+    assert len(set(KernelKMeans(3, random_state=0, **options).fit(X).labels_)) == 3
+
+
+@pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["dense", "sparse"])
+def test_the_model_keeps_rows_of_its_own(monkeypatch, make):
+    X = make(blobs(40)[0])
+    m = KernelKMeans(2, Gaussian(2.0), random_state=0).fit(X)
+    before = m.distances(X[:5])
+    Z, data = X[:5].copy(), X.data if sp.issparse(X) else X
+    data[:] = 0
+    np.testing.assert_array_equal(m.distances(Z), before)
+    monkeypatch.setattr("mercer.estimators.kmeans.LARGE", 100)
+    large = blobs(40)[0]
+    assert KernelKMeans(2, Gaussian(2.0), random_state=0).fit(large).X_fit_ is large
+
+
+def test_ways_and_lifts():
+    X, _ = blobs(40)
+    with pytest.raises(ValueError, match=r"auto, exact, iterative, features, landmarks, or a value of mercer\.methods, got 'best'"):
+        KernelKMeans(2, via="best").fit(X)
+    with pytest.raises(ValueError, match="a lift is the feature map itself"):
+        KernelKMeans(2, via="exact", lift=Identity()).fit(X)
+
+
+@pytest.mark.parametrize("options", [dict(kernel=Linear()), dict(lift=Identity())], ids=["exact", "features"])
+def test_huge_rows_are_refused_without_other_warnings(options):
+    X, _ = blobs(40)
+    m = KernelKMeans(2, random_state=0, **options).fit(X)
+    for ask in (KernelKMeans(2, **options).fit, m.distances, m.score):
+        with pytest.raises(ValueError, match="too large for sums"):
+            ask(1e200 * X)
+    assert set(m.predict(1e200 * X)) == {0, 1}  # which needs no squares

@@ -1,13 +1,17 @@
 """KernelPCA over features: scikit-learn's PCA on the features, in batches, merged, by passes and sketched."""
+import tracemalloc
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as Theirs
 from sklearn.utils.estimator_checks import check_estimator
 
+import mercer
 from mercer.estimators import KernelPCA
-from mercer.kernels import Gaussian, Polynomial
+from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.learners.decompose import eigen
 from mercer.lifts import Identity, Monomials
 from mercer.methods import Fourier, Landmarks
@@ -249,3 +253,161 @@ def test_float32_in_float32_out_in_the_dual():
     m = KernelPCA(3, Gaussian(2.0), "exact").fit(X)
     assert m.transform(X).dtype == m.fit_transform(X).dtype == m.inverse_transform(m.transform(X)).dtype == np.float32
     np.testing.assert_allclose(m.transform(X), KernelPCA(3, Gaussian(2.0), "exact").fit_transform(X.astype(float)), atol=1e-4)
+
+
+# refused calls, settings
+WAYS = {
+    "features": dict(via=Fourier(20)), "exact": dict(via="exact"), "iterative": dict(via="iterative"), "lift": dict(lift=Identity()),
+    "passes": dict(via=Fourier(20), memory_limit=100.0),
+}  # fmt: skip
+BAD = {  # settings, a factor of the rows, and what the sentence says
+    "rows": (dict(), np.nan, "NaN"),
+    "too large": (dict(kernel=Polynomial(3), lift=None, via="features"), 1e200, "too large"),
+    "via": (dict(via="best", lift=None), 1.0, "via must be"),
+    "via of no name": (dict(via=3, lift=None), 1.0, "via must be"),
+    "memory_limit": (dict(memory_limit="much"), 1.0, "memory_limit"),
+    "n_components": (dict(n_components=0), 1.0, "n_components"),
+    "random_state": (dict(random_state=-1, via="exact", lift=None), 1.0, "random_state"),
+    "kernel": (dict(kernel="none", lift=None), 1.0, "kernel must be"),
+}
+
+
+def unchanged(model, before):
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("way", WAYS)
+def test_refused_fits_change_nothing(way, bad):
+    X = data(60)
+    m = KernelPCA(2, random_state=0, **WAYS[way]).fit(X)
+    options, factor, match = BAD[bad]
+    m.set_params(**options)
+    before = dict(vars(m))
+    for fit in (m.fit, m.fit_transform):
+        with pytest.raises(ValueError, match=match):
+            fit(factor * X)
+        unchanged(m, before)
+
+
+@pytest.mark.parametrize("limit", [None, 1e3], ids=["moments", "sketch"])
+def test_refused_batches_and_merges_change_nothing_at_all(limit):
+    X = data(60)
+    make = lambda seed, limit: KernelPCA(2, Polynomial(2), Landmarks(20), random_state=seed, memory_limit=limit).partial_fit(X)
+    m, other_map, other_kind = make(0, limit), make(1, limit), make(0, 1e3 if limit is None else None)
+    before = dict(vars(m))
+    batches = [(m.partial_fit, X[:, :3], "3 features"), (m.partial_fit, np.nan * X, "NaN"), (m.partial_fit, 1e200 * X, "too large")]
+    merges = [(m.merge, other_map, "different feature maps"), (m.merge, other_kind, "do not add"), (m.merge, PCA(), "another fitted")]
+    for call, argument, match in [*batches, *merges]:
+        with pytest.raises(ValueError, match=match):
+            call(argument)
+        unchanged(m, before)
+    for options in (dict(memory_limit=-1), dict(n_components="two"), dict(via="best")):
+        m.set_params(**options)
+        before = dict(vars(m))
+        for call, argument in ((m.partial_fit, X), (m.merge, m)):
+            with pytest.raises(ValueError, match=next(iter(options))):
+                call(argument)
+            unchanged(m, before)
+        m.set_params(memory_limit=limit, n_components=2, via=Landmarks(20))
+
+
+def test_a_first_batch_that_is_refused_leaves_no_model():
+    m = KernelPCA(2, Polynomial(3), "features", random_state=0)
+    with pytest.raises(ValueError, match="too large"):
+        m.partial_fit(1e200 * data())
+    assert vars(m) == vars(KernelPCA(2, Polynomial(3), "features", random_state=0))
+
+
+@pytest.mark.parametrize("limit", [None, 1e4], ids=["moments", "sketch"])
+def test_merged_models_count_all_rows(limit):
+    X = data()
+    make = lambda rows: KernelPCA(3, Gaussian(5.0), Fourier(40), random_state=0, memory_limit=limit).partial_fit(rows)
+    m, whole = make(X[:60]).merge(make(X[60:])), make(X)
+    assert m.plan_.settings["rows"] == 120
+    assert m.plan_.way == whole.plan_.way
+    np.testing.assert_allclose(m.eigenvalues_, m.explained_variance_ * 119)
+    np.testing.assert_allclose(m.eigenvalues_, whole.eigenvalues_, rtol=1e-9 if limit is None else 0.05)
+
+
+def test_a_stream_stays_what_it_is_where_the_limit_changes():
+    X = data()
+    m = KernelPCA(3, Gaussian(5.0), Fourier(40), random_state=0, memory_limit=1e4).partial_fit(X[:60])
+    m.set_params(memory_limit=None).partial_fit(X[60:])
+    assert m.plan_.settings["rows"] == 120
+    assert "frequent directions" in m.plan_.way
+
+
+@pytest.mark.parametrize("via", ["exact", "iterative", "landmarks", Fourier(5)], ids=repr)
+def test_a_lift_leaves_no_choice(via):
+    with pytest.raises(ValueError, match="a lift is the feature map itself"):
+        KernelPCA(2, via=via, lift=Identity()).fit(data())
+    assert KernelPCA(2, via="features", lift=Identity()).fit(data()).plan_.way == "features"
+
+
+def test_the_sentence_on_via_names_all_ways():
+    with pytest.raises(ValueError, match=r"auto, exact, iterative, features, landmarks, or a value of mercer\.methods, got 'best'"):
+        KernelPCA(via="best").fit(data())
+
+
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+@pytest.mark.parametrize("n", [40, 160])
+def test_matrices_of_no_kernel_are_told(n, via):
+    X = data(n) / 5
+    G = Gaussian(2.0)(X)
+    with pytest.raises(ValueError, match=r"symmetric Gram matrix.*give \(X \+ X.T\) / 2"):
+        KernelPCA(2, "precomputed", via).fit(G + np.triu(G, 1))
+    with pytest.warns(UserWarning, match="of no kernel"):
+        KernelPCA(2, "precomputed", via).fit(np.tanh(X @ X.T - 1))
+    for fine in (G, Gaussian(2.0)(X.astype(np.float32)), -np.square(Gaussian(2.0).distance(X))):  # the last one once it is centred
+        assert KernelPCA(2, "precomputed", via).fit(fine).eigenvalues_[0] > 0
+
+
+@pytest.mark.parametrize("options", [
+    dict(via="exact"), dict(via=Fourier(20)), dict(kernel="precomputed"),
+], ids=["exact", "features", "precomputed"])  # fmt: skip
+def test_float32_tables_give_float32(options):
+    X = pd.DataFrame((data() / 5).astype(np.float32))
+    X = pd.DataFrame(Gaussian(2.0)(X.to_numpy())) if "kernel" in options else X
+    assert X.dtypes[0] == np.float32
+    m = KernelPCA(2, random_state=0, **options)
+    assert m.fit_transform(X).dtype == m.transform(X).dtype == np.float32
+
+
+@pytest.mark.parametrize("limit", [None, 10.0], ids=["moments", "beyond the limit"])
+@pytest.mark.parametrize("options", [
+    dict(lift=Identity()), dict(kernel=Polynomial(3), via="features"), dict(kernel="linear", via="exact"),
+], ids=["lift", "features", "exact"])  # fmt: skip
+def test_huge_rows_are_refused_without_other_warnings(options, limit):
+    m = KernelPCA(2, memory_limit=limit, **options)
+    for call in [m.fit, m.fit_transform, *([m.partial_fit] if options.get("via") != "exact" else [])]:
+        with pytest.raises(ValueError, match="too large for sums"):
+            call(1e200 * data())
+    with pytest.raises(ValueError, match="too large for sums"):
+        KernelPCA(2, Polynomial(2), "features").fit(data()).transform(1e200 * data())
+
+
+def test_many_pre_images_take_little_memory(monkeypatch):
+    monkeypatch.setattr("mercer.learners.preimages.PIECE_BYTES", 1 << 16)
+    m = KernelPCA(4, Gaussian(3.0), "exact").fit(data() / 5)
+    Z = np.tile(m.fit_transform(data() / 5), (30, 1))
+    m.inverse_transform(Z[:5])
+    tracemalloc.start()
+    m.inverse_transform(Z)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 8 * 120 * len(Z) / 2  # half of one array of queries by rows
+
+
+def test_pre_images_scale_move_and_are_saved(tmp_path):
+    X = data() / 5
+    back = lambda k, X: (m := KernelPCA(8, k, "exact").fit(X)).inverse_transform(m.transform(X))
+    plain = back(Gaussian(3.0), X)
+    np.testing.assert_allclose(back(Gaussian(3e-9), 1e-9 * X) / 1e-9, plain, rtol=1e-6)
+    np.testing.assert_allclose(back(2 * Gaussian(3.0), X), plain, atol=1e-6)
+    np.testing.assert_allclose(back(2 * Linear(), X), X, atol=1e-6)
+    m = KernelPCA(8, Gaussian(3.0), "exact").fit(X)
+    m.inverse_transform(m.transform(X))
+    m.save(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "m.mercer").inverse_transform(m.transform(X)), m.inverse_transform(m.transform(X)))

@@ -182,3 +182,9 @@ def test_what_is_refused():
         OverFeatures(via="dual").fit(X, y)
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol, or lower C"):
         OverFeatures(Linear(), C=100.0, max_iter=2).fit(X, y)
+
+
+def test_where_rounding_is_what_is_left_the_warning_says_so():
+    X, y = data()
+    with pytest.warns(ConvergenceWarning, match="rounding: give X in float64"):
+        OverFeatures(Linear(), C=100.0, tol=1e-12).fit(X.astype(np.float32), y)

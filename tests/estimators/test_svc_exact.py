@@ -1,5 +1,6 @@
 """KernelSVC by its exact dual: LIBSVM's objective, optimality, odd data, many classes, probabilities and fewer vectors."""
 import pickle
+import tracemalloc
 import warnings
 from itertools import combinations
 
@@ -7,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import make_moons
+from scipy.spatial.distance import cdist
+from sklearn.datasets import make_classification, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import (
@@ -17,12 +20,13 @@ from sklearn.utils.estimator_checks import (
     check_sample_weight_equivalence_on_sparse_data,
 )
 
-from mercer.estimators import svc, svm_classifier
+from mercer.estimators import svc, svm_classifier, svm_probability
 from mercer.estimators.svc import KernelSVC
-from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
+from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial
 from mercer.lifts import Monomials
 from mercer.methods import Fourier
 
+EPS = float(np.finfo(np.float32).eps)
 EQUIVALENCE = (check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data)
 
 
@@ -330,7 +334,7 @@ def test_what_is_refused():
 
 def test_a_warning_where_rounds_run_out(monkeypatch):
     X, y = data(300)
-    monkeypatch.setattr("mercer.learners.smo_box.STEPS", 1)
+    monkeypatch.setattr("mercer.learners.smo_whole.STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol, or lower C"):
         KernelSVC(Linear(), C=1e3, via="exact", max_iter=1, tol=1e-9).fit(X, y)
 
@@ -340,3 +344,212 @@ def test_all_pairs_are_there():
     m = KernelSVC(via="exact").fit(X, y)
     assert len(m.intercept_) == len(list(combinations(range(4), 2)))
     assert m.dual_coef_.shape == (3, len(m.support_))
+
+
+@pytest.mark.parametrize("change", [{"fit_intercept": True}, {"loss": "squared_hinge"}, {"multiclass": "ovr"}], ids=str)
+def test_warm_starts_only_where_the_problems_are_the_same(change):
+    X, y = data(150, classes=3)
+    first = {"fit_intercept": False, "loss": "hinge", "multiclass": "ovo"}
+    m = KernelSVC(Gaussian(), via="exact", warm_start=True, **first).fit(X, y)
+    m.set_params(**change, C=2.0).fit(X, y)
+    cold = KernelSVC(Gaussian(), C=2.0, via="exact", **{**first, **change}).fit(X, y)
+    np.testing.assert_array_equal(m.decision_function(X), cold.decision_function(X))
+    assert not hasattr(m.set_params(warm_start=False).fit(X, y), "_last")
+
+
+@pytest.mark.parametrize("C", [0.1, 0.03, 0.01, 0.003])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_dual_one_rounding_off_its_bound_does_not_set_the_intercept(C, seed):
+    X, y = make_classification(300, 8, n_informative=6, flip_y=0.2, random_state=seed)
+    warm = KernelSVC(Gaussian(2.0), C=100.0, via="exact", warm_start=True).fit(X, y).set_params(C=C).fit(X, y)
+    cold = KernelSVC(Gaussian(2.0), C=C, via="exact").fit(X, y)
+    np.testing.assert_allclose(warm.decision_function(X), cold.decision_function(X), atol=5e-3)
+    assert warm.score(X, y) == pytest.approx(cold.score(X, y), abs=0.01)
+
+
+@pytest.mark.parametrize("C", [1e-3, 1e-2])
+def test_balanced_classes_at_a_small_C_are_both_found(C):
+    scores = []
+    for seed in range(5):
+        X, y = make_classification(200, 8, n_informative=6, weights=[0.7], flip_y=0.1, random_state=seed)
+        m = KernelSVC(Gaussian(2.0), C=C, via="exact", class_weight="balanced").fit(X, y)
+        bounds = C * 200 / (2 * np.bincount(y))[y[m.support_]]
+        gap = bounds - np.abs(m.dual_coef_[0])
+        assert not ((gap != 0) & (np.abs(gap) < 1e-12 * bounds)).any()
+        scores.append(balanced_accuracy_score(y, m.predict(X)))
+    assert min(scores) > 0.75
+
+
+@pytest.mark.parametrize("bad", [{"C": -1.0}, {"loss": "log"}, {"via": "dual"}, {"kernel": Linear(), "memory_limit": "much"}], ids=str)
+def test_a_refused_fit_leaves_the_model_as_it_was(bad):
+    X, y = data(60)
+    m = KernelSVC(Gaussian(), via="exact", probability=True).fit(X, y)
+    before = m.predict_proba(X)
+    with pytest.raises(ValueError, match="must be"):
+        m.set_params(**bad).fit(X, y)
+    m.set_params(kernel=Gaussian(), memory_limit=None)
+    np.testing.assert_array_equal(m.predict_proba(X), before)
+
+
+def test_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch):
+    X, y = data(60)
+    m = KernelSVC(Gaussian(), via="exact").fit(X, y)
+    before, kept = m.decision_function(X), set(vars(m))
+
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(svm_classifier, "one_vs_rest", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        m.set_params(C=2.0).fit(X, y)
+    assert set(vars(m)) == kept
+    np.testing.assert_array_equal(m.decision_function(X), before)
+
+
+@pytest.mark.parametrize("via", ["exact", "features"])
+def test_too_few_rows_for_probabilities_are_told_before_anything_is_solved(monkeypatch, via):
+    def solved(*args, **options):
+        raise AssertionError("solved first")
+
+    monkeypatch.setattr(svm_classifier, "one_vs_rest", solved)
+    monkeypatch.setattr(svc, "Dual", solved)
+    with pytest.raises(ValueError, match="two rows of every class"):
+        KernelSVC(via=via, probability=True, random_state=0).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("C", [100.0, 400.0])
+def test_the_gap_is_that_of_the_kernel_not_of_its_rounding(C, dtype):
+    X, y = make_classification(2200, 8, n_informative=6, flip_y=0.3, random_state=2)
+    X = X.astype(np.float32)
+    m = KernelSVC(Gaussian(2.0), C=C, via="exact").fit(X.astype(dtype), y)
+    K, s = Gaussian(2.0)(X.astype(np.float64)), np.where(y == 1, 1, -1)
+    coef = everywhere(m, len(y))
+    hinge = np.maximum(1 - s * (K @ coef + m.intercept_), 0)
+    dual = objective(K, coef)
+    assert (coef @ K @ coef / 2 + C * hinge.sum() - dual) / dual <= m.gap_ + 2e-4
+    assert m.plan_.settings["kernel_values"] == "float64" or EPS * C * len(y) ** 0.5 <= 1e-3
+
+
+@pytest.mark.parametrize("via", ["exact", "features"])
+def test_probabilities_do_not_depend_on_the_unit_of_weights(via):
+    X, y = data(150)
+    w = np.random.default_rng(0).random(150)
+    plain = KernelSVC(Gaussian(), via=via, probability=True, random_state=0).fit(X, y, w)
+    scaled = KernelSVC(Gaussian(), C=2.0**10, via=via, probability=True, random_state=0).fit(X, y, w / 2**10)
+    np.testing.assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), atol=1e-6)
+
+
+def test_folds_go_the_way_of_the_model(monkeypatch):
+    X, y = data(100)
+    for module in (svc, svm_classifier):
+        monkeypatch.setattr(module, "EXACT_ROWS", 90)
+    ways, fit = [], KernelSVC.fit
+
+    def noted(self, *args, **options):
+        fit(self, *args, **options)
+        ways.append(hasattr(self, "support_"))
+        return self
+
+    monkeypatch.setattr(KernelSVC, "fit", noted)
+    KernelSVC(probability=True, random_state=0).fit(X, y)
+    assert ways == [False] * (svm_probability.FOLDS + 1)
+
+
+def test_nothing_of_a_former_fit_stays():
+    X, y = data(80)
+    m = KernelSVC(via="exact", probability=True, random_state=0).fit(X, y)
+    m.set_params(probability=False, via="features", loss="squared_hinge").fit(X, y)
+    for name in ("sigmoid_", "gap_", "support_", "dual_coef_"):
+        assert not hasattr(m, name)
+    small = KernelSVC(via="exact").fit(X, y).compress(5)
+    assert not hasattr(small.fit(X, y), "compression_")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(("C", "scale"), [(1e4, 1.0), (1e6, 1.0), (1.0, 1e3)])
+def test_linear_kernels_at_a_large_C_end(loss, C, scale):
+    X, y = data(300, 6)
+    m = KernelSVC(Linear(), C=C, loss=loss, via="exact", max_iter=200).fit(X * scale, y)
+    assert m.gap_ <= 1e-3
+    assert m.score(X * scale, y) >= KernelSVC(Linear(), C=1.0, via="exact").fit(X, y).score(X, y) - 0.03
+
+
+def test_the_plan_says_what_ended_it_and_counts_the_blocks():
+    X, y = data(100)
+    m = KernelSVC(Gaussian(0.01), C=1e5, via="exact").fit(X, y)
+    assert m.gap_ <= 1e-3
+    assert m.plan_.settings["ended_by"] in ("gap", "slopes")
+    assert m.plan_.bytes >= 4 * 100 * 100
+
+
+def test_blocks_stay_near_the_limit_of_memory():
+    X, y = data(3000, 4)
+    KernelSVC(Gaussian(), via="exact").fit(X[:2100], y[:2100])  # compiled
+    tracemalloc.start()
+    m = KernelSVC(Gaussian(), via="exact", memory_limit="4MB").fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert m.plan_.bytes <= 4e6
+    assert peak < 12e6  # vectors of n and tiles beside the limit; one block of 2,048 would be 17 MB
+    assert m.gap_ <= 1e-3
+
+
+def jaccard(A, B):
+    return np.array([[len(set(a) & set(b)) / len(set(a) | set(b)) for b in B] for a in A])
+
+
+def test_targets_of_items_are_checked():
+    words, y = ["kitten", "mitten", "dog", "fog"] * 3, [0.0, 0.0, 1.0, 1.0] * 3
+    assert KernelSVC(Callable(jaccard)).fit(words, y).predict(["hog"]) == [1]
+    with pytest.raises(ValueError, match="NaN"):
+        KernelSVC(Callable(jaccard)).fit(words, [np.nan, *y[1:]])
+    with pytest.raises(ValueError, match="1d array"):
+        KernelSVC(Callable(jaccard)).fit(words, np.column_stack([y, y]))
+
+
+@pytest.mark.parametrize("C", [1e-300, 1e-30, 1e-12])
+def test_the_smallest_C_gives_numbers(C):
+    X, y = data(60)
+    m = KernelSVC(Gaussian(), C=C, loss="squared_hinge", via="exact").fit(X, y)
+    assert np.isfinite(m.decision_function(X)).all()
+    mean = np.mean(np.where(y == 1, 1.0, -1.0))
+    np.testing.assert_allclose(m.intercept_, mean, atol=1e-3)  # the best constant
+
+
+def test_given_matrices_that_are_no_kernels():
+    X, y = data(80)
+    K = Gaussian()(X)
+    with pytest.warns(UserWarning, match="negative eigenvalues"):
+        KernelSVC("precomputed").fit(K - 2 * np.eye(80), y)
+    K[0, 1] += 0.5
+    with pytest.raises(ValueError, match="symmetric"):
+        KernelSVC("precomputed").fit(K, y)
+
+
+def test_what_cannot_be_compressed_says_why():
+    X, y = data(80)
+    m = KernelSVC(via="exact").fit(X, y)
+    assert len(m.compress(5, random_state=np.random.RandomState(0)).support_) == 5
+    with pytest.raises(ValueError, match="random_state must be"):
+        m.compress(5, random_state="a")
+    with pytest.raises(ValueError, match="a model over features has none"):
+        KernelSVC(via="features", random_state=0).fit(X, y).compress(5)
+
+
+def test_probabilities_of_float32_are_float32():
+    X, y = data(80, classes=3)
+    X = X.astype(np.float32)
+    for labels in (y, y == 1):
+        assert KernelSVC(via="exact", probability=True).fit(X, labels).predict_proba(X).dtype == np.float32
+
+
+@pytest.mark.parametrize(("name", "of"), [
+    ("rbf", lambda X: np.exp(-cdist(X, X, "sqeuclidean") / X.var(0).sum())),
+    ("linear", lambda X: X @ X.T),
+    ("poly", lambda X: (1 + X @ X.T) ** 3),
+    ("laplacian", lambda X: np.exp(-cdist(X, X, "cityblock") / X.shape[1])),
+])  # fmt: skip
+def test_names_are_the_kernels_that_the_docstring_says(name, of):
+    X, y = data(60)
+    np.testing.assert_allclose(KernelSVC(name, via="exact").fit(X, y).kernel_(X), of(X), rtol=1e-8)

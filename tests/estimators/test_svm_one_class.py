@@ -85,3 +85,21 @@ def test_filled_duals_and_what_is_refused():
             OneClassSVM(nu=nu).fit(data(10))
     with pytest.raises(ValueError, match="square"):
         OneClassSVM("precomputed").fit(np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("nu", [0.005, 0.1])
+@pytest.mark.parametrize("unit", [1e-6, 1 / 300, 1e4])
+def test_the_unit_of_weights_does_not_matter(nu, unit):
+    X = data()
+    plain, scaled = OneClassSVM(Gaussian(), nu=nu).fit(X), OneClassSVM(Gaussian(), nu=nu).fit(X, sample_weight=np.full(300, unit))
+    np.testing.assert_allclose(scaled.decision_function(X) / unit, plain.decision_function(X), atol=1e-9)
+    assert scaled.dual_coef_.sum() == pytest.approx(nu * 300 * unit)
+    assert scaled.gap_ == pytest.approx(plain.gap_, rel=1e-6)
+
+
+@pytest.mark.parametrize("nu", [0.001, 0.005, 0.02])
+def test_few_duals_are_found_as_closely_as_many(nu):
+    for seed in range(3):
+        m = OneClassSVM(Gaussian(), nu=nu).fit(X := data(seed=seed))
+        assert m.gap_ <= 1e-3
+        assert np.mean(m.predict(X) == -1) <= nu + 2 / 300

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from mercer.estimators.svr import KernelSVR
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Callable, Gaussian, Linear
 
 EQUIVALENCE = (check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data)
 
@@ -49,13 +49,12 @@ def test_the_objective_is_that_of_libsvm(C, e, dtype):
     X, y = data()
     K = Gaussian()(X)
     m = KernelSVR(Gaussian(), C=C, epsilon=e).fit(X.astype(dtype), y)
-    twin = SVR(kernel="precomputed", C=C, epsilon=e, tol=1e-3).fit(K, y)
+    twin = SVR(kernel="precomputed", C=C, epsilon=e, tol=1e-6).fit(K, y)
     ours, theirs = (objective(K, y, e, everywhere(v, len(y))) for v in (m, twin))
     assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-12)
     assert m.objective_ == pytest.approx(ours, rel=1e-4, abs=1e-12)
-    best = SVR(kernel="precomputed", C=C, epsilon=e, tol=1e-6).fit(K, y)
-    if len(best.support_):
-        np.testing.assert_allclose(m.predict(X.astype(dtype)), best.predict(K), atol=0.02)
+    if len(twin.support_):
+        np.testing.assert_allclose(m.predict(X.astype(dtype)), twin.predict(K), atol=0.02)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -118,3 +117,38 @@ def test_what_is_refused():
         KernelSVR().fit(X, y * 1e150)
     with pytest.raises(ValueError, match="too large"):
         KernelSVR(Linear()).fit(X * 1e150, y)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-4, 1.0])
+def test_tol_counts_in_the_unit_of_y(scale):
+    X, y = data(150)
+    m = KernelSVR(Gaussian(), C=10 * scale, epsilon=0.01 * scale).fit(X, y * scale)
+    assert m.gap_ <= 1e-3
+    assert m.score(X, y * scale) > 0.95
+
+
+def test_a_gap_of_nothing_is_nothing():
+    X, y = data(50)
+    m = KernelSVR(epsilon=100.0).fit(X, y)
+    assert (m.gap_, m.objective_, len(m.support_)) == (0, 0, 0)
+    with pytest.raises(ValueError, match="a constant, has none"):
+        m.compress(3)
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was():
+    X, y = data(50)
+    m = KernelSVR(Gaussian()).fit(X, y)
+    before = m.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        m.fit(X[:, :1], np.append(y[1:], np.nan))
+    np.testing.assert_array_equal(m.predict(X), before)
+
+
+def test_targets_of_items_and_odd_ways_are_checked():
+    kernel, words = Callable(lambda A, B: np.array([[float(a == b) for b in B] for a in A])), ["a", "b", "c"]
+    assert KernelSVR(kernel, epsilon=0.0, C=1e3).fit(words, [1, 2, 3]).predict(["a"])[0] == pytest.approx(1, abs=0.01)
+    for y, text in (([1.0, np.nan, 2.0], "NaN"), (np.ones((3, 2)), "1d array"), (["x", "y", "z"], "could not convert")):
+        with pytest.raises(ValueError, match=text):
+            KernelSVR(kernel).fit(words, y)
+    with pytest.raises(ValueError, match="via must be one of auto, exact"):
+        KernelSVR(via=np.zeros(3)).fit([[0.0], [1.0]], [0, 1])

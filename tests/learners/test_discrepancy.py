@@ -1,5 +1,6 @@
 """MMD and HSIC: statistics as by hand, levels under the null over seeds, power, and p-values that are never zero."""
 import numpy as np
+import pandas as pd
 import pytest
 
 from mercer.kernels import Gaussian, Laplace, Linear
@@ -80,6 +81,49 @@ def test_factors_stand_for_large_matrices(monkeypatch):
         found = hsic_test(X, Y, n_permutations=20, random_state=0, unbiased=u)
         np.testing.assert_allclose(found.null, ref.null, atol=1e-9)
         assert found.pvalue == ref.pvalue
+
+
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_the_level_is_kept_by_factors_of_lower_rank_than_the_kernels(monkeypatch, unbiased):
+    monkeypatch.setattr(discrepancy, "DENSE", 50)
+    monkeypatch.setattr(discrepancy, "RANK", 20)
+    pairs = [samples(seed, 80, 80, 10) for seed in range(150)]  # at bandwidth 1 hardly any two rows are alike
+    p = [hsic_test(X, Y, Gaussian(), Gaussian(), n_permutations=39, unbiased=unbiased).pvalue for X, Y in pairs]
+    for level in (0.05, 0.25, 0.5):
+        assert np.mean(np.array(p) <= level) < level + 4 * (level * (1 - level) / 150) ** 0.5
+    assert np.mean(p) < 0.7
+
+
+@pytest.mark.parametrize("rows", [30, 120], ids=["whole", "factors"])
+@pytest.mark.parametrize("test", [mmd_test, hsic_test])
+def test_values_that_overflow_are_refused(monkeypatch, test, rows):
+    monkeypatch.setattr(discrepancy, "DENSE", 50)
+    X, Y = samples(0, rows, rows)
+    kernels = [Linear()] * (2 if test is hsic_test else 1)
+    for left, right in ((1e200 * X, Y), (X, 1e200 * Y), (1e154 * X, 1e154 * Y)):
+        with pytest.raises(ValueError, match=r"too large for sums.*scale the columns"):
+            test(left, right, *kernels, n_permutations=9)
+    with pytest.raises(ValueError, match="too large"):
+        TestResult.of(np.array([1.0, np.nan]))
+    with pytest.raises(ValueError, match="too large"):
+        TestResult.of(np.array([np.inf, 1.0]))
+
+
+def test_ties_are_ties_in_float32():
+    for seed in range(20):
+        X = np.random.default_rng(seed).integers(3, size=(12, 1)).astype(np.float32)  # many shuffles give the same samples
+        a, b = (mmd_test(V[:6], V[6:], Gaussian(0.7), n_permutations=99, random_state=seed) for V in (X, X.astype(float)))
+        assert a.pvalue == b.pvalue
+
+
+def test_columns_are_compared_by_name():
+    X, Y = (pd.DataFrame(V * [1.0, 5.0], columns=["a", "b"]) for V in samples(0))
+    aligned = mmd_test(X, Y[["b", "a"]], n_permutations=30, random_state=0)
+    np.testing.assert_array_equal(aligned.null, mmd_test(X, Y, n_permutations=30, random_state=0).null)
+    assert abs(aligned.statistic - mmd_test(X.to_numpy(), Y[["b", "a"]].to_numpy(), n_permutations=1).statistic) > 0.01
+    assert mmd_test(X, Y.to_numpy(), n_permutations=1).statistic == pytest.approx(aligned.statistic)
+    with pytest.raises(ValueError, match=r"different names \(b, c\)"):
+        mmd_test(X, Y.rename(columns={"b": "c"}))
 
 
 def test_errors_are_sentences():

@@ -5,12 +5,13 @@ import pytest
 from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian, Linear, Polynomial
 from mercer.learners import smo as blocks
-from mercer.learners.smo import solve
-from mercer.learners.smo_box import Box
+from mercer.learners.smo import block_bytes, block_size, held, solve
+from mercer.learners.smo_box import Box, relative, started
 from mercer.learners.smo_calibrate import probabilities, sigmoid
 from mercer.learners.smo_columns import Columns
 from mercer.learners.smo_compress import project
-from mercer.learners.smo_rows import WIDTH, GivenRows, KernelRows, padded
+from mercer.learners.smo_path import path
+from mercer.learners.smo_rows import WIDTH, GivenRows, KernelRows, certain, padded
 from mercer.learners.smo_scores import times
 from mercer.ops import smo
 from mercer.ops.smo_gauss import half_exp, reference_half_exp
@@ -66,6 +67,14 @@ def test_steps_of_one_dual_end_where_every_slope_is_flat(e):
     assert (G + rise).min() >= -1e-6
     assert (G + fall).max() <= 1e-6
     assert value(K, box, b) <= value(K, box, in_lanes(K, box, smo.pairs, 1e-6)[0]) + 1e-9  # the sum may be anything here
+
+
+def test_steps_of_one_dual_do_not_end_at_a_short_row_while_a_long_one_is_steep():
+    box = Box(np.array([1e-3, 0.02]), np.full(2, -1e9), np.full(2, 1e9), bias=False)
+    K = np.diag([1e-6, 1.0])  # the first gains more, and is flat enough
+    b, G = in_lanes(K, box, smo.singles, 1e-2)
+    assert np.abs(G).max() <= 1e-2
+    assert b[1] != 0
 
 
 def test_gates_say_what_may_move_and_at_what_slope():
@@ -269,3 +278,107 @@ def test_a_projection_with_all_vectors_loses_nothing_and_fewer_lose_more():
         losses.append(error)
     assert losses[0] < 1e-2
     assert losses[0] < losses[1] < losses[2] < 1
+
+
+def test_duals_beside_a_bound_go_onto_it():
+    near = 1e-16
+    b = np.array([1 - near, near, -1 + near, -near, 0.5, 1 - 1e-6, 3.0])
+    lo, hi, change = np.array([-1.0] * 6 + [0.0]), np.array([1.0] * 6 + [np.inf]), np.empty(7)
+    before = b.copy()
+    assert smo.snap(b, lo, hi, change) == 4
+    np.testing.assert_array_equal(b, [1, 0, -1, 0, 0.5, 1 - 1e-6, 3])
+    np.testing.assert_array_equal(change, b - before)
+
+
+@pytest.mark.parametrize("n", [200, 700])
+@pytest.mark.usefixtures("small_blocks")
+def test_a_start_that_no_step_could_mend_is_refused(monkeypatch, n):
+    X, box = problem(n)
+    monkeypatch.setattr(blocks, "WHOLE", 300)
+    rows = KernelRows(Gaussian(), Table(X))
+    with pytest.raises(ValueError, match="sum to 0"):
+        solve(rows, box, 1e-3, start=box.hi)
+    beyond = np.zeros(n)
+    beyond[[0, 1]] = 100 * np.where(box.hi[:2] > 0, 1.0, -1.0)
+    with pytest.raises(ValueError, match="start must lie within the bounds"):
+        solve(rows, box, 1e-3, start=beyond - beyond.mean())
+    assert started(Box(box.t, box.lo, box.hi, bias=False), box.hi).sum() > 0  # without a bias any sum will do
+
+
+def test_gaps_relative_to_nothing():
+    assert relative(0.5, 0.0) == np.inf
+    assert relative(-1e-20, 0.0) == relative(0.0, 0.0) == 0
+    assert relative(0.5, -2.0) == 0.25
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("C", [1e4, 1e6])
+@pytest.mark.parametrize("ridge", [False, True])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("hopeless", [True, False])
+def test_hard_problems_end_by_a_path(monkeypatch, C, ridge, bias, hopeless):
+    monkeypatch.setattr(blocks, "WHOLE", 1000)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.where((rng.random(200) < 0.5) if hopeless else (X[:, 0] > 0.3), 1.0, -1.0)
+    box = Box(y, np.minimum(y, 0) * C, np.maximum(y, 0) * C, bias=bias)
+    if ridge:
+        box = Box(y, np.where(y > 0, 0, -np.inf), np.where(y > 0, np.inf, 0), ridge=np.full(200, 0.5 / C), bias=bias)
+    m = solve(KernelRows(Linear(), Table(X)), box, 1e-3, 100)
+    assert m.converged
+    assert m.relative <= 1e-3
+    assert m.objective == pytest.approx(value(X @ X.T, box, m.b), rel=1e-6)
+    assert (m.b >= box.lo).all()
+    assert (m.b <= box.hi).all()
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_hard_problems_end_by_a_path_of_blocks(monkeypatch):
+    monkeypatch.setattr(blocks, "PATIENCE", 5)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
+    box = Box(y, np.minimum(y, 0) * 1e3, np.maximum(y, 0) * 1e3)
+    m = solve(KernelRows(Linear(), Table(X)), box, 1e-3)
+    assert m.relative <= 1e-3
+    monkeypatch.setattr(blocks, "WHOLE", 1000)
+    assert m.objective == pytest.approx(solve(KernelRows(Linear(), Table(X)), box, 1e-3).objective, rel=1e-3)
+
+
+def test_paths_rise_to_the_problem_itself():
+    _, box = problem(50, C=1.0)
+    assert path(box, np.full(50, 1e-3)) == []
+    assert path(Box(0 * box.t, box.lo, box.hi, total=3.0), np.full(50, 1e9)) == []
+    shares = path(box, np.full(50, 1e40))
+    assert shares[-1] == 1
+    assert shares[0] < 1e-39
+    assert (np.diff(shares) > 0).all()
+
+
+def test_flat_slopes_end_it_only_where_the_gap_is_closed_too():
+    X, box = problem(150, C=1e5)
+    y = box.t
+    rows = KernelRows(Gaussian(0.05), Table(X))  # every row is alone: the objective is n/2, and C n tol is far more
+    m = solve(rows, box, 1e-3)
+    assert m.relative <= 1e-3
+    assert m.ended in ("gap", "slopes")
+    assert value(Gaussian(0.05)(X), box, m.b) == pytest.approx(-0.5 * y @ np.linalg.solve(Gaussian(0.05)(X), y), rel=0.02)
+
+
+def test_blocks_are_as_large_as_memory_allows():
+    assert 2 * block_size(4e7, 4) ** 2 * 4 <= 1e7
+    assert block_bytes(1e9, 4) == 2 * 4 * 4096**2
+    assert held(100, 1.0, 1, 1e3, 8) == 8e4  # one matrix, which no limit makes smaller
+    assert held(10**5, 1e4, 1, 1e9, 4) == block_bytes(1e9, 4) + 4e4
+    assert held(10**5, 1e12, 1, 1e9, 4) == 1e9
+
+
+def test_given_matrices_are_looked_at():
+    X, _ = problem(80)
+    K = Gaussian()(X)
+    assert certain(K, bias=False)
+    assert certain(K - 1, bias=True)  # duals that sum to zero see no constant
+    assert not certain(K - 1, bias=False)
+    assert not certain(-K, bias=True)
+    K[0, 1] += 0.1
+    with pytest.raises(ValueError, match="symmetric"):
+        certain(K, bias=True)

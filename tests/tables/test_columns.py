@@ -52,6 +52,7 @@ def test_a_messy_file(messy):
         '"Größe" holds numbers, but 2 of its values are text ("k.A."); they count as missing.',
         '"Preis netto" gives the target "Preis" away (each can be computed from the other in the sample) and was left out.',
         '"Größe (Kopie)" is a copy of "Größe" and was left out.',
+        'columns left out since they say nothing: "Land" with one value in every row and "leer" without values.',
     )
 
 
@@ -242,7 +243,7 @@ def test_a_task_that_was_asked_for():
     [
         (dict(target="z"), None, r'there is no column "z" \(given as target\); the names are "a", "b", "y"\.'),
         (dict(target="Y"), None, r'there is no column "Y" \(given as target\); did you mean "y"\?'),
-        (dict(target="y", exclude=["aa"]), None, r'there is no column "aa" \(given as exclude\); did you mean "a"\?'),
+        (dict(target="y", exclude=["aa"]), None, r'there is no column "aa" \(given as exclude\); the names are "a", "b", "y"\.'),
         (dict(target="y", group="y"), None, r'"y" has more than one role; give each column one\.'),
         (dict(target="y"), [None] * N, r'no row has a value of the target "y"; choose another column\.'),
         (dict(target="y"), ["NA"] * N, r'no row has a value of the target "y"; choose another column\.'),
@@ -255,7 +256,7 @@ def test_a_task_that_was_asked_for():
         (dict(target="y"), np.datetime64("2020-01-01") + np.arange(N), r'the target "y" holds dates; predict a number made from it'),
         (dict(target="y", exclude=["a", "b"]), None, r'no column can be used to predict "y"\. "a": Left out, as asked for\.'),
         (dict(target="y", weight="a"), None, r'the weight "a" has negative values, such as -'),
-        (dict(target="y", time_column="b"), "words", r"the time column holds neither numbers nor dates; choose another"),
+        (dict(target="y", time_column="b"), "words", r'the time column "b" holds neither numbers nor dates; choose another'),
     ],
     ids=["no target", "misspelt", "exclude", "two roles", "nulls", "missing words", "constant", "text", "many numbers", "many words",
          "own classes", "lists", "dates", "nothing left", "weights", "time"],
@@ -337,9 +338,10 @@ def test_the_schema_of_new_data_is_checked():
     found = Columns("y", exclude=["b"]).fit(data)
     report = found.check(data.drop_columns(["y", "b"]).append_column("new", pa.array([0] * 3000)).schema)
     assert (report.missing, report.extra, report.coerced) == (("b", "y"), ("new",), ())
-    changed = found.check(data.set_column(0, "a", pa.array(["1"] * 3000)).schema)
-    assert changed.coerced == (("a", "number", "text"),)
-    assert changed.sentences() == ('"a" is text, it was number in training; its values are converted.',)
+    assert not found.check(data.set_column(0, "a", pa.array(["1"] * 3000)).schema).coerced  # as csv files hold numbers
+    changed = found.check(data.set_column(0, "a", pa.array(np.full(3000, "2024-01-31", "datetime64[D]"))).schema)
+    assert changed.coerced == (("a", "number", "date"),)
+    assert changed.sentences() == ('"a" is date, it was number in training; its values are converted.',)
     with pytest.raises(DataError, match=r'the table lacks "gaps", which the model uses; did you mean "gap"\?'):
         found.check(data.rename_columns(["a", "b", "words", "gap", "day", "y"]).schema)
     with pytest.raises(DataError, match=r'the table lacks "a", "gaps", which the model uses; give a table with the columns of'):
@@ -415,3 +417,75 @@ def test_memory_stays_bounded_however_many_rows():
         return most
 
     assert held(60) < 1.5 * held(15)
+
+
+def test_what_a_column_is_taken_for_counts_not_its_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,flag,day,y\n" + "".join(f"{i * i % 97}.5,{('no', 'yes')[i % 2]},2024-01-{i % 28 + 1:02},{i % 13}.25\n" for i in range(90)))
+    found = Columns("y").fit(open_source(path))
+    flag, day = np.arange(90) % 2 == 1, [f"2024-01-{i % 28 + 1:02}" for i in range(90)]
+    typed = pa.table({"a": [i * i % 97 + 0.5 for i in range(90)], "flag": flag, "day": np.array(day, "datetime64[D]")})
+    assert found.check(typed.schema).coerced == ()
+    assert np.array_equal(found.transform(typed, target=False).X, found.transform(next(open_source(path).batches()), target=False).X)
+    assert found.check(typed.set_column(1, "flag", pa.array(np.array(day, "datetime64[D]"))).schema).coerced == (("flag", "boolean", "date"),)
+
+
+def test_a_column_that_cannot_be_read_at_all_is_refused():
+    found = Columns("y").fit(mixed())
+    watch = found.watch().add(mixed())
+    watch.check()
+    for cells in (["x1"] * 3000, ["x1", None] * 1500):
+        watch = found.watch().add(mixed().set_column(0, "a", pa.array(cells)))
+        with pytest.raises(DataError, match='no value of "a" reads as a number, which it was in training: "x1", for one'):
+            watch.check()
+    found.watch().add(mixed().set_column(0, "a", pa.array(["x1"] * 2999 + ["1"]))).check()
+    found.watch().add(mixed().set_column(0, "a", pa.nulls(3000, pa.float64()))).check()  # missing is not unreadable
+
+
+def test_columns_that_say_nothing_are_named_in_one_sentence():
+    found = Columns("y").fit(table(c=[5] * N, d=["x"] * N, e=pa.nulls(N, pa.string())))
+    assert found.warnings_ == ('columns left out since they say nothing: "c", "d" with one value in every row and "e" without values.',)
+
+
+def test_repeated_rows_raise_no_alarm():
+    data = table(n=60)
+    found = Columns("y").fit(pa.concat_tables([data] * 10))
+    assert {t.kind for t in found.treatments_} == {"number", "target"}
+    assert not found.warnings_
+
+
+BLAMED = [
+    (dict(weight="w"), dict(w=["red", "blue"] * (N // 2)), r'the weight "w" holds no numbers but values such as "red"'),
+    (dict(weight="w"), dict(w=[0.0] * N), r'the weight "w" is 0 in every row'),
+    (dict(weight="w"), dict(w=pa.nulls(N, pa.float64())), r'no row with a target has a weight "w"'),
+    (dict(time_column="w"), dict(w=["red", "blue"] * (N // 2)), r'the time column "w" holds neither numbers nor dates'),
+]
+
+
+@pytest.mark.parametrize(("settings", "more", "sentence"), BLAMED, ids=["text", "zero", "missing", "time"])
+def test_the_column_at_fault_is_named(settings, more, sentence):
+    with pytest.raises(DataError, match=sentence):
+        Columns("y", **settings).fit(table(**more))
+
+
+def test_rows_left_out_are_told_by_their_reason():
+    data = table(w=[None] * 3 + [1.0] * (N - 3))
+    y = data.column("y").to_numpy().copy()
+    y[10:12], y[20] = np.inf, np.nan
+    for column in (pa.array(y), pa.array([str(v) for v in y])):  # as numbers, and as a csv file has them
+        found = Columns("y", weight="w").fit(data.set_column(3, "y", column))
+        assert found.warnings_[:3] == (
+            '1 of 400 rows has no value of the target "y" and were left out.',
+            '2 of 400 rows have an infinite value of the target "y" and were left out.',
+            '3 of 400 rows have no weight "w" and were left out.',
+        )
+        assert (found.n_rows_, found.n_dropped_) == (N - 6, 6)
+
+
+def test_classes_keep_the_type_of_training():
+    kinds = {pa.int64(): np.arange(N) % 3, pa.bool_(): np.arange(N) % 2 == 0, pa.string(): np.where(np.arange(N) % 2, "u", "v")}
+    for kind, y in kinds.items():
+        assert Columns("y").fit(table().set_column(2, "y", pa.array(y))).target_.kind == kind
+    found = Columns("y").fit(table().set_column(2, "y", pa.array(["no", "yes"] * (N // 2)))).target_
+    assert found.read(pa.array([True, False, None])).tolist()[:2] == [1.0, 0.0]
+    assert found.read(pa.array(["perhaps"])).tolist() == [-1.0]

@@ -156,3 +156,26 @@ def test_numbers_in_local_form_read_back(tmp_path_factory, values, form, encodin
     rows = [row for batch in read.batches() for row in batch.to_pylist()]
     assert [float(row["number"]) for row in rows] == [float(x) for x, _ in values]
     assert [row["word"] for row in rows] == [w for _, w in values]
+
+
+@pytest.mark.parametrize("rows", [3, 50, 310, 1500])
+def test_decimal_commas_are_no_delimiters_however_many_rows(rows):
+    body = "".join(f"n{k % 7};{3 * k},5;{k}\n" for k in range(rows))
+    read = found("name;price;size\n" + body)
+    assert (read.options.delimiter, read.options.decimal, read.names) == (";", ",", ("name", "price", "size"))
+    assert found(body).options.delimiter == ";"  # without a header too
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("1,5;2,5;3,5\n" * 30, ";"),
+        ("size, m;price, eur\n" + "1,5;3,5\n" * 30, ";"),
+        ("id,tags,n\n" + "1,a;b;c;d,5\n" * 30, ","),
+        ("1,000|2,000\n" * 30, "|"),
+        ("last, first;age;size\n" + "Smith, John;33;40\n" * 30, ";"),
+    ],
+    ids=["numbers only", "commas in names", "lists in cells", "thousands", "commas in texts"],
+)
+def test_where_two_delimiters_would_do_the_cells_decide(text, delimiter):
+    assert found(text).options.delimiter == delimiter

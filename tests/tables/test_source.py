@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -290,3 +291,19 @@ def test_without_pyarrow_one_sentence_names_the_extra():
     code = "import sys; sys.modules['pyarrow'] = None\ntry:\n    import mercer.tables\nexcept ImportError as error:\n    print(error)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "reading tables needs pyarrow, which comes with the command line: pip install mercer[cli]"
+
+
+def test_a_folder_is_told_by_what_is_in_it(tmp_path):
+    with pytest.raises(DataError, match="is a directory without tables"):
+        open_source(tmp_path)
+    for name in ("a.parquet", "b.parquet", "c.csv"):
+        written(tmp_path / name, CSV)
+    with pytest.raises(DataError, match=r"as in '.*\*\.parquet' for all 2 of that kind"):
+        open_source(tmp_path)
+
+
+def test_a_table_may_be_empty_where_that_is_allowed(tmp_path):
+    source = open_source(written(tmp_path / "a.csv", "a,b\n"))
+    with pytest.raises(DataError, match="no rows"):
+        list(source.batches())
+    assert list(replace(source, may_be_empty=True).batches()) == []

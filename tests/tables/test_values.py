@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from mercer.tables.counts import Counts, Distinct, hashes
 from mercer.tables.dates import CYCLES, form_of, seconds, varying
-from mercer.tables.values import WORDS, numbers, text
+from mercer.tables.errors import nearest
+from mercer.tables.values import WORDS, numbers, text, truths
 
 
 @pytest.mark.parametrize(
@@ -169,3 +170,24 @@ def test_distinct_values():
         assert few.count() == 500
         expected = 50_000 * (1 - np.exp(-4))
         assert abs(many.count() - expected) < 5 * expected / many.k**0.5
+
+
+def test_yes_and_no_in_any_way_of_writing():
+    assert truths(pa.array(["yes", " TRUE", "t", "1", "On", "y"])).tolist() == [1.0] * 6
+    assert truths(pa.array(["No", "false", "F", "0", "off", "n"])).tolist() == [0.0] * 6
+    assert np.isnan(truths(pa.array(["2", "maybe", None]))).all()
+    for typed in (pa.array([True, False]), pa.array([1, 0]), pa.array([1.0, 0.0])):
+        assert truths(typed).tolist() == [1.0, 0.0]
+
+
+def test_only_close_names_are_suggested():
+    assert nearest("progresion", ["progression", "age"]) == '; did you mean "progression"?'
+    assert nearest("Lenght", ["length", "width"]) == '; did you mean "length"?'
+    for name, names in (("y", ["x", "z"]), ("price", ["size", "slice of life"]), ("target", ["garden", "tax"])):
+        assert nearest(name, names).startswith("; the names are")
+
+
+@pytest.mark.parametrize("names", [["a;b"], ["a|b", "c"], ["a\tb"], ["a b c"]], ids=["semicolon", "bar", "tab", "spaces"])
+def test_names_that_hold_delimiters_call_for_flags(names):
+    assert "--delimiter" in nearest("y", names)
+    assert "--delimiter" not in nearest("y", ["net price", "rooms"])

@@ -20,6 +20,10 @@ FORMATS = "csv, tsv, parquet, arrow, feather or jsonl; .gz .zst .xz .bz2; severa
 METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]
+Delimiter = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: between fields; tab for tabs", show_default="found out")]
+Decimal = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: the decimal mark, . or a comma", show_default="found out")]
+Header = Annotated[bool | None, typer.Option("--header/--no-header", help="csv: whether the first row has names", show_default="found out")]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="csv: such as utf-8 or cp1252", show_default="found out")]
 
 
 @app.command(epilog=EPILOG)
@@ -41,14 +45,19 @@ def fit(
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="the report", show_default="DATA.html")] = None,
     overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the evidence as JSON")] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    header: Header = None,
+    encoding: Encoding = None,
 ) -> None:
     """Fit a model to a table, and say how good it is on rows that it never saw."""
     with guarded():
+        from mercer.cli.csvflags import csv_options
         from mercer.cli.fit import Asked, run
 
         asked = Asked(
             tuple(data), target, task, metric, tuple(exclude or ()), id, weight, group, time_column, test, time, memory, seed, out, report,
-            overwrite, as_json,
+            overwrite, as_json, csv_options(delimiter, decimal, header, encoding),
         )  # fmt: skip
         run(asked)
 
@@ -59,12 +68,17 @@ def predict(
     data: Data,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet, arrow or jsonl by its suffix; - prints csv")],
     overwrite: Overwrite = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    header: Header = None,
+    encoding: Encoding = None,
 ) -> None:
     """Predict the target for new rows, in their order: prediction, lower and upper, or the probability of every class."""
     with guarded():
+        from mercer.cli.csvflags import csv_options
         from mercer.cli.predict import run
 
-        run(model, data, out, overwrite=overwrite)
+        run(model, data, out, overwrite=overwrite, options=csv_options(delimiter, decimal, header, encoding))
 
 
 @app.command(epilog=EPILOG)

@@ -3,23 +3,28 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mercer import report as reports
+from mercer.cli.csvflags import flags as csv_flags
 from mercer.cli.guard import UsageError
-from mercer.cli.output import check_free
+from mercer.cli.output import check_apart, check_free, naming
 from mercer.cli.progress import progress
 from mercer.cli.summary import summary
 from mercer.estimators.base import bytes_of
 from mercer.product import TableModel, fit_table
 from mercer.product.evidence import Evidence
-from mercer.tables import DataError, Source, open_source
+from mercer.product.metrics import METRICS
+from mercer.tables import CsvOptions, DataError, Source, open_source
 from mercer.tables.errors import nearest
+from mercer.tables.times import time_form
 
+FOUND_OUT = CsvOptions()
 TASKS = ("auto", "regression", "classification")
 
 
@@ -44,6 +49,7 @@ class Asked:
     report: Path | None = None
     overwrite: bool = False
     as_json: bool = False
+    csv: CsvOptions = FOUND_OUT
 
     @property
     def model_path(self) -> Path:
@@ -59,10 +65,17 @@ class Asked:
             raise UsageError(f"--task must be one of {', '.join(TASKS)}, got {self.task}.")
         if not (math.isfinite(self.time) and self.time > 0):
             raise UsageError(f"--time must be a number of seconds > 0, got {self.time}.")
-        if self.model_path.absolute() == self.report_path.absolute():
-            raise UsageError(f"--out and --report are both {self.model_path}; give two names.")
+        _known_metric(self.metric, self.task)
         _memory(self.memory)
-        for path in (self.model_path, self.report_path):
+        share(self.test)
+        self._check_files()
+
+    def _check_files(self) -> None:
+        both = (self.model_path, self.report_path)
+        if os.path.realpath(both[0]) == os.path.realpath(both[1]):
+            raise UsageError(f"--out and --report are both {self.model_path}; give two names.")
+        check_apart(both, [*self.data, *([self.test] if share(self.test) is None else [])])
+        for path in both:
             check_free(path, overwrite=self.overwrite)
 
     def command(self) -> str:
@@ -78,6 +91,7 @@ class Asked:
             words += [flag, value] if value is not None else []
         for names in self.exclude:
             words += ["--exclude", names]
+        words += csv_flags(self.csv)
         return shlex.join([*words, "--out", str(self.model_path), "--report", str(self.report_path)])
 
 
@@ -87,12 +101,14 @@ def run(asked: Asked) -> Evidence:
     with progress() as say:
         model = fitted(asked, say)
         say("writing the model and the report")
-        model.save(asked.model_path)
-        reports.write(model.evidence, asked.report_path)
+        with naming(asked.model_path):
+            model.save(asked.model_path)
+        with naming(asked.report_path):
+            reports.write(model.evidence, asked.report_path)
     if asked.as_json:
         print(json.dumps(model.evidence.as_dict(), ensure_ascii=False, indent=2, allow_nan=False))
     else:
-        print(summary(model.evidence))
+        print(summary(in_lines(model.evidence)))
         print(f"\nmodel     {asked.model_path}\nreport    {asked.report_path}")
     return model.evidence
 
@@ -100,24 +116,59 @@ def run(asked: Asked) -> Evidence:
 def fitted(asked: Asked, say: Any) -> TableModel:
     """The model of the data that the flags name."""
     say("opening the data")
-    source = open_source(list(asked.data))
-    share = holdout(asked.test)
+    source, held = open_source(list(asked.data), options=asked.csv), holdout(asked)
+    _check_time(source, asked.time_column)
     return fit_table(
         source, asked.target, task=asked.task, metric=asked.metric, exclude=excluded(asked.exclude, source), id=asked.id,
-        weight=asked.weight, group=asked.group, time_column=asked.time_column, test=share, time=asked.time, memory=_memory(asked.memory),
+        weight=asked.weight, group=asked.group, time_column=asked.time_column, test=held, time=asked.time, memory=_memory(asked.memory),
         seed=asked.seed, progress=say, command=asked.command(),
     )  # fmt: skip
 
 
-def holdout(test: str) -> float | Source:
-    """A share, or the file that holds the test rows."""
+def share(test: str) -> float | None:
+    """The share that is held out; None for the name of a file."""
     try:
-        share = float(test)
+        found = float(test)
     except ValueError:
-        return open_source(test)
-    if not 0 < share < 1:
+        return None
+    if not 0 < found < 1:
         raise UsageError(f"--test must be a file, or a share between 0 and 1, got {test}.")
-    return share
+    return found
+
+
+def holdout(asked: Asked) -> float | Source:
+    """A share, or the file that holds the test rows, with the target among its columns."""
+    if (found := share(asked.test)) is not None:
+        return found
+    source = open_source(asked.test, options=asked.csv)
+    if asked.target not in source.schema.names:
+        raise DataError(f'{asked.test} has no column "{asked.target}"{nearest(asked.target, source.schema.names)}')
+    return source
+
+
+def _check_time(source: Source, column: str | None) -> None:
+    """That the first rows have numbers or dates there, before the whole table is read."""
+    if column is not None and column in source.schema.names:
+        time_form(next(replace(source, columns=(column,)).batches()).column(column), column)
+
+
+def _known_metric(name: str | None, task: str) -> None:
+    able = [m.name for m in METRICS.values() if task in ("auto", m.task)]
+    if name is not None and name.lower().replace("-", "_").replace(" ", "_") not in able:
+        kind = "" if task == "auto" else f" for {task}"
+        raise UsageError(f"--metric must be one of {', '.join(able)}{kind}, got {name}.")
+
+
+def in_lines(e: Evidence) -> Evidence:
+    """For the terminal: names of columns and classes may hold line ends, which would break its lines."""
+    return replace(
+        e, target=_line(e.target), task_reason=_line(e.task_reason), holdout_rule=_line(e.holdout_rule), verdict=_line(e.verdict),
+        importance=tuple((_line(name), loss, error) for name, loss, error in e.importance), warnings=tuple(map(_line, e.warnings)),
+    )  # fmt: skip
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def excluded(given: Sequence[str], source: Source) -> tuple[str, ...]:

@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-FAILED, BAD_USAGE = 1, 2
+DONE, FAILED, BAD_USAGE = 0, 1, 2
+INTERRUPTED = "interrupted; nothing was left half-written."
+
+
+_PLAIN = {errno.ENOSPC: "the disk is full", errno.EISDIR: "it is a folder; give the name of a file"}
 
 
 class UsageError(Exception):
@@ -20,18 +24,23 @@ class UsageError(Exception):
 @contextmanager
 def guarded() -> Iterator[None]:
     """Run a command: expected trouble becomes a sentence, Ctrl-C and TERM the word "interrupted"."""
+    stopped: list[int] = []
     try:
-        with _stoppable():
+        with _stoppable(stopped):
             yield
             sys.stdout.flush()
     except UsageError as error:
         _leave(str(error), BAD_USAGE)
     except BrokenPipeError:
         _hush()  # whoever read the output has seen enough
-    except (ValueError, ImportError, MemoryError, OSError) as error:
-        _leave(sentence(error), FAILED)
     except KeyboardInterrupt:
-        _leave("interrupted; nothing was left half-written.", FAILED)
+        _leave(INTERRUPTED, FAILED)
+    except (ValueError, ImportError, MemoryError, OSError) as error:
+        _leave(INTERRUPTED if stopped else sentence(error), FAILED)
+    except BaseException:
+        if not stopped:
+            raise
+        _leave(INTERRUPTED, FAILED)  # an import that was cut short fails in ways of its own
 
 
 def sentence(error: BaseException) -> str:
@@ -41,7 +50,7 @@ def sentence(error: BaseException) -> str:
     'a.csv: no such file or directory.'
     """
     if isinstance(error, OSError) and error.errno is not None:
-        text = "the disk is full" if error.errno == errno.ENOSPC and not error.filename else str(error.strerror)
+        text = _PLAIN.get(error.errno, str(error.strerror))
         what = f"{error.filename}: " if error.filename else ""
         return _ended(what + (text[:1].lower() + text[1:]))
     if isinstance(error, MemoryError):
@@ -61,22 +70,26 @@ def _leave(text: str, status: int) -> None:
 
 def _hush() -> None:
     """Nothing more can be written; without this Python would complain at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(FAILED)
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(DONE)
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
-    """TERM stops a command as Ctrl-C does, so that unfinished files are removed."""
+def _stoppable(stopped: list[int]) -> Iterator[None]:
+    """TERM stops a command as Ctrl-C does, so that unfinished files are removed; `stopped` notes the signals that came."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: Any) -> None:
+        stopped.append(number)
         raise KeyboardInterrupt
 
-    former = signal.signal(signal.SIGTERM, stop)
+    heard = [s for s in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(s) is not signal.SIG_IGN]
+    former = {s: signal.signal(s, stop) for s in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, former)
+        for number, handler in former.items():
+            signal.signal(number, handler)

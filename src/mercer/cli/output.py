@@ -4,8 +4,9 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from glob import glob
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,11 +37,48 @@ def form_of(name: str) -> str:
 def check_free(path: Path, *, overwrite: bool) -> None:
     """Refuse early what could not be written later."""
     if path.is_dir():
-        raise UsageError(f"{path} is a folder; give the name of a file.")
+        raise UsageError(f"{path} is a folder; give the name of a file in it, as in {path / 'name'}.")
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists; give --overwrite, or another name.")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is not a plain file; give the name of one.")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path.absolute().parent} is not a folder; make it first.")
+    _try(path)
+
+
+def _try(path: Path) -> None:
+    """Whether a file can be made beside `path`, and what is there replaced."""
+    if path.exists() and not os.access(path, os.W_OK):
+        raise UsageError(f"{path} may not be changed: permission denied; give another name.")
+    beside = _beside(path)
+    try:
+        beside.open("xb").close()
+        beside.unlink()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}; give a name in another folder.") from error
+
+
+def check_apart(outputs: Sequence[Path], inputs: Sequence[str]) -> None:
+    """Refuse, whatever was asked for, to write over a file that is read."""
+    read = [Path(name) for text in inputs for name in {text, *glob(text, recursive=True)}]
+    for path in outputs:
+        if same := next((p for p in read if path.exists() and p.exists() and os.path.samefile(path, p)), None):
+            what = f"{path} is" if path == same else f"{path} is {same}, which is"
+            raise UsageError(f"{what} read by this command and not replaced by it; give another name for the output.")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Trouble with a draft or its folder, told of the file that was asked for."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno is None:
+            raise OSError(f"{path} cannot be written: {error}") from error
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager
@@ -57,17 +95,23 @@ def writer(name: str, schema: Any) -> Iterator[Write]:
 @contextmanager
 def draft(path: Path) -> Iterator[IO[bytes]]:
     """A file beside `path` that replaces it at the end, and vanishes where something goes wrong."""
-    path = Path(os.path.realpath(path))
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    beside = _beside(path)
     try:
-        with beside.open("xb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(path)
+        with naming(path):
+            with beside.open("xb") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            beside.replace(os.path.realpath(path))
     finally:
         with suppress(FileNotFoundError):
             beside.unlink()
+
+
+def _beside(path: Path) -> Path:
+    """A new name in the folder of the file that `path` means."""
+    real = Path(os.path.realpath(path))
+    return real.with_name(f".{real.name}.{secrets.token_hex(4)}.part")
 
 
 @contextmanager

@@ -17,8 +17,15 @@ def _asked(e: Evidence) -> list[str]:
     return [
         f"target    {e.target}: {e.task_reason}",
         f"rows      {e.rows_train:,} to learn from, {e.rows_holdout:,} held out: {e.holdout_rule}{dropped}",
-        f"metric    {TITLES.get(e.metric, e.metric)}: {e.metric_note}",
+        f"metric    {_metric(e)}",
+        f"seed      {e.seed}; what is tried depends on the time as well: where it runs short, the same seed may give another model",
     ]
+
+
+def _metric(e: Evidence) -> str:
+    """Its name and what it means, where that does not begin with the name."""
+    title = TITLES.get(e.metric, e.metric)
+    return e.metric_note if e.metric_note.startswith(title) else f"{title}: {e.metric_note}"
 
 
 def _scores(e: Evidence) -> list[str]:
@@ -42,7 +49,8 @@ def _interval(e: Evidence) -> list[str]:
     if not e.interval or e.interval.get("median_width") is None:
         return []
     asked, got, width = (e.interval[k] for k in ("coverage_asked", "coverage_measured", "median_width"))
-    return [f"Intervals meant to cover {100 * asked:g} % covered {100 * got:.1f} % of the holdout; their median width is {width:.4g}."]
+    covered = f"Intervals meant to cover {100 * asked:g} % covered {100 * got:.1f} % of the holdout"
+    return [f"{covered}; their median width is {number(width, 'rmse')}."]
 
 
 def _importance(e: Evidence) -> list[str]:

@@ -2,25 +2,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import bytes_of
+from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.dual import OverKernel
+from mercer.estimators.dual_pca import check_finite, check_via
 from mercer.estimators.settings import whole
 from mercer.inputs import Array, Matrix
+from mercer.kernels import Linear, Scale
 from mercer.learners.kmeans import Clusters, FeatureSpace, KernelSpace, kmeans
 from mercer.lifts.base import stream_of
 from mercer.plan import Plan
 
 EXACT = ("auto", "exact", "iterative")
 MOST_ROWS = 20_000  # that via="auto" compares with each other
+ROUNDING = 512  # units in the last place by which means that are the same may differ
+LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you use the model
 
 
 class KernelKMeans(ClusterMixin, OverKernel):
@@ -36,7 +41,8 @@ class KernelKMeans(ClusterMixin, OverKernel):
     memory_limit : up to which features are kept between the steps, as bytes or "1GB".
 
     Attributes: `labels_`, `inertia_`, `n_iter_`, `kernel_`, `plan_`; exactly `dual_coef_` (n, k), over features
-    `cluster_centers_` (k, D). Where clusters are left empty the row farthest from its mean becomes one.
+    `cluster_centers_` (k, D). Where clusters are left empty the row farthest from its mean becomes one; a ConvergenceWarning
+    tells of those that stay empty, as where fewer rows differ than there are clusters.
 
     Dhillon, Guan and Kulis, Kernel k-means (2004).
 
@@ -63,10 +69,14 @@ class KernelKMeans(ClusterMixin, OverKernel):
         self.random_state = random_state
 
     cluster_centers_: Array
+    _origin: Any = 0.0  # about which distances are computed, where they are the same about any; a large offset then costs no digits
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Seeds by k-means++, then steps until no row changes its cluster."""
         k, n_init, steps = (whole(getattr(self, name), name) for name in ("n_clusters", "n_init", "max_iter"))
+        bytes_of(self.memory_limit)
+        check_via(self.via, self.lift)
         X = self._check_X(X, reset=True)
         n = X.shape[0]
         if n < k:
@@ -75,30 +85,40 @@ class KernelKMeans(ClusterMixin, OverKernel):
         w = np.ones(n) if weight is None else weight
         if not w.any():
             raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
-        for name in ("dual_coef_", "X_fit_", "cluster_centers_", "lift_"):
+        for name in ("dual_coef_", "X_fit_", "cluster_centers_", "lift_", "_origin"):
             self.__dict__.pop(name, None)
         exact = self._is_exact(n)
-        space: Any = self._kernel_space(X, weight) if exact else self._feature_space(X, weight)
         with np.errstate(over="ignore", invalid="ignore"):
+            space: Any = self._kernel_space(X, weight, w) if exact else self._feature_space(X, weight, w)
             found = kmeans(space, k, w, self._order(X), stream_of(self.random_state), n_init=n_init, max_iter=steps)
-        self._keep(found, space, X, exact)
+            distinct = self._keep(found, space, X, exact)
+        self._warn(found, k, distinct)
         return self
 
     def _is_exact(self, n: int) -> bool:
         if self._pairwise and not (isinstance(self.via, str) and self.via in EXACT):
             raise ValueError("kernel='precomputed' has no features; give via='exact' or 'auto'.")
         if self.lift is not None or not isinstance(self.via, str) or self.via not in EXACT:
-            self._method()  # a name that is not known is refused here
             return False
         return self._pairwise or self.via != "auto" or n <= MOST_ROWS
 
-    def _kernel_space(self, X: Matrix, weight: Array | None) -> KernelSpace:
+    def _kernel_space(self, X: Matrix, weight: Array | None, w: Array) -> KernelSpace:
         self._set_kernel(X, weight)
-        return KernelSpace(self._operator(X))
+        if _moves(self.kernel_) and not sp.issparse(X):
+            self._origin = _mean([(slice(0, len(X)), X)], w)
+        return KernelSpace(self._operator(self._about(X)))
 
-    def _feature_space(self, X: Matrix, weight: Array | None) -> FeatureSpace:
+    def _about(self, X: Matrix) -> Matrix:
+        """Rows about the origin."""
+        if not isinstance(self._origin, np.ndarray):
+            return X
+        return ((X.toarray() if sp.issparse(X) else X) - self._origin).astype(X.dtype, copy=False)
+
+    def _feature_space(self, X: Matrix, weight: Array | None, w: Array) -> FeatureSpace:
         self._fit_lift(X, weight)
-        return FeatureSpace(self._kept(X), X.shape[0])
+        batches = self._kept(X)
+        self._origin = _mean(batches(), w)
+        return FeatureSpace(batches, X.shape[0], self._origin)
 
     def _kept(self, X: Matrix) -> Callable[[], Iterable[tuple[slice, Array]]]:
         """The features in batches; kept where they fit."""
@@ -111,23 +131,30 @@ class KernelKMeans(ClusterMixin, OverKernel):
         """By values, so that draws do not depend on the order of the rows, or on a row that comes twice instead of weighing two."""
         return np.arange(X.shape[0]) if self._pairwise else np.argsort(X @ np.cos(np.arange(X.shape[1])), kind="stable")
 
-    def _keep(self, found: Clusters, space: Any, X: Matrix, exact: bool) -> None:
-        if not np.isfinite(found.inertia):
-            raise ValueError("kernel values of X are too large for sums of floating-point numbers; scale the columns first.")
+    def _keep(self, found: Clusters, space: Any, X: Matrix, exact: bool) -> int:
+        """What was found; how many of the means differ."""
+        check_finite(found.inertia)
         self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.steps
         n, k = found.coef.shape
         if exact:
-            self.dual_coef_, self.X_fit_ = found.coef, None if self._pairwise else X
+            self.dual_coef_, self.X_fit_ = found.coef, None if self._pairwise else _own(X)
             P = (space.op @ found.coef.astype(space.op.dtype)).astype(np.float64)
-            self.center_squares_ = np.einsum("ic,ic->c", found.coef, P)
+            inner = found.coef.T @ P
         else:
-            self.cluster_centers_ = space.points(found.coef)
-            self.center_squares_ = np.square(self.cluster_centers_).sum(1)
+            points = space.points(found.coef)
+            self.cluster_centers_, inner = points + self._origin, points @ points.T
+        self.center_squares_ = np.diag(inner).copy()
         way = "exact" if exact else "features"
         why = f"{n:,} rows: " + ("compared with each other, tile by tile" if exact else f"{self.n_features_lifted_:,} features of each")
         self.plan_ = Plan(way, why, {"rows": n, "n_clusters": k}, bytes=24.0 * n * k, passes=found.steps)
+        return _distinct(inner, X.dtype)
+
+    def _warn(self, found: Clusters, k: int, distinct: int) -> None:
         if not found.settled:
-            warnings.warn(f"rows still change their clusters after {found.steps} steps; raise max_iter.", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"rows still change their clusters after {found.steps} steps; raise max_iter.", ConvergenceWarning, stacklevel=4)
+        if (there := min(len(np.unique(found.labels)), distinct)) < k:
+            why = f"only {there} of {k} clusters have rows of their own, as too few rows differ; give fewer clusters."
+            warnings.warn(why, ConvergenceWarning, stacklevel=4)
 
     # asking
     @available_if(lambda self: not self._pairwise)
@@ -135,7 +162,9 @@ class KernelKMeans(ClusterMixin, OverKernel):
         """To the means, in the space of the kernel, (n, k); a Gram matrix does not tell k(x, x), and so no distances."""
         check_is_fitted(self, "plan_")
         X = self._check_X(X, reset=False)
-        return np.sqrt(np.maximum(self._partial(X) + self._squares(X)[:, None], 0)).astype(X.dtype, copy=False)
+        square = self._partial(X) + self._squares(X)[:, None]
+        check_finite(square)
+        return np.sqrt(np.maximum(square, 0)).astype(X.dtype, copy=False)
 
     def predict(self, X: Any) -> Array:
         """The nearest mean of each row."""
@@ -150,16 +179,48 @@ class KernelKMeans(ClusterMixin, OverKernel):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """- sum_i w_i min_c |phi(x_i) - m_c|^2."""
         nearest = np.square(self.distances(X).astype(np.float64)).min(axis=1)
-        return -float(nearest.sum() if sample_weight is None else np.asarray(sample_weight) @ nearest)
+        w = self._weights(sample_weight, nearest)
+        return -float(nearest.sum() if w is None else w @ nearest)
 
     def _partial(self, X: Matrix) -> Array:
         """|phi(x) - m_c|^2 - |phi(x)|^2, which needs no k(x, x)."""
-        if hasattr(self, "dual_coef_"):
-            return self.center_squares_ - 2 * self._expansion(X, self.dual_coef_, 0.0).astype(np.float64)
-        parts = [F.astype(np.float64) @ self.cluster_centers_.T for _, F in self._lifted(X)]
-        return np.asarray(self.center_squares_ - 2 * np.vstack(parts))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if hasattr(self, "dual_coef_"):
+                dots = self._operator(self._about(X), None if self._pairwise else self._about(self.X_fit_)) @ self.dual_coef_
+            else:
+                dots = np.vstack([F @ (self.cluster_centers_ - self._origin).T for F in self._about_origin(X)])
+        check_finite(dots)
+        return np.asarray(self.center_squares_ - 2 * dots)
 
     def _squares(self, X: Matrix) -> Array:
-        if hasattr(self, "dual_coef_"):
-            return np.asarray(self.kernel_.diag(self._named(X)), np.float64)
-        return np.concatenate([np.square(F.astype(np.float64)).sum(1) for _, F in self._lifted(X)])
+        with np.errstate(over="ignore", invalid="ignore"):
+            if hasattr(self, "dual_coef_"):
+                return np.asarray(self.kernel_.diag(self._named(self._about(X))), np.float64)
+            return np.concatenate([np.square(F).sum(1) for F in self._about_origin(X)])
+
+    def _about_origin(self, X: Matrix) -> Iterator[Array]:
+        """The features about the origin, batch by batch."""
+        return (F.astype(np.float64) - self._origin for _, F in self._lifted(X))
+
+
+def _moves(kernel: Any) -> bool:
+    """Whether distances of this kernel's are the same for rows that are all moved, though its values are not."""
+    return _moves(kernel.kernel) if isinstance(kernel, Scale) else isinstance(kernel, Linear)
+
+
+def _mean(batches: Iterable[tuple[slice, Array]], w: Array) -> Array:
+    """Of the rows, by their weights; 0 in columns where it overflows."""
+    mean = np.asarray(sum(w[rows] @ F.astype(np.float64, copy=False) for rows, F in batches)) / w.sum()
+    return np.where(np.isfinite(mean), mean, 0.0)
+
+
+def _distinct(inner: Array, dtype: Any) -> int:
+    """How many points differ by more than rounding, from their inner products."""
+    square = np.diag(inner)
+    same = square[:, None] + square - 2 * inner <= ROUNDING * np.finfo(dtype).eps * (square[:, None] + square)
+    return int((~np.tril(same, -1).any(axis=1)).sum())
+
+
+def _own(X: Matrix) -> Matrix:
+    """A copy, where X is not large."""
+    return X.copy() if (X.data if sp.issparse(X) else X).nbytes <= LARGE else X

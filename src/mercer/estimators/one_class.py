@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from mercer.estimators.base import bytes_of
+from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.settings import positive, whole
 from mercer.estimators.svm_base import SupportVectors
 from mercer.estimators.svr import exact_only
@@ -22,12 +22,15 @@ class OneClassSVM(OutlierMixin, SupportVectors):
 
     Parameters
     ----------
-    kernel : a kernel, "precomputed", a name as in scikit-learn ("rbf", "linear", ...), or None: a Gaussian scaled to the data.
+    kernel : a kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of the columns, "linear": x'z,
+        "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d columns.
     nu : the share of rows that may lie outside, in (0, 1]; at least this share are support vectors.
     via : "auto" or "exact": the dual over the rows.
-    tol : of the optimality conditions, as in scikit-learn; a duality gap of tol/100 of the objective ends it as well.
+    tol : of the optimality conditions, as in scikit-learn, for weights of mean 1; they are met more closely until the duality gap is
+        at most tol of the objective. A gap of tol/100 ends it in any case; `plan_` says which did.
     max_iter : of rounds, each of which solves one block.
-    memory_limit : of the kernel rows that are kept, as bytes or "4GB".
+    memory_limit : of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its support vectors, some vectors
+        of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
 
     Attributes: `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `offset_` = rho, `gap_`
     (relative), `objective_` (of the dual), `n_iter_`, `kernel_`, `plan_`.
@@ -47,6 +50,7 @@ class OneClassSVM(OutlierMixin, SupportVectors):
         self.max_iter = max_iter
         self.memory_limit = memory_limit
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Solve the dual: duals in [0, w_i] whose sum is nu W."""
         exact_only(self.via)
@@ -56,11 +60,12 @@ class OneClassSVM(OutlierMixin, SupportVectors):
         rows = self._checked_rows(X, reset=True)
         self._square(rows)
         w = self._row_weights(sample_weight, rows)
-        rows, c = self._only(rows, w > 0), w[w > 0]
+        rows, c, mean = self._only(rows, w > 0), w[w > 0] / w[w > 0].mean(), float(w[w > 0].mean())
         self.kernel_ = self._resolved(rows, c)
         source = self._source(rows, float(c.max()), tol)
-        box = Box(np.zeros(len(c)), np.zeros(len(c)), c)
-        found = solve(source, box, tol, most, limit=bytes_of(self.memory_limit), start=filled(c, float(self.nu)))
+        start = filled(c, float(self.nu))
+        box = Box(np.zeros(len(c)), np.zeros(len(c)), c, total=float(start.sum()))
+        found = solve(source, box, tol, most, limit=bytes_of(self.memory_limit), start=start).times(mean)
         self._keep_support(rows, np.flatnonzero(w > 0), found.b[None], np.arange(len(rows)))
         self.intercept_, self.n_support_ = np.array([found.intercept]), np.array([len(self.support_)], np.int32)
         self.offset_ = -self.intercept_

@@ -9,11 +9,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.estimators.base import bytes_of
-from mercer.estimators.dual_pca import DUAL, DualPCA
+from mercer.estimators.base import all_or_nothing, bytes_of
+from mercer.estimators.dual_pca import DUAL, DualPCA, check_finite
 from mercer.estimators.streams import OverMoments
 from mercer.inputs import Array, Matrix
-from mercer.kernels.base import whole
 from mercer.learners.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
 from mercer.lifts import Identity
 from mercer.plan import Plan
@@ -28,8 +27,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
     kernel : a kernel, a name, "precomputed" (X is then the Gram matrix with the rows of `fit`), or None.
     via : "exact" (the kernel matrix of the rows, decomposed), "iterative" (the same by products with it, which is never formed
         beyond 1,500 rows: 50,000 rows and more), "features", "landmarks", or a value of `mercer.methods`. "auto": features
-        where the kernel has few, else exact up to 5,000 rows, else features. A stream is always of features.
-    lift : a feature map, instead of a kernel.
+        where the kernel has few, else exact up to 5,000 rows, else features. A stream is always of features. From 5,001 rows
+        on "auto" so has no `inverse_transform` for kernels such as Gaussian ones; "landmarks", "exact" and "iterative" have.
+    lift : a feature map, instead of a kernel; via is then "auto" or "features".
     memory_limit : of D x D statistics, as bytes or "4GB"; beyond it `fit` finds the directions in a few passes over the rows,
         and a stream keeps frequent directions instead (`plan_` says which, and the sketch's `loss_`).
 
@@ -62,96 +62,117 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
     # fitting
     def fit(self, X: Any, y: Any = None) -> Self:
         """The kernel matrix, or the map and then the moments of phi in one pass."""
-        whole(self.n_components, "n_components", least=1)
-        X = self._check_X(X, reset=True)
-        way = self._dual_way(X)
-        self._forget()
-        return self._fit_features(X) if way is None else self._fit_dual(X, way)
-
-    def _fit_features(self, X: Matrix) -> Self:
-        self._fit_lift(X)
-        if self._too_wide():
-            return self._fit_by_passes(X)
-        self.moments_ = self._gather(X, self._shift(X))
-        self.plan_ = self._moments_plan("features")
-        self._found = self._solved()
+        self._fitted(X)
         return self
 
+    @all_or_nothing
+    def _fitted(self, X: Any) -> Matrix:
+        """`fit`; the rows as they were checked."""
+        self._check_settings()
+        X = self._check_X(X, reset=True)
+        with np.errstate(over="ignore", invalid="ignore"):  # values too large are refused by a sentence
+            way = self._dual_way(X)
+            self._forget()
+            if way is None:
+                self._fit_features(X)
+            else:
+                self._fit_dual(X, way)
+        return X
+
+    def _fit_features(self, X: Matrix) -> None:
+        self._fit_lift(X)
+        if self._too_wide():
+            self._fit_by_passes(X)
+        else:
+            self.moments_ = self._taken(X)
+            self.plan_ = self._moments_plan()
+            self._found = self._solved()
+
     @available_if(lambda self: _streams(self))
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
 
         A model that via="auto" fitted by the kernel matrix begins with the rows of that fit.
         """
+        self._check_settings()
         if self._found is not None and not hasattr(self, "moments_"):
             raise ValueError("partial_fit cannot continue a fit by passes; begin with partial_fit, or raise memory_limit.")
-        whole(self.n_components, "n_components", least=1)
         before = None if self._dual is None else self.X_fit_
         first = not hasattr(self, "moments_") and before is None
         X = self._check_X(X, reset=first)
-        if first or before is not None:
-            self._forget()
-            self._fit_lift(X if first else before)
-            self.moments_ = self._taken(X if first else before, None)
-        if not first:
-            self.moments_ = self.moments_ + self._taken(X, getattr(self.moments_, "shift", None))
-        self._found = None
-        self.plan_ = self._moments_plan("features: frequent directions" if self._too_wide() else "features")
-        return self
+        with np.errstate(over="ignore", invalid="ignore"):
+            if first or before is not None:
+                self._forget()
+                self._fit_lift(X if first else before)
+                self.moments_ = self._taken(X if first else before)
+            return self._with(None if first else self._taken(X))
 
-    def _taken(self, X: Matrix, shift: Array | None) -> Any:
-        """The statistics of a batch."""
-        return self._sketch(X) if self._too_wide() else self._gather(X, self._shift(X) if shift is None else shift)
+    def _taken(self, X: Matrix) -> Any:
+        """The statistics of a batch, of the kind that there are already."""
+        held = getattr(self, "moments_", None)
+        if isinstance(held, SketchedMoments) or (held is None and self._too_wide()):
+            return self._sketch(X, self._sketch_size() if held is None else held.rows.size)
+        return self._gather(X, self._shift(X) if held is None else held.shift)
 
+    @all_or_nothing
     def merge(self, other: KernelPCA) -> Self:
         """Take in the rows that another model of the same map has seen."""
         check_is_fitted(self, "plan_")
+        self._check_settings()
         if self._dual is not None or getattr(other, "_dual", None) is not None:
             raise ValueError("models of the kernel matrix do not merge; fit both with via='features'.")
         self._check_same_map(other)
         if type(self.moments_) is not type(other.moments_):
             raise ValueError("one model keeps moments and the other a sketch, which do not add; give both the same memory_limit.")
-        self.moments_, self._found = self.moments_ + other.moments_, None
+        return self._with(other.moments_)
+
+    def _with(self, more: Any) -> Self:
+        """The model of more rows; what it says is computed when asked for."""
+        self.moments_ = self.moments_ if more is None else self.moments_ + more
+        self._found, self.plan_ = None, self._moments_plan()
         return self
 
     def _forget(self) -> None:
         for name in ("moments_", "X_fit_", "lift_"):
             self.__dict__.pop(name, None)
-        self._found = self._dual = self._regression = None
+        self._found = self._dual = self._back = None
 
     @property
     def _k(self) -> int:
         return min(self.n_components, self.n_features_lifted_) if self._dual is None else len(self._dual.values)
 
-    def _sketch(self, X: Matrix) -> SketchedMoments:
+    def _sketch_size(self) -> int:
         size = int(bytes_of(self.memory_limit) // (32 * self.n_features_lifted_))
-        out = SketchedMoments.zero(self.n_features_lifted_, min(max(size, self._k + MORE), 4 * self._k + 64))
+        return min(max(size, self._k + MORE), 4 * self._k + 64)
+
+    def _sketch(self, X: Matrix, size: int) -> SketchedMoments:
+        out = SketchedMoments.zero(self.n_features_lifted_, size)
         for _, F in self._lifted(X):
+            check_finite(np.sum(np.square(F, dtype=np.float64)), "the features")
             out = out.add(F)
-        if not np.isfinite(out.square):
-            raise ValueError("the features of X are too large for sums of floating-point numbers; scale the columns first.")
         return out
 
-    def _moments_plan(self, way: str) -> Plan:
+    def _moments_plan(self) -> Plan:
         D, m = self.n_features_lifted_, self.moments_
         if isinstance(m, SketchedMoments):
             why = f"{D:,} features: D x D moments exceed the memory limit, so {m.rows.size} directions follow the stream"
-            return self._features_plan(m.n, way, why, 1)
-        return self._features_plan(m.count, way, f"{D:,} features: their D x D moments fit, and one pass is enough", 1)
+            return self._features_plan(m.n, "features: frequent directions", why, 1)
+        return self._features_plan(m.count, "features", f"{D:,} features: their D x D moments fit, and one pass is enough", 1)
 
-    def _fit_by_passes(self, X: Matrix) -> Self:
+    def _fit_by_passes(self, X: Matrix) -> None:
         n, D = X.shape[0], self.n_features_lifted_
         s, q = np.zeros(D), 0.0
         shift = self._shift(X)
         for _, F in self._lifted(X):
             G = F - shift
             s, q = s + G.sum(0), q + float(np.sum(G * G))
+        check_finite(q, "the features")
         mean, total = shift + s / n, max(q - float(s @ s) / n, 0.0)
         found = ritz(lambda V: self._product(X, mean, V), D, self._k)
         self._found = Components.of(found, total, n, mean)
         why = f"{D:,} features: D x D moments exceed the memory limit, so a random range finder passes over the rows"
         self.plan_ = self._features_plan(n, "range finder", why, ROUNDS + 3)
-        return self
 
     # asking
     def _solved(self) -> Components:
@@ -185,7 +206,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
         """Of the centred kernel matrix of the rows."""
         if self._dual is not None:
             return self._dual.values
-        n = self.plan_.settings["rows"]
+        n = self.moments_.n if hasattr(self, "moments_") else self.plan_.settings["rows"]
         return self.explained_variance_ * max(n - 1, 1)
 
     @property
@@ -203,8 +224,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
         """Coordinates along the components, (n, k); float32 stays float32."""
         check_is_fitted(self, "plan_")
         X = self._check_X(X, reset=False)
-        if self._dual is not None:
-            return self._expansion(X, self.dual_coef_, -self._dual.offset)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = self._coordinates(X) if self._dual is None else self._expansion(X, self.dual_coef_, -self._dual.offset)
+        check_finite(out, "the features")
+        return out
+
+    def _coordinates(self, X: Matrix) -> Array:
         found = self._solved()
         out = np.empty((X.shape[0], len(found.components)), X.dtype)
         for rows, F in self._lifted(X):
@@ -213,11 +238,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """`fit`, and the coordinates of its rows."""
-        self.fit(X)
-        if self._dual is None:
-            return self.transform(X)
-        dtype = getattr(X, "dtype", None)
-        return self._dual.training_scores().astype(np.float32 if dtype == np.float32 else np.float64, copy=False)
+        rows = self._fitted(X)
+        return self.transform(X) if self._dual is None else self._dual.training_scores().astype(rows.dtype, copy=False)
 
     @available_if(lambda self: _inverse(self) is not None)
     def inverse_transform(self, Z: Any) -> Array:

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import VIAS
+from mercer.estimators.base import VIAS, all_or_nothing
 from mercer.estimators.logistic import FeaturesClassifier
 from mercer.estimators.settings import positive, whole
 from mercer.estimators.svm_classifier import EXACT_ROWS, ExactClassifier
-from mercer.estimators.svm_probability import calibrated
+from mercer.estimators.svm_probability import calibrated, enough_rows
 from mercer.inputs import Array
 from mercer.kernels import Kernel
 from mercer.learners.hinge import Dual, Gapped, SquaredHinge
@@ -25,6 +25,7 @@ from mercer.plan import Plan
 LOSSES = ("hinge", "squared_hinge")
 EXACT = ("support_", "support_vectors_", "dual_coef_", "n_support_", "multiclass_", "compression_")
 FEATURES = ("coef_", "lift_", "n_features_lifted_")
+EITHER = ("sigmoid_", "gap_")
 
 
 class KernelSVC(FeaturesClassifier, ExactClassifier):
@@ -38,8 +39,8 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
 
     Parameters
     ----------
-    kernel : a kernel, "precomputed", a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), or None: a Gaussian scaled
-        to the data.
+    kernel : a kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of the columns, "linear": x'z,
+        "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d columns.
     C : the weight of the losses, > 0.
     via : "exact", "features", "landmarks", a value of `mercer.methods`, or "auto": exact up to 20,000 rows, features beyond.
     lift : a feature map, instead of a kernel.
@@ -49,10 +50,12 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
         features, where there is no other.
     probability : whether `predict_proba` is there: a sigmoid for every score, fitted on five folds that their models did not see.
     warm_start : whether a next exact `fit` with the same y and another C starts from the duals of the last.
-    tol : of the optimality conditions, as in scikit-learn; a duality gap of tol/100 of the objective ends it as well. Over
+    tol : of the optimality conditions, as in scikit-learn, where the duality gap is at most tol of the objective as well (else
+        they are met more closely, until it is); a gap of tol/100 ends it in any case, and `plan_` says which did. Over
         features: a gap of tol/10 (squared hinge: as `KernelLogistic`, with tol/10).
     max_iter : of rounds, each of which solves one block; over features of rounds, or of sweeps over the rows, for each class.
-    memory_limit : of the kernel rows, or the features, kept in memory, as bytes or "4GB".
+    memory_limit : of the kernel rows and blocks, or the features, kept in memory, as bytes or "4GB". Not counted: X and its support
+        vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
 
     Attributes: `classes_`, `intercept_`, `n_iter_`, `objective_`, `gap_` (hinge or exact: relative), `kernel_`,
     `plan_`; exact: `support_`, `support_vectors_`, `dual_coef_` (1, m), (K, m) or of pairs (K - 1, m) as in scikit-learn,
@@ -86,14 +89,15 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
         self.memory_limit = memory_limit
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the dual over the rows, or fit the map and then one rule for two classes, or one a class against the rest."""
         if self.loss not in LOSSES:
             raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}.")
         C, tol, most = positive(self.C, "C"), positive(self.tol, "tol"), whole(self.max_iter, "max_iter")
         exact = self._exactly(X)
-        for name in (*EXACT, *FEATURES):
-            self.__dict__.pop(name, None)  # of a former fit that went the other way
+        for name in (*EXACT, *FEATURES, *EITHER, *(() if exact and self.warm_start else ("_last",))):
+            self.__dict__.pop(name, None)  # of a former fit that went another way
         rows, y = (self._fit_exact if exact else self._fit_features)(X, y, sample_weight, C, tol, most)
         if self.probability:
             self.sigmoid_ = calibrated(self, rows, y, sample_weight)
@@ -135,6 +139,8 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
     # over features
     def _fit_features(self, X: Any, y: Any, sample_weight: Any, C: float, tol: float, most: int) -> tuple[Any, Any]:
         n, (checked, codes, w) = length(X), self._checked(X, y, sample_weight)
+        if self.probability:
+            enough_rows(codes)
         rows, K = self._rows(checked), len(self.classes_)
         signs = [np.where(codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))]
         solve = self._hinge if self.loss == "hinge" else self._squared
@@ -157,7 +163,9 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
     def _keep_minima(self, rows: Rows, found: list[Any]) -> None:
         self._keep(rows, np.concatenate([m.theta for m in found], axis=1))
         self.n_iter_, self.objective_ = max(m.rounds for m in found), sum(m.value for m in found)
-        self._warn(all(m.converged for m in found), "raise max_iter or tol, or lower C")
+        stale = any(getattr(m, "stale", False) for m in found)
+        rounded = "what is left is rounding: give X in float64, raise tol, or lower C"
+        self._warn(all(m.converged for m in found), rounded if stale else "raise max_iter or tol, or lower C")
 
     def _dual_plan(self, rows: Rows, found: list[Gapped]) -> Plan:
         where = "kept in memory" if rows.kept else "computed again at every sweep, as they exceed memory_limit"

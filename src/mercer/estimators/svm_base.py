@@ -8,16 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_is_fitted, column_or_1d
 
 from mercer.estimators.base import bytes_of
 from mercer.estimators.rows import OverRows
 from mercer.estimators.settings import whole
 from mercer.inputs import Array, Table
+from mercer.learners.smo import held
 from mercer.learners.smo_box import Duals, relative
 from mercer.learners.smo_compress import Compression, project
-from mercer.learners.smo_rows import GivenRows, KernelRows
+from mercer.learners.smo_rows import LARGEST, GivenRows, KernelRows, certain
 from mercer.learners.smo_scores import dense_enough, times
+from mercer.lifts.base import seed_of
 from mercer.plan import Plan
 
 EPS = float(np.finfo(np.float32).eps)
@@ -28,11 +30,21 @@ class SupportVectors(OverRows):
 
     memory_limit: Any
     max_iter: int
+    tol: float
     support_: Array
     support_vectors_: Any
     dual_coef_: Array
     intercept_: Array
     n_iter_: int
+
+    def _checked_pair(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Table, Array]:
+        """Rows and their targets, which are checked beside items as well."""
+        rows, y = super()._checked_pair(X, y, reset=reset, **options)
+        if not rows.items:
+            return rows, y
+        y = column_or_1d(np.asarray(y, np.float64) if options.get("y_numeric") else y)
+        assert_all_finite(y, input_name="y")
+        return rows, y
 
     def _row_weights(self, sample_weight: Any, rows: Table) -> Array:
         """Weights as they are: the bounds of the duals."""
@@ -49,20 +61,27 @@ class SupportVectors(OverRows):
             return rows
         return Table(rows.data[keep][:, keep]) if self._pairwise else rows[keep]
 
-    def _source(self, rows: Table, largest: float, tol: float) -> KernelRows:
-        """Kernel values in float32, unless its rounding times the largest dual would show at tol."""
+    def _source(self, rows: Table, largest: float, tol: float, ridge: float = 0.0) -> KernelRows:
+        """Kernel values in float32, unless the rounding of a sum over all rows, times the largest dual, would show at tol."""
         rows = rows if self._pairwise else dense_enough(rows, bytes_of(self.memory_limit))
         source, narrow = self._values(rows), rows.dtype == np.float32
-        shows = EPS * largest * float(np.abs(source.diag).max()) > (tol if narrow else 0.1 * tol)
+        shows = EPS * largest * len(rows) ** 0.5 * float(np.abs(source.diag).max()) > (tol if narrow else 0.1 * tol)
+        shows = shows or ridge > LARGEST
         if shows and narrow:
             source = self._values(rows.astype(np.float64))
         return source.stored(np.float64 if shows else np.float32)
 
     def _values(self, rows: Table) -> KernelRows:
-        return GivenRows(rows.data) if self._pairwise else KernelRows(self.kernel_, rows)
+        if not self._pairwise:
+            return KernelRows(self.kernel_, rows)
+        if not certain(rows.data, bool(getattr(self, "fit_intercept", True))):
+            text = "X is a kernel matrix with negative eigenvalues: the duals are a stationary point, and gap_ bounds nothing"
+            warnings.warn(f"{text}; give a positive semidefinite one.", UserWarning, stacklevel=5)
+        return GivenRows(rows.data)
 
     def _keep_support(self, rows: Table, kept: Array, coef: Array, order: Array) -> None:
         """The rows whose coefficients (k, n) are not zero, in this order; `kept` says which rows of X they are."""
+        self.__dict__.pop("compression_", None)  # of a copy that is fitted again
         support = order[(coef != 0).any(0)[order]]
         self.support_, self.dual_coef_ = kept[support], np.ascontiguousarray(coef[:, support])
         self.support_vectors_ = self.support_ if self._pairwise else rows[support].data
@@ -84,34 +103,49 @@ class SupportVectors(OverRows):
         settings = {
             "rows": source.n, "support_vectors": len(self.support_), "problems": len(found), "rounds": sum(m.rounds for m in found),
             "steps": sum(m.steps for m in found), "kernel_values": source.dtype.name, "gap": self.gap_,
+            "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),
         }  # fmt: skip
         made = float(sum(m.made * len(m.b) for m in found))
-        limit = bytes_of(self.memory_limit)
+        most, item, limit = max(len(m.b) for m in found), source.dtype.itemsize, bytes_of(self.memory_limit)
         flops = made * 2.0 * max(1, source.X.width)
-        self.plan_ = Plan("exact dual", why, settings, bytes=min(limit, made * source.dtype.itemsize), flops=flops)
+        self.plan_ = Plan("exact dual", why, settings, bytes=held(most, made, len(found), limit, item), flops=flops)
+        self._warn_open(found)
+
+    def _warn_open(self, found: Sequence[Duals]) -> None:
+        """Where rounds ran out, or where slopes are as flat as rounding lets them be and the gap is not closed."""
         if not all(m.converged for m in found):
             text = f"stopped after {self.n_iter_} rounds (max_iter={self.max_iter}) at a relative gap of {self.gap_:.1e}"
-            warnings.warn(f"{type(self).__name__} {text}; raise max_iter or tol, or lower C.", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{type(self).__name__} {text}; raise max_iter or tol, or lower C.", ConvergenceWarning, stacklevel=5)
+        elif (gap := max(m.relative for m in found)) > self.tol:
+            text = f"ended at a relative gap of {gap:.1e}, above tol={self.tol:.1e}: its slopes are flat up to rounding"
+            warnings.warn(f"{type(self).__name__} {text}; scale the columns of X, or lower C.", ConvergenceWarning, stacklevel=5)
 
-    def compress(self, budget: int, X: Any = None, random_state: int = 0) -> Self:
+    def compress(self, budget: int, X: Any = None, random_state: Any = 0) -> Self:
         """The same model over at most `budget` of its support vectors; what that costs is in `compression_`.
 
         The function is projected, in the RKHS of its kernel, onto the span of vectors chosen by randomly pivoted Cholesky. The
         cost is measured on rows X, or else on the support vectors themselves.
         """
-        check_is_fitted(self, "dual_coef_")
-        if self._pairwise:
-            raise ValueError("compress needs a kernel; a model of kernel='precomputed' does not have the values between its vectors.")
+        self._compressible()
         vectors, coef = Table(self.support_vectors_), self._functions()
         rows = Table(self.support_vectors_) if X is None else self._checked_rows(X, reset=False)
         before, small = self._of_table(rows), copy.copy(self)
-        keep, new, error = project(self.kernel_, vectors, coef, whole(budget, "budget"), random_state)
+        keep, new, error = project(self.kernel_, vectors, coef, whole(budget, "budget"), seed_of(random_state))
         small.support_, small.support_vectors_, small.dual_coef_ = self.support_[keep], vectors[keep].data, new
         small._recount(keep)
         after = small._of_table(rows)
         rms, changed = float(np.sqrt(np.mean(np.square(after - before)))), self._changed(before, after)
         small.compression_ = Compression(len(vectors), len(keep), error, rms, changed)
         return small
+
+    def _compressible(self) -> None:
+        check_is_fitted(self)
+        if not hasattr(self, "dual_coef_"):
+            raise ValueError("compress needs support vectors, and a model over features has none; fit with via='exact'.")
+        if self._pairwise:
+            raise ValueError("compress needs a kernel; a model of kernel='precomputed' does not have the values between its vectors.")
+        if not len(self.support_):
+            raise ValueError("compress needs support vectors, and this model, a constant, has none; use it as it is.")
 
     def _functions(self) -> Array:
         """Coefficients of every score over all vectors, (k, m)."""

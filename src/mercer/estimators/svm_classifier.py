@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer.estimators.base import bytes_of
 from mercer.estimators.settings import class_weights
 from mercer.estimators.svm_base import SupportVectors
+from mercer.estimators.svm_probability import enough_rows
 from mercer.inputs import Array, Table
 from mercer.learners.smo_classes import How, OneVsOne, Rule, by_class, one_vs_rest, votes
 from mercer.learners.smo_rows import KernelRows
@@ -26,6 +27,7 @@ class ExactClassifier(SupportVectors):
     fit_intercept: bool
     class_weight: Any
     multiclass: str
+    probability: bool
     warm_start: bool
     classes_: Array
     n_support_: Array
@@ -39,9 +41,11 @@ class ExactClassifier(SupportVectors):
         self.classes_, codes = np.unique(y[kept], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has {len(self.classes_)} class among rows of positive weight; give rows of at least two classes.")
+        if self.probability:
+            enough_rows(codes)
         self.kernel_ = self._resolved(rows, w)
         c = C * w * class_weights(self.class_weight, self.classes_, codes, w)[codes]
-        source = self._source(rows, float(c.max()), tol)
+        source = self._source(rows, float(c.max()), tol, 0.0 if self.loss == "hinge" else 0.5 / float(c.min()))
         rules = self._rules(source, codes, c, How(self.loss, bool(self.fit_intercept), tol, most, bytes_of(self.memory_limit)))
         self._keep_rules(rows, kept, rules, codes)
         beyond = "as asked" if self.via == "exact" or self._pairwise else f"at most {EXACT_ROWS:,}"
@@ -57,22 +61,22 @@ class ExactClassifier(SupportVectors):
         else:
             rules = one_vs_rest(source, [np.where(codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))], c, how, starts)
         if self.warm_start:
-            self._last = codes, c, rules
+            self._last = self._kind(), codes, c, rules
         return rules
 
     def _starts(self, codes: Array, c: Array) -> list[Array] | None:
-        """The duals of the last fit, scaled to the new bounds, where it was of the same classes and only C differs."""
-        before, was, rules = getattr(self, "_last", (codes[:0], c, []))
-        if not self.warm_start or not np.array_equal(before, codes) or len(rules) != self._n_rules():
+        """The duals of the last fit, scaled to the new bounds, where it was of the same problems and only C differs."""
+        kind, before, was, rules = getattr(self, "_last", (None, codes[:0], c, []))
+        if not self.warm_start or kind != self._kind() or not np.array_equal(before, codes):
             return None
         ratio = c / was
         if self.loss != "hinge" or not np.allclose(ratio, ratio[0], rtol=1e-12, atol=0):
             return None
         return [np.clip(r.duals.b * ratio[0], -c[r.index], c[r.index]) for r in rules]
 
-    def _n_rules(self) -> int:
-        K = len(self.classes_)
-        return 1 if K == 2 else K * (K - 1) // 2 if self.multiclass_ == "ovo" else K
+    def _kind(self) -> tuple[str, bool, str]:
+        """What decides where duals may lie, beside the classes and C."""
+        return self.loss, bool(self.fit_intercept), self.multiclass_
 
     def _keep_rules(self, rows: Table, kept: Array, rules: list[Rule], codes: Array) -> None:
         K = len(self.classes_)

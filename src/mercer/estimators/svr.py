@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from mercer.estimators.base import bytes_of
+from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.settings import positive, whole
 from mercer.estimators.svm_base import SupportVectors
 from mercer.inputs import Array
@@ -24,14 +24,17 @@ class KernelSVR(RegressorMixin, SupportVectors):
 
     Parameters
     ----------
-    kernel : a kernel, "precomputed", a name as in scikit-learn ("rbf", "linear", ...), or None: a Gaussian scaled to the data.
+    kernel : a kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of the columns, "linear": x'z,
+        "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d columns.
     C : the weight of the losses, > 0.
     epsilon : the width of the tube without loss, >= 0.
     via : "auto" or "exact": the dual over the rows.
     fit_intercept : whether there is a bias b.
-    tol : of the optimality conditions, as in scikit-learn; a duality gap of tol/100 of the objective ends it as well.
+    tol : of the optimality conditions, in the unit of y, or of its standard deviation where that is below 1; they are met more
+        closely until the duality gap is at most tol of the objective. A gap of tol/100 ends it in any case; `plan_` says which did.
     max_iter : of rounds, each of which solves one block.
-    memory_limit : of the kernel rows that are kept, as bytes or "4GB".
+    memory_limit : of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its support vectors, some vectors
+        of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
 
     Attributes: `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `gap_` (relative), `objective_`
     (of the dual), `n_iter_`, `kernel_`, `plan_`.
@@ -55,6 +58,7 @@ class KernelSVR(RegressorMixin, SupportVectors):
         self.max_iter = max_iter
         self.memory_limit = memory_limit
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the dual."""
         exact_only(self.via)
@@ -64,8 +68,9 @@ class KernelSVR(RegressorMixin, SupportVectors):
         rows, t = self._only(rows, w > 0), targets(y)[w > 0]
         self.kernel_ = self._resolved(rows, w[w > 0])
         c = C * w[w > 0]
-        source = self._source(rows, float(c.max()), tol)
-        found = solve(source, Box(t, -c, c, e, bias=self.fit_intercept), tol, most, limit=bytes_of(self.memory_limit))
+        unit = min(1.0, float(t.std()) or 1.0)
+        source = self._source(rows, float(c.max()), tol * unit)
+        found = solve(source, Box(t, -c, c, e, bias=bool(self.fit_intercept), unit=unit), tol, most, limit=bytes_of(self.memory_limit))
         self._keep_support(rows, np.flatnonzero(w > 0), found.b[None], np.arange(len(rows)))
         self.intercept_, self.n_support_ = np.array([found.intercept]), np.array([len(self.support_)], np.int32)
         self._settle([found], source, f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}")
@@ -79,7 +84,7 @@ class KernelSVR(RegressorMixin, SupportVectors):
 
 def exact_only(via: Any) -> None:
     """Only the dual over rows is there."""
-    if via not in VIAS:
+    if not (isinstance(via, str) and via in VIAS):
         raise ValueError(f"via must be one of {', '.join(VIAS)}, got {via!r}.")
 
 

@@ -39,8 +39,14 @@ class TestResult:
     @classmethod
     def of(cls, values: Array) -> TestResult:
         """From the statistic and those of the permutations after it; equal ones may differ by rounding."""
+        _check_finite(values)
         as_large = values[1:] >= values[0] - 1e-10 * np.abs(values).max(initial=0)
         return cls(float(values[0]), (1 + int(as_large.sum())) / len(values), values[1:])
+
+
+def _check_finite(values: Array) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError("kernel values of X or Y are too large for sums of floating-point numbers; scale the columns first.")
 
 
 def mmd_test(
@@ -51,6 +57,8 @@ def mmd_test(
     kernel : a kernel, a name, or None: a Gaussian scaled to all rows. Characteristic kernels (Gaussian, Laplace, Matern) see
         every difference.
     unbiased : leave the pairs of a row with itself out (then MMD^2 may be below 0), which needs two rows on each side.
+
+    Columns with names are compared by name.
 
     Memory is n x 256 numbers: K is seen through products with the indicators of the shuffled samples. Gretton, Borgwardt,
     Rasch, Scholkopf and Smola, A kernel two-sample test (2012).
@@ -65,8 +73,10 @@ def mmd_test(
     if unbiased and min(n, N - n) < 2:
         raise ValueError(f"the unbiased statistic needs two rows on each side, got {n} and {N - n}; give unbiased=False.")
     op = KernelOperator(resolve(kernel, rows), rows)
-    ones, diag = (op @ np.ones(N)).astype(np.float64), op.diag().astype(np.float64) * unbiased
-    parts = [_mmd(U, op, ones, diag, unbiased) for U in _indicators(n, N, n_permutations, stream_of(random_state))]
+    with np.errstate(over="ignore", invalid="ignore"):
+        ones, diag = (op @ np.ones(N)).astype(np.float64), op.diag().astype(np.float64) * unbiased
+        _check_finite(ones)
+        parts = [_mmd(U, op, ones, diag, unbiased) for U in _indicators(n, N, n_permutations, stream_of(random_state))]
     return TestResult.of(np.concatenate(parts))
 
 
@@ -95,13 +105,23 @@ def _shuffle(i: int, n: int, stream: Stream) -> Array:
 
 
 def _joined(X: Any, Y: Any, kernel: Any) -> tuple[Table, int]:
+    """The rows of both, in float64 (shuffles that tie differ by rounding only), and how many are of X."""
     items = isinstance(kernel, Kernel) and kernel.takes_items
     a = table(X, "X", items=items)
     b = table(Y, "Y", items=items, width=None if a.items else a.width)
     if a.items or b.items:
         return Table([*a.data, *b.data]), len(a)
+    b = _by_name(b, a)
     stack = sp.vstack([sp.csr_array(a.data), sp.csr_array(b.data)], format="csr") if a.sparse or b.sparse else np.vstack([a.data, b.data])
-    return Table(stack, a.columns), len(a)
+    return Table(stack, a.columns).astype(np.float64), len(a)
+
+
+def _by_name(b: Table, a: Table) -> Table:
+    """b with the columns of a; refused where both have names, but other ones."""
+    if a.columns and b.columns and (other := set(b.columns) ^ set(a.columns)):
+        listed = ", ".join(sorted(other)[:5])
+        raise ValueError(f"X and Y have columns of different names ({listed}); rename or drop those that only one has.")
+    return b.in_order_of(a)
 
 
 def hsic_test(
@@ -114,8 +134,10 @@ def hsic_test(
     unbiased : leave the pairs of a row with itself out; needs four rows.
 
     Up to 2,000 rows both kernel matrices are held; beyond, their Cholesky factors at 500 random pivots stand for them, in O(n)
-    memory: the p-value is then as valid, for kernels of that rank. Gretton, Fukumizu, Teo, Song, Scholkopf and Smola, A
-    kernel statistical test of independence (2007); Song, Smola, Gretton, Bedo and Borgwardt (2012).
+    memory. The pivots of X and of Y are drawn independently of each other, so that the p-value is as valid whatever the ranks of
+    the kernels; the test sees as much of a dependence as the factors do, and so less where kernels are narrow. Gretton,
+    Fukumizu, Teo, Song, Scholkopf and Smola, A kernel statistical test of independence (2007); Song, Smola,
+    Gretton, Bedo and Borgwardt (2012).
 
     >>> x = np.random.default_rng(0).normal(size=(100, 1))
     >>> noise = np.random.default_rng(1).normal(size=(100, 1))
@@ -127,10 +149,12 @@ def hsic_test(
         raise ValueError(f"X has {len(a)} rows, but Y has {len(b)}; give pairs of rows.")
     if unbiased and len(a) < 4:
         raise ValueError(f"the unbiased statistic needs four rows, got {len(a)}; give unbiased=False.")
-    left, right = _Matrix.of(resolve(kernel, a), a), _Matrix.of(resolve(kernel_y, b), b)
     stream, count = stream_of(random_state), whole(n_permutations, "n_permutations", least=1)
     of = _unbiased if unbiased else _biased
-    return TestResult.of(np.array([of(left, right, _shuffle(i, len(a), stream)) for i in range(count + 1)]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        left, right = _Matrix.of(resolve(kernel, a), a, stream.child(0, 0)), _Matrix.of(resolve(kernel_y, b), b, stream.child(0, 1))
+        values = [of(left, right, _shuffle(i, len(a), stream)) for i in range(count + 1)]
+    return TestResult.of(np.array(values))
 
 
 def _rows(V: Any, kernel: Any, name: str) -> Table:
@@ -147,12 +171,14 @@ class _Matrix:
     diag: Array
 
     @classmethod
-    def of(cls, kernel: Kernel, rows: Table) -> _Matrix:
+    def of(cls, kernel: Kernel, rows: Table, stream: Stream) -> _Matrix:
+        """`stream` draws the pivots: pivots that two matrices share would look like a dependence."""
         rows = rows.astype(np.float64)
+        _check_finite(kernel.diag(rows))
         if len(rows) <= DENSE:
             K = np.asarray(kernel(rows), np.float64)
             return cls(K, True, K.sum(1), np.diag(K).copy())
-        F = RPCholesky()._factor(Gram(rows, kernel), RANK, np.full(len(rows), 1e-9), np.dtype(np.float64))
+        F = RPCholesky(seed=int(stream.key()[0]))._factor(Gram(rows, kernel), RANK, np.full(len(rows), 1e-9), np.dtype(np.float64))
         return cls(F, False, F @ F.sum(0), np.einsum("ij,ij->i", F, F))
 
     def inner(self, other: _Matrix, order: Array) -> float:

@@ -12,6 +12,7 @@ from mercer.inputs import Array
 from mercer.learners.decompose import MORE, Spectrum, signed
 from mercer.learners.solvers import dense, recast
 from mercer.ops.philox import Stream, normals
+from mercer.ops.tiles import cuts
 
 DENSE = 1500  # rows up to which the whole matrix is decomposed
 DEPTH = 8  # blocks of a Krylov space before it starts afresh from its best vectors
@@ -87,7 +88,35 @@ def _whole(K: Array, mean: Array, grand: float, k: int) -> Spectrum:
     return Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1])
 
 
-def leading(product: Callable[[Array], Array], n: int, k: int, seed: int = 0) -> tuple[Spectrum, float, int]:
+def lowest(op: Any, top: float, seed: int = 0) -> float:
+    """Near the smallest eigenvalue of the centred matrix, whose largest is `top`: below 0 it is of no kernel.
+
+    >>> from mercer.operators.stored import GivenOperator
+    >>> round(lowest(GivenOperator(np.diag([3.0, 3.0, -1.0, -1.0])), 3.0), 9)
+    -1.0
+    """
+    n = op.shape[0]
+    if n <= DEPTH * (1 + MORE):
+        A = _centred(op @ _centred(np.eye(n)))
+        return float(eigh((A + A.T) / 2, eigvals_only=True, check_finite=False)[0])
+    s, _, _ = leading(lambda V: top * V - _centred(op @ _centred(V)), n, 1, seed, restarts=2)
+    return float(top - s.values[0])
+
+
+def asymmetry(K: Array) -> float:
+    """The largest |K_ij - K_ji| as a share of the largest |K_ij|; some rows at a time.
+
+    >>> asymmetry(np.array([[1.0, 4.0], [3.0, 2.0]]))
+    0.25
+    """
+    pieces = cuts(len(K), 256)
+    most = max(float(np.abs(K[at]).max()) for at in pieces)
+    return max(float(np.abs(K[at] - K[:, at].T).max()) for at in pieces) / (most or 1.0)
+
+
+def leading(
+    product: Callable[[Array], Array], n: int, k: int, seed: int = 0, *, restarts: int = RESTARTS
+) -> tuple[Spectrum, float, int]:
     """The k leading eigenpairs of A >= 0 known by products A @ V: block Krylov spaces, restarted from their best vectors.
 
     Stops where every |A v - value v| is below 1e-7 of its value, or of what rounding leaves; returns the largest of them as a
@@ -100,7 +129,7 @@ def leading(product: Callable[[Array], Array], n: int, k: int, seed: int = 0) ->
     """
     width, products = min(n, k + max(MORE, k // 5)), 0
     V = qr(normals(Stream(seed), 0, n, width), mode="economic", check_finite=False)[0]
-    for _ in range(RESTARTS):
+    for _ in range(restarts):
         basis, images = V, product(V)
         s, left, more = _ritz(basis, images, k, width), np.full(k, np.inf), 1
         while basis.shape[1] < min(n, DEPTH * width):

@@ -45,9 +45,10 @@ class Proximal:
 
 @dataclass(frozen=True, eq=False)
 class Gapped(Minimum):
-    """A minimum with its relative duality gap."""
+    """A minimum with its relative duality gap, and whether rounding, not work, is what is left of it."""
 
     gap: float = 0.0
+    stale: bool = False
 
 
 class Dual:
@@ -78,7 +79,7 @@ class Dual:
             stale = 0 if found is best or rounds < PATIENCE else stale + 1
             sweeping = rounds < PATIENCE or (not few and (best[-1] < SLOW * before) == sweeping)
         value, theta, f, gap = best
-        return Gapped(theta, f, value, rounds, passes, self.rows.n, False, gap <= tol, gap)
+        return Gapped(theta, f, value, rounds, passes, self.rows.n, False, gap <= tol, gap, gap > tol and stale >= STALE)
 
     def _multiply(self, tol: float, most: int) -> int:
         """One smooth problem, exact to the proximal term |a - a_now|^2/(2 s c): few rows lie between the bounds of a."""

@@ -46,19 +46,23 @@ def means_square(A: Array, P: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class FeatureSpace:
-    """Rows through their features, which come in batches (rows, F) anew at every call."""
+    """Rows through their features about an origin, which come in batches (rows, F) anew at every call.
+
+    Distances are the same about any origin; near the rows they lose no digits.
+    """
 
     batches: Callable[[], Iterable[tuple[slice, Array]]]
     n: int
+    origin: Any = 0.0
 
     def points(self, A: Array) -> Array:
-        """sum_i A_ic phi_i, (k, D)."""
-        return np.asarray(sum(A[rows].T @ F.astype(np.float64) for rows, F in self.batches()))
+        """sum_i A_ic (phi_i - origin), (k, D)."""
+        return np.asarray(sum(A[rows].T @ (F.astype(np.float64) - self.origin) for rows, F in self.batches()))
 
     def distances(self, C: Array) -> Array:
         out, square = np.empty((self.n, len(C))), np.square(C).sum(1)
         for rows, F in self.batches():
-            F = F.astype(np.float64)
+            F = F.astype(np.float64) - self.origin
             out[rows] = np.square(F).sum(1)[:, None] - 2 * F @ C.T + square
         return np.maximum(out, 0)
 

@@ -6,17 +6,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.smo_box import Box, Duals, found, inside, whole
+from mercer.learners.smo_box import Box, Duals, found, inside, started
 from mercer.learners.smo_columns import Columns
+from mercer.learners.smo_path import by_path
 from mercer.learners.smo_rows import KernelRows
+from mercer.learners.smo_whole import whole
 from mercer.ops import smo
-from mercer.ops.threads import single_blas
+from mercer.ops.threads import n_threads, single_blas
 
 WHOLE = 2048  # up to so many duals are one block
 LEAST, MOST = 2048, 4096  # duals of a block: twice those inside their bounds, within these
+FEWEST = 256  # duals of a block, however little memory there is
 STEPS = 100_000  # inside a block
 DEPTH = 0.05  # a block is solved until its violation is this part of that of all duals
 SHRINK_EVERY, SHRINK_PART = 4, 0.4  # rounds between two looks at what could be left out, and the least part that pays
+PATIENCE = 60  # rounds before a path
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +48,11 @@ class Solver:
     """
 
     def __init__(
-        self, rows: KernelRows, box: Box, tol: float, *, columns: Columns, start: Array | None = None, shrinks: bool = True
-    ) -> None:
-        self.rows, self.box, self.tol, self.columns, self.shrinks = rows, box, tol, columns, shrinks
-        self.b = np.zeros(rows.n) if start is None else start.astype(np.float64)
+        self, rows: KernelRows, box: Box, tol: float, *, columns: Columns, start: Array | None = None, shrinks: bool = True,
+        largest: int = MOST,
+    ) -> None:  # fmt: skip
+        self.rows, self.box, self.tol, self.columns, self.shrinks, self.largest = rows, box, tol, columns, shrinks, largest
+        self.slack, self.b = tol * box.unit, started(box, start)
         self.G = -box.t.astype(np.float64)
         self.ridge = np.zeros(rows.n) if box.ridge is None else box.ridge
         self.left: list[tuple[Array, Array]] = []  # which duals were left out, and all duals at that time
@@ -63,7 +68,7 @@ class Solver:
 
     @single_blas()  # tiles keep the cores busy; threads of BLAS for short sums between them would only wait for each other
     def run(self, most: int) -> Duals:
-        """Rounds until no two slopes differ by more than tol, or the gap is at most tol/100 of the objective."""
+        """Rounds until the gap is at most tol/100 of the objective, or at most tol and no two slopes differ by more than tol."""
         while True:
             rise, fall = self._slopes()
             found = self._found(rise, fall)
@@ -72,13 +77,18 @@ class Solver:
                     return found
                 self._widen()
                 continue
+            if found.violation <= self.slack:
+                self.slack /= 10  # flat, but the gap is not closed
+                continue
             self._round(rise, fall, found.violation)
             if self.shrinks and self.rounds % SHRINK_EVERY == 0:
                 self._shrink()
 
     def _slopes(self) -> tuple[Array, Array]:
         """Of a rise and of a fall of every dual that takes part; far away where it may not."""
-        p = self.part
+        p, change = self.part, np.empty(len(self.part.b))
+        if smo.snap(p.b, p.lo, p.hi, change):
+            self._add(np.flatnonzero(change), change[change != 0])
         rise, fall = np.empty(len(p.b)), np.empty(len(p.b))
         smo.gates(p.b, p.lo, p.hi, self.box.e, rise, fall)
         rise += p.G
@@ -89,7 +99,7 @@ class Solver:
         p = self.part
         box = replace(self.box, t=self.box.t[p.index], lo=p.lo, hi=p.hi, ridge=p.ridge)
         made = self.made + self.columns.made + (p.columns.made if self.left else 0)
-        return found(box, p.b, p.G, rise, fall, self.tol, (self.rounds, self.steps, made))
+        return found(box, p.b, p.G, rise, fall, self.tol, self.slack, (self.rounds, self.steps, made))
 
     def _round(self, rise: Array, fall: Array, worst: float) -> None:
         """Solve one block, and tell the others."""
@@ -100,7 +110,7 @@ class Solver:
         G = np.zeros(K.shape[1])
         G[:q] = p.G[block]
         steps = smo.pairs if self.box.bias else smo.singles
-        goal = max(DEPTH * worst, self.tol / 2)
+        goal = max(DEPTH * worst, self.slack / 2)
         shape = (-1, smo.LANE)
         self.steps += steps(K.reshape(q, *shape), G.reshape(shape), b, lo, hi, self.box.e, goal, STEPS)
         change, self.rounds = b - p.b[block], self.rounds + 1
@@ -117,11 +127,12 @@ class Solver:
     def _choose(self, rise: Array, fall: Array) -> tuple[Array, Array]:
         """The duals of a block: some of the last one (at these places in it), and those whose slopes are most wrong."""
         p = self.part
-        if len(p.b) <= WHOLE:
+        if len(p.b) <= min(WHOLE, self.largest):
             every = np.arange(len(p.b))
             return every, every[: len(self.block) if np.array_equal(every, self.block) else 0]
         between = inside(p.b, p.lo, p.hi)
-        q = int(np.clip(2 * between.sum(), LEAST, min(MOST, len(p.b)))) // 2 * 2
+        most = min(self.largest, len(p.b))
+        q = int(np.clip(2 * between.sum(), min(LEAST, most), most)) // 2 * 2
         kept = np.argsort(~between[self.block], kind="stable")[: q // 2]
         stay = self.block[kept]
         rise[stay], fall[stay] = np.inf, -np.inf
@@ -136,6 +147,7 @@ class Solver:
         K = np.empty((q, smo.lanes(q) * smo.LANE), self.rows.dtype)
         K[:, q:] = 0
         smo.pick(self.K, kept, kept, K)
+        self.K = self.K[:0, :0].copy()  # one block at a time
         if k < q:
             K[k:, :q] = self.rows.block(p.index[block[k:]], p.index[block])
             K[:k, k:q] = K[k:, :k].T
@@ -151,7 +163,7 @@ class Solver:
         if not self.box.bias:
             low, high = min(low, -high, 0.0), max(high, -low, 0.0)
         keep = (rise <= high) | (fall >= low)
-        if keep.mean() > 1 - SHRINK_PART or high - low <= 4 * self.tol:
+        if keep.mean() > 1 - SHRINK_PART or high - low <= 4 * self.slack:
             return
         self._settle()
         p, place = self.part, np.cumsum(keep) - 1
@@ -201,5 +213,36 @@ def solve(
     """
     if rows.n <= WHOLE:
         return whole(rows.square(), box, tol, most, start)
-    own = columns is None
-    return Solver(rows, box, tol, columns=Columns(rows, limit) if columns is None else columns, start=start, shrinks=own).run(most)
+    own, largest = columns is None, block_size(limit, rows.dtype.itemsize)
+    kept = cache(rows, limit) if columns is None else columns
+
+    def run(box: Box, b: Array, most: int) -> Duals:
+        return Solver(rows, box, tol, columns=kept, start=b, shrinks=own, largest=largest).run(most)
+
+    return by_path(run, box, rows.diag, started(box, start), most, PATIENCE)
+
+
+def block_size(limit: float, itemsize: int) -> int:
+    """The most duals of a block: two of them take at most a quarter of the limit, but they are never fewer than 256.
+
+    >>> block_size(1e9, 4), block_size(1e8, 8), block_size(0, 8)
+    (4096, 1250, 256)
+    """
+    return int(np.clip(np.sqrt(limit / (8 * itemsize)), FEWEST, MOST))
+
+
+def block_bytes(limit: float, itemsize: int) -> float:
+    """Of two blocks: that of a round, and what it takes from the last one."""
+    return 2.0 * itemsize * block_size(limit, itemsize) ** 2
+
+
+def cache(rows: KernelRows, limit: float) -> Columns:
+    """The kernel rows that are kept beside the blocks."""
+    return Columns(rows, max(limit - block_bytes(limit, rows.dtype.itemsize), 0.0))
+
+
+def held(n: int, made: float, problems: int, limit: float, itemsize: int) -> float:
+    """Bytes of kernel values: one matrix a thread up to 2,048 rows, else blocks and the rows that were made and kept."""
+    if n <= WHOLE:
+        return float(itemsize) * n * n * min(problems, n_threads() + 1)
+    return min(block_bytes(limit, itemsize) + made * itemsize, max(limit, block_bytes(limit, itemsize)))

@@ -1,21 +1,25 @@
-"""The dual problem of exact SVMs, what its duals are worth, and its solution where all of it is one block."""
+"""The dual problem of exact SVMs, and what its duals are worth."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops import smo
-from mercer.ops.threads import single_blas
 
-STEPS = 20_000  # between two looks at the gap, at least
 CLOSED, NEAR = 0.01, 100.0  # the gap, of tol times the objective, that ends it, and from which the best multiplier is worth its sort
+FLATTEST, ROUNDING = 1e-6, 1e-14  # slopes are not made flatter than this part of tol, or of the largest slope
+NOISE = 1e-15  # of a gap, relative to the sums that it is the difference of
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """min_b b'(K + diag(ridge))b/2 - t'b + e |b|_1, lo <= b <= hi, lo <= 0 <= hi; with a bias, the sum of b stays what it is."""
+    """min_b b'(K + diag(ridge))b/2 - t'b + e |b|_1, lo <= b <= hi, lo <= 0 <= hi; with a bias, sum b = total.
+
+    `unit` is that of slopes: tol counts in it.
+    """
 
     t: Array
     lo: Array
@@ -23,6 +27,23 @@ class Box:
     e: float = 0.0
     ridge: Array | None = None
     bias: bool = True
+    unit: float = 1.0
+    total: float = 0.0
+
+    def scaled(self, s: float) -> Box:
+        """The same problem with s times its C."""
+        return replace(self, lo=self.lo * s, hi=self.hi * s, ridge=None if self.ridge is None else self.ridge / s)
+
+    @property
+    def C(self) -> float:
+        """The largest weight of a loss."""
+        bound = float(np.maximum(self.hi, -self.lo).max())
+        return bound if self.ridge is None or not self.ridge.any() else 0.5 / float(self.ridge.min())
+
+    def noise(self, b: Array, nu: float) -> float:
+        """What rounding makes of a gap that is zero."""
+        wide = self.hi - self.lo
+        return NOISE * float(np.where(np.isfinite(wide), wide, np.abs(b)) @ (np.abs(self.t) + (self.e + abs(nu))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +55,18 @@ class Duals:
     objective: float
     gap: float
     violation: float
-    converged: bool
+    ended: str  # by the "gap", by "slopes", or "" where rounds ran out
     rounds: int
     steps: int
     made: int  # kernel rows computed
+
+    @property
+    def converged(self) -> bool:
+        return self.ended != ""
+
+    def times(self, s: float) -> Duals:
+        """The same solution for weights in another unit, where they are all there is."""
+        return replace(self, b=self.b * s, intercept=self.intercept * s, objective=self.objective * s**2, gap=self.gap * s**2)
 
     @property
     def relative(self) -> float:
@@ -46,8 +75,12 @@ class Duals:
 
 
 def relative(gap: float, objective: float) -> float:
-    """A gap relative to an objective; zero where rounding left none."""
-    return gap / abs(objective) if gap > 0 and objective else max(gap, 0.0)
+    """A gap relative to an objective; zero where rounding left none, infinite where the objective is zero and the gap is not.
+
+    >>> relative(0.1, -2.0), relative(0.1, 0.0), relative(0.0, 0.0)
+    (0.05, inf, 0.0)
+    """
+    return 0.0 if gap <= 0 else gap / abs(objective) if objective else math.inf
 
 
 def inside(b: Array, lo: Array, hi: Array) -> Array:
@@ -55,8 +88,19 @@ def inside(b: Array, lo: Array, hi: Array) -> Array:
     return (b > lo) & (b < hi) & (b != 0)
 
 
-def found(box: Box, b: Array, G: Array, rise: Array, fall: Array, tol: float, took: tuple[int, int, int]) -> Duals:
-    """What duals are worth: their violation, their gap and whether that is small enough."""
+def started(box: Box, start: Array | None) -> Array:
+    """Duals to start from; no step mends a sum that is not the one asked for."""
+    b = np.zeros(len(box.t)) if start is None else np.clip(start.astype(np.float64), box.lo, box.hi)
+    if box.bias and abs(b.sum() - box.total) > 1e-9 * (np.abs(b).sum() + abs(box.total)):
+        raise ValueError(f"start must lie within the bounds and sum to {box.total:.3g}, got {b.sum():.3g} within them; start from None.")
+    return b
+
+
+def found(box: Box, b: Array, G: Array, rise: Array, fall: Array, tol: float, slack: float, took: tuple[int, int, int]) -> Duals:
+    """What duals are worth: their violation, their gap and whether that is small enough.
+
+    Slopes that differ by at most `slack` end it only where the gap is at most tol of the objective, or rounding allows no less.
+    """
     low, high = float(rise.min()), float(fall.max())
     worst = high - low if box.bias else max(high, -low)
     nu = multiplier(rise, inside(b, box.lo, box.hi), low, high) if box.bias else 0.0
@@ -65,7 +109,10 @@ def found(box: Box, b: Array, G: Array, rise: Array, fall: Array, tol: float, to
     if box.bias and enough < gap < NEAR * enough and not np.any(box.ridge):
         nu = balance(G, box, float(b.sum()))
         gap = float(smo.gap(G, b, box.lo, box.hi, box.e, box.ridge, nu))
-    return Duals(b, -nu, value, gap, max(worst, 0.0), worst <= tol or gap <= enough, *took)
+    gap = 0.0 if gap <= box.noise(b, nu) else gap
+    least = max(FLATTEST * tol * box.unit, ROUNDING * float(np.abs(G).max()))
+    flat = worst <= slack and (gap <= tol * abs(value) or slack <= least)
+    return Duals(b, -nu, value, gap, max(worst, 0.0), "gap" if gap <= enough else "slopes" if flat else "", *took)
 
 
 def balance(G: Array, box: Box, total: float) -> float:
@@ -87,22 +134,3 @@ def multiplier(rise: Array, free: Array, low: float, high: float) -> float:
         return float(rise[free].mean())
     ends = [v for v in (low, high) if abs(v) < smo.FAR / 2]
     return sum(ends) / len(ends) if ends else 0.0
-
-
-@single_blas()
-def whole(K: Array, box: Box, tol: float, most: int, start: Array | None = None) -> Duals:
-    """The duals of few rows as one block: K (n, n) with its columns padded to lanes, which gets the ridge."""
-    n, shape, every = len(K), (-1, smo.LANE), np.arange(len(K))
-    b, G = np.zeros(n) if start is None else start.astype(np.float64), np.zeros(K.shape[1])
-    ridge = np.zeros(n) if box.ridge is None else box.ridge
-    K[every, every] += ridge.astype(K.dtype)
-    G[:n] = -box.t if start is None else K[:, :n].astype(np.float64) @ b - box.t
-    box, steps, rise, fall = replace(box, ridge=ridge), 0, np.empty(n), np.empty(n)
-    for r in range(most + 1):
-        smo.gates(b, box.lo, box.hi, box.e, rise, fall)
-        result = found(box, b, G[:n], rise + G[:n], fall + G[:n], tol, (r, steps, n))
-        if result.converged or r == most:
-            break
-        go = smo.pairs if box.bias else smo.singles
-        steps += go(K.reshape(n, *shape), G.reshape(shape), b, box.lo, box.hi, box.e, tol, max(10 * n, STEPS))
-    return result

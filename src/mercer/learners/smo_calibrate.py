@@ -39,7 +39,8 @@ def _loss(f: Array, target: Array, w: Array) -> float:
 
 
 def probabilities(f: Array, a: Array, b: Array) -> Array:
-    """(n, K): of one score, two classes; of one a class, sigmoids that are made to sum to 1."""
+    """(n, K): of one score, two classes; of one a class, sigmoids that are made to sum to 1; of the precision of f."""
+    a, b = a.astype(f.dtype), b.astype(f.dtype)
     if f.ndim == 1:
         p = expit(a[0] * f + b[0])
         return np.stack([1 - p, p], axis=1)

@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.smo import WHOLE, solve
-from mercer.learners.smo_box import Box, Duals, whole
-from mercer.learners.smo_columns import Columns
+from mercer.learners.smo import WHOLE, cache, solve
+from mercer.learners.smo_box import Box, Duals
 from mercer.learners.smo_rows import KernelRows, padded
+from mercer.learners.smo_whole import whole
 from mercer.ops.threads import parallel_map
 
 
@@ -48,7 +48,7 @@ def one_vs_rest(rows: KernelRows, signs: list[Array], c: Array, how: How, starts
         K = rows.square()
         found = parallel_map(lambda v: whole(K.copy(), v[0], how.tol, how.most, v[1]), list(zip(boxes, given, strict=True)))
         return [Rule(every, m) for m in found]
-    shared = Columns(rows, how.limit) if len(signs) > 1 else None
+    shared = cache(rows, how.limit) if len(signs) > 1 else None
     return [
         Rule(every, solve(rows, box, how.tol, how.most, limit=how.limit, start=start, columns=shared))
         for box, start in zip(boxes, given, strict=True)

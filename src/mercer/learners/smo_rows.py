@@ -14,6 +14,8 @@ from mercer.ops.tiles import cuts
 
 PIECE, WIDTH = 1024, 256  # rows and columns of a tile: BLAS is twice as fast on short rows as on long ones
 LARGEST = 1e15  # of kernel values that float32 can hold with room for sums
+ASYMMETRY, INDEFINITE = 1e-5, 1e-5  # of a given matrix, relative to its largest entry: more is no rounding, even of float32
+SOME = 256  # rows whose eigenvalues are looked at
 TOO_LARGE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
 
 
@@ -46,9 +48,9 @@ class KernelRows:
         """out = K of these rows and columns."""
         self._tiles.fill(left, right, out)
 
-    def block(self, rows: Array, cols: Array) -> Array:
+    def block(self, rows: Array, cols: Array, out: Array | None = None) -> Array:
         """K[rows, cols], by columns of tiles in threads."""
-        out = np.empty((len(rows), len(cols)), self.dtype)
+        out = np.empty((len(rows), len(cols)), self.dtype) if out is None else out
         left = [(s, self.side(rows[s], left=True)) for s in cuts(len(rows), PIECE)]
 
         def work(c: slice) -> None:
@@ -63,8 +65,9 @@ class KernelRows:
 
     def square(self) -> Array:
         """All of K, its columns padded to lanes: for few rows."""
-        every = np.arange(self.n)
-        return padded(self.block(every, every))
+        every, out = np.arange(self.n), np.zeros((self.n, smo.lanes(self.n) * smo.LANE), self.dtype)
+        self.block(every, every, out[:, : self.n])
+        return out
 
     def pick(self, index: Array) -> KernelRows:
         """Some rows."""
@@ -96,6 +99,25 @@ class GivenRows(KernelRows):
 
     def fill(self, left: Any, right: Any, out: Array) -> None:
         out[:] = self.K[left[:, None], right]
+
+
+def certain(K: Array, bias: bool) -> bool:
+    """Whether a given matrix, which must be symmetric, shows no negative eigenvalue among some of its rows.
+
+    With a bias the sum of duals is fixed, and only vectors that sum to zero count.
+
+    >>> certain(np.eye(3), False), certain(np.eye(3) - 1, False), certain(np.eye(3) - 1, True)
+    (True, False, True)
+    """
+    size = float(np.abs(K).max(initial=0))
+    for s in cuts(len(K), PIECE):
+        if np.abs(K[s] - K[:, s].T).max(initial=0) > ASYMMETRY * size:
+            raise ValueError("X must be symmetric with kernel='precomputed', and it is not; give (X + X.T) / 2 if that is meant.")
+    some = np.linspace(0, len(K) - 1, min(len(K), SOME)).astype(np.intp)
+    part = K[some[:, None], some].astype(np.float64)
+    part = part - part.mean(0) - part.mean(1)[:, None] + part.mean() if bias else part
+    values = np.linalg.eigvalsh(part)
+    return bool(values[0] >= -INDEFINITE * max(size, values[-1]))
 
 
 def padded(K: Array) -> Array:

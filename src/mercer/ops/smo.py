@@ -43,6 +43,19 @@ def gates(b, lo, hi, e, up, down):  # type: ignore[no-untyped-def]
         up[k], down[k] = gate(b[k], lo[k], hi[k], e)
 
 
+@njit
+def snap(b, lo, hi, change):  # type: ignore[no-untyped-def]
+    """Duals that rounding left beside a bound, or zero, go onto it, as they would pass for free; how many, and by what."""
+    moved = 0
+    for k in range(len(b)):
+        near = 1e-12 * (hi[k] - lo[k]) if hi[k] - lo[k] < FAR else 0.0
+        end = hi[k] if hi[k] - b[k] <= near else lo[k] if b[k] - lo[k] <= near else 0.0 if abs(b[k]) <= near else b[k]
+        change[k] = end - b[k]
+        moved += end != b[k]
+        b[k] = end
+    return moved
+
+
 @njit(fastmath=FAST)
 def _move(G, UP, DOWN, Ki, Kj, step, low, at, high):  # type: ignore[no-untyped-def]
     """G += step (Ki - Kj); then the least slope of a rise, where, and the largest slope of a fall."""
@@ -144,6 +157,18 @@ def _single(G, UP, DOWN, Ki, diagonal, tiny, step, gain, at):  # type: ignore[no
 
 
 @njit(fastmath=FAST)
+def _steepest(G, UP, DOWN):  # type: ignore[no-untyped-def]
+    """The dual with the largest slope, whatever it gains."""
+    best, most = 0, -1.0
+    for c in range(G.shape[0]):
+        for k in range(LANE):
+            slope = max(-(G[c, k] + UP[c, k]), G[c, k] + DOWN[c, k])
+            if slope > most:
+                best, most = c * LANE + k, slope
+    return best
+
+
+@njit(fastmath=FAST)
 def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
     """`pairs` without a bias: the sum of b is free, and a step moves one dual, until every slope is at most tol."""
     UP, DOWN, diagonal, tiny = _settings(K, G, b, lo, hi, e)
@@ -152,6 +177,9 @@ def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
     for s in range(most):
         i = _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)
         c, r = i // LANE, i % LANE
+        if not max(-(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]) > tol:  # what gains most is not what is steepest
+            i = _steepest(G, UP, DOWN)
+            c, r = i // LANE, i % LANE
         rise, fall = -(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]
         if not max(rise, fall) > tol:
             return s

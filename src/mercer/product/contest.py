@@ -7,10 +7,13 @@ from mercer.product.clock import Clock
 from mercer.product.finalists import Finalist, choose, constant, finalist
 from mercer.product.recipes import LINEAR, NAMES, WIDEST, Recipe, explicit
 from mercer.product.search import Problem, Tried, halving
+from mercer.product.sizing import ridge_work
 from mercer.product.targets import Identity, Target, candidates
 
 SEARCH, FINALS = 0.35, 0.6  # shares of the time by which the search and the cross-validation of finalists are over
 CLASSIFIED, MANY = 8_000, 5_000  # rows on which classifiers of two classes, and of more, are compared
+CHEAP = 0.05  # share of the time that is always there
+SOLVES, LOGISTIC = 50, 5  # factorisations of an attempt; how much longer logistic regression takes than ridge regression
 SIZE = 640  # their features: beyond 512 their rounds are cheaper
 
 
@@ -32,7 +35,7 @@ def contest(p: Problem, clock: Clock) -> Contest:
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
     found, left_out = [constant(here)], []
     for recipe in _entrants(here, best.recipe):
-        skip = _skipped(here, recipe, found, clock)
+        skip = _skipped(here, recipe, best, clock)
         if skip:
             left_out.append((NAMES[recipe.kind], skip))
         else:
@@ -42,13 +45,14 @@ def contest(p: Problem, clock: Clock) -> Contest:
 
 
 def _entrants(here: Problem, fourier: Recipe) -> list[Recipe]:
-    return [LINEAR, fourier, explicit(here.rows.X), Recipe("landmarks", fourier.kernel)]
+    """The cheap ones first: they are compared however short the time is."""
+    return [LINEAR, explicit(here.rows.X), fourier, Recipe("landmarks", fourier.kernel)]
 
 
 def _enter(here: Problem, recipe: Recipe, best: Tried) -> Finalist:
     known = best if recipe is best.recipe and best.predicted is not None and len(best.predicted) == len(here.rows) else None
-    size = best.size if here.numeric else max(best.size, SIZE)
-    return finalist(here, recipe, recipe.size(size, here.rows.X.shape[1], len(here.rows)), known, _targets(here, recipe, best))
+    size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
+    return finalist(here, recipe, size, known, _targets(here, recipe, best))
 
 
 def _targets(here: Problem, recipe: Recipe, best: Tried) -> tuple[Target, ...]:
@@ -58,10 +62,22 @@ def _targets(here: Problem, recipe: Recipe, best: Tried) -> tuple[Target, ...]:
     return tuple(candidates(here.rows.y)) if recipe.kind in ("linear", "explicit") else (best.target,)
 
 
-def _skipped(here: Problem, recipe: Recipe, found: list[Finalist], clock: Clock) -> str:
-    """Why a kind does not take part; linear and Fourier features always do."""
+def _skipped(here: Problem, recipe: Recipe, best: Tried, clock: Clock) -> str:
+    """Why a kind does not take part; linear and Fourier features always do, and what costs next to nothing."""
     if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * WIDEST:
         return f"{here.rows.X.shape[1]:,} columns are too many to expand"
-    if recipe.kind in ("explicit", "landmarks") and clock.left(FINALS) < 2 * found[-1].seconds:
+    if recipe.kind in ("explicit", "landmarks") and max(clock.left(FINALS), CHEAP * clock.budget) < _guess(here, recipe, best):
         return "no time was left to try it"
     return ""
+
+
+def _guess(here: Problem, recipe: Recipe, best: Tried) -> float:
+    """Seconds, by what the search took for its best recipe on its rows."""
+    size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
+    known = len(here.rows) if best.predicted is None else len(best.predicted)
+    ratio = ridge_work(len(here.rows), size, SOLVES) / ridge_work(known, best.size, SOLVES)
+    return best.seconds * ratio * (1 if here.numeric else LOGISTIC)
+
+
+def _asked(here: Problem, best: Tried) -> int:
+    return best.size if here.numeric else max(best.size, SIZE)

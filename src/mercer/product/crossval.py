@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import eigh
 from sklearn.base import clone
 
 from mercer.inputs import Array
@@ -16,15 +17,19 @@ from mercer.product.folds import Folds
 from mercer.stats import Moments
 
 STEP = 1 << 13  # rows of features at a time
+MOST_DUAL = 4096  # rows whose inner products are held
 
 
 def ridge_path(lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alphas: Array) -> Array:
     """Predictions (len(alphas), n, q) of each row's fold by the moments of its training blocks; nan where no fold tests.
 
-    One pass for the moments of all blocks, one for the predictions; every penalty is asked of the same moments.
+    One pass for the moments of all blocks, one for the predictions; every penalty is asked of the same moments. Where there are
+    more features than rows, the same from the inner products of rows.
     """
     phi, Y = clone(lift).fit(X), np.asarray(Y, np.float64).reshape(len(X), -1)
     F = Features(phi, X)
+    if len(X) <= min(int(phi.n_features_out_), MOST_DUAL):
+        return dual_path(F, Y, w, folds, alphas)
     blocks = _moments(F, Y, w, folds)
     D = len(blocks[0].shift) - Y.shape[1]
     out = np.full((len(alphas), *Y.shape), np.nan)
@@ -65,6 +70,39 @@ def _moments(F: Features, Y: Array, w: Array | None, folds: Folds) -> list[Momen
         return m
 
     return parallel_map(of, range(folds.n_blocks))
+
+
+def dual_path(F: Features, Y: Array, w: Array | None, folds: Folds, alphas: Array) -> Array:
+    """What `ridge_path` gives, from K = F F' (n, n): (S K_c S + alpha I) a = S y_c on the training rows, S^2 their weights."""
+    K, weight = _gram(F, len(Y)), np.ones(len(Y)) if w is None else np.asarray(w, np.float64)
+    out = np.full((len(alphas), *Y.shape), np.nan)
+
+    def fold(i: int) -> None:
+        train, test = folds.split(i)
+        train = train[weight[train] > 0]
+        if len(train) and len(test):
+            out[:, test] = _dual_fold(K[np.ix_(train, train)], K[np.ix_(test, train)], Y[train], weight[train], alphas)
+
+    parallel_map(fold, range(len(folds.plan)))
+    return out
+
+
+def _dual_fold(K: Array, across: Array, Y: Array, w: Array, alphas: Array) -> Array:
+    """Predictions (a, m, q) for rows whose inner products with those of training are `across` (m, n)."""
+    v, s = w / w.sum(), np.sqrt(w)
+    mean, level = K @ v, v @ Y
+    across = across - mean - ((across @ v) - v @ mean)[:, None]  # about the mean of the features
+    values, Q = eigh(s[:, None] * (K - mean - mean[:, None] + v @ mean) * s, check_finite=False)
+    left, right = (across * s) @ Q, Q.T @ (s[:, None] * (Y - level))
+    scale = 1 / (np.maximum(values, 0) + np.asarray(alphas, np.float64)[:, None])  # (a, n)
+    return np.asarray(np.einsum("mn,an,nq->amq", left, scale, right, optimize=True) + level)
+
+
+def _gram(F: Features, n: int) -> Array:
+    """F F' about the mean of F, where float64 keeps its digits."""
+    rows = F[np.arange(n)].astype(np.float64)
+    rows -= rows.mean(0)
+    return np.asarray(rows @ rows.T)
 
 
 class Features:

@@ -13,7 +13,7 @@ from mercer.inputs import Array
 from mercer.product.clock import Clock
 from mercer.product.crossval import refits
 from mercer.product.folds import FOLDS, Folds, folds
-from mercer.product.metrics import Score, log_loss, spread
+from mercer.product.metrics import Score, gap_error, log_loss, over_folds
 from mercer.product.predictors import Constant, spread_out
 from mercer.product.recipes import KINDS, NAMES, Recipe
 from mercer.product.search import AS_IT_IS, Problem, Tried, attempt
@@ -51,13 +51,13 @@ def split_of(p: Problem) -> Folds:
 def constant(p: Problem) -> Finalist:
     """The mean or the shares of the training blocks."""
     split, clock = split_of(p), Clock(0)
-    where, out = split.tested(), None
+    out = None
     for fold in range(len(split.plan)):
         train, test = split.split(fold)
         found = Constant.of(p.rows.y[train], p.rows.weights()[train], p.n_classes)(p.rows.X[test])
         out = np.full((len(p.rows), *found.shape[1:]), np.nan) if out is None else out
         out[test] = found
-    return Finalist("constant", None, 0, 0.0, Identity(), _score(p, out, where), clock.spent)
+    return Finalist("constant", None, 0, 0.0, Identity(), _score(p, out, split), clock.spent)
 
 
 def finalist(p: Problem, recipe: Recipe, size: int, hint: Tried | None = None, targets: Any = AS_IT_IS) -> Finalist:
@@ -71,8 +71,7 @@ def finalist(p: Problem, recipe: Recipe, size: int, hint: Tried | None = None, t
         score = p.metric(p.rows.y[where], tried.target.back(f[where, 0]), p.rows.weights()[where])
         return Finalist(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
     alpha, P = _logistic(p, recipe, tried)
-    where = split_of(p).tested()
-    return Finalist(recipe.kind, recipe, tried.size, alpha, Identity(), _score(p, P, where), clock.spent, P)
+    return Finalist(recipe.kind, recipe, tried.size, alpha, Identity(), _score(p, P, split_of(p)), clock.spent, P)
 
 
 def _logistic(p: Problem, recipe: Recipe, tried: Tried) -> tuple[float, Array]:
@@ -115,9 +114,10 @@ class Lenient:
         return spread_out(self.estimator, self.estimator.predict_proba(X), self.n_classes)
 
 
-def _score(p: Problem, out: Array | None, where: Array) -> Score:
+def _score(p: Problem, out: Array | None, split: Folds) -> Score:
     assert out is not None
-    return p.metric(p.rows.y[where], out[where], p.rows.weights()[where])
+    where = split.tested()
+    return over_folds(p.metric, p.rows.y[where], out[where], p.rows.weights()[where], split.block[where])
 
 
 def choose(p: Problem, found: list[Finalist]) -> Finalist:
@@ -125,7 +125,7 @@ def choose(p: Problem, found: list[Finalist]) -> Finalist:
     where = split_of(p).tested()
     units = None if p.rows.unit is None else p.rows.unit[where]
     best = max(found, key=lambda f: p.metric.gain(f.score.value) if np.isfinite(f.score.value) else -np.inf)
-    near = [f for f in found if _behind(p, f, best) <= spread(f.score.influence - best.score.influence, units)]
+    near = [f for f in found if _behind(p, f, best) <= gap_error(f.score, best.score, units)]
     return min(near or [best], key=lambda f: KINDS.index(f.kind))
 
 

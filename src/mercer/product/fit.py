@@ -14,11 +14,11 @@ import numpy as np
 from mercer.estimators.base import bytes_of
 from mercer.product import intervals, metrics, witness
 from mercer.product.clock import Clock, quiet
+from mercer.product.frames import Table, as_source
 from mercer.product.gather import Gathered, Roles, gather
 from mercer.product.metrics import Metric
 from mercer.product.model import TableModel
 from mercer.product.study import Found, Study
-from mercer.tables import Source, open_source
 
 
 def fit_table(
@@ -34,13 +34,14 @@ def fit_table(
 
     Parameters
     ----------
-    source : a path, several, or a `mercer.tables.Source`
+    source : a path, several, a data frame (pandas, polars, ...), a pyarrow table, or a `mercer.tables.Source`
     target : the column to predict
     task : "auto", "regression" or "classification"
     metric : r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc
     exclude, id, weight, group, time_column : names of columns
-    test : the share of the rows that is held out, or a file of its own
-    time : seconds for search and fits; reading the table is not counted
+    test : the share of the rows that is held out, or a file or table of its own
+    time : seconds for search and fits; reading the table is not counted. What is tried and how large it is depend on them:
+        where time runs short, the same seed may give another model
     memory : bytes, or text such as "4GB"
     seed : of the holdout, the folds and the random features
     progress : called with what is being done
@@ -53,23 +54,21 @@ def fit_table(
     ('regression', 442)
     """
     began, say = clocks.perf_counter(), progress or quiet
-    table, held, limit = _opened(source), _share(test), bytes_of(memory)
+    if not (isinstance(time, int | float) and 0 < time < float("inf")):
+        raise ValueError(f"time must be a number of seconds > 0, got {time!r}.")
+    table, held, limit = as_source(source), _share(test), bytes_of(memory)
     roles = Roles(target, tuple(exclude), id, weight, group, time_column)
     data = gather(table, roles, held, task=task, memory=limit, seed=seed, clock=Clock(time, say))
     study = Study(data, *_metric(data, metric), limit, seed, Clock(time, say))
     found = study.run()
     say("judging the holdout")
-    draft = _model(study, found, held if isinstance(held, Source) else table, command)
+    draft = _model(study, found, table if isinstance(held, float) else held, command)
     return _measured(draft, table, began)
 
 
-def _opened(source: Any) -> Source:
-    return source if isinstance(source, Source) else open_source(source)
-
-
-def _share(test: Any) -> float | Source:
+def _share(test: Any) -> float | Table:
     if not isinstance(test, int | float):
-        return _opened(test)
+        return as_source(test)
     if not 0 < test < 1:
         raise ValueError(f"test must be a share between 0 and 1, or a file, got {test!r}.")
     return float(test)
@@ -80,7 +79,7 @@ def _metric(data: Gathered, name: str | None) -> tuple[Metric, str]:
     return metrics.choose(data.columns.task_, name, shares)
 
 
-def _model(study: Study, found: Found, source: Source, command: str) -> TableModel:
+def _model(study: Study, found: Found, source: Table, command: str) -> TableModel:
     """The chosen predictor with its treatment, its intervals and its evidence."""
     e, decision = found.chosen, witness.decision(study, found.contest.chosen)
     margin = None if study.n_classes else intervals.margin(study.data.held.y, e.judged.predicted, witness.target_of(e.predictor))
@@ -89,7 +88,7 @@ def _model(study: Study, found: Found, source: Source, command: str) -> TableMod
     )
 
 
-def _measured(model: TableModel, source: Source, began: float) -> TableModel:
+def _measured(model: TableModel, source: Table, began: float) -> TableModel:
     """With what the finished model weighs and how fast it is."""
     batch = next(source.batches(1000))
     evidence = replace(

@@ -44,7 +44,8 @@ def _at_once(p: Problem, f: Finalist, size: int, memory: float, target: Target) 
     """The penalty is chosen once more, near the finalist's, by two folds of all rows."""
     assert f.recipe is not None
     split = folds(p.rows, k=2, seed=p.seed)
-    by_folds = p.rows.time is None and len(split.plan) > 1 and _squares(size, 4) < memory / 4
+    wide = size > len(p.rows)  # then moments are large, factors slow, and the finalist was compared on these very rows
+    by_folds = p.rows.time is None and len(split.plan) > 1 and not wide and _squares(size, 4) < memory / 4
     options: dict[str, Any] = {"cv": _positions(split), "alphas": f.alpha * NEARBY} if by_folds else {"alpha": f.alpha}
     m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), **options)
     return m.fit(p.rows.X, target.to(p.rows.y), p.rows.weight)

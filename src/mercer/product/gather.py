@@ -1,6 +1,8 @@
 """From files to rows of numbers: the holdout is told apart, the training rows decide the treatment, both are written out treated."""
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.ops.tiles import cuts
 from mercer.product import holdout
 from mercer.product.clock import Clock
+from mercer.product.frames import Table, only
 from mercer.product.holdout import Holdout
 from mercer.product.rows import Rows
 from mercer.product.spool import Spool
-from mercer.tables import Columns, DataError, Source
+from mercer.stats import row_hashes
+from mercer.tables import Columns, DataError
 from mercer.tables.arrow import pa
 from mercer.tables.errors import nearest
 from mercer.tables.times import moments, time_form
@@ -34,16 +39,15 @@ class Roles:
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse names that are not there, with those most like them, and columns with two roles."""
-        roles = {"--target": self.target, "--id": self.id, "--weight": self.weight, "--group": self.group}
-        roles["--time-column"] = self.time_column
-        for flag, name in [*roles.items(), *(("--exclude", name) for name in self.exclude)]:
+        roles = {"target": self.target, "id": self.id, "weight": self.weight, "group": self.group, "time column": self.time_column}
+        for role, name in [*roles.items(), *(("exclude", name) for name in self.exclude)]:
             if name is not None and name not in names:
-                raise DataError(f'{flag}: there is no column "{name}"{nearest(name, names)}')
-        for flag, name in roles.items():
-            if flag != "--target" and name is not None and name == self.target:
-                raise DataError(f'{flag} and --target are both "{name}"; the target cannot have another role.')
+                raise DataError(f'{role}: there is no column "{name}"{nearest(str(name), names)}')
+        for role, name in roles.items():
+            if role != "target" and name is not None and name == self.target:
+                raise DataError(f'{role} and target are both "{name}"; the target cannot have another role.')
         if self.target in self.exclude:
-            raise DataError(f'--exclude names the target "{self.target}"; leave it in.')
+            raise DataError(f'exclude names the target "{self.target}"; leave it in.')
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +60,13 @@ class Gathered:
     rule: str
     dropped: int
     unknown: int  # held-out rows of a class that no training row has
+    copies: int = 0  # held-out rows that are training rows, target and all
 
 
-def gather(source: Source, roles: Roles, test: float | Source, *, task: str, memory: float, seed: int, clock: Clock) -> Gathered:
+def gather(source: Table, roles: Roles, test: float | Table, *, task: str, memory: float, seed: int, clock: Clock) -> Gathered:
     """Two passes over the data, three where groups or times decide the holdout."""
     roles.check(source.schema.names)
-    apart = _apart(source, roles, test, seed)
+    apart = _apart(source, roles, test, seed)  # the target of a small table is read for it
     clock.say("reading the table")
     columns = Columns(
         roles.target, exclude=roles.exclude, id=roles.id, weight=roles.weight, group=roles.group, time_column=roles.time_column,
@@ -78,41 +83,70 @@ def gather(source: Source, roles: Roles, test: float | Source, *, task: str, mem
         columns.check(apart.test.schema)
         for batch, first in numbered(apart.test):
             held.add(batch, first + np.arange(batch.num_rows))
-    return _gathered(columns, train, held, apart.rule)
+    return _gathered(columns, train, held, apart.rule, None if apart.test is not None else test)
 
 
-def _gathered(columns: Columns, train: Part, held: Part, rule: str) -> Gathered:
+def _gathered(columns: Columns, train: Part, held: Part, rule: str, share: Any) -> Gathered:
     rows, test = train.rows(), held.rows()
     unknown = int(np.sum(test.y < 0)) if columns.task_ == "classification" else 0
     test = test.take(np.flatnonzero(test.y >= 0)) if unknown else test
     if len(rows) < LEAST_TRAIN or len(test) < LEAST_HELD:
         few = f"{len(rows):,} rows to learn from and {len(test):,} held out"
-        raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}.")
+        raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}{_in_all(share)}.")
     if not rows.X.shape[1]:
         raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")
-    return Gathered(columns, rows, test, rule, train.dropped + held.dropped, unknown)
+    return Gathered(columns, rows, test, rule, train.dropped + held.dropped, unknown, copies(rows, test))
 
 
-def _apart(source: Source, roles: Roles, test: float | Source, seed: int) -> Holdout:
+def _in_all(share: float | None) -> str:
+    """How many rows with a target that takes.
+
+    >>> _in_all(0.2)
+    ', which takes 25 rows with a target in all'
+    """
+    if share is None:
+        return ""
+    most = max(math.ceil(LEAST_TRAIN / (1 - share) - 1e-9), math.ceil(LEAST_HELD / share - 1e-9))
+    return f", which takes {most:,} rows with a target in all"
+
+
+def copies(train: Rows, held: Rows) -> int:
+    """How many held-out rows are training rows as well, by a hash of all that the learners see of them."""
+    return int(np.isin(_hashed(held), _hashed(train)).sum())
+
+
+def _hashed(rows: Rows) -> Array:
+    parts = [np.concatenate([rows.X[s], rows.y[s, None]], axis=1, dtype=np.float64) for s in cuts(len(rows), 1 << 14)]
+    return np.concatenate([row_hashes(part) for part in parts])
+
+
+def _apart(source: Table, roles: Roles, test: float | Table, seed: int) -> Holdout:
     """The rule that holds rows out: a file, the last ones, whole groups, or a random share."""
-    if isinstance(test, Source):
+    if not isinstance(test, float):
+        _other(source, test)
         return holdout.by_file(test)
     if roles.time_column is not None:
-        only = Source(source.parts, source.full_schema, (roles.time_column,))
-        return holdout.by_time(only, roles.time_column, test, times(only, roles.time_column))
+        column = only(source, (roles.time_column,))
+        return holdout.by_time(column, roles.time_column, test, times(column, roles.time_column))
     if roles.group is not None:
-        only = Source(source.parts, source.full_schema, (roles.group,))
-        return holdout.by_group(only, roles.group, test, seed)
-    return holdout.at_random(test, seed)
+        return holdout.by_group(only(source, (roles.group,)), roles.group, test, seed)
+    return holdout.counted(only(source, (roles.target,)), roles.target, test, seed)
 
 
-def times(source: Source, column: str) -> Callable[[Any], Array]:
+def _other(source: Table, test: Table) -> None:
+    """That no file is on both sides."""
+    for path in test.paths:
+        if any(os.path.samefile(path, other) for other in source.paths):
+            raise DataError(f"the test file {path} is training data as well, so a score on it says nothing; give rows of their own.")
+
+
+def times(source: Table, column: str) -> Callable[[Any], Array]:
     """A function that gives the times of a batch as numbers; the form of dates is that of the first rows."""
     form = time_form(next(source.batches()).column(column))
     return lambda batch: moments(batch.column(column), form)
 
 
-def numbered(source: Source) -> Iterator[tuple[Any, int]]:
+def numbered(source: Table) -> Iterator[tuple[Any, int]]:
     """Batches with the number of their first row."""
     first = 0
     for batch in source.batches():
@@ -120,7 +154,7 @@ def numbered(source: Source) -> Iterator[tuple[Any, int]]:
         first += batch.num_rows
 
 
-def _training(source: Source, apart: Holdout) -> Iterator[Any]:
+def _training(source: Table, apart: Holdout) -> Iterator[Any]:
     for batch, first in numbered(source):
         mask = apart.mask(batch, first)
         yield batch.filter(pa.array(~mask)) if mask.any() else batch

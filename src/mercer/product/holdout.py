@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.product.frames import Table
 from mercer.product.rows import hashes, uniform
-from mercer.tables import DataError, Source
+from mercer.tables import DataError
+from mercer.tables.sketch import missing_rows
 from mercer.tables.values import text
 
 Mask = Callable[[Any, int], Array]
+EXACT = 10_000  # rows, up to which a share is counted out; beyond, chance is near enough
+REPEATED = 5  # rows for each value of the target, from which on values are classes as far as a split is concerned
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,28 +25,61 @@ class Holdout:
 
     rule: str
     mask: Mask
-    test: Source | None = None
+    test: Table | None = None
 
 
-def by_file(test: Source) -> Holdout:
+def by_file(test: Table) -> Holdout:
     """The rows of a second file."""
-    names = ", ".join(path.name for path in test.paths)
+    names = ", ".join(path.name for path in test.paths) or "the test table"
     return Holdout(f"the rows of {names}", lambda batch, first: np.zeros(batch.num_rows, bool), test)
 
 
 def at_random(share: float, seed: int) -> Holdout:
     """A share of the rows, by a hash of each row's number."""
     rule = f"a random {_share(share)} of the rows, by seed {seed}"
-    return Holdout(rule, lambda batch, first: uniform(np.arange(first, first + batch.num_rows), seed) < share)
+    return Holdout(rule, lambda batch, first: uniform(_numbers(batch, first), seed) < share)
 
 
-def by_group(source: Source, column: str, share: float, seed: int) -> Holdout:
+def counted(source: Table, column: str, share: float, seed: int) -> Holdout:
+    """Of a small table exactly that share of the rows with a target, and of every class; `source` has the target only."""
+    cells: list[Any] = []
+    for batch in source.batches():
+        cells.append(batch.column(column))
+        if sum(map(len, cells)) > EXACT:
+            return at_random(share, seed)
+    known = np.flatnonzero(np.concatenate([~missing_rows(c) for c in cells]))
+    labels = np.concatenate([np.asarray(text(c, label=True).fill_null("").to_pylist(), dtype=str) for c in cells])[known]
+    held = known[exactly(labels, hashes(known, seed), share)]
+    return Holdout(f"a random {_share(share)} of the rows, by seed {seed}", lambda batch, first: np.isin(_numbers(batch, first), held))
+
+
+def exactly(labels: Array, key: Array, share: float) -> Array:
+    """Positions of a share of the rows, evenly from every class where there are classes; a class of one row is left to learn from.
+
+    >>> found = exactly(np.repeat(["a", "b"], [40, 10]), hashes(np.arange(50)), 0.2)
+    >>> len(found), int(np.sum(found >= 40))
+    (10, 2)
+    """
+    _, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    code = code if len(counts) * REPEATED <= len(labels) else np.zeros(len(labels), np.int64)
+    often = np.bincount(code)[code] > 1
+    order = np.lexsort((key, code))
+    order = order[often[order]]
+    steps = np.floor(np.arange(len(order) + 1) * share + 0.5)
+    return np.asarray(order[np.diff(steps) > 0])
+
+
+def _numbers(batch: Any, first: int) -> Array:
+    return np.arange(first, first + batch.num_rows)
+
+
+def by_group(source: Table, column: str, share: float, seed: int) -> Holdout:
     """A share of the groups, those of least hash; rows without a group are one group."""
     distinct: set[str] = set()
     for batch in source.batches():
         distinct.update(np.unique(group_texts(batch, column)).tolist())
     if len(distinct) < 2:
-        raise DataError(f'--group "{column}" has {len(distinct)} group; give a column with at least two.')
+        raise DataError(f'the group "{column}" has {len(distinct)} group; give a column with at least two.')
     names = np.array(sorted(distinct))
     count = min(len(names) - 1, max(1, round(share * len(names))))
     held = names[np.argsort(hashes(names, seed), kind="stable")[:count]]
@@ -55,17 +92,17 @@ def group_texts(batch: Any, column: str) -> Array:
     return np.asarray(text(batch.column(column)).fill_null("").to_pylist(), dtype=str)
 
 
-def by_time(source: Source, column: str, share: float, values: Callable[[Any], Array]) -> Holdout:
+def by_time(source: Table, column: str, share: float, values: Callable[[Any], Array]) -> Holdout:
     """The last share of the rows; equal times stay together. `values` gives the times of a batch as numbers."""
     found = np.concatenate([values(batch) for batch in source.batches()])
     known = found[np.isfinite(found)]
     if not len(known):
-        raise DataError(f'--time-column "{column}" has no dates or numbers; give a column that orders the rows.')
+        raise DataError(f'the time column "{column}" has no dates or numbers; give a column that orders the rows.')
     cut = float(np.quantile(known, 1 - share, method="lower"))
     if not (known > cut).any():
         cut = float(np.nextafter(known.max(), -np.inf))
     if not (known <= cut).any():
-        raise DataError(f'--time-column "{column}" has the same value in every row; give a column that orders the rows.')
+        raise DataError(f'the time column "{column}" has the same value in every row; give a column that orders the rows.')
     rule = f'the last {_share(share)} of the rows by "{column}"'
     return Holdout(rule, lambda batch, first: values(batch) > cut)
 

@@ -15,6 +15,7 @@ from mercer.product.rows import Rows, hashes
 POINTS, WORST, BINS = 2_000, 10, 10
 IMPORTANCE_ROWS, REPEATS = 2_000, 3
 PREDICTED = 200_000  # rows for all columns together
+SHUFFLED = 200  # columns at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,20 +37,36 @@ def judge(rows: Rows, metric: Metric, predicted: Array) -> Judged:
 def importance(
     predictor: Predictor, rows: Rows, metric: Metric, origin: Sequence[int], names: Sequence[str], seed: int = 0
 ) -> tuple[tuple[str, float, float], ...]:
-    """How much worse the score gets where an original column is shuffled, with a standard error; the most important first."""
+    """How much worse the score gets where an original column is shuffled, with a standard error; the most important first.
+
+    Of very many columns only those are shuffled that go with the predictions most.
+    """
     of = np.asarray(origin)
     few = rows.sample(min(IMPORTANCE_ROWS, max(300, PREDICTED // (REPEATS * len(np.unique(of))))), seed)
-    X, base = np.array(few.X), metric(few.y, predictor(few.X), few.weight)
-    found = [(names[j], *_shuffled(predictor, few, X, metric, base, np.flatnonzero(of == j), seed)) for j in np.unique(of).tolist()]
+    X, predicted = np.array(few.X), predictor(few.X)
+    base = metric(few.y, predicted, few.weight)
+    asked = _likeliest(X, predicted, of)
+    found = [(names[j], *_shuffled(predictor, few, X, metric, base, np.flatnonzero(of == j), seed)) for j in asked]
     return tuple(sorted(found, key=lambda v: -v[1]))
+
+
+def _likeliest(X: Array, predicted: Array, of: Array) -> list[int]:
+    """The columns to shuffle: all, or those with the largest sum of squared correlations with what is predicted."""
+    columns = np.unique(of)
+    if len(columns) <= SHUFFLED:
+        return columns.tolist()
+    A, B = (M - M.mean(0) for M in (X.astype(np.float64), predicted.reshape(len(X), -1)))
+    shares = np.square(A.T @ B / np.maximum(np.linalg.norm(A, axis=0)[:, None] * np.linalg.norm(B, axis=0), 1e-300)).sum(1)
+    return np.sort(columns[np.argsort(-np.bincount(of, shares)[columns], kind="stable")[:SHUFFLED]]).tolist()
 
 
 def _shuffled(predictor: Predictor, rows: Rows, X: Array, metric: Metric, base: Score, columns: Array, seed: int) -> tuple[float, float]:
     losses, errors = [], []
+    own = X[:, columns]
     for repeat in range(REPEATS):
-        other = X.copy()
-        other[:, columns] = X[np.ix_(np.argsort(hashes(rows.number, seed + 101 + repeat)), columns)]
-        score = metric(rows.y, predictor(other), rows.weight)
+        X[:, columns] = own[np.argsort(hashes(rows.number, seed + 101 + repeat))]
+        score = metric(rows.y, predictor(X), rows.weight)
+        X[:, columns] = own
         losses.append(metric.gain(base.value) - metric.gain(score.value))
         errors.append(spread(base.influence - score.influence, rows.unit))
     return float(np.mean(losses)), float(np.mean(errors))

@@ -23,6 +23,9 @@ class Score:
     value: float
     influence: Array
     proportion: bool = False
+    count: float = 0.0  # of a share: the rows it rests on, where it is 0 or 1; one more or less would move it by 1 / count
+    low: float = -float("inf")
+    high: float = float("inf")
 
     def error(self, units: Array | None = None) -> float:
         """The standard error; `units` numbers the groups whose rows are not independent.
@@ -33,12 +36,12 @@ class Score:
         return spread(self.influence, units)
 
     def interval(self, units: Array | None = None) -> tuple[float, float]:
-        """95 %: normal, or Wilson's for proportions, which is not empty where every row was right."""
+        """95 %: normal within what the metric can be, or Wilson's for shares, which is not empty where every row was right."""
         error, n = self.error(units), len(self.influence) if units is None else len(np.unique(units))
-        if not self.proportion:
-            return self.value - Z * error, self.value + Z * error
+        if not self.proportion or not np.isfinite(self.value):
+            return max(self.low, self.value - Z * error), min(self.high, self.value + Z * error)
         p = self.value
-        return wilson(p, min(n, p * (1 - p) / error**2) if 0 < p < 1 and error > 0 else n)
+        return wilson(p, min(n, p * (1 - p) / error**2) if 0 < p < 1 and error > 0 else min(n, self.count or n))
 
 
 def spread(influence: Array, units: Array | None = None) -> float:
@@ -60,8 +63,21 @@ def wilson(p: float, n: float) -> tuple[float, float]:
 
 def difference(a: Score, b: Score, units: Array | None = None) -> tuple[float, float, float]:
     """a - b on the same rows, with its 95 % interval."""
-    value, error = a.value - b.value, spread(a.influence - b.influence, units)
+    value, error = a.value - b.value, gap_error(a, b, units)
     return value, value - Z * error, value + Z * error
+
+
+def gap_error(a: Score, b: Score, units: Array | None = None) -> float:
+    """The standard error of a - b on the same rows; of shares never less than one row more or less would make.
+
+    As Agresti and Min (2005) add a pair to each kind of disagreement: where all rows agree that is no proof.
+
+    >>> one, two = (accuracy(np.zeros(50, int), np.eye(2)[[0] * (50 - k) + [1] * k], np.ones(50)) for k in (0, 1))
+    >>> bool(gap_error(one, two) > one.value - two.value), gap_error(one, one)
+    (True, 0.02)
+    """
+    least = max(1 / s.count if s.count else 0.0 for s in (a, b))
+    return float(np.hypot(spread(a.influence - b.influence, units), least))
 
 
 # regression: y and predictions (n,)
@@ -70,13 +86,13 @@ def r2(y: Array, f: Array, w: Array) -> Score:
     v = w / w.sum()
     e, s = np.square(y - f), np.square(y - v @ y)
     A, B = float(v @ e), float(v @ s) or 1.0
-    return Score(1 - A / B, v * (A * s / B - e) / B)
+    return Score(1 - A / B, v * (A * s / B - e) / B, high=1.0)
 
 
 def rmse(y: Array, f: Array, w: Array) -> Score:
     v, e = w / w.sum(), np.square(y - f)
     A = float(v @ e)
-    return Score(A**0.5, v * (e - A) / (2 * A**0.5) if A > 0 else 0 * e)
+    return Score(A**0.5, v * (e - A) / (2 * A**0.5) if A > 0 else 0 * e, low=0.0)
 
 
 def mae(y: Array, f: Array, w: Array) -> Score:
@@ -91,8 +107,8 @@ def accuracy(y: Array, P: Array, w: Array) -> Score:
 def balanced_accuracy(y: Array, P: Array, w: Array) -> Score:
     """The mean over classes of the share of the class that was recognised."""
     right, classes = (P.argmax(1) == y).astype(np.float64), np.unique(y)
-    parts = [_mean(right, w * (y == c)) for c in classes]
-    return Score(float(np.mean([s.value for s in parts])), np.mean([s.influence for s in parts], axis=0))
+    parts = [_mean(right, w * (y == c), proportion=True) for c in classes]
+    return _together(parts)
 
 
 def log_loss(y: Array, P: Array, w: Array) -> Score:
@@ -107,7 +123,13 @@ def auc(y: Array, P: Array, w: Array) -> Score:
     parts = [_auc(y == c, np.asarray(P[:, c], np.float64)) for c in codes]
     if not parts:
         return Score(float("nan"), np.zeros(len(y)))
-    return Score(float(np.mean([s.value for s in parts])), np.mean([s.influence for s in parts], axis=0))
+    return _together(parts)
+
+
+def _together(parts: list[Score]) -> Score:
+    """The mean of the shares of several classes; the rarest is the one that moves it most."""
+    count = len(parts) * min(s.count for s in parts)
+    return Score(float(np.mean([s.value for s in parts])), np.mean([s.influence for s in parts], axis=0), True, count)
 
 
 def _auc(positive: Array, p: Array) -> Score:
@@ -120,13 +142,39 @@ def _auc(positive: Array, p: Array) -> Score:
     place[~positive] = n1 - (place[~positive] - rankdata(p[~positive]))
     share = place / np.where(positive, n0, n1)
     value = float(share[positive].mean())
-    return Score(value, (share - value) / np.where(positive, n1, n0))
+    return Score(value, (share - value) / np.where(positive, n1, n0), True, 2.0 * min(n1, n0))
 
 
 def _mean(values: Array, w: Array, *, proportion: bool = False) -> Score:
     v = w / w.sum()
     mean = float(v @ values)
-    return Score(mean, v * (values - mean), proportion)
+    count = float(np.sum(w > 0)) if proportion else 0.0
+    return Score(mean, v * (values - mean), proportion, count, low=0.0)
+
+
+def over_folds(metric: Metric, y: Array, P: Array, w: Array, fold: Array) -> Score:
+    """The score of out-of-fold predictions. What compares rows or classes with each other, the mean over the folds.
+
+    Pooled, the area under the curve would compare probabilities of different models, and a class that is rarer in the rows
+    which train is more frequent in those which test: a constant would be below chance. Classes with fewer rows than folds are
+    left out, where two remain.
+    """
+    if metric.of not in (auc, balanced_accuracy):
+        return metric(y, P, w)
+    counts, k = np.bincount(y), len(np.unique(fold))
+    frequent = np.flatnonzero(counts >= k)
+    used = np.isin(y, frequent) if len(frequent) > 1 else np.ones(len(y), bool)
+    found = [(i, metric(y[i], P[i], w[i])) for f in np.unique(fold) for i in [np.flatnonzero(used & (fold == f))] if len(i)]
+    return _mean_of(len(y), [(i, s) for i, s in found if np.isfinite(s.value)])
+
+
+def _mean_of(n: int, found: list[tuple[Array, Score]]) -> Score:
+    influence, m = np.zeros(n), len(found)
+    for i, s in found:
+        influence[i] = s.influence / m
+    if not m:
+        return Score(float("nan"), influence)
+    return Score(float(np.mean([s.value for _, s in found])), influence, True, sum(s.count for _, s in found))
 
 
 @dataclass(frozen=True)

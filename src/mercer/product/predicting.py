@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mercer.tables import DataError, Source, Watch
+from mercer.product.frames import Table
+from mercer.tables import DataError, Watch
 from mercer.tables.arrow import flat, pa
 from mercer.tables.errors import quoted
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Predicting:
     """The predictions of one table, batch by batch."""
 
-    def __init__(self, model: TableModel, source: Source) -> None:
+    def __init__(self, model: TableModel, source: Table) -> None:
         self.model, self.source = model, source
         self.report = model.columns.check(source.schema)
         self.watch = Watch(model.columns)
@@ -55,7 +56,26 @@ class Predicting:
         role = self.model.columns.id
         if role is not None and self.id is None:
             told.append(f"the table lacks the id column {quoted([role])}, so predictions carry none.")
-        return [*told, *self.watch.report().warnings]
+        return [*told, *self.oddities()]
+
+    def oddities(self) -> list[str]:
+        """Sentences on cells that could not be read, on drift, and on what no longer holds for such rows."""
+        report = self.watch.report()
+        strange = [d.name for d in report.columns if d.large or self._gone(d.name)]
+        mattering = [name for name in strange if name in self._mattering()]
+        if not mattering:
+            return list(report.warnings)
+        what = "the probabilities may be far off" if self.model.classes else "the intervals and what was promised of them do not hold"
+        return [*report.warnings, f"these rows are unlike those of training in {quoted(mattering)}, so for them {what}."]
+
+    def _gone(self, name: str) -> bool:
+        """Whether a column that training had is missing in every row."""
+        counts = self.watch.counts[name]
+        return bool(counts[-1] == counts.sum() > 0 and self.model.columns.references_[name].shares[-1] < 0.5)
+
+    def _mattering(self) -> set[str]:
+        """The columns without which the score would be lower by more than its error."""
+        return {name for name, loss, error in self.model.evidence.importance if loss > error}
 
 
 def plain(kind: Any) -> Any:

@@ -20,6 +20,7 @@ from mercer.product.sizing import Size, held
 from mercer.product.targets import Log
 
 FITS, LEAST, TREES = 0.85, 0.25, 0.15  # the share of the time by which models are fitted; the least that the chosen one and trees get
+MOST_TREES = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,8 @@ class Entry:
     seconds: float
     detail: str
     note: str = ""
+    rows: int = 0  # that it was fitted to
+    handicap: str = ""  # what else it had less of
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,25 +87,28 @@ class Study:
     def _entry(self, outcome: Contest, f: Finalist) -> Entry:
         n, left = len(self.data.train), max(self.clock.left(FITS), LEAST * self.clock.budget)
         whole = Size(f.size, min(n, held(outcome.here, f, self.memory)))
-        size = sizing.size(outcome.here, f, n, left, self.memory) if f is outcome.chosen else whole
+        timed = f is outcome.chosen or f.kind == "linear"
+        size = sizing.size(outcome.here, f, n, left, self.memory) if timed else whole
         p = self.problem.sample(size.rows)
         self.clock.say(f"fitting {f.name.lower()} to {len(p.rows):,} rows")
         watch = Clock(0)
         predictor = fitting.fit(p, f, size.features, self.memory)
         seconds = watch.spent + f.seconds
         detail, note = _detail(f, size.features, predictor), self._note("fitted", len(p.rows))
-        return Entry(f.kind, predictor, self._judged(predictor), seconds, detail, note)
+        return Entry(f.kind, predictor, self._judged(predictor), seconds, detail, note, len(p.rows))
 
     def _trees(self) -> list[Entry]:
         """None where the training rows have one class only, or so many that as many trees a round take too long."""
         kinds, used = [t.kind for t in self.data.columns.treatments_], self._within_memory()
-        seconds = max(self.clock.left(), TREES * self.clock.budget)
+        seconds = min(max(self.clock.left(), TREES * self.clock.budget), MOST_TREES * self.clock.budget)
         if self.n_classes and (len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds):
             return []
         design, watch = trees.Design.of(self.data.columns.origin_, kinds, used.X), Clock(0)
         grown, n = trees.grow(used, design, self.n_classes, self.seed, self.clock, seconds)
         detail = f"scikit-learn's {type(grown.estimator).__name__}, default settings"
-        return [Entry("trees", grown, self._judged(grown), watch.spent, detail, self._note("grown", n))]
+        short = f"stopped after {grown.rounds} of {trees.ROUNDS} rounds, to keep to time" if grown.rounds < trees.ROUNDS else ""
+        note = "; ".join(text for text in (self._note("grown", n), short) if text)
+        return [Entry("trees", grown, self._judged(grown), watch.spent, detail, note, n, short)]
 
     def _within_memory(self) -> Rows:
         """Trees hold all rows as float64 and once more in bins."""

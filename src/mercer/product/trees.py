@@ -18,6 +18,7 @@ from mercer.product.rows import Rows
 PROBE, FEW = 5_000, 20_000
 MOST_CODES = 255
 ROUNDS, SECONDS_A_TREE = 100, 1e-3  # scikit-learn's default; 0.4 ms were measured for trees of 300 rows, and larger ones take more
+FIRST, LEAST_SECONDS = 3, 1.0  # rounds that are timed; what trees always get
 SMALL = 1_000_000  # cells, below which threads wait for each other longer than they work
 
 
@@ -61,6 +62,7 @@ class Trees:
     estimator: Any
     design: Design
     n_classes: int
+    rounds: int = ROUNDS  # fewer where time was up before trees were done
 
     def __call__(self, X: Array) -> Array:
         if not self.n_classes:
@@ -79,23 +81,29 @@ def least_seconds(n_classes: int) -> float:
 
 
 def grow(rows: Rows, design: Design, n_classes: int, seed: int, clock: Clock, seconds: float) -> tuple[Trees, int]:
-    """The ensemble of all rows, or of as many as the seconds allow, and how many those are."""
+    """The ensemble of all rows, or of as many as the seconds allow, and how many those are; where even so time is up, fewer rounds."""
     n = len(rows)
     if n > FEW:
         probe = Clock(0)
-        _fitted(rows.sample(PROBE, seed), design, n_classes, seed)
+        _fitted(rows.sample(PROBE, seed), design, n_classes, seed, float("inf"))
         n = max(FEW, min(n, int(PROBE * seconds / max(probe.spent, 1e-3))))
     used = rows.sample(n, seed)
     clock.say(f"growing trees on {len(used):,} rows, for comparison")
-    return Trees(_fitted(used, design, n_classes, seed), design, n_classes), len(used)
+    model, rounds = _fitted(used, design, n_classes, seed, max(seconds, LEAST_SECONDS))
+    return Trees(model, design, n_classes, rounds), len(used)
 
 
-def _fitted(rows: Rows, design: Design, n_classes: int, seed: int) -> Any:
+def _fitted(rows: Rows, design: Design, n_classes: int, seed: int, seconds: float) -> tuple[Any, int]:
+    """Some rounds first, which tell how many more there is time for; and how many were asked for in the end."""
     kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
-    categorical = design.categorical
-    model = kind(categorical_features=categorical if categorical.any() else None, random_state=seed)
-    y = rows.y
+    categorical, y = design.categorical, rows.y
     if n_classes and np.bincount(y).max() == len(y):
         raise ValueError("trees need rows of two classes.")
+    model = kind(categorical_features=categorical if categorical.any() else None, random_state=seed, max_iter=FIRST, warm_start=True)
+    X, whole, rounds, added = design(rows.X), Clock(seconds), 0, FIRST
     with threadpool_limits(1 if len(rows) * len(categorical) < SMALL else None, user_api="openmp"):
-        return model.fit(design(rows.X), y, sample_weight=rows.weight)
+        while added > 0:
+            watch, rounds = Clock(0), rounds + added
+            model.set_params(max_iter=rounds).fit(X, y, sample_weight=rows.weight)
+            added = int(min(ROUNDS - rounds, 3 * rounds, whole.left() * added / max(watch.spent, 1e-6)))
+    return model, rounds

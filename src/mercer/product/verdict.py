@@ -9,6 +9,8 @@ TITLES = {
     "r2": "R²", "rmse": "RMSE", "mae": "mean absolute error", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
     "log_loss": "log loss", "auc": "area under the curve",
 }
+IN_UNITS = ("rmse", "mae")  # of the target
+NEAR = 0.02  # a difference below this, of errors relative, is none to speak of
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class Rival:
     name: str
     value: float
     difference: tuple[float, float, float]
+    handicap: str = ""  # what it had less of than the chosen one, which makes a comparison say nothing
 
 
 def number(value: float, metric: str) -> str:
@@ -26,38 +29,52 @@ def number(value: float, metric: str) -> str:
     >>> number(0.81234, "r2"), number(45678.9, "rmse")
     ('0.812', '45,680')
     """
-    if metric not in ("rmse", "mae"):
+    if metric not in IN_UNITS:
         return f"{value:.3f}"
     digits = float(f"{value:.4g}")
     return f"{digits:,.0f}" if abs(digits) >= 1000 else f"{digits:g}"
 
 
-def sentence(metric: Metric, name: str, value: float, low: float, high: float, rows: int) -> str:
+def sentence(metric: Metric, name: str, value: float, low: float, high: float, rows: int, copies: int = 0) -> str:
     """The number, its interval and what it rests on."""
     shown = [number(v, metric.name) for v in (value, low, high)]
     interval = f"95 % interval {shown[1]} to {shown[2]}"
-    return f"{name}: {TITLES[metric.name]} {shown[0]} ({interval}) on {rows:,} rows that nothing was fitted or chosen on."
+    apart = f", {copies:,} of them copies of training rows" if copies else " that nothing was fitted or chosen on"
+    return f"{name}: {TITLES[metric.name]} {shown[0]} ({interval}) on {rows:,} rows{apart}."
 
 
 def against_linear(metric: Metric, rival: Rival) -> str:
     """What the lift added."""
     state, amount = _state(metric, rival)
+    if state != "worse" and rival.handicap:
+        return f"A linear model was {rival.handicap}, so nothing is said of it."
     if state == "better":
         return f"That is better than a linear model ({number(rival.value, metric.name)}) by {amount}."
     if state == "worse":
         return f"A linear model did better on these rows ({number(rival.value, metric.name)}, by {amount})."
-    return f"A linear model is about as good ({number(rival.value, metric.name)}): the difference is within its error."
+    return _even(metric, rival, "A linear model", "is")
 
 
 def against_trees(metric: Metric, rival: Rival) -> str:
     """Where trees win, it is said."""
     state, amount = _state(metric, rival)
     shown = number(rival.value, metric.name)
+    if state != "worse" and rival.handicap:
+        return f"Gradient-boosted trees were {rival.handicap}, so nothing is said of them."
     if state == "worse":
         return f"Gradient-boosted trees are better here: {shown}, by {amount}; if this score is all that counts, use them."
     if state == "better":
         return f"It also beats gradient-boosted trees ({shown}) by {amount}."
-    return f"Gradient-boosted trees are about as good ({shown}): the difference is within its error."
+    return _even(metric, rival, "Gradient-boosted trees", "are")
+
+
+def _even(metric: Metric, rival: Rival, who: str, verb: str) -> str:
+    """About as good where the scores are near; where they are far apart, that the rows are too few to tell."""
+    shown, gap = number(rival.value, metric.name), abs(rival.difference[0])
+    if gap <= NEAR * (abs(rival.value) if metric.name in IN_UNITS else 1.0):
+        return f"{who} {verb} about as good ({shown}): the difference is within its error."
+    far = f"the difference of {number(gap, metric.name)} is within its error"
+    return f"{who} scored {shown}; {far}, so these rows do not tell which is better."
 
 
 def _state(metric: Metric, rival: Rival) -> tuple[str, str]:

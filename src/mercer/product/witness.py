@@ -12,15 +12,15 @@ from mercer.product import intervals, judge, metrics, verdict
 from mercer.product.decide import Decision, for_rare
 from mercer.product.evidence import Contender, Evidence
 from mercer.product.finalists import Finalist
+from mercer.product.frames import Table
 from mercer.product.gather import Gathered, numbered
 from mercer.product.intervals import Margin
 from mercer.product.predictors import Constant, Predictor, Regressor
 from mercer.product.recipes import NAMES
 from mercer.product.study import Entry, Found, Study
-from mercer.tables import Source
 
 
-def evidence(study: Study, found: Found, margin: Margin | None, decision: Decision, source: Source, command: str) -> Evidence:
+def evidence(study: Study, found: Found, margin: Margin | None, decision: Decision, source: Table, command: str) -> Evidence:
     """Everything but what is measured of the finished model; `source` holds the held-out rows."""
     e, columns, held = found.chosen, study.data.columns, study.data.held
     f, classes, linear = e.judged.predicted, columns.classes_, found["linear"]
@@ -81,7 +81,8 @@ def _contender(kind: str, e: Entry | None, f: Finalist | None, found: Found) -> 
 
 def _verdict(study: Study, found: Found) -> str:
     e = found.chosen
-    first = verdict.sentence(study.metric, NAMES[e.kind], e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held))
+    shown = (e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held), study.data.copies)
+    first = verdict.sentence(study.metric, NAMES[e.kind], *shown)
     return verdict.verdict(study.metric, e.kind, first, *(_rival(study, e, found[kind]) for kind in ("linear", "trees")))
 
 
@@ -89,11 +90,15 @@ def _rival(study: Study, e: Entry, other: Entry | None) -> verdict.Rival | None:
     if other is None or other is e:
         return None
     gap = metrics.difference(e.judged.score, other.judged.score, study.data.held.unit)
-    return verdict.Rival(NAMES[other.kind], other.judged.score.value, gap)
+    fewer = other.rows < e.rows
+    handicap = other.handicap or (f"{'grown' if other.kind == 'trees' else 'fitted'} on only {other.rows:,} rows" if fewer else "")
+    return verdict.Rival(NAMES[other.kind], other.judged.score.value, gap, handicap)
 
 
 def _warnings(study: Study, found: Found, decision: Decision) -> tuple[str, ...]:
     told, data = list(study.data.columns.warnings_), study.data
+    if data.copies:
+        told.insert(0, f"{data.copies:,} of {len(data.held):,} holdout rows are exact copies of training rows; the score may be too good.")
     if data.unknown:
         told.append(f"{data.unknown:,} held-out rows have a class that no training row has; they were left out of the score.")
     if decision.code >= 0:
@@ -118,7 +123,7 @@ def _plan(predictor: Predictor) -> str:
     return "constant: nothing predicted better" if isinstance(predictor, Constant) else str(getattr(predictor.estimator, "plan_", ""))
 
 
-def _with_values(worst: list[dict[str, Any]], source: Source, columns: Any) -> list[dict[str, Any]]:
+def _with_values(worst: list[dict[str, Any]], source: Table, columns: Any) -> list[dict[str, Any]]:
     """The original values of the worst rows, read from the file again."""
     wanted = {row["row"] - 1: row for row in worst}
     shown = [t.name for t in columns.treatments_ if t.kind not in ("target", "excluded", "empty", "constant")]

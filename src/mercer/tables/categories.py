@@ -28,6 +28,10 @@ class Category(Encoder):
     frequency: Scale | None = None
     numeric: bool = False
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        return ("number",) if self.numeric else ("text",)
+
     def read(self, column: Column) -> tuple[Array, int]:
         codes = self._of_numbers(column) if self.numeric else self._of_text(text(column))
         return codes[:, None], 0
@@ -67,6 +71,10 @@ class Text(Encoder):
     values: Category | None
     length: Scale
     words: Scale
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        return ("text",)
 
     def read(self, column: Column) -> tuple[Array, int]:
         cells = text(column)

@@ -16,6 +16,7 @@ from mercer.tables.decide import family
 from mercer.tables.drift import DriftReport, Reference, Watch
 from mercer.tables.encoders import Encoder, from_state
 from mercer.tables.errors import DataError, nearest, quoted
+from mercer.tables.gone import Gone
 from mercer.tables.seen import MAX_CATEGORIES
 from mercer.tables.sketch import RowSample, Sketch, missing_rows
 from mercer.tables.source import batches_of
@@ -81,18 +82,19 @@ class Columns:
         from mercer.tables.fitting import settle
 
         sketches: dict[str, Sketch] = {}
-        sample, n_all = RowSample(seed=self.random_state), 0
+        sample, gone = RowSample(seed=self.random_state), Gone()
         for batch in batches_of(source):
             if not sketches:
                 self.check_names(batch.schema.names)
                 sketches.update({name: Sketch(label=name == self.target) for name in batch.schema.names})
-            n_all += batch.num_rows
+            gone.add(batch.column(self.target), self._weights(batch) if self.weight else None)
             kept = batch.filter(pa.array(~self._unlabelled(batch)))
             parallel_map(partial(_sketch, sketches, kept), list(sketches))
             sample.add(kept)
-        if not n_all:
+        if not gone.n:
             raise DataError("there are no rows to learn from.")
-        settle(self, sketches, sample, n_all)
+        gone.check(self.target, self.weight)
+        settle(self, sketches, sample, gone)
         return self
 
     def check_names(self, names: Sequence[str]) -> None:
@@ -111,7 +113,11 @@ class Columns:
         return out | np.isnan(self._weights(batch)) if self.weight else out
 
     def _weights(self, batch: Batch) -> Array:
-        values, _ = numbers(batch.column(self.weight))
+        column = flat(batch.column(self.weight))
+        values, odd = numbers(column)
+        if odd.any() and np.isnan(values).all():
+            example = text(column.filter(pa.array(odd)))[0].as_py()
+            raise DataError(f'the weight "{self.weight}" holds no numbers but values such as "{example}"; give a column of numbers.')
         if np.any(values < 0):
             raise DataError(f'the weight "{self.weight}" has negative values, such as {np.nanmin(values):g}; weights are at least 0.')
         return values
@@ -177,11 +183,12 @@ class Columns:
 
     def _fill(self, X: Array, batch: Batch, item: tuple[str, int], watch: Watch | None) -> int:
         name, start = item
-        values, unread = self.encoders_[name].read(flat(batch.column(name)))
+        column = flat(batch.column(name))
+        values, unread = self.encoders_[name].read(column)
         found = self.encoders_[name].features(values)
         X[:, start : start + found.shape[1]] = found
         if watch is not None:
-            watch.take(name, values, unread)
+            watch.take(name, values, unread, column)
         return unread
 
     def _group(self, batch: Batch) -> Array | None:
@@ -202,11 +209,15 @@ class Columns:
             raise DataError(f"the table lacks {quoted(lacking)}, which the model uses{near}")
 
     def check(self, schema: Any) -> SchemaReport:
-        """A new table's schema beside that of training; columns that features need and that lack raise a DataError."""
+        """A new table's schema beside what training made of its columns; ones that features need and that lack raise a DataError.
+
+        What a column was taken for counts, not how its file stored it: a number may come as text from a csv file.
+        """
         self.need(schema.names)
         now = {f.name: family(f.type) for f in schema}
         missing = tuple(n for n in self.types_ if n not in now)
-        changed = tuple((n, self.types_[n], now[n]) for n in self.used_ if now[n] != self.types_[n])
+        odd = [n for n in self.used_ if now[n] not in ("text", "empty", self.types_[n], *self.encoders_[n].takes)]
+        changed = tuple((n, self.encoders_[n].takes[0], now[n]) for n in odd)
         return SchemaReport(missing, tuple(n for n in now if n not in self.types_), changed)
 
     def watch(self) -> Watch:

@@ -57,6 +57,8 @@ def seconds(column: Any, form: str | None) -> Array:
     if pa.types.is_timestamp(found.type) or pa.types.is_date(found.type):
         return _stamped(_micro(found))
     cells = text(found)
+    if form is None:
+        return np.full(len(cells), np.nan)
     if form in ("iso", "iso zone"):
         return _iso(cells, form)
     found = _stamped(pc.strptime(cells, format=form, unit="s", error_is_null=True).cast(pa.timestamp("us")))

@@ -8,8 +8,11 @@ import numpy as np
 from scipy.stats import chi2
 
 from mercer.inputs import Array
+from mercer.tables.arrow import pa
 from mercer.tables.categories import Category, Text
 from mercer.tables.encoders import Boolean, Date, Encoder
+from mercer.tables.errors import DataError
+from mercer.tables.values import text
 
 LARGE = 0.25  # a population stability index above this is drift
 CHANCE = 1e-4
@@ -138,17 +141,27 @@ class Watch:
     n_rows: int = 0
     counts: dict[str, Array] = field(default_factory=dict)
     n_unread: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)  # of cells that could not be read
 
     def add(self, batch: Any) -> Watch:
         """Take in a batch."""
         self.columns.transform(batch, target=False, watch=self)
         return self
 
-    def take(self, name: str, values: Array, unread: int) -> None:
-        """Take in what was read of one column."""
+    def take(self, name: str, values: Array, unread: int, column: Any = None) -> None:
+        """Take in what was read of one column, and where something could not be, of which cells."""
         found = self.columns.references_[name].bins(values[:, 0])
         self.counts[name] = self.counts[name] + found if name in self.counts else found
         self.n_unread[name] = self.n_unread.get(name, 0) + unread
+        if unread and column is not None and name not in self.examples:
+            self.examples[name] = text(column.filter(pa.array(np.isnan(values[:, 0])))).drop_null()[0].as_py()[:40]
+
+    def check(self) -> None:
+        """Raise a DataError where none of the filled cells of a column could be read so far."""
+        for name, example in self.examples.items():
+            if not self.counts[name][:-1].any():
+                kind = self.columns.encoders_[name].takes[0]
+                raise DataError(f'no value of "{name}" reads as a {kind}, which it was in training: "{example}", for one; mend the column.')
 
     def report(self) -> DriftReport:
         found = sorted((self._compared(name) for name in self.counts), key=lambda d: -d.index / d.threshold)

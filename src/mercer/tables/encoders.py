@@ -12,9 +12,9 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
-from mercer.tables.dates import CYCLES, seconds
+from mercer.tables.dates import CLOCKS, CYCLES, form_of, seconds
 from mercer.tables.scale import Scale
-from mercer.tables.values import numbers, text
+from mercer.tables.values import numbers, text, truths
 
 APART = 2**0.5
 
@@ -24,6 +24,11 @@ class Encoder:
     """Reads a column; `read` gives (n, c) floats with NaN for missing, and the number of filled cells it could not read."""
 
     registry: ClassVar[dict[str, type[Encoder]]] = {}
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The families of types whose values it reads as they are; texts it reads in any case, as those of csv files."""
+        return ("number",)
 
     def __init_subclass__(cls) -> None:
         Encoder.registry[cls.__name__] = cls
@@ -90,23 +95,25 @@ class Number(Encoder):
 
 @dataclass(frozen=True)
 class Boolean(Encoder):
-    """0 or sqrt(2); missing ones take the more frequent value and, where they were not rare, raise an indicator."""
+    """0 or sqrt(2); missing ones take the more frequent value and, where they were not rare, raise an indicator.
+
+    Any way to write yes and no is read, whichever of them training had.
+    """
 
     pair: tuple[str, str]
     fill: float
     indicator: bool = False
 
-    def read(self, column: Column) -> tuple[Array, int]:
-        if self.pair == ("0", "1"):
-            return self._digits(column)
-        cells = pc.utf8_lower(text(column))
-        codes = codes_of(cells, self.pair)
-        return codes[:, None], int(np.isnan(codes).sum()) - cells.null_count
+    @property
+    def takes(self) -> tuple[str, ...]:
+        return "boolean", "number"
 
-    def _digits(self, column: Column) -> tuple[Array, int]:
-        values, odd = numbers(column)
-        wrong = odd | ((values != 0) & (values != 1) & ~np.isnan(values))
-        return np.where(wrong, np.nan, values)[:, None], int(wrong.sum())
+    def read(self, column: Column) -> tuple[Array, int]:
+        if self.pair == ("0", "1") and not (read := numbers(column))[1].any():
+            wrong = (read[0] != 0) & (read[0] != 1) & ~np.isnan(read[0])
+            return np.where(wrong, np.nan, read[0])[:, None], int(wrong.sum())
+        found = truths(column)
+        return found[:, None], int(np.isnan(found).sum()) - text(column).null_count
 
     def features(self, values: Array) -> Array:
         x = values[:, 0]
@@ -128,10 +135,21 @@ class Date(Encoder):
     elapsed: bool = True
     indicator: bool = False
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        return ("date", "number") if self.form == "%Y%m%d" else ("date",)
+
     def read(self, column: Column) -> tuple[Array, int]:
         values = seconds(column, self.form)
-        gone = np.isnan(values)
-        return values[:, None], int(gone.sum()) - text(column).null_count if gone.any() else 0
+        if not np.isnan(values).all():
+            return values[:, None], int(np.isnan(values).sum()) - text(column).null_count if np.isnan(values).any() else 0
+        values = self._otherwise(column, values)
+        return values[:, None], int(np.isnan(values).sum()) - text(column).null_count
+
+    def _otherwise(self, column: Column, values: Array) -> Array:
+        """Dates that are not written as in training, in the form that they have themselves."""
+        form = form_of(column)
+        return seconds(column, form) if form and (form in CLOCKS) == (self.form in CLOCKS) else values
 
     def features(self, values: Array) -> Array:
         x = values[:, 0]

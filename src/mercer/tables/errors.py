@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+
+CSV_FLAGS = "--delimiter, --decimal, --no-header or --encoding"
 
 
 class DataError(ValueError):
@@ -10,7 +11,9 @@ class DataError(ValueError):
 
 
 def nearest(name: str, names: Iterable[str], count: int = 3) -> str:
-    """The names most like one that is not there, as the end of a sentence; case does not matter.
+    """The names that a slip of the finger may have turned into one that is not there, as the end of a sentence.
+
+    Names that still hold delimiters show that a csv file was misread, and the flags that say how it is written are named.
 
     >>> nearest("Prize", ["price", "rooms"])
     '; did you mean "price"?'
@@ -18,11 +21,44 @@ def nearest(name: str, names: Iterable[str], count: int = 3) -> str:
     '; the names are "price", "rooms".'
     """
     known = list(dict.fromkeys(names))
-    lowered = {k.lower(): k for k in reversed(known)}
-    close = [lowered[m] for m in get_close_matches(name.lower(), list(lowered), n=count, cutoff=0.6)]
+    if misread(known):
+        return f"; the names are {quoted(known)}: the file may be misread, say how it is written by {CSV_FLAGS}."
+    close = sorted((k for k in known if similar(name, k)), key=lambda k: edits(name.lower(), k.lower()))[:count]
     if close:
         return f"; did you mean {quoted(close, ' or ')}?"
     return f"; the names are {quoted(known)}." if known else "; there are no columns."
+
+
+def misread(names: list[str]) -> bool:
+    """Whether names hold what mostly stands between them; a space tells so only in a name that is alone."""
+    return any(sign in name for name in names for sign in ";|\t") or (len(names) == 1 and " " in names[0].strip())
+
+
+def similar(name: str, other: str) -> bool:
+    """Whether two names differ in their case only, or by one edit in four letters.
+
+    >>> similar("bmj", "bmi"), similar("y", "x"), similar("rooms", "colour")
+    (True, False, False)
+    """
+    a, b = name.strip().lower(), other.strip().lower()
+    return a == b or (min(len(a), len(b)) > 2 and edits(a, b) <= max(1, max(len(a), len(b)) // 4))
+
+
+def edits(a: str, b: str) -> int:
+    """How many letters to add, drop, replace or swap with the next make one word the other (Damerau and Levenshtein).
+
+    >>> edits("prize", "price"), edits("bim", "bmi")
+    (1, 1)
+    """
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a):
+        last, before, row = before, row, [i + 1]
+        for j, y in enumerate(b):
+            row.append(min(before[j + 1] + 1, row[j] + 1, before[j] + (x != y)))
+            if i and j and x == b[j - 1] and a[i - 1] == y:
+                row[-1] = min(row[-1], last[j - 1] + 1)
+    return row[-1]
 
 
 def quoted(names: Iterable[str], between: str = ", ", most: int = 8) -> str:

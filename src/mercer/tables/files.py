@@ -5,6 +5,7 @@ import bz2
 import gzip
 import lzma
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob, has_magic
@@ -21,6 +22,7 @@ _SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".psv": "csv", ".dat": "csv", ".data": "csv",
     ".jsonl": "json", ".ndjson": "json", ".json": "json",
 }  # fmt: skip
+_TYPED = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 _FOREIGN = {
     b"PK\x03\x04": "a zip or Excel file; unpack it or save the sheet as csv",
     b"\xd0\xcf\x11\xe0": "an old Excel file; save the sheet as csv",
@@ -51,7 +53,7 @@ def _matches(text: str) -> list[Path]:
 
 def _readable(path: Path) -> Path:
     if path.is_dir():
-        raise DataError(f"{path} is a directory; name its files, as in {path / '*.csv'}.")
+        raise DataError(_directory(path))
     if not path.exists():
         beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
         near = nearest(path.name, beside)
@@ -60,6 +62,15 @@ def _readable(path: Path) -> Path:
         if not file.read(1):
             raise DataError(f"{path} is empty; it holds no bytes.")
     return path
+
+
+def _directory(path: Path) -> str:
+    """What to do about a folder, by the files in it."""
+    ends = Counter("".join(p.suffixes[-2:]) for p in path.iterdir() if p.is_file() and (_by_suffix(p) or p.suffix.lower() in _TYPED))
+    if not ends:
+        return f"{path} is a directory without tables; name the files of the table."
+    end, count = ends.most_common(1)[0]
+    return f"{path} is a directory; name its files, as in '{path / f'*{end}'}' for all {count} of that kind."
 
 
 @contextmanager
@@ -120,7 +131,7 @@ def _refuse_foreign(path: Path, start: bytes) -> None:
     for magic, what in _FOREIGN.items():
         if start.startswith(magic):
             raise DataError(f"{path} is {what}.")
-    if path.suffix.lower() in (".parquet", ".pq", ".arrow", ".feather", ".ipc"):
+    if path.suffix.lower() in _TYPED:
         raise DataError(f"{path} is not a {path.suffix.lower()[1:]} file, whatever its name says; it may be damaged or cut short.")
 
 

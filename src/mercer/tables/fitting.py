@@ -11,8 +11,9 @@ from mercer.ops.threads import parallel_map
 from mercer.tables.decide import choose, date, family
 from mercer.tables.drift import reference
 from mercer.tables.encoders import Date, Encoder, Number
-from mercer.tables.errors import DataError
-from mercer.tables.relations import acts_as_codes, copies, leaks
+from mercer.tables.errors import DataError, quoted
+from mercer.tables.gone import Gone
+from mercer.tables.relations import acts_as_codes, copies, distinct_rows, leaks
 from mercer.tables.seen import Choice, Seen
 from mercer.tables.sketch import RowSample, Sketch
 from mercer.tables.target import target_of
@@ -30,20 +31,20 @@ _ROLES = {
 }
 
 
-def settle(c: Columns, sketches: dict[str, Sketch], sample: RowSample, n_all: int) -> None:
+def settle(c: Columns, sketches: dict[str, Sketch], sample: RowSample, gone: Gone) -> None:
     """Fill in all that `Columns` learns."""
     if not sample.n:
         raise DataError(f'no row has a value of the target "{c.target}"; choose another column.')
     c.target_ = target_of(c.target, sketches[c.target], sample.column(c.target), c.task)
     c.n_rows_ = int(sketches[c.target].n_filled) - (sketches[c.target].n_texts if c.target_.numeric else 0)
-    c.n_dropped_ = n_all - c.n_rows_
-    c.time_form_ = time_form(sample.column(c.time_column)) if c.time_column else None
+    c.n_dropped_ = gone.n - c.n_rows_
+    c.time_form_ = time_form(sample.column(c.time_column), c.time_column) if c.time_column else None
     c.types_ = {name: family(s.kind) for name, s in sketches.items()}
     choices = _choices(c, sketches, sample)
     c.encoders_ = {name: choice.encoder for name, choice in choices.items() if choice.encoder is not None}
     c.treatments_ = tuple(_treatment(name, choices[name], s, c) for name, s in sketches.items())
     c.references_ = {name: reference(e, e.read(sample.column(name))[0], c.n_rows_) for name, e in c.encoders_.items()}
-    c.warnings_ = _warnings(c)
+    c.warnings_ = _warnings(c, gone)
 
 
 def _choices(c: Columns, sketches: dict[str, Sketch], sample: RowSample) -> dict[str, Choice]:
@@ -115,7 +116,9 @@ def _without_leaks(found: dict[str, Choice], sample: RowSample, y: Array, c: Col
     """Without the columns that give the target away, unless nothing would be left."""
     classes = c.task_ == "classification"
     able = [name for name, choice in found.items() if choice.encoder is not None]
-    leaking = {name for name in able if leaks(_read(found[name], sample, name), y, classes)}
+    reads = {name: _read(found[name], sample, name) for name in able}
+    few = distinct_rows([*reads.values(), y])
+    leaking = {name for name in able if leaks(reads[name][few], y[few], classes)}
     kept = len(leaking) == len(able)
     return {name: choice if name not in leaking else _leak(name, choice, c.target, kept) for name, choice in found.items()}
 
@@ -150,10 +153,16 @@ def _treatment(name: str, choice: Choice, sketch: Sketch, c: Columns) -> Treatme
     return Treatment(name, choice.kind, choice.action, choice.details, missing, sketch.n_distinct, outputs, choice.warnings)
 
 
-def _warnings(c: Columns) -> tuple[str, ...]:
+def _warnings(c: Columns, gone: Gone) -> tuple[str, ...]:
     if not c.encoders_:
         why = " ".join(f'"{t.name}": {t.action}' for t in c.treatments_[:8] if t.name != c.target)
         raise DataError(f'no column can be used to predict "{c.target}". {why}'.strip())
-    total = c.n_rows_ + c.n_dropped_
-    dropped = (f'{c.n_dropped_:,} of {total:,} rows have no value of the target "{c.target}" and were left out.',) * bool(c.n_dropped_)
-    return (*dropped, *c.target_.warnings, *(w for t in c.treatments_ for w in t.warnings))
+    dropped = gone.sentences(c.target, c.weight, c.target_.numeric)
+    return (*dropped, *c.target_.warnings, *(w for t in c.treatments_ for w in t.warnings), *_idle(c))
+
+
+def _idle(c: Columns) -> tuple[str, ...]:
+    """One sentence on the columns that say nothing."""
+    same, none = ([t.name for t in c.treatments_ if t.kind == kind] for kind in ("constant", "empty"))
+    parts = [f"{quoted(same)} with one value in every row"] * bool(same) + [f"{quoted(none)} without values"] * bool(none)
+    return (f"columns left out since they say nothing: {' and '.join(parts)}.",) * bool(parts)

@@ -65,8 +65,9 @@ def _left(Y: Array, F: Array) -> float:
 def leaks(x: Array, y: Array, classification: bool) -> bool:
     """Whether x gives the target away: an invertible function of it in the sample.
 
-    Classes: the levels of x and the classes are matched one to one. Numbers: x rises or falls with y throughout, with as
-    many distinct values; or the two are matched one to one while values repeat.
+    Classes: the levels of x and the classes, several rows of each, are matched one to one. Numbers: x rises or falls with
+    y throughout, with as many distinct values; or at most 20 values of each are matched. A longer table of matches is no simple
+    relation: where the rows of a few individuals repeat, every number of theirs is matched with every other.
 
     >>> y = np.arange(30.0)
     >>> leaks(np.exp(y / 10), y, False), leaks(y % 7, y, False), leaks(5 - y % 3, y % 3, True)
@@ -79,15 +80,29 @@ def leaks(x: Array, y: Array, classification: bool) -> bool:
     if not _possible(x[:FIRST], y[:FIRST], classification):
         return False  # as nearly always
     n_x, n_y = len(np.unique(x)), len(np.unique(y))
-    matched = n_x == n_y >= 2 and _matched(x, y)
+    matched = 2 <= n_x == n_y <= len(y) / 3 and _matched(x, y)
     if classification:
         return matched
-    return n_y >= 10 and ((n_x >= 0.9 * n_y and _along(x, y)) or (matched and n_y <= len(y) / 3))
+    return n_y >= 10 and ((n_x >= 0.9 * n_y and _along(x, y)) or (matched and n_y <= LEAST))
 
 
 def _possible(x: Array, y: Array, classification: bool) -> bool:
-    repeats = classification or len(np.unique(y)) < len(y)
-    return (not classification and _along(x, y)) or (repeats and _matched(x, y))
+    return _matched(x, y) or (not classification and _along(x, y))
+
+
+def distinct_rows(columns: list[Array]) -> Array:
+    """The first positions of the rows that differ; all rows where every column has few values, since then rows repeat by chance.
+
+    >>> x = np.tile(np.arange(30.0), 4)
+    >>> len(distinct_rows([x, x + 1])), len(distinct_rows([x % 2, x % 3]))
+    (30, 120)
+    """
+    n = len(columns[0])
+    if all(len(np.unique(c)) <= LEAST for c in columns):
+        return np.arange(n)
+    rows = np.ascontiguousarray(np.stack(columns, axis=1) + 0.0)  # 0.0 and -0.0 are one
+    cells = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
+    return np.sort(np.unique(cells, return_index=True)[1])
 
 
 def _matched(x: Array, y: Array) -> bool:

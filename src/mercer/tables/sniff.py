@@ -15,6 +15,7 @@ from mercer.tables.values import looks_typed
 DELIMITERS = (",", ";", "\t", "|")
 STYLES = (('"', ""), ('"', "\\"), ("'", ""), ("", ""))  # quote and escape, the likelier first
 ROWS = 2000  # rows of the sample that are looked at
+LOOKED = 200  # rows whose cells are looked at to tell delimiters apart
 
 Grid = list[list[str]]
 
@@ -67,7 +68,7 @@ def _shape(line: str) -> tuple[int, ...]:
 
 
 def _form(body: str, whole: bool, given: CsvOptions) -> CsvOptions:
-    """The delimiter and quoting under which the rows agree best on their number of fields, more fields where rows agree alike."""
+    """The delimiter and quoting under which the rows agree best on their number of fields, and cells are most often numbers."""
     styles = [s for s in STYLES if given.quote in (None, s[0]) and given.escape in (None, s[1])]
     styles = styles or [(given.quote or "", given.escape or "")]
     delimiters = (given.delimiter,) if given.delimiter else DELIMITERS
@@ -76,14 +77,26 @@ def _form(body: str, whole: bool, given: CsvOptions) -> CsvOptions:
     return forms[max(range(len(forms)), key=lambda i: (scores[i], -i))]
 
 
-def _score(body: str, whole: bool, form: CsvOptions) -> tuple[bool, float, int]:
-    """Whether there are several fields at all, the agreement of the rows, how well the quotes fit."""
+def _score(body: str, whole: bool, form: CsvOptions) -> tuple[bool, bool, float, int, float, int]:
+    """Whether there are several fields at all, also in the first row; the agreement of the rows; how well the quotes fit; the
+    share of cells that are numbers or dates; the fields.
+
+    The first row tells decimal commas from delimiters: names have none. The share tells them apart where there are no names.
+    """
     rows = grid(body, whole, form)
     if not rows:
-        return (False, 0.0, 0)
+        return (False, False, 0.0, 0, 0.0, 0)
     width, agree = Counter(len(r) for r in rows).most_common(1)[0]
     share = agree / len(rows)
-    return (width > 1 and share > 0.5, round(share, 2) if width > 1 else 0.0, _fit(body, whole, form))
+    first = len(rows[0]) == width or 1 < len(rows[0]) == width - 1  # the latter as R writes row names
+    several = width > 1 and share > 0.5
+    return (several, several and first, round(share, 2) if width > 1 else 0.0, _fit(body, whole, form), _typed_share(rows), width)
+
+
+def _typed_share(rows: Grid) -> float:
+    """Of the cells of some rows, to a hundredth."""
+    cells = [cell for row in rows[:LOOKED] for cell in row if cell.strip()]
+    return round(sum(map(looks_typed, cells)) / max(len(cells), 1), 2)
 
 
 def _fit(body: str, whole: bool, form: CsvOptions) -> int:

@@ -123,6 +123,7 @@ class Source:
     parts: tuple[Part, ...]
     full_schema: Any
     columns: tuple[str, ...] | None = None
+    may_be_empty: bool = False  # whether no rows are no error
 
     def __post_init__(self) -> None:
         for name in self.columns or ():
@@ -158,7 +159,7 @@ class Source:
         for batch in even(self._pieces(rows), rows):
             seen += batch.num_rows
             yield batch
-        if not seen:
+        if not seen and not self.may_be_empty:
             raise DataError(f"{', '.join(map(str, self.paths))} has columns but no rows; check that it is the right file.")
 
     def _pieces(self, rows: int) -> Iterator[Batch]:

@@ -11,7 +11,7 @@ from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.errors import DataError
 from mercer.tables.scale import tails
 from mercer.tables.sketch import Sketch, short
-from mercer.tables.values import null, numbers, text
+from mercer.tables.values import null, numbers, text, truth, truths
 
 FEW = 20  # whole numbers with at most so many distinct values are classes
 TIMES = 10  # where there are at least so many rows for each
@@ -35,6 +35,7 @@ class Target:
     positive : whether all values of a regression target are > 0
     low, high : the range of a regression target
     warnings : sentences about imbalance, skew and odd values
+    boolean : whether the column held true and false as such
     """
 
     name: str
@@ -48,6 +49,17 @@ class Target:
     low: float = 0.0
     high: float = 0.0
     warnings: tuple[str, ...] = ()
+    boolean: bool = False
+
+    @property
+    def kind(self) -> Any:
+        """The pyarrow type of what is predicted: that of the numbers or truth values that the classes stand for, else text."""
+        if self.task == "regression":
+            return pa.float64()
+        if self.boolean:
+            return pa.bool_()
+        whole = all(c.lstrip("-").isdigit() for c in self.classes)
+        return (pa.int64() if whole else pa.float64()) if self.numeric else pa.string()
 
     @property
     def imbalance(self) -> float:
@@ -58,9 +70,13 @@ class Target:
         """float64; NaN where the target is missing."""
         if self.task == "regression":
             return numbers(column)[0]
-        if self.numeric:
-            return self._codes(numbers(column)[0])
-        cells = short(text(column, label=True))
+        found = self._codes(numbers(column)[0]) if self.numeric else self._positions(short(text(column, label=True)))
+        if np.any(found >= 0) or truth(list(self.classes)) is None:
+            return found
+        other = truths(column)  # yes and no, written in another way than in training
+        return found if np.isnan(other).all() else other
+
+    def _positions(self, cells: Column) -> Array:
         found = pc.index_in(cells, value_set=pa.array(self.classes, pa.string())).cast(pa.float64()).to_numpy(zero_copy_only=False)
         return np.where(np.isnan(found) & ~null(cells), -1.0, found)
 
@@ -131,7 +147,8 @@ def _classes(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bo
         many = f'the target "{name}" has {sketch.n_distinct:,} distinct values, too many for classes (at most {MOST:,})'
         raise DataError(f"{many}; " + ('use task="regression".' if numeric else "choose another column."))
     order = sorted(range(len(labels)), key=lambda i: float(labels[i]) if numeric else labels[i])
-    found = Target(name, "classification", reason, tuple(labels[i] for i in order), tuple(counts[i] for i in order), numeric)
+    found = Target(name, "classification", reason, tuple(labels[i] for i in order), tuple(counts[i] for i in order), numeric,
+                   boolean=pa.types.is_boolean(sketch.kind))  # fmt: skip
     return replace(found, warnings=_about_classes(found, sketch.n_texts if numeric else 0))
 
 

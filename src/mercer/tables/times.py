@@ -12,7 +12,7 @@ from mercer.tables.errors import DataError
 from mercer.tables.values import numbers
 
 
-def time_form(column: Any) -> str | None:
+def time_form(column: Any, name: str = "") -> str | None:
     """How a column orders the rows: "number", or a form of dates (None: dates by their type).
 
     >>> time_form(pa.array([1, 2])), time_form(pa.array(["2024-01-31"]))
@@ -26,7 +26,8 @@ def time_form(column: Any) -> str | None:
         return "number"
     form = form_of(found)
     if form is None:
-        raise DataError("the time column holds neither numbers nor dates; choose another or write its dates as 2024-01-31.")
+        which = f'the time column "{name}"' if name else "the time column"
+        raise DataError(f"{which} holds neither numbers nor dates; choose another or write its dates as 2024-01-31.")
     return form
 
 

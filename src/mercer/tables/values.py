@@ -29,6 +29,7 @@ def _tokens(words: tuple[str, ...]) -> Column:
 
 
 _MISSING, _NEVER = _tokens(WORDS), _tokens(NEVER)
+_TRUTHS = pa.array([word for pair in (*TRUTH, ("0.0", "1.0")) for word in pair])
 
 
 def looks_typed(cell: str) -> bool:
@@ -136,6 +137,16 @@ def _undressed(column: Column) -> Column:
     bare = pc.replace_substring_regex(bare, rf"\s*({_MONEY}|%)$", "")
     grouped = pc.match_substring_regex(bare, r"^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$")
     return pc.if_else(grouped, pc.replace_substring(bare, ",", ""), bare)
+
+
+def truths(column: Any) -> Array:
+    """1 for yes, true, 1 and their like, 0 for no, false, 0, whatever the type of the column; NaN for anything else.
+
+    >>> truths(pa.array(["Yes", "f", "0.0", "maybe"])).tolist(), truths(pa.array([True, None])).tolist()
+    ([1.0, 0.0, 0.0, nan], [1.0, nan])
+    """
+    found = pc.index_in(pc.utf8_lower(text(column)), value_set=_TRUTHS).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return np.where(np.isnan(found), np.nan, found % 2)
 
 
 def truth(distinct: list[str]) -> tuple[str, str] | None:
