@@ -15,6 +15,7 @@ from mercer.learners.smo_rows import WIDTH, GivenRows, KernelRows, certain, padd
 from mercer.learners.smo_scores import times
 from mercer.ops import smo
 from mercer.ops.smo_gauss import half_exp, reference_half_exp
+from mercer.ops.smo_singles import singles
 from mercer.ops.smo_sweep import sweep
 from mercer.ops.threads import limit
 
@@ -61,7 +62,7 @@ def test_steps_in_lanes_are_the_plain_ones(n, e, dtype):
 def test_steps_of_one_dual_end_where_every_slope_is_flat(e):
     X, box = problem(130, e=e, bias=False)
     K = Gaussian()(X)
-    b, G = in_lanes(K, box, smo.singles, 1e-6)
+    b, G = in_lanes(K, box, singles, 1e-6)
     rise, fall = np.empty(130), np.empty(130)
     smo.gates(b, box.lo, box.hi, e, rise, fall)
     assert (G + rise).min() >= -1e-6
@@ -72,7 +73,7 @@ def test_steps_of_one_dual_end_where_every_slope_is_flat(e):
 def test_steps_of_one_dual_do_not_end_at_a_short_row_while_a_long_one_is_steep():
     box = Box(np.array([1e-3, 0.02]), np.full(2, -1e9), np.full(2, 1e9), bias=False)
     K = np.diag([1e-6, 1.0])  # the first gains more, and is flat enough
-    b, G = in_lanes(K, box, smo.singles, 1e-2)
+    b, G = in_lanes(K, box, singles, 1e-2)
     assert np.abs(G).max() <= 1e-2
     assert b[1] != 0
 
@@ -288,6 +289,18 @@ def test_duals_beside_a_bound_go_onto_it():
     assert smo.snap(b, lo, hi, change) == 4
     np.testing.assert_array_equal(b, [1, 0, -1, 0, 0.5, 1 - 1e-6, 3])
     np.testing.assert_array_equal(change, b - before)
+    small = np.array([0.5, 1e-3])  # far from bounds of 1e20
+    assert smo.snap(small, np.full(2, -1e20), np.full(2, 1e20), np.empty(2)) == 0
+
+
+@pytest.mark.parametrize("C", [1e8, 1e13, 1e20])
+def test_bounds_far_beyond_all_duals_change_nothing(C):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    rows = KernelRows(Gaussian(0.1), Table(X))
+    near, far = (solve(rows, Box(y, np.minimum(y, 0) * c, np.maximum(y, 0) * c), 1e-6, 100) for c in (1e4, C))
+    assert far.objective == pytest.approx(near.objective, rel=1e-4)
+    np.testing.assert_allclose(far.b, near.b, atol=1e-2 * np.abs(near.b).max())
 
 
 @pytest.mark.parametrize("n", [200, 700])

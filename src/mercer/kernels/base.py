@@ -287,7 +287,7 @@ def positive(value: Any, name: str, *, zero: bool = False) -> float:
 
 def whole(value: Any, name: str, least: int = 0) -> int:
     """An integer >= least; 2.0 counts as 2."""
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool) and value >= least and value % 1 == 0:
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and value >= least and value % 1 == 0:
         return int(value)
     raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
 

@@ -12,6 +12,7 @@ from mercer.learners.smo_path import by_path
 from mercer.learners.smo_rows import KernelRows
 from mercer.learners.smo_whole import whole
 from mercer.ops import smo
+from mercer.ops.smo_singles import singles
 from mercer.ops.threads import n_threads, single_blas
 
 WHOLE = 2048  # up to so many duals are one block
@@ -109,7 +110,7 @@ class Solver:
         b, lo, hi, q = p.b[block], p.lo[block], p.hi[block], len(block)
         G = np.zeros(K.shape[1])
         G[:q] = p.G[block]
-        steps = smo.pairs if self.box.bias else smo.singles
+        steps = smo.pairs if self.box.bias else singles
         goal = max(DEPTH * worst, self.slack / 2)
         shape = (-1, smo.LANE)
         self.steps += steps(K.reshape(q, *shape), G.reshape(shape), b, lo, hi, self.box.e, goal, STEPS)

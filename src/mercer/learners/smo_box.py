@@ -40,10 +40,10 @@ class Box:
         bound = float(np.maximum(self.hi, -self.lo).max())
         return bound if self.ridge is None or not self.ridge.any() else 0.5 / float(self.ridge.min())
 
-    def noise(self, b: Array, nu: float) -> float:
-        """What rounding makes of a gap that is zero."""
+    def noise(self, nu: float) -> float:
+        """What rounding makes of a gap of zero where all duals are zero."""
         wide = self.hi - self.lo
-        return NOISE * float(np.where(np.isfinite(wide), wide, np.abs(b)) @ (np.abs(self.t) + (self.e + abs(nu))))
+        return NOISE * float(np.where(np.isfinite(wide), wide, 0.0) @ (np.abs(self.t) + (self.e + abs(nu))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ def found(box: Box, b: Array, G: Array, rise: Array, fall: Array, tol: float, sl
     if box.bias and enough < gap < NEAR * enough and not np.any(box.ridge):
         nu = balance(G, box, float(b.sum()))
         gap = float(smo.gap(G, b, box.lo, box.hi, box.e, box.ridge, nu))
-    gap = 0.0 if gap <= box.noise(b, nu) else gap
+    gap = 0.0 if value == 0 and gap <= box.noise(nu) else gap
     least = max(FLATTEST * tol * box.unit, ROUNDING * float(np.abs(G).max()))
     flat = worst <= slack and (gap <= tol * abs(value) or slack <= least)
     return Duals(b, -nu, value, gap, max(worst, 0.0), "gap" if gap <= enough else "slopes" if flat else "", *took)

@@ -1,4 +1,4 @@
-"""Steps of two duals (of one, without a bias) over a small block of a kernel matrix, by second-order choice, in SIMD.
+"""Steps of two duals over a small block of a kernel matrix, by second-order choice, in SIMD.
 
     min_b b'Kb/2 - t'b + e |b|_1,   lo <= b <= hi,   lo <= 0 <= hi,   the sum of b kept (or free)
 
@@ -46,9 +46,11 @@ def gates(b, lo, hi, e, up, down):  # type: ignore[no-untyped-def]
 @njit
 def snap(b, lo, hi, change):  # type: ignore[no-untyped-def]
     """Duals that rounding left beside a bound, or zero, go onto it, as they would pass for free; how many, and by what."""
-    moved = 0
+    moved, size = 0, 0.0
     for k in range(len(b)):
-        near = 1e-12 * (hi[k] - lo[k]) if hi[k] - lo[k] < FAR else 0.0
+        size = max(size, abs(b[k]))
+    for k in range(len(b)):
+        near = 1e-12 * min(hi[k] - lo[k], size)  # bounds far beyond all duals say nothing about their rounding
         end = hi[k] if hi[k] - b[k] <= near else lo[k] if b[k] - lo[k] <= near else 0.0 if abs(b[k]) <= near else b[k]
         change[k] = end - b[k]
         moved += end != b[k]
@@ -102,7 +104,7 @@ def pairs(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
 
     K (q, L, LANE) is the block with its columns in lanes; entries beyond q are never chosen.
     """
-    UP, DOWN, diagonal, tiny = _settings(K, G, b, lo, hi, e)
+    UP, DOWN, diagonal, tiny = settings(K, G, b, lo, hi, e)
     low, high, at = np.empty(LANE), np.empty(LANE), np.empty(LANE, np.int64)
     i, j, step = 0, 0, 0.0
     for s in range(most):
@@ -123,7 +125,7 @@ def pairs(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=FAST)
-def _settings(K, G, b, lo, hi, e):  # type: ignore[no-untyped-def]
+def settings(K, G, b, lo, hi, e):  # type: ignore[no-untyped-def]
     """The gates and the diagonal in lanes, and the least curvature."""
     UP, DOWN, diagonal, largest = np.full(G.shape, FAR), np.full(G.shape, -FAR), np.zeros(G.shape), 0.0
     for k in range(len(b)):
@@ -132,68 +134,6 @@ def _settings(K, G, b, lo, hi, e):  # type: ignore[no-untyped-def]
         diagonal[c, r] = K[k, c, r]
         largest = max(largest, diagonal[c, r])
     return UP, DOWN, diagonal, max(TINY * largest, 1e-300)
-
-
-@njit(fastmath=FAST)
-def _single(G, UP, DOWN, Ki, diagonal, tiny, step, gain, at):  # type: ignore[no-untyped-def]
-    """G += step Ki; then the dual whose own step lowers the objective most."""
-    for k in range(LANE):
-        gain[k], at[k] = -1.0, 0
-    for c in range(G.shape[0]):
-        for k in range(LANE):
-            g = G[c, k] + step * Ki[c, k]
-            G[c, k] = g
-            u, d = -(g + UP[c, k]), g + DOWN[c, k]
-            d = d if d > u else u
-            d = d if d > 0.0 else 0.0
-            q, most = diagonal[c, k], gain[k]
-            v = d * d / (q if q > tiny else tiny)
-            at[k] = c if v > most else at[k]
-            gain[k] = v if v > most else most
-    best = 0
-    for k in range(1, LANE):
-        best = k if gain[k] > gain[best] else best
-    return at[best] * LANE + best
-
-
-@njit(fastmath=FAST)
-def _steepest(G, UP, DOWN):  # type: ignore[no-untyped-def]
-    """The dual with the largest slope, whatever it gains."""
-    best, most = 0, -1.0
-    for c in range(G.shape[0]):
-        for k in range(LANE):
-            slope = max(-(G[c, k] + UP[c, k]), G[c, k] + DOWN[c, k])
-            if slope > most:
-                best, most = c * LANE + k, slope
-    return best
-
-
-@njit(fastmath=FAST)
-def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
-    """`pairs` without a bias: the sum of b is free, and a step moves one dual, until every slope is at most tol."""
-    UP, DOWN, diagonal, tiny = _settings(K, G, b, lo, hi, e)
-    gain, at = np.empty(LANE), np.empty(LANE, np.int64)
-    i, step = 0, 0.0
-    for s in range(most):
-        i = _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)
-        c, r = i // LANE, i % LANE
-        if not max(-(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]) > tol:  # what gains most is not what is steepest
-            i = _steepest(G, UP, DOWN)
-            c, r = i // LANE, i % LANE
-        rise, fall = -(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]
-        if not max(rise, fall) > tol:
-            return s
-        q = max(diagonal[c, r], tiny)
-        if rise > fall:
-            end = hi[i] if b[i] >= 0 else 0.0
-            new = min(b[i] + rise / q, end)
-        else:
-            end = lo[i] if b[i] <= 0 else 0.0
-            new = max(b[i] - fall / q, end)
-        step, b[i] = new - b[i], new
-        UP[c, r], DOWN[c, r] = gate(b[i], lo[i], hi[i], e)
-    _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)  # of the last step
-    return most
 
 
 @njit(fastmath=FAST)
