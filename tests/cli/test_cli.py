@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from mercer.cli import app
 from mercer.cli.fit import Asked, stem
 from mercer.cli.guard import UsageError, guarded, sentence
-from mercer.cli.output import check_free, draft
+from mercer.cli.output import check_free, draft, naming
 from mercer.datasets import diabetes
 
 
@@ -181,6 +181,13 @@ def test_a_full_disk_leaves_nothing_half_written(folder, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_trouble_with_a_draft_is_told_of_the_file_asked_for(tmp_path):
+    for trouble in (OSError(28, "No space left on device"), OSError(28, "No space left on device", ".m.mercer.12.part")):
+        with pytest.raises(OSError, match="No space") as told, naming(tmp_path / "m.mercer"):
+            raise trouble
+        assert sentence(told.value) == f"{tmp_path / 'm.mercer'}: the disk is full."
+
+
 def test_an_interrupted_draft_leaves_the_old_file(tmp_path):
     path = tmp_path / "a"
     path.write_text("old")
@@ -248,8 +255,8 @@ def test_what_is_read_is_never_replaced(folder, tmp_path):
     link.hardlink_to(data)
     fit = ["fit", data, "-t", "progression", "--time", "0.01", "--overwrite"]
     calls = [
-        [*fit, "--out", data], [*fit, "--report", link], [*fit, "--test", test, "--out", test], ["fit", tmp_path / "*.csv", *fit[2:], "--out", test],
-        ["predict", folder / "d.mercer", data, "-o", link, "--overwrite"],
+        [*fit, "--out", data], [*fit, "--report", link], [*fit, "--test", test, "--out", test],
+        ["fit", tmp_path / "*.csv", *fit[2:], "--out", test], ["predict", folder / "d.mercer", data, "-o", link, "--overwrite"],
     ]  # fmt: skip
     for words in calls:
         found = call(*words)
@@ -263,14 +270,14 @@ def test_what_is_read_is_never_replaced(folder, tmp_path):
 
 
 def test_flags_say_how_csv_files_are_written(folder, tmp_path):
-    spaced = tmp_path / "s.csv"
-    spaced.write_bytes((folder / "d.csv").read_bytes().replace(b",", b" "))
-    flags = ["--delimiter", "space", "--decimal", ".", "--header", "--encoding", "utf-8"]
-    found = call("fit", spaced, "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer", "--json", *flags)
+    odd = tmp_path / "s.csv"
+    odd.write_bytes((folder / "d.csv").read_bytes().replace(b",", b"^"))
+    flags = ["--delimiter", "^", "--decimal", ".", "--header", "--encoding", "utf-8"]
+    found = call("fit", odd, "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer", "--json", *flags)
     assert found.exit_code == 0, found.output
-    assert "--delimiter ' ' --decimal . --encoding utf-8 --header" in json.loads(found.stdout)["command"]
-    assert call("predict", tmp_path / "m.mercer", spaced, "-o", "-", *flags).stdout.count("\n") == 443
-    assert call("predict", tmp_path / "m.mercer", spaced, "-o", "-").exit_code == 1
+    assert "--delimiter '^' --decimal . --encoding utf-8 --header" in json.loads(found.stdout)["command"]
+    assert call("predict", tmp_path / "m.mercer", odd, "-o", "-", *flags).stdout.count("\n") == 443
+    assert call("predict", tmp_path / "m.mercer", odd, "-o", "-").exit_code == 1
     bare = call("fit", folder / "d.csv", "-t", "progression", "--no-header", "--out", tmp_path / "n.mercer")
     assert "column_1" in bare.stderr
 
@@ -340,11 +347,27 @@ def test_a_reader_that_has_seen_enough_is_no_failure(folder, tmp_path):
 
 def test_a_signal_in_an_import_is_an_interruption(capsys):
     """An import that is cut short may raise anything."""
-    with pytest.raises(SystemExit) as stopped, guarded():
+
+    def cut_short():
         try:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(1)
         except KeyboardInterrupt:
             raise ImportError("cut short") from None
+
+    with pytest.raises(SystemExit) as stopped, guarded():
+        cut_short()
+    assert stopped.value.code == 1
+    assert capsys.readouterr().err == "mercer: interrupted; nothing was left half-written.\n"
+
+
+def test_ctrl_c_before_a_command_begins(monkeypatch, capsys):
+    def cut_short(**options):
+        raise KeyboardInterrupt
+
+    entry = sys.modules["mercer.cli.app"]  # the module; mercer.cli.app is the application in it
+    monkeypatch.setattr(entry, "app", cut_short)
+    with pytest.raises(SystemExit) as stopped:
+        entry.main()
     assert stopped.value.code == 1
     assert capsys.readouterr().err == "mercer: interrupted; nothing was left half-written.\n"

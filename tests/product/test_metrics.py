@@ -5,7 +5,7 @@ import pytest
 from sklearn import metrics as sk
 
 from mercer.product import metrics
-from mercer.product.metrics import METRICS, Score, choose, difference, spread, wilson
+from mercer.product.metrics import METRICS, Score, choose, difference, over_folds, spread, wilson
 
 
 def numbers(n=400, seed=0):
@@ -128,3 +128,32 @@ def test_one_unit_has_a_finite_spread():
     assert np.isfinite(spread(np.array([0.0])))
     assert Score(1.0, np.zeros(1)).error() == 0
     assert metrics.LEVEL == 0.95
+
+
+def test_intervals_stay_within_what_a_metric_can_be():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [30, 6])
+    for seed in range(20):
+        p = np.clip(y * 0.8 + 0.3 * np.random.default_rng(seed).uniform(size=36), 0, 1)
+        for name in ("auc", "balanced_accuracy"):
+            low, high = METRICS[name](y, np.stack([1 - p, p], axis=1)).interval()
+            assert 0 <= low < high <= 1
+    t = rng.normal(size=6)
+    assert METRICS["r2"](t, t + 0.1 * rng.normal(size=6) ** 3).interval()[1] <= 1
+    assert METRICS["mae"](t, t + rng.normal(size=6) ** 9).interval()[0] >= 0
+    low, high = METRICS["auc"](y, np.eye(2)[y]).interval()
+    assert (low < 0.9, high) == (True, 1.0)
+
+
+def test_areas_are_averaged_over_folds_and_too_rare_classes_left_out():
+    rng = np.random.default_rng(0)
+    y, fold = np.repeat([0, 1, 2], [50, 48, 2]), np.arange(100) % 5
+    P = rng.dirichlet(np.ones(3), 100) + np.eye(3)[y] * (fold[:, None] + 1) / 5
+    mine = over_folds(METRICS["auc"], y, P, np.ones(100), fold)
+    each = []
+    for f in range(5):
+        i = np.flatnonzero((fold == f) & (y < 2))
+        each.append(np.mean([sk.roc_auc_score(y[i] == c, P[i, c]) for c in (0, 1)]))
+    assert mine.value == pytest.approx(np.mean(each))
+    assert mine.error() > 0
+    assert over_folds(METRICS["accuracy"], y, P, np.ones(100), fold).value == METRICS["accuracy"](y, P).value

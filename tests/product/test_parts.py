@@ -1,15 +1,20 @@
 """The parts of a study on arrays: out-of-fold predictions, recipes, targets, intervals, decisions, trees' columns, judgement."""
 
+import time
+
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.metrics import f1_score
 
 from mercer import KernelLogistic, KernelRidge
 from mercer.kernels import Gaussian
 from mercer.lifts import Identity as Columns
-from mercer.product import fitting, intervals, judge, search, sizing, trees, verdict
-from mercer.product.clock import Clock
+from mercer.product import contest as contests
+from mercer.product import crossval, fitting, intervals, judge, search, sizing, trees, verdict
+from mercer.product.clock import Clock, Late
+from mercer.product.contest import contest
 from mercer.product.crossval import refits, ridge_path
 from mercer.product.decide import Decision, for_rare
 from mercer.product.finalists import Finalist, choose, constant, finalist
@@ -331,3 +336,109 @@ def test_where_less_is_better_the_verdict_turns_round():
     m = METRICS["rmse"]
     assert "trees are better" in verdict.against_trees(m, rival(2.0, 1.0, 3.0))
     assert "beats" in verdict.against_trees(m, rival(-2.0, -3.0, -1.0))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("timed", [False, True])
+def test_more_columns_than_rows_give_what_refits_give(weighted, timed):
+    rng = np.random.default_rng(0)
+    X = rng.normal(3, 1, size=(60, 90)).astype(np.float32)
+    y, w = X[:, 0] + rng.normal(size=60), rng.uniform(0.5, 2, 60) if weighted else None
+    split = folds(Rows(X, y, np.arange(60), time=np.arange(60.0) if timed else None))
+    tested = split.tested()
+    mine = ridge_path(Columns(), X, np.stack([y, -2 * y], axis=1), w, split, np.array([0.1, 10.0]))
+    for alpha, f in zip((0.1, 10.0), mine, strict=True):
+        theirs = refits(lambda a=alpha: Ridge(alpha=a), lambda m, X: m.predict(X), X, y, w, split)
+        assert f[tested, 0] == pytest.approx(theirs[tested], abs=1e-3)
+        assert f[tested, 1] == pytest.approx(-2 * theirs[tested], abs=2e-3)
+    assert np.isnan(mine[:, np.setdiff1d(np.arange(60), tested)]).all()
+
+
+def test_the_dual_and_the_moments_agree_on_rows_without_weight(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(60, 90)).astype(np.float32), rng.normal(size=60), rng.integers(0, 2, 60).astype(float)
+    split = folds(Rows(X, y, np.arange(60)))
+    dual = ridge_path(Columns(), X, y, w, split, np.array([1.0]))
+    monkeypatch.setattr(crossval, "MOST_DUAL", 0)
+    assert dual == pytest.approx(ridge_path(Columns(), X, y, w, split, np.array([1.0])), abs=1e-3)
+
+
+def test_trees_stop_where_time_is_up_and_say_so(monkeypatch):
+    p = problem(300)
+    monkeypatch.setattr(trees, "LEAST_SECONDS", 0.0)
+    design = trees.Design((0, 1, 2), ())
+    short, whole = (trees.grow(p.rows, design, 0, 0, forever(), s)[0] for s in (0.0, 1e6))
+    assert (short.rounds, whole.rounds) == (trees.FIRST, trees.ROUNDS)
+    assert short.estimator.n_iter_ == trees.FIRST
+    assert np.array_equal(whole(p.rows.X), HistGradientBoostingRegressor(random_state=0).fit(p.rows.X, p.rows.y).predict(p.rows.X))
+
+
+def test_nothing_is_said_of_starved_rivals_unless_they_win():
+    m = METRICS["r2"]
+    for value, low, high in ((0.05, 0.02, 0.08), (0.01, -0.02, 0.04)):
+        text = verdict.against_trees(m, verdict.Rival("x", 0.8, (value, low, high), "grown on only 1,000 rows"))
+        assert text == "Gradient-boosted trees were grown on only 1,000 rows, so nothing is said of them."
+    assert "trees are better" in verdict.against_trees(m, verdict.Rival("x", 0.8, (-0.05, -0.08, -0.02), "grown on only 1,000 rows"))
+    assert "nothing is said" in verdict.against_linear(m, verdict.Rival("x", 0.8, (0.05, 0.02, 0.08), "fitted on only 1,000 rows"))
+
+
+def test_scores_far_apart_are_not_called_alike():
+    text = verdict.against_trees(METRICS["auc"], verdict.Rival("x", 0.306, (0.194, -0.1, 0.5)))
+    assert "about as good" not in text
+    assert "do not tell" in text
+    assert "about as good" in verdict.against_trees(METRICS["rmse"], verdict.Rival("x", 1000.0, (10.0, -20, 40)))
+
+
+def test_one_row_more_is_no_reason_for_a_more_flexible_model():
+    y = np.arange(140) % 2
+    p = Problem(Rows(np.zeros((140, 1), np.float32), y, np.arange(140)), METRICS["accuracy"], 2)
+    right = np.eye(2)[y]
+    almost = right.copy()
+    almost[0] = almost[0, ::-1]
+    simple, flexible = (
+        Finalist(kind, None, 0, 0.0, Identity(), METRICS["accuracy"](y, P), 0.0) for kind, P in (("linear", almost), ("fourier", right))
+    )
+    assert choose(p, [simple, flexible]) is simple
+    worse = right.copy()
+    worse[:10] = worse[:10, ::-1]
+    far = Finalist("linear", None, 0, 0.0, Identity(), METRICS["accuracy"](y, worse), 0.0)
+    assert choose(p, [far, flexible]) is flexible
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["auc", "balanced_accuracy"])
+def test_a_constant_is_at_chance_however_rare_a_class_is(name, seed):
+    y = np.zeros(300, int)
+    y[np.random.default_rng(seed).choice(300, 7, replace=False)] = 1
+    p = Problem(Rows(np.zeros((300, 1), np.float32), y, np.arange(300)), METRICS[name], 2, seed)
+    assert constant(p).score.value == pytest.approx(0.5)
+
+
+def test_cheap_contenders_take_part_however_short_the_time_is():
+    p = problem(300)
+    found = contest(p, Clock(1e3, start=time.perf_counter() - 1e4))
+    assert {"linear", "explicit", "fourier", "landmarks"} <= {f.kind for f in found.found}
+    assert [name for name, _ in contest(p, Clock(1e-6)).left_out] == ["Explicit lift", "Landmarks"]
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_a_kind_that_takes_too_long_is_given_up_between_folds(classes, monkeypatch):
+    with pytest.raises(Late):
+        finalist(problem(200, classes=classes), LINEAR, 3, until=Clock(0, start=0.0))
+    monkeypatch.setattr(contests, "_enter", lambda here, recipe, best, until: until.check() or finalist(here, LINEAR, 3))
+    monkeypatch.setattr(contests, "_left", lambda clock: -1.0)
+    monkeypatch.setattr(contests, "PATIENCE", -1.0)
+    found: list = []
+    best = attempt(problem(200), LINEAR, 3)
+    assert contests._tried(problem(200), EXPLICIT, best, forever(), found) == "it took too long"
+    assert contests._tried(problem(200), LINEAR, best, forever(), found) == ""
+    assert [f.kind for f in found] == ["linear"]
+
+
+def test_many_columns_are_compared_on_fewer_rows_where_time_is_short():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 400)).astype(np.float32)
+    p = Problem(Rows(X, X[:, 0], np.arange(3000)), METRICS["r2"], 0)
+    best = search.Tried(Recipe("fourier", Gaussian(1.0)), 64, 1.0, Identity(), constant(p).score, 1.0)
+    assert len(contests._affordable(p, p, best, Clock(1.0)).rows) == contests.FEWEST
+    assert contests._affordable(p, p, best, forever()) is p

@@ -125,3 +125,41 @@ def test_a_spool_gives_back_what_it_was_given(most):
 
 def test_an_empty_spool_has_its_width():
     assert Spool(4, 10).array().shape == (0, 4)
+
+
+@given(st.lists(st.integers(0, 3), min_size=20, max_size=200), st.integers(2, 6), st.integers(0, 3))
+def test_folds_have_every_class_alike(labels, k, seed):
+    y = np.array(labels)
+    block = folds(Rows(np.zeros((len(y), 1), np.float32), y, np.arange(len(y))), k, seed).block
+    assert np.ptp(np.bincount(block)) <= 1
+    for c in np.unique(y):
+        assert np.ptp(np.bincount(block[y == c], minlength=k)) <= 1
+
+
+@given(st.integers(20, 400), st.floats(0.05, 0.6), st.integers(0, 5))
+def test_a_counted_share_is_exact(n, share, seed):
+    labels = np.array([f"{i}" for i in range(n)])
+    found = holdout.exactly(labels, hashes(np.arange(n), seed), share)
+    assert len(found) == int(np.floor(n * share + 0.5))
+    assert len(set(found.tolist())) == len(found)
+
+
+def test_a_small_table_is_counted_out_by_class_and_rows_without_a_target_do_not_count(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "".join(f"{i},{'NA' if i < 10 else 'rare' if i < 20 else 'usual'}\n" for i in range(110)))
+    source = open_source(path, columns=["y"])
+    mask = masks(source, holdout.counted(source, "y", 0.2, 0))
+    assert (mask[:10].sum(), mask[10:20].sum(), mask[20:].sum()) == (0, 2, 18)
+    other = masks(source, holdout.counted(source, "y", 0.2, 1))
+    assert not np.array_equal(mask, other)
+
+
+def test_a_large_table_is_left_to_chance(table, monkeypatch):
+    monkeypatch.setattr(holdout, "EXACT", 100)
+    mask = masks(table, holdout.counted(table, "x", 0.2, 5))
+    assert np.array_equal(mask, masks(table, holdout.at_random(0.2, 5)))
+
+
+def test_a_class_of_one_row_is_learned_from():
+    found = holdout.exactly(np.array(["a"] * 49 + ["b"]), hashes(np.arange(50)), 0.5)
+    assert 49 not in found

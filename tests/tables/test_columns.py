@@ -421,13 +421,14 @@ def test_memory_stays_bounded_however_many_rows():
 
 def test_what_a_column_is_taken_for_counts_not_its_file(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("a,flag,day,y\n" + "".join(f"{i * i % 97}.5,{('no', 'yes')[i % 2]},2024-01-{i % 28 + 1:02},{i % 13}.25\n" for i in range(90)))
-    found = Columns("y").fit(open_source(path))
     flag, day = np.arange(90) % 2 == 1, [f"2024-01-{i % 28 + 1:02}" for i in range(90)]
+    path.write_text("a,flag,day,y\n" + "".join(f"{i * i % 97}.5,{('no', 'yes')[i % 2]},{day[i]},{i % 13}.25\n" for i in range(90)))
+    found = Columns("y").fit(open_source(path))
     typed = pa.table({"a": [i * i % 97 + 0.5 for i in range(90)], "flag": flag, "day": np.array(day, "datetime64[D]")})
     assert found.check(typed.schema).coerced == ()
     assert np.array_equal(found.transform(typed, target=False).X, found.transform(next(open_source(path).batches()), target=False).X)
-    assert found.check(typed.set_column(1, "flag", pa.array(np.array(day, "datetime64[D]"))).schema).coerced == (("flag", "boolean", "date"),)
+    dated = typed.set_column(1, "flag", typed.column("day"))
+    assert found.check(dated.schema).coerced == (("flag", "boolean", "date"),)
 
 
 def test_a_column_that_cannot_be_read_at_all_is_refused():
@@ -475,7 +476,7 @@ def test_rows_left_out_are_told_by_their_reason():
     for column in (pa.array(y), pa.array([str(v) for v in y])):  # as numbers, and as a csv file has them
         found = Columns("y", weight="w").fit(data.set_column(3, "y", column))
         assert found.warnings_[:3] == (
-            '1 of 400 rows has no value of the target "y" and were left out.',
+            '1 of 400 rows has no value of the target "y" and was left out.',
             '2 of 400 rows have an infinite value of the target "y" and were left out.',
             '3 of 400 rows have no weight "w" and were left out.',
         )

@@ -9,7 +9,7 @@ try:
 except ImportError as error:  # pragma: no cover - the extra is installed where tests run
     raise SystemExit("mercer: the command line needs typer, rich and pyarrow: pip install mercer[cli]") from error
 
-from mercer.cli.guard import guarded
+from mercer.cli.guard import FAILED, INTERRUPTED, guarded, leave
 
 EPILOG = "Exit status: 0 done, 1 failed or interrupted, 2 bad usage."
 app = typer.Typer(
@@ -108,5 +108,8 @@ def options(
 
 
 def main() -> None:
-    """The console script."""
-    app(prog_name="mercer")
+    """The console script; Ctrl-C before a command has begun is a word, too."""
+    try:
+        app(prog_name="mercer")
+    except KeyboardInterrupt:
+        leave(INTERRUPTED, FAILED)

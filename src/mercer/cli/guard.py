@@ -30,17 +30,17 @@ def guarded() -> Iterator[None]:
             yield
             sys.stdout.flush()
     except UsageError as error:
-        _leave(str(error), BAD_USAGE)
+        leave(str(error), BAD_USAGE)
     except BrokenPipeError:
         _hush()  # whoever read the output has seen enough
     except KeyboardInterrupt:
-        _leave(INTERRUPTED, FAILED)
+        leave(INTERRUPTED, FAILED)
     except (ValueError, ImportError, MemoryError, OSError) as error:
-        _leave(INTERRUPTED if stopped else sentence(error), FAILED)
+        leave(INTERRUPTED if stopped else sentence(error), FAILED)
     except BaseException:
         if not stopped:
             raise
-        _leave(INTERRUPTED, FAILED)  # an import that was cut short fails in ways of its own
+        leave(INTERRUPTED, FAILED)  # an import that was cut short fails in ways of its own
 
 
 def sentence(error: BaseException) -> str:
@@ -62,7 +62,8 @@ def _ended(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else text + "."
 
 
-def _leave(text: str, status: int) -> None:
+def leave(text: str, status: int) -> None:
+    """A sentence on stderr, and the end."""
     with suppress(OSError):
         print(f"mercer: {text}", file=sys.stderr)
     sys.exit(status)

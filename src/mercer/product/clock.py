@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 Progress = Callable[[str], None]
 
 
+class Late(Exception):
+    """Time was up before something that may be left out was done."""
+
+
 def quiet(text: str) -> None:
     """Progress that nobody asked for."""
 
@@ -32,6 +36,11 @@ class Clock:
     def left(self, share: float = 1.0) -> float:
         """Seconds until that share of the budget is spent; negative when it is."""
         return share * self.budget - self.spent
+
+    def check(self) -> None:
+        """Raise `Late` where the budget is spent."""
+        if self.left() < 0:
+            raise Late
 
     @contextmanager
     def stage(self, text: str) -> Iterator[Watch]:

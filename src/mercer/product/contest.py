@@ -3,17 +3,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mercer.product.clock import Clock
+from mercer.product.clock import Clock, Late
+from mercer.product.crossval import ENDLESS
 from mercer.product.finalists import Finalist, choose, constant, finalist
 from mercer.product.recipes import LINEAR, NAMES, WIDEST, Recipe, explicit
 from mercer.product.search import Problem, Tried, halving
-from mercer.product.sizing import ridge_work
 from mercer.product.targets import Identity, Target, candidates
 
 SEARCH, FINALS = 0.35, 0.6  # shares of the time by which the search and the cross-validation of finalists are over
 CLASSIFIED, MANY = 8_000, 5_000  # rows on which classifiers of two classes, and of more, are compared
 CHEAP = 0.05  # share of the time that is always there
-SOLVES, LOGISTIC = 50, 5  # factorisations of an attempt; how much longer logistic regression takes than ridge regression
+OPTIONAL = ("explicit", "landmarks")
+FEWEST, PATIENCE = 1_000, 3  # rows that are always compared; times the guess after which an optional kind is given up
+SOLVES, LOGISTIC = 30, 3  # factorisations of an attempt; how much longer logistic regression takes than ridge regression
+PLAIN = 0.3  # an explicit lift needs less than random features: 0.2 and 0.27 were measured
 SIZE = 640  # their features: beyond 512 their rounds are cheaper
 
 
@@ -32,16 +35,34 @@ def contest(p: Problem, clock: Clock) -> Contest:
     best, here = halving(p, clock, SEARCH)
     if not p.numeric:
         here = p.sample(min(len(here.rows), CLASSIFIED if p.n_classes == 2 else MANY))
+    here = _affordable(p, here, best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
-    found, left_out = [constant(here)], []
+    found, left_out = [constant(here)], list[tuple[str, str]]()
     for recipe in _entrants(here, best.recipe):
-        skip = _skipped(here, recipe, best, clock)
-        if skip:
-            left_out.append((NAMES[recipe.kind], skip))
-        else:
-            clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
-            found.append(_enter(here, recipe, best))
+        why = _skipped(here, recipe, best, clock) or _tried(here, recipe, best, clock, found)
+        left_out += [(NAMES[recipe.kind], why)] if why else []
     return Contest(here, tuple(found), choose(here, found), tuple(left_out))
+
+
+def _affordable(p: Problem, here: Problem, best: Tried, clock: Clock) -> Problem:
+    """Fewer rows where there are so many columns that even the linear model would take too long."""
+    guess, left = _guess(here, LINEAR, best), _left(clock)
+    return here if guess <= left else p.sample(min(len(here.rows), max(FEWEST, int(len(here.rows) * left / guess))))
+
+
+def _left(clock: Clock) -> float:
+    return max(clock.left(FINALS), CHEAP * clock.budget)
+
+
+def _tried(here: Problem, recipe: Recipe, best: Tried, clock: Clock, found: list[Finalist]) -> str:
+    """Compare a kind; why not, where time was up on the way. Linear and Fourier features are compared to the end."""
+    clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
+    until = Clock(max(_left(clock), PATIENCE * _guess(here, recipe, best))) if recipe.kind in OPTIONAL else ENDLESS
+    try:
+        found.append(_enter(here, recipe, best, until))
+    except Late:
+        return "it took too long"
+    return ""
 
 
 def _entrants(here: Problem, fourier: Recipe) -> list[Recipe]:
@@ -49,10 +70,10 @@ def _entrants(here: Problem, fourier: Recipe) -> list[Recipe]:
     return [LINEAR, explicit(here.rows.X), fourier, Recipe("landmarks", fourier.kernel)]
 
 
-def _enter(here: Problem, recipe: Recipe, best: Tried) -> Finalist:
+def _enter(here: Problem, recipe: Recipe, best: Tried, until: Clock) -> Finalist:
     known = best if recipe is best.recipe and best.predicted is not None and len(best.predicted) == len(here.rows) else None
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
-    return finalist(here, recipe, size, known, _targets(here, recipe, best))
+    return finalist(here, recipe, size, known, _targets(here, recipe, best), until)
 
 
 def _targets(here: Problem, recipe: Recipe, best: Tried) -> tuple[Target, ...]:
@@ -66,7 +87,7 @@ def _skipped(here: Problem, recipe: Recipe, best: Tried, clock: Clock) -> str:
     """Why a kind does not take part; linear and Fourier features always do, and what costs next to nothing."""
     if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * WIDEST:
         return f"{here.rows.X.shape[1]:,} columns are too many to expand"
-    if recipe.kind in ("explicit", "landmarks") and max(clock.left(FINALS), CHEAP * clock.budget) < _guess(here, recipe, best):
+    if recipe.kind in OPTIONAL and _left(clock) < _guess(here, recipe, best):
         return "no time was left to try it"
     return ""
 
@@ -75,8 +96,13 @@ def _guess(here: Problem, recipe: Recipe, best: Tried) -> float:
     """Seconds, by what the search took for its best recipe on its rows."""
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
     known = len(here.rows) if best.predicted is None else len(best.predicted)
-    ratio = ridge_work(len(here.rows), size, SOLVES) / ridge_work(known, best.size, SOLVES)
-    return best.seconds * ratio * (1 if here.numeric else LOGISTIC)
+    ratio = _work(len(here.rows), size) / _work(known, best.size)
+    return best.seconds * ratio * (1 if here.numeric else LOGISTIC) * (PLAIN if recipe.kind == "explicit" else 1)
+
+
+def _work(n: float, D: float) -> float:
+    """Multiplications of an attempt: inner products of features or rows, whichever are fewer, and their factors."""
+    return n * D * min(n, D) + SOLVES * min(n, D) ** 3
 
 
 def _asked(here: Problem, best: Tried) -> int:

@@ -13,14 +13,16 @@ from mercer.inputs import Array
 from mercer.learners import ridge
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
+from mercer.product.clock import Clock
 from mercer.product.folds import Folds
 from mercer.stats import Moments
 
 STEP = 1 << 13  # rows of features at a time
+ENDLESS = Clock(float("inf"))
 MOST_DUAL = 4096  # rows whose inner products are held
 
 
-def ridge_path(lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alphas: Array) -> Array:
+def ridge_path(lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alphas: Array, clock: Clock = ENDLESS) -> Array:
     """Predictions (len(alphas), n, q) of each row's fold by the moments of its training blocks; nan where no fold tests.
 
     One pass for the moments of all blocks, one for the predictions; every penalty is asked of the same moments. Where there are
@@ -35,6 +37,7 @@ def ridge_path(lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alp
     out = np.full((len(alphas), *Y.shape), np.nan)
 
     def fold(plan: tuple[tuple[int, ...], int]) -> None:
+        clock.check()
         rest = sum((blocks[i] for i in plan[0][1:]), blocks[plan[0][0]])
         if rest.n > 0:
             _predict(F, np.flatnonzero(folds.block == plan[1]), _solutions(rest, D, alphas), out)
@@ -121,10 +124,13 @@ def dense(F: Any) -> Array:
     return np.asarray(F.toarray() if sp.issparse(F) else F)
 
 
-def refits(make: Callable[[], Any], ask: Callable[[Any, Array], Array], X: Array, y: Array, w: Array | None, folds: Folds) -> Array:
-    """The same by one fit a fold: make() gives a model, ask(model, X) what it predicts."""
+def refits(
+    make: Callable[[], Any], ask: Callable[[Any, Array], Array], X: Array, y: Array, w: Array | None, folds: Folds, clock: Clock = ENDLESS
+) -> Array:
+    """The same by one fit a fold: make() gives a model, ask(model, X) what it predicts; the clock is asked before each."""
     out: Array | None = None
     for i, test in _parts(folds, y):
+        clock.check()
         found = ask(make().fit(X[i], y[i], **({} if w is None else {"sample_weight": w[i]})), X[test])
         out = np.full((len(X), *found.shape[1:]), np.nan) if out is None else out
         out[test] = found

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.estimators import KernelLogistic
 from mercer.inputs import Array
 from mercer.product.clock import Clock
-from mercer.product.crossval import refits
+from mercer.product.crossval import ENDLESS, refits
 from mercer.product.folds import FOLDS, Folds, folds
 from mercer.product.metrics import Score, gap_error, log_loss, over_folds
 from mercer.product.predictors import Constant, spread_out
@@ -60,36 +60,36 @@ def constant(p: Problem) -> Finalist:
     return Finalist("constant", None, 0, 0.0, Identity(), _score(p, out, split), clock.spent)
 
 
-def finalist(p: Problem, recipe: Recipe, size: int, hint: Tried | None = None, targets: Any = AS_IT_IS) -> Finalist:
+def finalist(p: Problem, recipe: Recipe, size: int, hint: Tried | None = None, targets: Any = AS_IT_IS, until: Clock = ENDLESS) -> Finalist:
     """A recipe at its best penalty: by ridge from the moments, and for classes then by logistic regression around it."""
     clock = Clock(0)
-    tried = hint if hint is not None and hint.size == size else attempt(p, recipe, size, targets=targets)
+    tried = hint if hint is not None and hint.size == size else attempt(p, recipe, size, targets=targets, until=until)
     if p.numeric:
         where = split_of(p).tested()
         f = tried.predicted
         assert f is not None
         score = p.metric(p.rows.y[where], tried.target.back(f[where, 0]), p.rows.weights()[where])
         return Finalist(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
-    alpha, P = _logistic(p, recipe, tried)
+    alpha, P = _logistic(p, recipe, tried, until)
     return Finalist(recipe.kind, recipe, tried.size, alpha, Identity(), _score(p, P, split_of(p)), clock.spent, P)
 
 
-def _logistic(p: Problem, recipe: Recipe, tried: Tried) -> tuple[float, Array]:
+def _logistic(p: Problem, recipe: Recipe, tried: Tried, until: Clock) -> tuple[float, Array]:
     """The penalty of the least log loss on one fold, and with it the probabilities over all folds."""
     split = split_of(p)
     one = Folds(split.block, split.plan[-1:])
     where, alphas = one.tested(), [max(1e-6, SOFTER * tried.alpha * a) for a in AROUND]
     y, w = p.rows.y[where], p.rows.weights()[where]
-    losses = [log_loss(y, _probabilities(p, recipe, tried.size, a, one)[where], w).value for a in alphas]
+    losses = [log_loss(y, _probabilities(p, recipe, tried.size, a, one, until)[where], w).value for a in alphas]
     best = alphas[int(np.argmin(losses))]
-    return best, _probabilities(p, recipe, tried.size, best, split)
+    return best, _probabilities(p, recipe, tried.size, best, split, until)
 
 
-def _probabilities(p: Problem, recipe: Recipe, size: int, alpha: float, split: Folds) -> Array:
+def _probabilities(p: Problem, recipe: Recipe, size: int, alpha: float, split: Folds, until: Clock) -> Array:
     def make() -> Any:
         return Lenient(recipe.estimator(KernelLogistic, size, p.seed, alpha=alpha, tol=1e-3, max_iter=ROUNDS), p.n_classes)
 
-    return refits(make, lambda m, X: m.predict(X), p.rows.X, p.rows.y, p.rows.weight, split)
+    return refits(make, lambda m, X: m.predict(X), p.rows.X, p.rows.y, p.rows.weight, split, until)
 
 
 class Lenient:

@@ -49,11 +49,12 @@ class TableModel:
         return Predicting(self, as_source(source))
 
     def predict(self, data: Any) -> Array:
-        """The target of every row, in order: numbers (n,), or the labels of classes.
+        """The target of every row, in order: numbers (n,), or the labels of classes in the type that they had in training.
 
         data : a path, several, a data frame (pandas, polars, ...) or a pyarrow table with the columns of training
         """
-        return self._asked(data, ["prediction"])[:, 0]
+        found = self._asked(data, ["prediction"])[:, 0]
+        return np.asarray(pa.array(found.tolist(), pa.string()).cast(self.columns.target_.kind)) if self.classes else found
 
     def predict_proba(self, data: Any) -> Array:
         """The probability of each class, (n, K), in the order of `classes`."""

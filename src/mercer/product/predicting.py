@@ -44,7 +44,7 @@ class Predicting:
     def batches(self) -> Iterator[Any]:
         """Record batches; every row of the table has one row here, in the same order."""
         schema = self.schema
-        for batch in self.source.batches():
+        for batch in (b for b in self.source.batches() if b.num_rows):
             rows = self.model.columns.transform(batch, target=False, watch=self.watch)
             found = self.model.outputs(rows.X)
             first = [flat(batch.column(self.id))] if self.id is not None else []

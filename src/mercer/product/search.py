@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.product.clock import Clock
-from mercer.product.crossval import ridge_path
+from mercer.product.crossval import ENDLESS, ridge_path
 from mercer.product.folds import folds
 from mercer.product.metrics import Metric, Score
 from mercer.product.recipes import ALPHAS, Recipe, finer, kernels, scaled
@@ -69,13 +69,15 @@ class Problem:
         return Score(float(v @ errors), v * (errors - v @ errors))
 
 
-def attempt(p: Problem, recipe: Recipe, size: int, alphas: Array = ALPHAS, targets: Sequence[Target] = AS_IT_IS) -> Tried:
-    """The best penalty and transformation of the target for a recipe, from one pass of moments for each."""
+def attempt(
+    p: Problem, recipe: Recipe, size: int, alphas: Array = ALPHAS, targets: Sequence[Target] = AS_IT_IS, until: Clock = ENDLESS
+) -> Tried:
+    """The best penalty and transformation of the target for a recipe, from one pass of moments for each; `Late` where time is up."""
     clock = Clock(0)
     split, size = folds(p.rows, seed=p.seed), recipe.size(size, p.rows.X.shape[1], len(p.rows))
     where, best = split.tested(), None
     for target in targets:
-        paths = ridge_path(recipe.lift(size, p.seed), p.rows.X, p.responses(target), p.rows.weight, split, alphas)
+        paths = ridge_path(recipe.lift(size, p.seed), p.rows.X, p.responses(target), p.rows.weight, split, alphas, until)
         for alpha, f in zip(alphas, paths, strict=True):
             fitted = _smeared(target, p.rows.y, f, where) if p.numeric else target
             score = p.path_score(fitted, f, where)

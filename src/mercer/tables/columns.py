@@ -16,14 +16,14 @@ from mercer.tables.decide import family
 from mercer.tables.drift import DriftReport, Reference, Watch
 from mercer.tables.encoders import Encoder, from_state
 from mercer.tables.errors import DataError, nearest, quoted
-from mercer.tables.gone import Gone
+from mercer.tables.gone import Gone, weights
 from mercer.tables.seen import MAX_CATEGORIES
 from mercer.tables.sketch import RowSample, Sketch, missing_rows
 from mercer.tables.source import batches_of
 from mercer.tables.target import Target
 from mercer.tables.times import moments
 from mercer.tables.treatment import Rows, SchemaReport, Treatment
-from mercer.tables.values import numbers, text
+from mercer.tables.values import text
 
 TASKS = ("auto", "regression", "classification")
 ROLES = ("id", "weight", "group", "time_column")
@@ -87,7 +87,7 @@ class Columns:
             if not sketches:
                 self.check_names(batch.schema.names)
                 sketches.update({name: Sketch(label=name == self.target) for name in batch.schema.names})
-            gone.add(batch.column(self.target), self._weights(batch) if self.weight else None)
+            gone.add(batch.column(self.target), weights(batch, self.weight) if self.weight else None)
             kept = batch.filter(pa.array(~self._unlabelled(batch)))
             parallel_map(partial(_sketch, sketches, kept), list(sketches))
             sample.add(kept)
@@ -110,17 +110,7 @@ class Columns:
     def _unlabelled(self, batch: Batch) -> Array:
         """Rows that cannot be learned from: without a target, or without a weight."""
         out = missing_rows(batch.column(self.target))
-        return out | np.isnan(self._weights(batch)) if self.weight else out
-
-    def _weights(self, batch: Batch) -> Array:
-        column = flat(batch.column(self.weight))
-        values, odd = numbers(column)
-        if odd.any() and np.isnan(values).all():
-            example = text(column.filter(pa.array(odd)))[0].as_py()
-            raise DataError(f'the weight "{self.weight}" holds no numbers but values such as "{example}"; give a column of numbers.')
-        if np.any(values < 0):
-            raise DataError(f'the weight "{self.weight}" has negative values, such as {np.nanmin(values):g}; weights are at least 0.')
-        return values
+        return out | np.isnan(weights(batch, self.weight)) if self.weight else out
 
     @property
     def task_(self) -> str:
@@ -159,7 +149,7 @@ class Columns:
         names = batch.schema.names
         self.need(names)
         y = self.target_.read(flat(batch.column(self.target))) if target and self.target in names else None
-        weight = self._weights(batch) if target and self.weight in names else None
+        weight = weights(batch, self.weight) if target and self.weight is not None and self.weight in names else None
         keep = np.logical_and.reduce([np.ones(batch.num_rows, bool), *(~np.isnan(v) for v in (y, weight) if v is not None)])
         index = np.flatnonzero(keep)
         kept = batch if len(index) == batch.num_rows else batch.take(pa.array(index))

@@ -154,7 +154,8 @@ class Watch:
         self.counts[name] = self.counts[name] + found if name in self.counts else found
         self.n_unread[name] = self.n_unread.get(name, 0) + unread
         if unread and column is not None and name not in self.examples:
-            self.examples[name] = text(column.filter(pa.array(np.isnan(values[:, 0])))).drop_null()[0].as_py()[:40]
+            cells = text(column.filter(pa.array(np.isnan(values[:, 0])))).drop_null()
+            self.examples[name] = cells[0].as_py()[:40] if len(cells) else "?"
 
     def check(self) -> None:
         """Raise a DataError where none of the filled cells of a column could be read so far."""

@@ -1,0 +1,97 @@
+"""Tables in memory as sources of record batches: pyarrow tables, and data frames of any library that narwhals knows."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from mercer.tables import DataError, Source, open_source
+from mercer.tables.arrow import Batch, pa
+from mercer.tables.errors import quoted, said
+
+CELLS = 1 << 23  # cells a batch holds at most
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A table in memory, read like a file: every call of `batches` is a fresh pass."""
+
+    table: Any
+    paths: tuple[Path, ...] = ()
+
+    @property
+    def schema(self) -> Any:
+        return self.table.schema
+
+    @property
+    def n_bytes(self) -> int:
+        return int(self.table.nbytes)
+
+    def batches(self, rows: int = 65_536) -> Iterator[Batch]:
+        """Record batches of at most so many rows; at least one, which may be empty."""
+        step = max(1, min(rows, max(CELLS // max(len(self.schema), 1), 256)))
+        for first in range(0, max(self.table.num_rows, 1), step):
+            yield _one(self.table.slice(first, step))
+
+
+Table = Source | Frame
+
+
+def as_source(data: Any) -> Table:
+    """A path, several, a glob, a data frame (pandas, polars, ...), a pyarrow table or record batch: what can be read in passes.
+
+    >>> as_source(pa.table({"a": [1, 2]})).schema.names
+    ['a']
+    """
+    if isinstance(data, Source | Frame):
+        return data
+    if isinstance(data, str | PathLike) or _paths(data):
+        return open_source(data)
+    return Frame(_plain(_arrow(data)))
+
+
+def only(source: Table, columns: Sequence[str]) -> Table:
+    """The same rows with these columns."""
+    if isinstance(source, Source):
+        return Source(source.parts, source.full_schema, tuple(columns))
+    return Frame(source.table.select(list(columns)))
+
+
+def _paths(data: Any) -> bool:
+    return isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(item, str | PathLike) for item in data)
+
+
+def _arrow(data: Any) -> Any:
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(data, eager_only=True)
+    except TypeError as error:
+        what = f"{type(data).__module__}.{type(data).__name__}".removeprefix("builtins.")
+        raise TypeError(f"give a path, a list of paths, a data frame or a pyarrow table, not {what}.") from error
+    try:
+        return frame.rename({name: str(name) for name in frame.columns}).to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"a column of the data frame holds values of several types: {said(error)}.") from error
+
+
+def _plain(table: Any) -> Any:
+    """With text for names, and dictionaries as the values that they stand for; ambiguous names are refused."""
+    if twice := [name for name, count in Counter(table.schema.names).items() if count > 1]:
+        raise DataError(f"the table has several columns named {quoted(twice)}; rename them.")
+    if not table.schema.names:
+        raise DataError("the table has no columns.")
+    kinds = [(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]
+    return table.cast(pa.schema(kinds)) if any(pa.types.is_dictionary(f.type) for f in table.schema) else table
+
+
+def _one(piece: Any) -> Batch:
+    found = piece.combine_chunks().to_batches()
+    return found[0] if found else pa.RecordBatch.from_pylist([], schema=piece.schema)
