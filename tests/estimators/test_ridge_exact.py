@@ -129,7 +129,7 @@ def test_a_gram_matrix_is_its_kernel():
     assert chosen[0] == chosen[1]
     with pytest.raises(ValueError, match="must be a square Gram matrix"):
         KernelRidge("precomputed").fit(X, y)
-    with pytest.raises(ValueError, match="a Gram matrix has no features or landmarks"):
+    with pytest.raises(ValueError, match="a Gram matrix has no features"):
         KernelRidge("precomputed", via="features").fit(k(X), y)
 
 
