@@ -10,9 +10,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from mercer.estimators.base import all_or_nothing
-from mercer.estimators.perceptron import _classes
 from mercer.estimators.rows import shown
 from mercer.estimators.scans import Scanning
+from mercer.estimators.settings import two_or_more
 from mercer.inputs import Array, Table
 from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
@@ -87,7 +87,7 @@ class KernelPerceptron(ClassifierMixin, Scanning):
         passes, rule = whole(shown(self.max_iter), "max_iter", least=1), self._rule()
         self._anew()
         rows, y = self._checked(X, y, reset=True)
-        self.classes_ = _classes(np.unique(y))
+        self.classes_ = two_or_more(np.unique(y))
         labels = self._labels(y)
         self._begin(rows, rule)
         self.n_iter_ = self._passes(self._source(rows), labels, passes)
@@ -103,7 +103,7 @@ class KernelPerceptron(ClassifierMixin, Scanning):
         first, rule = not hasattr(self, "scanner_"), self._rule()
         rows, y = self._checked(X, y, reset=first)
         if first:
-            self.classes_ = _classes(np.unique(y if classes is None else classes))
+            self.classes_ = two_or_more(np.unique(y if classes is None else classes))
         else:
             self._same(rule, rows, classes)
         labels = self._labels(y)

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from mercer.estimators.base import BATCH_BYTES, OverFeatures, all_or_nothing
+from mercer.estimators.settings import check_same_classes, coded, two_or_more
 from mercer.inputs import Array, Matrix
 from mercer.kernels.base import whole
 from mercer.learners.perceptron import Bound, State, best_bound, measure
@@ -69,7 +70,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
         """Scan the rows in their order, until a pass makes no mistake or `max_iter` passes are made."""
         passes = whole(self.max_iter, "max_iter", least=1)
         X, y = self._checked(X, y, reset=True)
-        self.classes_ = _classes(np.unique(y))
+        self.classes_ = two_or_more(np.unique(y))
         labels = self._labels(y)
         self._begin(X)
         self.counts_ = np.zeros(len(labels), np.int64)
@@ -84,9 +85,9 @@ class Perceptron(ClassifierMixin, OverFeatures):
         first = not hasattr(self, "state_")
         X, y = self._checked(X, y, reset=first)
         if first:
-            self.classes_ = _classes(np.unique(y if classes is None else classes))
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes differ from those of the first partial_fit, {_listed(self.classes_)}; give the same, or none.")
+            self.classes_ = two_or_more(np.unique(y if classes is None else classes))
+        else:
+            check_same_classes(classes, self.classes_)
         labels = self._labels(y)
         if first:
             self._begin(X, stream=True)
@@ -110,11 +111,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
 
     def _labels(self, y: Array) -> Array:
         """-1 and 1, or positions in `classes_`."""
-        new = np.setdiff1d(y, self.classes_)
-        if len(new):
-            raise ValueError(f"y has classes that the model does not know, {_listed(new)}; give all in the first partial_fit.")
-        at = np.searchsorted(self.classes_, y)
-        return 2 * at - 1 if len(self.classes_) == 2 else at
+        return coded(y, self.classes_)
 
     def _begin(self, X: Matrix, *, stream: bool = False) -> None:
         self._fit_lift(X, stream=stream)
@@ -221,13 +218,3 @@ class Perceptron(ClassifierMixin, OverFeatures):
         """The class of the largest score."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-
-def _classes(found: Array) -> Array:
-    if len(found) < 2:
-        raise ValueError(f"y has one class only, {_listed(found)}; give rows of two classes or more, or classes= in partial_fit.")
-    return found
-
-
-def _listed(classes: Array) -> str:
-    return ", ".join(repr(c) for c in classes[:5].tolist()) + (" ..." if len(classes) > 5 else "")

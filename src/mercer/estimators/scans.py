@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.estimators.perceptron import _listed
 from mercer.estimators.rows import OverFittedRows, shown
+from mercer.estimators.settings import check_same_classes, coded
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel
 from mercer.kernels.base import positive, whole
@@ -46,8 +46,7 @@ class Scanning(OverFittedRows):
 
     def _same(self, rule: Rule, rows: Table, classes: Any) -> None:
         """A stream goes on as it began, or not at all."""
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes differ from those of the first partial_fit, {_listed(self.classes_)}; give the same, or none.")
+        check_same_classes(classes, self.classes_)
         changed = [f.name for f in fields(rule) if getattr(rule, f.name) != getattr(self.scanner_.rule, f.name)]
         changed += [] if self._same_kernel(rows) else ["kernel"]
         changed += ["comparator"] if (self.comparator is None) != (self._bound is None) else []
@@ -67,11 +66,7 @@ class Scanning(OverFittedRows):
 
     def _labels(self, y: Array) -> Array:
         """-1 and 1, or positions in `classes_`."""
-        new = np.setdiff1d(y, self.classes_)
-        if len(new):
-            raise ValueError(f"y has classes that the model does not know, {_listed(new)}; give all in the first partial_fit.")
-        at = np.searchsorted(self.classes_, y)
-        return 2 * at - 1 if len(self.classes_) == 2 else at
+        return coded(y, self.classes_)
 
     def _functions(self, given: Any) -> list[RKHSFunction]:
         us = list(given) if isinstance(given, Iterable) else [given]

@@ -26,6 +26,36 @@ def whole(value: Any, name: str) -> int:
     raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
 
 
+def two_or_more(classes: Array) -> Array:
+    """The classes of y, which must be two at least."""
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only, {_listed(classes)}; give rows of two classes or more, or classes= in partial_fit.")
+    return classes
+
+
+def check_same_classes(given: Any, classes: Array) -> None:
+    """Classes given again in mid-stream must be those of its first batch."""
+    if given is not None and not np.array_equal(np.unique(given), classes):
+        raise ValueError(f"classes differ from those of the first partial_fit, {_listed(classes)}; give the same, or none.")
+
+
+def coded(y: Array, classes: Array) -> Array:
+    """-1 and 1 for two classes, else positions.
+
+    >>> coded(np.array(["b", "a"]), np.array(["a", "b"]))
+    array([ 1, -1])
+    """
+    new = np.setdiff1d(y, classes)
+    if len(new):
+        raise ValueError(f"y has classes that the model does not know, {_listed(new)}; give all in the first partial_fit.")
+    at = np.searchsorted(classes, y)
+    return np.asarray(2 * at - 1 if len(classes) == 2 else at)
+
+
+def _listed(classes: Array) -> str:
+    return ", ".join(repr(c) for c in classes[:5].tolist()) + (" ..." if len(classes) > 5 else "")
+
+
 def class_weights(given: Any, classes: Array, codes: Array, w: Array) -> Array:
     """The factor of every class: 1, those of a dict, or for "balanced" such that all classes weigh the same."""
     if given is None:
