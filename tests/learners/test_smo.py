@@ -11,9 +11,11 @@ from mercer.learners.smo_calibrate import probabilities, sigmoid
 from mercer.learners.smo_columns import Columns
 from mercer.learners.smo_compress import project
 from mercer.learners.smo_path import path
-from mercer.learners.smo_rows import WIDTH, GivenRows, KernelRows, certain, padded
+from mercer.learners.smo_rows import WIDTH, GivenRows, KernelRows, certain, room
 from mercer.learners.smo_scores import times
+from mercer.learners.smo_tiles import BitTiles, tiles_of
 from mercer.ops import smo
+from mercer.ops.bits import lookup, packed, reference_lookup
 from mercer.ops.smo_gauss import half_exp, reference_half_exp
 from mercer.ops.smo_singles import singles
 from mercer.ops.smo_sweep import sweep
@@ -39,7 +41,9 @@ def in_lanes(K, box, loop, tol, most=10**6):
     n = len(K)
     b, G = np.zeros(n), np.zeros(smo.lanes(n) * smo.LANE)
     G[:n] = -box.t
-    loop(padded(K).reshape(n, -1, smo.LANE), G.reshape(-1, smo.LANE), b, box.lo, box.hi, box.e, tol, most)
+    padded = room(n, K.dtype)
+    padded[:, :n] = K
+    loop(padded.reshape(n, -1, smo.LANE), G.reshape(-1, smo.LANE), b, box.lo, box.hi, box.e, tol, most)
     return b, G[:n]
 
 
@@ -395,3 +399,40 @@ def test_given_matrices_are_looked_at():
     K[0, 1] += 0.1
     with pytest.raises(ValueError, match="symmetric"):
         certain(K, bias=True)
+
+
+# tiles of bits
+@pytest.mark.parametrize("d", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bits_are_counted_as_plainly(d, dtype):
+    rng = np.random.default_rng(d)
+    X, Z, values = rng.random((17, d)) < 0.3, rng.random((9, d)) < 0.6, rng.normal(size=d + 1).astype(dtype)
+    out = np.empty((17, 9), dtype)
+    lookup(packed(X), np.ascontiguousarray(packed(Z).T), values, out)
+    np.testing.assert_array_equal(out, reference_lookup(X, Z, values))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (3.0, 3.25)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_two_values_a_column_have_the_kernel_values_of_any_rows(low, high, dtype):
+    rng = np.random.default_rng(3)
+    X, Z = (np.where(rng.random((n, 70)) < 0.2, high, low).astype(dtype) for n in (30, 12))
+    X[:, 5] = Z[:, 5] = high
+    k, out = Gaussian(1.3), np.empty((30, 12), dtype)
+    tiles = tiles_of(k, Table(X), Table(Z), dtype)
+    assert isinstance(tiles, BitTiles)
+    tiles.fill(tiles.side(Table(X), left=True), tiles.side(Table(Z), left=False), out)
+    np.testing.assert_allclose(out, k(X.astype(float), Z.astype(float)), rtol=2e-6 if dtype == np.float32 else 1e-13)
+
+
+def test_bits_are_used_only_where_distances_are_counts():
+    bits = np.random.default_rng(0).integers(0, 2, (40, 6)).astype(float)
+    other, wider = bits.copy(), bits.copy()
+    other[17, 2] = 0.5
+    wider[:, 3] *= 2
+    assert isinstance(tiles_of(Gaussian(), Table(bits), Table(bits), float), BitTiles)
+    assert isinstance(tiles_of(Gaussian((2.0,) * 6), Table(bits), Table(bits), float), BitTiles)
+    assert isinstance(tiles_of(Gaussian(1e-200), Table(bits), Table(bits), float), BitTiles)
+    for k, X, Z in ((Gaussian(), other, bits), (Gaussian(), bits, other), (Gaussian(), wider, wider), (Gaussian((1.0, 2) * 3), bits, bits)):
+        assert not isinstance(tiles_of(k, Table(X), Table(Z), float), BitTiles)
+    assert not isinstance(tiles_of(Linear(), Table(bits), Table(bits), float), BitTiles)

@@ -9,7 +9,7 @@ from mercer.inputs import Array
 from mercer.learners.smo_box import Box, Duals, found, inside, started
 from mercer.learners.smo_columns import Columns
 from mercer.learners.smo_path import by_path
-from mercer.learners.smo_rows import KernelRows
+from mercer.learners.smo_rows import KernelRows, room
 from mercer.learners.smo_whole import whole
 from mercer.ops import smo
 from mercer.ops.smo_singles import singles
@@ -145,8 +145,7 @@ class Solver:
     def _square(self, block: Array, kept: Array) -> Array:
         """K of the block, its columns padded to lanes; what the last block had is copied."""
         p, q, k = self.part, len(block), len(kept)
-        K = np.empty((q, smo.lanes(q) * smo.LANE), self.rows.dtype)
-        K[:, q:] = 0
+        K = room(q, self.rows.dtype)
         smo.pick(self.K, kept, kept, K)
         self.K = self.K[:0, :0].copy()  # one block at a time
         if k < q:

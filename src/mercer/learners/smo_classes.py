@@ -9,7 +9,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.learners.smo import WHOLE, cache, solve
 from mercer.learners.smo_box import Box, Duals
-from mercer.learners.smo_rows import KernelRows, padded
+from mercer.learners.smo_rows import KernelRows, room
 from mercer.learners.smo_whole import whole
 from mercer.ops.threads import parallel_map
 
@@ -67,8 +67,9 @@ class OneVsOne:
         sizes = np.array([len(i) for i in self.of], float)
         small = float(np.square(sizes[sizes <= WHOLE]).sum()) * rows.dtype.itemsize <= how.limit / 2
         most = np.sort(sizes)[-2:].sum() if len(sizes) > 1 else 0
-        share = small and most <= WHOLE
-        self.own = parallel_map(lambda i: rows.block(i, i), self.of) if share else []
+        share = self.of if small and most <= WHOLE else []
+        self.own = parallel_map(lambda i: rows.block(i, i), share)
+        self.left, self.right = ([rows.side(i, left=left) for i in share] for left in (True, False))
 
     def solve(self, starts: list[Array] | None = None) -> list[Rule]:
         """In the order (0, 1), (0, 2), ..., (1, 2), ..."""
@@ -87,8 +88,13 @@ class OneVsOne:
         return Rule(index, solve(self.rows.pick(index), box, how.tol, how.most, limit=how.limit, start=start))
 
     def _block(self, a: int, b: int) -> Array:
-        A, B, across = self.own[a], self.own[b], self.rows.block(self.of[a], self.of[b])
-        return padded(np.block([[A, across], [across.T, B]]))
+        """The kernel values of both classes, their columns padded to lanes."""
+        A, B = self.own[a], self.own[b]
+        m, n = len(A), len(A) + len(B)
+        K, across = room(n, A.dtype), np.empty((m, n - m), A.dtype)
+        self.rows.fill(self.left[a], self.right[b], across)
+        K[:m, :m], K[:m, m:n], K[m:, :m], K[m:, m:n] = A, across, across.T, B
+        return K
 
 
 def by_class(rules: list[Rule], codes: Array, K: int) -> Array:

@@ -60,8 +60,7 @@ class Columns:
         """
         groups, other = self._known(rows, delta)
         new, step, fills = self._new(rows[other], delta[other], np.ones(len(other), bool) if again is None else again[other])
-        tile_of, place = np.divmod(self.column[new], WIDTH)
-        every = np.arange(PIECE)
+        column, diagonal, every = self.column[new], self.rows.diag[new], np.arange(PIECE)
 
         def work(c: int) -> None:
             cols, out = self.cuts[c], G[self.cuts[c]]
@@ -71,8 +70,7 @@ class Columns:
                 m, width = s.stop - s.start, cols.stop - cols.start
                 K = np.empty((m, width), self.rows.dtype) if room is None else room[c, :, :width]
                 fill(c, K)
-                own = np.flatnonzero(tile_of[s] == c)  # where a row meets itself, the kernel's own diagonal
-                K[own, place[s][own]] = self.rows.diag[new[s][own]]
+                smo.meet(K, column[s], cols.start, diagonal[s])
                 smo.add_rows(K, every[:m], step[s], out)
 
         parallel_map(work, range(len(self.cuts)))

@@ -65,7 +65,7 @@ class KernelRows:
 
     def square(self) -> Array:
         """All of K, its columns padded to lanes: for few rows."""
-        every, out = np.arange(self.n), np.zeros((self.n, smo.lanes(self.n) * smo.LANE), self.dtype)
+        every, out = np.arange(self.n), room(self.n, self.dtype)
         self.block(every, every, out[:, : self.n])
         return out
 
@@ -120,10 +120,10 @@ def certain(K: Array, bias: bool) -> bool:
     return bool(values[0] >= -INDEFINITE * max(size, values[-1]))
 
 
-def padded(K: Array) -> Array:
-    """K with its columns filled up by zeros to whole lanes."""
-    out = np.zeros((len(K), smo.lanes(K.shape[1]) * smo.LANE), K.dtype)
-    out[:, : K.shape[1]] = K
+def room(n: int, dtype: Any) -> Array:
+    """For n rows and columns, filled up by zeros to whole lanes."""
+    out = np.empty((n, smo.lanes(n) * smo.LANE), dtype)
+    out[:, n:] = 0
     return out
 
 

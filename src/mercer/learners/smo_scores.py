@@ -9,11 +9,13 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
 from mercer.learners.smo_rows import PIECE, WIDTH
-from mercer.learners.smo_tiles import GaussianTiles, tiles_of
+from mercer.learners.smo_tiles import BitTiles, GaussianTiles, tiles_of
 from mercer.operators import KernelOperator
 from mercer.ops import smo
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
+
+Part = tuple[slice, list[int], Array]  # vectors, the columns of scores, and for each of these the coefficients of the vectors
 
 
 def dense_enough(rows: Table, limit: float) -> Table:
@@ -25,37 +27,50 @@ def dense_enough(rows: Table, limit: float) -> Table:
 
 def times(kernel: Kernel | str, X: Table, vectors: Any, coef: Array) -> Array:
     """k(X, vectors) @ coef, (n, k); of a given kernel matrix, `vectors` are its columns."""
-    if not len(coef):
-        return np.zeros((len(X), coef.shape[1]), X.dtype)
+    m, k = coef.shape
+    return scores(kernel, X, vectors, [(slice(0, m), list(range(k)), coef.T)], k)
+
+
+def scores(kernel: Kernel | str, X: Table, vectors: Any, parts: list[Part], width: int) -> Array:
+    """(n, width), where each part adds to some of its columns: k(X, vectors[part]) @ coefficients'."""
+    out, parts = np.zeros((len(X), width), X.dtype), [p for p in parts if p[0].stop > p[0].start]
     if isinstance(kernel, str):
-        return np.asarray(X.data[:, vectors] @ coef.astype(X.dtype))
-    Z = Table(vectors, X.columns)
+        for s, rules, coef in parts:
+            out[:, rules] += X.data[:, vectors[s]] @ coef.T.astype(X.dtype)
+        return out
+    X, Z = _alike(X, Table(vectors, X.columns))
+    tiles = tiles_of(kernel, Z, X, X.dtype)
+    if isinstance(tiles, GaussianTiles | BitTiles):
+        return by_tiles(tiles, X, Z, parts, width).astype(X.dtype)
+    for s, rules, coef in parts:
+        out[:, rules] += KernelOperator(kernel, X, Z[s]) @ coef.T.astype(X.dtype)
+    return out
+
+
+def _alike(X: Table, Z: Table) -> tuple[Table, Table]:
+    """Both dense where one is, and of one precision."""
     if X.sparse != Z.sparse and not X.items:
         X, Z = (Table(t.data.toarray(), t.columns) if t.sparse else t for t in (X, Z))
     dtype = np.result_type(X.dtype, Z.dtype)
-    X, Z = X.astype(dtype), Z.astype(dtype)
-    tiles = tiles_of(kernel, Z, X, dtype)
-    if isinstance(tiles, GaussianTiles):
-        return by_tiles(tiles, X, Z, coef).astype(dtype)
-    return np.asarray(KernelOperator(kernel, X, Z) @ coef.astype(dtype))
+    return X.astype(dtype), Z.astype(dtype)
 
 
-def by_tiles(tiles: GaussianTiles, X: Table, Z: Table, coef: Array) -> Array:
+def by_tiles(tiles: GaussianTiles | BitTiles, X: Table, Z: Table, parts: list[Part], width: int) -> Array:
     """The same in float64 sums over tiles of vectors (down) and rows (across)."""
-    out, narrow = np.zeros((coef.shape[1], len(X))), np.ascontiguousarray(coef.T, np.float32)
-    left = [(s, tiles.side(Z[s], left=True)) for s in cuts(len(Z), PIECE)]
-    every = np.arange(PIECE)
+    out, every = np.zeros((width, len(X))), np.arange(PIECE)
+    pieces = [(Z[s][c], rules, coef[:, c]) for s, rules, coef in parts for c in cuts(coef.shape[1], PIECE)]
+    left = [(tiles.side(rows, left=True), rules, coef.astype(tiles.dtype), coef) for rows, rules, coef in pieces]
 
     def work(cols: slice) -> None:
-        right, scores = tiles.side(X[cols], left=False), out[:, cols]
-        spare = np.empty((PIECE, cols.stop - cols.start), np.float32)
-        for s, side in left:
-            K = spare[: s.stop - s.start]
+        right, sums = tiles.side(X[cols], left=False), out[:, cols]
+        spare = np.empty((PIECE, cols.stop - cols.start), tiles.dtype)
+        for side, rules, narrow, coef in left:
+            K = spare[: len(side)]
             tiles.fill(side, right, K)
-            if len(scores) > 1:
-                scores += narrow[:, s] @ K
+            if len(rules) > 1:
+                sums[rules] += narrow @ K
             else:
-                smo.add_rows(K, every[: len(K)], coef[s, 0], scores[0])
+                smo.add_rows(K, every[: len(K)], coef[0], sums[rules[0]])
 
     parallel_map(work, cuts(len(X), WIDTH))
     return out.T
@@ -64,12 +79,9 @@ def by_tiles(tiles: GaussianTiles, X: Table, Z: Table, coef: Array) -> Array:
 def by_pairs(kernel: Kernel | str, X: Table, vectors: Any, coef: Array, counts: Array) -> Array:
     """Scores of every two classes, from coefficients (K - 1, m) of vectors that are sorted by class, so many of each."""
     K, ends = len(counts), np.cumsum(counts)
-    out = np.zeros((len(X), K * (K - 1) // 2), X.dtype)
     column = {pair: k for k, pair in enumerate(combinations(range(K), 2))}
-    for c, end in enumerate(ends):
-        mine = slice(int(end - counts[c]), int(end))
-        others = [b for b in range(K) if b != c]
-        if counts[c]:
-            part = times(kernel, X, vectors[mine], coef[:, mine].T)
-            out[:, [column[min(b, c), max(b, c)] for b in others]] += part
-    return out
+    parts = [
+        (slice(end - count, end), [column[min(b, c), max(b, c)] for b in range(K) if b != c], coef[:, end - count : end])
+        for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True))
+    ]
+    return scores(kernel, X, vectors, parts, len(column))

@@ -1,4 +1,4 @@
-"""Tiles of kernel values for dual solvers, written where they are to be kept; Gaussians of float32 in two passes."""
+"""Tiles of kernel values for dual solvers, written where they are to be kept; Gaussians of float32 and of bits in two passes."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel
+from mercer.ops.bits import lookup, packed
 from mercer.ops.distances import TOLERANCE, augmented, precise_enough
 from mercer.ops.smo_gauss import half_exp
 from mercer.pairs import Side, Tile, centre_of
@@ -31,6 +32,8 @@ class Tiles:
 class GaussianTiles:
     """The same for a Gaussian in float32: one matrix product of augmented rows, and one exponential in place."""
 
+    dtype = NARROW
+
     def __init__(self, kernel: Gaussian, centre: Array) -> None:
         self.bandwidth, self.centre = kernel.bandwidth, centre
 
@@ -46,10 +49,46 @@ class GaussianTiles:
         half_exp(out)
 
 
+class BitTiles:
+    """The same for rows whose columns have two values each, all equally far apart, as indicators have: distances are counts."""
+
+    def __init__(self, kernel: Gaussian, middle: Array, step: float, dtype: Any) -> None:
+        self.middle, self.dtype = middle, np.dtype(dtype)
+        with np.errstate(over="ignore"):
+            square = np.square(np.float64(step) / np.max(kernel.bandwidth))
+        self.values = np.exp(-0.5 * np.minimum(square, 1e6) * np.arange(len(middle) + 1)).astype(dtype)
+
+    def side(self, rows: Table, *, left: bool) -> Array:
+        words = packed(rows.data > self.middle)
+        return words if left else np.ascontiguousarray(words.T)
+
+    def fill(self, left: Array, right: Array, out: Array) -> None:
+        lookup(left, right, self.values, out)
+
+    @classmethod
+    def of(cls, kernel: Gaussian, X: Table, Z: Table, dtype: Any) -> BitTiles | None:
+        """None where the rows are not such, or the bandwidths of columns differ."""
+        if np.ptp(kernel.bandwidth) > 0 or not len(X) or not len(Z):
+            return None
+        low, high = np.minimum(X.data.min(0), Z.data.min(0)), np.maximum(X.data.max(0), Z.data.max(0))
+        wide = high - low
+        if not np.isin(wide, (0, wide.max())).all() or not all(_either(t.data, low, high) for t in {id(X): X, id(Z): Z}.values()):
+            return None
+        return cls(kernel, low + wide / 2, float(wide.max()), dtype)
+
+
+def _either(A: Array, low: Array, high: Array) -> bool:
+    """Whether every value is one of the two of its column; the first rows tell most of the others apart."""
+    return all(bool(((part == low) | (part == high)).all()) for part in (A[:100], A))
+
+
 def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: Any) -> Any:
-    """The tiles between rows of X and Z: fast ones where float32 is asked for and tells squared distances well enough."""
+    """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells squared distances well enough."""
     centre = centre_of(X, Z)
-    if isinstance(kernel, Gaussian) and np.dtype(dtype) == NARROW and centre is not None:
+    plain = isinstance(kernel, Gaussian) and centre is not None
+    if plain and (bits := BitTiles.of(kernel, X, Z, dtype)) is not None:
+        return bits
+    if plain and np.dtype(dtype) == NARROW:
         fast = GaussianTiles(kernel, centre)
         with np.errstate(over="ignore", invalid="ignore"):
             x = square_norms(fast.scaled(X))

@@ -152,6 +152,15 @@ def add_rows(K, index, delta, out):  # type: ignore[no-untyped-def]
 
 
 @njit
+def meet(K, column, first, diagonal):  # type: ignore[no-untyped-def]
+    """Where a row meets itself in a tile whose columns begin with `first`, the kernel's own diagonal."""
+    for r in range(len(column)):
+        j = column[r] - first
+        if 0 <= j < K.shape[1]:
+            K[r, j] = diagonal[r]
+
+
+@njit
 def pick(K, rows, cols, out):  # type: ignore[no-untyped-def]
     """out[i, j] = K[rows_i, cols_j], several times faster than indexing by two arrays."""
     for i in range(len(rows)):
