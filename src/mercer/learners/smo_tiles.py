@@ -85,14 +85,16 @@ def _either(A: Array, low: Array, high: Array) -> bool:
 def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: Any) -> Any:
     """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells squared distances well enough."""
     centre = centre_of(X, Z)
-    plain = isinstance(kernel, Gaussian) and centre is not None
-    if plain and (bits := BitTiles.of(kernel, X, Z, dtype)) is not None:
+    if not isinstance(kernel, Gaussian) or centre is None:
+        return Tiles(kernel, centre)
+    if (bits := BitTiles.of(kernel, X, Z, dtype)) is not None:
         return bits
-    if plain and np.dtype(dtype) == NARROW:
-        fast = GaussianTiles(kernel, centre)
-        with np.errstate(over="ignore", invalid="ignore"):
-            x = square_norms(fast.scaled(X))
-            z = x if Z is X else square_norms(fast.scaled(Z))
-        if precise_enough(x, z, NARROW, TOLERANCE[NARROW]):
-            return fast
-    return Tiles(kernel, centre)
+    return _narrow(kernel, centre, X, Z) if np.dtype(dtype) == NARROW else Tiles(kernel, centre)
+
+
+def _narrow(kernel: Gaussian, centre: Array, X: Table, Z: Table) -> Any:
+    fast = GaussianTiles(kernel, centre)
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = square_norms(fast.scaled(X))
+        z = x if Z is X else square_norms(fast.scaled(Z))
+    return fast if precise_enough(x, z, NARROW, TOLERANCE[NARROW]) else Tiles(kernel, centre)
