@@ -1,13 +1,14 @@
 """Kernel votes against scikit-learn's pairwise kernels by hand, and the kernel perceptron in one pass against published accuracies."""
 
 import tempfile
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bench import data
+from bench.exact_solvers import Later
 from bench.harness import Case, Measure
 from bench.memory import peak_memory
 from bench.operator import rows
@@ -40,6 +41,7 @@ def smoother(n, d, bandwidth=1.0):
     return Case(name, lambda: m.predict(Z), by_hand, check, 8.0, repeats=2, warmup=warm)
 
 
+@cache
 def sets():
     """Training rows, test rows and the kernel of each set."""
     ijcnn1 = *data.libsvm("ijcnn1.trn.bz2", dense=True), *data.libsvm("ijcnn1.t.bz2", n_features=22, dense=True)
@@ -60,29 +62,33 @@ def accuracies(split, gamma=None, **options):
 
 
 # Published, one pass (target), with the settings here: margin 0 is the plain perceptron; late hypotheses count more as average grows.
-# Where there is a margin, it, the average and the second gamma are the best of a few on a held-out fifth of the training rows.
+# Gamma (where it is not the SVM's of `sets`), margin and average are the best of a few on a held-out fifth of the training rows. The
+# plain perceptron is shown at the SVM's gamma and at its own best: no gamma from 1 to 16 takes it to the published figures.
 TABLE = [
     ("ijcnn1", "published perceptron", 98.61, dict(average=3)),
-    ("ijcnn1", "published perceptron", 98.61, dict(average=3, margin=0.7)),
-    ("ijcnn1", "published perceptron", 98.61, dict(average=3, margin=0.7, gamma=4)),
-    ("letter", "published perceptron", 96.41, dict(average=3)),
-    ("letter", "published perceptron", 96.41, dict(average=3, margin=1.0)),
+    ("ijcnn1", "published perceptron", 98.61, dict(average=3, gamma=4)),
+    ("ijcnn1", "published perceptron", 98.61, dict(average=7, margin=0.7, gamma=8)),
+    ("letter", "published perceptron", 96.41, dict(average=1)),
+    ("letter", "published perceptron", 96.41, dict(average=3, margin=1.4, gamma=8)),
     ("ijcnn1", "published Projectron++", 92.36, dict(budget=100, policy="projectron++", average=3)),
-    ("ijcnn1", "published merging", 97.27, dict(budget=100, policy="merging", average=15, margin=0.5)),
+    ("ijcnn1", "published merging", 97.27, dict(budget=100, policy="merging", average=15, margin=1.0)),
     ("ijcnn1", "published Projectron++", 94.73, dict(budget=500, policy="projectron++", average=3)),
-    ("ijcnn1", "published merging", 98.08, dict(budget=500, policy="merging", average=15, margin=1.0)),
+    ("ijcnn1", "published merging", 98.08, dict(budget=500, policy="merging", average=15, margin=0.5, gamma=4)),
     ("letter", "published Projectron++", 75.90, dict(budget=500, policy="projectron++", average=3)),
-    ("letter", "published merging", 89.68, dict(budget=500, policy="merging", average=3, margin=1.0)),
+    ("letter", "published merging", 89.68, dict(budget=500, policy="merging", average=3, margin=1.5, gamma=2)),
 ]
 
 
-def perceptrons():
-    splits = sets()
-    for name, peer, published, options in TABLE:
-        mean, spread = accuracies(splits[name], **options)
-        told = ", ".join(f"{key} {value}" for key, value in options.items())
-        label = f"KernelPerceptron, one pass, {name}, {told} (+- {spread[0]:.2f}; last {mean[1]:.2f} +- {spread[1]:.2f}); {peer}"
-        yield Measure(label, float(mean[0]), published, 1.0, "%", lower_is_better=False)
+def perceptron(name, peer, published, options):
+    told = ", ".join(f"{key} {value}" for key, value in options.items())
+    label = f"KernelPerceptron, one pass, {name}, {told}"
+
+    def measure():
+        mean, spread = accuracies(sets()[name], **options)
+        title = f"{label} (+- {spread[0]:.2f}; last {mean[1]:.2f} +- {spread[1]:.2f}); {peer}"
+        return Measure(title, float(mean[0]), published, 1.0, "%", lower_is_better=False)
+
+    return Later(label, measure)
 
 
 BATCH, WIDTH = 1 << 15, 20
@@ -105,15 +111,21 @@ def stream_fit(path):
 
 
 def stream(n):
-    with tempfile.TemporaryDirectory() as folder:
-        path, small = Path(folder) / "rows.bin", Path(folder) / "few.bin"
-        write(path, n)
-        write(small, 3000)
-        grown = peak_memory(partial(stream_fit, path), warmup=partial(stream_fit, small))
-        yield Measure(f"KernelPerceptron, stream of {n:,} x {WIDTH}, budget 500: memory above the baseline", grown / 1e6, 100.0, 1.0, "MB")
+    label = f"KernelPerceptron, stream of {n:,} x {WIDTH}, budget 500: memory above the baseline"
+
+    def measure():
+        with tempfile.TemporaryDirectory() as folder:
+            path, small = Path(folder) / "rows.bin", Path(folder) / "few.bin"
+            write(path, n)
+            write(small, 3000)
+            grown = peak_memory(partial(stream_fit, path), warmup=partial(stream_fit, small))
+            return Measure(label, grown / 1e6, 100.0, 1.0, "MB")
+
+    return Later(label, measure)
 
 
 def cases():
-    yield smoother(50_000, 8)
-    yield from perceptrons()
-    yield from stream(1_000_000)
+    yield Later("NadarayaWatson", lambda: smoother(50_000, 8))
+    for line in TABLE:
+        yield perceptron(*line)
+    yield stream(1_000_000)

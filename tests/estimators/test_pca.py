@@ -359,7 +359,10 @@ def test_matrices_of_no_kernel_are_told(n, via):
     with pytest.raises(ValueError, match=r"symmetric Gram matrix.*give \(X \+ X.T\) / 2"):
         KernelPCA(2, "precomputed", via).fit(G + np.triu(G, 1))
     with pytest.warns(UserWarning, match="of no kernel"):
-        KernelPCA(2, "precomputed", via).fit(np.tanh(X @ X.T - 1))
+        KernelPCA(2, "precomputed", via).fit(np.tanh(X @ X.T / np.square(X).sum(1).mean() - 1))
+    v = np.sin(np.arange(n))
+    with pytest.warns(UserWarning, match="of no kernel"):  # one eigenvalue of -1e-6 of the largest
+        KernelPCA(2, "precomputed", via).fit(G - (1e-6 * n + v @ G @ v / (v @ v)) * np.outer(v, v) / (v @ v))
     for fine in (G, Gaussian(2.0)(X.astype(np.float32)), -np.square(Gaussian(2.0).distance(X))):  # the last one once it is centred
         assert KernelPCA(2, "precomputed", via).fit(fine).eigenvalues_[0] > 0
 

@@ -208,6 +208,26 @@ def test_refusals(make, says):
 MODELS = {"exact": KernelRidge(via="exact"), "cg": KernelRidge(via="iterative", tol=1e-11), "gram": KernelRidge("precomputed")}
 
 
+@pytest.mark.parametrize("low", [-1e-1, -1e-4, -1e-7])
+def test_matrices_of_no_kernel_are_told_and_solved(low):
+    """K with one eigenvalue below -alpha, however small: the equations are solved, and it is said that nothing is minimised."""
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(60, 60)))[0]
+    K = (Q * np.append(np.linspace(0.5, 1, 59), low)) @ Q.T
+    K, z = (K + K.T) / 2, np.random.default_rng(1).normal(size=60)
+    with pytest.warns(UserWarning, match="of no kernel.*raise alpha"):
+        m = KernelRidge("precomputed", alpha=-low / 3, fit_intercept=False).fit(K, z)
+    np.testing.assert_allclose(K @ m.dual_coef_ - low / 3 * m.dual_coef_, z, atol=1e-6)
+    assert m.residual_ <= m.tol
+    KernelRidge("precomputed", alpha=-3 * low).fit(K, z)  # positive again, and silent
+
+
+def test_a_matrix_without_a_diagonal_is_of_no_kernel():
+    with pytest.warns(UserWarning, match="of no kernel"):
+        m = KernelRidge("precomputed", alpha=1e-3, fit_intercept=False).fit(np.array([[0.0, 1.0], [1.0, 0.0]]), [1.0, 2.0])
+    np.testing.assert_allclose(m.dual_coef_, np.linalg.solve([[1e-3, 1.0], [1.0, 1e-3]], [1.0, 2.0]))
+
+
+@pytest.mark.filterwarnings("ignore:K . alpha . weight has eigenvalues below zero:UserWarning")  # some checks give tables as Gram matrices
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_scikit_learns_contract(model):
     check_estimator(model, on_skip=None)

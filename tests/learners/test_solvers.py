@@ -4,9 +4,11 @@ import pytest
 
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Matern
 from mercer.learners import solvers
+from mercer.learners.cholesky import Cholesky
 from mercer.learners.krylov import conjugate_gradients, refined
 from mercer.learners.precondition import Identity, RPCholesky, Woodbury
-from mercer.learners.solvers import CG, Auto, Cholesky, System, recast, restricted
+from mercer.learners.solvers import CG, Auto
+from mercer.learners.systems import System, recast, restricted
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator, StoredOperator
 
@@ -108,6 +110,37 @@ def test_the_rank_is_bounded_by_memory_and_by_need():
     assert RPCholesky(100).init(op, np.full(500, 1e-2), memory=8 * 500 * 20).rank == 20
     assert RPCholesky(400).init(op, np.full(500, 1e5)).rank < 10
     assert RPCholesky(400).init(KernelOperator(Linear(), X), np.full(500, 1e-6)).rank == 4
+
+
+def test_pivots_end_where_they_no_longer_pay():
+    """Fewer where the ridge is large or the kernel has no leading directions, more where steps are dear, all where they are hard."""
+    X = np.random.default_rng(0).normal(size=(1500, 8))
+    rank = lambda bandwidth, alpha, step: RPCholesky().init(KernelOperator(Gaussian(bandwidth), X), np.full(1500, alpha), step=step).rank
+    dear = [rank(3.0, 1e-2, step) for step in (1.0, 4.0, 20.0, np.inf)]
+    assert dear == sorted(dear)
+    assert dear[0] < 400 < dear[-1] == 1000
+    assert rank(3.0, 10.0, 1.0) < dear[0]
+    assert rank(0.3, 1e-2, 1.0) < 250  # nearly the identity
+    assert rank(1.0, 1e-5, 1.0) == 1000
+    op = KernelOperator(Gaussian(3.0), X)
+    assert RPCholesky(400).init(op, np.full(1500, 1e-2), step=1.0).rank == 400  # what is asked for is given
+    assert CG().init(op, np.full(1500, 1e-2), 1).solve(X[:, :1]).residual <= 1e-6
+
+
+@pytest.mark.parametrize("name", ["repeated", "clusters", "one far", "linear"])
+def test_few_columns_are_met_in_any_design(name):
+    """Spectra with cliffs and plateaus, where what the last pivots saved says little of the next."""
+    rng = np.random.default_rng(0)
+    few = rng.normal(size=(150, 5))
+    X = {
+        "repeated": np.repeat(few, 6, axis=0), "clusters": np.repeat(3 * few, 6, axis=0) + 1e-3 * rng.normal(size=(900, 5)),
+        "one far": np.vstack([np.repeat(few[:1], 899, axis=0), 100 * few[1:2]]), "linear": rng.normal(size=(900, 5)),
+    }[name]  # fmt: skip
+    for alpha in (1e-3, 1e-1):
+        op = KernelOperator(Linear() if name == "linear" else Gaussian(), X)
+        s = CG().init(op, np.full(900, alpha), 1).solve(rng.normal(size=(900, 1)))
+        assert s.residual <= 1e-6
+        assert s.steps < 200
 
 
 def test_columns_leave_when_they_are_done():

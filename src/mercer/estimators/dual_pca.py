@@ -21,6 +21,7 @@ from mercer.plan import Plan
 DUAL = ("exact", "iterative")
 VIAS = ("auto", *DUAL, "features", "landmarks")
 MOST_ROWS = 5000  # that via="auto" takes the kernel matrix of
+INDEFINITE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}  # times n: eigenvalues nearer to zero may be rounding
 ROUNDING = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-3}  # of a Gram matrix, as a share of its largest value
 
 
@@ -73,7 +74,7 @@ class DualPCA(OverKernel):
         self._dual = dual_pca.components(op, self.n_components, way, seed)
         check_finite(np.append(self._dual.values, self._dual.total))
         if self._pairwise:
-            _warn_if_indefinite(dual_pca.lowest(op, float(self._dual.values[0]), seed), self._dual.values[0], X.dtype)
+            _warn_if_indefinite(op, float(self._dual.values[0]), seed)
         self.X_fit_ = None if self._pairwise else X.copy()
         products = self._dual.products
         why = f"{n:,} rows: " + ("their kernel matrix is decomposed" if products == 1 else "their kernel matrix is known by products")
@@ -96,8 +97,10 @@ class DualPCA(OverKernel):
         return self._dual.dual
 
 
-def _warn_if_indefinite(low: float, top: float, dtype: np.dtype[Any]) -> None:
-    if low < -ROUNDING[dtype] * max(top, -low):
+def _warn_if_indefinite(op: Any, top: float, seed: int) -> None:
+    size = max(top, float(np.abs(op.diag()).max()))
+    low = dual_pca.lowest(op, top, min(INDEFINITE[op.dtype] * op.shape[0], 1e-3) * size, seed)
+    if low < 0:
         warnings.warn(
             f"the centred Gram matrix has eigenvalues down to {low:.3g} (the largest is {top:.3g}), and so is of no kernel: "
             "components of eigenvalues < 0 are left out.", stacklevel=6,

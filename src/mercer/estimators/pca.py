@@ -9,16 +9,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.estimators.base import all_or_nothing, bytes_of
+from mercer.estimators.base import all_or_nothing
 from mercer.estimators.dual_pca import DUAL, DualPCA, check_finite
-from mercer.estimators.streams import OverMoments
+from mercer.estimators.feature_pca import FeaturePCA
 from mercer.inputs import Array, Matrix
-from mercer.learners.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
+from mercer.learners.decompose import Components, SketchedMoments
 from mercer.lifts import Identity
-from mercer.plan import Plan
 
 
-class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, DualPCA):
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeaturePCA, DualPCA):
     """z = V'(phi(x) - mean), V the leading eigenvectors of the covariance of phi; the largest entry of each is positive.
 
     Parameters
@@ -56,9 +55,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
         self.memory_limit = memory_limit
         self.random_state = random_state
 
-    moments_: Any  # Moments, or SketchedMoments where D x D is too large
-    _found: Components | None = None
-
     # fitting
     def fit(self, X: Any, y: Any = None) -> Self:
         """The kernel matrix, or the map and then the moments of phi in one pass."""
@@ -79,15 +75,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
                 self._fit_dual(X, way)
         return X
 
-    def _fit_features(self, X: Matrix) -> None:
-        self._fit_lift(X)
-        if self._too_wide():
-            self._fit_by_passes(X)
-        else:
-            self.moments_ = self._taken(X)
-            self.plan_ = self._moments_plan()
-            self._found = self._solved()
-
     @available_if(lambda self: _streams(self))
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -107,13 +94,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
                 self._fit_lift(X if first else before)
                 self.moments_ = self._taken(X if first else before)
             return self._with(None if first else self._taken(X))
-
-    def _taken(self, X: Matrix) -> Any:
-        """The statistics of a batch, of the kind that there are already."""
-        held = getattr(self, "moments_", None)
-        if isinstance(held, SketchedMoments) or (held is None and self._too_wide()):
-            return self._sketch(X, self._sketch_size() if held is None else held.rows.size)
-        return self._gather(X, self._shift(X) if held is None else held.shift)
 
     @all_or_nothing
     def merge(self, other: KernelPCA) -> Self:
@@ -138,57 +118,18 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
             self.__dict__.pop(name, None)
         self._found = self._dual = self._back = None
 
+    # asking
     @property
     def _k(self) -> int:
-        return min(self.n_components, self.n_features_lifted_) if self._dual is None else len(self._dual.values)
+        return super()._k if self._dual is None else len(self._dual.values)
 
-    def _sketch_size(self) -> int:
-        size = int(bytes_of(self.memory_limit) // (32 * self.n_features_lifted_))
-        return min(max(size, self._k + MORE), 4 * self._k + 64)
-
-    def _sketch(self, X: Matrix, size: int) -> SketchedMoments:
-        out = SketchedMoments.zero(self.n_features_lifted_, size)
-        for _, F in self._lifted(X):
-            check_finite(np.sum(np.square(F, dtype=np.float64)), "the features")
-            out = out.add(F)
-        return out
-
-    def _moments_plan(self) -> Plan:
-        D, m = self.n_features_lifted_, self.moments_
-        if isinstance(m, SketchedMoments):
-            why = f"{D:,} features: D x D moments exceed the memory limit, so {m.rows.size} directions follow the stream"
-            return self._features_plan(m.n, "features: frequent directions", why, 1)
-        return self._features_plan(m.count, "features", f"{D:,} features: their D x D moments fit, and one pass is enough", 1)
-
-    def _fit_by_passes(self, X: Matrix) -> None:
-        n, D = X.shape[0], self.n_features_lifted_
-        s, q = np.zeros(D), 0.0
-        shift = self._shift(X)
-        for _, F in self._lifted(X):
-            G = F - shift
-            s, q = s + G.sum(0), q + float(np.sum(G * G))
-        check_finite(q, "the features")
-        mean, total = shift + s / n, max(q - float(s @ s) / n, 0.0)
-        found = ritz(lambda V: self._product(X, mean, V), D, self._k)
-        self._found = Components.of(found, total, n, mean)
-        why = f"{D:,} features: D x D moments exceed the memory limit, so a random range finder passes over the rows"
-        self.plan_ = self._features_plan(n, "range finder", why, ROUNDS + 3)
-
-    # asking
     def _solved(self) -> Components:
         if self._dual is not None:
             raise AttributeError("components in the space of features exist only where there are features; give via='features'.")
         check_is_fitted(self, "lift_")
         if self._found is None:
-            self._found = self._solve()
+            self._found = self._from_moments()
         return self._found
-
-    def _solve(self) -> Components:
-        m = self.moments_
-        if isinstance(m, SketchedMoments):
-            return Components.of(m.spectrum().top(self._k), m.total, m.n, m.mean)
-        C = m.centred()
-        return Components.of(eigen(C, m.count, self._k).top(self._k), float(np.trace(C)), m.n, m.mean)
 
     @property
     def components_(self) -> Array: return self._solved().components
@@ -225,15 +166,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OverMoments, 
         check_is_fitted(self, "plan_")
         X = self._check_X(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            out = self._coordinates(X) if self._dual is None else self._expansion(X, self.dual_coef_, -self._dual.offset)
+            out = self._coordinates(self._solved(), X) if self._dual is None else self._expansion(X, self.dual_coef_, -self._dual.offset)
         check_finite(out, "the features")
-        return out
-
-    def _coordinates(self, X: Matrix) -> Array:
-        found = self._solved()
-        out = np.empty((X.shape[0], len(found.components)), X.dtype)
-        for rows, F in self._lifted(X):
-            out[rows] = (F - found.mean.astype(F.dtype)) @ found.components.T.astype(F.dtype)
         return out
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:

@@ -19,9 +19,10 @@ from mercer.estimators.settings import grid, whole
 from mercer.inputs import Array, Matrix
 from mercer.kernels.stretch import bandwidths, scaled
 from mercer.learners import dual_folds, kernel_ridge
+from mercer.learners.cholesky import Cholesky
 from mercer.learners.falkon import Batch, LandmarkSolution, falkon
 from mercer.learners.ridge import FoldErrors, spread
-from mercer.learners.solvers import CG, Auto, Cholesky
+from mercer.learners.solvers import CG, Auto
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.operators import KernelOperator
@@ -102,6 +103,9 @@ class DualRidge(LeaveOneOut, OverKernel):
         if isinstance(solver, CG):  # the intercept is found from two columns, so each gets half the tolerance
             solver = replace(solver, tol=self.tol / 2, max_steps=self.max_iter)
         s = kernel_ridge.exact(self._operator(X), Y, alpha, w, intercept=self.fit_intercept, solver=solver)
+        if not s.definite:
+            text = "K + alpha / weight has eigenvalues below zero, so K is of no kernel: f solves the equations and minimises nothing"
+            warnings.warn(f"{text}; raise alpha.", stacklevel=5)
         factored = isinstance(solver, Cholesky)
         held = 16.0 * n * n if factored else min(2.0 * n * n, memory)
         settings = {"rows": n, "residual": s.residual, "steps": s.steps}

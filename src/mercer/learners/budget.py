@@ -13,6 +13,7 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel, Scale
 from mercer.ops import budget as ops
 from mercer.ops.budget import Memory
+from mercer.ops.budget_merging import merged
 from mercer.ops.philox import Stream, uniforms
 
 POLICIES = {
@@ -158,7 +159,11 @@ class Scanner:
         seen, wrong, r = self.count(ops.SEEN), np.zeros(b, bool), self.rule
         draws = uniforms(self.stream, seen, seen + b, 1)[:, 0]
         m.source[:] = np.arange(len(m.source))
-        ops.scan(K, G, X, labels, rows, slots, draws, m, wrong, r.policy, r.budget, r.eta, r.margin, r.power)
+        row = 0
+        while row < b:
+            row = ops.scan(row, K, G, X, labels, rows, slots, draws, m, wrong, r.policy, r.budget, r.eta, r.margin, r.power)
+            if r.merges and self.count(ops.SIZE) > r.budget:
+                ops.drop(merged(row - 1, K, slots, m), row - 1, K, slots, m, r.policy)
         self.points = self._moved(source, piece, n)
         return wrong
 

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh, qr
+from scipy.linalg import cholesky, eigh, qr
 
 from mercer.inputs import Array
 from mercer.learners.decompose import MORE, Spectrum, signed
-from mercer.learners.solvers import dense, recast
+from mercer.learners.systems import dense, recast
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
 
 DENSE = 1500  # rows up to which the whole matrix is decomposed
+FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
 DEPTH = 8  # blocks of a Krylov space before it starts afresh from its best vectors
 RESTARTS = 12
 TOL = 1e-7  # of |A v - value v| / value
@@ -88,19 +89,29 @@ def _whole(K: Array, mean: Array, grand: float, k: int) -> Spectrum:
     return Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1])
 
 
-def lowest(op: Any, top: float, seed: int = 0) -> float:
-    """Near the smallest eigenvalue of the centred matrix, whose largest is `top`: below 0 it is of no kernel.
+def lowest(op: Any, top: float, tol: float, seed: int = 0) -> float:
+    """The smallest eigenvalue of the centred matrix, whose largest is `top`, where it is below -tol; 0 elsewhere.
+
+    Up to 5,000 rows by a Cholesky factor, which is certain; beyond it is sought by products, and may be found too large.
 
     >>> from mercer.operators.stored import GivenOperator
-    >>> round(lowest(GivenOperator(np.diag([3.0, 3.0, -1.0, -1.0])), 3.0), 9)
-    -1.0
+    >>> K = GivenOperator(np.diag([3.0, 3.0, -1.0, -1.0]))
+    >>> round(lowest(K, 3.0, 1e-9), 9), lowest(K, 3.0, 1.5)
+    (-1.0, 0.0)
     """
     n = op.shape[0]
-    if n <= DEPTH * (1 + MORE):
-        A = _centred(op @ _centred(np.eye(n)))
-        return float(eigh((A + A.T) / 2, eigvals_only=True, check_finite=False)[0])
-    s, _, _ = leading(lambda V: top * V - _centred(op @ _centred(V)), n, 1, seed, restarts=2)
-    return float(top - s.values[0])
+    if n > FACTORED:
+        low = top - leading(lambda V: top * V - _centred(op @ _centred(V)), n, 1, seed, restarts=2)[0].values[0]
+        return float(low) if low < -tol else 0.0
+    A = dense(op, np.float64)
+    A -= A.mean(axis=0)
+    A -= A.mean(axis=1)[:, None]
+    A.flat[:: n + 1] += tol
+    try:
+        cholesky(A.T, lower=True, check_finite=False)
+        return 0.0
+    except np.linalg.LinAlgError:
+        return float(eigh(A, eigvals_only=True, subset_by_index=(0, 0), check_finite=False)[0]) - tol
 
 
 def asymmetry(K: Array) -> float:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.solvers import Auto, Factored, Iterated, Operator, Solver, restricted
+from mercer.learners.cholesky import Factored
+from mercer.learners.solvers import Auto, Iterated, Solver
+from mercer.learners.systems import Operator, restricted
 from mercer.operators.kernel import KernelOperator
 from mercer.operators.stored import GivenOperator
 
@@ -22,6 +24,7 @@ class DualSolution:
         relative to |y|)
     steps : products with K (refinements, for a Cholesky factor)
     loo : y_i - f_-i(x_i), (n, q), where asked for
+    definite : False where a factor showed that the equations are of no kernel, and f so of no minimum
     """
 
     coef: Array
@@ -29,6 +32,7 @@ class DualSolution:
     residual: float
     steps: int
     loo: Array | None = None
+    definite: bool = True
 
 
 def exact(
@@ -59,19 +63,20 @@ def _groups(op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solve
     """Outputs of the same penalty are solved together."""
     penalties = np.broadcast_to(np.asarray(alpha, np.float64), (Y.shape[1],))
     coef, b, left = np.empty_like(Y), np.empty(Y.shape[1]), np.empty_like(Y)
-    worst, steps = 0.0, 0
+    worst, steps, definite = 0.0, 0, True
     for a in np.unique(penalties):
         at = penalties == a
         s = _solve(op, Y[:, at], float(a) / w, w, intercept, solver, loo)
         coef[:, at], b[at], worst, steps = s.coef, s.intercept, max(worst, s.residual), steps + s.steps
+        definite &= s.definite
         if s.loo is not None:
             left[:, at] = s.loo
-    return DualSolution(coef, b, worst, steps, left if loo else None)
+    return DualSolution(coef, b, worst, steps, left if loo else None, definite)
 
 
 def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solver: Solver, loo: bool) -> DualSolution:
     ridge = np.maximum(ridge, LEAST * float(np.abs(op.diag()).max()) or LEAST)
-    handle = solver.init(op, ridge)
+    handle = solver.init(op, ridge, Y.shape[1] + intercept)
     mean = np.average(Y, axis=0, weights=w) if intercept else np.zeros(Y.shape[1])
     B = Y - mean  # so that the constant to be found is small
     s = handle.solve(np.column_stack([B, np.ones(len(B))]) if intercept else B)
@@ -84,7 +89,7 @@ def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solv
     size = np.linalg.norm(B, axis=0)
     residual = float((np.linalg.norm(R, axis=0) / np.where(size > 0, size, 1)).max(initial=0))
     left = _left_out(handle, coef, s.x[:, -1] if intercept else None) if loo else None
-    return DualSolution(coef, mean + b, residual, s.steps, left)
+    return DualSolution(coef, mean + b, residual, s.steps, left, getattr(handle, "definite", True))
 
 
 def _left_out(handle: Factored | Iterated, coef: Array, one: Array | None) -> Array:
@@ -107,7 +112,7 @@ def _spread(s: DualSolution, op: Operator, Y: Array, on: Array) -> DualSolution:
         off = np.setdiff1d(np.arange(len(Y)), on)
         loo = np.empty_like(Y)
         loo[on], loo[off] = s.loo, Y[off] - _between(op, off, on) @ s.coef - s.intercept
-    return DualSolution(coef, s.intercept, s.residual, s.steps, loo)
+    return DualSolution(coef, s.intercept, s.residual, s.steps, loo, s.definite)
 
 
 def _between(op: Operator, rows: Array, cols: Array) -> Operator:

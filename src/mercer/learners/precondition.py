@@ -9,27 +9,32 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer.inputs import Array
-from mercer.lifts.landmarks import Gram, Residual, accepted
+from mercer.lifts.landmarks import BLOCK, Gram, Residual, accepted
 from mercer.ops.philox import Stream
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
 
-CUT = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 3e-6}  # of k(x, x): less than this left of it is rounding
+WIDE = np.dtype(np.float64)
+CUT = {WIDE: 1e-13, np.dtype(np.float32): 3e-6}  # of k(x, x): less than this left of it is rounding
 CHUNKS = 8  # of the rows, whose moments are added in float64
 ROUNDING = 0.5  # of I + S'S: where float32 would leave more it is not tried
 CHEAP = 512  # columns up to which float64 costs next to nothing
 PROBES, POWERS = 8, 6  # leading directions in which an inverse in float32 is checked, and steps to find them
 ENOUGH = 0.1  # the rest of K, in units of the ridge, that more pivots would not make worth their price
+COST = 215.0, 0.3  # of pivot r, over n: its column, and the elimination of r others; the unit is a product with a kept float32 K
+HARD = 500.0  # expected steps beyond which no pivots are spared
+MANY = math.inf  # columns to be solved for, where nobody said how many
 
 
 @dataclass(frozen=True)
 class RPCholesky:
     """P = F F' + diag(ridge), F (n, r) the Cholesky factor of K at r pivots drawn by what is left of its diagonal.
 
+    F is float32 where its rounding is small beside the ridge, and r is less than asked for where F would exceed the memory.
+
     Parameters
     ----------
-    rank : r; None is 12 sqrt(n) or 1,000, the larger. Fewer where what is left of K is
-        small beside the ridge, or where F exceeds the memory. F is float32 where its rounding is small beside the ridge.
+    rank : r; None is at most 12 sqrt(n) or 1,000, the larger, and ends where pivots cost more than the steps that they save
     seed : of the pivots
 
     Diaz, Epperly, Frangella, Tropp and Webber, Robust, randomized preconditioning for kernel ridge regression (2023).
@@ -38,38 +43,70 @@ class RPCholesky:
     rank: int | None = None
     seed: int = 0
 
-    def init(self, op: Any, ridge: Array, memory: float = math.inf) -> Woodbury:
-        """The preconditioner of op + diag(ridge), with at most `memory` bytes."""
-        n, dtype = len(ridge), precision(op, ridge)
-        r = min(n, self.rank or default_rank(n), int(max(min(memory, 8.0 * n * n) // (dtype.itemsize * n), 1)))
-        with single_blas():  # small products between tasks: the same bits whatever the number of threads
-            P = Woodbury.of(self._factor(gram_of(op), r, ridge, dtype), ridge)
-            if dtype == np.float64 or (P.rank > CHEAP and P.sound()):
-                return P
-            r = int(min(r, max(memory / (8.0 * n), 1)))
-            return Woodbury.of(self._factor(gram_of(op), r, ridge, np.dtype(np.float64)), ridge)
+    def init(self, op: Any, ridge: Array, memory: float = math.inf, step: float = MANY) -> Woodbury:
+        """The preconditioner of op + diag(ridge), with at most `memory` bytes.
 
-    def _factor(self, gram: Gram, r: int, ridge: Array, dtype: np.dtype[Any]) -> Array:
-        weight, stream = ridge.min() / ridge, Stream(self.seed)
-        state, stale = Residual(gram, r, CUT[dtype]), 0
-        state.F = np.empty((len(gram), r), dtype)
-        while len(state.pivots) < r and stale < 8 and (state.diag / ridge).sum() > ENOUGH:
+        step : what one step of conjugate gradients costs, in products of a kept float32 triangle of K with one column
+        """
+        n, step = len(ridge), MANY if self.rank else step
+        with single_blas():  # small products between tasks: the same bits whatever the number of threads
+            for dtype in (precision(op, ridge), WIDE):
+                room = int(max(min(memory, 8.0 * n * n) // (dtype.itemsize * n), 1))
+                r = min(n, self.rank or default_rank(n), room)
+                if dtype == WIDE or r > CHEAP:
+                    P = Woodbury.of(self._factor(gram_of(op), r, ridge, dtype, step), ridge)
+                    if P.S.dtype == WIDE or P.sound():
+                        break
+            return P
+
+    def _factor(self, gram: Gram, r: int, ridge: Array, dtype: np.dtype[Any], step: float = MANY) -> Array:
+        """F, in float64 where it has few columns."""
+        weight, stream, stale = ridge.min() / ridge, Stream(self.seed), 0
+        state = Residual(gram, min(r, CHEAP), CUT[WIDE])
+        marks = [(0, expected_steps(state.diag, ridge))]
+        while len(state.pivots) < r and stale < 8 and marks[-1][1] > expected_steps(ENOUGH, 1.0) and worth(marks, len(gram), step):
             before = len(state.pivots)
+            if before + BLOCK > state.F.shape[1] < r:
+                _widen(state, min(r, 2 * state.F.shape[1]), dtype)
             state.eliminate(*accepted(state, weight, stream.child(state.rounds)))
             stale = 0 if len(state.pivots) > before else stale + 1
+            marks += [] if stale else [(len(state.pivots), expected_steps(state.diag, ridge))]
         return state.F[:, : len(state.pivots)]
+
+
+def _widen(state: Residual, r: int, dtype: np.dtype[Any]) -> None:
+    """Make room for r columns, of another precision perhaps."""
+    F, done = np.empty((len(state.F), r), dtype), len(state.pivots)
+    F[:, :done] = state.F[:, :done]
+    state.F, state.floor = F, CUT[dtype] / CUT[state.F.dtype] * state.floor
+
+
+def expected_steps(rest: Any, ridge: Any) -> float:
+    """About how many steps conjugate gradients take where the diagonal of K - F F' is this; fewer where its spectrum is flat."""
+    return 0.5 * math.sqrt(float(np.sum(np.maximum(rest, 0) / ridge)))
+
+
+def worth(marks: list[tuple[int, float]], n: int, step: float) -> bool:
+    """Whether the pivots of the last two rounds saved more than the next ones cost; marks: pivots, and the steps expected.
+
+    >>> worth([(0, 90.0), (100, 60.0)], 6000, 1.0), worth([(900, 20.0), (1000, 19.0)], 6000, 1.0)
+    (True, False)
+    """
+    (before, least), (now, steps) = marks[-min(len(marks), 3)], marks[-1]
+    saved = (least - steps) / max(now - before, 1)
+    return len(marks) == 1 or steps > HARD or math.isinf(step) or saved * step * n > COST[0] + COST[1] * now
 
 
 @dataclass(frozen=True)
 class Identity:
     """No preconditioner but the ridge itself."""
 
-    def init(self, op: Any, ridge: Array, memory: float = math.inf) -> Woodbury:
+    def init(self, op: Any, ridge: Array, memory: float = math.inf, step: float = MANY) -> Woodbury:
         return Woodbury.of(np.zeros((len(ridge), 0)), ridge)
 
 
 def default_rank(n: int) -> int:
-    """12 sqrt(n), at least 1,000: about the work of a few dozen products with K, whatever n.
+    """The most pivots: 12 sqrt(n), at least 1,000, about the work of a few dozen products with K, whatever n.
 
     >>> default_rank(40_000), default_rank(10)
     (2400, 1000)

@@ -3,25 +3,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, lu_factor, lu_solve, solve_triangular
 
 from mercer.inputs import Array, Table
+from mercer.learners.cholesky import Cholesky, Factored
 from mercer.learners.krylov import Solved, conjugate_gradients, refined
-from mercer.learners.precondition import Identity, RPCholesky, Woodbury
+from mercer.learners.precondition import MANY, Identity, RPCholesky, Woodbury
+from mercer.learners.systems import Operator, System
 from mercer.operators.kernel import KernelOperator
 from mercer.operators.stored import GivenOperator, StoredOperator
-from mercer.ops.tiles import cuts
 from mercer.plan import quantity
 
-INDEFINITE = 1e-3  # a matrix that needs more jitter, relative to its diagonal, is of no kernel
 INNER = 1e-4  # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its rounding
 SMALL = 3000  # rows up to which a Cholesky factor is quicker than anything else
-COLUMNS = 256
-Operator = Any  # KernelOperator | GivenOperator: `@`, `block`, `diag`, `shape`, `dtype`
 
 
 class Handle(Protocol):
@@ -31,133 +27,6 @@ class Handle(Protocol):
     def logdet(self) -> float: ...
 
     def solve(self, B: Array) -> Solved: ...
-
-
-@dataclass(frozen=True, eq=False)
-class System:
-    """A = K + diag(ridge) as it is: the kernel in float64 at the rows given, whatever a solver does inside."""
-
-    op: Operator
-    ridge: Array
-
-    def __matmul__(self, V: Array) -> Array:
-        return np.asarray(self.exact @ V + self.ridge[:, None] * V)
-
-    @cached_property
-    def exact(self) -> Operator:
-        return recast(self.op, np.float64)
-
-
-def recast(op: Operator, dtype: Any) -> Operator:
-    """The same operator with its rows, and so its values, in another precision."""
-    if isinstance(op, GivenOperator) or op.dtype == dtype or op.X.items:
-        return op
-    return KernelOperator(op.kernel, op.X.astype(dtype))
-
-
-def restricted(op: Operator, rows: Array) -> Operator:
-    """The operator of some of its rows and columns."""
-    return GivenOperator(op.K[np.ix_(rows, rows)]) if isinstance(op, GivenOperator) else KernelOperator(op.kernel, op.X[rows])
-
-
-# Cholesky
-@dataclass(frozen=True)
-class Cholesky:
-    """A = L L' in one n x n array; float32 halves it, and residuals in float64 mend its digits.
-
-    >>> from mercer.kernels import Gaussian
-    >>> X = np.linspace(0, 5, 50)[:, None]
-    >>> s = Cholesky().init(KernelOperator(Gaussian(), X), np.full(50, 0.1)).solve(np.sin(X))
-    >>> bool(np.allclose(Gaussian()(X) @ s.x + 0.1 * s.x, np.sin(X))), s.residual < 1e-10
-    (True, True)
-    """
-
-    dtype: str = "float64"
-    tol: float = 1e-10
-
-    def init(self, op: Operator, ridge: Array) -> Factored:
-        system = System(op, ridge)
-        jitter = 0.0
-        while True:  # where rounding makes A indefinite, the least jitter that mends it; refinement takes it out again
-            try:
-                return Factored(self, system, self._factor(system, jitter))
-            except np.linalg.LinAlgError:
-                size = float(np.abs(op.diag()).max())
-                jitter = max(10 * jitter, float(np.finfo(self.dtype).eps) * size)
-            if jitter > INDEFINITE * size:
-                return Pivoted.of_system(self, system)
-
-    def _factor(self, system: System, jitter: float) -> Array:
-        K = dense(system.exact if self.dtype == "float64" else system.op, self.dtype)
-        K.flat[:: len(K) + 1] += system.ridge + jitter
-        return cholesky(K.T, lower=True, overwrite_a=True, check_finite=False)  # K' is K in the order that LAPACK reads
-
-    def bytes(self, n: int) -> float:
-        return float(np.dtype(self.dtype).itemsize) * n * n
-
-
-def dense(op: Operator, dtype: Any) -> Array:
-    """K as one new array."""
-    return np.array(op.K, dtype) if isinstance(op, GivenOperator) else np.asarray(recast(op, dtype).block(), dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class Factored:
-    """L with L L' = A."""
-
-    of: Cholesky
-    system: System
-    L: Array
-
-    @property
-    def logdet(self) -> float:
-        """log det A."""
-        return float(2 * np.log(np.diag(self.L).astype(np.float64)).sum())
-
-    def solve(self, B: Array) -> Solved:
-        """A^-1 B, (n, q)."""
-
-        def once(R: Array, goal: Array) -> tuple[Array, int]:
-            size = np.where((norm := np.linalg.norm(R, axis=0)) > 0, norm, 1)  # float32 has few exponents
-            return cho_solve((self.L, True), (R / size).astype(self.L.dtype), check_finite=False) * size, 1
-
-        return refined(self.system.__matmul__, B.astype(np.float64), [once], self.of.tol)
-
-    def inverse_diag(self) -> Array:
-        """The diagonal of A^-1: the squared columns of L^-1, some at a time."""
-        n, out = len(self.L), np.empty(len(self.L))
-        for cols in cuts(n, COLUMNS):
-            unit = np.zeros((n - cols.start, cols.stop - cols.start), self.L.dtype, order="F")
-            np.fill_diagonal(unit, 1)
-            part = solve_triangular(self.L[cols.start :, cols.start :], unit, lower=True, overwrite_b=True, check_finite=False)
-            out[cols] = np.square(part, dtype=np.float64).sum(axis=0)
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class Pivoted(Factored):
-    """L U = P A, for a Gram matrix that was given and is of no kernel: its equations still have a solution."""
-
-    pivots: Array = field(default_factory=lambda: np.empty(0, np.intp))
-
-    @classmethod
-    def of_system(cls, of: Cholesky, system: System) -> Pivoted:
-        A = dense(system.exact, np.float64)
-        A.flat[:: len(A) + 1] += system.ridge
-        return cls(of, system, *lu_factor(A, overwrite_a=True, check_finite=False))
-
-    @property
-    def logdet(self) -> float:
-        return float(np.log(np.abs(np.diag(self.L))).sum())
-
-    def solve(self, B: Array) -> Solved:
-        def once(R: Array, goal: Array) -> tuple[Array, int]:
-            return lu_solve((self.L, self.pivots), R, check_finite=False), 1
-
-        return refined(self.system.__matmul__, B.astype(np.float64), [once], self.of.tol)
-
-    def inverse_diag(self) -> Array:
-        return np.diag(lu_solve((self.L, self.pivots), np.eye(len(self.L)), check_finite=False)).copy()
 
 
 # conjugate gradients
@@ -187,17 +56,28 @@ class CG:
     preconditioner: RPCholesky | Identity = field(default_factory=RPCholesky)
     memory: float = 1e9
 
-    def init(self, op: Operator, ridge: Array) -> Iterated:
-        P = self.preconditioner.init(op, ridge, self.memory / 3)
+    def init(self, op: Operator, ridge: Array, columns: float = MANY) -> Iterated:
+        """Ready to solve, about so many columns."""
+        P = self.preconditioner.init(op, ridge, self.memory / 3, self._price(op, ridge) + columns / 4)
         return Iterated(self, System(op, ridge), P, self._cheap(op, ridge, self.memory - P.S.nbytes))
+
+    def _price(self, op: Operator, ridge: Array) -> float:
+        """Of a product with K, in products with a float32 triangle that is kept (measured with Gaussians of 4 to 50 columns)."""
+        if not _narrow(op, ridge):
+            return 8.0
+        return 1.0 if StoredOperator.bytes(len(ridge), 4) <= 2 / 3 * self.memory else 4.0
 
     def _cheap(self, op: Operator, ridge: Array, memory: float) -> Operator | None:
         """A float32 stand-in for K, where it is of use: kept if it fits."""
-        if isinstance(op, GivenOperator) or op.X.items or not float32_serves(op, ridge):
+        if not _narrow(op, ridge):
             return None
         rows = op.X.astype(np.float32)
         fits = StoredOperator.bytes(len(rows), 4) <= memory
         return StoredOperator(op.kernel, rows) if fits else KernelOperator(op.kernel, rows)
+
+
+def _narrow(op: Operator, ridge: Array) -> bool:
+    return not isinstance(op, GivenOperator) and not op.X.items and float32_serves(op, ridge)
 
 
 def float32_serves(op: Operator, ridge: Array) -> bool:
@@ -269,8 +149,8 @@ class Auto:
             return Cholesky(), f"{n:,} rows: one {size} matrix is factored"
         return CG(tol=self.tol, memory=self.memory), f"{n:,} rows: conjugate gradients, as a factor would take {size} and n^3 / 3 steps"
 
-    def init(self, op: Operator, ridge: Array) -> Factored | Iterated:
-        return self.choose(len(ridge))[0].init(op, ridge)
+    def init(self, op: Operator, ridge: Array, columns: float = MANY) -> Factored | Iterated:
+        return self.choose(len(ridge))[0].init(op, ridge, columns)
 
 
 Solver = Cholesky | CG | Auto

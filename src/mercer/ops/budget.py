@@ -1,4 +1,7 @@
-"""The kernel perceptron's ordered scan of a block of rows, and what it does when its points exceed a budget."""
+"""The kernel perceptron's ordered scan of a block of rows, and what it does when its points exceed a budget.
+
+Merging is apart, in `budget_merging`: the scan stops where a merger is due, and goes on after it.
+"""
 from __future__ import annotations
 
 import math
@@ -12,7 +15,6 @@ from mercer.ops.jit import njit
 SUMS = {"contract", "reassoc"}  # a sum may be added up in any order: the same one for every row
 UNLIMITED, RANDOM, OLDEST, FORGETRON, PROJECTRON, PLUS, MERGING = range(7)
 SIZE, SEEN, MISTAKES, REDUCED, RADIUS, FORGOTTEN, UPDATES = range(7)  # places in the tally
-GOLDEN = (math.sqrt(5) - 1) / 2
 LEAST = 1e-10  # of k(x, x): a point nearer to the span of the others is projected, lest their inverse lose its digits
 
 
@@ -31,16 +33,17 @@ class Memory(NamedTuple):
 
 @njit(fastmath=SUMS)
 def scan(
-    K: Array, G: Array, X: Array, labels: Array, ids: Array, slots: Array, draws: Array, m: Memory, wrong: Array,
+    start: int, K: Array, G: Array, X: Array, labels: Array, ids: Array, slots: Array, draws: Array, m: Memory, wrong: Array,
     policy: int, budget: int, eta: float, margin: float, power: float,
-) -> None:
+) -> int:
     """Rows of a block in their order: K (b, n) their kernel values with the points, G (b, b) with each other.
 
     A mistake is y f <= 0, a margin error y f <= margin; both add a step of the row to the weights. `ids` are the places of the
-    rows in `slots`, which tells the point that a row already is. K is changed.
+    rows in `slots`, which tells the point that a row already is. K is changed. Returns the row to go on with: there are more
+    points than the budget before it, where they are to be merged.
     """
     scores = np.empty(m.A.shape[0])
-    for i in range(K.shape[0]):
+    for i in range(start, K.shape[0]):
         for c in range(m.A.shape[0]):
             total = 0.0
             for j in range(int(m.tally[SIZE])):
@@ -54,6 +57,9 @@ def scan(
             m.tally[UPDATES] += 1
             _update(i, K, G, X, ids, slots, draws, m, own, rival, sign, gap, policy, budget, eta, margin, power)
         m.tally[SEEN] += 1
+        if policy == MERGING and m.tally[SIZE] > budget:
+            return i + 1
+    return K.shape[0]
 
 
 @njit
@@ -83,13 +89,11 @@ def _update(i, K, G, X, ids, slots, draws, m, own, rival, sign, gap, policy, bud
     if int(m.tally[SIZE]) <= budget or policy == UNLIMITED:
         return
     if policy == RANDOM:
-        _drop(int(draws[i] * budget), i, K, slots, m, policy)
+        drop(int(draws[i] * budget), i, K, slots, m, policy)
     elif policy == OLDEST:
-        _drop(_oldest(m), i, K, slots, m, policy)
+        drop(_oldest(m), i, K, slots, m, policy)
     elif policy == FORGETRON:
-        _drop(_shrunk(m, before), i, K, slots, m, policy)
-    elif policy == MERGING:
-        _drop(_merged(i, K, slots, m), i, K, slots, m, policy)
+        drop(_shrunk(m, before), i, K, slots, m, policy)
 
 
 @njit
@@ -119,8 +123,8 @@ def _append(i, K, G, X, ids, slots, m, own, rival, step, before, policy):  # typ
 
 
 @njit
-def _drop(j, i, K, slots, m, policy):  # type: ignore[no-untyped-def]
-    """Take point j away; the last point takes its place."""
+def drop(j, i, K, slots, m, policy):  # type: ignore[no-untyped-def]
+    """Take point j away after row i; the last point takes its place."""
     last = int(m.tally[SIZE]) - 1
     if m.owner[j] >= 0:
         slots[m.owner[j]] = -1
@@ -153,15 +157,6 @@ def _blend(m, j, u, l, v):  # type: ignore[no-untyped-def]
     for c in range(m.A.shape[0]):
         m.A[c, l] = (u * m.A[c, j] if u != 0 else 0.0) + (v * m.A[c, l] if v != 0 else 0.0)
         m.U[c, l] = (u * m.U[c, j] if u != 0 else 0.0) + (v * m.U[c, l] if v != 0 else 0.0)
-
-
-@njit
-def _inner(m, j, l):  # type: ignore[no-untyped-def]
-    """The inner product of the weights of two points."""
-    total = 0.0
-    for c in range(m.A.shape[0]):
-        total += m.A[c, j] * m.A[c, l]
-    return total
 
 
 @njit
@@ -233,94 +228,3 @@ def _projected(i, K, G, m, own, rival, sign, gap, step, before, policy, budget, 
         m.Q[n, j] = m.Q[j, n] = -d[j] / outside
     m.Q[n, n] = 1 / outside
     return False
-
-
-@njit
-def _lightest(m):  # type: ignore[no-untyped-def]
-    """The point whose removal would change f the least."""
-    found, least = 0, np.inf
-    for j in range(int(m.tally[SIZE])):
-        worth = m.Q[j, j] * _inner(m, j, j)
-        if worth < least:
-            found, least = j, worth
-    return found
-
-
-@njit
-def _kin(m, j, l):  # type: ignore[no-untyped-def]
-    """Whether two points speak for the same class."""
-    if m.A.shape[0] == 1:
-        return m.A[0, j] * m.A[0, l] > 0
-    a, b = 0, 0
-    for c in range(m.A.shape[0]):
-        a = c if m.A[c, j] > m.A[a, j] else a
-        b = c if m.A[c, l] > m.A[b, l] else b
-    return a == b
-
-
-@njit
-def _kept(h, log_k, jj, ll, jl):  # type: ignore[no-untyped-def]
-    """|weights of z|^2 for z = h x_j + (1 - h) x_l, of a Gaussian with k(x_j, x_l) = exp(log_k)."""
-    u, v = math.exp((1 - h) ** 2 * log_k), math.exp(h * h * log_k)
-    return jj * u * u + ll * v * v + 2 * jl * u * v
-
-
-@njit
-def _best_h(log_k, jj, ll, jl):  # type: ignore[no-untyped-def]
-    """The h with the most kept, by golden section; where there are two hills, on that of the heavier point."""
-    if log_k < -30:
-        return 0.0  # nothing to gain between them, and a far point must not pull the other one
-    low, high = 0.0, 1.0 if log_k > -2 else 0.5
-    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_a, at_b = _kept(a, log_k, jj, ll, jl), _kept(b, log_k, jj, ll, jl)
-    while high - low > 1e-5:
-        if at_a > at_b:
-            high, b, at_b = b, a, at_a
-            a = high - GOLDEN * (high - low)
-            at_a = _kept(a, log_k, jj, ll, jl)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + GOLDEN * (high - low)
-            at_b = _kept(b, log_k, jj, ll, jl)
-    return (low + high) / 2
-
-
-@njit
-def _partner(m, j, top):  # type: ignore[no-untyped-def]
-    """The point that the lightest point j is best merged with, and h."""
-    best, best_h, least, jj = -1, 0.0, np.inf, _inner(m, j, j)
-    for l in range(int(m.tally[SIZE])):
-        if l == j:
-            continue
-        log_k = max(math.log(m.Q[j, l] / top), -700.0)
-        ll, jl = _inner(m, l, l), _inner(m, j, l)
-        away = 0.0 if _kin(m, j, l) else 1e300
-        h = _best_h(log_k, jj, ll, jl)
-        lost = jj + ll + 2 * jl * math.exp(log_k) - _kept(h, log_k, jj, ll, jl) + away
-        if lost < least:
-            best, best_h, least = l, h, lost
-    return best, best_h
-
-
-@njit
-def _merged(i, K, slots, m):  # type: ignore[no-untyped-def]
-    """Put z = h x_j + (1 - h) x_l in the place of x_l, with the weights that project both on it; which point goes."""
-    j = _lightest(m)
-    top = m.Q[j, j]
-    l, h = _partner(m, j, top)
-    log_k = max(math.log(m.Q[j, l] / top), -700.0)
-    u, v, rest = math.exp((1 - h) ** 2 * log_k), math.exp(h * h * log_k), h * (1 - h) * log_k
-    _blend(m, j, u, l, v)
-    for c in range(m.P.shape[1]):
-        m.P[l, c] = h * m.P[j, c] + (1 - h) * m.P[l, c]
-    if h > 0:
-        for t in range(i + 1, K.shape[0]):
-            K[t, l] = top * math.exp(h * math.log(K[t, j] / top) + (1 - h) * math.log(K[t, l] / top) - rest)
-        for t in range(int(m.tally[SIZE])):
-            m.Q[t, l] = top * math.exp(h * math.log(m.Q[t, j] / top) + (1 - h) * math.log(m.Q[t, l] / top) - rest)
-            m.Q[l, t] = m.Q[t, l]
-    m.Q[l, l] = top
-    if m.owner[l] >= 0:
-        slots[m.owner[l]] = -1
-    m.owner[l], m.born[l] = -1, m.tally[SEEN]
-    return j
