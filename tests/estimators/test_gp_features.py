@@ -274,9 +274,10 @@ def test_prior_draws_before_and_after_fit():
     X, y = data(15)
     k = Gaussian(0.7)
     for m in (GP(k, 0.2, Landmarks(15), random_state=0), GP(k, 0.2, Landmarks(15), random_state=0).fit(X, y)):
+        fitted = hasattr(m, "lift_")
         S = m.sample_y(X[:4], 20_000, posterior=False, of="f")
         np.testing.assert_allclose(np.cov(S), k(X[:4]), atol=0.05)
-    assert not hasattr(GP(k), "lift_")
+        assert hasattr(m, "lift_") == fitted
 
 
 def test_beyond_the_memory_limit_by_passes():

@@ -10,9 +10,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.estimators.gpc import GaussianProcessClassifier as GPC
 from mercer.inputs import Table
-from mercer.kernels import Gaussian, Matern, Polynomial
+from mercer.kernels import Gaussian, Linear, Matern, Polynomial
 from mercer.kernels.params import substitute
-from mercer.learners.gp_laplace import LaplaceWeights, evidence, probability
+from mercer.learners.gp_laplace import LaplaceWeights, evidence
 from mercer.lifts import Monomials
 from mercer.methods import Landmarks
 from mercer.store import load, save
@@ -68,9 +68,62 @@ def test_the_evidence_is_not_below_scikit_learns():
     assert GPC(Gaussian((1.0, 1.0))).fit(X, y).log_marginal_likelihood_ >= p.log_marginal_likelihood_value_ - 0.05
 
 
-def test_probabilities_are_averages():
-    f = np.random.default_rng(0).normal(1.5, 2.0, 400_000)
-    assert probability(np.array([1.5]), np.array([4.0]))[0] == pytest.approx(np.mean(1 / (1 + np.exp(-f))), abs=3e-3)
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e4, 1e6, 1e9])
+def test_separable_classes_at_any_scale(scale):
+    x = np.linspace(-2, 2, 41)[:, None]
+    y = (x[:, 0] > 0.03).astype(int)
+    m = GPC(scale * Gaussian(1.0), fixed=True).fit(x, y)
+    assert m.score(x, y) == 1.0
+    np.testing.assert_array_equal(m.predict_proba(x)[:, 1] > 0.5, m.decision_function(x) > 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("via", ["exact", Landmarks(10)], ids=["exact", "landmarks"])
+def test_decisions_are_symmetric_and_keep_their_order(via, dtype):
+    """Where probabilities are 0 or 1 to rounding too."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, size=(300, 1)).astype(dtype)
+    y = (rng.uniform(size=300) < 1 / (1 + np.exp(-12 * x[:, 0]))).astype(int)
+    m, swapped = (GPC(100.0 * Linear(), via, fixed=True, random_state=0).fit(x, t) for t in (y, 1 - y))
+    Z = np.linspace(-6, 6, 25, dtype=dtype)[:, None]
+    d, P = m.decision_function(Z), m.predict_proba(Z)
+    assert d.dtype == P.dtype == dtype
+    assert d.max() > 20  # 1 - p is then below 1e-8
+    np.testing.assert_allclose(d, -swapped.decision_function(Z), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(d, -d[::-1], rtol=1e-3, atol=1e-3)
+    assert (np.diff(d) > 0).all()
+    some = (P > 1e-3).all(1)
+    np.testing.assert_allclose(d[some], np.log(P[some, 1] / P[some, 0]), rtol=1e-3, atol=1e-3)
+
+
+def test_decisions_of_several_classes_are_log_odds():
+    X, y = load_iris(return_X_y=True)
+    m = GPC(Gaussian(2.0), fixed=True).fit(X[::2], y[::2])
+    P = m.predict_proba(X)
+    np.testing.assert_allclose(m.decision_function(X), np.log(P / (1 - P)), rtol=1e-6)
+    np.testing.assert_array_equal(m.decision_function(X).argmax(1), m.predict(X))
+
+
+# what is said of hyper-parameters
+def test_fixed_is_the_regressors():
+    X, y, _ = data(60)
+    assert GPC(2.0 * Gaussian(0.7), fixed=("by",)).fit(X, y).kernel_.by == 2.0
+    assert GPC(2.0 * Gaussian(0.7), fixed=True).fit(X, y).kernel_ == 2.0 * Gaussian(0.7)
+    assert isinstance(GPC(Gaussian(0.7), fixed=("scale",)).fit(X, y).kernel_, Gaussian)
+    assert GPC(Gaussian(0.7), fixed="all").fit(X, y).kernel_.kernel == Gaussian(0.7)
+    free, none = (GPC(Gaussian(0.7), fixed=f).fit(X, y).kernel_ for f in ((), None))
+    assert free == none != Gaussian(0.7)
+    assert 3 <= GPC(Gaussian(0.7), bounds={"scale": (3.0, 3.5)}).fit(X, y).kernel_.by <= 3.5 + 1e-9
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    X, y, _ = data(60)
+    m = GPC(Gaussian(0.7), fixed=True).fit(X, y)
+    before, names = m.predict_proba(X), sorted(vars(m))
+    with pytest.raises(ValueError, match="not a parameter"):
+        m.set_params(fixed=("width",)).fit(X[:, :1], np.where(y == 1, "a", "b"))
+    assert sorted(vars(m)) == names
+    np.testing.assert_array_equal(m.predict_proba(X), before)
 
 
 def test_weights_are_the_process():
@@ -79,7 +132,7 @@ def test_weights_are_the_process():
     phi = Monomials(2, weights="kernel").fit(X)
     w = LaplaceWeights.at_mode(phi.transform(X), 2.0 * y - 1, 1.0)
     m = GPC(Polynomial(2), fixed=True).fit(X, y)
-    np.testing.assert_allclose(w.probability(phi.transform(Z), np.zeros(10)), m.predict_proba(Z)[:, 1], atol=1e-5)
+    np.testing.assert_allclose(np.exp(w.logs(phi.transform(Z), np.zeros(10))), m.predict_proba(Z), atol=1e-5)
     assert w.log_evidence == pytest.approx(m.log_marginal_likelihood_, abs=1e-4)
 
 
@@ -120,8 +173,23 @@ def test_three_classes(tmp_path):
 
 def test_one_sentence_errors():
     X, y, _ = data(30)
-    for options, match in ((dict(via="features"), "via must be"), (dict(via="exact", memory_limit=100), "beyond memory_limit")):
+    for options, match in (
+        (dict(via="features"), "via must be"), (dict(via="exact", memory_limit=100), "beyond memory_limit"),
+        (dict(n_restarts=-1), "n_restarts must be"), (dict(n_restarts="a"), "n_restarts must be"), (dict(fixed=3), "fixed must be"),
+        (dict(bounds={"noise": (1, 2)}), "no 'noise'"), (dict(fixed=("noise",)), "no 'noise'"), (dict(fixed=True), "give a kernel"),
+        (dict(tied=("a", "b")), "groups of two"),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=match):
             GPC(**options).fit(X, y)
     with pytest.raises(ValueError, match="one class only"):
         GPC().fit(X, np.ones(30))
+
+
+def test_a_failed_fit_leaves_the_old_model():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    m = GPC(random_state=0).fit(X, X[:, 0] > 0)
+    before = m.predict_proba(X)
+    with pytest.raises(ValueError, match="one class only"):
+        m.fit(X[:, :1], np.zeros(40))
+    np.testing.assert_array_equal(m.predict_proba(X), before)

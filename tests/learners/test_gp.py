@@ -14,8 +14,6 @@ from mercer.learners.gp_iterative import IterativeProcess, log_determinant
 from mercer.learners.gp_points import evidence
 from mercer.learners.gp_priors import Gamma, InverseGamma, LogNormal
 from mercer.learners.gp_process import PointProcess
-from mercer.learners.gp_search import Start, learn
-from mercer.learners.gp_space import Wishes, space
 from mercer.learners.gp_update import appended, put_back, reference_put_back, removed
 from mercer.learners.precondition import Woodbury
 from tests.market import rows, trees
@@ -88,24 +86,6 @@ def test_priors_against_scipy(ours, theirs):
     np.testing.assert_allclose(logs - logs[0], theirs.logpdf(v) - theirs.logpdf(v[0]))
     slopes = [(ours.log(x * np.exp(1e-6)) - ours.log(x * np.exp(-1e-6))) / 2e-6 for x in v]
     np.testing.assert_allclose([ours.slope(x) for x in v], slopes, rtol=1e-6)
-
-
-def test_a_strong_prior_is_obeyed():
-    X, Y = data()
-    s = space(Gaussian(), Wishes(priors={"bandwidth": LogNormal(0.05, 1e-3), "noise": LogNormal(0.7, 1e-3)}), None)
-    found = learn([Start(s, s.first())], Table(X), Y)
-    assert found.kernel.bandwidth == pytest.approx(0.05, rel=1e-2)
-    assert found.noise == pytest.approx(0.7, rel=1e-2)
-
-
-@pytest.mark.parametrize(("wishes", "match"), [
-    (Wishes(fixed=("width",)), "not a parameter"), (Wishes(bounds={"bandwidth": (2, 1)}), "0 < low <= high"),
-    (Wishes(bounds={"bandwidth": 3}), "two numbers"), (Wishes(priors={"bandwidth": 1.0}), "must be LogNormal"),
-    (Wishes(tied=[("bandwidth", "noise")]), "as many values"), (Wishes(fixed="none"), "fixed must be"),
-], ids=["fixed", "bounds", "no bounds", "priors", "tied", "word"])  # fmt: skip
-def test_wishes_are_checked(wishes, match):
-    with pytest.raises(ValueError, match=match):
-        space(Gaussian((1.0, 2.0)), wishes, None)
 
 
 def peak(call):

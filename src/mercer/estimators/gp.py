@@ -18,6 +18,7 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
     ----------
     kernel : any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of Matern-3/2, Matern-5/2,
         rational quadratic, Gaussian and (exact way, 200 rows or more) Matern-5/2 + Matern-1/2, with one bandwidth a column.
+        "precomputed": X is the Gram matrix, (n, n) in `fit` and (m, n) in `predict`, which then tells means only (exact way).
     noise : the variance of e: a number, one number a row (in `fit` only), or "learn": noise, scale and the parameters of the
         kernel at the maximum of the evidence. With a given noise the scale is 1, and the kernel is as it is given, unless
         `fixed` says otherwise. Zero interpolates (exact and iterative ways).
@@ -31,14 +32,18 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
     tied : groups of names that share one value, as in [("terms__0__bandwidth", "terms__1__bandwidth")].
     bounds : {name: (low, high)}; without, a factor of 10,000 about the start.
     priors : {name: `LogNormal(median, spread)`, `Gamma(shape, rate)` or `InverseGamma(shape, scale)`} of
-        `mercer.learners.gp_priors`; the parameters are then those of the largest posterior density.
+        `mercer.priors`; the parameters are then those of the largest posterior density.
     n_restarts : starts of the search beside those at the given and at data-scaled values.
+    learn_rows : rows whose evidence the kernel's parameters are learnt from; where there are fewer, all. None: all of them (exact
+        way), 3,000 (on the operator), or 3,000 and from there a few steps by all rows over 512 landmarks, of which the better by
+        the evidence of all rows is kept (landmarks). "all" takes such steps on the operator too, by products with K.
     restore_variance : with landmarks, add scale (k(x, x) - |phi(x)|^2), which they leave out, to every variance: far from the
-        data it is then the prior's (the deterministic training conditional).
+        data it is then the prior's. Noise that is learnt in `fit` leaves that out too: it is counted as noise of the rows (the
+        fully independent training conditional). With a given noise, or in a stream, the rows have that noise alone.
     memory_limit : of n x n and D x D arrays, as in "4GB"; 1 GB where None.
 
     Hyper-parameters are searched by L-BFGS on their logarithms, from several starts on a few hundred rows, then on more and
-    more of them; over landmarks and on the operator on 3,000 rows at most. The scale is found in closed form.
+    more of them. The scale is found in closed form; over landmarks noise and scale are those of the best evidence of all rows.
 
     A map of finitely many features has no prior variance left once the data tell all its directions. Where the map is an
     approximation of its kernel and the data tell more than half of its D directions (`effective_dimension_`), a
@@ -50,7 +55,8 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
     `effective_dimension_`, `lift_`, `moments_`.
 
     Rasmussen and Williams, Gaussian processes for machine learning (2006), chapters 2 and 5; MacKay, Bayesian interpolation
-    (1992); Quinonero-Candela and Rasmussen, A unifying view of sparse approximate GP regression (2005).
+    (1992); Quinonero-Candela and Rasmussen, A unifying view of sparse approximate GP regression (2005); Snelson and Ghahramani,
+    Sparse Gaussian processes using pseudo-inputs (2006); Titsias, Variational learning of inducing variables (2009).
 
     >>> import numpy as np
     >>> X = np.linspace(0, 6, 50)[:, None]
@@ -63,7 +69,7 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
     def __init__(
         self, kernel: Any = None, noise: Any = "learn", via: Any = "auto", *, lift: Any = None, prior_mean: Any = "auto",
         fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None, n_restarts: int = 1,
-        restore_variance: bool = True, memory_limit: Any = None, random_state: Any = None,
+        learn_rows: Any = None, restore_variance: bool = True, memory_limit: Any = None, random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -75,6 +81,7 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
         self.bounds = bounds
         self.priors = priors
         self.n_restarts = n_restarts
+        self.learn_rows = learn_rows
         self.restore_variance = restore_variance
         self.memory_limit = memory_limit
         self.random_state = random_state

@@ -1,21 +1,25 @@
 """What a fitted Gaussian process answers, whichever way it was fitted: predictions, draws, intervals, and how honest they are."""
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from mercer.estimators.gp_features import VarianceStarvationWarning
 from mercer.estimators.gp_points import PointWay
+from mercer.estimators.gp_settings import check_count, check_shares
 from mercer.estimators.intervals import Interval
 from mercer.inputs import Array, Matrix, Table
-from mercer.kernels import Kernel
-from mercer.kernels.algebra import Scale
 from mercer.learners.bayes import Posterior
+from mercer.learners.gp_gram import ALONE
 from mercer.learners.gp_iterative import IterativeProcess
+from mercer.learners.gp_outside import Beside, outside
 from mercer.learners.gp_paths import Functions, drawn
+from mercer.learners.gp_space import times
 from mercer.learners.gp_start import defaults
 from mercer.lifts.base import seed_of
 
@@ -28,16 +32,18 @@ class PointAnswers(PointWay):
     @property
     def kernel_(self) -> Any:
         """The kernel of f, with its scale where there is one output."""
-        if not hasattr(self, "process_"):
+        if not self._has_points():
             return super().kernel_
+        if self._pairwise:
+            return "precomputed"
         p = self.process_
         scale = p.scale * float(self._units[1][0]) ** 2 if self._one() else 1.0
-        return _times(scale, p.kernel)
+        return times(scale, p.kernel)
 
     @property
     def noise_(self) -> Any:
         """The variance of e: given or learnt; one a row of `fit` where so given, one an output where there are several."""
-        if not hasattr(self, "process_"):
+        if not self._has_points():
             return super().noise_
         if not isinstance(self.noise, str):
             return np.asarray(self.noise, np.float64) if np.ndim(self.noise) else float(self.noise)
@@ -47,21 +53,21 @@ class PointAnswers(PointWay):
     @property
     def scale_(self) -> Any:
         """What multiplies the kernel; one an output where there are several."""
-        if not hasattr(self, "process_"):
+        if not self._has_points():
             return super().scale_
         each = self.process_.scale * self._units[1] ** 2
         return float(each[0]) if self._one() else each
 
     @property
     def prior_mean_(self) -> Any:
-        if not hasattr(self, "process_"):
+        if not self._has_points():
             return super().prior_mean_
         return float(self._units[0][0]) if self._one() else self._units[0]
 
     @property
     def log_marginal_likelihood_(self) -> float:
         """log p(y) at the hyper-parameters, summed over outputs."""
-        if not hasattr(self, "process_"):
+        if not self._has_points():
             return super().log_marginal_likelihood_
         return self.process_.log_evidence - len(self.process_.Y) * float(np.log(self._units[1]).sum())
 
@@ -71,6 +77,10 @@ class PointAnswers(PointWay):
         self._check_fitted()
         p = getattr(self, "process_", None)
         return 0.5 * len(self._units[0]) * p.determinant.error if isinstance(p, IterativeProcess) else 0.0
+
+    def _has_points(self) -> bool:
+        self._check_fitted()
+        return hasattr(self, "process_")
 
     def _one(self) -> bool:
         return len(self._units[0]) == 1
@@ -82,11 +92,10 @@ class PointAnswers(PointWay):
         Of several outputs each is a column, or a slice of the last axis. Where noise was given for every row, that of a new y is
         their mean.
         """
-        self._check_fitted()
+        if not self._has_points():
+            return super().predict(X, return_std, return_cov, of)
         if return_std and return_cov:
             raise ValueError("give return_std or return_cov, not both.")
-        if not hasattr(self, "process_"):
-            return super().predict(X, return_std, return_cov, of)
         noise, X = self._noise_share(of), self._check_X(X, reset=False)
         Z, unit = X.astype(np.float64), self._units[1]
         mean = self._shaped(self._units[0] + unit * self.process_.mean(Z), X)
@@ -101,23 +110,24 @@ class PointAnswers(PointWay):
         return float(self.process_.noise.mean()) if of == "y" else 0.0
 
     def _shaped(self, out: Array, X: Matrix) -> Array:
-        """In the dtype of X; one output without an axis of its own."""
-        return (out[..., 0] if self._flat else out).astype(X.dtype)
+        """In the dtype of X."""
+        return self._plain(out).astype(X.dtype)
+
+    def _plain(self, out: Array) -> Array:
+        """One output without an axis of its own."""
+        return out[..., 0] if self._flat else out
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), of: str = "y") -> Array:
         """The quantiles of y (or f) at every row, (n, k): columns in the order of `quantiles`."""
-        q = np.asarray(quantiles, np.float64)
-        if q.ndim != 1 or not ((q > 0) & (q < 1)).all():
-            raise ValueError(f"quantiles must be numbers between 0 and 1, got {quantiles!r}.")
+        q = check_shares(quantiles, "quantiles")
         mean, std = self.predict(X, return_std=True, of=of)
         return np.asarray(mean[..., None] + std[..., None] * ndtri(q), mean.dtype)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Interval:
         """(lower, upper) of y at every row, the central interval of the predictive Gaussian; `.guarantee` says what that is worth."""
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
-        Q = self.predict_quantiles(X, [(1 - coverage) / 2, (1 + coverage) / 2])
-        return Interval(Q[..., 0], Q[..., 1], MODEL.format(coverage))
+        (c,) = check_shares([coverage], "coverage").tolist()
+        Q = self.predict_quantiles(X, [(1 - c) / 2, (1 + c) / 2])
+        return Interval(Q[..., 0], Q[..., 1], MODEL.format(c))
 
     # draws
     def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Any = 0, of: str = "y") -> Array:
@@ -125,7 +135,7 @@ class PointAnswers(PointWay):
 
         The prior can be asked before `fit`, with the kernel as given and noise still to be learnt none.
         """
-        fitted = self.__sklearn_is_fitted__()
+        fitted, n_samples = self.__sklearn_is_fitted__(), check_count(n_samples, "n_samples")
         if hasattr(self, "lift_") or (not fitted and (posterior or not self._many())):
             self._check_fitted() if posterior else None
             return super().sample_y(X, n_samples, posterior, random_state, of)
@@ -158,26 +168,30 @@ class PointAnswers(PointWay):
         """Functions drawn once and evaluated anywhere: F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function.
 
         A draw of the prior by random features of the kernel, then Matheron's update by the points, which is exact: the draws
-        differ from the posterior only as the features differ from the kernel. A model over features draws its weights.
+        differ from the posterior only as the features differ from the kernel. A model over features draws its weights, one over
+        landmarks also what these leave out (where `restore_variance` says so), from the prior.
         """
-        self._check_fitted()
-        if not hasattr(self, "process_"):
-            return self._drawn_weights(n_samples, posterior, random_state)
+        n_samples, n_features = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
+        if not self._has_points():
+            return self._drawn_weights(n_samples, posterior, n_features, seed_of(random_state))
         p, (mean, unit) = self.process_, self._units
+        if self._pairwise:
+            raise ValueError(ALONE)
         if not self._one():
             raise ValueError("sample_functions is for one output; fit one model an output.")
         f = drawn(p, n_samples, posterior=posterior, n_features=n_features, seed=seed_of(random_state))
         return f.moved(float(mean[0]), float(unit[0]))
 
-    def _drawn_weights(self, count: int, posterior: bool, random_state: Any) -> Functions:
+    def _drawn_weights(self, count: int, posterior: bool, n_features: int, seed: int) -> Functions:
         p = self._solved().posterior
-        rng = np.random.default_rng(seed_of(random_state))
-        W = (p if posterior else Posterior.prior(len(p.coef), p.scale)).draw(count, rng)
-        return Functions(self.lift_, W, None, self.prior_mean_)
-
-
-def _times(scale: float, k: Kernel) -> Kernel:
-    """scale k, with one scale only."""
-    if isinstance(k, Scale):
-        return _times(scale * k.by, k.kernel)
-    return k if math.isclose(scale, 1, rel_tol=1e-15) else scale * k
+        W = (p if posterior else Posterior.prior(len(p.coef), p.scale)).draw(count, np.random.default_rng(seed))
+        within = Functions(self.lift_, W, None, self.prior_mean_)
+        if not self._restores():
+            return within
+        try:
+            psi, V, less = outside(getattr(self.lift_, "map_", self.lift_), p.scale, count, n_features=n_features, seed=seed)
+        except ValueError as e:
+            said = "these functions vary too little far from the landmarks (sample_y does not), for what is left out cannot be drawn: "
+            warnings.warn(f"{said}{e}", VarianceStarvationWarning, stacklevel=3)
+            return within
+        return replace(within, lift=Beside(self.lift_, psi), weights=np.vstack([W - less, V]))

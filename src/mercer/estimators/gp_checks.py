@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array
 
 from mercer.estimators.gp_answers import PointAnswers
+from mercer.estimators.gp_settings import check_shares
 from mercer.inputs import Array
 from mercer.learners.gp_iterative import IterativeProcess
-from mercer.learners.gp_process import LeftOut, PointProcess
+from mercer.learners.gp_process import LeftOut
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
@@ -20,17 +21,12 @@ class Checks(PointAnswers):
     """Leave-one-out and calibration."""
 
     # leave-one-out
-    def _of_points(self, name: str) -> PointProcess:
-        self._check_fitted()
-        if not hasattr(self, "process_"):
-            raise AttributeError(f"{name} needs the points themselves; fit with via='exact'.")
-        return self.process_
-
     def _left_out(self, name: str) -> LeftOut:
-        p = self._of_points(name)
-        if isinstance(p, IterativeProcess):
+        if not self._has_points():
+            raise AttributeError(f"{name} needs the points themselves; fit with via='exact'.")
+        if isinstance(self.process_, IterativeProcess):
             raise AttributeError(f"{name} in closed form needs a Cholesky factor; fit with via='exact'.")
-        return p.left_out()
+        return self.process_.left_out()
 
     @property
     def loo_predictions_(self) -> Array:
@@ -51,34 +47,42 @@ class Checks(PointAnswers):
 
     @property
     def loo_score_(self) -> float:
-        """R^2 of `loo_predictions_`."""
+        """R^2 of `loo_predictions_`, the mean over outputs; of a constant y 1 where it is met, else 0, as in scikit-learn."""
         left, Y = self._left_out("loo_score_"), self.process_.Y
-        return float(1 - np.square(Y - left.mean).sum() / np.square(Y - Y.mean(0)).sum())
-
-    def _plain(self, out: Array) -> Array:
-        return out[:, 0] if self._flat else out
+        misfit, spread, varies = np.square(Y - left.mean).sum(0), np.square(Y - Y.mean(0)).sum(0), np.ptp(Y, axis=0) > 0
+        return float(np.where(varies, 1 - misfit / np.where(varies, spread, 1), misfit == 0).mean())
 
     # honesty
     def calibration(self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES) -> dict[float, float]:
-        """The share of y inside the central interval of each nominal coverage; without X and y by leave-one-out.
+        """The share of y inside the central interval of each nominal coverage; without X and y by leave-one-out (via="exact").
 
         >>> from mercer import GaussianProcessRegressor
         >>> X = np.linspace(0, 6, 50)[:, None]
         >>> sorted(GaussianProcessRegressor().fit(X, np.sin(X[:, 0])).calibration())
         [0.5, 0.8, 0.9, 0.95]
         """
+        nominal = check_shares(coverages, "coverages").tolist()
         z = np.abs(self._standardised(X, y))
-        return {float(c): float(np.mean(z <= ndtri((1 + c) / 2))) for c in coverages}
+        return {c: float(np.mean(z <= ndtri((1 + c) / 2))) for c in nominal}
 
     def _standardised(self, X: Any, y: Any) -> Array:
         """(y - mean) / std of every row."""
+        if (X is None) != (y is None):
+            raise ValueError("give both X and y, or neither: their rows are then left out in turn.")
         if X is None:
-            left = self._left_out("calibration without X and y")
-            return (self.process_.Y - left.mean) / np.sqrt(left.variance)
-        X, y = validate_data(self, X, y, reset=False, dtype=[np.float64, np.float32], accept_sparse="csr", multi_output=self._many())
+            return self._standardised_without()
         mean, std = (np.asarray(v, np.float64) for v in self.predict(X, return_std=True))
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if y.size != mean.size or len(y) != len(mean):
+            raise ValueError(f"y has shape {y.shape}, but the predictions at X {mean.shape}; give one y a row of X.")
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.nan_to_num((np.asarray(y, np.float64) - mean) / std, nan=0.0)
+            return np.nan_to_num((y.reshape(mean.shape) - mean) / std, nan=0.0)
+
+    def _standardised_without(self) -> Array:
+        if not self._has_points() or isinstance(self.process_, IterativeProcess):
+            raise ValueError("calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y.")
+        left = self.process_.left_out()
+        return (self.process_.Y - left.mean) / np.sqrt(left.variance)
 
     def plot_calibration(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """Nominal against empirical coverage, on Matplotlib's axes, which are returned."""

@@ -19,8 +19,6 @@ from mercer.lifts.base import seed_of
 class FeatureAnswers(FeatureWay):
     """The questions that a fitted process over features answers."""
 
-    restore_variance: bool
-
     @property
     def kernel_(self) -> Any:
         """The kernel of f, its scale included."""
@@ -102,8 +100,7 @@ class FeatureAnswers(FeatureWay):
 
     def _missing(self, X: Matrix, F: Array) -> Array:
         """k(x, x) - |phi(x)|^2 where it is to be put back, else a warning where it is more than half."""
-        whole = self.lift_.kernel_.diag(X).astype(np.float64)
-        missing = np.maximum(whole - np.square(F, dtype=np.float64).sum(1), 0)
+        whole, missing = self.lift_.kernel_.diag(X), self._left_of(X, F)
         if not self.restore_variance and (missing > STARVED * whole).any():
             share = f"{np.mean(missing > STARVED * whole):.0%}"
             warnings.warn(
@@ -116,9 +113,6 @@ class FeatureAnswers(FeatureWay):
         F = self._features(X)
         C = p.covariance(F) + noise * np.eye(len(F))
         return C + p.scale * self._missing_pairs(X) if self._restores() else C
-
-    def _restores(self) -> bool:
-        return self.restore_variance and self._landmarks()
 
     def _missing_pairs(self, X: Matrix) -> Array:
         """k(X, X) - phi phi', in float64, no entry of its diagonal below zero."""

@@ -11,13 +11,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import methods
 from mercer.estimators.base import asked, bytes_of, default_features
+from mercer.estimators.gp_left import LeftOver
 from mercer.estimators.gp_settings import check_mean, check_noise
-from mercer.estimators.streams import HEAD, OverMoments
+from mercer.estimators.streams import HEAD
 from mercer.inputs import Array, Matrix
 from mercer.kernels import Kernel
 from mercer.learners.bayes import Evidence, Posterior
 from mercer.learners.decompose import ROUNDS, Spectrum, eigen, ritz
-from mercer.lifts import KernelLift, Nystrom
+from mercer.learners.gp_left import Shares
+from mercer.lifts import KernelLift
 from mercer.stats import Moments
 
 PROBE = 64  # rows on which a map is compared with its kernel
@@ -39,13 +41,13 @@ class Found:
     log_evidence: float
 
 
-class FeatureWay(OverMoments):
+class FeatureWay(LeftOver):
     """y = prior_mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments of [phi, y]."""
 
     noise: Any
     prior_mean: Any
     _found: Found | None = None
-    _learnt: Kernel | None = None  # on some of the rows, before the map was made
+    _candidate: Any = None  # a kernel that was learnt before the map was made
     _approximate: bool
     _dtype: np.dtype[Any]
     _unit: tuple[float, float]  # moments are of (y - origin) / unit: no digits are lost in float32, at any size of y
@@ -57,7 +59,9 @@ class FeatureWay(OverMoments):
         weight = self._precision(len(y))
         if self._too_wide():
             return self._fit_by_passes(X, y, weight)
-        self.moments_ = self._gather(X, np.append(self._shift(X), 0.0), self._in_units(y), weight)
+        z = self._in_units(y)
+        weight = self._share(X, z, self._mean_in_units(float(z.mean()))) if weight is None else weight
+        self.moments_ = self._gather(X, np.append(self._shift(X), 0.0), z, weight)
         why = f"{self.n_features_lifted_:,} features: their D x D moments fit, and tell mean, variance and evidence in one pass"
         self.plan_ = self._features_plan(len(y), "features", why, 1)
         self._solved()
@@ -70,11 +74,12 @@ class FeatureWay(OverMoments):
         if self._found is not None and not hasattr(self, "moments_"):
             raise ValueError("partial_fit cannot continue a fit by passes; raise memory_limit.")
         first = not hasattr(self, "moments_")
-        X, y = self._first(X, y) if first else self._checked(X, y, reset=False)
+        X, y = self._first(X, y, stream=True) if first else self._checked(X, y, reset=False)
         if self._too_wide():
             D = self.n_features_lifted_
             raise ValueError(f"{D:,} features exceed memory_limit in a stream; use fewer, raise it, or fit at once.")
-        new = self._gather(X, np.append(self._shift(X), 0.0) if first else self.moments_.shift, self._in_units(y))
+        z, shift = self._in_units(y), np.append(self._shift(X), 0.0) if first else self.moments_.shift
+        new = self._gather(X, shift, z, None if first else self._share_more(X, z))
         self.moments_, self._found = new if first else self.moments_ + new, None
         self._dtype = min(self._dtype, X.dtype)  # the coarser one says what is rounding
         why = f"a stream: {self.n_features_lifted_:,} features of a map that its first batch fixed"
@@ -87,6 +92,8 @@ class FeatureWay(OverMoments):
         self._check_same_map(other)
         if np.ndim(self.noise) or np.ndim(other.noise):
             raise ValueError("noise has one number a row, whose weights do not add; give one number, or 'learn', to merge.")
+        if self._shares is not None or other._shares is not None:
+            raise ValueError("rows over landmarks weigh by the noise learnt in fit, which differs; give the rows to partial_fit.")
         self.moments_, self._found = self.moments_ + other._moments_in(self._unit), None
         return self
 
@@ -96,19 +103,20 @@ class FeatureWay(OverMoments):
         if np.ndim(self.noise) or not hasattr(self, "moments_"):
             raise ValueError("forget needs moments that subtract: give one noise, or 'learn', and a larger memory_limit.")
         X, y = self._checked(X, y, reset=False)
-        left = self.moments_ - self._gather(X, self.moments_.shift, self._in_units(y))
+        z = self._in_units(y)
+        left = self.moments_ - self._gather(X, self.moments_.shift, z, self._share_more(X, z, -1))
         if left.count < 1 or not left.possible:
             raise ValueError(f"cannot forget {len(y)} rows of {self.moments_.count}; give rows that were seen, not all.")
         self.moments_, self._found = left, None
         return self
 
-    def _first(self, X: Any, y: Any) -> tuple[Matrix, Array]:
+    def _first(self, X: Any, y: Any, *, stream: bool = False) -> tuple[Matrix, Array]:
         X, y = self._checked(X, y, reset=True)
         check_noise(self.noise, zero=False)
         check_mean(self.prior_mean)
         self.__dict__.pop("moments_", None)
-        self._found = None
-        self._fit_lift(X)
+        self._found = self._shares = None
+        self._fit_lift(X, stream=stream)
         self._approximate, self._dtype = self._is_approximate(X), X.dtype
         origin = float(y[:HEAD].mean())
         self._unit = origin, float(y[:HEAD].std()) or abs(origin) or 1.0
@@ -129,19 +137,10 @@ class FeatureWay(OverMoments):
         return False
 
     def _choose_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> Any:
-        if self._learnt is None:
+        if self._candidate is None:
             return super()._choose_lift(X, weight, stream=stream)
         size = asked(self._method()) or default_features(X.shape[0])
-        return KernelLift(self._learnt, size, method=self._method(), random_state=self.random_state)
-
-    def _precision(self, n: int) -> Array | None:
-        """Weights for one noise a row: the geometric mean of all noises over each, which leaves the determinant as it is."""
-        if not np.ndim(self.noise):
-            return None
-        noise = np.asarray(self.noise, np.float64)
-        if noise.shape != (n,):
-            raise ValueError(f"noise has shape {noise.shape}, but X has {n} rows; give one number, or one a row.")
-        return np.asarray(np.exp(np.log(noise).mean()) / noise)
+        return KernelLift(self._candidate.kernel, size, method=self._method(), random_state=self.random_state)
 
     def _in_units(self, y: Array) -> Array:
         return (y - self._unit[0]) / self._unit[1]
@@ -162,11 +161,6 @@ class FeatureWay(OverMoments):
         F, K = self._features(rows), self.lift_.kernel_(rows)
         return bool(np.abs(F @ F.T - K).max() > 3 * np.sqrt(np.finfo(F.dtype).eps) * np.abs(K).max())
 
-    def _landmarks(self) -> bool:
-        """Whether phi is a projection of its kernel's features, so that k - phi phi' is known and a kernel."""
-        phi = getattr(self.lift_, "map_", self.lift_)
-        return isinstance(phi, Nystrom) and isinstance(phi.kernel_, Kernel)
-
     # solving
     def _solved(self) -> Found:
         check_is_fitted(self, "lift_")
@@ -179,7 +173,7 @@ class FeatureWay(OverMoments):
         """Eigenvectors of the moments about zero (features) and about the prior mean (y), then two numbers, then the posterior."""
         D = self.n_features_lifted_
         m = self.moments_
-        mean = self._mean_in_units(float(m.mean[D]))
+        mean = self._mean_in_units(float(m.mean[D]) if self._shares is None else self._shares.total / m.count)
         S = m.about(np.append(np.zeros(D), mean)).S
         s = eigen(S[:D, :D], m.count).above(self._rounding())
         return self._from(s, s.vectors.T @ S[:D, D], float(S[D, D]), m.count, mean)
@@ -202,16 +196,28 @@ class FeatureWay(OverMoments):
 
     def _from(self, s: Spectrum, beta: Array, square: float, n: int, mean: float) -> Found:
         """Everything in the units of y again."""
-        origin, unit = self._unit
+        unit = self._unit[1]
         e = Evidence(n, s.values, beta, square)
         floor = np.finfo(float).eps * (square / n or mean**2 or 1.0)
+        if self._shares is not None:
+            return self._shared(self._shares, s, e, floor, mean)
         if isinstance(self.noise, str):
             noise, scale = e.best(floor, 1 / self._rounding())
         else:
             noise, scale = float(np.exp(np.log(self.noise).mean())) / unit**2, 1 / unit**2
-        p = Posterior.of(s, beta, noise, scale)
-        scaled = Posterior(p.vectors, p.coef * unit, p.spread * unit**2, scale * unit**2, p.effective)
-        return Found(scaled, noise * unit**2, scale * unit**2, mean * unit + origin, e.log(noise, scale) - n * math.log(unit))
+        return self._told(Posterior.of(s, beta, noise, scale), noise, mean, e.log(noise, scale) - n * math.log(unit))
+
+    def _shared(self, shares: Shares, s: Spectrum, e: Evidence, floor: float, mean: float) -> Found:
+        """At the ratio of noise to scale that was found; the rows weigh what they are told."""
+        level = e.best_noise(1 / shares.level, floor)
+        scale = level / shares.level
+        log = e.log(level, scale) + 0.5 * shares.logs - e.n * math.log(self._unit[1])
+        return self._told(Posterior.of(s, e.beta, level, scale), shares.ratio * scale, mean, log)
+
+    def _told(self, p: Posterior, noise: float, mean: float, log: float) -> Found:
+        origin, unit = self._unit
+        scaled = Posterior(p.vectors, p.coef * unit, p.spread * unit**2, p.scale * unit**2, p.effective)
+        return Found(scaled, noise * unit**2, scaled.scale, mean * unit + origin, log)
 
     def _fit_by_passes(self, X: Matrix, y: Array, weight: Array | None) -> Self:
         D, n = self.n_features_lifted_, len(y)

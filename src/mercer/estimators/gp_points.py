@@ -1,43 +1,32 @@
 """The way over points: the exact posterior by a Cholesky factor or by conjugate gradients, hyper-parameters by the evidence."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.estimators.base import all_or_nothing, bytes_of
-from mercer.estimators.gp_feature_answers import FeatureAnswers
+from mercer.estimators.gp_gram import GramWay, streams
+from mercer.estimators.gp_learn import Candidate
 from mercer.estimators.gp_settings import check_mean, check_noise, found_in
 from mercer.inputs import Array, Matrix, Table
-from mercer.kernels import Kernel, positioned
-from mercer.kernels.defaults import resolve
 from mercer.learners.gp_iterative import IterativeProcess
 from mercer.learners.gp_process import PointProcess
-from mercer.learners.gp_search import Learnt, learn
-from mercer.learners.gp_space import Wishes
-from mercer.learners.gp_start import starts
-from mercer.lifts.base import seed_of
+from mercer.learners.gp_products import evidence as by_products
 from mercer.plan import Plan, quantity
 
 VIAS = ("auto", "exact", "iterative", "features", "landmarks")
 MOST_EXACT = 5000  # rows that "auto" factors: a step of the search is then a second or so
-MOST_LEARNT = 3000  # rows that hyper-parameters are learnt from where there are more than can be factored
 LEAST = 1e-12  # the noise, in shares of scale k(x, x), below which there is none
 
 
-class PointWay(FeatureAnswers):
+class PointWay(GramWay):
     """y = prior_mean + f(x) + e with f ~ GP(0, scale k), e ~ N(0, noise), from the points themselves."""
-
-    fixed: Any
-    tied: Any
-    bounds: Any
-    priors: Any
-    n_restarts: Any
-    process_: PointProcess
-    _flat: bool
-    _units: tuple[Array, Array]  # the mean and the unit of each output
 
     # the way
     def _route(self, n: int, outputs: int) -> Plan:
@@ -79,114 +68,64 @@ class PointWay(FeatureAnswers):
         self._reset()
         check_noise(self.noise, zero=True)
         check_mean(self.prior_mean)
+        self._most("exact")  # refuses what is no number of rows
         rows, Y = self._checked(X, y, reset=True)
+        if self._pairwise:
+            return self._fit_gram(rows, Y)
         plan = self._route(rows.shape[0], 1 if Y.ndim == 1 else Y.shape[1])
         if plan.way in ("exact", "iterative"):
             return self._fit_points(rows, Y, plan)
         self._large = plan.way == "landmarks"
-        if isinstance(self.noise, str) and isinstance(self._method(), methods.Landmarks) and self.lift is None:
-            self._learn_first(rows, Y.reshape(len(Y), -1))
-        super().fit(X, Y[:, 0] if Y.ndim > 1 and Y.shape[1] == 1 else y)
+        learns = isinstance(self.noise, str) and isinstance(self._method(), methods.Landmarks) and self.lift is None
+        found = self._candidates(rows, Y.reshape(len(Y), -1)) if learns else [None]
+        self._fit_best(X, Y[:, 0] if Y.ndim > 1 and Y.shape[1] == 1 else y, found)
         if isinstance(self._method(), methods.Landmarks):
             p = self.plan_
             why = f"{plan.why}: {p.settings['n_features']:,} landmarks stand for {p.settings['rows']:,} rows"
-            self.plan_ = Plan("landmarks", why, p.settings, p.bytes, p.flops, p.passes, plan.rejected)
+            settings = {**p.settings, **self._told_of_learning(len(Y))}
+            self.plan_ = Plan("landmarks", why, settings, p.bytes, p.flops, p.passes, plan.rejected)
         return self
+
+    def _fit_best(self, X: Any, y: Any, found: Sequence[Candidate | None]) -> None:
+        """Over the landmarks of each kernel that was found; that of the largest evidence of all rows stays."""
+        best: tuple[float, dict[str, Any]] | None = None
+        for self._candidate in found:
+            super().fit(X, y)
+            if best is None or self.log_marginal_likelihood_ > best[0]:
+                best = self.log_marginal_likelihood_ if len(found) > 1 else 0.0, dict(vars(self))
+        if best is not None:
+            self.__dict__.update(best[1])
 
     def _reset(self) -> None:
         for name in ("process_", "lift_", "moments_", "_units"):
             self.__dict__.pop(name, None)
-        self._found, self._learnt, self._large = None, None, False
+        self._found, self._candidate, self._shares, self._large = None, None, None, False
 
     def _fit_points(self, X: Matrix, Y: Array, plan: Plan) -> Self:
         self._flat, self._dtype = Y.ndim == 1, X.dtype
         X, Y = X.astype(np.float64), Y.reshape(len(Y), -1)
         self._units = mean, unit = self._units_of(Y)
         Z, noise = (Y - mean) / unit, self._given_noise(len(Y))
-        found = self._search(X, Z, noise, None if plan.way == "exact" else MOST_LEARNT)
+        found = self._search(X, Z, noise, plan.way)
+        refine = plan.way == "iterative" and self._all_rows() and found.steps > 0 and len(Z) > (self._most("iterative") or 0)
+        if refine:
+            measure = partial(by_products, memory=bytes_of(self.memory_limit))
+            found = self._refined(found, X, Z, noise, measure)
         each = np.full(len(Z), found.noise) if noise is None else noise
         each = np.maximum(each, LEAST * found.scale * float(np.abs(found.kernel.diag(Table(X))).max()))
         if plan.way == "exact":
             self.process_ = PointProcess.of(found.kernel, X, Z, each, found.scale)
         else:
-            few = noise is None and len(Z) > MOST_LEARNT and found.steps > 0
+            few = noise is None and len(Z) > (self._most(plan.way) or 0) and found.steps > 0 and not refine
             self.process_ = IterativeProcess.solved(
                 found.kernel, X, Z, each, found.scale, memory=bytes_of(self.memory_limit), rescale=few
             )
-        settings = {"rows": len(Z), "learnt from": min(len(Z), len(Z) if plan.way == "exact" else MOST_LEARNT), "steps": found.steps}
+        settings = {"rows": len(Z), "learnt from": self._learnt_from(len(Z), plan.way), "steps": found.steps}
         self.plan_ = Plan(plan.way, plan.why, settings, plan.bytes, plan.flops, rejected=plan.rejected)
         return self
 
-    def _learn_first(self, X: Matrix, Y: Array) -> None:
-        """The kernel, from some of the rows; noise and scale come later, from all of them."""
-        self._learnt = self._kernel(X)
-        if self._wishes().fixed == "all" or len(Y) < 2:
-            return
-        mean, unit = self._units_of(Y)
-        self._learnt = self._search(X.astype(np.float64), (Y - mean) / unit, None, MOST_LEARNT).kernel
-
-    def _units_of(self, Y: Array) -> tuple[Array, Array]:
-        """What y is measured from and by: its deviation where noise is learnt, else 1."""
-        seen, learns = Y.mean(0), isinstance(self.noise, str)
-        prior = "y" if learns and isinstance(self.prior_mean, str) else self._prior()
-        mean = seen if isinstance(prior, str) else np.full(Y.shape[1], prior)
-        if not learns:
-            return mean, np.ones(Y.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            unit = np.sqrt(np.square(Y - seen).mean(0))
-            unit = np.where(unit > 1e-12 * np.abs(seen), unit, np.abs(seen))
-        if {"noise", "scale"} & self._wishes().named():  # said in the units of y, so these must be the same for all
-            unit = np.full(len(unit), np.exp(np.log(np.where(unit > 0, unit, 1)).mean()))
-        unit = np.where(unit == 0, 1, unit)
-        if not ((unit > 1e-150) & (unit < 1e150)).all():
-            raise ValueError(f"y varies by {unit.max():.1g}, whose square is no floating-point number; scale y first.")
-        return mean, unit
-
-    def _given_noise(self, n: int) -> Array | None:
-        """One number a row, or None where it is to be learnt."""
-        if isinstance(self.noise, str):
-            return None
-        noise = np.asarray(self.noise, np.float64)
-        if noise.ndim and noise.shape != (n,):
-            raise ValueError(f"noise has shape {noise.shape}, but X has {n} rows; give one number, or one a row.")
-        return np.array(np.broadcast_to(noise, (n,)))
-
-    def _wishes(self) -> Wishes:
-        fixed = self.fixed
-        if fixed is None:
-            fixed = () if isinstance(self.noise, str) else "all"
-        return Wishes(fixed, self.tied or (), self.bounds, self.priors)
-
-    def _kernel(self, X: Matrix) -> Kernel | None:
-        """The kernel given, None where it is to be chosen."""
-        return None if self.kernel is None else positioned(resolve(self.kernel, X), self._named(X))
-
-    def _search(self, X: Matrix, Z: Array, noise: Array | None, most: int | None) -> Learnt:
-        """The hyper-parameters, in the units of Z."""
-        rows, seed = Table(X), seed_of(self.random_state)
-        level = None if noise is None else float(noise.mean())
-        unit = float(self._units_of_prior())
-        given = starts(
-            self._kernel(X), rows, self._wishes(), level, scale=noise is None, unit=unit, restarts=self._restarts(), seed=seed,
-            rough=most is None,
-        )
-        s = given[0].space
-        if not np.any(Z):  # nothing to learn from: a process of next to no size
-            tiny = float(np.finfo(float).eps)
-            return Learnt(s.kernel, tiny, tiny, 0.0, 0) if noise is None else Learnt(s.kernel, level or 0.0, 1.0, 0.0, 0)
-        if not s.size:
-            return Learnt(s.kernel, level or 0.0, 1.0, 0.0, 0)
-        return learn(given, rows, Z, noise, seed=seed, most=most)
-
-    def _units_of_prior(self) -> float:
-        return float(self._units[1][0]) if hasattr(self, "_units") else 1.0
-
-    def _restarts(self) -> int:
-        if isinstance(self.n_restarts, int | np.integer) and self.n_restarts >= 0:
-            return int(self.n_restarts)
-        raise ValueError(f"n_restarts must be an integer >= 0, got {self.n_restarts!r}.")
-
     # changes
+    @available_if(streams)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Take in rows: by moments of features, whose map the first batch fixes, or as points of a model that has them.
@@ -201,6 +140,8 @@ class PointWay(FeatureAnswers):
         self.process_ = self.process_.with_points(X, Z, np.full(len(Z), noise))
         return self._counted()
 
+    @available_if(streams)
+    @all_or_nothing
     def forget(self, X: Any, y: Any) -> Self:
         """Take out rows that were taken in, each once: from the moments, or from the points in O(n^2) each."""
         if not hasattr(self, "process_"):
@@ -212,6 +153,7 @@ class PointWay(FeatureAnswers):
         self.process_ = self.process_.without(index)
         return self._counted()
 
+    @all_or_nothing
     def merge(self, other: Any) -> Self:
         """Take in what another model over the same features has seen."""
         if hasattr(self, "process_") or hasattr(other, "process_"):

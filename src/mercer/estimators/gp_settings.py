@@ -1,6 +1,7 @@
 """Checks of what a Gaussian process is given, each a sentence where it is wrong."""
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,30 @@ def check_noise(noise: Any, *, zero: bool) -> None:
     except (TypeError, ValueError):
         v = np.array(-1.0)
     if v.ndim > 1 or not (np.isfinite(v) & ((v >= 0) if zero else (v > 0))).all():
-        raise ValueError(f"noise must be a variance {'>=' if zero else '>'} 0, one a row, or 'learn', got {noise!r}.")
+        raise ValueError(f"noise must be a variance {'>=' if zero else '>'} 0, one a row, or 'learn', got {reprlib.repr(noise)}.")
+
+
+def check_restarts(n: Any) -> int:
+    """The number of starts of a search beside its own."""
+    return check_count(n, "n_restarts", least=0)
+
+
+def check_count(n: Any, name: str, *, least: int = 1) -> int:
+    """A whole number."""
+    if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= least:
+        return int(n)
+    raise ValueError(f"{name} must be an integer >= {least}, got {n!r}.")
+
+
+def check_shares(values: Any, name: str) -> Array:
+    """Numbers between 0 and 1."""
+    try:
+        v = np.atleast_1d(np.asarray(values, np.float64))
+    except (TypeError, ValueError):
+        v = np.array([-1.0])
+    if isinstance(values, str) or v.ndim != 1 or not ((v > 0) & (v < 1)).all():
+        raise ValueError(f"{name} must be between 0 and 1, got {reprlib.repr(values)}.")
+    return v
 
 
 def check_mean(mean: Any) -> None:

@@ -1,32 +1,33 @@
 """GaussianProcessClassifier: Laplace's approximation, one class against the rest, exactly or over landmarks."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import methods
-from mercer.estimators.base import OverFeatures, asked, bytes_of, default_features
+from mercer.estimators.base import OverFeatures, all_or_nothing, asked, bytes_of, default_features
+from mercer.estimators.gp_settings import check_restarts
 from mercer.inputs import Array, Matrix, Table
-from mercer.kernels import Kernel, positioned
-from mercer.kernels.algebra import Scale
+from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.learners.gp_laplace import LaplaceProcess, LaplaceWeights, evidence
 from mercer.learners.gp_search import Learnt, learn
-from mercer.learners.gp_space import Wishes
+from mercer.learners.gp_space import Wishes, times
 from mercer.learners.gp_start import starts
 from mercer.lifts import KernelLift
 from mercer.lifts.base import seed_of
+from mercer.ops.tiles import cuts
 from mercer.plan import Plan, quantity
 
 MOST_EXACT = 3000  # rows that "auto" factors, a few times a step
 MOST_LEARNT = 1000  # rows that hyper-parameters are learnt from
 COPIES = 4  # n x n arrays held at once
+PIECE = 2048  # rows that features are made of at a time
 
 
 class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
@@ -40,8 +41,11 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
         rational quadratic and Gaussian, with one bandwidth a column.
     via : "exact", "landmarks" (or `mercer.methods.Landmarks(m)`), or "auto": exact up to 3,000 rows where four n x n arrays fit
         in `memory_limit`, landmarks beyond. Over landmarks the variance that they leave out is put back.
-    fixed, tied, bounds, priors, n_restarts : of the hyper-parameters, as in `GaussianProcessRegressor`; fixed="all" with
-        "scale" held too is fixed=True. They are learnt from 1,000 rows at most, by the evidence.
+    fixed : names of parameters that stay as given, by `kernel.get_params()` and "scale"; "all" of the kernel's; True: all as
+        given, with a scale of 1; () or None: all are learnt. The scale stays 1 too where an amplitude ("by") is fixed, bounded or
+        has a prior, so that it is what was said.
+    tied, bounds, priors, n_restarts : of the hyper-parameters, as in `GaussianProcessRegressor`; there is no "noise". They are
+        learnt from 1,000 rows at most, by the evidence.
 
     Attributes: `classes_`, `kernel_` (one, or one a class; scale included), `log_marginal_likelihood_`, `processes_`, `plan_`.
 
@@ -56,7 +60,7 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     lift: Any = None  # what users give is a kernel
 
     def __init__(
-        self, kernel: Any = None, via: Any = "auto", *, fixed: Any = (), tied: Any = (), bounds: Any = None, priors: Any = None,
+        self, kernel: Any = None, via: Any = "auto", *, fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None,
         n_restarts: int = 0, memory_limit: Any = None, random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -71,6 +75,7 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
 
     processes_: list[Any]
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyper-parameters of every class against the rest, then the posterior."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr", order="C")
@@ -82,7 +87,7 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
         self.plan_ = self._route(X.shape[0])
         rows, targets = X.astype(np.float64), range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
         labels = [np.where(codes == c, 1.0, -1.0) for c in targets]
-        found = [self._learnt(rows, s) for s in labels]
+        found = [self._learnt(rows, s, self._wishes()) for s in labels]
         if self.plan_.way == "exact":
             self.processes_ = [LaplaceProcess.at_mode(f.kernel, rows, s, f.scale) for f, s in zip(found, labels, strict=True)]
         else:
@@ -102,14 +107,16 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
             return Plan("exact", f"{n:,} rows: {matrices} fit", {"rows": n}, bytes=size)
         return Plan("landmarks", f"{n:,} rows are too many for {matrices}", {"rows": n}, rejected=(("exact", matrices),))
 
-    def _learnt(self, X: Matrix, y: Array) -> Learnt:
-        rows, seed = Table(X), seed_of(self.random_state)
+    def _wishes(self) -> Wishes:
+        wishes = Wishes(() if self.fixed is None else self.fixed, self.tied or (), self.bounds, self.priors)
+        if "noise" in wishes.named():
+            raise ValueError("a classifier has no 'noise'; leave it out of fixed, tied, bounds and priors.")
+        return wishes
+
+    def _learnt(self, X: Matrix, y: Array, wishes: Wishes) -> Learnt:
+        rows, seed, restarts = Table(X), seed_of(self.random_state), check_restarts(self.n_restarts)
         kernel = None if self.kernel is None else positioned(resolve(self.kernel, X), self._named(X))
-        all_fixed = self.fixed is True
-        wishes = Wishes("all" if all_fixed else self.fixed, self.tied or (), self.bounds, self.priors)
-        given = starts(
-            kernel, rows, wishes, 1.0, scale=not all_fixed, unit=1.0, restarts=int(self.n_restarts), seed=seed
-        )
+        given = starts(kernel, rows, wishes, 1.0, scale=True, unit=1.0, restarts=restarts, seed=seed)
         if not given[0].space.size:
             return Learnt(given[0].space.kernel, 1.0, 1.0, 0.0, 0)
         return learn(given, rows, y[:, None], seed=seed, most=MOST_LEARNT, measure=evidence)
@@ -134,47 +141,42 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
         """The kernel of f with its scale: one for two classes, else a list, one a class."""
         check_is_fitted(self)
         found = [p.kernel for p in self.processes_] if not hasattr(self, "lifts_") else [phi.kernel_ for phi in self.lifts_]
-        all_ = [_times(p.scale, k) for p, k in zip(self.processes_, found, strict=True)]
+        all_ = [times(p.scale, k) for p, k in zip(self.processes_, found, strict=True)]
         return all_[0] if len(all_) == 1 else all_
 
     def predict_proba(self, X: Any) -> Array:
         """p(class | x), (n, classes): averaged over the posterior of f, so less sure the farther from the data."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse="csr", order="C")
-        P = np.column_stack([*self._each(X)])
-        if P.shape[1] == 1:
-            return np.column_stack([1 - P, P]).astype(X.dtype)
-        return np.asarray(P / P.sum(1, keepdims=True), X.dtype)
-
-    def _each(self, X: Matrix) -> Iterator[Array]:
-        """p(y = 1) of every class against the rest."""
-        for i, p in enumerate(self.processes_):
-            if not hasattr(self, "lifts_"):
-                yield p.probability(X.astype(np.float64))
-            else:
-                yield self._over_features(self.lifts_[i], p, X)
-
-    def _over_features(self, phi: Any, p: LaplaceWeights, X: Matrix) -> Array:
-        out = np.empty(X.shape[0])
-        for at in self._pieces(X.shape[0]):
-            F = np.asarray(phi.transform(Table(X[at])), np.float64)
-            whole = phi.kernel_.diag(Table(X[at])).astype(np.float64)
-            out[at] = p.probability(F, np.maximum(whole - np.square(F).sum(1), 0))
-        return out
-
-    def _pieces(self, n: int) -> list[slice]:
-        return [slice(i, min(i + 2048, n)) for i in range(0, n, 2048)]
+        logs, X = self._logs(X)
+        return np.asarray(np.exp(logs - logsumexp(logs, axis=1, keepdims=True)), X.dtype)
 
     def decision_function(self, X: Any) -> Array:
-        """The log-odds of `predict_proba`: of the second class, or of every class."""
-        P = np.clip(self.predict_proba(X), 1e-15, 1 - 1e-7)
-        return np.asarray(logit(P[:, 1] if P.shape[1] == 2 else P))
+        """The log-odds of `predict_proba`, also where that is 0 or 1 to rounding: of the second class, or of every class."""
+        logs, X = self._logs(X)
+        if len(self.processes_) == 1:
+            return np.asarray(logs[:, 1] - logs[:, 0], X.dtype)
+        others = [logsumexp(np.delete(logs, c, axis=1), axis=1) for c in range(logs.shape[1])]
+        return np.asarray(logs - np.column_stack(others), X.dtype)
 
     def predict(self, X: Any) -> Array:
         """The most probable class."""
-        best = self.predict_proba(X).argmax(1)
+        best = self._logs(X)[0].argmax(1)
         return np.asarray(self.classes_[best])
 
+    def _logs(self, X: Any) -> tuple[Array, Matrix]:
+        """log p of both classes, or of each of several against the rest, in float64; and the rows, checked."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse="csr", order="C")
+        each = [self._against_rest(i, X) for i in range(len(self.processes_))]
+        return each[0] if len(each) == 1 else np.column_stack([logs[:, 1] for logs in each]), X
 
-def _times(scale: float, k: Kernel) -> Kernel:
-    return _times(scale * k.by, k.kernel) if isinstance(k, Scale) else k if scale == 1 else scale * k
+    def _against_rest(self, i: int, X: Matrix) -> Array:
+        """log p of not being, and of being, of a class, (n, 2)."""
+        p = self.processes_[i]
+        if not hasattr(self, "lifts_"):
+            return np.asarray(p.logs(X.astype(np.float64)))
+        return np.concatenate([self._over_features(self.lifts_[i], p, X[at]) for at in cuts(X.shape[0], PIECE)])
+
+    def _over_features(self, phi: Any, p: LaplaceWeights, X: Matrix) -> Array:
+        F = np.asarray(phi.transform(Table(X)), np.float64)
+        whole = phi.kernel_.diag(Table(X)).astype(np.float64)
+        return p.logs(F, np.maximum(whole - np.square(F).sum(1), 0))

@@ -59,15 +59,15 @@ class Evidence:
         around = grid[max(i - 1, 0)], grid[min(i + 1, GRID - 1)]
         found = minimize_scalar(self._loss, bounds=around, args=(floor,), method="bounded", options={"xatol": 1e-6})
         ratio = float(found.x if len(ties) == 1 and found.fun < loss[i] else grid[i])
-        noise = self._noise(ratio, floor)
+        noise = self.best_noise(math.exp(ratio), floor)
         return noise, math.exp(ratio) * noise
 
-    def _noise(self, ratio: float, floor: float) -> float:
-        """The best noise where log(scale / noise) is given."""
-        return max((self.rest + float((self.known / (1 + math.exp(ratio) * self.values)).sum())) / self.n, floor)
+    def best_noise(self, ratio: float, floor: float) -> float:
+        """The noise of the largest evidence where scale / noise is given."""
+        return max((self.rest + float((self.known / (1 + ratio * self.values)).sum())) / self.n, floor)
 
     def _loss(self, ratio: float, floor: float) -> float:
-        noise = self._noise(ratio, floor)
+        noise = self.best_noise(math.exp(ratio), floor)
         return -self.log(noise, math.exp(ratio) * noise)
 
 

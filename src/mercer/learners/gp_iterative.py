@@ -146,17 +146,33 @@ def log_determinant(product: Callable[[Array], Array], P: Woodbury, probes: int 
     >>> bool(abs(d.log - np.log(np.arange(1.0, 101.0)).sum()) < 4 * d.error)
     True
     """
+    return probed(product, P, probes, seed).determinant
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """What probes z ~ N(0, P), (n, t), tell: log det A, A^-1 z and P^-1 z."""
+
+    determinant: Determinant
+    solved: Array
+    whitened: Array
+
+
+def probed(product: Callable[[Array], Array], P: Woodbury, probes: int = PROBES, seed: int = 0) -> Probed:
+    """`log_determinant`, and the solutions that were found on the way."""
     n = len(P.s)
     E = normals(Stream(seed), 0, probes, P.rank + n).T  # (r + n, t)
     Z = (P.S @ E[: P.rank] + E[P.rank :]) / P.s[:, None]
-    size, alphas, betas = _jacobi(product, Z, P)
+    W = P.solve(Z)
+    size, alphas, betas, X = _jacobi(product, Z, W, P)
     each = np.array([size[j] * _quadrature([a[j] for a in alphas], [b[j] for b in betas]) for j in range(probes)])
-    return Determinant(P.logdet + float(each.mean()), float(each.std(ddof=1) / math.sqrt(probes)))
+    error = float(each.std(ddof=1) / math.sqrt(probes))
+    return Probed(Determinant(P.logdet + float(each.mean()), error), X, W)
 
 
-def _jacobi(product: Callable[[Array], Array], Z: Array, P: Woodbury) -> tuple[Array, list[Array], list[Array]]:
-    """z'P^-1 z, and the coefficients of preconditioned conjugate gradients; nan after a probe's end."""
-    R, D, alphas, betas = Z.copy(), P.solve(Z), list[Array](), list[Array]()
+def _jacobi(product: Callable[[Array], Array], Z: Array, W: Array, P: Woodbury) -> tuple[Array, list[Array], list[Array], Array]:
+    """z'P^-1 z, the coefficients of preconditioned conjugate gradients (nan after a probe's end), and where they ended."""
+    R, D, alphas, betas, X = Z.copy(), W, list[Array](), list[Array](), np.zeros_like(Z)
     gamma = np.einsum("ij,ij->j", R, D)
     first, on = gamma.copy(), np.ones(Z.shape[1], bool)
     for _ in range(min(STEPS, len(Z))):
@@ -167,6 +183,7 @@ def _jacobi(product: Callable[[Array], Array], Z: Array, P: Woodbury) -> tuple[A
             break
         alpha = np.where(on, gamma / np.where(on, curve, 1), np.nan)
         R -= np.where(on, alpha, 0) * AD
+        X += np.where(on, alpha, 0) * D
         W = P.solve(R)
         new = np.einsum("ij,ij->j", R, W)
         beta = np.where(on, new / gamma, np.nan)
@@ -174,7 +191,7 @@ def _jacobi(product: Callable[[Array], Array], Z: Array, P: Woodbury) -> tuple[A
         gamma = np.where(on, new, gamma)
         alphas.append(alpha)
         betas.append(beta)
-    return first, alphas, betas
+    return first, alphas, betas, X
 
 
 def _quadrature(alpha: list[float], beta: list[float]) -> float:

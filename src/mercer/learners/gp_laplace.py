@@ -9,15 +9,21 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, log_ndtr, logsumexp
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import Kernel
 from mercer.learners.gp_points import Evidence, few_threads, pull
 from mercer.learners.gp_process import PointProcess
+from mercer.ops.tiles import cuts
 
 STEPS, TOL = 60, 1e-10
+LEAST, MOST = 1e-14, 1e-4  # jitter tried, in shares of the largest diagonal entry
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
+LOGITS = np.arange(-40, 40.25, 0.5)
+DENSITY = 0.5 * expit(LOGITS) * expit(-LOGITS)
+WIDE = 0.5  # the deviation of f from which a sum over logits is more exact than one over f
+PIECE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +46,16 @@ def mode(K: Array, y: Array, start: Array | None = None) -> Mode:
     f = K @ a
     value = _objective(a, f, y)
     for _ in range(STEPS):
-        pi = expit(f)
-        W = np.maximum(pi * (1 - pi), 1e-12)
+        slope, W = _curve(f, y)
         root, L = _factored(K, W)
-        b = W * f + (y + 1) / 2 - pi
+        b = W * f + slope
         full = b - root * dpotrs(L, root * (K @ b), lower=1)[0]
         a, f, new = _damped(K, y, a, f, full, value)
         done = new - value < TOL * len(y)
         value = new
         if done:
             break
-    pi = expit(f)
-    W = np.maximum(pi * (1 - pi), 1e-12)
+    _, W = _curve(f, y)
     _, L = _factored(K, W)
     return Mode(f, a, W, L, value - float(np.log(L.diagonal()).sum()))
 
@@ -60,12 +64,24 @@ def _objective(a: Array, f: Array, y: Array) -> float:
     return float(log_expit(y * f).sum() - 0.5 * a @ f)
 
 
+def _curve(f: Array, y: Array) -> tuple[Array, Array]:
+    """The slope of log p(y | f), and minus its curvature, never zero."""
+    pi = expit(f)
+    return (y + 1) / 2 - pi, np.maximum(pi * (1 - pi), 1e-12)
+
+
 def _factored(K: Array, W: Array) -> tuple[Array, Array]:
-    root = np.sqrt(W)
-    B = K * root[:, None]
-    B *= root
-    B.flat[:: len(B) + 1] += 1
-    return root, dpotrf(B.T, lower=1, clean=0, overwrite_a=1)[0]
+    """W^1/2, and L with the least jitter that rounding asks for."""
+    root, jitter = np.sqrt(W), 0.0
+    while jitter <= MOST:
+        B = K * root[:, None]
+        B *= root
+        B.flat[:: len(B) + 1] += 1 + jitter * np.abs(B.diagonal()).max()
+        L, failed = dpotrf(B.T, lower=1, clean=0, overwrite_a=1)
+        if not failed and np.isfinite(L.diagonal()).all():
+            return root, L
+        jitter = max(10 * jitter, LEAST)
+    raise ValueError("the kernel matrix is not positive semidefinite, or too large for floating-point numbers; scale X first.")
 
 
 def _damped(K: Array, y: Array, a: Array, f: Array, full: Array, value: float) -> tuple[Array, Array, float]:
@@ -108,13 +124,37 @@ def _one(kernel: Kernel, rows: Table, K: Array, y: Array, scale: float) -> tuple
 
 
 def probability(mean: Array, variance: Array) -> Array:
-    """E sigmoid(f) for f ~ N(mean, variance), by quadrature.
+    """E sigmoid(f) for f ~ N(mean, variance).
 
-    >>> probability(np.array([0.0, 2.0]), np.array([1.0, 0.0])).round(3)
-    array([0.5  , 0.881])
+    >>> probability(np.array([0.0, 2.0, 10.0]), np.array([1.0, 0.0, 1e4])).round(3)
+    array([0.5  , 0.881, 0.54 ])
     """
-    f = mean[:, None] + np.sqrt(variance)[:, None] * NODES
-    return np.asarray(expit(f) @ WEIGHTS / math.sqrt(2 * math.pi))
+    return np.exp(log_probability(mean, variance))
+
+
+def log_probability(mean: Array, variance: Array) -> Array:
+    """log E sigmoid(f) for f ~ N(mean, variance), to rounding however small: by quadrature.
+
+    A narrow f is summed over f. For a wide one E sigmoid(f) = integral sigmoid'(l) Phi((mean + l) / sd) dl, by the trapezoidal rule.
+    """
+    out = np.empty(len(mean))
+    for at in cuts(len(mean), PIECE):
+        wide = variance[at] >= WIDE**2
+        for rows, f in ((wide, _wide), (~wide, _narrow)):
+            out[at][rows] = f(mean[at][rows, None], variance[at][rows, None])
+    return out
+
+
+def _narrow(mean: Array, variance: Array) -> Array:
+    return np.asarray(logsumexp(log_expit(mean + np.sqrt(variance) * NODES), b=WEIGHTS / math.sqrt(2 * math.pi), axis=1))
+
+
+def _wide(mean: Array, variance: Array) -> Array:
+    """Far in the tail by E sigmoid(f) = exp(mean + variance / 2) E sigmoid(g), g ~ N(-mean - variance, variance), which is not small."""
+    tail = mean < -variance / 2
+    inner = np.where(tail, -mean - variance, mean)
+    log = logsumexp(log_ndtr((inner + LOGITS) / np.sqrt(variance)), b=DENSITY, axis=1)
+    return np.asarray(log + np.where(tail, mean + variance / 2, 0)[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,15 +167,15 @@ class LaplaceProcess(PointProcess):
     def at_mode(cls, kernel: Kernel, X: Matrix, y: Array, scale: float) -> LaplaceProcess:
         with few_threads(len(y)):
             m = mode(scale * kernel(Table(X)), y)
-        return cls(kernel, X, y[:, None], 1 / m.W, scale, ((y + 1) / 2 - expit(m.f))[:, None], m.log)
+        return cls(kernel, X, y[:, None], 1 / m.W, scale, _curve(m.f, y)[0][:, None], m.log)
 
     @cached_property
     def log_evidence(self) -> float:
         return self.log
 
-    def probability(self, Z: Matrix) -> Array:
-        """p(y = 1) at new rows, (m,)."""
-        return probability(self.mean(Z)[:, 0], self.variance(Z))
+    def logs(self, Z: Matrix) -> Array:
+        """log p(y = -1) and log p(y = 1) at new rows, (m, 2)."""
+        return _both(self.mean(Z)[:, 0], self.variance(Z))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +208,14 @@ class LaplaceWeights:
         log = value - float(np.log(root.diagonal()).sum()) - 0.5 * len(w) * math.log(scale)
         return cls(w, root, scale, log)
 
-    def probability(self, F: Array, missing: Array) -> Array:
-        """p(y = 1) at rows of features F, with the variance that the features leave out."""
+    def logs(self, F: Array, missing: Array) -> Array:
+        """log p(y = -1) and log p(y = 1) at rows of features F, (m, 2), with the variance that the features leave out."""
         V = solve_triangular(self.root, F.T, lower=True, check_finite=False)
-        return probability(F @ self.coef, np.square(V).sum(0) + self.scale * missing)
+        return _both(F @ self.coef, np.square(V).sum(0) + self.scale * missing)
+
+
+def _both(mean: Array, variance: Array) -> Array:
+    return np.column_stack([log_probability(-mean, variance), log_probability(mean, variance)])
 
 
 def _value(F: Array, y: Array, w: Array, scale: float) -> float:
@@ -180,10 +224,10 @@ def _value(F: Array, y: Array, w: Array, scale: float) -> float:
 
 def _newton(F: Array, y: Array, w: Array, scale: float) -> tuple[float, Array, Array]:
     """log p(y, w) less a constant, the factor of its curvature, and the step to where that would end."""
-    pi = expit(F @ w)
-    H = F.T @ (F * np.maximum(pi * (1 - pi), 1e-12)[:, None])
+    by_f, W = _curve(F @ w, y)
+    H = F.T @ (F * W[:, None])
     H.flat[:: len(w) + 1] += 1 / scale
     root = np.linalg.cholesky(H)
-    slope = F.T @ ((y + 1) / 2 - pi) - w / scale
+    slope = F.T @ by_f - w / scale
     step = solve_triangular(root, solve_triangular(root, slope, lower=True), lower=True, trans=1)
     return _value(F, y, w, scale), root, step

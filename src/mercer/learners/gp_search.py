@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from mercer.ops.philox import Stream, normals, permutation
 
 STEP = 4  # rows of one rung over those of the one below: its cost is then a few per cent
 FEWEST = 300
-ROUGH, FINE = 1e-4, 1e-7  # what a step must bring, in the loss of a row: on few rows, and on all
+ROUGH, FAIR, FINE = 1e-4, 1e-5, 1e-7  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
 SPREAD = 0.1, 10.0  # how much less or more than others a variable may be trusted to move
-LOOK, MOST = 12, 200  # steps from every start, and from the best
+LOOK, MOST, FEW = 12, 200, 8  # steps from every start, from the best, and where a step is dear
 Measure = Callable[[Kernel, Table, Array, Any, float | None], Evidence]
 
 
@@ -32,6 +32,8 @@ class Learnt:
     scale: float
     log: float
     steps: int
+    reach: Array | None = None  # of the free variables, as in `Climbed`
+    profiled: bool = False  # nothing was said of noise and scale, so other rows may move both
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,20 @@ def learn(
     return best.learnt()
 
 
+def refined(
+    found: Learnt, s: Space, rows: Table, Y: Array, noise: Array | None = None, *, measure: Measure, steps: int = FEW
+) -> Learnt:
+    """What a few steps from parameters found on some rows make of them by a measure of all rows.
+
+    s : the space of `found.kernel`
+    """
+    values, ratio = found.kernel.parameters().values(), found.noise / found.scale if s.profiled else found.noise
+    logs = np.log([*(v if v > 0 else 1.0 for v in values), max(ratio, np.finfo(float).tiny), found.scale])
+    reach = np.ones(s.size) if found.reach is None or len(found.reach) != s.size else found.reach
+    best = _climb(Start(s, s.first(logs)), reach, rows, Y, noise, 1.0, FAIR, steps, measure).learnt()
+    return replace(best, steps=found.steps + best.steps)
+
+
 @dataclass(frozen=True, eq=False)
 class Climbed:
     """Where a climb ended, and how far its variables move about there (the root of the inverse curvature's diagonal)."""
@@ -79,7 +95,7 @@ class Climbed:
     def learnt(self) -> Learnt:
         s, full = self.end.space, self.end.space.full(self.end.z)
         noise = math.exp(full[-2])
-        return Learnt(s.at(full), noise * self.scale if s.profiled else noise, self.scale, self.log, self.steps)
+        return Learnt(s.at(full), noise * self.scale if s.profiled else noise, self.scale, self.log, self.steps, self.reach, s.profiled)
 
 
 def ladder(n: int, free: int) -> list[int]:
@@ -95,7 +111,7 @@ def ladder(n: int, free: int) -> list[int]:
 
 
 def scattered(s: Start, count: int, stream: Stream) -> list[Start]:
-    """Starts about a start: a factor of e either way, and noise from a hundredth of it to as much."""
+    """Starts about a start: every free variable, noise and scale too, times exp(N(0, 1)), inside its bounds."""
     moved = s.z + normals(stream, 0, count, max(s.space.size, 1))[:, : s.space.size]
     return [Start(s.space, np.clip(z, s.space.lower, s.space.upper)) for z in moved]
 
@@ -114,7 +130,7 @@ def _climb(
         prior, slope = s.prior(np.append(full[:-1], math.log(e.scale)))
         return -per * (e.log + share * prior), -per * s.free(e.gradient + share * slope) * reach
 
-    options = {"ftol": tol, "gtol": 1e-2 * math.sqrt(tol), "maxiter": steps, "maxcor": 20}
+    options = {"ftol": tol, "gtol": 1e-2 * math.sqrt(tol), "maxiter": steps, "maxfun": 2 * steps, "maxcor": 20}
     bounds = list(zip(s.lower / reach, s.upper / reach, strict=True))
     with few_threads(len(rows)):
         r = minimize(loss, start.z / reach, jac=True, method="L-BFGS-B", bounds=bounds, options=options)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,11 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel, Matern, Periodic, RationalQuadratic
 from mercer.kernels.algebra import OnColumns, Warped
+from mercer.kernels.params import substitute
 from mercer.kernels.stationary import Stationary
 from mercer.learners.gp_search import Start, scattered
 from mercer.learners.gp_space import Space, Wishes, space
+from mercer.learners.gp_wishes import Said, amplitude, fits
 from mercer.ops.philox import Stream
 
 WIDEST = 64  # columns up to which each has a bandwidth of its own, where no kernel is given
@@ -65,11 +66,12 @@ def starts(
     kernel: Kernel | None, rows: Table, wishes: Wishes, noise: float | None, *, scale: bool, unit: float, restarts: int, seed: int,
     rough: bool = False,
 ) -> list[Start]:
-    """At the kernel given, at it scaled to the data, and about the latter; without a kernel at each of `defaults`."""
-    given: Sequence[Kernel] = defaults(rows, rough=rough and not wishes.named()) if kernel is None else [kernel]
+    """At the kernel given, at it scaled to the data, and about the latter; else at each of `defaults` that has what is named."""
     found: list[Start] = []
-    for i, k in enumerate(given):
+    for i, k in enumerate(_candidates(rows, wishes, rough) if kernel is None else [kernel]):
         fitted = k if kernel is None else scaled(k, rows)
+        if scale and Said(k, wishes).absolute:
+            fitted = louder(fitted, unit**2)
         s = space(k, wishes, noise, reach=[fitted], scaled=scale, unit=unit)
         if not s.size:
             return [Start(s, s.first())]
@@ -77,6 +79,24 @@ def starts(
         found += [first, _at(s, fitted, NOISES[1])] + ([_at(s, k, NOISES[0])] if fitted != k else [])
         found += scattered(first, restarts, Stream(seed).child(1, i))
     return found
+
+
+def _candidates(rows: Table, wishes: Wishes, rough: bool) -> list[Kernel]:
+    if wishes.fixed is True:
+        raise ValueError("fixed=True keeps the kernel as given, but none is; give a kernel.")
+    all_ = defaults(rows, rough=rough and wishes.fixed != "all")
+    return [k for k in all_ if fits(k, wishes)] or all_[:1]  # the first says what it lacks
+
+
+def louder(k: Kernel, by: float) -> Kernel:
+    """The same tree with its outermost amplitudes so much larger.
+
+    >>> louder(2.0 * Gaussian() + Gaussian(), 10.0)
+    20.0 * Gaussian() + Gaussian()
+    """
+    inside = [p[:-2] for p in k.parameters() if amplitude(p)]
+    outer = {f"{p}by" for p in inside if not any(p.startswith(f"{q}kernel") for q in inside)}
+    return substitute(k, lambda path, v: by * v if path in outer else v)
 
 
 def _at(s: Space, kernel: Kernel, noise: float) -> Start:

@@ -1,0 +1,63 @@
+"""The exact way of a Gaussian process whose kernel matrix is given."""
+from __future__ import annotations
+
+from typing import Any, Self, cast
+
+import numpy as np
+
+from mercer.estimators.gp_learn import Learning
+from mercer.inputs import Array, Matrix
+from mercer.kernels import Kernel
+from mercer.learners.gp_gram import Given, GramProcess, noise_and_scale
+from mercer.learners.gp_process import PointProcess
+from mercer.plan import Plan
+
+
+def streams(model: Any) -> bool:
+    """Whether rows may come and go."""
+    if model._pairwise:
+        raise AttributeError("kernel='precomputed' names points by their place in one matrix, so it has no stream; give a kernel.")
+    return True
+
+
+class GramWay(Learning):
+    """With kernel="precomputed" X is the Gram matrix: (n, n) in `fit`, (m, n) afterwards."""
+
+    process_: PointProcess
+    _flat: bool
+
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _takes_sparse(self) -> bool:
+        return super()._takes_sparse() and not self._pairwise
+
+    def _check_gram(self, K: Matrix) -> None:
+        if K.shape[0] != K.shape[1]:
+            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {K.shape}.")
+        if self.lift is not None or not (isinstance(self.via, str) and self.via in ("auto", "exact")):
+            raise ValueError("a Gram matrix has no features or landmarks; use via='exact' with kernel='precomputed'.")
+        if self.tied or self.bounds or self.priors or self.fixed not in (None, (), [], "all"):
+            raise ValueError("fixed, tied, bounds and priors are for a kernel, and a Gram matrix has no parameters; leave them out.")
+        if not np.allclose(K, K.T, rtol=1e-4, atol=1e-5 * float(np.abs(K).max())):
+            raise ValueError("X must be a symmetric Gram matrix with kernel='precomputed'; use (K + K.T) / 2 if that is rounding.")
+
+    def _fit_gram(self, K: Matrix, Y: Array) -> Self:
+        self._check_gram(K)
+        self._flat, self._dtype = Y.ndim == 1, K.dtype
+        K, Y = K.astype(np.float64), Y.reshape(len(Y), -1)
+        self._units = mean, unit = self._units_of(Y)
+        Z, noise, scale = (Y - mean) / unit, self._given_noise(len(Y)), 1.0
+        if noise is None:
+            level, scale = noise_and_scale(K, Z)
+            noise = np.full(len(Z), level)
+        self.process_ = GramProcess.of(cast(Kernel, Given()), K, Z, noise, scale)
+        n = len(Z)
+        self.plan_ = Plan("exact", "a Gram matrix was given", {"rows": n, "learnt from": n}, bytes=8.0 * n * n, flops=n**3 / 3)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
+        return tags
