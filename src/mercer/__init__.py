@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import bounds, kernels, lifts, methods, operators
+    from mercer import bounds, kernels, lifts, methods, operators, priors
     from mercer.estimators import (
         FarAwayWarning,
         GaussianProcessClassifier,
@@ -64,10 +64,12 @@ __all__ = [
     "methods",
     "mmd_test",
     "operators",
+    "priors",
 ]
 
 MODULES = (
-    "bounds", "datasets", "estimators", "kernels", "lifts", "methods", "operators", "product", "report", "store", "tables", "testing",
+    "bounds", "datasets", "estimators", "kernels", "lifts", "methods", "operators", "priors", "product", "report", "store", "tables",
+    "testing",
 )
 HOMES = {  # what is not an estimator
     "Counterexample": "kernels.psd", "Kernel": "kernels", "Plan": "plan", "RKHSFunction": "kernels.rkhs", "TableModel": "product",

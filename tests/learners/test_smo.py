@@ -1,11 +1,13 @@
 """Exact dual solvers: fast loops against plain ones, blocks and shrinking against one block, and the gap against the optimum."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian, Linear, Polynomial
 from mercer.learners import smo as blocks
-from mercer.learners.smo import block_bytes, block_size, held, solve
+from mercer.learners.smo import begun, block_bytes, block_size, held, solve
 from mercer.learners.smo_box import Box, relative, started
 from mercer.learners.smo_calibrate import probabilities, sigmoid
 from mercer.learners.smo_columns import Columns
@@ -399,6 +401,27 @@ def test_given_matrices_are_looked_at():
     K[0, 1] += 0.1
     with pytest.raises(ValueError, match="symmetric"):
         certain(K, bias=True)
+
+
+# starting from some of the rows
+@pytest.mark.parametrize("e", [0.0, 0.1])
+@pytest.mark.parametrize("bias", [True, False])
+def test_duals_of_some_rows_are_a_start_nearer_to_the_optimum(e, bias):
+    X, box = problem(3000, C=5.0, e=e, bias=bias)
+    rows = KernelRows(Gaussian(), Table(X))
+    start = begun(rows, box, 0.1, 1e9)
+    K, zero = Gaussian()(X), np.zeros(3000)
+    assert 0 < (start != 0).sum() <= 1000
+    assert value(K, box, start) < value(K, box, zero)
+    assert started(box, start) is not None  # within the bounds, and with the sum that is asked for
+    with_start, without = solve(rows, box, 1e-4), solve(rows, box, 1e-4, start=zero)
+    assert with_start.objective == pytest.approx(without.objective, rel=1e-4)
+    assert with_start.rounds < without.rounds
+
+
+def test_a_sum_that_is_told_has_no_start_from_some_rows():
+    X, box = problem(3000)
+    assert begun(KernelRows(Gaussian(), Table(X)), replace(box, total=1.0), 0.1, 1e9) is None
 
 
 # tiles of bits
