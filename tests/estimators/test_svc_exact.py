@@ -175,9 +175,8 @@ def test_one_against_the_rest_is_each_alone():
 def test_many_rows_go_by_blocks_and_agree_with_one_block(monkeypatch, multiclass):
     X, y = data(420, classes=3)
     whole = KernelSVC(Gaussian(), via="exact", multiclass=multiclass, tol=1e-4).fit(X, y)
-    for module in ("mercer.learners.smo", "mercer.learners.smo_classes"):
-        monkeypatch.setattr(f"{module}.WHOLE", 100)
-    monkeypatch.setattr("mercer.learners.smo.LEAST", 64)
+    monkeypatch.setattr("mercer.learners.smo_blocks.WHOLE", 100)
+    monkeypatch.setattr("mercer.learners.smo_blocks.LEAST", 64)
     blocks = KernelSVC(Gaussian(), via="exact", multiclass=multiclass, tol=1e-4).fit(X, y)
     assert blocks.n_iter_ > whole.n_iter_
     assert blocks.objective_ == pytest.approx(whole.objective_, rel=1e-4)

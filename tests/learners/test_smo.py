@@ -6,7 +6,8 @@ import pytest
 
 from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian, Linear, Polynomial
-from mercer.learners import smo as blocks
+from mercer.learners import smo as dual
+from mercer.learners import smo_blocks as blocks
 from mercer.learners.smo import begun, block_bytes, block_size, held, solve
 from mercer.learners.smo_box import Box, relative, started
 from mercer.learners.smo_calibrate import probabilities, sigmoid
@@ -353,7 +354,7 @@ def test_hard_problems_end_by_a_path(monkeypatch, C, ridge, bias, hopeless):
 
 @pytest.mark.usefixtures("small_blocks")
 def test_hard_problems_end_by_a_path_of_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "PATIENCE", 5)
+    monkeypatch.setattr(dual, "PATIENCE", 5)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
     box = Box(y, np.minimum(y, 0) * 1e3, np.maximum(y, 0) * 1e3)

@@ -7,7 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.smo import WHOLE, cache, solve
+from mercer.learners import smo_blocks
+from mercer.learners.smo import cache, solve
 from mercer.learners.smo_box import Box, Duals
 from mercer.learners.smo_rows import KernelRows, room
 from mercer.learners.smo_whole import whole
@@ -44,7 +45,7 @@ def one_vs_rest(rows: KernelRows, signs: list[Array], c: Array, how: How, starts
     every = np.arange(rows.n)
     given: list[Array | None] = [None] * len(signs) if starts is None else list(starts)
     boxes = [how.box(y, c) for y in signs]
-    if rows.n <= WHOLE:
+    if rows.n <= smo_blocks.WHOLE:
         K = rows.square()
         found = parallel_map(lambda v: whole(K.copy(), v[0], how.tol, how.most, v[1]), list(zip(boxes, given, strict=True)))
         return [Rule(every, m) for m in found]
@@ -65,9 +66,9 @@ class OneVsOne:
         self.rows, self.c, self.how = rows, c, how
         self.of = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
         sizes = np.array([len(i) for i in self.of], float)
-        small = float(np.square(sizes[sizes <= WHOLE]).sum()) * rows.dtype.itemsize <= how.limit / 2
+        small = float(np.square(sizes[sizes <= smo_blocks.WHOLE]).sum()) * rows.dtype.itemsize <= how.limit / 2
         most = np.sort(sizes)[-2:].sum() if len(sizes) > 1 else 0
-        share = self.of if small and most <= WHOLE else []
+        share = self.of if small and most <= smo_blocks.WHOLE else []
         self.own = parallel_map(lambda i: rows.block(i, i), share)
         self.left, self.right = ([rows.side(i, left=left) for i in share] for left in (True, False))
 
@@ -75,7 +76,7 @@ class OneVsOne:
         """In the order (0, 1), (0, 2), ..., (1, 2), ..."""
         pairs = list(combinations(range(len(self.of)), 2))
         jobs = [(a, b, None if starts is None else starts[k]) for k, (a, b) in enumerate(pairs)]
-        small = [k for k, (a, b) in enumerate(pairs) if len(self.of[a]) + len(self.of[b]) <= WHOLE]
+        small = [k for k, (a, b) in enumerate(pairs) if len(self.of[a]) + len(self.of[b]) <= smo_blocks.WHOLE]
         done = dict(zip(small, parallel_map(lambda k: self._pair(*jobs[k]), small), strict=True))
         return [done[k] if k in done else self._pair(*jobs[k]) for k in range(len(pairs))]
 
