@@ -1,4 +1,4 @@
-"""The demo leaves other people's files alone, and the summary says things once."""
+"""The demo leaves files alone unless told otherwise, and the summary says things once."""
 
 from dataclasses import replace
 
@@ -17,30 +17,24 @@ def fitted(tmp_path_factory):
     return fit_table(path, "progression", time=1e-3)
 
 
-def check(place):
-    demo.check_own(place, demo._asked(place), place / "predictions.csv", datasets.digits())
+FILES = ["digits.csv", "digits.mercer", "digits.html", "predictions.csv"]
 
 
-@pytest.mark.parametrize("name", ["digits.csv", "digits.mercer", "digits.html", "predictions.csv"])
-def test_a_file_of_another_is_kept(tmp_path, name):
+def check(place, overwrite=False):
+    demo.check_folder(place, [place / name for name in FILES], overwrite=overwrite)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_there_is_kept(tmp_path, name):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(UsageError, match="not the demo's"):
+    with pytest.raises(UsageError, match="give --overwrite"):
         demo.run(tmp_path)
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [(name, "mine")]
 
 
-def test_the_model_of_another_command_is_kept(tmp_path, fitted):
-    fitted.save(tmp_path / "digits.mercer")
-    with pytest.raises(UsageError, match=r"digits\.mercer"):
-        check(tmp_path)
-
-
-def test_its_own_files_are_made_again(tmp_path, fitted):
-    own = replace(fitted, evidence=replace(fitted.evidence, command=demo._asked(tmp_path).command()))
-    own.save(tmp_path / "digits.mercer")
-    datasets.digits().write_csv(tmp_path / "digits.csv")
+def test_files_are_replaced_where_that_is_asked_for(tmp_path):
     (tmp_path / "digits.html").write_text("")
-    check(tmp_path)
+    check(tmp_path, overwrite=True)
     check(tmp_path / "new")
     with pytest.raises(UsageError, match="is a file"):
         check(tmp_path / "digits.html")

@@ -168,3 +168,38 @@ def test_a_win_over_starved_trees_is_none(monkeypatch):
     verdict = fit_table(frame(), "price", exclude=["dear"], time=QUICK).evidence.verdict
     assert "Gradient-boosted trees were grown on only 30 rows, so nothing is said of them." in verdict
     assert "beats" not in verdict
+
+
+def test_equal_rows_of_a_coarse_table_are_no_alarm():
+    rng = np.random.default_rng(0)
+    a, b, c = rng.integers(0, 3, size=(3, 400))
+    coarse = pd.DataFrame({"a": a, "b": b, "c": c, "y": np.where((a + b + rng.integers(0, 2, 400)) % 2, "odd", "even")})
+    e = fit_table(coarse, "y", time=QUICK).evidence
+    assert "nothing was fitted" in e.verdict
+    assert any("equal training rows" in text and "by chance" in text for text in e.warnings)
+    assert not any("copies of training rows" in text for text in e.warnings)
+
+
+@pytest.mark.parametrize("kind", ["text", "whole", "truth"])
+def test_batches_and_arrays_give_classes_of_the_same_type(kind):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    labels = {"text": np.where(x > 0, "up", "down"), "whole": np.where(x > 0, 7, 3), "truth": x > 0}[kind]
+    model = fit_table(pd.DataFrame({"x": x, "z": rng.normal(size=200), "y": labels}), "y", time=QUICK)
+    new = pd.DataFrame({"x": x[:20], "z": x[:20]})
+    batches = pa.Table.from_batches(model.predict_batches(new))["prediction"]
+    assert batches.type == model.columns.target_.kind
+    assert batches.to_pylist() == model.predict(new).tolist()
+    assert isinstance(batches[0].as_py(), {"text": str, "whole": int, "truth": bool}[kind])
+
+
+def test_a_column_of_which_nothing_can_be_read_stops_a_prediction(prices):
+    odd = frame(30, seed=1).assign(size="large")
+    for ask in (prices.predict, prices.predict_interval, lambda data: list(prices.predict_batches(data))):
+        with pytest.raises(DataError, match='no value of "size"'):
+            ask(odd)
+
+
+def test_a_time_column_without_times_is_named():
+    with pytest.raises(DataError, match='the time column "town"'):
+        fit_table(frame(), "price", time_column="town", time=QUICK)

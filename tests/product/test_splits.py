@@ -163,3 +163,16 @@ def test_a_large_table_is_left_to_chance(table, monkeypatch):
 def test_a_class_of_one_row_is_learned_from():
     found = holdout.exactly(np.array(["a"] * 49 + ["b"]), hashes(np.arange(50)), 0.5)
     assert 49 not in found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_groups_spread_classes_evenly(seed):
+    """Groups of one class each, of which one is rare: every block gets its share of them."""
+    rng = np.random.default_rng(seed)
+    unit = rng.permutation(np.repeat(np.arange(60), rng.integers(3, 12, 60)))
+    y = np.where(unit < 10, 1, 0)  # the class of a group
+    f = folds(Rows(np.zeros((len(unit), 1), np.float32), y, np.arange(len(unit)), unit=unit), 5, seed)
+    shares = [np.mean(y[f.block == b]) for b in range(5)]
+    assert min(shares) > 0.3 * np.mean(y)
+    assert max(shares) < 2 * np.mean(y)
+    assert np.ptp(np.bincount(f.block)) < 0.2 * len(unit)

@@ -1,7 +1,7 @@
 """The command line: `mercer fit`, `mercer predict`, `mercer demo`. Nothing heavy is imported before a command needs it."""
-try:
+from mercer.cli.early import sentence_for_ctrl_c
+
+with sentence_for_ctrl_c():
     from mercer.cli.app import app, main
-except KeyboardInterrupt:  # Ctrl-C before there is a command to guard
-    raise SystemExit("mercer: interrupted; nothing was left half-written.") from None
 
 __all__ = ["app", "main"]

@@ -9,9 +9,10 @@ try:
 except ImportError as error:  # pragma: no cover - the extra is installed where tests run
     raise SystemExit("mercer: the command line needs typer, rich and pyarrow: pip install mercer[cli]") from error
 
-from mercer.cli.guard import FAILED, INTERRUPTED, guarded, leave
+from mercer.cli.early import INTERRUPTED, WORDS
+from mercer.cli.guard import guarded, leave
 
-EPILOG = "Exit status: 0 done, 1 failed or interrupted, 2 bad usage."
+EPILOG = "Exit status: 0 done, 1 failed, 2 bad usage, 130 interrupted."
 app = typer.Typer(
     name="mercer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.", epilog=EPILOG,
@@ -38,7 +39,7 @@ def fit(
     group: Annotated[str | None, typer.Option(metavar="COL", help="rows of one group are never on both sides of a split")] = None,
     time_column: Annotated[str | None, typer.Option(metavar="COL", help="orders the rows: the last are held out")] = None,
     test: Annotated[str, typer.Option(metavar="FILE|SHARE", help="the holdout: a file, or a share of the rows")] = "0.2",
-    time: Annotated[float, typer.Option(metavar="SECONDS", help="for search and fit, apart from reading the data")] = 60.0,
+    time: Annotated[float, typer.Option(metavar="SECONDS", help="for search and fits; reading, judging and writing come on top")] = 60.0,
     memory: Annotated[str, typer.Option(metavar="BYTES", help="beyond it rows wait on disk")] = "4GB",
     seed: Annotated[int, typer.Option(min=0, help="of the holdout, the folds and random features")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="MODEL", help="the model file", show_default="DATA.mercer")] = None,
@@ -84,12 +85,13 @@ def predict(
 @app.command(epilog=EPILOG)
 def demo(
     folder: Annotated[Path | None, typer.Option(metavar="FOLDER", help="where to write", show_default="a new temporary folder")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """The whole path on a small real table: fit, predict, report."""
     with guarded():
         from mercer.cli.demo import run
 
-        run(folder)
+        run(folder, overwrite=overwrite)
 
 
 def _version(asked: bool) -> None:
@@ -112,4 +114,4 @@ def main() -> None:
     try:
         app(prog_name="mercer")
     except KeyboardInterrupt:
-        leave(INTERRUPTED, FAILED)
+        leave(WORDS, INTERRUPTED)

@@ -2,24 +2,24 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from mercer import datasets
 from mercer.cli.fit import Asked
 from mercer.cli.fit import run as fit
 from mercer.cli.guard import UsageError
+from mercer.cli.output import check_free
 from mercer.cli.predict import run as predict
-from mercer.product import TableModel
-from mercer.store import load
 
 SECONDS = 30.0  # more than every contender takes
 
 
-def run(folder: Path | None = None) -> Path:
-    """The whole path; the path of the report is printed last."""
+def run(folder: Path | None = None, *, overwrite: bool = False) -> Path:
+    """The whole path; the path of the report is printed last. Files that are there are replaced only where that is asked for."""
     place = Path(tempfile.mkdtemp(prefix="mercer-demo-")) if folder is None else folder
     table, asked, out = datasets.digits(), _asked(place), place / "predictions.csv"
-    check_own(place, asked, out, table)
+    check_folder(place, (Path(asked.data[0]), asked.model_path, asked.report_path, out), overwrite=overwrite)
     place.mkdir(parents=True, exist_ok=True)
     data = table.write_csv(place / "digits.csv")
     print(f"{len(table.rows):,} handwritten digits, {len(table.columns) - 1} columns of ink. Source: {table.source}.")
@@ -38,31 +38,12 @@ def _asked(place: Path) -> Asked:
     return Asked((str(data),), target, time=SECONDS, out=model, report=page, overwrite=True)
 
 
-def check_own(place: Path, asked: Asked, out: Path, table: datasets.Dataset) -> None:
-    """Refuse a folder with files of these names that the demo did not write."""
+def check_folder(place: Path, files: Sequence[Path], *, overwrite: bool) -> None:
+    """The rule of fit and predict, for all files at once and before anything is written."""
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is a file; give a folder.")
-    there = [path for path in (asked.model_path, asked.report_path, out) if path.exists()]
-    data = Path(asked.data[0])
-    if data.exists() and not _same(data, table):
-        raise UsageError(f"{data} exists and is not the demo's; give another folder.")
-    if there and not _ours(asked):
-        raise UsageError(f"{there[0]} exists and is not the demo's; give another folder.")
-
-
-def _same(path: Path, table: datasets.Dataset) -> bool:
-    """Whether a file is what the demo would write."""
-    with tempfile.TemporaryDirectory() as folder:
-        return path.is_file() and table.write_csv(Path(folder) / "own.csv").read_bytes() == path.read_bytes()
-
-
-def _ours(asked: Asked) -> bool:
-    """Whether the model there was made by this very command."""
-    try:
-        found = load(asked.model_path)
-    except (ValueError, OSError):
-        return False
-    return isinstance(found, TableModel) and found.evidence.command == asked.command()
+    for path in files if place.exists() else ():
+        check_free(path, overwrite=overwrite)
 
 
 def _first(path: Path, lines: int = 3) -> str:

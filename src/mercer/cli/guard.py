@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-DONE, FAILED, BAD_USAGE = 0, 1, 2
-INTERRUPTED = "interrupted; nothing was left half-written."
+from mercer.cli.early import INTERRUPTED, WORDS
 
+DONE, FAILED, BAD_USAGE = 0, 1, 2
 
 _PLAIN = {errno.ENOSPC: "the disk is full", errno.EISDIR: "it is a folder; give the name of a file"}
 
@@ -34,13 +34,13 @@ def guarded() -> Iterator[None]:
     except BrokenPipeError:
         _hush()  # whoever read the output has seen enough
     except KeyboardInterrupt:
-        leave(INTERRUPTED, FAILED)
+        leave(WORDS, INTERRUPTED)
     except (ValueError, ImportError, MemoryError, OSError) as error:
-        leave(INTERRUPTED if stopped else sentence(error), FAILED)
+        leave(*((WORDS, INTERRUPTED) if stopped else (sentence(error), FAILED)))
     except BaseException:
         if not stopped:
             raise
-        leave(INTERRUPTED, FAILED)  # an import that was cut short fails in ways of its own
+        leave(WORDS, INTERRUPTED)  # an import that was cut short fails in ways of its own
 
 
 def sentence(error: BaseException) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from mercer.product.evidence import Contender, Evidence
 from mercer.product.verdict import TITLES, number
+from mercer.report import words
 
 SHOWN = 8  # warnings; the report has them all
 
@@ -14,11 +15,13 @@ def summary(e: Evidence) -> str:
 
 def _asked(e: Evidence) -> list[str]:
     dropped = f"; {e.rows_dropped:,} without a target left out" if e.rows_dropped else ""
+    whole = words.duration(e.seconds)
     return [
         f"target    {e.target}: {e.task_reason}",
         f"rows      {e.rows_train:,} to learn from, {e.rows_holdout:,} held out: {e.holdout_rule}{dropped}",
         f"metric    {_metric(e)}",
         f"seed      {e.seed}; what is tried depends on the time as well: where it runs short, the same seed may give another model",
+        f"took      {whole}, reading and judging included, which --time does not count",
     ]
 
 

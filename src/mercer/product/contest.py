@@ -3,19 +3,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from mercer.product.clock import Clock, Late
 from mercer.product.crossval import ENDLESS
-from mercer.product.finalists import Finalist, choose, constant, finalist
+from mercer.product.finalists import Finalist, choose, constant, finalist, machine
+from mercer.product.folds import FOLDS
+from mercer.product.machines import hushed
 from mercer.product.recipes import LINEAR, NAMES, WIDEST, Recipe, explicit
 from mercer.product.search import Problem, Tried, halving
 from mercer.product.targets import Identity, Target, candidates
+from mercer.product.tuning import Tuned, tune
 
-SEARCH, FINALS = 0.35, 0.6  # shares of the time by which the search and the cross-validation of finalists are over
+SEARCH, FINALS, TUNED = 0.25, 0.45, 0.55  # shares of the time by which the search, the cross-validation and a machine's search are over
 CLASSIFIED, MANY = 8_000, 5_000  # rows on which classifiers of two classes, and of more, are compared
+BY_FOLDS = 8_000  # rows up to which a machine of numbers is cross-validated; of classes, those on which all are compared
 CHEAP = 0.05  # share of the time that is always there
 OPTIONAL = ("explicit", "landmarks")
-FEWEST, PATIENCE = 1_000, 3  # rows that are always compared; times the guess after which an optional kind is given up
+FEWEST, PATIENCE = 1_000, 2  # rows that are always compared; times the guess after which an optional kind is given up
 SOLVES, LOGISTIC = 30, 3  # factorisations of an attempt; how much longer logistic regression takes than ridge regression
+FITTED = 0.7  # the share of the time by which the cross-validation of a machine is over
 PLAIN = 0.3  # an explicit lift needs less than random features: 0.2 and 0.27 were measured
 SIZE = 640  # their features: beyond 512 their rounds are cheaper
 
@@ -28,10 +35,11 @@ class Contest:
     found: tuple[Finalist, ...]
     chosen: Finalist
     left_out: tuple[tuple[str, str], ...]
+    tuned: Tuned | None = None  # a machine that has yet to meet the chosen one, as there are more rows than folds were made of
 
 
-def contest(p: Problem, clock: Clock) -> Contest:
-    """Every kind on the same rows and folds."""
+def contest(p: Problem, clock: Clock, memory: float = 4e9) -> Contest:
+    """Every kind on the same rows and folds; a machine only where those are all rows, see `mercer.product.meeting`."""
     best, here = halving(p, clock, SEARCH)
     if not p.numeric:
         here = p.sample(min(len(here.rows), CLASSIFIED if p.n_classes == 2 else MANY))
@@ -41,7 +49,31 @@ def contest(p: Problem, clock: Clock) -> Contest:
     for recipe in _entrants(here, best.recipe):
         why = _skipped(here, recipe, best, clock) or _tried(here, recipe, best, clock, found)
         left_out += [(NAMES[recipe.kind], why)] if why else []
-    return Contest(here, tuple(found), choose(here, found), tuple(left_out))
+    tuned, why = _machine(p, here, best, clock, memory, found)
+    left_out += [(NAMES["machine"], why)] if why else []
+    return Contest(here, tuple(found), choose(here, found), tuple(left_out), tuned)
+
+
+def _machine(p: Problem, here: Problem, best: Tried, clock: Clock, memory: float, found: list[Finalist]) -> tuple[Tuned | None, str]:
+    """The machine to meet the chosen one, where it was not compared with all; and why there is none."""
+    if clock.left(FITTED) <= 0:
+        return None, "no time was left to try it"
+    if p.n_classes and len(np.unique(here.rows.y)) < 2:
+        return None, "the rows have one class"
+    until = max(TUNED, clock.spent / clock.budget + CHEAP)
+    with hushed():
+        tuned = tune(p, best.target, best.recipe.kernel, clock, until, memory)
+        if len(p.rows) > len(here.rows) or len(p.rows) > BY_FOLDS:
+            return tuned, ""
+        guess = FOLDS * tuned.seconds * (len(p.rows) / tuned.rows) ** tuned.power
+        if guess > max(clock.left(FITTED), CHEAP * clock.budget):
+            return None, "no time was left to try it"
+        clock.say(f"comparing by cross-validation: {NAMES['machine'].lower()}")
+        try:
+            found.append(machine(here, tuned, memory, Clock(max(clock.left(FITTED), PATIENCE * guess))))
+        except Late:
+            return None, "it took too long"
+    return None, ""
 
 
 def _affordable(p: Problem, here: Problem, best: Tried, clock: Clock) -> Problem:

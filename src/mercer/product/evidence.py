@@ -11,7 +11,7 @@ from typing import Any
 class Contender:
     """One model that was tried: its score by cross-validation and on the holdout, with the interval from `low` to `high`.
 
-    `kind` is one of constant, linear, explicit, fourier, landmarks, trees.
+    `kind` is one of constant, linear, explicit, fourier, landmarks, machine, trees.
     """
 
     name: str

@@ -13,11 +13,13 @@ from mercer.inputs import Array
 from mercer.product.clock import Clock
 from mercer.product.crossval import ENDLESS, refits
 from mercer.product.folds import FOLDS, Folds, folds
+from mercer.product.machines import calibration, cross_fitted
 from mercer.product.metrics import Score, gap_error, log_loss, over_folds
 from mercer.product.predictors import Constant, spread_out
 from mercer.product.recipes import KINDS, NAMES, Recipe
 from mercer.product.search import AS_IT_IS, Problem, Tried, attempt
 from mercer.product.targets import Identity, Target
+from mercer.product.tuning import Tuned, out_of_fold
 
 AROUND = (0.1, 1.0, 10.0)  # penalties tried about the one that ridge regression suggests
 ROUNDS = 25  # of logistic regression in cross-validation
@@ -37,6 +39,7 @@ class Finalist:
     score: Score
     seconds: float
     probabilities: Array | None = None  # out of fold
+    scale: tuple[float, tuple[float, ...]] | None = None  # of a machine's scores: slope and offsets
 
     @property
     def name(self) -> str:
@@ -72,6 +75,22 @@ def finalist(p: Problem, recipe: Recipe, size: int, hint: Tried | None = None, t
         return Finalist(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
     alpha, P = _logistic(p, recipe, tried, until)
     return Finalist(recipe.kind, recipe, tried.size, alpha, Identity(), _score(p, P, split_of(p)), clock.spent, P)
+
+
+def machine(p: Problem, tuned: Tuned, memory: float, until: Clock = ENDLESS) -> Finalist:
+    """A kernel machine on the same folds; its scores become probabilities by a calibration that leaves their fold out."""
+    clock, split, setting = Clock(0), split_of(p), tuned.setting
+    s, where, _ = out_of_fold(p, split, setting, tuned.target, memory, until)
+    y, w = p.rows.y[where], p.rows.weights()[where]
+    P = np.full(s.shape if p.n_classes else (len(s),), np.nan)
+    target, scale = tuned.target, None
+    if p.numeric:
+        target = target if isinstance(target, Identity) else target.smeared(y, s[where])
+        P[where] = target.back(s[where])
+    else:
+        P[where], scale = cross_fitted(s[where], y, w, split.block[where]), calibration(s[where], y, w)
+    found = None if p.numeric else P
+    return Finalist("machine", tuned.recipe, len(p.rows), setting.penalty, target, _score(p, P, split), clock.spent, found, scale)
 
 
 def _logistic(p: Problem, recipe: Recipe, tried: Tried, until: Clock) -> tuple[float, Array]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from mercer.estimators import KernelLogistic, KernelRidge
 from mercer.estimators.folds import Folds as FoldsOfRows
 from mercer.inputs import Array
 from mercer.ops.threads import single_blas
+from mercer.product import machines
 from mercer.product.finalists import Finalist
 from mercer.product.folds import Folds, folds
 from mercer.product.predictors import Classifier, Constant, Predictor, Regressor, bounds, in_steps
@@ -29,8 +31,29 @@ def fit(p: Problem, f: Finalist, size: int, memory: float) -> Predictor:
     """The predictor of all these rows."""
     if f.recipe is None:
         return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
+    if f.kind == "machine":
+        return _machine(p, f, memory)
     with single_blas() if len(p.rows) * float(size) ** 2 < SMALL else nullcontext():
         return _regressor(p, f, size, memory) if p.numeric else _classifier(p, f, size, memory)
+
+
+def _machine(p: Problem, f: Finalist, memory: float) -> Predictor:
+    """At all rows, as it was cross-validated on them; the smear and the calibration are those of rows that were left out."""
+    assert f.recipe is not None
+    assert f.recipe.kernel is not None
+    if p.n_classes and len(np.unique(p.rows.y)) < 2:
+        return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
+    with machines.hushed():
+        y = f.target.to(p.rows.y) if p.numeric else p.rows.y
+        m = machines.fit(p.rows, y, p.n_classes, machines.Setting(f.recipe.kernel, f.alpha), len(p.rows), memory)
+    return machine_predictor(m, f.target, f.scale, p)
+
+
+def machine_predictor(m: machines.Machine, target: Target, scale: tuple[float, tuple[float, ...]] | None, p: Problem) -> Predictor:
+    """What turns its output into numbers or probabilities."""
+    if scale is None:
+        return Regressor(m, target, *bounds(p.rows.y))
+    return Classifier(replace(m, slope=scale[0], offsets=scale[1]), p.n_classes)
 
 
 def _regressor(p: Problem, f: Finalist, size: int, memory: float) -> Regressor:

@@ -44,7 +44,7 @@ def folds(rows: Rows, k: int = FOLDS, seed: int = 0) -> Folds:
         block = _by_time(rows.time, k + 1)
         last = int(block.max())
         return Folds(block, tuple((tuple(range(j)), j) for j in range(1, last + 1)))
-    block = _at_random(rows, k, seed) if rows.unit is None else _by_unit(rows.unit, k, seed)
+    block = _at_random(rows, k, seed) if rows.unit is None else _by_unit(rows.unit, rows.y, k, seed)
     present = int(block.max()) + 1
     return Folds(block, tuple((tuple(i for i in range(present) if i != j), j) for j in range(present)))
 
@@ -74,11 +74,20 @@ def _by_time(time: Array, blocks: int) -> Array:
     return np.unique(np.searchsorted(edges, time, side="right"), return_inverse=True)[1]
 
 
-def _by_unit(unit: Array, k: int, seed: int) -> Array:
-    """Whole groups, the largest first into the block that has the fewest rows."""
+def _by_unit(unit: Array, y: Array, k: int, seed: int) -> Array:
+    """Whole groups, the largest first, into the block that has the least of what they hold: rows of each class, or rows."""
     groups, where, counts = np.unique(unit, return_inverse=True, return_counts=True)
-    block, size = np.empty(len(groups), np.int64), np.zeros(min(k, len(groups)))
+    held = _by_class(where, y, len(groups))  # (groups, classes), as shares of each class
+    block, full = np.empty(len(groups), np.int64), np.zeros((min(k, len(groups)), held.shape[1]))
     for g in np.lexsort((hashes(groups, seed + 1), -counts)):
-        block[g] = int(np.argmin(size))
-        size[block[g]] += counts[g]
+        block[g] = int(np.argmin(full @ held[g]))  # the least growth of the sum of squares
+        full[block[g]] += held[g]
     return block[where]
+
+
+def _by_class(group: Array, y: Array, n_groups: int) -> Array:
+    """How much of each class every group holds; of numbers there is one class."""
+    codes = np.unique(y, return_inverse=True)[1] if y.dtype.kind in "iu" else np.zeros(len(y), np.int64)
+    out = np.zeros((n_groups, int(codes.max()) + 1))
+    np.add.at(out, (group, codes), 1.0)
+    return out / out.sum(0)

@@ -24,6 +24,9 @@ from mercer.tables.errors import nearest
 from mercer.tables.times import moments, time_form
 
 LEAST_TRAIN, LEAST_HELD = 10, 5
+FEW = 0.005  # of the held-out rows: so few copies change a score by less than its error
+CHANCE = 5_000  # rows by which chance is reckoned
+EXPLAINED = 3.0  # times what chance gives: columns go together, so that more rows are equal
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,18 @@ class Gathered:
     rule: str
     dropped: int
     unknown: int  # held-out rows of a class that no training row has
-    copies: int = 0  # held-out rows that are training rows, target and all
+    copies: int = 0  # held-out rows that equal training rows, target and all
+    by_chance: float = 0.0  # how many would where each column were drawn by itself
+
+    @property
+    def alarming(self) -> int:
+        """The copies, where they are more than columns of few values explain, and enough to change a score."""
+        return 0 if self.explained or self.copies <= FEW * len(self.held) else self.copies
+
+    @property
+    def explained(self) -> bool:
+        """Whether chance makes about as many."""
+        return self.copies <= EXPLAINED * self.by_chance
 
 
 def gather(source: Table, roles: Roles, test: float | Table, *, task: str, memory: float, seed: int, clock: Clock) -> Gathered:
@@ -95,7 +109,9 @@ def _gathered(columns: Columns, train: Part, held: Part, rule: str, share: Any) 
         raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}{_in_all(share)}.")
     if not rows.X.shape[1]:
         raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")
-    return Gathered(columns, rows, test, rule, train.dropped + held.dropped, unknown, copies(rows, test))
+    equal = copies(rows, test)
+    expected = by_chance(rows, test, columns.origin_) if equal else 0.0
+    return Gathered(columns, rows, test, rule, train.dropped + held.dropped, unknown, equal, expected)
 
 
 def _in_all(share: float | None) -> str:
@@ -113,6 +129,29 @@ def _in_all(share: float | None) -> str:
 def copies(train: Rows, held: Rows) -> int:
     """How many held-out rows are training rows as well, by a hash of all that the learners see of them."""
     return int(np.isin(_hashed(held), _hashed(train)).sum())
+
+
+def by_chance(train: Rows, held: Rows, origin: Sequence[int]) -> float:
+    """How many held-out rows would equal a training row if columns and target were independent, with the values they have.
+
+    >>> rows = Rows(np.zeros((100, 1), np.float32), np.arange(100) % 2, np.arange(100))
+    >>> round(by_chance(rows, rows.take(slice(10)), [0]))
+    10
+    """
+    few, many = held.sample(CHANCE), train.sample(CHANCE)
+    p = _shares(many.y[:, None], few.y[:, None])
+    for column in np.unique(np.asarray(origin)):
+        mine = np.flatnonzero(np.asarray(origin) == column)
+        p = p * _shares(many.X[:, mine], few.X[:, mine])
+    return float(-np.expm1(len(train) * np.log1p(-np.minimum(p, 1 - 1e-12))).mean() * len(held))
+
+
+def _shares(train: Array, held: Array) -> Array:
+    """The share of the training rows that have the values of each held-out row."""
+    known, counts = np.unique(row_hashes(np.asarray(train, np.float64)), return_counts=True)
+    mine = row_hashes(np.asarray(held, np.float64))
+    at = np.minimum(np.searchsorted(known, mine), len(known) - 1)
+    return np.where(known[at] == mine, counts[at] / len(train), 0.0)
 
 
 def _hashed(rows: Rows) -> Array:
@@ -142,7 +181,7 @@ def _other(source: Table, test: Table) -> None:
 
 def times(source: Table, column: str) -> Callable[[Any], Array]:
     """A function that gives the times of a batch as numbers; the form of dates is that of the first rows."""
-    form = time_form(next(source.batches()).column(column))
+    form = time_form(next(source.batches()).column(column), column)
     return lambda batch: moments(batch.column(column), form)
 
 

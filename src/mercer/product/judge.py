@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.product.clock import Clock
 from mercer.product.metrics import Metric, Score, spread
 from mercer.product.predictors import Predictor
 from mercer.product.rows import Rows, hashes
@@ -16,6 +17,7 @@ POINTS, WORST, BINS = 2_000, 10, 10
 IMPORTANCE_ROWS, REPEATS = 2_000, 3
 PREDICTED = 200_000  # rows for all columns together
 SHUFFLED = 200  # columns at most
+LEAST, SECONDS = 300, 5.0  # rows that are shuffled in any case; what all columns together may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +44,23 @@ def importance(
     Of very many columns only those are shuffled that go with the predictions most.
     """
     of = np.asarray(origin)
-    few = rows.sample(min(IMPORTANCE_ROWS, max(300, PREDICTED // (REPEATS * len(np.unique(of))))), seed)
+    few = rows.sample(min(IMPORTANCE_ROWS, max(LEAST, PREDICTED // (REPEATS * len(np.unique(of))))), seed)
+    few, repeats = _in_time(predictor, few, min(len(np.unique(of)), SHUFFLED), seed)
     X, predicted = np.array(few.X), predictor(few.X)
     base = metric(few.y, predicted, few.weight)
     asked = _likeliest(X, predicted, of)
-    found = [(names[j], *_shuffled(predictor, few, X, metric, base, np.flatnonzero(of == j), seed)) for j in asked]
+    found = [(names[j], *_shuffled(predictor, few, X, metric, base, np.flatnonzero(of == j), seed, repeats)) for j in asked]
     return tuple(sorted(found, key=lambda v: -v[1]))
+
+
+def _in_time(predictor: Predictor, rows: Rows, columns: int, seed: int) -> tuple[Rows, int]:
+    """Where a model predicts so slowly that it would take long, one repeat, and then fewer rows."""
+    watch, few = Clock(0), rows.sample(LEAST, seed)
+    predictor(few.X)
+    a_row = watch.spent / len(few)
+    if a_row * len(rows) * columns * REPEATS <= SECONDS:
+        return rows, REPEATS
+    return rows.sample(max(LEAST, int(SECONDS / (a_row * columns))), seed), 1
 
 
 def _likeliest(X: Array, predicted: Array, of: Array) -> list[int]:
@@ -60,10 +73,12 @@ def _likeliest(X: Array, predicted: Array, of: Array) -> list[int]:
     return np.sort(columns[np.argsort(-np.bincount(of, shares)[columns], kind="stable")[:SHUFFLED]]).tolist()
 
 
-def _shuffled(predictor: Predictor, rows: Rows, X: Array, metric: Metric, base: Score, columns: Array, seed: int) -> tuple[float, float]:
+def _shuffled(
+    predictor: Predictor, rows: Rows, X: Array, metric: Metric, base: Score, columns: Array, seed: int, repeats: int
+) -> tuple[float, float]:
     losses, errors = [], []
     own = X[:, columns]
-    for repeat in range(REPEATS):
+    for repeat in range(repeats):
         X[:, columns] = own[np.argsort(hashes(rows.number, seed + 101 + repeat))]
         score = metric(rows.y, predictor(X), rows.weight)
         X[:, columns] = own

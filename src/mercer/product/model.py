@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.product.cells import Tree
 from mercer.product.decide import Decision
 from mercer.product.evidence import Evidence
 from mercer.product.frames import as_source
 from mercer.product.intervals import Margin
+from mercer.product.machines import Machine, Only
 from mercer.product.predicting import Predicting
 from mercer.product.predictors import Classifier, Constant, Predictor, Regressor
 from mercer.product.targets import Identity, Log
@@ -22,7 +24,7 @@ from mercer.store import register, save
 from mercer.tables import Columns
 from mercer.tables.arrow import pa
 
-for _value in (Decision, Margin, Constant, Regressor, Classifier, Identity, Log):
+for _value in (Decision, Margin, Constant, Regressor, Classifier, Identity, Log, Machine, Only, Tree):
     register(_value)
 
 
@@ -53,8 +55,7 @@ class TableModel:
 
         data : a path, several, a data frame (pandas, polars, ...) or a pyarrow table with the columns of training
         """
-        found = self._asked(data, ["prediction"])[:, 0]
-        return np.asarray(pa.array(found.tolist(), pa.string()).cast(self.columns.target_.kind)) if self.classes else found
+        return self._asked(data, ["prediction"])[:, 0]
 
     def predict_proba(self, data: Any) -> Array:
         """The probability of each class, (n, K), in the order of `classes`."""
@@ -93,7 +94,7 @@ class TableModel:
             return {"prediction": pa.array(found), **self._bounds(found)}
         labels = np.asarray(self.classes, dtype=object)[self.decision(found)]
         shares = {f"p_{label}": pa.array(np.ascontiguousarray(found[:, k])) for k, label in enumerate(self.classes)}
-        return {"prediction": pa.array(labels.tolist(), pa.string()), **shares}
+        return {"prediction": pa.array(labels.tolist(), pa.string()).cast(self.columns.target_.kind), **shares}
 
     def _bounds(self, found: Array) -> dict[str, Any]:
         """No bounds where the holdout had too few rows for any."""

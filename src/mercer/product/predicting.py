@@ -29,8 +29,9 @@ class Predicting:
 
     @property
     def schema(self) -> Any:
-        """The columns of the predictions."""
-        fields = [(name, pa.string() if self.model.classes and name == "prediction" else pa.float64()) for name in self._names()]
+        """The columns of the predictions; classes in the type that they had in training."""
+        own = self.model.columns.target_.kind if self.model.classes else pa.float64()
+        fields = [(name, own if name == "prediction" else pa.float64()) for name in self._names()]
         kind = self.source.schema.field(self.id).type if self.id is not None else None
         return pa.schema(([(self.id, plain(kind))] if self.id is not None else []) + fields)
 
@@ -42,10 +43,14 @@ class Predicting:
         return names
 
     def batches(self) -> Iterator[Any]:
-        """Record batches; every row of the table has one row here, in the same order."""
+        """Record batches; every row of the table has one row here, in the same order.
+
+        A DataError where a column is filled and nothing in it can be read.
+        """
         schema = self.schema
         for batch in (b for b in self.source.batches() if b.num_rows):
             rows = self.model.columns.transform(batch, target=False, watch=self.watch)
+            self.watch.check()
             found = self.model.outputs(rows.X)
             first = [flat(batch.column(self.id))] if self.id is not None else []
             yield pa.record_batch([*first, *found.values()], schema=schema)

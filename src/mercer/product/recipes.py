@@ -14,10 +14,10 @@ from mercer.kernels import Gaussian, Kernel, Laplace, Matern
 from mercer.kernels.defaults import spread
 from mercer.lifts import Concatenate, Identity, KernelLift, KitchenSink, OnColumnsLift
 
-KINDS = ("constant", "linear", "explicit", "fourier", "landmarks")  # simplest first
+KINDS = ("constant", "linear", "explicit", "fourier", "landmarks", "machine")  # simplest first
 NAMES = {
     "constant": "Constant", "linear": "Linear", "explicit": "Explicit lift", "fourier": "Fourier features",
-    "landmarks": "Landmarks", "trees": "Gradient-boosted trees",
+    "landmarks": "Landmarks", "machine": "Kernel machine", "trees": "Gradient-boosted trees",
 }
 STEPS = (1.0, 0.5, 2.0, 0.25, 4.0)  # of the bandwidth, about that of the data
 FINE = (0.7, 1.4)
@@ -75,6 +75,8 @@ class Recipe:
             return "the treated columns themselves"
         if self.kind == "explicit":
             return f"columns, squares, products of pairs and splines{' of numbers' if self.others else ''}: up to {size:,} features"
+        if self.kind == "machine":
+            return f"{self.spelled} at the rows themselves"
         what = "random Fourier features" if self.kind == "fourier" else "landmarks"
         return f"{size:,} {what} of {self.spelled}"
 
@@ -84,7 +86,8 @@ class Recipe:
         b = getattr(self.kernel, "bandwidth", None)
         if not isinstance(b, tuple):
             return repr(self.kernel)
-        return f"{type(self.kernel).__name__}, one bandwidth a column, from {min(b):.3g} to {max(b):.3g}"
+        norm = " in the 1-norm" if getattr(self.kernel, "norm", 2) == 1 else ""
+        return f"{type(self.kernel).__name__}{norm}, one bandwidth a column, from {min(b):.3g} to {max(b):.3g}"
 
 
 LINEAR, EXPLICIT = Recipe("linear"), Recipe("explicit")
@@ -112,9 +115,19 @@ def finer(recipe: Recipe) -> list[Recipe]:
 
 def scaled(recipe: Recipe, factor: float) -> Recipe:
     """With every bandwidth times the factor."""
-    kernel: Any = recipe.kernel
+    assert recipe.kernel is not None
+    return replace(recipe, kernel=widened(recipe.kernel, factor))
+
+
+def widened(kernel: Any, factor: float) -> Kernel:
+    """The kernel with every bandwidth times the factor.
+
+    >>> widened(Laplace(6.0, norm=1), 0.5)
+    Laplace(bandwidth=3.0, norm=1)
+    """
     b = kernel.bandwidth
-    return replace(recipe, kernel=type(kernel)(tuple(rounded(v * factor) for v in b) if isinstance(b, tuple) else rounded(b * factor)))
+    new: Any = tuple(rounded(v * factor) for v in b) if isinstance(b, tuple) else rounded(b * factor)
+    return Laplace(new, kernel.norm) if isinstance(kernel, Laplace) else type(kernel)(new)
 
 
 def rounded(value: float) -> float:

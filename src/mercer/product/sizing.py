@@ -28,6 +28,8 @@ def ridge_work(n: float, D: float, solves: float) -> float:
 def seconds(here: Problem, f: Finalist, n: int, D: int) -> float:
     """What a fit of n rows with D features should take, by what cross-validation on `here` took."""
     took, rows = max(f.seconds, 1e-3), len(here.rows)
+    if f.kind == "machine":
+        return took / 2  # of some folds of all rows
     if here.numeric:
         return took * ridge_work(n, D, 12) / ridge_work(rows, f.size, 55)
     return took / FITS[here.n_classes == 2] * (n / (0.75 * rows)) * (D / max(f.size, 1))
@@ -35,8 +37,8 @@ def seconds(here: Problem, f: Finalist, n: int, D: int) -> float:
 
 def size(here: Problem, f: Finalist, n: int, left: float, memory: float) -> Size:
     """As many features as time and memory allow, up to four times those of the search; fewer rows only where even that is too slow."""
-    if f.kind == "constant":
-        return Size(0, n)
+    if f.kind in ("constant", "machine"):
+        return Size(f.size, n)
     if f.kind in ("linear", "explicit"):
         return _rows(here, f, n, f.size, left, memory)
     most = min(MOST_FEATURES, 4 * f.size, int((memory / 8 / 8) ** 0.5))

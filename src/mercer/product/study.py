@@ -6,21 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from mercer.inputs import Array
 from mercer.product import fitting, judge, sizing, trees
 from mercer.product.clock import Clock
 from mercer.product.contest import Contest, contest
 from mercer.product.finalists import Finalist
 from mercer.product.gather import Gathered
 from mercer.product.judge import Judged
+from mercer.product.meeting import Met, meet, refitted
 from mercer.product.metrics import Metric
-from mercer.product.predictors import Predictor, Regressor
+from mercer.product.predictors import Classifier, Predictor, Regressor
+from mercer.product.recipes import Recipe
 from mercer.product.rows import Rows
 from mercer.product.search import Problem
 from mercer.product.sizing import Size, held
 from mercer.product.targets import Log
 
-FITS, LEAST, TREES = 0.85, 0.25, 0.15  # the share of the time by which models are fitted; the least that the chosen one and trees get
+FITS, LEAST, TREES = 0.8, 0.25, 0.15  # the share of the time by which models are fitted; the least that the chosen one and trees get
 MOST_TREES = 0.4
+AGAIN = 1.2  # times the seconds of a fit that must be left to do it once more, with all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +47,15 @@ class Found:
 
     contest: Contest
     entries: tuple[Entry, ...]
+    kind: str  # of the chosen one
+    known: tuple[Array, Array] | None = None  # classes and probabilities of rows that a chosen machine was not fitted to
 
     def __getitem__(self, kind: str) -> Entry | None:
         return next((e for e in self.entries if e.kind == kind), None)
 
     @property
     def chosen(self) -> Entry:
-        return next(e for e in self.entries if e.kind == self.contest.chosen.kind)
+        return next(e for e in self.entries if e.kind == self.kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +79,35 @@ class Study:
 
     def run(self) -> Found:
         """Baselines and the chosen one first, then trees, then the others as time allows."""
-        outcome = contest(self.problem, self.clock)
-        first = ("constant", "linear", outcome.chosen.kind)
-        entries = [self._entry(outcome, f) for f in outcome.found if f.kind in first]
+        outcome = contest(self.problem, self.clock, self.memory)
+        met = None if outcome.tuned is None else meet(self.problem, outcome, self.clock, FITS, LEAST, self.memory)
+        entries = [] if met is None else self._met(outcome, met)
+        kind = "machine" if met is not None and met.wins else outcome.chosen.kind
+        first = {"constant", "linear", kind} - {e.kind for e in entries}
+        entries += [self._entry(outcome, f) for f in outcome.found if f.kind in first]
         entries += self._trees()
-        entries += [self._entry(outcome, f) for f in outcome.found if f.kind not in first and self._affordable(outcome, f)]
-        return Found(outcome, tuple(entries))
+        others = [f for f in outcome.found if f.kind not in {e.kind for e in entries}]
+        entries += [self._entry(outcome, f) for f in others if self._affordable(outcome, f)]
+        return Found(outcome, tuple(entries), kind, met.machine.known if met is not None and met.wins else None)
+
+    def _met(self, outcome: Contest, met: Met) -> list[Entry]:
+        """Those who met, with the fits that they met with; the winner fitted again, to the validation rows as well, where there is time."""
+        entries = [self._of_machine(outcome, met)]
+        rival, f = met.rival, outcome.chosen
+        if rival is None or f.kind == "constant" or (not met.wins and AGAIN * rival.seconds < self.clock.left(FITS)):
+            return entries
+        detail, note = _detail(f, rival.features, rival.predictor), self._after(met, rival.rows)
+        judged, seconds = self._judged(rival.predictor), f.seconds + rival.seconds
+        return [*entries, Entry(f.kind, rival.predictor, judged, seconds, detail, note, rival.rows)]
+
+    def _of_machine(self, outcome: Contest, met: Met) -> Entry:
+        tuned, mine = outcome.tuned, met.machine
+        assert tuned is not None
+        m, rows, seconds, n = mine.predictor, mine.rows, mine.seconds, len(self.data.train)
+        if met.wins and rows == n - met.aside and AGAIN * seconds < self.clock.left(FITS):
+            m, rows, seconds = refitted(self.problem, tuned, m, mine.features, self.memory), n, 2 * seconds
+        note = "; ".join(filter(None, (self._after(met, rows), met.words)))
+        return Entry("machine", m, self._judged(m), seconds, machine_detail(tuned.recipe, tuned.setting.penalty, m), note, rows)
 
     def _affordable(self, outcome: Contest, f: Finalist) -> bool:
         """On all rows, with room to spare for what a guess of seconds is worth."""
@@ -96,6 +125,11 @@ class Study:
         seconds = watch.spent + f.seconds
         detail, note = _detail(f, size.features, predictor), self._note("fitted", len(p.rows))
         return Entry(f.kind, predictor, self._judged(predictor), seconds, detail, note, len(p.rows))
+
+    def _after(self, met: Met, rows: int) -> str:
+        """How many rows a fit of the meeting has seen, and why not all."""
+        n = len(self.data.train)
+        return f"fitted on {rows:,} of {n:,} rows, the others validate" if rows == n - met.aside else self._note("fitted", rows)
 
     def _trees(self) -> list[Entry]:
         """None where the training rows have one class only, or so many that as many trees a round take too long."""
@@ -122,9 +156,22 @@ class Study:
         return judge.judge(self.data.held, self.metric, predictor(self.data.held.X))
 
 
+def machine_detail(recipe: Recipe, penalty: float, predictor: Predictor) -> str:
+    """What it is: its loss, kernel, penalty and cells."""
+    how = f"support vectors, C {1 / penalty:.3g}" if isinstance(predictor, Classifier) else f"ridge regression, penalty {penalty:.3g}"
+    cells = len(getattr(getattr(predictor, "estimator", None), "models", ()))
+    return f"{recipe.detail(0)}: {how}{_target(predictor)}" + (f"; in {cells:,} cells that overlap" if cells > 1 else "")
+
+
+def _target(predictor: Predictor) -> str:
+    return f"; fits the {predictor.target}" if isinstance(predictor, Regressor) and isinstance(predictor.target, Log) else ""
+
+
 def _detail(f: Finalist, size: int, predictor: Predictor) -> str:
     if f.recipe is None:
         return "the mean of the target, or the share of each class"
-    target = f"; fits the {predictor.target}" if isinstance(predictor, Regressor) and isinstance(predictor.target, Log) else ""
+    if f.kind == "machine":
+        return machine_detail(f.recipe, f.alpha, predictor)
+    target = _target(predictor)
     penalty = getattr(getattr(predictor, "estimator", None), "alpha", f.alpha)
     return f"{f.recipe.detail(size)}; penalty {float(np.max(penalty)):.3g}{target}"

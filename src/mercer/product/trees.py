@@ -16,10 +16,11 @@ from mercer.product.predictors import in_steps, spread_out
 from mercer.product.rows import Rows
 
 PROBE, FEW = 5_000, 20_000
+PROBING = 0.2  # of the seconds, that the first look takes at most
 MOST_CODES = 255
 ROUNDS, SECONDS_A_TREE = 100, 1e-3  # scikit-learn's default; 0.4 ms were measured for trees of 300 rows, and larger ones take more
 FIRST, LEAST_SECONDS = 3, 1.0  # rounds that are timed; what trees always get
-SMALL = 1_000_000  # cells, below which threads wait for each other longer than they work
+SMALL = 4_000_000  # cells, below which threads wait for each other longer than they work
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +86,8 @@ def grow(rows: Rows, design: Design, n_classes: int, seed: int, clock: Clock, se
     n = len(rows)
     if n > FEW:
         probe = Clock(0)
-        _fitted(rows.sample(PROBE, seed), design, n_classes, seed, float("inf"))
-        n = max(FEW, min(n, int(PROBE * seconds / max(probe.spent, 1e-3))))
+        _, rounds = _fitted(rows.sample(PROBE, seed), design, n_classes, seed, PROBING * seconds)
+        n = max(FEW, min(n, int(PROBE * seconds * rounds / ROUNDS / max(probe.spent, 1e-3))))
     used = rows.sample(n, seed)
     clock.say(f"growing trees on {len(used):,} rows, for comparison")
     model, rounds = _fitted(used, design, n_classes, seed, max(seconds, LEAST_SECONDS))

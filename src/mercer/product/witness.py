@@ -43,8 +43,11 @@ def evidence(study: Study, found: Found, margin: Margin | None, decision: Decisi
     )  # fmt: skip
 
 
-def decision(study: Study, chosen: Finalist) -> Decision:
+def decision(study: Study, found: Found) -> Decision:
     """Where one of two classes is so rare that accuracy was not the metric, a threshold that finds it."""
+    chosen = found.contest.chosen
+    if study.why and found.known is not None:
+        return for_rare(*found.known)
     if not study.why or chosen.probabilities is None:
         return Decision()
     return for_rare(study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities)
@@ -76,12 +79,12 @@ def _contender(kind: str, e: Entry | None, f: Finalist | None, found: Found) -> 
     cv, error = (f.score.value, f.score.error()) if f else (None, None)
     holdout, low, high = (e.judged.score.value, e.judged.low, e.judged.high) if e else (None, None, None)
     seconds = e.seconds if e else f.seconds if f else 0.0
-    return Contender(NAMES[kind], kind, detail, cv, error, holdout, low, high, seconds, f is found.contest.chosen, note)
+    return Contender(NAMES[kind], kind, detail, cv, error, holdout, low, high, seconds, kind == found.kind, note)
 
 
 def _verdict(study: Study, found: Found) -> str:
     e = found.chosen
-    shown = (e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held), study.data.copies)
+    shown = (e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held), study.data.alarming)
     first = verdict.sentence(study.metric, NAMES[e.kind], *shown)
     return verdict.verdict(study.metric, e.kind, first, *(_rival(study, e, found[kind]) for kind in ("linear", "trees")))
 
@@ -97,8 +100,12 @@ def _rival(study: Study, e: Entry, other: Entry | None) -> verdict.Rival | None:
 
 def _warnings(study: Study, found: Found, decision: Decision) -> tuple[str, ...]:
     told, data = list(study.data.columns.warnings_), study.data
-    if data.copies:
-        told.insert(0, f"{data.copies:,} of {len(data.held):,} holdout rows are exact copies of training rows; the score may be too good.")
+    equal = f"{data.copies:,} of {len(data.held):,} holdout rows"
+    if data.alarming:
+        told.insert(0, f"{equal} are exact copies of training rows; the score may be too good.")
+    elif data.copies:
+        usual = f"about {data.by_chance:,.0f} would by chance, as columns have few values"
+        told.append(f"{equal} equal training rows; {usual if data.explained else 'too few to change the score much'}.")
     if data.unknown:
         told.append(f"{data.unknown:,} held-out rows have a class that no training row has; they were left out of the score.")
     if decision.code >= 0:

@@ -117,7 +117,7 @@ def _cost(evidence: Evidence) -> Markup:
         ("model on disk", words.size(evidence.model_bytes)),
         ("to predict one row", words.duration(_seconds(evidence.latency_row_ms))),
         ("to predict 1,000 rows", words.duration(_seconds(evidence.latency_1000_ms))),
-        ("to find and fit the model", words.duration(evidence.seconds)),
+        ("from file to model, reading and judging included", words.duration(evidence.seconds)),
         ("most memory used", words.size(evidence.memory_peak_bytes)),
     ])
 
