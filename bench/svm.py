@@ -128,4 +128,4 @@ def cases():
     for task in tasks():
         if intelex() is not None:
             yield from both(task, "scikit-learn-intelex", intelex(), 1.5, 1.5, 3)
-        yield from both(task, "scikit-learn", SVC, 8.0, 20.0, 2)
+        yield from both(task, "scikit-learn", SVC, 8.0, 20.0, 3)
