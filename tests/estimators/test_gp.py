@@ -175,6 +175,11 @@ def test_several_outputs():
     assert m.predict(X[:3], return_cov=True)[1].shape == (3, 3, 2)
     assert m.noise_.shape == m.scale_.shape == (2,)
     assert m.sample_y(X[:3], 5).shape == (3, 2, 5)
+    values = m.sample_functions(2000, n_features=1024)(X[:3])
+    assert values.shape == (3, 2, 2000)
+    np.testing.assert_allclose(values.mean(2), mean[:3], atol=0.1 * Y.std(0).max())
+    np.testing.assert_allclose(values.mean(2)[:, 0], mean[:3, 0], atol=0.1)
+    assert abs(np.corrcoef(*(values[0] - values[0].mean(1, keepdims=True)))[0, 1]) < 0.1  # outputs are drawn apart
     assert np.abs(mean[:, 1] - Y[:, 1]).max() < 40
 
 
@@ -335,13 +340,18 @@ def test_y_of_any_size(size, dtype):
 
 @pytest.mark.parametrize("value", [0.0, 3.0, 1e12])
 @pytest.mark.parametrize("n", [1, 20])
-def test_constant_y_and_one_row(value, n):
+@pytest.mark.parametrize("via", ["exact", "iterative", "landmarks"])
+def test_constant_y_and_one_row(value, n, via):
+    """They tell neither noise nor scale, so that nothing is certain, the less the fewer rows there are."""
     X = data(n)[0]
-    m = GP().fit(X, np.full(n, value))
+    m = GP(via=via).fit(X, np.full(n, value))
     mean, std = m.predict(X, return_std=True)
     np.testing.assert_allclose(mean, value, rtol=1e-6)
     assert np.isfinite(std).all()
     assert np.isfinite(m.log_marginal_likelihood_)
+    far = m.predict(np.full((1, 2), 1e3), return_std=True)[1][0]
+    assert far == pytest.approx((abs(value) or 1.0) * np.sqrt(2 / (n + 1)), rel=1e-6)
+    assert far > std.max()
 
 
 def test_constant_columns_and_far_rows():
@@ -360,7 +370,27 @@ def test_sparse_and_single_precision_rows():
     np.testing.assert_allclose(half, dense, atol=1e-5)
 
 
+@pytest.mark.parametrize("options", [{}, {"noise": 0.1}, {"noise": 0.1, "prior_mean": 3.0}])
+@pytest.mark.parametrize("via", ["exact", "landmarks"])
+def test_y_whose_square_overflows_is_refused(via, options):
+    X, y = data(20)
+    with pytest.raises(ValueError, match="scale y first"):
+        GP(Gaussian(0.7), via=via, **options).fit(X, 1e160 * y)
+
+
 # points that come and go
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+def test_rows_beyond_floating_point_leave_the_model(via):
+    X, y = data(30)
+    m = GP(Linear(), 0.1, via).fit(X, y)
+    before = m.predict(X)
+    with pytest.raises(ValueError, match="too large for floating-point"):
+        m.partial_fit([[1e200, 0.0]], [1.0])
+    with pytest.raises(ValueError, match="y is up to 1e\\+160"):
+        m.partial_fit([[1.0, 0.0]], [1e160])
+    np.testing.assert_array_equal(m.predict(X), before)
+
+
 @pytest.mark.parametrize("via", ["exact", "iterative"])
 def test_partial_fit_and_forget_are_refits(via):
     X, y = data(60)
@@ -377,7 +407,8 @@ def test_partial_fit_and_forget_are_refits(via):
     learnt = GP(Gaussian(0.6)).fit(X[:50], y[:50])
     kernel = learnt.kernel_
     assert learnt.partial_fit(X[50:], y[50:]).kernel_ == kernel
-    assert GP(Gaussian(0.6), 0.1, "exact").partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:]).plan_.settings["rows"] == 60
+    streamed = GP(Gaussian(0.6), 0.1, via).partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    assert (streamed.plan_.way, streamed.plan_.settings["rows"]) == (via, 60)
 
 
 def test_features_forget_too():
@@ -399,6 +430,20 @@ def test_the_plan_says_which_way():
         GP(Gaussian(), 0.1, "exact", memory_limit=20_000).fit(X, y)
     with pytest.raises(ValueError, match="via must be"):
         GP(via="guess").fit(X, y)
+
+
+def test_a_column_of_y_is_answered_by_a_column(monkeypatch):
+    """Whichever way "auto" takes."""
+    X, y = data(60)
+    exact = GP(Gaussian(0.7), 0.1).fit(X, y[:, None])
+    monkeypatch.setattr("mercer.estimators.gp_points.MOST_EXACT", 50)
+    large = GP(Gaussian(0.7), 0.1, random_state=0).fit(X, y[:, None])
+    assert (exact.plan_.way, large.plan_.way) == ("exact", "landmarks")
+    for a, b in zip(exact.predict(X[:3], return_cov=True), large.predict(X[:3], return_cov=True), strict=True):
+        assert a.shape == b.shape
+    assert large.predict(X).shape == large.partial_fit(X[:5], y[:5, None]).predict(X, return_std=True)[1].shape == (60, 1)
+    with pytest.raises(ValueError, match="fit one model a column"):
+        large.partial_fit(X[:5], np.column_stack([y, y])[:5])
 
 
 def test_landmarks_learn_the_kernel():
@@ -423,7 +468,8 @@ def test_saved_models(via, tmp_path):
 
 @pytest.mark.parametrize(("options", "match"), [
     (dict(noise=-1.0), "noise must be"), (dict(noise=[0.1]), "X has 60 rows"), (dict(kernel=Gaussian((1.0,) * 3)), "2 columns"),
-    (dict(fixed=("width",)), "not a parameter"), (dict(n_restarts=-1), "n_restarts"),
+    (dict(fixed=("width",)), "not a parameter"), (dict(n_restarts=-1), "n_restarts"), (dict(n_restarts=True), "n_restarts"),
+    (dict(restore_variance="no"), "restore_variance must be True or False"),
     (dict(kernel=Laplace(), tied=[("a", "b")]), "not a parameter"),
 ])  # fmt: skip
 def test_one_sentence_errors(options, match):
@@ -460,6 +506,19 @@ def test_learning_from_all_rows(via):
     assert all_.log_marginal_likelihood_ > few.log_marginal_likelihood_ - slack
     (Z, z) = data(300, 1, d=3)
     assert all_.score(Z, z) > few.score(Z, z) - 0.02
+
+
+@pytest.mark.parametrize("options", [dict(fixed=("by",)), dict(bounds={"by": (2.0, 2.5)}), dict(bounds={"noise": (0.2, 0.3)})])
+def test_the_last_rescaling_keeps_what_was_said(options, monkeypatch):
+    monkeypatch.setattr("mercer.estimators.gp_learn.MOST_LEARNT", 60)  # so that noise and scale are of a subset, and rescaled
+    X, y = data(150)
+    m = GP(2.0 * Gaussian(0.7), via="iterative", n_restarts=0, **options).fit(X, y)
+    assert m.plan_.settings["learnt from"] == 60
+    if "by" in (*options.get("fixed", ()), *options.get("bounds", ())):
+        assert 2.0 - 1e-9 <= m.kernel_.by <= 2.5 + 1e-9
+        assert m.scale_ == pytest.approx(1.0)
+    else:
+        assert 0.2 - 1e-9 <= m.noise_ <= 0.3 + 1e-9
 
 
 def test_steps_by_products_go_towards_the_exact_optimum(monkeypatch):

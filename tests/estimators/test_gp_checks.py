@@ -54,6 +54,16 @@ def test_what_is_not_fitted_says_so(name):
 
 
 # leave-one-out
+def test_rows_are_left_out_once(monkeypatch):
+    """However often it is asked."""
+    X, y = data()
+    m = GP(Gaussian(0.7), 0.1).fit(X, y)
+    first = m.loo_predictions_
+    monkeypatch.setattr("mercer.learners.gp_process.dpotri", None)
+    np.testing.assert_array_equal(m.loo_predictions_, first)
+    assert m.loo_variances_.shape == (60,)
+
+
 def test_the_score_is_the_mean_over_outputs():
     X, y = data()
     Y = np.column_stack([y, 100 * np.random.default_rng(0).normal(size=60), np.full(60, 2.0)])
@@ -99,3 +109,5 @@ def test_functions_of_a_kernel_without_random_features_warn():
     m = GP(Own(), 0.1, Landmarks(20), random_state=0).fit(X, y)
     with pytest.warns(VarianceStarvationWarning, match="no feature map is known"):
         assert m.sample_functions(2)(X).shape == (60, 2)
+    with pytest.raises(ValueError, match="use sample_y"):
+        GP(Own(), 0.1).fit(X, y).sample_functions(2)

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gamma, invgamma, lognorm, multivariate_normal
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Matern, Periodic
 from mercer.kernels.params import substitute
-from mercer.learners.gp_iterative import IterativeProcess, log_determinant
-from mercer.learners.gp_points import evidence
+from mercer.learners.gp_iterative import IterativeProcess, explained, log_determinant
+from mercer.learners.gp_points import evidence, root
 from mercer.learners.gp_priors import Gamma, InverseGamma, LogNormal
 from mercer.learners.gp_process import PointProcess
 from mercer.learners.gp_update import appended, put_back, reference_put_back, removed
@@ -168,3 +169,52 @@ def test_iterative_is_cholesky(noise):
     np.testing.assert_allclose(ours.variance(Z), exact.variance(Z), atol=0.02 * noise, rtol=1e-4)
     np.testing.assert_allclose(ours.covariance(Z), exact.covariance(Z), atol=0.01 * noise)
     assert ours.log_evidence == pytest.approx(exact.log_evidence, abs=2 * ours.determinant.error + 1e-4)
+
+
+def test_probes_are_taken_until_the_error_is_small():
+    """Over seeds: where the preconditioner is poor, more probes, and the estimate as near as its error says."""
+    A = np.diag(np.geomspace(1.0, 1e4, 200))
+    P, product = Woodbury.of(np.zeros((200, 0)), np.full(200, 100.0)), lambda V: A @ V
+    few = [log_determinant(product, P, seed=s) for s in range(5)]
+    more = [log_determinant(product, P, seed=s, error=5.0) for s in range(5)]
+    assert min(d.error for d in few) > 5 >= max(d.error for d in more)
+    assert np.mean([abs(d.log - np.log(A.diagonal()).sum()) < 2 * d.error for d in more]) >= 0.8
+    assert log_determinant(product, P, error=0.0).error > 0  # there is an end to it
+
+
+def test_a_length_of_probes_adds_no_spread():
+    """A = c P: the directions tell all, and every probe the same."""
+    d = log_determinant(lambda V: 7.0 * V, Woodbury.of(np.zeros((50, 0)), np.ones(50)))
+    assert d.error < 1e-9
+    assert d.log == pytest.approx(50 * np.log(7.0))
+
+
+@pytest.mark.parametrize("kernel", [Matern(0.6, nu=1.5), Matern(0.5, nu=0.5)], ids=["smooth", "rough"])
+def test_the_iterative_way_is_within_what_it_states(kernel):
+    rng = np.random.default_rng(0)
+    X, Z = rng.uniform(-1, 1, size=(1300, 3)), rng.uniform(-1, 1, size=(40, 3))
+    Y = np.sin(3 * X[:, :1]) + 0.2 * rng.normal(size=(1300, 1))
+    noise = np.full(1300, 0.05)
+    ours, exact = IterativeProcess.solved(kernel, X, Y, noise, 1.0), PointProcess.of(kernel, X, Y, noise, 1.0)
+    np.testing.assert_allclose(ours.mean(Z), exact.mean(Z), atol=1e-4)
+    assert (np.abs(ours.variance(Z) - exact.variance(Z)) <= 0.02 * 0.05 + 1e-6).all()
+    error = 0.5 * ours.determinant.error
+    assert error <= 1e-3 * 1300
+    assert ours.log_evidence == pytest.approx(exact.log_evidence, abs=4 * error + 1e-3)
+
+
+def test_variances_that_stop_early_say_so():
+    A, P = np.diag(np.geomspace(1e-8, 1.0, 400)), Woodbury.of(np.zeros((400, 0)), np.full(400, 1e-8))
+    with pytest.warns(ConvergenceWarning, match="variances at 1 rows are too large by up to"):
+        explained(lambda V: A @ V, np.ones((400, 1)), P, 1e-9)
+
+
+# roots
+def test_a_root_ends():
+    np.testing.assert_allclose(root(np.ones((3, 3)), 1.0, 1e-14) @ root(np.ones((3, 3)), 1.0, 1e-14).T, 1.0, atol=1e-10)
+    wrong = (-np.eye(2), "not positive semidefinite"), (np.full((2, 2), np.nan), "too large"), (np.diag([np.inf, 1.0]), "too large")
+    for C, match in wrong:
+        with pytest.raises(ValueError, match=match):
+            root(C, 1.0, 1e-14)
+    with pytest.raises(ValueError, match="too large"), np.errstate(all="ignore"):
+        appended(np.eye(1), np.array([[1e200]]), np.array([[np.inf]]))

@@ -46,4 +46,4 @@ def test_an_exact_map_draws_from_the_very_posterior():
 def test_other_units():
     F = drawn(process("exact"), 2, posterior=False, n_features=128, seed=0)
     Z = np.random.default_rng(1).normal(size=(5, 2))
-    np.testing.assert_allclose(F.moved(3.0, 10.0)(Z), 3 + 10 * F(Z))
+    np.testing.assert_allclose(F.moved((3.0,), (10.0,))(Z), 3 + 10 * F(Z))

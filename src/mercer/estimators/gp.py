@@ -20,17 +20,22 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
         rational quadratic, Gaussian and (exact way, 200 rows or more) Matern-5/2 + Matern-1/2, with one bandwidth a column.
         "precomputed": X is the Gram matrix, (n, n) in `fit` and (m, n) in `predict`, which then tells means only (exact way).
     noise : the variance of e: a number, one number a row (in `fit` only), or "learn": noise, scale and the parameters of the
-        kernel at the maximum of the evidence. With a given noise the scale is 1, and the kernel is as it is given, unless
-        `fixed` says otherwise. Zero interpolates (exact and iterative ways).
+        kernel at the maximum of the evidence. With a given noise the scale is 1 and the kernel as it is given, unless there is
+        none, or `fixed`, `tied`, `bounds` or `priors` say otherwise. Zero interpolates (exact and iterative ways).
     via : "exact" (Cholesky, float64), "iterative" (conjugate gradients on the operator), "landmarks", "features", a value of
         `mercer.methods`, or "auto": exact up to 5,000 rows where the n x n matrix fits in `memory_limit`, landmarks beyond
-        (iterative for several outputs). A first `partial_fit` means features.
+        (iterative for several outputs). The iterative way is the exact one to a residual of 1e-6 |y| in the mean, 2 % of the
+        noise in the variance, and a standard error of 0.001 n (or of 512 probes) in the evidence. A first `partial_fit` with
+        "auto" means features. Over features only noise and scale are learnt, and nothing can be said of them.
     lift : instead of a kernel, the features themselves.
     prior_mean : a number, "y" (the mean of the y seen), or "auto": "y" where the hyper-parameters are learnt, else 0.
-    fixed : names of parameters that stay as given, by `kernel.get_params()`, "noise", "scale", or "all" of the kernel's. None:
-        none of them with noise="learn", "all" with a given noise.
+    fixed : names of parameters that stay as given, by `kernel.get_params()`, "scale"; "all" of the kernel's; True: all as given,
+        scale 1; (): all are learnt. None: () with noise="learn" or without a kernel, else "all" unless something is said of them.
+        Where an amplitude ("by") is fixed, bounded or has a prior, the scale is 1, so that it is what was said.
     tied : groups of names that share one value, as in [("terms__0__bandwidth", "terms__1__bandwidth")].
-    bounds : {name: (low, high)}; without, a factor of 10,000 about the start.
+    bounds : {name: (low, high)} in the units of y; without, a factor of 10,000 about the starts, noise 1e-9 to 1e4 and scale 1e-9
+        to 1e9 times var(y). Parameters that are 0 stay 0. With several outputs and something said of noise, scale or an
+        amplitude, or a given noise, all share one unit.
     priors : {name: `LogNormal(median, spread)`, `Gamma(shape, rate)` or `InverseGamma(shape, scale)`} of
         `mercer.priors`; the parameters are then those of the largest posterior density.
     n_restarts : starts of the search beside those at the given and at data-scaled values.
@@ -43,16 +48,17 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
     memory_limit : of n x n and D x D arrays, as in "4GB"; 1 GB where None.
 
     Hyper-parameters are searched by L-BFGS on their logarithms, from several starts on a few hundred rows, then on more and
-    more of them. The scale is found in closed form; over landmarks noise and scale are those of the best evidence of all rows.
+    more of them. The scale is found in closed form; over landmarks noise and scale are those of the best evidence of all rows, or
+    of the search where something is said of them. One row, or equal y, tell neither: both are then |y|^2 / (n + 1).
 
     A map of finitely many features has no prior variance left once the data tell all its directions. Where the map is an
     approximation of its kernel and the data tell more than half of its D directions (`effective_dimension_`), a
     `VarianceStarvationWarning` says so: far from the data its variance is then about 1 - effective_dimension_ / D of the right
     one. Landmarks without `restore_variance` warn in `predict`, at points where |phi(x)|^2 < k(x, x) / 2.
 
-    Attributes: `kernel_` (scale included), `noise_`, `scale_`, `prior_mean_`, `log_marginal_likelihood_`, `plan_`; over points
-    `process_`, `loo_predictions_`, `loo_variances_`, `loo_log_densities_`, `loo_score_`; over features `coef_`,
-    `effective_dimension_`, `lift_`, `moments_`.
+    Attributes: `kernel_` (scale included), `noise_`, `scale_`, `prior_mean_`, `log_marginal_likelihood_` with its standard error
+    `log_marginal_likelihood_error_` (0 but for the iterative way), `plan_`; over points `process_`, `loo_predictions_`,
+    `loo_variances_`, `loo_log_densities_`, `loo_score_`; over features `coef_`, `effective_dimension_`, `lift_`, `moments_`.
 
     Rasmussen and Williams, Gaussian processes for machine learning (2006), chapters 2 and 5; MacKay, Bayesian interpolation
     (1992); Quinonero-Candela and Rasmussen, A unifying view of sparse approximate GP regression (2005); Snelson and Ghahramani,
@@ -64,6 +70,19 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
     >>> mean, std = m.predict([[3.0], [30.0]], return_std=True)
     >>> round(float(mean[0]), 2), bool(std[0] < 0.01 < std[1])
     (0.14, True)
+
+    A wave on the first column and a line on the second, with a prior of the wave's bandwidth; f is y without the noise:
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> from mercer.priors import LogNormal
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 6, size=(80, 2))
+    >>> y = np.sin(X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=80)
+    >>> k = Gaussian().on_columns([0]) + Linear().on_columns([1])
+    >>> m = GaussianProcessRegressor(k, priors={"terms__0__kernel__bandwidth": LogNormal(1.5, 0.3)}, random_state=0).fit(X, y)
+    >>> of_y, of_f = (m.predict(X[:1], return_std=True, of=what)[1][0] for what in ("y", "f"))
+    >>> bool(of_f < of_y), bool(0.75 < m.calibration()[0.9] <= 1)
+    (True, True)
     """
 
     def __init__(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from mercer.estimators.gp_feature_answers import root
 from mercer.estimators.gp_features import VarianceStarvationWarning
 from mercer.estimators.gp_points import PointWay
 from mercer.estimators.gp_settings import check_count, check_shares
@@ -18,7 +19,7 @@ from mercer.learners.bayes import Posterior
 from mercer.learners.gp_gram import ALONE
 from mercer.learners.gp_iterative import IterativeProcess
 from mercer.learners.gp_outside import Beside, outside
-from mercer.learners.gp_paths import Functions, drawn
+from mercer.learners.gp_paths import Functions, NoFeatures, drawn
 from mercer.learners.gp_space import times
 from mercer.learners.gp_start import defaults
 from mercer.lifts.base import seed_of
@@ -93,7 +94,8 @@ class PointAnswers(PointWay):
         their mean.
         """
         if not self._has_points():
-            return super().predict(X, return_std, return_cov, of)
+            answer = super().predict(X, return_std, return_cov, of)
+            return tuple(map(self._column, answer)) if isinstance(answer, tuple) else self._column(answer)
         if return_std and return_cov:
             raise ValueError("give return_std or return_cov, not both.")
         noise, X = self._noise_share(of), self._check_X(X, reset=False)
@@ -116,6 +118,10 @@ class PointAnswers(PointWay):
     def _plain(self, out: Array) -> Array:
         """One output without an axis of its own."""
         return out[..., 0] if self._flat else out
+
+    def _column(self, out: Array) -> Array:
+        """One output with an axis of its own, where y had one."""
+        return out if self._flat else out[..., None]
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), of: str = "y") -> Array:
         """The quantiles of y (or f) at every row, (n, k): columns in the order of `quantiles`."""
@@ -142,9 +148,8 @@ class PointAnswers(PointWay):
         rows = self._check_X(X, reset=not fitted)
         mean, C, unit = self._moments_at(rows.astype(np.float64), posterior, of) if fitted else self._before(rows, of)
         rng = np.random.default_rng(seed_of(random_state))
-        values, vectors = np.linalg.eigh(C)
         E = rng.standard_normal((len(C), mean.shape[1] * n_samples))
-        draws = ((vectors * np.sqrt(np.maximum(values, 0))) @ E).reshape(len(C), mean.shape[1], n_samples)
+        draws = (root(C) @ E).reshape(len(C), mean.shape[1], n_samples)
         out = mean[..., None] + unit[:, None] * draws
         return np.asarray(out[:, 0] if mean.shape[1] == 1 else out, rows.dtype)
 
@@ -167,6 +172,8 @@ class PointAnswers(PointWay):
     ) -> Functions:
         """Functions drawn once and evaluated anywhere: F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function.
 
+        Of q outputs F(X) is (n, q, 3).
+
         A draw of the prior by random features of the kernel, then Matheron's update by the points, which is exact: the draws
         differ from the posterior only as the features differ from the kernel. A model over features draws its weights, one over
         landmarks also what these leave out (where `restore_variance` says so), from the prior.
@@ -177,15 +184,16 @@ class PointAnswers(PointWay):
         p, (mean, unit) = self.process_, self._units
         if self._pairwise:
             raise ValueError(ALONE)
-        if not self._one():
-            raise ValueError("sample_functions is for one output; fit one model an output.")
-        f = drawn(p, n_samples, posterior=posterior, n_features=n_features, seed=seed_of(random_state))
-        return f.moved(float(mean[0]), float(unit[0]))
+        try:
+            f = drawn(p, n_samples, posterior=posterior, n_features=n_features, seed=seed_of(random_state))
+        except NoFeatures as e:
+            raise ValueError(f"no random features of {p.kernel!r} are known to draw functions by; use sample_y at the rows wanted.") from e
+        return f.moved(mean, unit)
 
     def _drawn_weights(self, count: int, posterior: bool, n_features: int, seed: int) -> Functions:
         p = self._solved().posterior
         W = (p if posterior else Posterior.prior(len(p.coef), p.scale)).draw(count, np.random.default_rng(seed))
-        within = Functions(self.lift_, W, None, self.prior_mean_)
+        within = Functions(self.lift_, W, None, (self.prior_mean_,))
         if not self._restores():
             return within
         try:

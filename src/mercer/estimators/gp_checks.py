@@ -26,7 +26,7 @@ class Checks(PointAnswers):
             raise AttributeError(f"{name} needs the points themselves; fit with via='exact'.")
         if isinstance(self.process_, IterativeProcess):
             raise AttributeError(f"{name} in closed form needs a Cholesky factor; fit with via='exact'.")
-        return self.process_.left_out()
+        return self.process_.left_out
 
     @property
     def loo_predictions_(self) -> Array:
@@ -81,7 +81,7 @@ class Checks(PointAnswers):
     def _standardised_without(self) -> Array:
         if not self._has_points() or isinstance(self.process_, IterativeProcess):
             raise ValueError("calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y.")
-        left = self.process_.left_out()
+        left = self.process_.left_out
         return (self.process_.Y - left.mean) / np.sqrt(left.variance)
 
     def plot_calibration(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:

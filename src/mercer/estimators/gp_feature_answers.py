@@ -13,22 +13,28 @@ from mercer.estimators.gp_features import STARVED, FeatureWay, Found, VarianceSt
 from mercer.inputs import Array, Matrix
 from mercer.kernels import Kernel
 from mercer.learners.bayes import Posterior
+from mercer.learners.gp_space import times
 from mercer.lifts.base import seed_of
 
 
 class FeatureAnswers(FeatureWay):
     """The questions that a fitted process over features answers."""
 
+    _flat: bool = True  # whether y had one axis
+
     @property
     def kernel_(self) -> Any:
         """The kernel of f, its scale included."""
         kernel, scale = self.lift_.kernel_, self._solved().scale
-        return kernel if scale == 1 or not isinstance(kernel, Kernel) else scale * kernel
+        return times(scale, kernel) if isinstance(kernel, Kernel) else kernel
 
     @property
     def noise_(self) -> Any:
         """The variance of e: given or learnt, or one a row of `fit`."""
-        return np.asarray(self.noise, np.float64) if np.ndim(self.noise) else self._solved().noise
+        found = self._solved().noise
+        if isinstance(self.noise, str):
+            return found
+        return np.asarray(self.noise, np.float64) if np.ndim(self.noise) else float(self.noise)
 
     @property
     def scale_(self) -> float: return self._solved().scale
@@ -71,7 +77,7 @@ class FeatureAnswers(FeatureWay):
         W = (p if posterior else Posterior.prior(len(p.coef), p.scale)).draw(n_samples, rng)
         out = model._linear(X, W, model.prior_mean_)
         if model._restores():
-            out += _root(p.scale * model._missing_pairs(X)) @ rng.standard_normal(out.shape)
+            out += root(p.scale * model._missing_pairs(X)) @ rng.standard_normal(out.shape)
         return np.asarray(out + math.sqrt(noise) * rng.standard_normal(out.shape), X.dtype)
 
     def _unfitted(self, X: Any) -> FeatureAnswers:
@@ -123,6 +129,7 @@ class FeatureAnswers(FeatureWay):
         return np.asarray(M)
 
 
-def _root(C: Array) -> Array:
+def root(C: Array) -> Array:
+    """R, R R' = C, with eigenvalues that rounding made negative at zero."""
     values, vectors = np.linalg.eigh(C)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

@@ -44,10 +44,8 @@ class Found:
 class FeatureWay(LeftOver):
     """y = prior_mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments of [phi, y]."""
 
-    noise: Any
     prior_mean: Any
     _found: Found | None = None
-    _candidate: Any = None  # a kernel that was learnt before the map was made
     _approximate: bool
     _dtype: np.dtype[Any]
     _unit: tuple[float, float]  # moments are of (y - origin) / unit: no digits are lost in float32, at any size of y
@@ -74,7 +72,7 @@ class FeatureWay(LeftOver):
         if self._found is not None and not hasattr(self, "moments_"):
             raise ValueError("partial_fit cannot continue a fit by passes; raise memory_limit.")
         first = not hasattr(self, "moments_")
-        X, y = self._first(X, y, stream=True) if first else self._checked(X, y, reset=False)
+        X, y = self._first(X, y, stream=True) if first else self._checked_one(X, y, reset=False)
         if self._too_wide():
             D = self.n_features_lifted_
             raise ValueError(f"{D:,} features exceed memory_limit in a stream; use fewer, raise it, or fit at once.")
@@ -102,7 +100,7 @@ class FeatureWay(LeftOver):
         check_is_fitted(self, "lift_")
         if np.ndim(self.noise) or not hasattr(self, "moments_"):
             raise ValueError("forget needs moments that subtract: give one noise, or 'learn', and a larger memory_limit.")
-        X, y = self._checked(X, y, reset=False)
+        X, y = self._checked_one(X, y, reset=False)
         z = self._in_units(y)
         left = self.moments_ - self._gather(X, self.moments_.shift, z, self._share_more(X, z, -1))
         if left.count < 1 or not left.possible:
@@ -111,7 +109,7 @@ class FeatureWay(LeftOver):
         return self
 
     def _first(self, X: Any, y: Any, *, stream: bool = False) -> tuple[Matrix, Array]:
-        X, y = self._checked(X, y, reset=True)
+        X, y = self._checked_one(X, y, reset=True)
         check_noise(self.noise, zero=False)
         check_mean(self.prior_mean)
         self.__dict__.pop("moments_", None)
@@ -131,6 +129,13 @@ class FeatureWay(LeftOver):
             multi_output=self._many(),
         )
         return X, np.asarray(y, np.float64)
+
+    def _checked_one(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:
+        """Rows with one output."""
+        X, y = self._checked(X, y, reset=reset)
+        if y.size != len(y):
+            raise ValueError(f"y has {y.shape[1]} columns, but features and landmarks take one; fit one model a column.")
+        return X, y.reshape(len(y))
 
     def _many(self) -> bool:
         """Whether y may have several columns."""
@@ -185,31 +190,30 @@ class FeatureWay(LeftOver):
     def _prior(self) -> float | str:
         """The prior mean, or "y" where it is that of the y seen."""
         if isinstance(self.prior_mean, str) and self.prior_mean == "auto":
-            return "y" if isinstance(self.noise, str) and self._centres() else 0.0
+            return "y" if self._learns() and self.lift is None and isinstance(self._method(), methods.Landmarks) else 0.0
         return self.prior_mean if isinstance(self.prior_mean, str) else float(self.prior_mean)
 
-    def _centres(self) -> bool:
-        return self.lift is None and isinstance(self._method(), methods.Landmarks)
+    def _learns(self) -> bool:
+        """Whether any hyper-parameter is learnt."""
+        return isinstance(self.noise, str)
 
     def _rounding(self) -> float:
         return float(np.finfo(self._dtype).eps) * math.sqrt(self.n_features_lifted_)
 
     def _from(self, s: Spectrum, beta: Array, square: float, n: int, mean: float) -> Found:
         """Everything in the units of y again."""
-        unit = self._unit[1]
+        unit, held = self._unit[1], self._held()
         e = Evidence(n, s.values, beta, square)
         floor = np.finfo(float).eps * (square / n or mean**2 or 1.0)
         if self._shares is not None:
             return self._shared(self._shares, s, e, floor, mean)
-        if isinstance(self.noise, str):
-            noise, scale = e.best(floor, 1 / self._rounding())
-        else:
-            noise, scale = float(np.exp(np.log(self.noise).mean())) / unit**2, 1 / unit**2
+        noise, scale = e.best(floor, 1 / self._rounding()) if held is None else (v / unit**2 for v in held)
         return self._told(Posterior.of(s, beta, noise, scale), noise, mean, e.log(noise, scale) - n * math.log(unit))
 
     def _shared(self, shares: Shares, s: Spectrum, e: Evidence, floor: float, mean: float) -> Found:
         """At the ratio of noise to scale that was found; the rows weigh what they are told."""
-        level = e.best_noise(1 / shares.level, floor)
+        held = self._held()
+        level = e.best_noise(1 / shares.level, floor) if held is None else held[1] / self._unit[1] ** 2 * shares.level
         scale = level / shares.level
         log = e.log(level, scale) + 0.5 * shares.logs - e.n * math.log(self._unit[1])
         return self._told(Posterior.of(s, e.beta, level, scale), shares.ratio * scale, mean, log)

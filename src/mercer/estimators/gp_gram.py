@@ -24,11 +24,13 @@ class GramWay(Learning):
     """With kernel="precomputed" X is the Gram matrix: (n, n) in `fit`, (m, n) afterwards."""
 
     process_: PointProcess
-    _flat: bool
 
     @property
     def _pairwise(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _learns(self) -> bool:
+        return isinstance(self.noise, str) if self._pairwise else super()._learns()
 
     def _takes_sparse(self) -> bool:
         return super()._takes_sparse() and not self._pairwise
@@ -47,10 +49,10 @@ class GramWay(Learning):
         self._check_gram(K)
         self._flat, self._dtype = Y.ndim == 1, K.dtype
         K, Y = K.astype(np.float64), Y.reshape(len(Y), -1)
-        self._units = mean, unit = self._units_of(Y)
+        self._units = mean, unit = self._units_of(Y, None)
         Z, noise, scale = (Y - mean) / unit, self._given_noise(len(Y)), 1.0
         if noise is None:
-            level, scale = noise_and_scale(K, Z)
+            level, scale = noise_and_scale(K, Z) if np.any(Z) else (1 / (len(Z) + 1),) * 2
             noise = np.full(len(Z), level)
         self.process_ = GramProcess.of(cast(Kernel, Given()), K, Z, noise, scale)
         n = len(Z)

@@ -9,13 +9,15 @@ import numpy as np
 
 from mercer.estimators.base import asked, bytes_of, default_features
 from mercer.estimators.gp_feature_answers import FeatureAnswers
+from mercer.estimators.gp_settings import check_restarts
 from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
 from mercer.learners.gp_bound import bound, independent
-from mercer.learners.gp_search import Learnt, Measure, learn, refined
-from mercer.learners.gp_space import Wishes, space
+from mercer.learners.gp_search import Learnt, Measure, learn, refined, unlearnt
+from mercer.learners.gp_space import Space, Wishes, space
 from mercer.learners.gp_start import starts
+from mercer.learners.gp_wishes import Said
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.ops.philox import Stream, permutation
@@ -26,11 +28,15 @@ MOST_POINTS = 512  # landmarks over which all rows are learnt from: a step takes
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A kernel for landmarks, and the rows and steps that it was learnt by."""
+    """A kernel for landmarks, and the rows and steps that it was learnt by.
+
+    held : noise and scale in the units of y, where the search has them from what was said, else None
+    """
 
     kernel: Kernel
     rows: int
     steps: int
+    held: tuple[float, float] | None = None
 
 
 class Learning(FeatureAnswers):
@@ -77,82 +83,99 @@ class Learning(FeatureAnswers):
     def _candidates(self, X: Matrix, Y: Array) -> list[Candidate]:
         """The kernel from some of the rows, and from there by all of them; noise and scale come later."""
         given, most = self._kernel(X), self._most("landmarks") or len(Y)
-        if given is not None and (self._wishes().fixed == "all" or len(Y) < 2):
-            return [Candidate(given, 0, 0)]
-        mean, unit = self._units_of(Y)
-        X, Z = X.astype(np.float64), (Y - mean) / unit
-        found = self._search(X, Z, None, "landmarks")
-        few = Candidate(found.kernel, most, found.steps)
+        self._units = mean, unit = self._units_of(Y, given)
+        X, Z, noise = X.astype(np.float64), (Y - mean) / unit, self._given_noise(len(Y))
+        s = None if given is None else self._space(given, noise)
+        if given is not None and s is not None and s.profiled and s.size == 1 and np.any(Z):
+            return [Candidate(given, 0, 0)]  # its noise and scale are those of all rows over the landmarks
+        found = self._search(X, Z, noise, "landmarks")
+        few = self._candidate_of(found, most, Z)
         if not found.steps or len(Y) <= most or isinstance(self.learn_rows, int | np.integer):
             return [few]
-        measure = independent if self.restore_variance else bound
-        more = self._refined(found, X, Z, None, partial(measure, points=self._points(found.kernel, X)))
-        return [few, Candidate(more.kernel, len(Y), more.steps)]
+        measure = independent if self.restore_variance and noise is None else bound
+        more = self._refined(found, X, Z, noise, partial(measure, points=self._points(found.kernel, X)))
+        return [few, self._candidate_of(more, len(Y), Z)]
+
+    def _candidate_of(self, found: Learnt, rows: int, Z: Array) -> Candidate:
+        free, unit = found.profiled and np.any(Z), float(self._units[1][0])
+        return Candidate(found.kernel, rows, found.steps, None if free else (found.noise * unit**2, found.scale * unit**2))
 
     def _search(self, X: Matrix, Z: Array, noise: Array | None, way: str) -> Learnt:
         """The hyper-parameters, in the units of Z."""
-        rows, seed = Table(X), seed_of(self.random_state)
-        level = None if noise is None else float(noise.mean())
-        unit = self._unit_of_prior()
+        rows, seed, unit = Table(X), seed_of(self.random_state), float(self._units[1][0])
         given = starts(
-            self._kernel(X), rows, self._wishes(), level, scale=noise is None, unit=unit, restarts=self._restarts(), seed=seed,
-            rough=way == "exact",
+            self._kernel(X), rows, self._wishes(), self._level(noise), scale=self._learns(), unit=unit,
+            restarts=check_restarts(self.n_restarts), seed=seed, rough=way == "exact",
         )  # fmt: skip
-        s = given[0].space
-        if not np.any(Z):  # nothing to learn from: a process of next to no size
-            tiny = float(np.finfo(float).eps)
-            return Learnt(s.kernel, tiny, tiny, 0.0, 0) if noise is None else Learnt(s.kernel, level or 0.0, 1.0, 0.0, 0)
-        if not s.size:
-            return Learnt(s.kernel, level or 0.0, 1.0, 0.0, 0)
+        if not given[0].space.size or not np.any(Z):
+            return unlearnt(given[0].space, len(Z))
         return learn(given, rows, Z, noise, seed=seed, most=self._most(way))
 
     def _refined(self, found: Learnt, X: Matrix, Z: Array, noise: Array | None, measure: Measure) -> Learnt:
         """A few steps more, by a measure of all rows."""
-        level = None if noise is None else float(noise.mean())
-        s = space(found.kernel, self._wishes(), level, scaled=noise is None, unit=self._unit_of_prior())
+        s = self._space(found.kernel, noise)
         return refined(found, s, Table(X), Z, noise, measure=measure) if s.size else found
 
-    def _unit_of_prior(self) -> float:
-        return float(self._units[1][0]) if hasattr(self, "_units") else 1.0
+    def _space(self, kernel: Kernel, noise: Array | None) -> Space:
+        return space(kernel, self._wishes(), self._level(noise), scaled=self._learns(), unit=float(self._units[1][0]))
 
-    def _restarts(self) -> int:
-        if isinstance(self.n_restarts, int | np.integer) and self.n_restarts >= 0:
-            return int(self.n_restarts)
-        raise ValueError(f"n_restarts must be an integer >= 0, got {self.n_restarts!r}.")
+    def _level(self, noise: Array | None) -> float | None:
+        """The noise that is given, in the units of y."""
+        return None if noise is None else float(noise.mean() * self._units[1][0] ** 2)
 
     # what is given
-    def _units_of(self, Y: Array) -> tuple[Array, Array]:
-        """What y is measured from and by: its deviation where noise is learnt, else 1."""
-        seen, learns = Y.mean(0), isinstance(self.noise, str)
+    def _units_of(self, Y: Array, kernel: Kernel | None) -> tuple[Array, Array]:
+        """What y is measured from and by: its deviation where anything is learnt, else 1."""
+        seen, learns = Y.mean(0), self._learns()
         prior = "y" if learns and isinstance(self.prior_mean, str) else self._prior()
         mean = seen if isinstance(prior, str) else np.full(Y.shape[1], prior)
-        if not learns:
-            return mean, np.ones(Y.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            unit = np.sqrt(np.square(Y - seen).mean(0))
-            unit = np.where(unit > 1e-12 * np.abs(seen), unit, np.abs(seen))
-        if {"noise", "scale"} & self._wishes().named():  # said in the units of y, so these must be the same for all
+        unit = deviation(Y, seen) if learns else np.ones(Y.shape[1])
+        if learns and self._shares_unit(kernel):
             unit = np.full(len(unit), np.exp(np.log(np.where(unit > 0, unit, 1)).mean()))
         unit = np.where(unit == 0, 1, unit)
-        if not ((unit > 1e-150) & (unit < 1e150)).all():
-            raise ValueError(f"y varies by {unit.max():.1g}, whose square is no floating-point number; scale y first.")
+        size = max(unit.max(), np.abs(Y - mean).max())
+        if not (size < 1e150 and unit.min() > 1e-150):
+            raise ValueError(f"y varies by {size:.1g}, whose square is no floating-point number; scale y first.")
         return mean, unit
 
+    def _shares_unit(self, kernel: Kernel | None) -> bool:
+        """Whether something was said in the units of y, so that these must be the same for all outputs."""
+        wishes = self._wishes()
+        said = not isinstance(self.noise, str) or bool({"noise", "scale"} & wishes.named())
+        return said or (kernel is not None and Said(kernel, wishes).absolute)
+
     def _given_noise(self, n: int) -> Array | None:
-        """One number a row, or None where it is to be learnt."""
+        """One number a row in the units of the process, or None where it is to be learnt."""
         if isinstance(self.noise, str):
             return None
         noise = np.asarray(self.noise, np.float64)
         if noise.ndim and noise.shape != (n,):
             raise ValueError(f"noise has shape {noise.shape}, but X has {n} rows; give one number, or one a row.")
-        return np.array(np.broadcast_to(noise, (n,)))
+        return np.array(np.broadcast_to(noise, (n,))) / self._units[1][0] ** 2
 
     def _wishes(self) -> Wishes:
-        fixed = self.fixed
+        """What was said; a given noise means the kernel as given, unless there is none, or something is said of its parameters."""
+        fixed, tied = self.fixed, () if self.tied is None else self.tied
         if fixed is None:
-            fixed = () if isinstance(self.noise, str) else "all"
-        return Wishes(fixed, self.tied or (), self.bounds, self.priors)
+            free = isinstance(self.noise, str) or self.kernel is None or bool(self.bounds or self.priors or tied)
+            fixed = () if free else "all"
+        return Wishes(fixed, tied, self.bounds, self.priors)
+
+    def _learns(self) -> bool:
+        return super()._learns() or not isinstance(self._wishes().fixed, bool | str)
+
+    def _asks(self) -> bool:
+        """Whether something is asked of single parameters."""
+        w = self._wishes()
+        return bool(w.told or w.tied or w.kept or w.fixed is True)
 
     def _kernel(self, X: Matrix) -> Kernel | None:
         """The kernel given, None where it is to be chosen."""
         return None if self.kernel is None else positioned(resolve(self.kernel, X), self._named(X))
+
+
+def deviation(Y: Array, mean: Array) -> Array:
+    """Of every column from its mean; of a constant one its size."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        unit = np.sqrt(np.square(Y - mean).mean(0))
+    return np.where(unit > 1e-12 * np.abs(mean), unit, np.abs(mean))

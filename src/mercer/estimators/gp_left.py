@@ -22,6 +22,14 @@ class LeftOver(OverMoments):
     restore_variance: bool = False
     noise: Any
     _shares: Shares | None = None
+    _candidate: Any = None  # a kernel that was learnt before the map was made
+
+    def _held(self) -> tuple[float, float] | None:
+        """Noise and scale in the units of y where these moments do not choose them: given, or learnt before under what was said."""
+        held: tuple[float, float] | None = None if self._candidate is None else self._candidate.held
+        if isinstance(self.noise, str):
+            return held
+        return float(np.exp(np.log(self.noise).mean())), 1.0 if held is None else held[1]
 
     def _landmarks(self) -> bool:
         """Whether phi is a projection of its kernel's features, so that k - phi phi' is known and a kernel."""
@@ -57,13 +65,13 @@ class LeftOver(OverMoments):
         sample = self._left(some)
         if not (sample > NOTHING * self.lift_.kernel_.diag(some)).any():
             return None
-        D = self.n_features_lifted_
+        D, held = self.n_features_lifted_, self._held()
         groups = Groups.between(sample, D, int(np.clip(bytes_of(self.memory_limit) // (32 * D * D), 3, GROUPS)))
         left = np.empty(len(y))
         for rows, F in self._lifted(X):
             left[rows] = self._left_of(X[rows], F)
             groups.add(F, left[rows], y[rows] - mean)
-        self._shares = Shares.of(groups.best(), left, y)
+        self._shares = Shares.of(groups.best() if held is None else held[0] / held[1], left, y)
         return self._shares.weights(left)
 
     def _share_more(self, X: Matrix, y: Array, sign: int = 1) -> Array | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -13,8 +13,9 @@ from mercer import methods
 from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.gp_gram import GramWay, streams
 from mercer.estimators.gp_learn import Candidate
-from mercer.estimators.gp_settings import check_mean, check_noise, found_in
+from mercer.estimators.gp_settings import check_flag, check_mean, check_noise, check_restarts, found_in
 from mercer.inputs import Array, Matrix, Table
+from mercer.kernels import Kernel
 from mercer.learners.gp_iterative import IterativeProcess
 from mercer.learners.gp_process import PointProcess
 from mercer.learners.gp_products import evidence as by_products
@@ -68,6 +69,9 @@ class PointWay(GramWay):
         self._reset()
         check_noise(self.noise, zero=True)
         check_mean(self.prior_mean)
+        check_flag(self.restore_variance, "restore_variance")
+        check_restarts(self.n_restarts)
+        self._wishes()  # refuses what has not their form
         self._most("exact")  # refuses what is no number of rows
         rows, Y = self._checked(X, y, reset=True)
         if self._pairwise:
@@ -75,16 +79,27 @@ class PointWay(GramWay):
         plan = self._route(rows.shape[0], 1 if Y.ndim == 1 else Y.shape[1])
         if plan.way in ("exact", "iterative"):
             return self._fit_points(rows, Y, plan)
-        self._large = plan.way == "landmarks"
-        learns = isinstance(self.noise, str) and isinstance(self._method(), methods.Landmarks) and self.lift is None
-        found = self._candidates(rows, Y.reshape(len(Y), -1)) if learns else [None]
-        self._fit_best(X, Y[:, 0] if Y.ndim > 1 and Y.shape[1] == 1 else y, found)
+        self._large, self._flat = plan.way == "landmarks", Y.ndim == 1
+        self._fit_best(X, Y[:, 0] if Y.ndim > 1 and Y.shape[1] == 1 else y, self._kernels(rows, Y.reshape(len(Y), -1)))
         if isinstance(self._method(), methods.Landmarks):
             p = self.plan_
             why = f"{plan.why}: {p.settings['n_features']:,} landmarks stand for {p.settings['rows']:,} rows"
             settings = {**p.settings, **self._told_of_learning(len(Y))}
             self.plan_ = Plan("landmarks", why, settings, p.bytes, p.flops, p.passes, plan.rejected)
         return self
+
+    def _kernels(self, X: Matrix, Y: Array) -> Sequence[Candidate | None]:
+        """What was learnt for landmarks before the map is made; None where the map is that of the kernel as given."""
+        if self.lift is not None or not isinstance(self._method(), methods.Landmarks):
+            if self._asks():
+                raise ValueError("over features noise and scale alone are learnt; leave out fixed, tied, bounds, priors, or use landmarks.")
+            return [None]
+        check_noise(self.noise, zero=False)
+        if self._learns():
+            return self._candidates(X, Y)
+        self._units = self._units_of(Y, given := self._kernel(X))
+        self._space(cast(Kernel, given), self._given_noise(len(Y)))  # refuses names that are none
+        return [None]
 
     def _fit_best(self, X: Any, y: Any, found: Sequence[Candidate | None]) -> None:
         """Over the landmarks of each kernel that was found; that of the largest evidence of all rows stays."""
@@ -99,12 +114,12 @@ class PointWay(GramWay):
     def _reset(self) -> None:
         for name in ("process_", "lift_", "moments_", "_units"):
             self.__dict__.pop(name, None)
-        self._found, self._candidate, self._shares, self._large = None, None, None, False
+        self._found, self._candidate, self._shares, self._large, self._flat = None, None, None, False, True
 
     def _fit_points(self, X: Matrix, Y: Array, plan: Plan) -> Self:
         self._flat, self._dtype = Y.ndim == 1, X.dtype
         X, Y = X.astype(np.float64), Y.reshape(len(Y), -1)
-        self._units = mean, unit = self._units_of(Y)
+        self._units = mean, unit = self._units_of(Y, self._kernel(X))
         Z, noise = (Y - mean) / unit, self._given_noise(len(Y))
         found = self._search(X, Z, noise, plan.way)
         refine = plan.way == "iterative" and self._all_rows() and found.steps > 0 and len(Z) > (self._most("iterative") or 0)
@@ -116,9 +131,9 @@ class PointWay(GramWay):
         if plan.way == "exact":
             self.process_ = PointProcess.of(found.kernel, X, Z, each, found.scale)
         else:
-            few = noise is None and len(Z) > (self._most(plan.way) or 0) and found.steps > 0 and not refine
+            few = len(Z) > (self._most(plan.way) or 0) and found.steps > 0 and not refine
             self.process_ = IterativeProcess.solved(
-                found.kernel, X, Z, each, found.scale, memory=bytes_of(self.memory_limit), rescale=few
+                found.kernel, X, Z, each, found.scale, memory=bytes_of(self.memory_limit), rescale=few and found.profiled
             )
         settings = {"rows": len(Z), "learnt from": self._learnt_from(len(Z), plan.way), "steps": found.steps}
         self.plan_ = Plan(plan.way, plan.why, settings, plan.bytes, plan.flops, rejected=plan.rejected)
@@ -130,11 +145,17 @@ class PointWay(GramWay):
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Take in rows: by moments of features, whose map the first batch fixes, or as points of a model that has them.
 
+        The first batch means `fit` with via="exact" or "iterative", and where `fixed`, `tied`, `bounds` or `priors` are given.
+
         An exact model grows its factor in O(n^2) a point (an iterative one solves again), and both keep their hyper-parameters;
         `fit` learns them anew.
         """
+        check_flag(self.restore_variance, "restore_variance")
+        points = self.lift is None and isinstance(self.via, str) and self.via in ("exact", "iterative")
+        if not self.__sklearn_is_fitted__() and (points or self._asks()):
+            return self.fit(X, y)
         if not hasattr(self, "process_"):
-            return self.fit(X, y) if self.via == "exact" and not hasattr(self, "lift_") else super().partial_fit(X, y)
+            return super().partial_fit(X, y)
         Z, X = self._rows_like(X, y, "partial_fit")
         noise = self.process_.noise[0] if len(self.process_.noise) else 0.0
         self.process_ = self.process_.with_points(X, Z, np.full(len(Z), noise))
@@ -167,7 +188,10 @@ class PointWay(GramWay):
         mean, unit = self._units
         if Y.reshape(len(Y), -1).shape[1] != len(mean):
             raise ValueError(f"y has {Y.reshape(len(Y), -1).shape[1]} columns, {len(mean)} expected, as in fit.")
-        return (Y.reshape(len(Y), -1) - mean) / unit, X.astype(np.float64)
+        Z = (Y.reshape(len(Y), -1) - mean) / unit
+        if not np.abs(Z).max() < 1e150:
+            raise ValueError(f"y is up to {np.abs(Y).max():.1g}, whose square is no floating-point number; leave such rows out.")
+        return Z, X.astype(np.float64)
 
     def _counted(self) -> Self:
         p, n = self.plan_, len(self.process_.Y)

@@ -22,6 +22,12 @@ def check_noise(noise: Any, *, zero: bool) -> None:
         raise ValueError(f"noise must be a variance {'>=' if zero else '>'} 0, one a row, or 'learn', got {reprlib.repr(noise)}.")
 
 
+def check_flag(value: Any, name: str) -> None:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
 def check_restarts(n: Any) -> int:
     """The number of starts of a search beside its own."""
     return check_count(n, "n_restarts", least=0)

@@ -38,7 +38,8 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     Parameters
     ----------
     kernel : any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of Matern-3/2, Matern-5/2,
-        rational quadratic and Gaussian, with one bandwidth a column.
+        rational quadratic and Gaussian, with one bandwidth a column. A Gram matrix ("precomputed") has no k(x, x) of new rows,
+        without which there are no probabilities; use `KernelSVC`.
     via : "exact", "landmarks" (or `mercer.methods.Landmarks(m)`), or "auto": exact up to 3,000 rows where four n x n arrays fit
         in `memory_limit`, landmarks beyond. Over landmarks the variance that they leave out is put back.
     fixed : names of parameters that stay as given, by `kernel.get_params()` and "scale"; "all" of the kernel's; True: all as

@@ -12,7 +12,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.params import substitute
-from mercer.learners.gp_points import Evidence
+from mercer.learners.gp_points import Evidence, root
 from mercer.ops.threads import parallel_map, single_blas
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
@@ -92,7 +92,7 @@ def gathered(kernel: Kernel, rows: Table, Y: Array, noise: Array, points: Table,
     with single_blas():
         K = np.array(kernel(points), np.float64)
         K.flat[:: m + 1] += JITTER * np.abs(K.diagonal()).max(initial=0)
-        R = _root(K)
+        R = root(K, float(np.abs(K.diagonal()).max(initial=0)), JITTER)
     tile, d = _tiles(rows, points), np.array(noise)
 
     def lane(pieces: list[slice]) -> tuple[Array, Array, float]:
@@ -156,17 +156,6 @@ def _slopes(
 def _up(R: Array, B: Array) -> Array:
     """R'^-1 B for a lower triangular R."""
     return np.asarray(solve_triangular(R, B, lower=True, trans=1, check_finite=False))
-
-
-def _root(K: Array) -> Array:
-    """L, L L' = K, with as much more on the diagonal as it needs."""
-    size, more = float(np.abs(K.diagonal()).max(initial=0)), JITTER
-    while True:
-        try:
-            return np.asarray(cholesky(K, lower=True, check_finite=False))
-        except np.linalg.LinAlgError:
-            K.flat[:: len(K) + 1] += more * (size or 1.0)
-            more *= 10
 
 
 def _tiles(rows: Table, points: Table) -> Callable[[slice], Tile]:

@@ -2,15 +2,18 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import Kernel
+from mercer.learners.gp_points import LARGE
 from mercer.learners.gp_process import PointProcess, stack
 from mercer.learners.precondition import Woodbury
 from mercer.learners.solvers import CG, Iterated
@@ -19,9 +22,11 @@ from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
 
 PROBES, STEPS = 16, 100
+MOST_PROBES = 512
+WITHIN = 1e-3  # of n: the standard error of log p(y) at which there are probes enough
 MOST_STEPS = 300  # of a variance
 SOLVED = 1e-3  # of a probe's residual, where its quadrature is exact beside the probes' own spread
-LOOSE = 0.02  # of the noise: how far a variance may be above the exact one
+LOOSE, LEAST = 0.02, 1e-8  # of the noise, or of the prior variance: how far a variance may be above the exact one
 COLUMNS = 512  # variances that are solved for together
 
 
@@ -64,6 +69,9 @@ class IterativeProcess(PointProcess):
 
     def with_points(self, X: Matrix, Y: Array, noise: Array) -> IterativeProcess:
         """With more points: there is no factor to update, so all is solved for again."""
+        with np.errstate(over="ignore"):
+            if not np.isfinite(self.kernel.diag(Table(X))).all():
+                raise ValueError(LARGE)
         return self._again(stack(self.X, X), np.vstack([self.Y, Y]), np.append(self.noise, noise))
 
     def without(self, index: Array) -> IterativeProcess:
@@ -75,11 +83,12 @@ class IterativeProcess(PointProcess):
         return IterativeProcess.solved(self.kernel, X, Y, noise, self.scale, tol=self.tol, memory=self.memory)
 
     def variance(self, Z: Matrix) -> Array:
-        """Of f at new rows, (m,), to within 2 % of the noise (and rounding in float32, where K is kept in that)."""
+        """Of f at new rows, (m,), to within 2 % of the noise or 1e-8 of the prior's (and rounding in float32, where K is kept in that)."""
         out = self.scale * self.kernel.diag(Table(Z)).astype(np.float64)
+        tol = max(LOOSE * float(self.noise.min()), LEAST * float(np.abs(out).max(initial=0)))
         for at in cuts(Z.shape[0], COLUMNS):
             K = np.concatenate([K for _, K in self.cross(Z[at])]).T
-            out[at] -= explained(self._product, K, self.handle.preconditioner, LOOSE * float(self.noise.min()))
+            out[at] -= explained(self._product, K, self.handle.preconditioner, tol)
         return np.maximum(out, 0)
 
     def covariance(self, Z: Matrix) -> Array:
@@ -97,7 +106,8 @@ class IterativeProcess(PointProcess):
 
     @cached_property
     def determinant(self) -> Determinant:
-        return log_determinant(self._product, self.handle.preconditioner)
+        n, q = self.Y.shape
+        return log_determinant(self._product, self.handle.preconditioner, error=2 * WITHIN * n / q)
 
     @cached_property
     def log_evidence(self) -> float:
@@ -132,13 +142,21 @@ def explained(product: Callable[[Array], Array], K: Array, P: Woodbury, tol: flo
         new = np.where(curve > 0, np.einsum("ij,ij->j", R, W), 0)
         D = W + new / gamma * D
         gamma = new
+    else:
+        if (gamma > tol).any():
+            warnings.warn(
+                f"variances at {np.sum(gamma > tol)} rows are too large by up to {gamma.max():.1g} after {MOST_STEPS} steps; "
+                "use via='exact' or 'landmarks', or more noise.", ConvergenceWarning, stacklevel=2,
+            )  # fmt: skip
     return out
 
 
-def log_determinant(product: Callable[[Array], Array], P: Woodbury, probes: int = PROBES, seed: int = 0) -> Determinant:
-    """log det A = log det P + tr log(P^-1/2 A P^-1/2), the trace by Gauss quadrature along probes z ~ N(0, P).
+def log_determinant(product: Callable[[Array], Array], P: Woodbury, seed: int = 0, error: float = math.inf) -> Determinant:
+    """log det A = log det P + tr log(P^-1/2 A P^-1/2), the trace by Gauss quadrature along probes z ~ N(0, P), z'P^-1 z = n.
 
-    Conjugate gradients on A x = z make the Jacobi matrix T of each quadrature: z'P^-1 z e1' log(T) e1.
+    Conjugate gradients on A x = z make the Jacobi matrix T of each quadrature: n e1' log(T) e1. There are 16 probes, and as many
+    again, up to 512, until the standard error is no larger than `error`.
+
     Ubaru, Chen and Saad, Fast estimation of tr f(A) via stochastic Lanczos quadrature (2017).
 
     >>> A = np.diag(np.arange(1.0, 101.0))
@@ -146,32 +164,41 @@ def log_determinant(product: Callable[[Array], Array], P: Woodbury, probes: int 
     >>> bool(abs(d.log - np.log(np.arange(1.0, 101.0)).sum()) < 4 * d.error)
     True
     """
-    return probed(product, P, probes, seed).determinant
+    logs = probed(product, P, PROBES, seed).logs
+    while len(logs) < MOST_PROBES and _error(logs) > error:
+        logs = np.append(logs, probed(product, P, PROBES, seed, first=len(logs)).logs)
+    return Determinant(float(logs.mean()), _error(logs))
+
+
+def _error(logs: Array) -> float:
+    """The standard error of a mean."""
+    return float(logs.std(ddof=1) / math.sqrt(len(logs)))
 
 
 @dataclass(frozen=True, eq=False)
 class Probed:
-    """What probes z ~ N(0, P), (n, t), tell: log det A, A^-1 z and P^-1 z."""
+    """What probes z, (n, t), tell: log det A by each, A^-1 z and P^-1 z."""
 
-    determinant: Determinant
+    logs: Array
     solved: Array
     whitened: Array
 
 
-def probed(product: Callable[[Array], Array], P: Woodbury, probes: int = PROBES, seed: int = 0) -> Probed:
-    """`log_determinant`, and the solutions that were found on the way."""
+def probed(product: Callable[[Array], Array], P: Woodbury, probes: int = PROBES, seed: int = 0, first: int = 0) -> Probed:
+    """`log_determinant` by each of some probes, from number `first` on, and the solutions that were found on the way."""
     n = len(P.s)
-    E = normals(Stream(seed), 0, probes, P.rank + n).T  # (r + n, t)
+    E = normals(Stream(seed), first, first + probes, P.rank + n).T  # (r + n, t)
     Z = (P.S @ E[: P.rank] + E[P.rank :]) / P.s[:, None]
     W = P.solve(Z)
-    size, alphas, betas, X = _jacobi(product, Z, W, P)
-    each = np.array([size[j] * _quadrature([a[j] for a in alphas], [b[j] for b in betas]) for j in range(probes)])
-    error = float(each.std(ddof=1) / math.sqrt(probes))
-    return Probed(Determinant(P.logdet + float(each.mean()), error), X, W)
+    size = np.sqrt(n / np.einsum("ij,ij->j", Z, W))  # a length tells nothing of A, and would only add its own spread
+    Z, W = Z * size, W * size
+    alphas, betas, X = _jacobi(product, Z, W, P)
+    each = [n * _quadrature([a[j] for a in alphas], [b[j] for b in betas]) for j in range(probes)]
+    return Probed(P.logdet + np.array(each), X, W)
 
 
-def _jacobi(product: Callable[[Array], Array], Z: Array, W: Array, P: Woodbury) -> tuple[Array, list[Array], list[Array], Array]:
-    """z'P^-1 z, the coefficients of preconditioned conjugate gradients (nan after a probe's end), and where they ended."""
+def _jacobi(product: Callable[[Array], Array], Z: Array, W: Array, P: Woodbury) -> tuple[list[Array], list[Array], Array]:
+    """The coefficients of preconditioned conjugate gradients (nan after a probe's end), and where they ended."""
     R, D, alphas, betas, X = Z.copy(), W, list[Array](), list[Array](), np.zeros_like(Z)
     gamma = np.einsum("ij,ij->j", R, D)
     first, on = gamma.copy(), np.ones(Z.shape[1], bool)
@@ -191,7 +218,7 @@ def _jacobi(product: Callable[[Array], Array], Z: Array, W: Array, P: Woodbury) 
         gamma = np.where(on, new, gamma)
         alphas.append(alpha)
         betas.append(beta)
-    return first, alphas, betas, X
+    return alphas, betas, X
 
 
 def _quadrature(alpha: list[float], beta: list[float]) -> float:

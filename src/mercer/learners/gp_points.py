@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from mercer.inputs import Array, Table
@@ -29,6 +30,9 @@ class Evidence:
     scale: float
 
 
+LARGE = "the kernel's values are too large for floating-point numbers; scale the columns of X first."
+
+
 def factor(kernel: Kernel, rows: Table, noise: Any, scale: float = 1.0) -> Array:
     """The lower triangle L, L L' = scale K + diag(noise), in one n x n array (what is above the diagonal is not cleared).
 
@@ -41,7 +45,7 @@ def factor(kernel: Kernel, rows: Table, noise: Any, scale: float = 1.0) -> Array
             A *= scale
         size = float(np.abs(A.diagonal()).max(initial=0))
         if not math.isfinite(size):
-            raise ValueError("the kernel's values are too large for floating-point numbers; scale the columns of X first.")
+            raise ValueError(LARGE)
         A.flat[:: len(A) + 1] += noise + jitter * (size or 1.0)
         L, failed = dpotrf(A.T, lower=1, clean=0, overwrite_a=1)  # A' is A in the order that LAPACK reads
         if not failed:
@@ -49,6 +53,24 @@ def factor(kernel: Kernel, rows: Table, noise: Any, scale: float = 1.0) -> Array
         jitter = max(10 * jitter, LEAST)
         if jitter > MOST:
             raise ValueError(f"the kernel matrix of {kernel!r} is not positive semidefinite at these rows; see mercer.check_psd.")
+
+
+def root(C: Array, size: float, least: float) -> Array:
+    """L, L L' = C, with as much more on the diagonal, from `least` of `size` on, as rounding asks for.
+
+    >>> root(np.array([[4.0, 2.0], [2.0, 1.0]]), 4.0, 1e-12).round(3)
+    array([[2., 0.],
+           [1., 0.]])
+    """
+    if not np.isfinite(C).all():
+        raise ValueError(LARGE)
+    jitter = 0.0
+    while jitter <= MOST:
+        try:
+            return np.asarray(cholesky(C + jitter * (size or 1.0) * np.eye(len(C)), lower=True, check_finite=False))
+        except np.linalg.LinAlgError:
+            jitter = max(10 * jitter, least)
+    raise ValueError("the kernel matrix is not positive semidefinite at these rows; see mercer.check_psd.")
 
 
 def solve(L: Array, Y: Array) -> Array:

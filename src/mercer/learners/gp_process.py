@@ -110,6 +110,7 @@ class PointProcess:
         fit = float(np.vdot(self.Y, self.coef))
         return -0.5 * (fit + q * log_determinant(self.L) + n * q * math.log(2 * math.pi))
 
+    @cached_property
     def left_out(self) -> LeftOut:
         """Row i without row i: y_i - coef_i / (A^-1)_ii, with variance 1 / (A^-1)_ii."""
         inverse = dpotri(self.L, lower=1)[0].diagonal()[:, None]
@@ -120,10 +121,11 @@ class PointProcess:
     # changes
     def with_points(self, X: Matrix, Y: Array, noise: Array) -> PointProcess:
         """With more points, in O(n^2) a point: the factor grows by rows."""
-        K = np.concatenate([K for _, K in self.cross(X)])
-        corner = self.scale * self.kernel(Table(X))
-        corner.flat[:: len(corner) + 1] += noise
-        L = appended(self.L, K, corner)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused
+            K = np.concatenate([K for _, K in self.cross(X)])
+            corner = self.scale * self.kernel(Table(X))
+            corner.flat[:: len(corner) + 1] += noise
+            L = appended(self.L, K, corner)
         return self._changed(L, stack(self.X, X), np.vstack([self.Y, Y]), np.append(self.noise, noise))
 
     def without(self, index: Array) -> PointProcess:

@@ -42,7 +42,7 @@ def evidence(
     found = probed(product, handle.preconditioner, probes, seed)
     fit = max(float(np.vdot(Y, coef)), 0.0)
     s = max(fit / (n * q), np.finfo(float).tiny) if scale is None else scale
-    log = -0.5 * (fit / s + q * found.determinant.log + n * q * math.log(2 * math.pi * s))
+    log = -0.5 * (fit / s + q * float(found.logs.mean()) + n * q * math.log(2 * math.pi * s))
     U, V = np.hstack([coef / s, -q / probes * found.solved]), np.hstack([coef, found.whitened])
     by_kernel = 0.5 * np.array([*kernel.parameters().values()]) * op.pullback(U, V)
     by_noise = 0.5 * float(d @ np.einsum("ij,ij->i", U, V))

@@ -36,6 +36,21 @@ class Learnt:
     profiled: bool = False  # nothing was said of noise and scale, so other rows may move both
 
 
+def unlearnt(s: Space, n: int) -> Learnt:
+    """Where n rows tell nothing, as one or equal ones do: noise and scale alike, 1 / (n + 1) or as near as the space lets them be.
+
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.learners.gp_space import Wishes, space
+    >>> found = unlearnt(space(Gaussian(), Wishes(bounds={"noise": (2.0, 3.0)}), None), 1)
+    >>> round(found.noise, 9), round(found.scale, 9)
+    (2.0, 0.5)
+    """
+    level = -math.log(n + 1)
+    full = s.full(s.first(np.append(s.start[:-2], [0.0 if s.profiled else level, level])))
+    scale = math.exp(level if s.profiled else full[-1])
+    return Learnt(s.at(full), math.exp(full[-2]) * (scale if s.profiled else 1), scale, 0.0, 0, profiled=s.profiled)
+
+
 @dataclass(frozen=True, eq=False)
 class Start:
     """A space, and where in it a search begins."""

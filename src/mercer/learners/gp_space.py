@@ -167,10 +167,10 @@ def _why(said: Said, members: Sequence[int]) -> str:
     if name in ("", "noise"):
         return "the noise is given, or there is none" if name else "it chooses a formula"
     if name == "scale":
-        return "the scale is 1 with a given noise, and where it or an amplitude ('by') is fixed, bounded or has a prior"
+        return "the scale is 1 where all is fixed at a given noise, and where it or an amplitude ('by') is fixed, bounded or has a prior"
     if said.kernel.parameters()[name] <= 0:
         return "only what starts above zero is"
-    return "it is fixed, or tied to what is (with a given noise all parameters are fixed, unless fixed=())"
+    return "it is fixed, or tied to what is"
 
 
 def _bounds(said: Said, group: Array, z: Array, reach: list[Kernel], home: float) -> tuple[Array, Array]:

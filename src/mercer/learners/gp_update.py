@@ -5,6 +5,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from mercer.inputs import Array
+from mercer.learners.gp_points import root
 from mercer.ops.jit import njit
 
 
@@ -20,19 +21,10 @@ def appended(L: Array, K: Array, corner: Array) -> Array:
     out[:n, :n] = L
     V = solve_triangular(L, K.T, lower=True, check_finite=False)
     left = corner - V.T @ V
-    floor = np.finfo(float).eps * np.abs(corner.diagonal()) * (n + m)
-    left.flat[:: m + 1] = np.maximum(left.diagonal(), floor)  # a point that the others tell already
-    out[n:, :n], out[n:, n:] = V.T, _root(left, floor)
+    size, least = np.abs(corner.diagonal()), np.finfo(float).eps * (n + m)
+    left.flat[:: m + 1] = np.maximum(left.diagonal(), least * size)  # a point that the others tell already
+    out[n:, :n], out[n:, n:] = V.T, root(left, float(size.max(initial=0)), least)
     return out
-
-
-def _root(C: Array, floor: Array) -> Array:
-    while True:
-        try:
-            return np.linalg.cholesky(C)
-        except np.linalg.LinAlgError:
-            C = C + np.diag(floor)
-            floor = 10 * floor
 
 
 def removed(L: Array, index: Array) -> Array:
