@@ -449,6 +449,18 @@ def test_rows_of_two_values_a_column_have_the_kernel_values_of_any_rows(low, hig
     np.testing.assert_allclose(out, k(X.astype(float), Z.astype(float)), rtol=2e-6 if dtype == np.float32 else 1e-13)
 
 
+@pytest.mark.parametrize(
+    ("rows", "bandwidth", "apart"),
+    [([1 + 2.0**-52, 1 + 2.0**-51], 2.0**-52, np.exp(-0.5)), ([-1.7e308, 1.7e308], 1.0, 0.0), ([0.0, 5e-324], 1.0, 1.0)],
+)
+def test_two_values_at_the_ends_of_floating_point(rows, bandwidth, apart):
+    X, out = Table(np.array(rows)[:, None]), np.empty((2, 2))
+    tiles = tiles_of(Gaussian(bandwidth), X, X, float)
+    assert isinstance(tiles, BitTiles)
+    tiles.fill(tiles.side(X, left=True), tiles.side(X, left=False), out)
+    np.testing.assert_allclose(out, [[1, apart], [apart, 1]], rtol=1e-12)
+
+
 def test_bits_are_used_only_where_distances_are_counts():
     bits = np.random.default_rng(0).integers(0, 2, (40, 6)).astype(float)
     other, wider = bits.copy(), bits.copy()

@@ -56,7 +56,7 @@ def _alike(X: Table, Z: Table) -> tuple[Table, Table]:
 
 
 def by_tiles(tiles: GaussianTiles | BitTiles, X: Table, Z: Table, parts: list[Part], width: int) -> Array:
-    """The same in float64 sums over tiles of vectors (down) and rows (across)."""
+    """The same by tiles of vectors (down) and rows (across), summed in float64; several rules of a tile by one product of its precision."""
     out, every = np.zeros((width, len(X))), np.arange(PIECE)
     pieces = [(Z[s][c], rules, coef[:, c]) for s, rules, coef in parts for c in cuts(coef.shape[1], PIECE)]
     left = [(tiles.side(rows, left=True), rules, coef.astype(tiles.dtype), coef) for rows, rules, coef in pieces]

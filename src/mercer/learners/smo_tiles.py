@@ -52,14 +52,14 @@ class GaussianTiles:
 class BitTiles:
     """The same for rows whose columns have two values each, all equally far apart, as indicators have: distances are counts."""
 
-    def __init__(self, kernel: Gaussian, middle: Array, step: float, dtype: Any) -> None:
-        self.middle, self.dtype = middle, np.dtype(dtype)
+    def __init__(self, kernel: Gaussian, high: Array, step: float, dtype: Any) -> None:
+        self.high, self.dtype = high, np.dtype(dtype)
         with np.errstate(over="ignore"):
             square = np.square(np.float64(step) / np.max(kernel.bandwidth))
-        self.values = np.exp(-0.5 * np.minimum(square, 1e6) * np.arange(len(middle) + 1)).astype(dtype)
+        self.values = np.exp(-0.5 * np.minimum(square, 1e6) * np.arange(len(high) + 1)).astype(dtype)
 
     def side(self, rows: Table, *, left: bool) -> Array:
-        words = packed(rows.data > self.middle)
+        words = packed(rows.data == self.high)
         return words if left else np.ascontiguousarray(words.T)
 
     def fill(self, left: Array, right: Array, out: Array) -> None:
@@ -71,10 +71,11 @@ class BitTiles:
         if np.ptp(kernel.bandwidth) > 0 or not len(X) or not len(Z):
             return None
         low, high = np.minimum(X.data.min(0), Z.data.min(0)), np.maximum(X.data.max(0), Z.data.max(0))
-        wide = high - low
+        with np.errstate(over="ignore"):
+            wide = high - low
         if not np.isin(wide, (0, wide.max())).all() or not all(_either(t.data, low, high) for t in {id(X): X, id(Z): Z}.values()):
             return None
-        return cls(kernel, low + wide / 2, float(wide.max()), dtype)
+        return cls(kernel, high, float(wide.max()), dtype)
 
 
 def _either(A: Array, low: Array, high: Array) -> bool:

@@ -13,7 +13,7 @@ from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, S
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
 from mercer.kernels.stationary import Sinc, Stationary
-from mercer.operators import KernelOperator
+from mercer.learners.smo_scores import times
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, centre_of
@@ -52,7 +52,7 @@ class Points:
         """K @ V; where the form of the kernel allows negative values, they are looked at first."""
         if not nonnegative(self.kernel):
             parallel_map(lambda rows: [bool(list(L)) for _, L in self.logs(X[rows], [self.kernel])], tiles.cuts(len(X), tiles.ROWS))
-        return np.asarray(KernelOperator(self.kernel, X, self.rows.astype(X.dtype)) @ V.astype(X.dtype))
+        return times(self.kernel, X, self.rows.astype(X.dtype).data, V)
 
     def logs(self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False) -> Iterator[tuple[slice, Iterable[Array]]]:
         """log k(x, z) tile by tile for each kernel; distances are computed once for all their bandwidths, least first."""
