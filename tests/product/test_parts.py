@@ -1,5 +1,6 @@
 """The parts of a study on arrays: out-of-fold predictions, recipes, targets, intervals, decisions, trees' columns, judgement."""
 
+import dataclasses
 import time
 
 import numpy as np
@@ -291,6 +292,36 @@ def test_a_shuffled_column_that_matters_costs_most():
     assert found[0][2] > 0
 
 
+def test_sizes_tell_how_many_rows_are_shuffled(monkeypatch):
+    p = problem(600)
+    model = fit(p, finalist(p, LINEAR, 3), 3, 1e9)
+    asked = []
+    known = type("Known", (), {"predict": lambda self, X: asked.append(len(X)) or X[:, 0]})
+    watched = dataclasses.replace(model, estimator=known())
+    for work, rows, repeats in ((1e10, 600, 3), (600 * 3 * 10.0, 600, 1), (1.0, judge.LEAST, 1)):
+        monkeypatch.setattr(judge, "WORK", work)
+        monkeypatch.setattr(judge, "met", lambda predictor: 10.0)
+        asked.clear()
+        judge.importance(watched, p.rows, p.metric, [0, 1, 2], ["a", "b", "c"])
+        assert asked == [rows] * (1 + 3 * repeats)
+    monkeypatch.undo()
+    assert 3 < judge.met(model) < 100
+
+
+def test_targets_that_have_no_logarithm_make_intervals_wide_and_no_warning():
+    y = np.r_[np.ones(18), 0.0, -1.0]
+    assert intervals.margin(y, np.ones(20), Log()).width == np.inf
+    assert intervals.margin(y, np.ones(20), Log(2.0)).width < 2.0
+
+
+def test_rows_of_weight_in_one_class_only_have_a_constant_model():
+    p = problem(100, classes=2, weight=np.zeros(100))
+    p.rows.weight[np.flatnonzero(p.rows.y == 1)] = 1.0
+    found = fit(p, finalist(p, LINEAR, 3), 3, 1e9)
+    assert isinstance(found, Constant)
+    assert found.values == (0.0, 1.0)
+
+
 def test_worst_rows_are_the_most_wrong_and_counted_from_one():
     rows = Rows(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 0.0]), np.arange(10, 14))
     found = judge.worst(rows, np.array([0.0, 3.0, -5.0, 1.0]), ())
@@ -425,13 +456,13 @@ def test_cheap_contenders_take_part_however_short_the_time_is():
 def test_a_kind_that_takes_too_long_is_given_up_between_folds(classes, monkeypatch):
     with pytest.raises(Late):
         finalist(problem(200, classes=classes), LINEAR, 3, until=Clock(0, start=0.0))
-    monkeypatch.setattr(contests, "_enter", lambda here, recipe, best, until: until.check() or finalist(here, LINEAR, 3))
+    monkeypatch.setattr(contests, "_enter", lambda here, recipe, best, until, targets: until.check() or finalist(here, LINEAR, 3))
     monkeypatch.setattr(contests, "_left", lambda clock: -1.0)
     monkeypatch.setattr(contests, "PATIENCE", -1.0)
     found: list = []
     best = attempt(problem(200), LINEAR, 3)
-    assert contests._tried(problem(200), EXPLICIT, best, forever(), found) == "it took too long"
-    assert contests._tried(problem(200), LINEAR, best, forever(), found) == ""
+    assert contests._tried(problem(200), EXPLICIT, best, forever(), found, ()) == "it took too long"
+    assert contests._tried(problem(200), LINEAR, best, forever(), found, ()) == ""
     assert [f.kind for f in found] == ["linear"]
 
 

@@ -37,13 +37,14 @@ def test_groups_are_never_on_both_sides(groups, k):
         assert len(train)
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=30, max_size=200), st.integers(2, 6))
+@given(st.lists(st.floats(-1e6, 1e6), min_size=30, max_size=200).filter(lambda t: len(set(t)) > 1), st.integers(2, 6))
 def test_time_folds_look_forward(times, k):
     time = np.array(times)
     f = folds(rows(len(time), time=time), k)
     for i in range(len(f.plan)):
         train, test = f.split(i)
         assert time[train].max() < time[test].min()
+    assert f.plan
 
 
 def test_a_larger_sample_holds_the_smaller_one():
@@ -176,3 +177,15 @@ def test_whole_groups_spread_classes_evenly(seed):
     assert min(shares) > 0.3 * np.mean(y)
     assert max(shares) < 2 * np.mean(y)
     assert np.ptp(np.bincount(f.block)) < 0.2 * len(unit)
+
+
+@pytest.mark.parametrize("counts", [(250, 70), (319, 1), (1, 319), (100, 100)])
+def test_two_times_make_two_blocks(counts):
+    f = folds(rows(sum(counts), time=np.repeat([3.0, 5.0], counts)))
+    assert [len(part) for part in f.split(0)] == list(counts)
+
+
+@pytest.mark.parametrize("what", ["time", "unit"])
+def test_a_sample_of_one_time_or_group_is_split_at_random(what):
+    f = folds(rows(40, **{what: np.full(40, 7)}), k=4)
+    assert [len(f.split(i)[1]) for i in range(4)] == [10] * 4

@@ -10,6 +10,7 @@ import pytest
 from mercer.product import Evidence, TableModel, fit_table
 from mercer.product.clock import Clock
 from mercer.product.gather import Roles, gather
+from mercer.product.rows import hashes
 from mercer.store import load
 from mercer.tables import DataError, open_source
 
@@ -235,3 +236,53 @@ def test_groups_and_times_go_all_the_way(houses, role):
 def test_a_share_that_is_none_is_refused(houses):
     with pytest.raises(ValueError, match="between 0 and 1"):
         fit_table(houses, "price", test=1.5)
+
+
+def plain(n, **more):
+    x = np.random.default_rng(0).normal(size=(n, 2))
+    return {"x": x[:, 0], "z": x[:, 1], "label": np.where(x[:, 0] * x[:, 1] > 0, "a", "b"), **more}
+
+
+@pytest.mark.parametrize(("role", "what"), [("time_column", "one time only"), ("group", "one group only")])
+def test_training_rows_of_one_time_or_group_are_refused(role, what):
+    with pytest.raises(DataError, match=f'{what} in "t".*give another column, or a test file'):
+        fit_table(pa.table(plain(200, t=np.repeat([0, 1], [150, 50]))), "label", time=AT_ONCE, **{role: "t"})
+
+
+@pytest.mark.parametrize("counts", [(120, 40, 40), (159, 1, 40)])
+@pytest.mark.parametrize("every", [1, 20])
+def test_two_times_and_few_weights_go_all_the_way(counts, every):
+    values = plain(200, t=np.repeat([0, 1, 2], counts), w=(np.arange(200) % every == 0) * 1.0)
+    model = fit_table(pa.table(values), "label", time_column="t", weight="w", time=ENOUGH)
+    assert model.predict_proba(pa.table(values)).sum(1) == pytest.approx(1)
+
+
+def test_a_zero_that_the_search_does_not_see_does_not_stop_it(monkeypatch):
+    monkeypatch.setattr("mercer.product.search.FIRST_ROWS", 200)
+    x, rng = np.linspace(-1, 1, 600), np.random.default_rng(0)
+    y = np.exp(2 * x + rng.normal(size=600))
+    y[np.argsort(hashes(np.arange(600), 0))[-30:]] = 0.0
+    model = fit_table(pa.table({"x": x, "y": y}), "y", time=AT_ONCE)
+    assert np.isfinite(model.predict(pa.table({"x": x}))).all()
+
+
+def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.product.contest.CLASSIFIED", 300)
+    monkeypatch.setattr("mercer.product.meeting.Meeting.ahead", lambda self, mine, theirs: 9.0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=600)
+    rare = {"x": x, "y": np.where(x + 0.5 * rng.normal(size=600) > 2.0, "yes", "no")}
+    told = " ".join(fit_table(pa.table(rare), "y", time=ENOUGH).evidence.warnings)
+    assert "best F1 on the validation rows" in told
+
+
+@pytest.mark.parametrize("wins", [True, False])
+def test_a_linear_model_that_met_a_machine_is_fitted_to_all_rows(wins, monkeypatch):
+    monkeypatch.setattr("mercer.product.contest.BY_FOLDS", 200)
+    monkeypatch.setattr("mercer.product.meeting.CLEAR", 1e9)  # which leaves it to the second round
+    monkeypatch.setattr("mercer.product.meeting.Meeting.ahead", lambda self, mine, theirs: 2.0 if wins else 0.0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    found = {c.kind: c for c in fit_table(pa.table({"x": x, "y": x + rng.normal(size=400)}), "y", time=ENOUGH).evidence.contenders}
+    assert found["machine"].chosen is wins
+    assert found["linear"].note == ""

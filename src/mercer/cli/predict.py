@@ -39,4 +39,3 @@ def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, 
     if out != "-":
         print(f"{rows:,} predictions: {out}")
     return rows
-

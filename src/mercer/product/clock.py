@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 Progress = Callable[[str], None]
@@ -41,22 +40,3 @@ class Clock:
         """Raise `Late` where the budget is spent."""
         if self.left() < 0:
             raise Late
-
-    @contextmanager
-    def stage(self, text: str) -> Iterator[Watch]:
-        """A step that is announced and timed."""
-        self.say(text)
-        watch = Watch()
-        yield watch
-        watch.stop()
-
-
-@dataclass
-class Watch:
-    """The seconds between two moments."""
-
-    start: float = field(default_factory=time.perf_counter)
-    seconds: float = 0.0
-
-    def stop(self) -> None:
-        self.seconds = time.perf_counter() - self.start

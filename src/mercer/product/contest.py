@@ -46,8 +46,9 @@ def contest(p: Problem, clock: Clock, memory: float = 4e9) -> Contest:
     here = _affordable(p, here, best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
     found, left_out = [constant(here)], list[tuple[str, str]]()
+    targets = tuple(candidates(p.rows.y)) if p.numeric else (Identity(),)
     for recipe in _entrants(here, best.recipe):
-        why = _skipped(here, recipe, best, clock) or _tried(here, recipe, best, clock, found)
+        why = _skipped(here, recipe, best, clock) or _tried(here, recipe, best, clock, found, targets)
         left_out += [(NAMES[recipe.kind], why)] if why else []
     tuned, why = _machine(p, here, best, clock, memory, found)
     left_out += [(NAMES["machine"], why)] if why else []
@@ -86,12 +87,12 @@ def _left(clock: Clock) -> float:
     return max(clock.left(FINALS), CHEAP * clock.budget)
 
 
-def _tried(here: Problem, recipe: Recipe, best: Tried, clock: Clock, found: list[Finalist]) -> str:
+def _tried(here: Problem, recipe: Recipe, best: Tried, clock: Clock, found: list[Finalist], targets: tuple[Target, ...]) -> str:
     """Compare a kind; why not, where time was up on the way. Linear and Fourier features are compared to the end."""
     clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
     until = Clock(max(_left(clock), PATIENCE * _guess(here, recipe, best))) if recipe.kind in OPTIONAL else ENDLESS
     try:
-        found.append(_enter(here, recipe, best, until))
+        found.append(_enter(here, recipe, best, until, targets))
     except Late:
         return "it took too long"
     return ""
@@ -102,17 +103,11 @@ def _entrants(here: Problem, fourier: Recipe) -> list[Recipe]:
     return [LINEAR, explicit(here.rows.X), fourier, Recipe("landmarks", fourier.kernel)]
 
 
-def _enter(here: Problem, recipe: Recipe, best: Tried, until: Clock) -> Finalist:
+def _enter(here: Problem, recipe: Recipe, best: Tried, until: Clock, targets: tuple[Target, ...]) -> Finalist:
     known = best if recipe is best.recipe and best.predicted is not None and len(best.predicted) == len(here.rows) else None
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
-    return finalist(here, recipe, size, known, _targets(here, recipe, best), until)
-
-
-def _targets(here: Problem, recipe: Recipe, best: Tried) -> tuple[Target, ...]:
-    """A linear model may want another transformation of the target than a flexible one."""
-    if not here.numeric:
-        return (Identity(),)
-    return tuple(candidates(here.rows.y)) if recipe.kind in ("linear", "explicit") else (best.target,)
+    asked = targets if recipe.kind in ("linear", "explicit") or not here.numeric else (best.target,)  # they may want another
+    return finalist(here, recipe, size, known, asked, until)
 
 
 def _skipped(here: Problem, recipe: Recipe, best: Tried, clock: Clock) -> str:

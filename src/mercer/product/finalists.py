@@ -85,7 +85,7 @@ def machine(p: Problem, tuned: Tuned, memory: float, until: Clock = ENDLESS) -> 
     P = np.full(s.shape if p.n_classes else (len(s),), np.nan)
     target, scale = tuned.target, None
     if p.numeric:
-        target = target if isinstance(target, Identity) else target.smeared(y, s[where])
+        target = target if isinstance(target, Identity) or not len(where) else target.smeared(y, s[where])
         P[where] = target.back(s[where])
     else:
         P[where], scale = cross_fitted(s[where], y, w, split.block[where]), calibration(s[where], y, w)
@@ -119,8 +119,9 @@ class Lenient:
         self.constant: Constant | None = None
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Lenient:
-        if len(np.unique(y)) < 2:
-            self.constant = Constant.of(y, np.ones(len(y)), self.n_classes)
+        w = np.ones(len(y)) if sample_weight is None else sample_weight
+        if len(np.unique(y[w > 0])) < 2:
+            self.constant = Constant.of(y, w, self.n_classes)
             return self
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

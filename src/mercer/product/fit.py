@@ -33,7 +33,8 @@ def fit_table(
     cross-validation on the training rows, and the simplest within one standard error of the best is fitted to all of them.
     A kernel machine (support vectors, or ridge regression at the rows) takes part in the same folds of up to 8,000 rows, 5,000
     where there are more than two classes. Beyond, where few rows would under-rate it, it meets the best of the others on a tenth
-    of the training rows that neither was fitted to; it is fitted in cells that overlap where all rows at once would take too long.
+    of the training rows that neither was fitted to (though settings of both were chosen with them); it is fitted in cells that
+    overlap where all rows at once would take too long.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def _machine(p: Problem, f: Finalist, memory: float) -> Predictor:
     """At all rows, as it was cross-validated on them; the smear and the calibration are those of rows that were left out."""
     assert f.recipe is not None
     assert f.recipe.kernel is not None
-    if p.n_classes and len(np.unique(p.rows.y)) < 2:
+    if p.n_classes and len(np.unique(p.rows.weighty().y)) < 2:
         return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
     with machines.hushed():
         y = f.target.to(p.rows.y) if p.numeric else p.rows.y
@@ -101,7 +101,7 @@ def _positions(split: Folds) -> list[tuple[Array, Array]]:
 
 def _classifier(p: Problem, f: Finalist, size: int, memory: float) -> Predictor:
     assert f.recipe is not None
-    if len(np.unique(p.rows.y)) < 2:
+    if len(np.unique(p.rows.weighty().y)) < 2:
         return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
     m = f.recipe.estimator(KernelLogistic, size, p.seed, alpha=f.alpha, tol=1e-4, max_iter=ROUNDS, memory_limit=memory / 3)
     with warnings.catch_warnings():

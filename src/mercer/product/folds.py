@@ -35,18 +35,24 @@ class Folds:
 def folds(rows: Rows, k: int = FOLDS, seed: int = 0) -> Folds:
     """By time: each block is predicted from those before it. Else blocks at random, groups whole, classes (integers) spread evenly.
 
+    Rows of one time or one group, as a small sample may have, are split at random.
+
     >>> f = folds(Rows(np.zeros((6, 1)), np.zeros(6), np.arange(6), time=np.arange(6.0)), k=2)
     >>> f.block, f.plan
     (array([0, 0, 1, 1, 2, 2]), (((0,), 1), ((0, 1), 2)))
     """
     k = max(2, min(k, len(rows) // 2))
-    if rows.time is not None:
+    if rows.time is not None and not _alike(rows.time):
         block = _by_time(rows.time, k + 1)
         last = int(block.max())
         return Folds(block, tuple((tuple(range(j)), j) for j in range(1, last + 1)))
-    block = _at_random(rows, k, seed) if rows.unit is None else _by_unit(rows.unit, rows.y, k, seed)
+    block = _at_random(rows, k, seed) if rows.unit is None or _alike(rows.unit) else _by_unit(rows.unit, rows.y, k, seed)
     present = int(block.max()) + 1
     return Folds(block, tuple((tuple(i for i in range(present) if i != j), j) for j in range(present)))
+
+
+def _alike(values: Array) -> bool:
+    return bool(np.all(values == values[:1]))
 
 
 def _at_random(rows: Rows, k: int, seed: int) -> Array:
@@ -70,7 +76,8 @@ def _even(key: Array, k: int) -> Array:
 
 def _by_time(time: Array, blocks: int) -> Array:
     """Blocks of about equal size in the order of time; equal times stay together."""
-    edges = np.unique(np.quantile(time, np.arange(1, blocks) / blocks, method="higher"))
+    edges, first = np.unique(np.quantile(time, np.arange(1, blocks) / blocks, method="higher")), time.min()
+    edges = edges[edges > first] if (edges > first).any() else time[time > first].min(keepdims=True)
     return np.unique(np.searchsorted(edges, time, side="right"), return_inverse=True)[1]
 
 

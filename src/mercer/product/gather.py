@@ -109,9 +109,19 @@ def _gathered(columns: Columns, train: Part, held: Part, rule: str, share: Any) 
         raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}{_in_all(share)}.")
     if not rows.X.shape[1]:
         raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")
+    _several(rows, columns)
     equal = copies(rows, test)
     expected = by_chance(rows, test, columns.origin_) if equal else 0.0
     return Gathered(columns, rows, test, rule, train.dropped + held.dropped, unknown, equal, expected)
+
+
+def _several(rows: Rows, columns: Columns) -> None:
+    """That training rows can be split by time, or by group."""
+    named = ("time", columns.time_column, rows.time) if rows.time is not None else ("group", columns.group, rows.unit)
+    what, name, values = named
+    if values is not None and len(np.unique(values)) < 2:
+        why = f'the training rows have one {what} only in "{name}" once the holdout is taken away, so nothing can be compared on others'
+        raise DataError(f"{why}; give another column, or a test file.")
 
 
 def _in_all(share: float | None) -> str:

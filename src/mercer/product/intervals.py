@@ -37,7 +37,8 @@ def margin(y: Array, f: Array, target: Any = None, coverage: float = COVERAGE) -
     """
     if not isinstance(target, Log):
         return Margin(float(conformal_quantile(np.abs(y - f), coverage)), coverage)
-    ratio = np.abs(np.log((y + target.shift) / np.maximum(f + target.shift, np.finfo(float).tiny)))
+    tiny, base = np.finfo(float).tiny, y + target.shift  # of the holdout, which may have targets without a logarithm
+    ratio = np.where(base > 0, np.abs(np.log(np.maximum(base, tiny) / np.maximum(f + target.shift, tiny))), np.inf)
     return Margin(float(conformal_quantile(ratio, coverage)), coverage, target.shift)
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.product.clock import Clock
 from mercer.product.metrics import Metric, Score, spread
 from mercer.product.predictors import Predictor
 from mercer.product.rows import Rows, hashes
+from mercer.store import encode
 
 POINTS, WORST, BINS = 2_000, 10, 10
 IMPORTANCE_ROWS, REPEATS = 2_000, 3
 PREDICTED = 200_000  # rows for all columns together
 SHUFFLED = 200  # columns at most
-LEAST, SECONDS = 300, 5.0  # rows that are shuffled in any case; what all columns together may take
+LEAST, WORK = 300, 1e10  # rows that are shuffled in any case; values of the model that all predictions together may meet
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def importance(
     """
     of = np.asarray(origin)
     few = rows.sample(min(IMPORTANCE_ROWS, max(LEAST, PREDICTED // (REPEATS * len(np.unique(of))))), seed)
-    few, repeats = _in_time(predictor, few, min(len(np.unique(of)), SHUFFLED), seed)
+    few, repeats = _in_time(met(predictor), few, min(len(np.unique(of)), SHUFFLED), seed)
     X, predicted = np.array(few.X), predictor(few.X)
     base = metric(few.y, predicted, few.weight)
     asked = _likeliest(X, predicted, of)
@@ -53,14 +53,17 @@ def importance(
     return tuple(sorted(found, key=lambda v: -v[1]))
 
 
-def _in_time(predictor: Predictor, rows: Rows, columns: int, seed: int) -> tuple[Rows, int]:
-    """Where a model predicts so slowly that it would take long, one repeat, and then fewer rows."""
-    watch, few = Clock(0), rows.sample(LEAST, seed)
-    predictor(few.X)
-    a_row = watch.spent / len(few)
-    if a_row * len(rows) * columns * REPEATS <= SECONDS:
+def met(predictor: Predictor) -> float:
+    """How many values of the model a row meets: those of its arrays, of a machine those of one cell."""
+    cells = len(getattr(getattr(predictor, "estimator", None), "models", ())) or 1
+    return float(sum(a.size for a in encode(predictor)[1])) / cells
+
+
+def _in_time(a_row: float, rows: Rows, columns: int, seed: int) -> tuple[Rows, int]:
+    """Where a model is so large that it would take long, one repeat, and then fewer rows; by sizes, not by a clock."""
+    if a_row * len(rows) * columns * REPEATS <= WORK:
         return rows, REPEATS
-    return rows.sample(max(LEAST, int(SECONDS / (a_row * columns))), seed), 1
+    return rows.sample(max(LEAST, int(WORK / (a_row * columns))), seed), 1
 
 
 def _likeliest(X: Array, predicted: Array, of: Array) -> list[int]:

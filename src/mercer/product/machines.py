@@ -4,7 +4,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,13 @@ from mercer.estimators import KernelRidge, KernelSVC
 from mercer.inputs import Array
 from mercer.kernels import Kernel
 from mercer.learners.smo_classes import votes
-from mercer.ops.threads import n_threads, parallel_map
+from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.product.cells import Tree
 from mercer.product.recipes import rounded, widened
 from mercer.product.rows import Rows
 
 TOLERANCE = 1e-3
+SIDE, FACTORED = 4, 16.0  # cells that share the memory, whatever the number of cores; bytes for each pair of rows in a factorisation
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Machine:
     def plan_(self) -> str:
         """The way that the machine of the first cell went."""
         first = str(getattr(self.models[0], "plan_", "constant"))
-        return first if len(self.models) == 1 else f"{len(self.models):,} cells of {self.rows:,} rows; the first: {first}"
+        return first if len(self.models) == 1 else f"{self.rows:,} rows in {len(self.models):,} cells; the first: {first}"
 
     def predict(self, X: Array) -> Array:
         """Numbers (n,)."""
@@ -76,11 +77,6 @@ class Machine:
 
     def predict_proba(self, X: Array) -> Array:
         return np.asarray(softmax(self.slope * self.scores(X) + np.asarray(self.offsets), axis=1))
-
-    def calibrated(self, s: Array, y: Array, w: Array) -> Machine:
-        """With the slope and offsets that suit scores of rows which it was not fitted to."""
-        slope, offsets = calibration(s, y, w)
-        return replace(self, slope=slope, offsets=offsets)
 
     def _by_cell(self, X: Array, out: Array, of: Any) -> Array:
         cell = self.tree.cell(X)
@@ -106,19 +102,41 @@ def hushed() -> Iterator[None]:
 
 
 def fit(rows: Rows, y: Array, n_classes: int, setting: Setting, most: int, memory: float) -> Machine:
-    """A machine for every cell of at most so many rows, side by side; y are codes of classes, or numbers to be fitted."""
+    """A machine for every cell of at most so many rows, side by side; y are codes of classes, or numbers to be fitted.
+
+    Rows of weight 0 are left out. The memory of a cell, which decides how it is solved, follows from the sizes alone.
+    """
+    n = len(rows)
+    rows, y = _weighty(rows, y)
     tree, parts = Tree.of(rows.X, most)
-    each = memory / 2 / min(n_threads(), len(parts))
+    each = memory / 2 / min(SIDE, len(parts))
 
     def one(i: Array) -> Any:
         return _cell(rows.X[i], y[i], None if rows.weight is None else rows.weight[i], n_classes, setting, each)
 
-    models = parallel_map(one, parts) if len(parts) > 1 else [one(parts[0])]
-    return Machine(tree, tuple(models), n_classes, len(rows), offsets=(0.0,) * n_classes)
+    with limit(min(n_threads(), at_once(max(map(len, parts)), each, memory))):
+        models = parallel_map(one, parts) if len(parts) > 1 else [one(parts[0])]
+    return Machine(tree, tuple(models), n_classes, n, offsets=(0.0,) * n_classes)
+
+
+def at_once(most: int, each: float, memory: float) -> int:
+    """How many cells of so many rows half the memory holds.
+
+    >>> at_once(1_000, 1e9, 4e9), at_once(100_000, 1e9, 4e9)
+    (125, 2)
+    """
+    return max(1, int(memory / 2 / min(each, FACTORED * most**2)))
+
+
+def _weighty(rows: Rows, y: Array) -> tuple[Rows, Array]:
+    """Without the rows of weight 0, unless all are."""
+    if rows.weight is None or not (some := rows.weight > 0).any() or some.all():
+        return rows, y
+    return rows.take(some), y[some]
 
 
 def _cell(X: Array, y: Array, w: Array | None, n_classes: int, setting: Setting, memory: float) -> Any:
-    present = np.unique(y if w is None or not (w > 0).any() else y[w > 0])
+    present = np.unique(y)
     if n_classes and len(present) == 1:
         return Only(int(present[0]))
     m = setting.estimator(n_classes, memory).fit(X, y, w)
@@ -141,7 +159,7 @@ def scores(m: Any, X: Array, n_classes: int) -> Array:
 
 
 def calibration(s: Array, y: Array, w: Array, ridge: float = 1.0) -> tuple[float, tuple[float, ...]]:
-    """(slope, offsets) of the least log loss of softmax(slope s + offset), the offsets drawn to zero as if by one row.
+    """(slope, offsets) of the least log loss of softmax(slope s + offset), the offsets drawn to zero as if by one row; (1, 0) without rows.
 
     >>> slope, offsets = calibration(np.array([[-1.0, 1.0], [1.0, -1.0]] * 20), np.array([1, 0] * 19 + [0, 1]), np.ones(40))
     >>> 0 < slope < 2, max(map(abs, offsets)) < 1e-3
@@ -149,6 +167,8 @@ def calibration(s: Array, y: Array, w: Array, ridge: float = 1.0) -> tuple[float
     """
     K = s.shape[1]
     hot, total = np.eye(K)[y], float(w.sum())
+    if not total > 0:
+        return 1.0, (0.0,) * K
 
     def loss(v: Array) -> tuple[float, Array]:
         z = np.exp(v[0]) * s + v[1:]
@@ -163,8 +183,8 @@ def calibration(s: Array, y: Array, w: Array, ridge: float = 1.0) -> tuple[float
 
 
 def cross_fitted(s: Array, y: Array, w: Array, part: Array) -> Array:
-    """Probabilities of scores, each part's by the calibration of the others."""
-    out = np.empty_like(s)
+    """Probabilities of scores, each part's by the calibration of the others; one part alone is halved."""
+    out, part = np.empty_like(s), part if len(np.unique(part)) > 1 else np.arange(len(s)) % 2
     for k in np.unique(part):
         slope, offsets = calibration(s[part != k], y[part != k], w[part != k])
         out[part == k] = softmax(slope * s[part == k] + np.asarray(offsets), axis=1)

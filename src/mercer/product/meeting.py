@@ -4,10 +4,14 @@ Comparing all kinds on a few thousand rows would under-rate a machine, which is 
 fixed size does. So a tenth of the training rows is set aside for validation: both are fitted to the same few thousand of the
 others first. A machine that is ahead there by more than two standard errors of the difference has won, and the time left is its
 own. Else both are fitted to the rest, each in half of the time left, and the machine wins where it is ahead by more than one.
+
+Neither is fitted to the validation rows, but the settings of both were chosen with them: what is compared is fair, and no measure
+of how good they are. What is learnt of these rows for a score (a machine's calibration, the smear of a logarithm) is learnt of one
+half for the other.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +25,9 @@ from mercer.product.machines import Machine
 from mercer.product.metrics import Score, gap_error
 from mercer.product.predictors import Classifier, Predictor, Regressor, in_steps
 from mercer.product.recipes import NAMES
+from mercer.product.rows import Rows
 from mercer.product.search import Problem
-from mercer.product.targets import Identity, Target
+from mercer.product.targets import Identity, Log
 from mercer.product.tuning import Tuned
 from mercer.product.verdict import TITLES, number
 
@@ -53,6 +58,7 @@ class Met:
     wins: bool
     words: str
     aside: int  # rows that neither was fitted to
+    power: float = 2.0  # of the rows in the seconds of the machine
 
 
 def meet(p: Problem, outcome: Contest, clock: Clock, until: float, least: float, memory: float) -> Met:
@@ -71,6 +77,8 @@ class Meeting:
         self.outcome, self.tuned, self.clock, self.memory = outcome, tuned, clock, memory
         self.rest, self.held = (Problem(p.rows.take(i), p.metric, p.n_classes, p.seed) for i in (train, test))
         self.held, self.aside = self.held.sample(MOST), len(p.rows) - len(train)
+        self.half, w = halves(self.held.rows), self.held.rows.weights()
+        self.weights = w if w.sum() > 0 else np.ones(len(w))
 
     def hold(self, until: float, least: float) -> Met:
         """Few rows first, then as many as there is time for."""
@@ -81,12 +89,13 @@ class Meeting:
         left = max(self.clock.left(until), least * self.clock.budget)
         if few < n and self.ahead(mine, theirs) > CLEAR:
             last = self.machine(*self.tuned.size(n, left, self.memory))
-            return Met(last, None, True, f"chosen after both were fitted to {few:,} rows: {self.words(mine, theirs)}", self.aside)
+            words = f"chosen after both were fitted to {few:,} rows: {self.words(mine, theirs)}"
+            return Met(last, None, True, words, self.aside, self.tuned.power)
         if few < n:
             size = sizing.size(self.outcome.here, self.outcome.chosen, n, left / 2, self.memory)
             theirs = self.rival(size.rows, size.features)
-            mine = self.machine(*self.tuned.size(n, max(left - theirs.seconds, left / 2), self.memory))
-        return Met(mine, theirs, self.ahead(mine, theirs) > 1, self.words(mine, theirs), self.aside)
+            mine = self.machine(*self.tuned.size(n, max(left - theirs.seconds, FIRST * self.clock.budget), self.memory))
+        return Met(mine, theirs, self.ahead(mine, theirs) > 1, self.words(mine, theirs), self.aside, self.tuned.power)
 
     def ahead(self, mine: Fitted, theirs: Fitted) -> float:
         """By how many standard errors of their difference the machine is better."""
@@ -98,8 +107,8 @@ class Meeting:
         """The one that was best by folds."""
         p, f, watch = self.rest.sample(rows), self.outcome.chosen, Clock(0)
         self.clock.say(f"fitting {f.name.lower()} to {len(p.rows):,} rows, to meet a kernel machine")
-        predictor = fitting.fit(p, f, features, self.memory)
-        return Fitted(predictor, len(p.rows), watch.spent, self.score(predictor(self.held.rows.X)), features)
+        predictor, told = self.told(fitting.fit(p, f, features, self.memory))
+        return Fitted(predictor, len(p.rows), watch.spent, self.score(told), features)
 
     def machine(self, rows: int, cell: int) -> Fitted:
         """In cells of so many rows."""
@@ -108,17 +117,26 @@ class Meeting:
         m = fitted(p, self.tuned, cell, self.memory)
         each = watch.spent / len(m.models)
         if p.numeric:
-            z = in_steps(m.predict, held.X)
-            target = smeared(self.tuned.target, held.y, z)
-            predictor, score = fitting.machine_predictor(m, target, None, p), self.score(target.back(z))
-            return Fitted(predictor, len(p.rows), watch.spent, score, cell, None, each)
+            predictor, told = self.told(fitting.machine_predictor(m, self.tuned.target, None, p))
+            return Fitted(predictor, len(p.rows), watch.spent, self.score(told), cell, None, each)
         s = in_steps(m.scores, held.X)
-        P = machines.cross_fitted(s, held.y, held.weights(), np.arange(len(s)) % 2)
-        predictor = fitting.machine_predictor(m, Identity(), machines.calibration(s, held.y, held.weights()), p)
+        P = machines.cross_fitted(s, held.y, self.weights, self.half)
+        predictor = fitting.machine_predictor(m, Identity(), machines.calibration(s, held.y, self.weights), p)
         return Fitted(predictor, len(p.rows), watch.spent, self.score(P), cell, (held.y, P), each)
 
+    def told(self, predictor: Predictor) -> tuple[Predictor, Array]:
+        """A logarithm with the smear of the validation rows; and what is predicted of them, each half with the smear of the other."""
+        if not isinstance(predictor, Regressor) or not isinstance(predictor.target, Log):
+            return predictor, predictor(self.held.rows.X)
+        target, y, z = predictor.target, self.held.rows.y, in_steps(predictor.estimator.predict, self.held.rows.X)
+        out = np.empty_like(z)
+        for mine in (self.half == k for k in np.unique(self.half)):
+            other = ~mine if not mine.all() else mine
+            out[mine] = np.clip(target.smeared(y[other], z[other]).back(z[mine]), predictor.low, predictor.high)
+        return replace(predictor, target=target.smeared(y, z)), out
+
     def score(self, predicted: Array) -> Score:
-        return self.rest.metric(self.held.rows.y, predicted, self.held.rows.weights())
+        return self.rest.metric(self.held.rows.y, predicted, self.weights)
 
     def words(self, mine: Fitted, theirs: Fitted) -> str:
         """What was compared."""
@@ -133,9 +151,17 @@ def fitted(p: Problem, tuned: Tuned, cell: int, memory: float) -> Machine:
     return machines.fit(p.rows, y, p.n_classes, tuned.setting, cell, memory)
 
 
-def smeared(target: Target, y: Array, z: Array) -> Target:
-    """A logarithm with the smear of rows that were not fitted."""
-    return target if isinstance(target, Identity) else target.smeared(y, z)
+def halves(rows: Rows) -> Array:
+    """The half of every row, 0 or 1: every other one, of groups every other group.
+
+    >>> halves(Rows(np.zeros((4, 1)), np.zeros(4), np.arange(4), unit=np.array([7, 7, 7, 9])))
+    array([0, 0, 0, 1])
+    """
+    alternate = np.arange(len(rows)) % 2
+    if rows.unit is None:
+        return alternate
+    by_group = np.unique(rows.unit, return_inverse=True)[1] % 2
+    return by_group if by_group.any() else alternate
 
 
 def refitted(p: Problem, tuned: Tuned, former: Predictor, cell: int, memory: float) -> Predictor:

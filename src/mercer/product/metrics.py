@@ -80,17 +80,26 @@ def gap_error(a: Score, b: Score, units: Array | None = None) -> float:
     return float(np.hypot(spread(a.influence - b.influence, units), least))
 
 
+def portions(w: Array) -> Array:
+    """Weights that sum to 1; equal ones where none has weight.
+
+    >>> portions(np.array([1.0, 3.0])), portions(np.zeros(2))
+    (array([0.25, 0.75]), array([0.5, 0.5]))
+    """
+    return w / w.sum() if w.any() else np.full(len(w), 1 / max(len(w), 1))
+
+
 # regression: y and predictions (n,)
 def r2(y: Array, f: Array, w: Array) -> Score:
     """1 - sum w (y - f)^2 / sum w (y - mean)^2."""
-    v = w / w.sum()
+    v = portions(w)
     e, s = np.square(y - f), np.square(y - v @ y)
     A, B = float(v @ e), float(v @ s) or 1.0
     return Score(1 - A / B, v * (A * s / B - e) / B, high=1.0)
 
 
 def rmse(y: Array, f: Array, w: Array) -> Score:
-    v, e = w / w.sum(), np.square(y - f)
+    v, e = portions(w), np.square(y - f)
     A = float(v @ e)
     return Score(A**0.5, v * (e - A) / (2 * A**0.5) if A > 0 else 0 * e, low=0.0)
 
@@ -146,7 +155,7 @@ def _auc(positive: Array, p: Array) -> Score:
 
 
 def _mean(values: Array, w: Array, *, proportion: bool = False) -> Score:
-    v = w / w.sum()
+    v = portions(w)
     mean = float(v @ values)
     count = float(np.sum(w > 0)) if proportion else 0.0
     return Score(mean, v * (values - mean), proportion, count, low=0.0)

@@ -22,6 +22,7 @@ class Constant:
 
     @classmethod
     def of(cls, y: Array, w: Array, n_classes: int) -> Constant:
+        w = w if w.any() else np.ones(len(w))
         if not n_classes:
             return cls((float(np.average(y, weights=w)),))
         shares = np.bincount(y, w, minlength=n_classes)

@@ -35,6 +35,11 @@ class Rows:
     def weights(self) -> Array:
         return np.ones(len(self)) if self.weight is None else self.weight
 
+    def weighty(self) -> Rows:
+        """Without the rows of weight 0, unless all are."""
+        some = self.weights() > 0
+        return self if some.all() or not some.any() else self.take(some)
+
     def sample(self, n: int, seed: int = 0) -> Rows:
         """n of the rows, those whose numbers have the least hashes: a larger sample holds the smaller one."""
         if n >= len(self):

@@ -10,7 +10,7 @@ from mercer.inputs import Array
 from mercer.product.clock import Clock
 from mercer.product.crossval import ENDLESS, ridge_path
 from mercer.product.folds import folds
-from mercer.product.metrics import Metric, Score
+from mercer.product.metrics import Metric, Score, portions
 from mercer.product.recipes import ALPHAS, Recipe, finer, kernels, scaled
 from mercer.product.relevance import followed, slopes
 from mercer.product.rows import Rows
@@ -65,7 +65,7 @@ class Problem:
             s = self.metric(y, target.back(f[where, 0]), w)
             return Score(self.metric.gain(s.value), self.metric.gain(1.0) * s.influence)
         errors = -np.square(f[where] - indicators(y, self.n_classes)).sum(1)
-        v = w / w.sum()
+        v = portions(w)
         return Score(float(v @ errors), v * (errors - v @ errors))
 
 
@@ -111,7 +111,7 @@ def halving(p: Problem, clock: Clock, share: float) -> tuple[Tried, Problem]:
     """
     steps = rungs(min(len(p.rows), max(FIRST_ROWS, RESPONSES // max(p.n_classes, 1))))
     here, size = p.sample(steps[0][0]), steps[0][1]
-    targets = candidates(here.rows.y) if p.numeric else AS_IT_IS
+    targets = candidates(p.rows.y) if p.numeric else AS_IT_IS  # a logarithm must be one of every row
     found = _round(here, kernels(here.rows.X), size, targets, clock, share)
     for rows, size in steps[1:]:
         entered = _suggested(here, found)

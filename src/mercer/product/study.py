@@ -24,7 +24,7 @@ from mercer.product.targets import Log
 
 FITS, LEAST, TREES = 0.8, 0.25, 0.15  # the share of the time by which models are fitted; the least that the chosen one and trees get
 MOST_TREES = 0.4
-AGAIN = 1.2  # times the seconds of a fit that must be left to do it once more, with all rows
+AGAIN = 1.2  # times the seconds of a rival's fit that must be left to do it once more, with all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +91,13 @@ class Study:
         return Found(outcome, tuple(entries), kind, met.machine.known if met is not None and met.wins else None)
 
     def _met(self, outcome: Contest, met: Met) -> list[Entry]:
-        """Those who met, with the fits that they met with; the winner fitted again, to the validation rows as well, where there is time."""
+        """Those who met, with the fits that they met with; the winner fitted again, to the validation rows as well, where there is time.
+
+        A linear model is fitted again in any case: what a lift gains is told against it.
+        """
         entries = [self._of_machine(outcome, met)]
         rival, f = met.rival, outcome.chosen
-        if rival is None or f.kind == "constant" or (not met.wins and AGAIN * rival.seconds < self.clock.left(FITS)):
+        if rival is None or f.kind in ("constant", "linear") or (not met.wins and AGAIN * rival.seconds < self.clock.left(FITS)):
             return entries
         detail, note = _detail(f, rival.features, rival.predictor), self._after(met, rival.rows)
         judged, seconds = self._judged(rival.predictor), f.seconds + rival.seconds
@@ -104,8 +107,10 @@ class Study:
         tuned, mine = outcome.tuned, met.machine
         assert tuned is not None
         m, rows, seconds, n = mine.predictor, mine.rows, mine.seconds, len(self.data.train)
-        if met.wins and rows == n - met.aside and AGAIN * seconds < self.clock.left(FITS):
-            m, rows, seconds = refitted(self.problem, tuned, m, mine.features, self.memory), n, 2 * seconds
+        if met.wins and rows == n - met.aside and again(seconds, rows, n, met.power) < self.clock.left(FITS):
+            watch = Clock(0)
+            m, rows = refitted(self.problem, tuned, m, mine.features, self.memory), n
+            seconds += watch.spent
         note = "; ".join(filter(None, (self._after(met, rows), met.words)))
         return Entry("machine", m, self._judged(m), seconds, machine_detail(tuned.recipe, tuned.setting.penalty, m), note, rows)
 
@@ -154,6 +159,15 @@ class Study:
 
     def _judged(self, predictor: Any) -> Judged:
         return judge.judge(self.data.held, self.metric, predictor(self.data.held.X))
+
+
+def again(seconds: float, rows: int, n: int, power: float) -> float:
+    """The seconds of a fit to n rows, by those of a fit to fewer.
+
+    >>> again(9.0, 900, 1800, 2.0)
+    36.0
+    """
+    return float(seconds * (n / rows) ** power)
 
 
 def machine_detail(recipe: Recipe, penalty: float, predictor: Predictor) -> str:

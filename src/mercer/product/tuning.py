@@ -11,7 +11,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.kernels import Gaussian, Kernel, Laplace, Matern
 from mercer.kernels.defaults import spread
-from mercer.ops.threads import n_threads, parallel_map, single_blas
+from mercer.ops.threads import parallel_map, single_blas
 from mercer.product import machines
 from mercer.product.cells import OVERLAP, Tree
 from mercer.product.clock import Clock
@@ -19,6 +19,7 @@ from mercer.product.folds import Folds, folds
 from mercer.product.machines import Setting
 from mercer.product.metrics import log_loss
 from mercer.product.recipes import Recipe, rounded, widened
+from mercer.product.rows import hashes
 from mercer.product.search import Problem
 from mercer.product.targets import Target
 
@@ -67,7 +68,7 @@ class Tuned:
 
     def size(self, n: int, left: float, memory: float) -> tuple[int, int]:
         """(rows, rows of a cell): the largest cells in which all rows are done in time and memory, else fewer rows."""
-        able = [c for c in (n, *SIZES) if c <= n and 4.0 * c * c * (1 if c == n else n_threads()) <= memory / 2] or [min(n, SIZES[-1])]
+        able = [c for c in (n, *SIZES) if c <= n and 4.0 * c * c * (1 if c == n else machines.SIDE) <= memory / 2] or [min(n, SIZES[-1])]
         for cell in able:
             if self.guess(n, cell) <= SAFE * left:
                 return n, cell
@@ -81,7 +82,8 @@ Tries = list[tuple[float, Tuned]]
 def candidates(X: Array, found: Kernel | None) -> list[Kernel]:
     """Kernels that are narrower than those of features: Laplace in the 1-norm first, which cuts as trees do."""
     few = X[:: max(1, len(X) // 2_000)].astype(np.float64)
-    d = float(np.abs(few - np.roll(few, 1, axis=0)).sum(1).mean()) or 1.0  # the mean distance of two rows in the 1-norm
+    mixed = few[np.argsort(hashes(np.arange(len(few))), kind="stable")]  # rows side by side in a file may be alike
+    d = float(np.abs(mixed - np.roll(mixed, 1, axis=0)).sum(1).mean()) or 1.0  # the mean distance of two rows in the 1-norm
     b = math.sqrt(spread(few) / 2)
     near: list[Kernel] = [Laplace(rounded(d * f), norm=1) for f in (0.5, 0.25, 1.0)]
     near += [Gaussian(rounded(b)), Matern(rounded(b)), Laplace(rounded(2 * b)), Gaussian(rounded(b / 2))]
@@ -147,6 +149,8 @@ def _loss(trial: Trial, setting: Setting, target: Target, memory: float) -> tupl
     p, split = trial
     s, where, rows = out_of_fold(p, split, setting, target, memory)
     y, w = p.rows.y[where], p.rows.weights()[where]
+    if not w.any():
+        return math.inf, rows
     if p.numeric:
         return float(np.average(np.square(target.to(y) - s[where]), weights=w)), rows
     P = machines.cross_fitted(s[where], y, w, np.arange(len(where)) % 2)
@@ -164,7 +168,7 @@ def out_of_fold(
         if until is not None:
             until.check()
         train, test = split.split(fold)
-        if len(train) and len(test):
+        if p.rows.weights()[train].any() and len(test):
             part = p.rows.take(train)
             m = machines.fit(part, part.y if p.n_classes else target.to(part.y), p.n_classes, setting, len(part), memory)
             out[test] = m.scores(p.rows.X[test]) if p.n_classes else m.predict(p.rows.X[test])

@@ -110,7 +110,8 @@ def _warnings(study: Study, found: Found, decision: Decision) -> tuple[str, ...]
         told.append(f"{data.unknown:,} held-out rows have a class that no training row has; they were left out of the score.")
     if decision.code >= 0:
         label = data.columns.classes_[decision.code]
-        rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 in cross-validation"
+        where = "in cross-validation" if found.known is None else "on the validation rows"
+        rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
         told.append(f'"{label}" is rare, so {rule}.')
     told += [f"{name} was not tried: {why}." for name, why in found.contest.left_out]
     if found["trees"] is None:
