@@ -244,6 +244,16 @@ def test_a_damaged_file_reads_or_is_one_sentence(tmp_path_factory, name, data):
         assert "\n" not in str(error)  # noqa: PT017 - both ways are right
 
 
+@pytest.mark.parametrize(("name", "old"), [("a.arrow", b"ab c"), ("a.arrows", b"ab c"), ("a.parquet", b"b c")])
+@pytest.mark.parametrize("new", [b"\xff\xff", b"\xc0\xaf"])
+def test_bytes_that_are_no_text_in_a_typed_file(tmp_path, name, old, new):
+    whole = SEEDS[name]
+    assert old in whole
+    path = written(tmp_path / name, whole.replace(old, old[:-2] + new))
+    with pytest.raises(DataError, match="is not a sound"):
+        rows(open_source(path))
+
+
 def test_files_that_are_not_there(tmp_path):
     written(tmp_path / "train.csv", CSV)
     with pytest.raises(DataError, match=r'does not exist; did you mean "train\.csv"\?'):

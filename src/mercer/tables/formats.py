@@ -31,24 +31,36 @@ def _sound(path: Path, what: str) -> Iterator[None]:
 
 def parquet_schema(path: Path) -> Any:
     with _sound(path, "parquet"):
-        return parquet.read_schema(path)
+        return _named(parquet.read_schema(path))
 
 
 def parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[Batch]:
     with _sound(path, "parquet"), parquet.ParquetFile(path) as file:
-        yield from file.iter_batches(batch_size=rows, columns=list(columns))
+        yield from map(_checked, file.iter_batches(batch_size=rows, columns=list(columns)))
 
 
 def arrow_schema(path: Path) -> Any:
     with _sound(path, "arrow"), _opened(path) as reader:
-        return reader.schema
+        return _named(reader.schema)
+
+
+def _named(schema: Any) -> Any:
+    """The schema, after a look at its names, which a damaged file may hold as bytes that are no text."""
+    schema.names  # noqa: B018 - read for its error
+    return schema
 
 
 def arrow_batches(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
     with _sound(path, "arrow"), _opened(path) as reader:
         stream = reader if isinstance(reader, pa.RecordBatchStreamReader) else map(reader.get_batch, range(reader.num_record_batches))
         for batch in stream:
-            yield batch.select(list(columns))
+            yield _checked(batch.select(list(columns)))
+
+
+def _checked(batch: Batch) -> Batch:
+    """Arrow takes a file at its word, and would read offsets beyond its end and bytes that are no text."""
+    batch.validate(full=True)
+    return batch
 
 
 @contextmanager
