@@ -207,7 +207,7 @@ def test_an_interrupted_draft_leaves_the_old_file(tmp_path):
 def test_ctrl_c_is_said_in_a_word(capsys):
     with pytest.raises(SystemExit) as stopped, guarded():
         raise KeyboardInterrupt
-    assert stopped.value.code == 130
+    assert stopped.value.code == 1
     assert "interrupted" in capsys.readouterr().err
 
 
@@ -231,7 +231,7 @@ def test_a_stopped_process_says_so_and_leaves_nothing(folder, tmp_path):
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode in (130, -signal.SIGINT)  # the latter where Python itself had not started yet
+    assert process.returncode in (1, -signal.SIGINT)  # the latter where Python itself had not started yet
     assert "Traceback" not in err or process.returncode == -signal.SIGINT
     assert list(tmp_path.iterdir()) == []
 
@@ -242,7 +242,7 @@ def test_ctrl_c_while_the_command_line_is_imported(tmp_path):
     (tmp_path / "typer.py").write_text(code + "raise ImportError('cut short')")
     words = [sys.executable, "-c", "from mercer.cli import main; main()"]
     found = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=60)
-    assert (found.returncode, found.stderr) == (130, "mercer: interrupted; nothing was left half-written.\n")
+    assert (found.returncode, found.stderr) == (1, "mercer: interrupted; nothing was left half-written.\n")
 
 
 def test_an_import_leaves_signals_as_they_were():
@@ -375,7 +375,7 @@ def test_a_signal_in_an_import_is_an_interruption(capsys):
 
     with pytest.raises(SystemExit) as stopped, guarded():
         cut_short()
-    assert stopped.value.code == 130
+    assert stopped.value.code == 1
     assert capsys.readouterr().err == "mercer: interrupted; nothing was left half-written.\n"
 
 
@@ -387,5 +387,5 @@ def test_ctrl_c_before_a_command_begins(monkeypatch, capsys):
     monkeypatch.setattr(entry, "app", cut_short)
     with pytest.raises(SystemExit) as stopped:
         entry.main()
-    assert stopped.value.code == 130
+    assert stopped.value.code == 1
     assert capsys.readouterr().err == "mercer: interrupted; nothing was left half-written.\n"

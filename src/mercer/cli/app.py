@@ -9,10 +9,10 @@ try:
 except ImportError as error:  # pragma: no cover - the extra is installed where tests run
     raise SystemExit("mercer: the command line needs typer, rich and pyarrow: pip install mercer[cli]") from error
 
-from mercer.cli.early import INTERRUPTED, WORDS
+from mercer.cli.early import FAILED, INTERRUPTED
 from mercer.cli.guard import guarded, leave
 
-EPILOG = "Exit status: 0 done, 1 failed, 2 bad usage, 130 interrupted."
+EPILOG = "Exit status: 0 done, 1 failed or interrupted, 2 bad usage."
 app = typer.Typer(
     name="mercer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.", epilog=EPILOG,
@@ -114,4 +114,4 @@ def main() -> None:
     try:
         app(prog_name="mercer")
     except KeyboardInterrupt:
-        leave(WORDS, INTERRUPTED)
+        leave(INTERRUPTED, FAILED)

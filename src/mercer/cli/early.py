@@ -1,4 +1,4 @@
-"""Ctrl-C while the command line is still being imported: a sentence and status 130, not a traceback out of someone's import."""
+"""Ctrl-C while the command line is still being imported: a sentence and status 1, not a traceback out of someone's import."""
 import os
 import signal
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 from typing import Any
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-WORDS = "interrupted; nothing was left half-written."
+FAILED = 1
+INTERRUPTED = "interrupted; nothing was left half-written."
 
 
 @contextmanager
@@ -24,5 +24,5 @@ def sentence_for_ctrl_c() -> Iterator[None]:
 
 
 def stop(number: int, frame: Any) -> None:
-    os.write(2, f"mercer: {WORDS}\n".encode())
-    os._exit(INTERRUPTED)
+    os.write(2, f"mercer: {INTERRUPTED}\n".encode())
+    os._exit(FAILED)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from mercer.cli.early import INTERRUPTED, WORDS
+from mercer.cli.early import FAILED, INTERRUPTED
 
-DONE, FAILED, BAD_USAGE = 0, 1, 2
+DONE, BAD_USAGE = 0, 2
 
 _PLAIN = {errno.ENOSPC: "the disk is full", errno.EISDIR: "it is a folder; give the name of a file"}
 
@@ -34,13 +34,13 @@ def guarded() -> Iterator[None]:
     except BrokenPipeError:
         _hush()  # whoever read the output has seen enough
     except KeyboardInterrupt:
-        leave(WORDS, INTERRUPTED)
+        leave(INTERRUPTED, FAILED)
     except (ValueError, ImportError, MemoryError, OSError) as error:
-        leave(*((WORDS, INTERRUPTED) if stopped else (sentence(error), FAILED)))
+        leave(INTERRUPTED if stopped else sentence(error), FAILED)
     except BaseException:
         if not stopped:
             raise
-        leave(WORDS, INTERRUPTED)  # an import that was cut short fails in ways of its own
+        leave(INTERRUPTED, FAILED)  # an import that was cut short fails in ways of its own
 
 
 def sentence(error: BaseException) -> str:
