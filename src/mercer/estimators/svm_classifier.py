@@ -45,9 +45,11 @@ class ExactClassifier(SupportVectors):
             enough_rows(codes)
         self.kernel_ = self._resolved(rows, w)
         c = C * w * class_weights(self.class_weight, self.classes_, codes, w)[codes]
-        source = self._source(rows, float(c.max()), tol, 0.0 if self.loss == "hinge" else 0.5 / float(c.min()))
+        ridge = 0.0 if self.loss == "hinge" else 0.5 / float(c.min())
+        source = self._source(rows, float(c.max()), tol, ridge, balanced=bool(self.fit_intercept))
         rules = self._rules(source, codes, c, How(self.loss, bool(self.fit_intercept), tol, most, bytes_of(self.memory_limit)))
         self._keep_rules(rows, kept, rules, codes)
+        self.intercept_ = np.array([source.intercept(r.duals.b, r.duals.intercept, r.index) for r in rules])
         beyond = "as asked" if self.via == "exact" or self._pairwise else f"at most {EXACT_ROWS:,}"
         self._settle([rule.duals for rule in rules], source, f"{len(rows):,} rows, {beyond}; blocks of the dual until its gap is closed")
         return every.data, y
@@ -84,7 +86,6 @@ class ExactClassifier(SupportVectors):
         self._keep_support(rows, kept, coef, np.argsort(codes, kind="stable"))
         place = np.searchsorted(kept, self.support_)
         self.n_support_ = np.bincount(codes[place], minlength=K).astype(np.int32)
-        self.intercept_ = np.array([r.duals.intercept for r in rules])
 
     def _decide(self, X: Any) -> Array:
         return self._combined(self._raw(X))
@@ -96,7 +97,7 @@ class ExactClassifier(SupportVectors):
 
     def _of_table(self, rows: Table) -> Array:
         if self._by_class:
-            return by_pairs(self.kernel_, rows, self.support_vectors_, self.dual_coef_, self.n_support_)
+            return by_pairs(self.kernel_, rows, self.support_vectors_, self.dual_coef_, self.n_support_, balanced=self._balanced)
         return super()._of_table(rows)
 
     @property

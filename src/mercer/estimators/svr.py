@@ -69,10 +69,11 @@ class KernelSVR(RegressorMixin, SupportVectors):
         self.kernel_ = self._resolved(rows, w[w > 0])
         c = C * w[w > 0]
         unit = min(1.0, float(t.std()) or 1.0)
-        source = self._source(rows, float(c.max()), tol * unit)
+        source = self._source(rows, float(c.max()), tol * unit, balanced=bool(self.fit_intercept))
         found = solve(source, Box(t, -c, c, e, bias=bool(self.fit_intercept), unit=unit), tol, most, limit=bytes_of(self.memory_limit))
         self._keep_support(rows, np.flatnonzero(w > 0), found.b[None], np.arange(len(rows)))
-        self.intercept_, self.n_support_ = np.array([found.intercept]), np.array([len(self.support_)], np.int32)
+        self.intercept_ = np.array([source.intercept(found.b, found.intercept)])
+        self.n_support_ = np.array([len(self.support_)], np.int32)
         self._settle([found], source, f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}")
         return self
 

@@ -9,7 +9,9 @@ from mercer.inputs import Array
 from mercer.learners import smo_blocks
 from mercer.learners.smo_blocks import Solver
 from mercer.learners.smo_box import Box, Duals, started
+from mercer.learners.smo_certify import certified
 from mercer.learners.smo_columns import Columns
+from mercer.learners.smo_interior import RANK, inner_start
 from mercer.learners.smo_path import by_path
 from mercer.learners.smo_rows import KernelRows
 from mercer.learners.smo_whole import whole
@@ -35,7 +37,7 @@ def solve(
     (array([ 0. , -0.5,  0.5,  0. ]), -2.0)
     """
     if rows.n <= smo_blocks.WHOLE:
-        return whole(rows.square(), box, tol, most, start)
+        return certified(rows, box, whole(rows.square(), box, tol, most, start))
     own, largest = columns is None, block_size(limit, rows.dtype.itemsize)
     start = begun(rows, box, max(tol, ROUGH), limit) if own and start is None else start
     kept = cache(rows, limit) if columns is None else columns
@@ -43,7 +45,11 @@ def solve(
     def run(box: Box, b: Array, most: int) -> Duals:
         return Solver(rows, box, tol, columns=kept, start=b, shrinks=own, largest=largest).run(most)
 
-    return by_path(run, box, rows.diag, started(box, start), most, PATIENCE)
+    def inner(box: Box) -> tuple[Array, bool] | None:
+        every, rank = np.arange(rows.n), int(np.clip(limit / (32.0 * rows.n), 1, RANK))
+        return inner_start(lambda j: rows.wide.block(every, np.array([j]))[:, 0], rows.diag, box, rank)
+
+    return certified(rows, box, by_path(run, box, rows.diag, started(box, start), most, PATIENCE, inner))
 
 
 def begun(rows: KernelRows, box: Box, tol: float, limit: float) -> Array | None:
