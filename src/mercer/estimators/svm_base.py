@@ -36,7 +36,7 @@ class SupportVectors(OverRows):
     dual_coef_: Array
     intercept_: Array
     n_iter_: int
-    _remedy = "lower C"  # of what did not end
+    _remedies = "lower C", "centre and scale the columns of X, or lower C"  # where rounds ran out, and where rounding is what is left
 
     def _checked_pair(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Table, Array]:
         """Rows and their targets, which are checked beside items as well."""
@@ -129,11 +129,10 @@ class SupportVectors(OverRows):
         """Where rounds ran out, or where slopes are as flat as rounding lets them be and the gap is not closed."""
         if not all(m.converged for m in found):
             text = f"stopped after {self.n_iter_} rounds (max_iter={self.max_iter}) at a relative gap of {self.gap_:.1e}"
-            warnings.warn(f"{type(self).__name__} {text}; raise max_iter or tol, or {self._remedy}.", ConvergenceWarning, stacklevel=5)
+            warnings.warn(f"{type(self).__name__} {text}; raise max_iter or tol, or {self._remedies[0]}.", ConvergenceWarning, stacklevel=5)
         elif (gap := max(m.relative for m in found)) > self.tol:
             text = f"ended at a relative gap of {gap:.1e}, above tol={self.tol:.1e}: its slopes are flat up to rounding"
-            text = f"{text}; centre and scale the columns of X, or {self._remedy}."
-            warnings.warn(f"{type(self).__name__} {text}", ConvergenceWarning, stacklevel=5)
+            warnings.warn(f"{type(self).__name__} {text}; {self._remedies[1]}.", ConvergenceWarning, stacklevel=5)
 
     def compress(self, budget: int, X: Any = None, random_state: Any = 0) -> Self:
         """The same model over at most `budget` of its support vectors; what that costs is in `compression_`.

@@ -37,7 +37,7 @@ def solve(
     (array([ 0. , -0.5,  0.5,  0. ]), -2.0)
     """
     if rows.n <= smo_blocks.WHOLE:
-        return certified(rows, box, whole(rows.square(), box, tol, most, start))
+        return settled(rows, box, whole(rows.square(), box, tol, most, start), tol, most, limit)
     own, largest = columns is None, block_size(limit, rows.dtype.itemsize)
     start = begun(rows, box, max(tol, ROUGH), limit) if own and start is None else start
     kept = cache(rows, limit) if columns is None else columns
@@ -49,7 +49,15 @@ def solve(
         every, rank = np.arange(rows.n), int(np.clip(limit / (32.0 * rows.n), 1, RANK))
         return inner_start(lambda j: rows.wide.block(every, np.array([j]))[:, 0], rows.diag, box, rank)
 
-    return certified(rows, box, by_path(run, box, rows.diag, started(box, start), most, PATIENCE, inner))
+    return settled(rows, box, by_path(run, box, rows.diag, started(box, start), most, PATIENCE, inner), tol, most, limit)
+
+
+def settled(rows: KernelRows, box: Box, found: Duals, tol: float, most: int, limit: float, index: Array | None = None) -> Duals:
+    """With a gap that counts rounding; where that of float32 is what keeps it open, solved on in float64."""
+    found = certified(rows, box, found, index)
+    if found.relative <= tol or found.rounding < 0.5 * found.gap or rows.wide is rows:
+        return found
+    return solve(rows.wide if index is None else rows.wide.pick(index), box, tol, most, limit=limit, start=found.b)
 
 
 def begun(rows: KernelRows, box: Box, tol: float, limit: float) -> Array | None:

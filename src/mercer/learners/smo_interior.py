@@ -16,6 +16,7 @@ from mercer.ops import smo
 RANK, CUT = 512, 4.0  # columns of a factor at most, and the residual, in roundings of the largest diagonal entry, that ends it
 DONE, STALE = 1e-8, 12  # the gap, relative to the objective, and the steps without a better one that end it
 HOPELESS, CLOSE = 0.1, 1e-6  # of the trace after 64 columns, and of the diagonal at the end: a rank that is too high
+BEYOND = 1e16  # times the dual of a row that is alone: as good as no bound
 INSIDE = 0.995  # of the way to the nearest bound
 
 
@@ -77,9 +78,11 @@ class Interior:
         up, down = np.flatnonzero(box.hi > 0), np.flatnonzero(box.lo < 0)
         self.row, self.sign = np.concatenate([up, down]), np.repeat([1.0, -1.0], [len(up), len(down)])
         u = np.concatenate([box.hi[up], -box.lo[down]])
-        finite = u[np.isfinite(u)]
-        self.unit = float(finite.max()) if len(finite) else 1.0 / float((np.square(F).sum(1) + d).mean() or 1.0)
         ridge = d if box.ridge is None else d + box.ridge
+        alone = float((np.abs(box.t) + box.e).max() / max(float((np.square(F).sum(1) + ridge).mean()), 1e-300)) or 1.0
+        u = np.where(u > BEYOND * alone, np.inf, u)  # no dual goes there
+        finite = u[np.isfinite(u)]
+        self.unit = float(finite.max()) if len(finite) else alone
         self.u, self.total, self.bias, self.n = u / self.unit, box.total / self.unit, box.bias, len(box.t)
         self.G, self.d = (F[self.row] * self.sign[:, None]) * np.sqrt(self.unit), ridge[self.row] * self.unit
         self.g = box.e - self.sign * box.t[self.row]
@@ -93,11 +96,12 @@ class Interior:
         return self.G @ (self.G.T @ v) + self.d * v + self.g
 
     def _gap(self, v: Array, nu: float) -> tuple[float, float]:
-        """The duality gap of these duals, and the size of their objective, in the unit of v."""
+        """The duality gap of these duals, and the size of their objective; bounds far beyond them would only magnify rounding."""
         box, b = self.box, self.duals(v)
+        far = 10 * float(np.abs(b).max(initial=0))
         G = np.zeros(self.n)
         G[self.row] = self.sign * (self.slope(v) - box.e)
-        gap = float(smo.gap(G, b, box.lo, box.hi, box.e, np.zeros(self.n) if box.ridge is None else box.ridge, -nu))
+        gap = float(smo.gap(G, b, np.maximum(box.lo, -far), np.minimum(box.hi, far), box.e, np.zeros(self.n) if box.ridge is None else box.ridge, -nu))
         return gap, abs(0.5 * float(b @ (G - box.t)) + box.e * float(np.abs(b).sum()))
 
     def solve(self) -> Array:

@@ -41,7 +41,8 @@ def _from_inside(run: Run, box: Box, before: Duals, b: Array, patience: int) -> 
     """The best of what was found before, of the duals from inside, and of steps from these."""
     first = run(box, b, 0)
     after = first if first.converged else run(box, b, patience)
-    best = after if after.converged else min(before, first, after, key=lambda m: m.gap)
+    close = any(m.gap < abs(m.objective) for m in (before, first, after))  # else no gap says anything
+    best = after if after.converged else min(before, first, after, key=lambda m: m.gap if close else m.objective)
     rounds, steps = before.rounds + after.rounds + 1, before.steps + after.steps
     return replace(best, rounds=rounds, steps=steps, made=max(before.made, after.made))
 

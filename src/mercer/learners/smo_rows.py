@@ -139,6 +139,8 @@ class GivenRows(KernelRows):
 
     @cached_property
     def wide(self) -> KernelRows:
+        if self.dtype == np.float64:
+            return self
         return GivenRows(self.K, np.float64, self.edge if self.middle else None, self.middle)
 
     def balanced(self) -> GivenRows:
