@@ -17,6 +17,7 @@ RANK, CUT = 512, 4.0  # columns of a factor at most, and the residual, in roundi
 DONE, STALE = 1e-8, 12  # the gap, relative to the objective, and the steps without a better one that end it
 HOPELESS, CLOSE = 0.1, 1e-6  # of the trace after 64 columns, and of the diagonal at the end: a rank that is too high
 BEYOND = 1e16  # times the dual of a row that is alone: as good as no bound
+TINY = 1e-20  # of a bound: the least room beside it, where rounding would leave none
 INSIDE = 0.995  # of the way to the nearest bound
 
 
@@ -101,9 +102,11 @@ class Interior:
         far = 10 * float(np.abs(b).max(initial=0))
         G = np.zeros(self.n)
         G[self.row] = self.sign * (self.slope(v) - box.e)
-        gap = float(smo.gap(G, b, np.maximum(box.lo, -far), np.minimum(box.hi, far), box.e, np.zeros(self.n) if box.ridge is None else box.ridge, -nu))
+        ridge = np.zeros(self.n) if box.ridge is None else box.ridge
+        gap = float(smo.gap(G, b, np.maximum(box.lo, -far), np.minimum(box.hi, far), box.e, ridge, -nu))
         return gap, abs(0.5 * float(b @ (G - box.t)) + box.e * float(np.abs(b).sum()))
 
+    @np.errstate(all="ignore")  # numbers that are not finite end it
     def solve(self) -> Array:
         """The duals of the best step: rounding ends what is gained, and may undo it, where bounds are met too closely."""
         bounded = np.isfinite(self.u)
@@ -114,7 +117,7 @@ class Interior:
         while since < STALE:
             gap, value = self._gap(v, nu)
             best, least, since = (v, gap, 0) if gap < least else (best, least, since + 1)
-            room = np.where(bounded, self.u - v, 1.0)
+            room = np.where(bounded, np.maximum(self.u - v, TINY * self.u), 1.0)
             step = None if gap <= DONE * value else self._step(v, z, w, nu, room, bounded, float(z @ v + w @ room))
             if step is None:
                 break
@@ -141,7 +144,8 @@ class Interior:
         return out if all(np.isfinite(x).all() for x in out) and max(a, c) > 1e-10 else None
 
     def _direction(
-        self, solve: Callable[[Array], Array], base: Array, v: Array, z: Array, w: Array, room: Array, bounded: Array, low: Array, high: Array
+        self, solve: Callable[[Array], Array], base: Array, v: Array, z: Array, w: Array, room: Array, bounded: Array,
+        low: Array, high: Array,
     ) -> tuple[Array, Array, Array, float]:  # fmt: skip
         dv = solve(base + low / v - high / room)
         dnu = 0.0
@@ -160,7 +164,7 @@ class Interior:
         inner = scipy.linalg.cho_factor(np.eye(self.G.shape[1]) + self.G.T @ scaled, check_finite=True)
 
         def once(r: Array) -> Array:
-            return np.asarray(r / H - scaled @ scipy.linalg.cho_solve(inner, scaled.T @ r))
+            return np.asarray(r / H - scaled @ scipy.linalg.cho_solve(inner, scaled.T @ r, check_finite=False))
 
         def refined(r: Array) -> Array:
             x = once(r)
