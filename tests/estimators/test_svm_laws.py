@@ -131,7 +131,7 @@ def test_the_gap_of_a_regression_holds(kernel, offset, scale, bias, kind, dtype)
 def test_a_linear_kernel_with_a_bias_does_not_see_an_offset(offset, dtype):
     X, y = rows("plain", 300, 4, 1.0, 0.0, np.float64, 0)
     X = (X + offset).astype(dtype)
-    m, said = fitted(KernelSVC(Linear(), via="exact"), X, y)
+    m, said = fitted(KernelSVC(Linear(), via="exact", tol=1e-5), X, y)
     centred = X.astype(float) - X.astype(float).mean(0)
     twin = SVC(kernel="linear", tol=1e-6).fit(centred, y)
     b, best = everywhere(m, 300), everywhere(twin, 300)
@@ -139,7 +139,7 @@ def test_a_linear_kernel_with_a_bias_does_not_see_an_offset(offset, dtype):
     assert values[1] - values[0] <= m.gap_ * m.objective_ + 1e-7 * values[1]
     assert m.objective_ == pytest.approx(values[0], rel=1e-6)
     assert m.gap_ <= 1e-4
-    assert m.n_iter_ <= 3
+    assert m.n_iter_ <= 6
     assert not said
     near = 2e-3 if dtype == np.float64 else 2e-3 + 4e-7 * offset * np.abs(b @ centred).sum()  # what the rows of float32 themselves lose
     np.testing.assert_allclose(m.decision_function(X), twin.decision_function(centred), atol=near)
@@ -226,6 +226,6 @@ def test_rows_around_the_origin_of_a_linear_kernel_have_an_optimum_of_zero(n, d,
 
 
 def test_the_remedies_are_those_of_the_estimator(monkeypatch):
-    monkeypatch.setattr("mercer.learners.smo_whole.STEPS", 1)
+    monkeypatch.setattr("mercer.ops.smo.pairs", lambda *problem: 0)  # a step that leads nowhere
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol, or scale the columns of X"):
-        OneClassSVM(Gaussian(3.0), max_iter=1, tol=1e-9).fit(np.random.default_rng(0).normal(size=(300, 2)))
+        OneClassSVM(Gaussian(3.0), max_iter=1).fit(np.random.default_rng(0).normal(size=(300, 2)))

@@ -91,14 +91,15 @@ class OneClassSVM(OutlierMixin, SupportVectors):
         return self
 
     def score_samples(self, X: Any) -> Array:
-        """f(x)"""
-        return self._raw(X)[:, 0]
+        """f(x); rho itself where it is that up to the rounding of the sum."""
+        f = self._raw(X)[:, 0]
+        rho = self.offset_[0].astype(f.dtype)
+        return np.where(np.abs(f - rho) <= EDGE[f.dtype.itemsize] * self._size, rho, f)
 
     def decision_function(self, X: Any) -> Array:
-        """f(x) - rho: positive inside; zero up to the rounding of the sum f."""
+        """f(x) - rho: positive inside, zero on the edge."""
         f = self.score_samples(X)
-        above = f - self.offset_[0].astype(f.dtype)
-        return np.where(np.abs(above) <= EDGE[f.dtype.itemsize] * self._size, 0, above)
+        return f - self.offset_[0].astype(f.dtype)
 
     def predict(self, X: Any) -> Array:
         """1 inside, -1 outside."""

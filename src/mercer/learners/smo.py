@@ -36,8 +36,15 @@ def solve(
     >>> m.b, round(m.intercept, 6)
     (array([ 0. , -0.5,  0.5,  0. ]), -2.0)
     """
+    return settled(rows, box, solved(rows, box, tol, most, limit, start, columns), tol, most, limit)
+
+
+def solved(
+    rows: KernelRows, box: Box, tol: float, most: int, limit: float, start: Array | None = None, columns: Columns | None = None
+) -> Duals:  # fmt: skip
+    """The same with a gap that does not count rounding."""
     if rows.n <= smo_blocks.WHOLE:
-        return settled(rows, box, whole(rows.square(), box, tol, most, start), tol, most, limit)
+        return whole(rows.square(), box, tol, most, start)
     own, largest = columns is None, block_size(limit, rows.dtype.itemsize)
     start = begun(rows, box, max(tol, ROUGH), limit) if own and start is None else start
     kept = cache(rows, limit) if columns is None else columns
@@ -49,7 +56,7 @@ def solve(
         every, rank = np.arange(rows.n), int(np.clip(limit / (32.0 * rows.n), 1, RANK))
         return inner_start(lambda j: rows.wide.block(every, np.array([j]))[:, 0], rows.diag, box, rank)
 
-    return settled(rows, box, by_path(run, box, rows.diag, started(box, start), most, PATIENCE, inner), tol, most, limit)
+    return by_path(run, box, rows.diag, started(box, start), most, PATIENCE, inner)
 
 
 def settled(rows: KernelRows, box: Box, found: Duals, tol: float, most: int, limit: float, index: Array | None = None) -> Duals:
@@ -69,7 +76,7 @@ def begun(rows: KernelRows, box: Box, tol: float, limit: float) -> Array | None:
         return None
     some, b = np.sort(permutation(Stream(0), rows.n)[: rows.n // PART]), np.zeros(rows.n)
     part = replace(box, t=box.t[some], lo=box.lo[some], hi=box.hi[some], ridge=None if box.ridge is None else box.ridge[some])
-    b[some] = solve(rows.pick(some), part, tol, PATIENCE, limit=limit).b
+    b[some] = solved(rows.pick(some), part, tol, PATIENCE, limit).b
     return b
 
 

@@ -143,7 +143,8 @@ def balance(G: Array, box: Box, total: float) -> float:
 
 def soft_balance(G: Array, b: Array, box: Box) -> float:
     """The same where there is a ridge, by bisection: the duals that are best for a multiplier fall as it rises, to the sum of b."""
-    h, total, ridge = G - box.ridge * b, float(b.sum()), np.maximum(box.ridge, 1e-300)
+    ridge = np.zeros(len(b)) if box.ridge is None else box.ridge
+    h, total, ridge = G - ridge * b, float(b.sum()), np.maximum(ridge, 1e-300)
     low, high = float(h.min()) - box.e, float(h.max()) + box.e
     for _ in range(200):
         nu = (low + high) / 2

@@ -10,10 +10,12 @@ from mercer.inputs import Array
 from mercer.learners.smo_box import EPS, Box, Duals, inside
 from mercer.learners.smo_rows import KernelRows
 from mercer.ops import smo
+from mercer.ops.threads import single_blas
 
 SOME, TIMES = 32, 2.0  # rows whose sums are taken again, and the error of the others, in that of the worst of these
 
 
+@single_blas()  # of short sums
 def certified(rows: KernelRows, box: Box, found: Duals, index: Array | None = None) -> Duals:
     """The gap with its rounding: sums K b of some rows are taken again in float64, and all may be as wrong as the worst of them.
 
@@ -26,7 +28,7 @@ def certified(rows: KernelRows, box: Box, found: Duals, index: Array | None = No
     at = np.arange(rows.n) if index is None else index
     root = np.sqrt(np.abs(rows.scale[at]))
     some = _some(inside(b, box.lo, box.hi))
-    exact = rows.wide.block(at[some], at[support]) @ b[support] + ridge[some] * b[some] - box.t[some]
+    exact = rows.wide.strip(at[some], at[support]) @ b[support] + ridge[some] * b[some] - box.t[some]
     measured = float(np.max(np.abs(G[some] - exact) / np.maximum(root[some], 1e-300)))
     error = root * (TIMES * measured + EPS * float(np.abs(b) @ root))
     gap = float(smo.gap_within(G, b, box.lo, box.hi, box.e, ridge, -found.intercept, error))

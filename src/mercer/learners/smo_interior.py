@@ -20,6 +20,8 @@ BEYOND = 1e16  # times the dual of a row that is alone: as good as no bound
 TINY = 1e-20  # of a bound: the least room beside it, where rounding would leave none
 INSIDE = 0.995  # of the way to the nearest bound
 
+State = tuple[Array, Array, Array, float]  # v, the slopes of its two bounds, and the multiplier of its sum
+
 
 def factor(column: Callable[[int], Array], diagonal: Array, most: int = RANK, eps: float = EPS) -> tuple[Array, Array]:
     """F (n, r) and d (n,): K = FF' + diag(d) up to what the last pivots left off the diagonal.
@@ -99,7 +101,7 @@ class Interior:
     def _gap(self, v: Array, nu: float) -> tuple[float, float]:
         """The duality gap of these duals, and the size of their objective; bounds far beyond them would only magnify rounding."""
         box, b = self.box, self.duals(v)
-        far = 10 * float(np.abs(b).max(initial=0))
+        far = 10 * self.unit * float(v.max(initial=0))
         G = np.zeros(self.n)
         G[self.row] = self.sign * (self.slope(v) - box.e)
         ridge = np.zeros(self.n) if box.ridge is None else box.ridge
@@ -124,7 +126,7 @@ class Interior:
             v, z, w, nu = step
         return self.duals(best)
 
-    def _step(self, v: Array, z: Array, w: Array, nu: float, room: Array, bounded: Array, apart: float) -> tuple[Array, ...] | None:
+    def _step(self, v: Array, z: Array, w: Array, nu: float, room: Array, bounded: Array, apart: float) -> State | None:
         count = len(v) + int(bounded.sum())
         try:
             solve = self._solver(z / v + np.where(bounded, w / room, 0.0))

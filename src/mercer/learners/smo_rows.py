@@ -87,6 +87,13 @@ class KernelRows:
         self.exact(out, rows, cols)
         return out
 
+    def strip(self, rows: Array, cols: Array) -> Array:
+        """K[rows, cols] of few rows, as one tile."""
+        out = np.empty((len(rows), len(cols)), self.dtype)
+        self.fill(self.side(rows, left=True), self.side(cols, left=False), out)
+        self.exact(out, rows, cols)
+        return out
+
     def square(self) -> Array:
         """All of K, its columns padded to lanes: for few rows."""
         every, out = np.arange(self.n), room(self.n, self.dtype)
