@@ -36,8 +36,8 @@ class KernelSVR(RegressorMixin, SupportVectors):
     memory_limit : of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its support vectors, some vectors
         of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
 
-    Attributes: `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `gap_` (relative), `objective_`
-    (of the dual), `n_iter_`, `kernel_`, `plan_`.
+    Attributes: `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `gap_` (relative, with what
+    rounding may add), `objective_` (of the dual), `n_iter_`, `kernel_`, `plan_`.
 
     >>> X = np.linspace(0, 6, 100)[:, None]
     >>> m = KernelSVR(C=100.0, epsilon=0.05).fit(X, np.sin(X[:, 0]))
