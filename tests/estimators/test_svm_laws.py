@@ -107,7 +107,7 @@ def test_the_gap_of_a_classifier_holds(kernel, offset, scale, bias, kind, dtype)
     assert abs(b.sum()) <= 1e-12 * np.abs(b).sum() or not bias
     gap, _ = true_gap(gram(kernel, X.astype(float), bias), b, s, 0, 1, s, bias)
     assert gap <= 1.01 * m.gap_ * abs(m.objective_) + 1e-12 * len(y)
-    assert m.gap_ <= m.tol or said
+    assert m.gap_ <= 2 * m.tol or said  # of the duals and of rounding, each at most tol
 
 
 @pytest.mark.parametrize(("kernel", "offset", "scale", "bias", "kind", "dtype"), CASES[::3], ids=str)
@@ -123,7 +123,7 @@ def test_the_gap_of_a_regression_holds(kernel, offset, scale, bias, kind, dtype)
     assert abs(b.sum()) <= 1e-12 * np.abs(b).sum() or not bias
     gap, _ = true_gap(gram(kernel, X.astype(float), bias), b, y, 0.2, 1, None, bias)
     assert gap <= 1.01 * m.gap_ * abs(m.objective_) + 1e-12 * len(y)
-    assert m.gap_ <= m.tol or said
+    assert m.gap_ <= 2 * m.tol or said  # of the duals and of rounding, each at most tol
 
 
 @pytest.mark.parametrize("offset", [0.0, 10.0, 1e3, 1e6])

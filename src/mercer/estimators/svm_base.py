@@ -130,7 +130,8 @@ class SupportVectors(OverRows):
         if not all(m.converged for m in found):
             text = f"stopped after {self.n_iter_} rounds (max_iter={self.max_iter}) at a relative gap of {self.gap_:.1e}"
             warnings.warn(f"{type(self).__name__} {text}; raise max_iter or tol, or {self._remedies[0]}.", ConvergenceWarning, stacklevel=5)
-        elif (gap := max(m.relative for m in found)) > self.tol:
+        elif max(m.open for m in found) > self.tol:
+            gap = max(m.relative for m in found)
             text = f"ended at a relative gap of {gap:.1e}, above tol={self.tol:.1e}: its slopes are flat up to rounding"
             warnings.warn(f"{type(self).__name__} {text}; {self._remedies[1]}.", ConvergenceWarning, stacklevel=5)
 

@@ -75,6 +75,11 @@ class Duals:
                        rounding=self.rounding * s**2, least=self.least * s**2)  # fmt: skip
 
     @property
+    def open(self) -> float:
+        """The larger part of the relative gap: that of the duals, or what rounding adds to it."""
+        return relative(max(self.gap - self.rounding, self.rounding), max(abs(self.objective), self.least))
+
+    @property
     def relative(self) -> float:
         """The gap relative to the objective."""
         return relative(self.gap, max(abs(self.objective), self.least))

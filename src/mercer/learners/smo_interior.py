@@ -62,7 +62,7 @@ def shifted(b: Array, lo: Array, hi: Array, total: float) -> Array:
     """The same duals with this sum: what rounding left goes to those that have the most room for it.
 
     >>> shifted(np.array([0.25, -0.5]), np.array([0.0, -1.0]), np.array([1.0, 0.0]), 0.0)
-    array([ 0.5, -0.5])
+    array([ 0.25, -0.25])
     """
     for _ in range(3):
         miss = total - float(b.sum())
