@@ -22,8 +22,8 @@ from mercer.cli.output import check_free, draft, naming
 from mercer.datasets import diabetes
 
 
-def call(*words):
-    return CliRunner().invoke(app, [str(w) for w in words])
+def call(*words, **settings):
+    return CliRunner().invoke(app, [str(w) for w in words], **settings)
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +98,12 @@ def test_files_that_are_there_are_kept_unless_told_otherwise(folder, tmp_path):
 
 WRONG = {
     "no target": (["fit", "{d}"], 2, "--target"),
-    "no such file": (["fit", "none.csv", "-t", "y"], 1, "none.csv"),
-    "folder": (["fit", "{folder}", "-t", "y"], 1, "directory"),
-    "misspelt target": (["fit", "{d}", "-t", "progresion"], 1, 'did you mean "progression"'),
-    "misspelt column": (["fit", "{d}", "-t", "progression", "--exclude", "bmj"], 1, 'did you mean "bmi"'),
+    "no such file": (["fit", "none.csv", "-t", "y"], 2, "none.csv"),
+    "folder": (["fit", "{folder}", "-t", "y"], 2, "directory"),
+    "misspelt target": (["fit", "{d}", "-t", "progresion"], 2, 'did you mean "progression"'),
+    "misspelt column": (["fit", "{d}", "-t", "progression", "--exclude", "bmj"], 2, 'did you mean "bmi"'),
     "task": (["fit", "{d}", "-t", "progression", "--task", "ranking"], 2, "--task"),
-    "metric": (["fit", "{d}", "-t", "progression", "--metric", "auc"], 1, "metric must be one of"),
+    "metric": (["fit", "{d}", "-t", "progression", "--metric", "auc"], 2, "metric must be one of"),
     "share": (["fit", "{d}", "-t", "progression", "--test", "2"], 2, "--test"),
     "time": (["fit", "{d}", "-t", "progression", "--time", "-1"], 2, "--time"),
     "memory": (["fit", "{d}", "-t", "progression", "--memory", "much"], 2, "--memory"),
@@ -116,10 +116,29 @@ WRONG = {
     "weight of text": (["fit", "{words}", "-t", "y", "--weight", "w"], 1, 'the weight "w" holds no numbers'),
     "time of text": (["fit", "{words}", "-t", "y", "--time-column", "w"], 1, 'the time column "w"'),
     "test without target": (["fit", "{words}", "-t", "y", "--test", "{other}"], 1, 'other.csv has no column "y"'),
-    "folder for a model": (["predict", "{folder}", "{d}", "-o", "-"], 1, "it is a folder; give the name of a file"),
+    "folder for a model": (["predict", "{folder}", "{d}", "-o", "-"], 2, "is a folder; give the name of a file"),
+    "no such model": (["predict", "none.mercer", "{d}", "-o", "-"], 2, "none.mercer does not exist"),
+    "no match": (["fit", "none*.csv", "-t", "y"], 2, "no file matches"),
+    "no such pipe": (["fit", "/dev/fd/99", "-t", "y"], 2, "/dev/fd/99 does not exist"),
+    "misspelt id": (["fit", "{d}", "-t", "progression", "--id", "ages"], 2, 'did you mean "age"'),
+    "misspelt weight": (["fit", "{d}", "-t", "progression", "--weight", "ages"], 2, 'did you mean "age"'),
+    "misspelt group": (["fit", "{d}", "-t", "progression", "--group", "ages"], 2, 'did you mean "age"'),
+    "misspelt time": (["fit", "{d}", "-t", "progression", "--time-column", "ages"], 2, 'did you mean "age"'),
+    "id and target": (["fit", "{d}", "-t", "progression", "--id", "progression"], 2, "the target cannot have another role"),
+    "two roles": (["fit", "{d}", "-t", "progression", "--id", "age", "--group", "age"], 2, "more than one role"),
+    "target left out": (["fit", "{d}", "-t", "progression", "--exclude", "progression"], 2, "leave it in"),
+    "regression of words": (["fit", "{words}", "-t", "w", "--task", "regression"], 2, "which a regression cannot predict"),
+    "test is the data": (["fit", "{d}", "-t", "progression", "--test", "{d}"], 2, "is training data as well"),
+    "no such test": (["fit", "{d}", "-t", "progression", "--test", "none.csv"], 2, "none.csv does not exist"),
+    "time of letters": (["fit", "{d}", "-t", "progression", "--time", "soon"], 2, "--time"),
+    "seed": (["fit", "{d}", "-t", "progression", "--seed", "-1"], 2, "--seed"),
+    "memory of nothing": (["fit", "{d}", "-t", "progression", "--memory", "0"], 2, "--memory"),
+    "one sign for two": (["fit", "{d}", "-t", "y", "--delimiter", "comma", "--decimal", ","], 2, "cannot be both"),
+    "unknown flag": (["fit", "{d}", "-t", "y", "--quick"], 2, "--quick"),
+    "standard input twice": (["fit", "-", "-t", "y", "--test", "-"], 2, "more than once"),
     "device": (["fit", "{d}", "-t", "progression", "--report", os.devnull, "--overwrite"], 2, "not a plain file"),
-    "far name": (["fit", "{other}", "-t", "y"], 1, 'the names are "a", "b"'),
-    "one name for all": (["fit", "{spaced}", "-t", "y"], 1, "--delimiter"),
+    "far name": (["fit", "{other}", "-t", "y"], 2, 'the names are "a", "b"'),
+    "one name for all": (["fit", "{spaced}", "-t", "y"], 2, "--delimiter"),
     "no folder for the model": (["fit", "{d}", "-t", "progression", "--out", "no/where.mercer"], 2, "not a folder"),
     "same name twice": (["fit", "{d}", "-t", "progression", "--out", "x", "--report", "x"], 2, "two names"),
     "not a model": (["predict", "{d}", "{d}", "-o", "{new}.csv"], 1, "not written by Mercer"),
@@ -389,3 +408,43 @@ def test_ctrl_c_before_a_command_begins(monkeypatch, capsys):
         entry.main()
     assert stopped.value.code == 1
     assert capsys.readouterr().err == "mercer: interrupted; nothing was left half-written.\n"
+
+
+def test_tables_come_through_pipes(folder, tmp_path):
+    """Fitted and predicted from standard input, a shell's pipe and a named one: the same as from the file."""
+    data = (folder / "d.csv").read_bytes()
+    flags = ["-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer", "--json"]
+    evidence = json.loads(call("fit", "-", *flags, input=data).stdout)
+    assert evidence["rows_train"] + evidence["rows_holdout"] == 442
+    assert "mercer fit - " in evidence["command"]
+    known = call("predict", folder / "d.mercer", folder / "d.csv", "-o", "-").stdout
+    assert call("predict", folder / "d.mercer", "-", "-o", "-", input=data).stdout == known
+    fifo = tmp_path / "pipe.csv"
+    os.mkfifo(fifo)
+    words = [sys.executable, "-m", "mercer", "predict", str(folder / "d.mercer"), str(fifo), "-o", "-"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    fifo.write_bytes(data)
+    assert process.communicate(timeout=60)[0] == known
+
+
+def test_a_pipe_gives_the_model_a_plain_name():
+    assert str(Asked(("-",), "y").model_path) == str(Asked(("/dev/fd/63",), "y").model_path) == "model.mercer"
+
+
+def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, monkeypatch):
+    from mercer.product import gather
+
+    path = tmp_path / "t.csv"
+    path.write_bytes((folder / "d.csv").read_bytes())
+    true = gather.Columns.fit
+
+    def meddled(self, source):
+        found = true(self, source)
+        with path.open("ab") as file:
+            file.write(path.read_bytes().splitlines()[-1] + b"\n")
+        return found
+
+    monkeypatch.setattr(gather.Columns, "fit", meddled)
+    found = call("fit", path, "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
+    assert found.exit_code == 1
+    assert found.stderr == f"mercer: {path} has changed since it was opened; give a file that nothing writes to while it is read.\n"

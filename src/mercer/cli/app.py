@@ -17,7 +17,7 @@ app = typer.Typer(
     name="mercer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.", epilog=EPILOG,
 )
-FORMATS = "csv, tsv, parquet, arrow, feather or jsonl; .gz .zst .xz .bz2; several files or globs"
+FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json or xlsx; .gz .zst .xz .bz2; several files or globs; - for standard input"
 METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]

@@ -36,11 +36,16 @@ def guarded() -> Iterator[None]:
     except KeyboardInterrupt:
         leave(INTERRUPTED, FAILED)
     except (ValueError, ImportError, MemoryError, OSError) as error:
-        leave(INTERRUPTED if stopped else sentence(error), FAILED)
+        leave(INTERRUPTED if stopped else sentence(error), BAD_USAGE if _typed(error) and not stopped else FAILED)
     except BaseException:
         if not stopped:
             raise
         leave(INTERRUPTED, FAILED)  # an import that was cut short fails in ways of its own
+
+
+def _typed(error: BaseException) -> bool:
+    """Whether another word on the command line is the remedy: a file or a column that is not there, a metric of another task."""
+    return bool(getattr(error, "usage", False))
 
 
 def sentence(error: BaseException) -> str:

@@ -18,6 +18,9 @@ from mercer.tables import CsvOptions, open_source
 def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, options: CsvOptions | None = None) -> int:
     """Write the predictions; how many there are."""
     form_of(out)
+    if model.is_dir() or not model.exists():
+        what = "is a folder; give the name of a file" if model.is_dir() else "does not exist; give a file"
+        raise UsageError(f"{model} {what} that mercer fit wrote.")
     if out != "-":
         check_apart([Path(out)], [str(model), *data])
         check_free(Path(out), overwrite=overwrite)

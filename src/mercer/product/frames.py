@@ -21,6 +21,7 @@ class Frame:
 
     table: Any
     paths: tuple[Path, ...] = ()
+    said: tuple[str, ...] = ()
 
     @property
     def schema(self) -> Any:

@@ -57,7 +57,7 @@ class Predicting:
 
     def warnings(self) -> list[str]:
         """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""
-        told = list(self.report.sentences())
+        told = [*self.source.said, *self.report.sentences()]
         role = self.model.columns.id
         if role is not None and self.id is None:
             told.append(f"the table lacks the id column {quoted([role])}, so predictions carry none.")

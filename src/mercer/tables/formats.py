@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,11 +12,13 @@ import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
 from mercer.tables.arrow import Batch, Column, pa
+from mercer.tables.depth import DEEPEST, too_deep
 from mercer.tables.encoding import Utf8Stream, guess, text_of
 from mercer.tables.errors import DataError, said
 from mercer.tables.files import head, reading, unpacked
 
 BLOCK = 1 << 20  # bytes of jsonl that are parsed together
+LONGEST = 1 << 26  # bytes of a line
 
 
 @contextmanager
@@ -69,7 +72,7 @@ def _opened(path: Path) -> Iterator[Any]:
     with path.open("rb") as file:
         seekable = file.read(6) == b"ARROW1"
     if seekable:
-        with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as reader:
+        with pa.memory_map(os.fspath(path)) as mapped, pa.ipc.open_file(mapped) as reader:
             yield reader
     else:
         with unpacked(path) as stream, pa.ipc.open_stream(stream) as reader:
@@ -80,6 +83,7 @@ def json_schema(path: Path, start: bytes, whole: bool) -> Any:
     """Fields of the first lines: numbers as float64, and text where kinds are mixed or not yet known; later fields are not read."""
     text = text_of(path, start, whole)[0]
     body = (text if whole else text[: text.rfind("\n") + 1] or text).encode()
+    _shallow(path, body, 1)
     try:
         found = arrow_json.read_json(pa.BufferReader(body), _one_block(body)).schema
     except pa.ArrowInvalid:
@@ -128,6 +132,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
             if sign:
                 yield left + body + sign
             left = rest if sign else left + part
+            if len(left) > LONGEST:
+                raise DataError(f"{path} has a line of more than {LONGEST >> 20} MB; write one object a line.")
     if left.strip():
         yield left
 
@@ -135,11 +141,18 @@ def _blocks(path: Path) -> Iterator[bytes]:
 def _parsed(path: Path, block: bytes, wanted: Any, quick: Any, line: int) -> Iterator[Batch]:
     if not block.strip():
         return
+    _shallow(path, block, line)
     try:
         yield from arrow_json.read_json(pa.BufferReader(block), _one_block(block), quick).select(wanted.names).combine_chunks().to_batches()
     except pa.ArrowInvalid:
         objects = _objects(path, block, line)
         yield pa.RecordBatch.from_arrays([_column([o.get(f.name) for o in objects], f.type) for f in wanted], schema=wanted)
+
+
+def _shallow(path: Path, block: bytes, line: int) -> None:
+    """Parsers recurse, and a stack that ends takes the process with it."""
+    if (deep := too_deep(block)) is not None:
+        raise DataError(f"{path}, line {line + deep:,}: nested more than {DEEPEST} levels deep; write single values in each field.")
 
 
 def _objects(path: Path, block: bytes, line: int) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
-from mercer.tables.errors import DataError
+from mercer.tables.errors import DataError, Misnamed
 from mercer.tables.scale import tails
 from mercer.tables.sketch import Sketch, short
 from mercer.tables.values import null, numbers, text, truth, truths
@@ -130,7 +130,7 @@ def _rule(name: str, sketch: Sketch, numeric: bool) -> tuple[str, str]:
 
 def _numbers(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
     if not numeric:
-        raise DataError(f'the target "{name}" holds text, which a regression cannot predict; use task="classification".')
+        raise Misnamed(f'the target "{name}" holds text, which a regression cannot predict; use task="classification".')
     values = numbers(sample)[0]
     skew = tails(values[~np.isnan(values)])[0]
     said = [f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'] * (skew > SKEWED)
