@@ -404,6 +404,7 @@ def test_ctrl_c_before_a_command_begins(monkeypatch, capsys):
 
     entry = sys.modules["mercer.cli.app"]  # the module; mercer.cli.app is the application in it
     monkeypatch.setattr(entry, "app", cut_short)
+    monkeypatch.setattr(entry, "finish", sys.exit)
     with pytest.raises(SystemExit) as stopped:
         entry.main()
     assert stopped.value.code == 1
@@ -448,3 +449,37 @@ def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, mon
     found = call("fit", path, "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
     assert found.exit_code == 1
     assert found.stderr == f"mercer: {path} has changed since it was opened; give a file that nothing writes to while it is read.\n"
+
+
+def test_ctrl_c_while_the_flags_are_read():
+    """typer would end with 130 and say nothing."""
+    meddled = "typer.core.TyperGroup.invoke = lambda self, ctx: (os.kill(os.getpid(), signal.SIGINT), time.sleep(5))"
+    code = f"import os, signal, sys, time, typer.core\n{meddled}\nsys.argv = ['mercer', 'demo']\nfrom mercer.cli import main\nmain()"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stderr) == (1, "mercer: interrupted; nothing was left half-written.\n")
+
+
+def test_the_process_ends_before_threads_can_abort_it(tmp_path):
+    """A thread that is still at work in C when Python ends took the process down with it."""
+    code = "import atexit, sys\nfrom mercer.cli import main\natexit.register(print, 'the end of Python')\nsys.argv = ['mercer', *sys.argv[1:]]\nmain()"
+    (tmp_path / "h.csv").write_text("a,b,y\n")
+    words = [sys.executable, "-c", code, "fit", "h.csv", "-t", "y"]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert "has columns but no rows" in found.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="limits of addresses as Linux has them")
+@pytest.mark.parametrize("megabytes", [500, 1200])
+def test_few_addresses_end_in_a_sentence_or_in_success(folder, tmp_path, megabytes):
+    """1,200 MB span for ever, or aborted."""
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({megabytes}_000_000, {megabytes}_000_000))"
+    code = f"{limit}\nimport sys\nsys.argv = ['mercer', *sys.argv[1:]]\nfrom mercer.cli import main\nmain()"
+    words = [sys.executable, "-c", code, "predict", str(folder / "d.mercer"), str(folder / "d.csv"), "-o", str(tmp_path / "p.csv")]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    if megabytes < 900:
+        assert (found.returncode, found.stderr.count("\n")) == (1, 1)
+        assert "addresses are limited to 500 MB" in found.stderr
+    else:
+        assert found.returncode == 0, found.stderr
+        assert (tmp_path / "p.csv").exists()

@@ -9,8 +9,8 @@ try:
 except ImportError as error:  # pragma: no cover - the extra is installed where tests run
     raise SystemExit("mercer: the command line needs typer, rich and pyarrow: pip install mercer[cli]") from error
 
-from mercer.cli.early import FAILED, INTERRUPTED
-from mercer.cli.guard import guarded, leave
+from mercer.cli.early import FAILED, INTERRUPTED, sentence_for_ctrl_c
+from mercer.cli.guard import DONE, finish, guarded, leave_with
 
 EPILOG = "Exit status: 0 done, 1 failed or interrupted, 2 bad usage."
 app = typer.Typer(
@@ -112,6 +112,10 @@ def options(
 def main() -> None:
     """The console script; Ctrl-C before a command has begun is a word, too."""
     try:
-        app(prog_name="mercer")
+        with sentence_for_ctrl_c():
+            app(prog_name="mercer")
     except KeyboardInterrupt:
-        leave(INTERRUPTED, FAILED)
+        finish(leave_with(INTERRUPTED, FAILED))
+    except SystemExit as end:
+        finish(end.code if isinstance(end.code, int) else FAILED if end.code else DONE)
+    finish(DONE)

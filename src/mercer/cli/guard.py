@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from mercer.cli.early import FAILED, INTERRUPTED
 from mercer.cli.room import limited, make_do
@@ -81,9 +81,22 @@ def _ended(text: str) -> str:
 
 def leave(text: str, status: int) -> None:
     """A sentence on stderr, and the end."""
+    sys.exit(leave_with(text, status))
+
+
+def leave_with(text: str, status: int) -> int:
+    """A sentence on stderr; the status."""
     with suppress(OSError):
         print(f"mercer: {text}", file=sys.stderr)
-    sys.exit(status)
+    return status
+
+
+def finish(status: int) -> NoReturn:
+    """The end of the process, without Python's own: a thread of a library that still reads ahead would abort it there."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(status)
 
 
 def _hush() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.tables import convert, csvfile, files, formats
-from mercer.tables.arrow import Batch, pa
+from mercer.tables.arrow import Batch, dated, pa
 from mercer.tables.errors import DataError, Misnamed, nearest, quoted, said
 from mercer.tables.options import CsvOptions
 from mercer.tables.sniff import Sniffed
@@ -199,7 +199,7 @@ class Source:
     def _pieces(self, rows: int) -> Iterator[Batch]:
         for part in self.parts:
             for batch in part.batches(self.schema.names, rows):
-                yield _fitted(batch, self.schema, part.path)
+                yield dated(_fitted(batch, self.schema, part.path))
 
 
 def _fitted(batch: Batch, schema: Any, path: Path) -> Batch:
