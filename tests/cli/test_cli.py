@@ -461,7 +461,8 @@ def test_ctrl_c_while_the_flags_are_read():
 
 def test_the_process_ends_before_threads_can_abort_it(tmp_path):
     """A thread that is still at work in C when Python ends took the process down with it."""
-    code = "import atexit, sys\nfrom mercer.cli import main\natexit.register(print, 'the end of Python')\nsys.argv = ['mercer', *sys.argv[1:]]\nmain()"
+    late = "import atexit, sys\nfrom mercer.cli import main\natexit.register(print, 'the end of Python')"
+    code = f"{late}\nsys.argv = ['mercer', *sys.argv[1:]]\nmain()"
     (tmp_path / "h.csv").write_text("a,b,y\n")
     words = [sys.executable, "-c", code, "fit", "h.csv", "-t", "y"]
     found = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=tmp_path)
@@ -483,3 +484,60 @@ def test_few_addresses_end_in_a_sentence_or_in_success(folder, tmp_path, megabyt
     else:
         assert found.returncode == 0, found.stderr
         assert (tmp_path / "p.csv").exists()
+
+
+ODD = ["007", " x ", "", "NA", "=1+1", "+2", "-3", "@SUM(A1)", "\tq", "1.234,5", 'a "b", c', "a;=2", "12345678901234567890", "é"]
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory):
+    """A model with an id, and the rows it is asked for."""
+    place = tmp_path_factory.mktemp("ids")
+    rng = np.random.default_rng(0)
+    rows = [[f"r{i}", *map(float, x.round(4)), float((x[0] + x[1]).round(4))] for i, x in enumerate(rng.normal(size=(60, 2)))]
+    pyarrow.csv.write_csv(pyarrow.table(dict(zip(["=id", "a", "b", "y"], zip(*rows, strict=True), strict=True))), place / "t.csv")
+    found = call("fit", place / "t.csv", "-t", "y", "--id", "=id", "--time", "0.01", "--out", place / "m.mercer")
+    assert found.exit_code == 0, found.output
+    table = pyarrow.table({"=id": ODD, "a": rng.normal(size=len(ODD)), "b": rng.normal(size=len(ODD))})
+    pyarrow.csv.write_csv(table, place / "n.csv")
+    return place
+
+
+def read_back(path):
+    import csv
+
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_ids_pass_through_as_they_are(identified, tmp_path):
+    call("predict", identified / "m.mercer", identified / "n.csv", "-o", tmp_path / "p.csv")
+    assert [row[0] for row in read_back(tmp_path / "p.csv")] == ["=id", *ODD]
+    local = "=id;a;b\n" + "".join(f"{i}.{i:03d},5;{i},5;0,{i}\n" for i in range(1, 9))
+    (tmp_path / "local.csv").write_text(local)
+    call("predict", identified / "m.mercer", tmp_path / "local.csv", "-o", tmp_path / "q.csv")
+    assert [row[0] for row in read_back(tmp_path / "q.csv")][1:] == [f"{i}.{i:03d},5" for i in range(1, 9)]
+
+
+def test_large_whole_ids_of_json_keep_their_digits(identified, tmp_path):
+    ids = [2**62 + 1, 5, 2**53 + 1, -7]
+    (tmp_path / "n.jsonl").write_text("".join(json.dumps({"=id": i, "a": 1, "b": 2}) + "\n" for i in ids))
+    call("predict", identified / "m.mercer", tmp_path / "n.jsonl", "-o", tmp_path / "p.jsonl")
+    assert [json.loads(line)["=id"] for line in (tmp_path / "p.jsonl").read_text().splitlines()] == ids
+    (tmp_path / "n.jsonl").write_text('{"=id": 5, "a": 1, "b": 2}\n' * 30_000 + '{"=id": "x", "a": 1, "b": 2}\n')
+    found = call("predict", identified / "m.mercer", tmp_path / "n.jsonl", "-o", tmp_path / "q.jsonl")
+    assert found.exit_code == 1
+    assert 'turns from whole numbers into "x"' in found.stderr
+
+
+def test_spreadsheets_run_nothing_of_the_predictions(identified, tmp_path):
+    found = call("predict", identified / "m.mercer", identified / "n.csv", "-o", tmp_path / "p.csv", "--spreadsheet-safe")
+    assert found.exit_code == 0, found.output
+    names, *rows = read_back(tmp_path / "p.csv")
+    assert names[0] == "'=id"
+    assert not [row[0] for row in rows if row[0].startswith(("=", "+", "-", "@", "\t", "\r"))]
+    assert [row[0].replace("'", "") for row in rows] == ODD
+    assert [row[0] for row in rows if row[0].startswith("'")] == ["'=1+1", "'+2", "'-3", "'@SUM(A1)", "'\tq"]
+    plain = call("predict", identified / "m.mercer", identified / "n.csv", "-o", tmp_path / "q.csv")
+    assert plain.exit_code == 0
+    assert [row[1:] for row in read_back(tmp_path / "q.csv")] == [names[1:], *(row[1:] for row in rows)]  # numbers as they are

@@ -21,6 +21,7 @@ FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json or xlsx; .gz .zst .xz 
 METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]
+SpreadsheetSafe = Annotated[bool, typer.Option("--spreadsheet-safe", help="texts that a spreadsheet would run as formulas are made texts")]
 Delimiter = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: between fields; tab for tabs", show_default="found out")]
 Decimal = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: the decimal mark, . or a comma", show_default="found out")]
 Header = Annotated[bool | None, typer.Option("--header/--no-header", help="csv: whether the first row has names", show_default="found out")]
@@ -69,6 +70,7 @@ def predict(
     data: Data,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet, arrow or jsonl by its suffix; - prints csv")],
     overwrite: Overwrite = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -79,7 +81,8 @@ def predict(
         from mercer.cli.csvflags import csv_options
         from mercer.cli.predict import run
 
-        run(model, data, out, overwrite=overwrite, options=csv_options(delimiter, decimal, header, encoding))
+        options = csv_options(delimiter, decimal, header, encoding)
+        run(model, data, out, overwrite=overwrite, options=options, spreadsheet=spreadsheet_safe)
 
 
 @app.command(epilog=EPILOG)

@@ -22,7 +22,8 @@ def make_do() -> None:
     if limit is None or limit >= EASY + A_THREAD * (os.cpu_count() or 1):
         return
     if limit < LEAST:
-        raise MemoryError(f"addresses are limited to {limit / 1e6:,.0f} MB (ulimit -v), and Mercer needs {LEAST / 1e6:,.0f} MB; raise that limit.")
+        needed = f"and Mercer needs {LEAST / 1e6:,.0f} MB; raise that limit."
+        raise MemoryError(f"addresses are limited to {limit / 1e6:,.0f} MB (ulimit -v), {needed}")
     for name, value in ONE.items():
         os.environ.setdefault(name, value)
     with suppress(AttributeError, OSError):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mercer.product.frames import Table
-from mercer.tables import DataError, Watch
+from mercer.tables import DataError, Source, Watch
 from mercer.tables.arrow import flat, pa
 from mercer.tables.errors import quoted
 
@@ -17,6 +17,9 @@ class Predicting:
     """The predictions of one table, batch by batch."""
 
     def __init__(self, model: TableModel, source: Table) -> None:
+        name = model.columns.id
+        if isinstance(source, Source) and name is not None and name in source.schema.names:
+            source = source.as_written(name)
         self.model, self.source = model, source
         self.report = model.columns.check(source.schema)
         self.watch = Watch(model.columns)

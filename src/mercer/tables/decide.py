@@ -14,8 +14,8 @@ from mercer.tables.encoders import Boolean, Date, Number
 from mercer.tables.scale import Scale
 from mercer.tables.seen import Choice, Seen
 from mercer.tables.target import label
-from mercer.tables.values import is_text, numbers, truth
 from mercer.tables.unfilled import gone_marks
+from mercer.tables.values import is_text, numbers, truth
 from mercer.tables.words import coded, mixed, words
 
 SOME = 0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
@@ -150,7 +150,8 @@ def date(seen: Seen, form: str | None) -> Choice:
         clock = Date(form, Scale(), float(np.median(days)), ("day",), False, seen.gone)
         return Choice("date", f"Time: its place in the day{seen.about_missing('the median')}", f"written as {form}", clock)
     forms = (form or "").split(SEVERAL)
-    said = (f'"{seen.name}" holds dates in several forms ({", ".join(forms)}); each cell was read by the first that fits.',) * (len(forms) > 1)
+    several = f'"{seen.name}" holds dates in several forms ({", ".join(forms)}); each cell was read by the first that fits.'
+    said = (several,) * (len(forms) > 1)
     cycles = tuple(c for c in varying(days) if c == "year" or form not in MONTHS)
     encoder = Date(form, Scale.of(days), float(np.median(days)), cycles, True, seen.gone)
     turns = f" and the place in the {' and the '.join(encoder.cycles)}" if encoder.cycles else ""

@@ -29,6 +29,15 @@ class Part:
     stamp: Stamp
     sniffed: Sniffed | None = None
     said: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()  # fields of JSON that are whole numbers in the first lines; read as floats, unless asked otherwise
+
+    def as_written(self, names: Sequence[str]) -> Part:
+        """With these columns as they are written: no local number made plain, no whole number made a float."""
+        if self.sniffed:
+            local = tuple(j for j in self.sniffed.local if self.sniffed.names[j] not in names)
+            return replace(self, sniffed=replace(self.sniffed, local=local))
+        kinds = [(f.name, pa.int64() if f.name in names and f.name in self.whole else f.type) for f in self.schema]
+        return replace(self, schema=pa.schema(kinds)) if self.kind == "json" else self
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Batch]:
         """The rows of the file, in pieces of any size; a DataError where it is not the file that was opened."""
@@ -94,7 +103,8 @@ def _part(path: Path, options: CsvOptions | None, first: Part | None) -> Part:
 
 def _part_of_lines(path: Path, start: bytes | None = None, stamp: Stamp | None = None) -> Part:
     start = files.head(path) if start is None else start
-    return Part(path, "json", formats.json_schema(path, start, len(start) < files.HEAD), stamp or Stamp.of(path))
+    schema, whole = formats.json_schema(path, start, len(start) < files.HEAD)
+    return Part(path, "json", schema, stamp or Stamp.of(path), whole=whole)
 
 
 def _renamed(path: Path, found: Sniffed) -> tuple[str, ...]:
@@ -158,6 +168,11 @@ class Source:
         for name in self.columns or ():
             if name not in self.full_schema.names:
                 raise Misnamed(f'there is no column "{name}"{nearest(name, self.full_schema.names)}')
+
+    def as_written(self, *names: str) -> Source:
+        """The same rows with the values of some columns, such as identifiers, as they are written."""
+        parts = [part.as_written(names) for part in self.parts]
+        return replace(self, parts=tuple(parts), full_schema=_unified(parts))
 
     @property
     def paths(self) -> tuple[Path, ...]:

@@ -153,7 +153,8 @@ def _measurable(name: str, low: float, high: float) -> None:
     """That squares of errors neither overflow nor vanish."""
     size, span = max(abs(low), abs(high)), high / 2 - low / 2
     if size > LARGEST or 0 < span < SMALLEST:
-        raise DataError(f'the target "{name}" runs from {low:.3g} to {high:.3g}, beyond what squared errors can tell apart; scale it first.')
+        what = f'the target "{name}" runs from {low:.3g} to {high:.3g}'
+        raise DataError(f"{what}, beyond what squared errors can tell apart; scale it first.")
 
 
 def _far(name: str, marks: tuple[float, ...]) -> list[str]:
