@@ -9,18 +9,19 @@ try:
 except ImportError as error:  # pragma: no cover - the extra is installed where tests run
     raise SystemExit("mercer: the command line needs typer, rich and pyarrow: pip install mercer[cli]") from error
 
-from mercer.cli.early import FAILED, INTERRUPTED
-from mercer.cli.guard import guarded, leave
+from mercer.cli.early import FAILED, INTERRUPTED, sentence_for_ctrl_c
+from mercer.cli.guard import DONE, finish, guarded, leave_with
 
 EPILOG = "Exit status: 0 done, 1 failed or interrupted, 2 bad usage."
 app = typer.Typer(
     name="mercer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.", epilog=EPILOG,
 )
-FORMATS = "csv, tsv, parquet, arrow, feather or jsonl; .gz .zst .xz .bz2; several files or globs"
+FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json or xlsx; .gz .zst .xz .bz2; several files or globs; - for standard input"
 METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]
+SpreadsheetSafe = Annotated[bool, typer.Option("--spreadsheet-safe", help="texts that a spreadsheet would run as formulas are made texts")]
 Delimiter = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: between fields; tab for tabs", show_default="found out")]
 Decimal = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: the decimal mark, . or a comma", show_default="found out")]
 Header = Annotated[bool | None, typer.Option("--header/--no-header", help="csv: whether the first row has names", show_default="found out")]
@@ -69,6 +70,7 @@ def predict(
     data: Data,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet, arrow or jsonl by its suffix; - prints csv")],
     overwrite: Overwrite = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -79,7 +81,8 @@ def predict(
         from mercer.cli.csvflags import csv_options
         from mercer.cli.predict import run
 
-        run(model, data, out, overwrite=overwrite, options=csv_options(delimiter, decimal, header, encoding))
+        options = csv_options(delimiter, decimal, header, encoding)
+        run(model, data, out, overwrite=overwrite, options=options, spreadsheet=spreadsheet_safe)
 
 
 @app.command(epilog=EPILOG)
@@ -112,6 +115,10 @@ def options(
 def main() -> None:
     """The console script; Ctrl-C before a command has begun is a word, too."""
     try:
-        app(prog_name="mercer")
+        with sentence_for_ctrl_c():
+            app(prog_name="mercer")
     except KeyboardInterrupt:
-        leave(INTERRUPTED, FAILED)
+        finish(leave_with(INTERRUPTED, FAILED))
+    except SystemExit as end:
+        finish(end.code if isinstance(end.code, int) else FAILED if end.code else DONE)
+    finish(DONE)

@@ -21,7 +21,7 @@ from mercer.product import TableModel, fit_table
 from mercer.product.evidence import Evidence
 from mercer.product.metrics import METRICS
 from mercer.tables import CsvOptions, DataError, Source, open_source
-from mercer.tables.errors import nearest
+from mercer.tables.errors import Misnamed, nearest
 from mercer.tables.times import time_form
 
 FOUND_OUT = CsvOptions()
@@ -68,6 +68,8 @@ class Asked:
         _known_metric(self.metric, self.task)
         _memory(self.memory)
         share(self.test)
+        if (*self.data, self.test).count("-") > 1:
+            raise UsageError("standard input (-) is given more than once, and can be read only once; give a file for the other.")
         self._check_files()
 
     def _check_files(self) -> None:
@@ -178,7 +180,7 @@ def excluded(given: Sequence[str], source: Source) -> tuple[str, ...]:
         out += [text] if text in known else [name.strip() for name in text.split(",") if name.strip()]
     for name in out:
         if name not in known:
-            raise DataError(f'--exclude: there is no column "{name}"{nearest(name, known)}')
+            raise Misnamed(f'--exclude: there is no column "{name}"{nearest(name, known)}')
     return tuple(dict.fromkeys(out))
 
 
@@ -192,8 +194,8 @@ def _memory(text: str) -> float:
 def stem(path: str) -> str:
     """The name of a file without its folders and suffixes.
 
-    >>> stem("data/houses.csv.gz"), stem("part-*.parquet")
-    ('houses', 'part-')
+    >>> stem("data/houses.csv.gz"), stem("part-*.parquet"), stem("-")
+    ('houses', 'part-', 'model')
     """
-    name = Path(path).name.split(".")[0]
+    name = "" if path == "-" or path.startswith(("/dev/", "/proc/")) else Path(path).name.split(".")[0]
     return "".join(c for c in name if c not in '*?[]<>:"|') or "model"

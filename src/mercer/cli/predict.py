@@ -10,14 +10,20 @@ from pathlib import Path
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free, form_of, writer
 from mercer.cli.progress import progress
+from mercer.cli.safe import safe_batch, safe_schema
 from mercer.product import TableModel
 from mercer.store import load
 from mercer.tables import CsvOptions, open_source
 
 
-def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, options: CsvOptions | None = None) -> int:
-    """Write the predictions; how many there are."""
+def run(
+    model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, options: CsvOptions | None = None, spreadsheet: bool = False
+) -> int:
+    """Write the predictions, for a spreadsheet so that it runs none of them; how many there are."""
     form_of(out)
+    if model.is_dir() or not model.exists():
+        what = "is a folder; give the name of a file" if model.is_dir() else "does not exist; give a file"
+        raise UsageError(f"{model} {what} that mercer fit wrote.")
     if out != "-":
         check_apart([Path(out)], [str(model), *data])
         check_free(Path(out), overwrite=overwrite)
@@ -29,9 +35,9 @@ def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, 
         job = found.predicting(replace(open_source(list(data), options=options), may_be_empty=True))
         rows, batches = 0, job.batches()
         first = list(islice(batches, 1))  # before anything is written
-        with writer(out, job.schema) as write:
+        with writer(out, safe_schema(job.schema) if spreadsheet else job.schema) as write:
             for batch in chain(first, batches):
-                write(batch)
+                write(safe_batch(batch) if spreadsheet else batch)
                 rows += batch.num_rows
                 say(f"{rows:,} rows")
     for text in job.warnings():

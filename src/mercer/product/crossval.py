@@ -29,6 +29,9 @@ def ridge_path(lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alp
     more features than rows, the same from the inner products of rows.
     """
     phi, Y = clone(lift).fit(X), np.asarray(Y, np.float64).reshape(len(X), -1)
+    unit = power_of_two(Y)  # squares of large targets would not fit single precision
+    if unit != 1:
+        return unit * ridge_path(lift, X, Y / unit, w, folds, alphas, clock)
     F = Features(phi, X)
     if len(X) <= min(int(phi.n_features_out_), MOST_DUAL):
         return dual_path(F, Y, w, folds, alphas)
@@ -44,6 +47,16 @@ def ridge_path(lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alp
 
     parallel_map(fold, folds.plan)
     return out
+
+
+def power_of_two(Y: Array) -> float:
+    """1, or of numbers whose squares single precision cannot hold, one near the largest of them.
+
+    >>> power_of_two(np.array([3.0, -7.0])), power_of_two(np.array([0.0, 2.0**70]))
+    (1.0, 1.1805916207174113e+21)
+    """
+    size = float(np.abs(Y).max(initial=0))
+    return 1.0 if size == 0 or 1e-12 < size < 1e12 else float(2.0 ** np.floor(np.log2(size)))
 
 
 def _solutions(m: Moments, D: int, alphas: Array) -> list[ridge.Solution]:

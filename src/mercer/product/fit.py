@@ -4,7 +4,9 @@ from __future__ import annotations
 import sys
 import tempfile
 import time as clocks
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,10 +66,19 @@ def fit_table(
     roles = Roles(target, tuple(exclude), id, weight, group, time_column)
     data = gather(table, roles, held, task=task, memory=limit, seed=seed, clock=Clock(time, say))
     study = Study(data, *_metric(data, metric), limit, seed, Clock(time, say))
-    found = study.run()
+    with _unasked():
+        found = study.run()
     say("judging the holdout")
     draft = _model(study, found, table if isinstance(held, float) else held, command)
     return _measured(draft, table, began)
+
+
+@contextmanager
+def _unasked() -> Iterator[None]:
+    """Without scikit-learn's doubt whether so many classes are classes, which the task has settled; outside all threads."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        yield
 
 
 def _share(test: Any) -> float | Table:

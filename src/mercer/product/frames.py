@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mercer.tables import DataError, Source, open_source
-from mercer.tables.arrow import Batch, pa
+from mercer.tables.arrow import Batch, dated, pa
 from mercer.tables.errors import quoted, said
 
 CELLS = 1 << 23  # cells a batch holds at most
@@ -21,6 +21,7 @@ class Frame:
 
     table: Any
     paths: tuple[Path, ...] = ()
+    said: tuple[str, ...] = ()
 
     @property
     def schema(self) -> Any:
@@ -34,7 +35,7 @@ class Frame:
         """Record batches of at most so many rows; at least one, which may be empty."""
         step = max(1, min(rows, max(CELLS // max(len(self.schema), 1), 256)))
         for first in range(0, max(self.table.num_rows, 1), step):
-            yield _one(self.table.slice(first, step))
+            yield dated(_one(self.table.slice(first, step)))
 
 
 Table = Source | Frame

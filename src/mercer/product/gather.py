@@ -20,7 +20,7 @@ from mercer.product.spool import Spool
 from mercer.stats import row_hashes
 from mercer.tables import Columns, DataError
 from mercer.tables.arrow import pa
-from mercer.tables.errors import nearest
+from mercer.tables.errors import Misnamed, nearest
 from mercer.tables.times import moments, time_form
 
 LEAST_TRAIN, LEAST_HELD = 10, 5
@@ -45,12 +45,12 @@ class Roles:
         roles = {"target": self.target, "id": self.id, "weight": self.weight, "group": self.group, "time column": self.time_column}
         for role, name in [*roles.items(), *(("exclude", name) for name in self.exclude)]:
             if name is not None and name not in names:
-                raise DataError(f'{role}: there is no column "{name}"{nearest(str(name), names)}')
+                raise Misnamed(f'{role}: there is no column "{name}"{nearest(str(name), names)}')
         for role, name in roles.items():
             if role != "target" and name is not None and name == self.target:
-                raise DataError(f'{role} and target are both "{name}"; the target cannot have another role.')
+                raise Misnamed(f'{role} and target are both "{name}"; the target cannot have another role.')
         if self.target in self.exclude:
-            raise DataError(f'exclude names the target "{self.target}"; leave it in.')
+            raise Misnamed(f'exclude names the target "{self.target}"; leave it in.')
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +87,7 @@ def gather(source: Table, roles: Roles, test: float | Table, *, task: str, memor
         task=task, random_state=seed,
     )  # fmt: skip
     columns.fit(_training(source, apart))
+    columns.warnings_ = (*source.said, *columns.warnings_)
     clock.say("treating the columns")
     train, held = Part(columns, memory / 8), Part(columns, memory / 8)
     for batch, first in numbered(source):
@@ -186,7 +187,7 @@ def _other(source: Table, test: Table) -> None:
     """That no file is on both sides."""
     for path in test.paths:
         if any(os.path.samefile(path, other) for other in source.paths):
-            raise DataError(f"the test file {path} is training data as well, so a score on it says nothing; give rows of their own.")
+            raise Misnamed(f"the test file {path} is training data as well, so a score on it says nothing; give rows of their own.")
 
 
 def times(source: Table, column: str) -> Callable[[Any], Array]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from mercer.inputs import Array
+from mercer.tables.errors import Misnamed
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
@@ -238,5 +239,5 @@ def _named(task: str, name: str) -> Metric:
     key = name.lower().replace("-", "_").replace(" ", "_")
     known = [m.name for m in METRICS.values() if m.task == task]
     if key not in known:
-        raise ValueError(f"metric must be one of {', '.join(known)} for {task}, got {name!r}.")
+        raise Misnamed(f"metric must be one of {', '.join(known)} for {task}, got {name!r}.")
     return METRICS[key]

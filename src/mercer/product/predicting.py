@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mercer.product.frames import Table
-from mercer.tables import DataError, Watch
+from mercer.tables import DataError, Source, Watch
 from mercer.tables.arrow import flat, pa
 from mercer.tables.errors import quoted
 
@@ -17,6 +17,9 @@ class Predicting:
     """The predictions of one table, batch by batch."""
 
     def __init__(self, model: TableModel, source: Table) -> None:
+        name = model.columns.id
+        if isinstance(source, Source) and name is not None and name in source.schema.names:
+            source = source.as_written(name)
         self.model, self.source = model, source
         self.report = model.columns.check(source.schema)
         self.watch = Watch(model.columns)
@@ -57,7 +60,7 @@ class Predicting:
 
     def warnings(self) -> list[str]:
         """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""
-        told = list(self.report.sentences())
+        told = [*self.source.said, *self.report.sentences()]
         role = self.model.columns.id
         if role is not None and self.id is None:
             told.append(f"the table lacks the id column {quoted([role])}, so predictions carry none.")

@@ -22,6 +22,7 @@ MOST_ROWS, MOST_SIZE = 32_000, 1024  # of the last rung
 FOLLOW = ((0.25, 0.7), (0.5, 0.7), (0.5, 1.2))  # power of the slopes, and a factor on all bandwidths
 WIDE = 200  # columns, beyond which no slopes are taken
 RESPONSES = 2_000_000  # rows times classes
+CROWDED = 100  # classes, beyond which only what is cheap is always tried: the work grows with each of them
 GROWTH = 4  # of the rows from rung to rung; the features double
 
 
@@ -143,7 +144,7 @@ def _round(p: Problem, recipes: Sequence[Recipe], size: int, targets: Sequence[T
     """Each recipe on these rows, in the order given while time is left, but at least three; the best first."""
     found: list[Tried] = []
     for i, recipe in enumerate(recipes):
-        if i >= 3 and clock.left(share) < 0:
+        if i >= (3 if p.n_classes <= CROWDED else 1) and clock.left(share) < 0:
             break
         clock.say(f"trying {recipe.spelled} on {len(p.rows):,} rows ({i + 1} of {len(recipes)})")
         found.append(attempt(p, recipe, size, targets=targets))

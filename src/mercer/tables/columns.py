@@ -15,7 +15,7 @@ from mercer.tables.counts import hashes
 from mercer.tables.decide import family
 from mercer.tables.drift import DriftReport, Reference, Watch
 from mercer.tables.encoders import Encoder, from_state
-from mercer.tables.errors import DataError, nearest, quoted
+from mercer.tables.errors import DataError, Misnamed, nearest, quoted
 from mercer.tables.gone import Gone, weights
 from mercer.tables.seen import MAX_CATEGORIES
 from mercer.tables.sketch import RowSample, Sketch, missing_rows
@@ -102,10 +102,10 @@ class Columns:
         asked = [("target", self.target), *((r, getattr(self, r)) for r in ROLES), *(("exclude", e) for e in self.exclude)]
         for role, name in asked:
             if name is not None and name not in names:
-                raise DataError(f'there is no column "{name}" (given as {role}){nearest(str(name), names)}')
+                raise Misnamed(f'there is no column "{name}" (given as {role}){nearest(str(name), names)}')
         used = Counter(name for _, name in asked if name is not None)
         if twice := [name for name, count in used.items() if count > 1]:
-            raise DataError(f"{quoted(twice)} has more than one role; give each column one.")
+            raise Misnamed(f"{quoted(twice)} has more than one role; give each column one.")
 
     def _unlabelled(self, batch: Batch) -> Array:
         """Rows that cannot be learned from: without a target, or without a weight."""

@@ -57,12 +57,16 @@ def batches(path: Path, found: Sniffed, columns: Sequence[str]) -> Iterator[Batc
 
 def _pass(path: Path, found: Sniffed, columns: Sequence[str], block: int, done: int) -> Iterator[Batch]:
     """One pass, from the row after the `done` first ones."""
-    with reading(path), closing(_text(path, found)) as stream:
-        for batch in arrow_csv.open_csv(pa.PythonFile(stream, "r"), *_settings(found, columns, block)):
+    with reading(path), closing(_text(path, found)) as stream, _reader(stream, found, columns, block) as reader:
+        for batch in reader:
             new = batch.slice(min(done, batch.num_rows))
             done -= batch.num_rows - new.num_rows
             if new.num_rows:
                 yield _mended(new, found)
+
+
+def _reader(stream: Utf8Stream, found: Sniffed, columns: Sequence[str], block: int) -> Any:
+    return arrow_csv.open_csv(pa.PythonFile(stream, "r"), *_settings(found, columns, block))
 
 
 def _text(path: Path, found: Sniffed) -> Utf8Stream:

@@ -9,6 +9,14 @@ CSV_FLAGS = "--delimiter, --decimal, --no-header or --encoding"
 class DataError(ValueError):
     """Something is wrong with a file or a column; the message is one sentence for the person who owns the data."""
 
+    usage = False  # whether another word on the command line is the remedy, not another table
+
+
+class Misnamed(DataError):
+    """A name or a choice of the user's that the data do not have: a file, a column, a metric of another task."""
+
+    usage = True
+
 
 def nearest(name: str, names: Iterable[str], count: int = 3) -> str:
     """The names that a slip of the finger may have turned into one that is not there, as the end of a sentence.
