@@ -1,4 +1,4 @@
-"""The law of landmarks: however they are chosen, k - phi phi' is a kernel, zero at them and nowhere above k(x, x), on rows that are hard."""
+"""The law of landmarks: whatever the choice, k - phi phi' is a kernel, zero at them and nowhere above k(x, x), on rows that are hard."""
 from itertools import product
 
 import numpy as np
@@ -20,7 +20,8 @@ def hostile(d, seed=0, dtype=np.float64):
     """A line, groups of near-copies, duplicates, strays and the origin, in one table of 60 rows."""
     rng = np.random.default_rng(seed)
     line = np.linspace(0, 1, 20)[:, None] * rng.uniform(0.5, 1, size=d)
-    near = np.repeat(rng.uniform(-1, 1, size=(4, d)), 5, axis=0) + np.tile(10.0 ** np.arange(-10, 0, 2), 4)[:, None] * rng.normal(size=(20, d))
+    apart = np.tile(10.0 ** np.arange(-10, 0, 2), 4)[:, None] * rng.normal(size=(20, d))
+    near = np.repeat(rng.uniform(-1, 1, size=(4, d)), 5, axis=0) + apart
     X = np.vstack([line, near, line[::3], rng.uniform(-1, 1, size=(12, d)), np.zeros((1, d))])
     return rng.permutation(X).astype(dtype)
 
