@@ -21,7 +21,8 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
         "precomputed": X is the Gram matrix, (n, n) in `fit` and (m, n) in `predict`, which then tells means only (exact way).
     noise : the variance of e: a number, one number a row (in `fit` only), or "learn": noise, scale and the parameters of the
         kernel at the maximum of the evidence. With a given noise the scale is 1 and the kernel as it is given, unless there is
-        none, or `fixed`, `tied`, `bounds` or `priors` say otherwise. Zero interpolates (exact and iterative ways).
+        none, or `fixed`, `tied`, `bounds` or `priors` say otherwise. Zero interpolates (exact and iterative ways), as 1e-12 of
+        scale k(x, x) for rounding's sake; where the kernel is singular at the rows, so that y is missed, a warning says so.
     via : "exact" (Cholesky, float64), "iterative" (conjugate gradients on the operator), "landmarks", "features", a value of
         `mercer.methods`, or "auto": exact up to 5,000 rows where the n x n matrix fits in `memory_limit`, landmarks beyond
         (iterative for several outputs). The iterative way is the exact one to a residual of 1e-6 |y| in the mean, 2 % of the
