@@ -14,7 +14,6 @@ from mercer.learners.gp_gram import Given, GramProcess, noise_and_scale
 from mercer.learners.gp_process import PointProcess
 from mercer.plan import Plan
 
-
 MISSED = 1e-6  # of the largest y: what an interpolation may miss by rounding
 
 
@@ -66,16 +65,15 @@ class GramWay(Learning):
         return self
 
     def _warn_if_singular(self) -> None:
-        """Where there is to be no noise, the mean at the rows should be y."""
-        if isinstance(self.noise, str) or np.all(self.noise):
+        """Where there is to be no noise, or none to speak of, the mean at the rows should be y."""
+        p, given = self.process_, self._given_noise(len(self.process_.Y))
+        if given is None or not (none := (given == 0) | (given < p.noise)).any():
             return
-        p = self.process_
-        none = np.broadcast_to(np.asarray(self.noise) == 0, len(p.Y))
         apart = float(np.abs(p.mean(p.X) - p.Y)[none].max(initial=0))
         if apart > MISSED * np.abs(p.Y).max():
             warnings.warn(
-                f"noise is 0, but the kernel is singular at the rows to rounding: f is a least-squares fit that misses y by up to "
-                f"{apart * float(self._units[1].max()):.2g}, and the likelihood means nothing; give a noise > 0, or noise='learn'.",
+                f"noise is {np.min(self.noise):g}, but the kernel is singular at the rows to rounding: f is a least-squares fit "
+                f"that misses y by up to {apart * float(self._units[1].max()):.2g}, and the likelihood means nothing; give a noise > 0, or noise='learn'.",
                 LinAlgWarning, stacklevel=5,
             )  # fmt: skip
 

@@ -50,7 +50,7 @@ class IterativeProcess(PointProcess):
         cls, kernel: Kernel, X: Matrix, Y: Array, noise: Array, scale: float, *, tol: float = 1e-6, memory: float = 1e9,
         rescale: bool = False, least: float = 0.0,
     ) -> IterativeProcess:
-        """The process; with rescale, noise and scale are multiplied by the factor that the evidence likes best, the noise to `least` or more."""
+        """The process; with rescale, noise and scale times the factor that the evidence likes best, of those with a noise >= least."""
         first = cls(kernel, X, Y, noise, scale, np.zeros_like(Y), tol, memory)
         coef = first.handle.solve(Y).x
         if not rescale:
