@@ -35,8 +35,8 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
         Where an amplitude ("by") is fixed, bounded or has a prior, the scale is 1, so that it is what was said.
     tied : groups of names that share one value, as in [("terms__0__bandwidth", "terms__1__bandwidth")].
     bounds : {name: (low, high)} in the units of y; without, a factor of 10,000 about the starts, noise 1e-9 to 1e4 and scale 1e-9
-        to 1e9 times var(y); less noise than that is learnt in no way, or copies of rows would be all that counts. Parameters that are 0 stay 0. With several outputs and something said of noise, scale or an
-        amplitude, or a given noise, all share one unit.
+        to 1e9 times var(y). In no way is less noise learnt: copies of rows would be all that counts. Parameters that are 0 stay
+        0. With several outputs and something said of noise, scale or an amplitude, or a given noise, all share one unit.
     priors : {name: `LogNormal(median, spread)`, `Gamma(shape, rate)` or `InverseGamma(shape, scale)`} of
         `mercer.priors`; the parameters are then those of the largest posterior density.
     n_restarts : starts of the search beside those at the given and at data-scaled values.

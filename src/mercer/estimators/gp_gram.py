@@ -73,7 +73,8 @@ class GramWay(Learning):
         if apart > MISSED * np.abs(p.Y).max():
             warnings.warn(
                 f"noise is {np.min(self.noise):g}, but the kernel is singular at the rows to rounding: f is a least-squares fit "
-                f"that misses y by up to {apart * float(self._units[1].max()):.2g}, and the likelihood means nothing; give a noise > 0, or noise='learn'.",
+                f"that misses y by up to {apart * float(self._units[1].max()):.2g}, and the likelihood means nothing; "
+                "give a noise > 0, or noise='learn'.",
                 LinAlgWarning, stacklevel=5,
             )  # fmt: skip
 
