@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgWarning
 
 from mercer.estimators import GaussianProcessRegressor as GP
 from mercer.inputs import Table
-from mercer.kernels import Gaussian, Linear, Matern
+from mercer.kernels import Gaussian, Linear, Matern, Scale
 from mercer.learners import gp_bound, gp_points, gp_products
 from mercer.learners.gp_iterative import IterativeProcess
 from mercer.methods import Landmarks
@@ -127,3 +127,23 @@ def test_no_noise_interpolates(via):
         GP(Matern(nu=0.5), 0, via).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))  # copies that agree
     np.testing.assert_allclose(models[0].predict(X), y, atol=1e-6)
     np.testing.assert_allclose(models[1].predict(LINE), y[:1] + np.sin(5 * LINE[:, 0]), atol=1e-5)
+
+
+@pytest.mark.parametrize("via", ["exact", "iterative", "landmarks"])
+@pytest.mark.parametrize("size", [1e-8, 1e-3, 1e4, 1e8])
+def test_noise_and_scale_at_any_size_of_the_kernel(via, size):
+    """k(x, x) of dot products is of any size, and so is the ratio of noise to scale."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=60)
+    one, other = (GP(Linear(), via=via, random_state=0).fit(s * X, y) for s in (1.0, size))
+    assert other.noise_ == pytest.approx(one.noise_, rel=0.02)
+    assert other.scale_ * size**2 == pytest.approx(one.scale_, rel=0.1)
+    assert other.log_marginal_likelihood_ == pytest.approx(one.log_marginal_likelihood_, abs=0.05)
+
+
+def test_the_ratio_over_landmarks_at_any_size_of_the_kernel():
+    X, y = copies(0, 0.3)
+    one, other = (GP(Scale(by, Gaussian()), via=Landmarks(4), fixed=("kernel__bandwidth",), random_state=0).fit(X, y) for by in (1.0, 1e12))
+    assert other.noise_ == pytest.approx(one.noise_, rel=0.02)
+    assert other.scale_ * 1e12 == pytest.approx(one.scale_, rel=0.05)

@@ -99,7 +99,7 @@ class PointWay(GramWay):
         if self._learns():
             return self._candidates(X, Y)
         self._units = self._units_of(Y, given := self._kernel(X))
-        self._space(cast(Kernel, given), self._given_noise(len(Y)))  # refuses names that are none
+        self._space(cast(Kernel, given), self._given_noise(len(Y)), X)  # refuses names that are none
         return [None]
 
     def _fit_best(self, X: Any, y: Any, found: Sequence[Candidate | None]) -> None:

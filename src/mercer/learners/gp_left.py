@@ -62,8 +62,8 @@ class Groups:
         s = best_scale(fit, n, ratio, least)
         return float(-0.5 * (n * math.log(2 * math.pi * s) + fit / s + det))
 
-    def best(self, least: float = 0.0) -> float:
-        """The ratio of the largest evidence.
+    def best(self, least: float = 0.0, size: float = 1.0) -> float:
+        """The ratio of the largest evidence; size : of k(x, x), in units of which ratios are tried.
 
         >>> rng = np.random.default_rng(0)
         >>> F, left = rng.normal(size=(4000, 3)), rng.choice([0.0, 1.0], size=4000)
@@ -72,7 +72,7 @@ class Groups:
         >>> bool(0.05 < groups.best() < 0.25)
         True
         """
-        grid = np.linspace(math.log(RATIOS[0]), math.log(RATIOS[1]), GRID)
+        grid = np.linspace(math.log(RATIOS[0]), math.log(RATIOS[1]), GRID) + math.log(size)
         i = int(np.argmax([self.log(math.exp(g), least) for g in grid]))
         around = grid[max(i - 1, 0)], grid[min(i + 1, GRID - 1)]
         found = minimize_scalar(lambda g: -self.log(math.exp(g), least), bounds=around, method="bounded", options={"xatol": 1e-2})
