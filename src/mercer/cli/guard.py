@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from mercer.cli.early import FAILED, INTERRUPTED
+from mercer.cli.terminal import printable
 
 DONE, BAD_USAGE = 0, 2
 
@@ -65,7 +66,7 @@ def _ended(text: str) -> str:
 def leave(text: str, status: int) -> None:
     """A sentence on stderr, and the end."""
     with suppress(OSError):
-        print(f"mercer: {text}", file=sys.stderr)
+        print(f"mercer: {printable(text)}", file=sys.stderr)
     sys.exit(status)
 
 

@@ -10,12 +10,17 @@ from pathlib import Path
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free, form_of, writer
 from mercer.cli.progress import progress
+from mercer.cli.terminal import printable
 from mercer.product import TableModel
 from mercer.store import load
 from mercer.tables import CsvOptions, open_source
+from mercer.tables.errors import many
 
 
-def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, options: CsvOptions | None = None) -> int:
+def run(
+    model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, options: CsvOptions | None = None,
+    threshold: float | None = None,
+) -> int:  # fmt: skip
     """Write the predictions; how many there are."""
     form_of(out)
     if out != "-":
@@ -26,7 +31,7 @@ def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, 
         found = load(model)
         if not isinstance(found, TableModel):
             raise UsageError(f"{model} holds a {type(found).__name__}, not a model of a table; give a file that mercer fit wrote.")
-        job = found.predicting(replace(open_source(list(data), options=options), may_be_empty=True))
+        job = decided(found, threshold).predicting(replace(open_source(list(data), options=options), may_be_empty=True))
         rows, batches = 0, job.batches()
         first = list(islice(batches, 1))  # before anything is written
         with writer(out, job.schema) as write:
@@ -35,7 +40,15 @@ def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, 
                 rows += batch.num_rows
                 say(f"{rows:,} rows")
     for text in job.warnings():
-        print(f"mercer: {' '.join(text.split())}", file=sys.stderr)
+        print(f"mercer: {printable(' '.join(text.split()))}", file=sys.stderr)
     if out != "-":
-        print(f"{rows:,} predictions: {out}")
+        print(printable(f"{many(rows, 'prediction')}: {out}"))
     return rows
+
+
+def decided(model: TableModel, threshold: float | None) -> TableModel:
+    """The model with that threshold."""
+    try:
+        return model.with_threshold(threshold)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error

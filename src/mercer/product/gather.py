@@ -215,7 +215,7 @@ class Part:
     def __init__(self, columns: Columns, most: float) -> None:
         self.columns, self.dropped = columns, 0
         self.X = Spool(len(columns.feature_names_), most)
-        self.rest: dict[str, list[Array]] = {name: [] for name in ("y", "number", "weight", "unit", "time")}
+        self.rest: dict[str, list[Array]] = {name: [] for name in ("y", "number", "weight", "unit", "time", "odd")}
 
     def add(self, batch: Any, number: Array) -> None:
         """Treat a batch; rows without a target are dropped and counted."""
@@ -225,7 +225,7 @@ class Part:
         self.dropped += batch.num_rows - len(rows)
         self.X.add(rows.X)
         unit = None if rows.group is None else rows.group.view(np.int64)
-        found = {"y": rows.y, "number": number[rows.index], "weight": rows.weight, "unit": unit, "time": rows.time}
+        found = {"y": rows.y, "number": number[rows.index], "weight": rows.weight, "unit": unit, "time": rows.time, "odd": rows.odd}
         for name, values in found.items():
             if values is not None:
                 self.rest[name].append(values)
@@ -237,4 +237,4 @@ class Part:
         y = y.astype(np.int64) if self.columns.task_ == "classification" else y
         time = found.get("time")
         time = None if time is None else np.where(np.isnan(time), np.nanmin(time, initial=0.0), time)
-        return Rows(X, y, found.get("number", np.zeros(0, np.int64)), found.get("weight"), found.get("unit"), time)
+        return Rows(X, y, found.get("number", np.zeros(0, np.int64)), found.get("weight"), found.get("unit"), time, found.get("odd"))

@@ -226,7 +226,7 @@ class Watch:
         found = sorted((self._compared(name, chance) for name in self.counts), key=lambda d: -d.index / d.threshold)
         unread = {k: v for k, v in self.n_unread.items() if v}
         said = [d.sentence for d in found if d.large]
-        said += [f'"{name}" has {many(count, "value")} that could not be read; {unread_count(count)}.' for name, count in unread.items()]
+        said += [_unread(name, count) for name, count in unread.items()]
         return DriftReport(tuple(found), self.n_rows, unread, tuple(said))
 
     def _compared(self, name: str, chance: float) -> Drifted:
@@ -239,5 +239,6 @@ class Watch:
         return Drifted(name, index, threshold, f'"{name}" has drifted: {known.sentence(i, q[i], p[i])}.')
 
 
-def unread_count(count: int) -> str:
-    return "they count as missing" if count > 1 else "it counts as missing"
+def _unread(name: str, count: int) -> str:
+    values = many(count, "value")
+    return f'"{name}" has {values} that could not be read; {"it counts" if count == 1 else "they count"} as missing.'
