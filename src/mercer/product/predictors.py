@@ -61,9 +61,9 @@ Predictor = Constant | Regressor | Classifier
 
 
 def spread_out(estimator: Any, P: Array, n_classes: int) -> Array:
-    """Probabilities with a column for every class."""
+    """Probabilities with a column for every class, which sum to 1 in float64 too."""
     out = np.zeros((len(P), n_classes))
-    out[:, np.asarray(estimator.classes_, np.int64)] = P
+    out[:, np.asarray(estimator.classes_, np.int64)] = P / P.sum(1, keepdims=True, dtype=np.float64)
     return out
 
 

@@ -154,7 +154,7 @@ def noise(p: Array, n: float, m: int, chance: float, seed: int = 0) -> float:
     Beyond the draws by a gamma distribution of their mean and variance, which the index follows in large samples.
 
     >>> p = np.full(10, 0.1)
-    >>> bool(noise(p, 1000, 20, 0.01) > 1.0), bool(noise(p, 1000, 1000, 0.01) < 0.1)
+    >>> bool(noise(p, 1000, 20, 0.01) > 0.5), bool(noise(p, 1000, 1000, 0.01) < 0.2)
     (True, True)
     """
     rng = np.random.default_rng(seed)
