@@ -52,7 +52,7 @@ def logarithmic(rng, n):
 
 def of_classes(found, held, labels):
     """Every metric of the file of predictions, by scikit-learn."""
-    y, w = held["y"].astype(str).to_numpy(), held["w"].to_numpy() if "w" in held else None
+    y, w = held["y"].astype(str).to_numpy(), held.get("w")
     P, said = found[[f"p_{c}" for c in labels]].to_numpy(), found["prediction"].astype(str).to_numpy()
     ranks = P[:, 1] if len(labels) == 2 else P
     auc = sk.roc_auc_score(y if len(labels) > 2 else y == labels[1], ranks, sample_weight=w, multi_class="ovr", labels=labels[: len(labels)])
@@ -63,14 +63,17 @@ def of_classes(found, held, labels):
 
 
 def of_numbers(found, held):
-    y, f, w = held["y"], found["prediction"], held["w"] if "w" in held else None
+    y, f, w = held["y"], found["prediction"], held.get("w")
     return {
         "r2": sk.r2_score(y, f, sample_weight=w), "rmse": sk.mean_squared_error(y, f, sample_weight=w) ** 0.5,
         "mae": sk.mean_absolute_error(y, f, sample_weight=w),
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "weighted"), [(rare, False), (rare, True), (even, True), (several, False), (plain, False), (logarithmic, True)])
+TASKS = [(rare, False), (rare, True), (even, True), (several, False), (plain, False), (logarithmic, True)]
+
+
+@pytest.mark.parametrize(("make", "weighted"), TASKS)
 def test_every_printed_score_is_that_of_the_file_of_predictions(make, weighted, tmp_path):
     rng = np.random.default_rng(3)
     train, held = (pd.DataFrame({**make(rng, n), **({"w": rng.uniform(0, 2, n)} if weighted else {})}) for n in (300, 160))
@@ -91,8 +94,8 @@ def test_every_printed_score_is_that_of_the_file_of_predictions(make, weighted, 
         assert f"{name} {value}" in text
         assert f"{name} {value}" in page
     if e.classes:
-        labels = pd.crosstab(held["y"].astype(str), found["prediction"].astype(str)).reindex(index=e.classes, columns=e.classes, fill_value=0)
-        assert np.array_equal(e.confusion, labels)
+        seen = pd.crosstab(held["y"].astype(str), found["prediction"].astype(str))
+        assert np.array_equal(e.confusion, seen.reindex(index=e.classes, columns=e.classes, fill_value=0))
         assert all(row["predicted"].startswith(f"{found['prediction'][row['row'] - 1]} (") for row in e.worst)
     else:
         assert e.interval["median_width"] == pytest.approx(np.median(found["upper"] - found["lower"]), rel=1e-6)

@@ -117,8 +117,8 @@ def _verdict(study: Study, found: Found) -> str:
     e = found.chosen
     shown = (e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held), study.data.alarming)
     first = verdict.sentence(study.metric, NAMES[e.kind], *shown)
-    rivals = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
-    return verdict.verdict(study.metric, e.kind, first, *rivals, [name for name, _ in doubts(study, found)])
+    linear, trees = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
+    return verdict.verdict(study.metric, e.kind, first, linear, trees, [name for name, _ in doubts(study, found)])
 
 
 def doubts(study: Study, found: Found) -> list[tuple[str, str]]:

@@ -116,7 +116,8 @@ def with_odd(found: dict[str, Reference]) -> dict[str, Reference]:
         total += share
         if total > ODD:
             break
-        out[name] = replace(out[name], **{kind: True})
+        odd: dict[str, Any] = {kind: True}
+        out[name] = replace(out[name], **odd)
     return out
 
 
