@@ -139,9 +139,14 @@ def blocks(language):
 def test_the_first_lines_of_the_readme_run_as_they_stand(tmp_path, monkeypatch):
     """In an empty folder, with a table that ships; only the seconds are fewer."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mercer.cli.demo.SECONDS", AT_ONCE)
     first = next(block for block in blocks("python") if "fit_table" in block)
     exec(compile(re.sub(r"time=\d+", f"time={AT_ONCE}", first), "README.md", "exec"), {})
+
+
+@pytest.mark.long
+def test_the_commands_of_the_readme_run_as_they_stand(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mercer.cli.demo.SECONDS", AT_ONCE)
     commands = next(block for block in blocks("") if block.startswith("mercer ")).splitlines()
     for line in commands:
         words = re.sub(r"--time \d+", f"--time {AT_ONCE}", line.split("#")[0]).split()

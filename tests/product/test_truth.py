@@ -1,4 +1,4 @@
-"""Printed numbers are those of the predictions: scores, thresholds and intervals recomputed from files; robust ways back from a logarithm."""
+"""Printed numbers are those of the predictions: scores, thresholds, intervals recomputed from files; robust ways back from a logarithm."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def of_classes(found, held, labels):
     y, w = held["y"].astype(str).to_numpy(), held.get("w")
     P, said = found[[f"p_{c}" for c in labels]].to_numpy(), found["prediction"].astype(str).to_numpy()
     ranks = P[:, 1] if len(labels) == 2 else P
-    auc = sk.roc_auc_score(y if len(labels) > 2 else y == labels[1], ranks, sample_weight=w, multi_class="ovr", labels=labels[: len(labels)])
+    auc = sk.roc_auc_score(y if len(labels) > 2 else y == labels[1], ranks, sample_weight=w, multi_class="ovr", labels=labels)
     return {
         "accuracy": sk.accuracy_score(y, said, sample_weight=w), "balanced_accuracy": sk.balanced_accuracy_score(y, said, sample_weight=w),
         "log_loss": sk.log_loss(y, P, sample_weight=w, labels=labels), "auc": auc,

@@ -38,7 +38,7 @@ def run(
             for batch in chain(first, batches):
                 write(batch)
                 rows += batch.num_rows
-                say(f"{rows:,} rows")
+                say(many(rows, "row"))
     for text in job.warnings():
         print(f"mercer: {printable(' '.join(text.split()))}", file=sys.stderr)
     if out != "-":

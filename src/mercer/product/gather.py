@@ -20,7 +20,7 @@ from mercer.product.spool import Spool
 from mercer.stats import row_hashes
 from mercer.tables import Columns, DataError
 from mercer.tables.arrow import pa
-from mercer.tables.errors import nearest
+from mercer.tables.errors import many, nearest
 from mercer.tables.times import moments, time_form
 
 LEAST_TRAIN, LEAST_HELD = 10, 5
@@ -105,7 +105,7 @@ def _gathered(columns: Columns, train: Part, held: Part, rule: str, share: Any) 
     unknown = int(np.sum(test.y < 0)) if columns.task_ == "classification" else 0
     test = test.take(np.flatnonzero(test.y >= 0)) if unknown else test
     if len(rows) < LEAST_TRAIN or len(test) < LEAST_HELD:
-        few = f"{len(rows):,} rows to learn from and {len(test):,} held out"
+        few = f"{many(len(rows), 'row')} to learn from and {len(test):,} held out"
         raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}{_in_all(share)}.")
     if not rows.X.shape[1]:
         raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")

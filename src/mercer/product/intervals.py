@@ -31,6 +31,10 @@ class Margin:
     n: int = 0  # residuals there were
     low: float = -np.inf
 
+    def __post_init__(self) -> None:
+        if self.scores is not None and self.scores.shape != _ranks(self.n).shape:
+            raise ValueError(f"Margin needs as many scores as {self.n:,} residuals leave, got an array of shape {self.scores.shape}.")
+
     def __call__(self, f: Array, wider: Array | float = 1.0) -> tuple[Array, Array]:
         """Lower and upper ends about f; `wider` is a factor on the width of each."""
         width = self.width * wider

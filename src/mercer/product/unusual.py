@@ -33,13 +33,18 @@ class Unusual:
     far: float
     out: float
 
+    def __post_init__(self) -> None:
+        shapes = self.rows.ndim == 2 and len(self.rows) > 0 and self.low.shape == self.high.shape == self.rows.shape[1:]
+        if not (shapes and self.far > 0 and self.out > 0):
+            raise ValueError("Unusual needs rows (m, p), their range (p,) and limits > 0.")
+
     def __call__(self, X: Array, odd: Array | None = None) -> Array:
         """How unusual each row is: its distance or excess in units of the limit; a row above 1 is unlike any row of training."""
         found = np.concatenate([np.zeros(0), *(self._ratio(np.asarray(X[s], np.float32)) for s in cuts(len(X), STEP))])
         return found if odd is None else np.where(odd, np.maximum(found, ODD), found)
 
     def _ratio(self, X: Array) -> Array:
-        return np.maximum(_excess(X, self.low, self.high) / self.out, np.sqrt(_squares(X, self.rows).min(1)) / self.far)
+        return np.maximum(_excess(X, self.low, self.high) / self.out, _nearest(X, self.rows) / self.far)
 
 
 def widening(ratio: Array) -> Array:
@@ -59,9 +64,9 @@ def unusual(train: Rows, seed: int = 0) -> Unusual:
     rows = np.array(kept.X, np.float32)
     low, high = rows.min(0), rows.max(0)
     if len(others) >= len(rows):
-        far, out = np.sqrt(_nearest(others, rows)), _excess(others, low, high)
+        far, out = np.concatenate([_nearest(others[s], rows) for s in cuts(len(others), STEP)]), _excess(others, low, high)
     else:
-        far, out = np.sqrt(_nearest_other(rows)), _excess_of_each(rows)
+        far, out = _nearest(rows, rows, itself=True), _excess_of_each(rows)
     return Unusual(rows, low, high, _limit(far), _limit(out))
 
 
@@ -86,20 +91,16 @@ def _excess_of_each(X: Array) -> Array:
     return np.maximum(above, below).max(1, initial=0).astype(np.float64)
 
 
-def _squares(X: Array, Z: Array) -> Array:
-    """Squared distances (n, m), about the mean of Z, where float32 keeps its digits."""
+def _nearest(X: Array, Z: Array, itself: bool = False) -> Array:
+    """The distance of each row of X from the nearest of Z, or, where they are the same rows, from the nearest other; (n,).
+
+    About the mean of Z, where float32 keeps its digits.
+    """
     centre = Z.mean(0)
     A, B = X - centre, Z - centre
-    return np.maximum(np.square(A).sum(1)[:, None] + np.square(B).sum(1) - 2 * (A @ B.T), 0).astype(np.float64)
-
-
-def _nearest(X: Array, Z: Array) -> Array:
-    return np.concatenate([_squares(X[s], Z).min(1) for s in cuts(len(X), STEP)])
-
-
-def _nearest_other(X: Array) -> Array:
-    if len(X) < 2:
-        return np.zeros(len(X))
-    found = _squares(X, X)
-    np.fill_diagonal(found, np.inf)
-    return found.min(1)
+    D = A @ (-2 * B.T)  # (n, m)
+    D += np.square(B).sum(1)
+    if itself:
+        np.fill_diagonal(D, np.inf)
+    squares = D.min(1) + np.square(A).sum(1)
+    return np.sqrt(np.where(np.isfinite(squares), np.maximum(squares, 0), 0).astype(np.float64))
