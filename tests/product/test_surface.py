@@ -15,7 +15,8 @@ from mercer.cli import app
 from mercer.product import fit_table
 from mercer.product.frames import like
 from mercer.product.intervals import KEPT, margin
-from mercer.product.verdict import number
+from mercer.product.metrics import METRICS
+from mercer.product.verdict import number, sentence
 from mercer.tables import DataError
 
 AT_ONCE = 1e-3
@@ -130,6 +131,11 @@ def test_dir_shows_public_names_only():
 def test_no_minus_before_a_zero(value, shown):
     assert number(value, "r2") == shown
     assert number(-0.0, "rmse") == "0"
+
+
+@pytest.mark.parametrize(("rows", "said"), [(1, "on 1 row that nothing"), (2000, "on 2,000 rows that nothing")])
+def test_one_row_is_no_rows(rows, said):
+    assert said in sentence(METRICS["r2"], "Linear", 0.5, 0.4, 0.6, rows)
 
 
 def blocks(language):

@@ -144,7 +144,7 @@ def test_the_threshold_of_the_command_line(ill, tmp_path):
     found = pd.read_csv(tmp_path / "p.csv")
     assert ((found["p_ill"] >= 0.02) == (found["prediction"] == "ill")).all()
     before = (tmp_path / "p.csv").read_bytes()
-    for bad in ("2", "-1", "nan"):
+    for bad in ("2", "-1", "nan", "half"):
         refused = call(*words, "--threshold", bad)
         assert refused.exit_code == 2
         assert refused.stderr.startswith("mercer: --threshold must be a probability from 0 to 1, got")

@@ -48,8 +48,9 @@ def test_odd_cells_are_those_that_training_would_hardly_show():
     rng = np.random.default_rng(0)
     n = 2000
     data = {"town": rng.choice(["north", "south"], n), "name": [f"n{i}" for i in rng.zipf(1.5, n)], "x": rng.normal(size=n)}
+    data["pair"] = rng.choice(["yes", "no"], n)
     data["gaps"] = [None if i % 7 == 0 else float(v) for i, v in enumerate(rng.normal(size=n))]
     found = Columns("y").fit(pa.table({**data, "y": rng.normal(size=n)}))
-    new = {"town": ["north", "mars", "south", "south"], "name": ["n1", "n1", "never", "n1"], "x": [0.0, 0.0, 0.0, None],
-           "gaps": [None, 0.0, 0.0, 0.0]}  # fmt: skip
-    assert found.transform(pa.table(new)).odd.tolist() == [False, True, False, True]
+    new = {"town": ["north", "mars", "south", "south", "south"], "name": ["n1", "n1", "never", "n1", "n1"], "x": [0.0, 0.0, 0.0, None, 0.0],
+           "pair": ["no", "no", "yes", "no", "perhaps"], "gaps": [None, 0.0, 0.0, 0.0, 0.0]}  # fmt: skip
+    assert found.transform(pa.table(new)).odd.tolist() == [False, True, False, True, True]

@@ -71,7 +71,7 @@ def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="a file that mercer fit wrote")],
     data: Data,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet, arrow or jsonl by its suffix; - prints csv")],
-    threshold: Annotated[float | None, typer.Option(metavar="T", help=THRESHOLD, show_default="as fitted")] = None,
+    threshold: Annotated[str | None, typer.Option(metavar="T", help=THRESHOLD, show_default="as fitted")] = None,
     overwrite: Overwrite = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,

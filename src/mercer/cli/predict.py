@@ -19,7 +19,7 @@ from mercer.tables.errors import many
 
 def run(
     model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, options: CsvOptions | None = None,
-    threshold: float | None = None,
+    threshold: str | None = None,
 ) -> int:  # fmt: skip
     """Write the predictions; how many there are."""
     form_of(out)
@@ -46,9 +46,15 @@ def run(
     return rows
 
 
-def decided(model: TableModel, threshold: float | None) -> TableModel:
+def decided(model: TableModel, threshold: str | None) -> TableModel:
     """The model with that threshold."""
+    if threshold is None:
+        return model
     try:
-        return model.with_threshold(threshold)
+        value = float(threshold)
+    except ValueError as error:
+        raise UsageError(f"--threshold must be a probability from 0 to 1, got {threshold}.") from error
+    try:
+        return model.with_threshold(value)
     except ValueError as error:
         raise UsageError(f"--{error}") from error

@@ -107,10 +107,11 @@ def _once(encoder: Category, sampled: int, n: int) -> Array:
 def with_odd(found: dict[str, Reference]) -> dict[str, Reference]:
     """Unseen levels and missing values make a row unusual in the columns where they hardly occur; not in those where they often would.
 
-    The rarest first, as long as all together are to be expected in fewer than one row in two hundred.
+    The rarest first, as long as all together are to be expected in fewer than one row in two hundred: missing values as often as in
+    training, unseen levels as often as levels of one row were.
     """
-    expected = [(r.shares[-2] + 1 / max(r.n, 1), name, "odd_level") for name, r in found.items() if r.category and len(r.shares) > 2]
-    expected += [(r.shares[-1] + 1 / max(r.n, 1), name, "odd_gone") for name, r in found.items()]
+    expected = [(r.shares[-2], name, "odd_level") for name, r in found.items() if r.category]
+    expected += [(r.shares[-1], name, "odd_gone") for name, r in found.items()]
     out, total = dict(found), 0.0
     for share, name, kind in sorted(expected):
         total += share
