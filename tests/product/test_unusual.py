@@ -120,3 +120,18 @@ def test_many_unusual_rows_are_a_warning_and_few_are_none(model):
     assert not job.oddities()
     with pytest.warns(UserWarning, match=r"50 of 300 rows are unlike any row of training.*unusual"):
         model.predict(houses(300, 2).assign(size=lambda t: np.where(np.arange(300) < 50, 9000.0, t["size"])))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("n", [150, 1000])
+def test_a_messy_table_has_few_unusual_rows_by_chance(n):
+    """Names that are new in one row of ten, heavy tails, gaps, dates."""
+    def messy(n, seed):
+        rng = np.random.default_rng(seed)
+        x, gaps = rng.normal(size=n), np.where(rng.uniform(size=n) < 0.02, np.nan, rng.normal(size=n))
+        when = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 700, n), unit="D")
+        names = [f"name {i}" for i in np.minimum(rng.zipf(1.6, n), 10**6)]
+        return pd.DataFrame({"x": x, "heavy": np.exp(2 * rng.normal(size=n)), "name": names, "gaps": gaps, "when": when, "y": x})
+
+    found = fit_table(messy(n, 0), "y", time=AT_ONCE).predict(messy(3000, 1))
+    assert found["unusual"].mean() < 0.03

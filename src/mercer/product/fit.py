@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mercer.estimators.base import bytes_of
+from mercer.inputs import Array
 from mercer.product import intervals, metrics, witness
 from mercer.product.clock import Clock, quiet
 from mercer.product.frames import Table, as_source
@@ -20,6 +21,7 @@ from mercer.product.metrics import Metric
 from mercer.product.model import TableModel
 from mercer.product.study import Entry, Found, Study
 from mercer.product.unusual import unusual, widening
+from mercer.tables import Columns
 
 
 def fit_table(
@@ -91,10 +93,15 @@ def _model(study: Study, found: Found, source: Table, command: str, keep_rows: b
     """The chosen predictor with its treatment, its intervals and its evidence."""
     e, decision, held = found.chosen, witness.decision(study, found), study.data.held
     margin = None if study.n_classes else _margin(study, e)
-    strange = unusual(study.data.train, study.seed)
+    strange = unusual(study.data.train, study.seed, _ranged(study.data.columns))
     wider = widening(strange(held.X, held.odd))
     told = witness.evidence(study, found, margin, decision, source, command, wider, keep_rows)
     return TableModel(study.data.columns, e.predictor, margin, decision, told, strange)
+
+
+def _ranged(columns: Columns) -> Array:
+    """Features that have a range: those of a category have levels, of which new ones are odd cells or none."""
+    return np.array([columns.treatments_[j].kind != "category" for j in columns.origin_])
 
 
 def _margin(study: Study, e: Entry) -> intervals.Margin:

@@ -13,6 +13,7 @@ KEPT, OTHERS = 500, 2_000  # rows that are kept, and others that tell how far fr
 VALUES, FEWEST = 1 << 20, 50  # that the kept rows have at most; rows that are kept however many columns there are
 USUAL = 0.995  # share of training-like rows within either limit
 LEAST = 0.1  # standard deviations: nearer than this is no distance
+DOUBT = 30  # rows: with so many the limits are twice what the rows say, with many more hardly more
 ODD = 2.0  # how unusual a row with an odd cell is
 WIDEST = 10.0  # times as wide as others an interval gets
 STEP = 1 << 12
@@ -56,24 +57,25 @@ def widening(ratio: Array) -> Array:
     return np.where(ratio > 1, np.minimum(1 + ratio, WIDEST), 1.0)
 
 
-def unusual(train: Rows, seed: int = 0) -> Unusual:
-    """From the training rows."""
+def unusual(train: Rows, seed: int = 0, ranged: Array | None = None) -> Unusual:
+    """From the training rows; `ranged` tells the columns whose range counts, all where it is None."""
     m = max(FEWEST, min(KEPT, VALUES // max(train.X.shape[1], 1)))
     kept, more = train.sample(m, seed), train.sample(m + OTHERS, seed)
     others = np.array(more.X[~np.isin(more.number, kept.number)], np.float32)
     rows = np.array(kept.X, np.float32)
-    low, high = rows.min(0), rows.max(0)
+    counts = np.ones(rows.shape[1], bool) if ranged is None else ranged
+    low, high = np.where(counts, rows.min(0), -np.inf).astype(np.float32), np.where(counts, rows.max(0), np.inf).astype(np.float32)
     if len(others) >= len(rows):
         far, out = np.concatenate([_nearest(others[s], rows) for s in cuts(len(others), STEP)]), _excess(others, low, high)
     else:
-        far, out = _nearest(rows, rows, itself=True), _excess_of_each(rows)
+        far, out = _nearest(rows, rows, itself=True), _excess_of_each(rows[:, counts])
     return Unusual(rows, low, high, _limit(far), _limit(out))
 
 
 def _limit(found: Array) -> float:
-    """What all but one in two hundred are within, and at least so much that rounding is not far."""
+    """What all but one in two hundred are within: more where few rows tell, and at least so much that rounding is not far."""
     rank = min(len(found), int(np.ceil((len(found) + 1) * USUAL)))
-    return max(LEAST, float(np.sort(found)[rank - 1]))
+    return max(LEAST, float(np.sort(found)[rank - 1]) * (1 + DOUBT / len(found)))
 
 
 def _excess(X: Array, low: Array, high: Array) -> Array:
