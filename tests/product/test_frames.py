@@ -95,7 +95,7 @@ def test_rows_unlike_those_of_training_void_the_intervals(prices):
     with pytest.warns(UserWarning, match="drifted|intervals") as told:
         prices.predict(far)
     assert any("intervals" in str(w.message) and "do not hold" in str(w.message) for w in told)
-    with pytest.warns(UserWarning, match='unlike those of training in "size"|drifted'):
+    with pytest.warns(UserWarning, match='unlike those of training in "size"|drifted|unlike any row'):
         prices.predict(frame(3, seed=1).assign(size=np.nan))
     job = prices.predicting(frame(100, seed=1))
     list(job.batches())
