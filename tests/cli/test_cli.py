@@ -74,7 +74,7 @@ def test_predictions_in_every_format_are_the_same(folder, tmp_path, form):
     found = call("predict", folder / "d.mercer", folder / "d.csv", "-o", tmp_path / f"p.{form}")
     assert found.exit_code == 0, found.output
     values = READERS[form](tmp_path / f"p.{form}")
-    assert values.column_names == ["prediction", "lower", "upper"]
+    assert values.column_names == ["prediction", "lower", "upper", "unusual"]
     assert values.num_rows == 442
     assert np.corrcoef(np.array(values["prediction"]), [row[-1] for row in diabetes().rows])[0, 1] > 0.6
 
@@ -82,7 +82,7 @@ def test_predictions_in_every_format_are_the_same(folder, tmp_path, form):
 def test_predictions_to_standard_output_are_csv(folder):
     lines = call("predict", folder / "d.mercer", folder / "d.csv", "-o", "-").stdout.splitlines()
     assert len(lines) == 443
-    assert lines[0].replace('"', "") == "prediction,lower,upper"
+    assert lines[0].replace('"', "") == "prediction,lower,upper,unusual"
 
 
 def test_files_that_are_there_are_kept_unless_told_otherwise(folder, tmp_path):
@@ -335,7 +335,7 @@ def test_a_header_without_rows_has_no_predictions(folder, tmp_path):
     (tmp_path / "h.csv").write_text((folder / "d.csv").read_text().splitlines()[0] + "\n")
     found = call("predict", folder / "d.mercer", tmp_path / "h.csv", "-o", "-")
     assert found.exit_code == 0, found.output
-    assert found.stdout.replace('"', "").splitlines() == ["prediction,lower,upper"]
+    assert found.stdout.replace('"', "").splitlines() == ["prediction,lower,upper,unusual"]
     found = call("predict", folder / "d.mercer", tmp_path / "h.csv", "-o", tmp_path / "p.parquet")
     assert "0 predictions" in found.stdout
     assert pyarrow.parquet.read_table(tmp_path / "p.parquet").num_rows == 0

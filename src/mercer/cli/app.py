@@ -18,6 +18,7 @@ app = typer.Typer(
     help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.", epilog=EPILOG,
 )
 FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json or xlsx; .gz .zst .xz .bz2; several files or globs; - for standard input"
+THRESHOLD = "of two classes: the probability from which on the class that fit names is predicted"
 METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]
@@ -47,6 +48,7 @@ def fit(
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="the report", show_default="DATA.html")] = None,
     overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the evidence as JSON")] = False,
+    no_rows: Annotated[bool, typer.Option("--no-rows", help="no single rows of the table in the report; the model holds some")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -60,6 +62,7 @@ def fit(
         asked = Asked(
             tuple(data), target, task, metric, tuple(exclude or ()), id, weight, group, time_column, test, time, memory, seed, out, report,
             overwrite, as_json, csv_options(delimiter, decimal, header, encoding),
+            not no_rows,
         )  # fmt: skip
         run(asked)
 
@@ -69,6 +72,7 @@ def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="a file that mercer fit wrote")],
     data: Data,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet, arrow or jsonl by its suffix; - prints csv")],
+    threshold: Annotated[str | None, typer.Option(metavar="T", help=THRESHOLD, show_default="as fitted")] = None,
     overwrite: Overwrite = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     delimiter: Delimiter = None,
@@ -76,13 +80,16 @@ def predict(
     header: Header = None,
     encoding: Encoding = None,
 ) -> None:
-    """Predict the target for new rows, in their order: prediction, lower and upper, or the probability of every class."""
+    """Predict the target for new rows, in their order: prediction, lower and upper, or the probability of every class.
+
+    The column unusual has a 1 for rows unlike any of training.
+    """
     with guarded():
         from mercer.cli.csvflags import csv_options
         from mercer.cli.predict import run
 
         options = csv_options(delimiter, decimal, header, encoding)
-        run(model, data, out, overwrite=overwrite, options=options, spreadsheet=spreadsheet_safe)
+        run(model, data, out, overwrite=overwrite, options=options, threshold=threshold, spreadsheet=spreadsheet_safe)
 
 
 @app.command(epilog=EPILOG)

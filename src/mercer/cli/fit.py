@@ -16,6 +16,7 @@ from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free, naming
 from mercer.cli.progress import progress
 from mercer.cli.summary import summary
+from mercer.cli.terminal import in_json, printable
 from mercer.estimators.base import bytes_of
 from mercer.product import TableModel, fit_table
 from mercer.product.evidence import Evidence
@@ -50,6 +51,7 @@ class Asked:
     overwrite: bool = False
     as_json: bool = False
     csv: CsvOptions = FOUND_OUT
+    rows: bool = True
 
     @property
     def model_path(self) -> Path:
@@ -93,7 +95,7 @@ class Asked:
             words += [flag, value] if value is not None else []
         for names in self.exclude:
             words += ["--exclude", names]
-        words += csv_flags(self.csv)
+        words += [*csv_flags(self.csv), *([] if self.rows else ["--no-rows"])]
         return shlex.join([*words, "--out", str(self.model_path), "--report", str(self.report_path)])
 
 
@@ -108,10 +110,10 @@ def run(asked: Asked) -> Evidence:
         with naming(asked.report_path):
             reports.write(model.evidence, asked.report_path)
     if asked.as_json:
-        print(json.dumps(model.evidence.as_dict(), ensure_ascii=False, indent=2, allow_nan=False))
+        print(in_json(json.dumps(model.evidence.as_dict(), ensure_ascii=False, indent=2, allow_nan=False)))
     else:
-        print(summary(in_lines(model.evidence)))
-        print(f"\nmodel     {asked.model_path}\nreport    {asked.report_path}")
+        print(printable(summary(in_lines(model.evidence))))
+        print(printable(f"\nmodel     {asked.model_path}\nreport    {asked.report_path}"))
     return model.evidence
 
 
@@ -123,7 +125,7 @@ def fitted(asked: Asked, say: Any) -> TableModel:
     return fit_table(
         source, asked.target, task=asked.task, metric=asked.metric, exclude=excluded(asked.exclude, source), id=asked.id,
         weight=asked.weight, group=asked.group, time_column=asked.time_column, test=held, time=asked.time, memory=_memory(asked.memory),
-        seed=asked.seed, progress=say, command=asked.command(),
+        seed=asked.seed, keep_rows=asked.rows, progress=say, command=asked.command(),
     )  # fmt: skip
 
 

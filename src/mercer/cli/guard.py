@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from mercer.cli.early import FAILED, INTERRUPTED
 from mercer.cli.room import limited, make_do
+from mercer.cli.terminal import printable
 
 DONE, BAD_USAGE = 0, 2
 
@@ -87,7 +88,7 @@ def leave(text: str, status: int) -> None:
 def leave_with(text: str, status: int) -> int:
     """A sentence on stderr; the status."""
     with suppress(OSError):
-        print(f"mercer: {text}", file=sys.stderr)
+        print(f"mercer: {printable(text)}", file=sys.stderr)
     return status
 
 

@@ -71,7 +71,7 @@ def finalist(p: Problem, recipe: Recipe, size: int, hint: Tried | None = None, t
         where = split_of(p).tested()
         f = tried.predicted
         assert f is not None
-        score = p.metric(p.rows.y[where], tried.target.back(f[where, 0]), p.rows.weights()[where])
+        score = p.metric(p.rows.y[where], p.kept(tried.target.back(f[where, 0])), p.rows.weights()[where])
         return Finalist(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
     alpha, P = _logistic(p, recipe, tried, until)
     return Finalist(recipe.kind, recipe, tried.size, alpha, Identity(), _score(p, P, split_of(p)), clock.spent, P)
@@ -85,8 +85,8 @@ def machine(p: Problem, tuned: Tuned, memory: float, until: Clock = ENDLESS) -> 
     P = np.full(s.shape if p.n_classes else (len(s),), np.nan)
     target, scale = tuned.target, None
     if p.numeric:
-        target = target if isinstance(target, Identity) or not len(where) else target.smeared(y, s[where])
-        P[where] = target.back(s[where])
+        target = target if isinstance(target, Identity) or not len(where) else target.smeared(y, s[where], w, p.metric)
+        P[where] = p.kept(target.back(s[where]))
     else:
         P[where], scale = cross_fitted(s[where], y, w, split.block[where]), calibration(s[where], y, w)
     found = None if p.numeric else P

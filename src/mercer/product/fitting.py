@@ -16,10 +16,10 @@ from mercer.ops.threads import single_blas
 from mercer.product import machines
 from mercer.product.finalists import Finalist
 from mercer.product.folds import Folds, folds
-from mercer.product.predictors import Classifier, Constant, Predictor, Regressor, bounds, in_steps
+from mercer.product.predictors import Classifier, Constant, Predictor, Regressor, bounds
 from mercer.product.rows import hashes
 from mercer.product.search import Problem
-from mercer.product.targets import Identity, Log, Target
+from mercer.product.targets import Target
 
 MOST_FEATURES, ROUNDS = 4096, 60
 BATCH, STREAM = 1 << 16, 1 << 17  # rows that fix the map of a stream, and rows beyond which there is one
@@ -57,10 +57,9 @@ def machine_predictor(m: machines.Machine, target: Target, scale: tuple[float, t
 
 
 def _regressor(p: Problem, f: Finalist, size: int, memory: float) -> Regressor:
-    target = Log(f.target.shift) if isinstance(f.target, Log) else f.target
-    m = _streamed(p, f, size, memory, target) if len(p.rows) > STREAM else _at_once(p, f, size, memory, target)
-    target = target if isinstance(target, Identity) else _smear(target, m, p)
-    return Regressor(slim(m), target, *bounds(p.rows.y))
+    """Back from a logarithm as cross-validation had it: what rows say that the model was fitted to would be too good."""
+    m = (_streamed if len(p.rows) > STREAM else _at_once)(p, f, size, memory, f.target)
+    return Regressor(slim(m), f.target, *bounds(p.rows.y))
 
 
 def _at_once(p: Problem, f: Finalist, size: int, memory: float, target: Target) -> Any:
@@ -84,11 +83,6 @@ def _streamed(p: Problem, f: Finalist, size: int, memory: float, target: Target)
         batch = p.rows.take(where)
         m.partial_fit(batch.X, target.to(batch.y), batch.weight)
     return m
-
-
-def _smear(target: Log, m: Any, p: Problem) -> Log:
-    few = p.rows.sample(20_000, p.seed)
-    return target.smeared(few.y, in_steps(m.predict, few.X))
 
 
 def _squares(size: int, copies: int) -> float:

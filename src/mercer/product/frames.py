@@ -54,6 +54,19 @@ def as_source(data: Any) -> Table:
     return Frame(_plain(_arrow(data)))
 
 
+def like(table: Any, data: Any) -> Any:
+    """A pyarrow table as a frame of the library that `data` is of, with the index that a pandas frame has; else as it is."""
+    if isinstance(data, Source | Frame | str | PathLike | pa.Table | pa.RecordBatch) or _paths(data):
+        return table
+    import narwhals as nw
+
+    frame = nw.from_native(data, eager_only=True)
+    made: Any = nw.from_arrow(table, backend=frame.implementation).to_native()
+    if hasattr(data, "index") and hasattr(made, "set_axis"):
+        made.index = data.index
+    return made
+
+
 def only(source: Table, columns: Sequence[str]) -> Table:
     """The same rows with these columns."""
     if isinstance(source, Source):

@@ -20,7 +20,7 @@ from mercer.product.spool import Spool
 from mercer.stats import row_hashes
 from mercer.tables import Columns, DataError
 from mercer.tables.arrow import pa
-from mercer.tables.errors import Misnamed, nearest
+from mercer.tables.errors import Misnamed, many, nearest
 from mercer.tables.times import moments, time_form
 
 LEAST_TRAIN, LEAST_HELD = 10, 5
@@ -106,7 +106,7 @@ def _gathered(columns: Columns, train: Part, held: Part, rule: str, share: Any) 
     unknown = int(np.sum(test.y < 0)) if columns.task_ == "classification" else 0
     test = test.take(np.flatnonzero(test.y >= 0)) if unknown else test
     if len(rows) < LEAST_TRAIN or len(test) < LEAST_HELD:
-        few = f"{len(rows):,} rows to learn from and {len(test):,} held out"
+        few = f"{many(len(rows), 'row')} to learn from and {len(test):,} held out"
         raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}{_in_all(share)}.")
     if not rows.X.shape[1]:
         raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")
@@ -216,7 +216,7 @@ class Part:
     def __init__(self, columns: Columns, most: float) -> None:
         self.columns, self.dropped = columns, 0
         self.X = Spool(len(columns.feature_names_), most)
-        self.rest: dict[str, list[Array]] = {name: [] for name in ("y", "number", "weight", "unit", "time")}
+        self.rest: dict[str, list[Array]] = {name: [] for name in ("y", "number", "weight", "unit", "time", "odd")}
 
     def add(self, batch: Any, number: Array) -> None:
         """Treat a batch; rows without a target are dropped and counted."""
@@ -226,7 +226,7 @@ class Part:
         self.dropped += batch.num_rows - len(rows)
         self.X.add(rows.X)
         unit = None if rows.group is None else rows.group.view(np.int64)
-        found = {"y": rows.y, "number": number[rows.index], "weight": rows.weight, "unit": unit, "time": rows.time}
+        found = {"y": rows.y, "number": number[rows.index], "weight": rows.weight, "unit": unit, "time": rows.time, "odd": rows.odd}
         for name, values in found.items():
             if values is not None:
                 self.rest[name].append(values)
@@ -238,4 +238,4 @@ class Part:
         y = y.astype(np.int64) if self.columns.task_ == "classification" else y
         time = found.get("time")
         time = None if time is None else np.where(np.isnan(time), np.nanmin(time, initial=0.0), time)
-        return Rows(X, y, found.get("number", np.zeros(0, np.int64)), found.get("weight"), found.get("unit"), time)
+        return Rows(X, y, found.get("number", np.zeros(0, np.int64)), found.get("weight"), found.get("unit"), time, found.get("odd"))

@@ -129,11 +129,11 @@ class Meeting:
         if not isinstance(predictor, Regressor) or not isinstance(predictor.target, Log):
             return predictor, predictor(self.held.rows.X)
         target, y, z = predictor.target, self.held.rows.y, in_steps(predictor.estimator.predict, self.held.rows.X)
-        out = np.empty_like(z)
+        out, w, metric = np.empty_like(z), self.weights, self.rest.metric
         for mine in (self.half == k for k in np.unique(self.half)):
             other = ~mine if not mine.all() else mine
-            out[mine] = np.clip(target.smeared(y[other], z[other]).back(z[mine]), predictor.low, predictor.high)
-        return replace(predictor, target=target.smeared(y, z)), out
+            out[mine] = np.clip(target.smeared(y[other], z[other], w[other], metric).back(z[mine]), predictor.low, predictor.high)
+        return replace(predictor, target=target.smeared(y, z, w, metric)), out
 
     def score(self, predicted: Array) -> Score:
         return self.rest.metric(self.held.rows.y, predicted, self.weights)

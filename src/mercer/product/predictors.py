@@ -61,9 +61,9 @@ Predictor = Constant | Regressor | Classifier
 
 
 def spread_out(estimator: Any, P: Array, n_classes: int) -> Array:
-    """Probabilities with a column for every class."""
+    """Probabilities with a column for every class, which sum to 1 in float64 too."""
     out = np.zeros((len(P), n_classes))
-    out[:, np.asarray(estimator.classes_, np.int64)] = P
+    out[:, np.asarray(estimator.classes_, np.int64)] = P / P.sum(1, keepdims=True, dtype=np.float64)
     return out
 
 
@@ -73,10 +73,11 @@ def in_steps(f: Any, X: Array) -> Array:
 
 
 def bounds(y: Array) -> tuple[float, float]:
-    """What a prediction is kept within: the targets seen, and half their range beyond on both sides.
+    """What a prediction is kept within: the targets seen, and half their range beyond on both sides; never negative where none was.
 
-    >>> bounds(np.array([0.0, 2.0]))
-    (-1.0, 3.0)
+    >>> bounds(np.array([-1.0, 1.0])), bounds(np.array([0.0, 2.0]))
+    ((-2.0, 2.0), (0.0, 3.0))
     """
     low, high = float(y.min()), float(y.max())
-    return low - (high - low) / 2, high + (high - low) / 2
+    least = 0.0 if low >= 0 else -np.inf
+    return max(low - (high - low) / 2, least), high + (high - low) / 2

@@ -14,7 +14,7 @@ from mercer.stats.sample import mix
 class Rows:
     """X (n, p) in float32, y (n,) numbers or class codes, and one value a row of what else there is.
 
-    `number` is the position in the file (from 0), `unit` numbers the group, `time` orders the rows.
+    `number` is the position in the file (from 0), `unit` numbers the group, `time` orders the rows, `odd` tells rows with odd cells.
     """
 
     X: Array
@@ -23,6 +23,7 @@ class Rows:
     weight: Array | None = None
     unit: Array | None = None
     time: Array | None = None
+    odd: Array | None = None
 
     def __len__(self) -> int:
         return len(self.y)

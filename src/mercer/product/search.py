@@ -11,6 +11,7 @@ from mercer.product.clock import Clock
 from mercer.product.crossval import ENDLESS, ridge_path
 from mercer.product.folds import folds
 from mercer.product.metrics import Metric, Score, portions
+from mercer.product.predictors import bounds
 from mercer.product.recipes import ALPHAS, Recipe, finer, kernels, scaled
 from mercer.product.relevance import followed, slopes
 from mercer.product.rows import Rows
@@ -59,11 +60,15 @@ class Problem:
         """What ridge regression fits: the transformed target, or one indicator a class."""
         return target.to(self.rows.y)[:, None] if self.numeric else indicators(self.rows.y, self.n_classes)
 
+    def kept(self, f: Array) -> Array:
+        """Numbers within what a predictor of these rows is kept within."""
+        return np.clip(f, *bounds(self.rows.y))
+
     def path_score(self, target: Target, f: Array, where: Array) -> Score:
         """The metric for numbers; for classes the squared error of their indicators, which is smooth: both higher is better."""
         y, w = self.rows.y[where], self.rows.weights()[where]
         if self.numeric:
-            s = self.metric(y, target.back(f[where, 0]), w)
+            s = self.metric(y, self.kept(target.back(f[where, 0])), w)
             return Score(self.metric.gain(s.value), self.metric.gain(1.0) * s.influence)
         errors = -np.square(f[where] - indicators(y, self.n_classes)).sum(1)
         v = portions(w)
@@ -80,7 +85,7 @@ def attempt(
     for target in targets:
         paths = ridge_path(recipe.lift(size, p.seed), p.rows.X, p.responses(target), p.rows.weight, split, alphas, until)
         for alpha, f in zip(alphas, paths, strict=True):
-            fitted = _smeared(target, p.rows.y, f, where) if p.numeric else target
+            fitted = _smeared(p, target, f, where) if p.numeric else target
             score = p.path_score(fitted, f, where)
             if best is None or score.value > best.score.value:
                 best = Tried(recipe, size, float(alpha), fitted, score, predicted=f)
@@ -88,8 +93,9 @@ def attempt(
     return Tried(best.recipe, size, best.alpha, best.target, best.score, clock.spent, best.predicted)
 
 
-def _smeared(target: Target, y: Array, f: Array, where: Array) -> Target:
-    return target if isinstance(target, Identity) else target.smeared(y[where], f[where, 0])
+def _smeared(p: Problem, target: Target, f: Array, where: Array) -> Target:
+    """Back from a logarithm as suits the metric best, by predictions of left-out rows."""
+    return target if isinstance(target, Identity) else target.smeared(p.rows.y[where], f[where, 0], p.rows.weights()[where], p.metric)
 
 
 def rungs(n: int) -> list[tuple[int, int]]:

@@ -153,25 +153,26 @@ class Columns:
         keep = np.logical_and.reduce([np.ones(batch.num_rows, bool), *(~np.isnan(v) for v in (y, weight) if v is not None)])
         index = np.flatnonzero(keep)
         kept = batch if len(index) == batch.num_rows else batch.take(pa.array(index))
-        X, unread = self._matrix(kept, watch)
+        X, unread, odd = self._matrix(kept, watch)
         return Rows(X, self._labels(y, index), None if weight is None else weight[index],
-                    self._group(kept), self._time(kept), self._id(kept), index, unread)  # fmt: skip
+                    self._group(kept), self._time(kept), self._id(kept), index, unread, odd)  # fmt: skip
 
     def _labels(self, y: Array | None, index: Array) -> Array | None:
         if y is None or self.task_ == "regression":
             return None if y is None else y[index]
         return y[index].astype(np.int64)
 
-    def _matrix(self, batch: Batch, watch: Watch | None) -> tuple[Array, dict[str, int]]:
+    def _matrix(self, batch: Batch, watch: Watch | None) -> tuple[Array, dict[str, int], Array]:
         X = np.empty((batch.num_rows, len(self.feature_names_)), np.float32)
         starts = np.cumsum([0, *(len(t.outputs) for t in self.treatments_ if t.name in self.encoders_)])
         todo = list(zip(self.used_, starts, strict=False))
-        unread = parallel_map(lambda item: self._fill(X, batch, item, watch), todo)
+        filled = parallel_map(lambda item: self._fill(X, batch, item, watch), todo)
         if watch is not None:
             watch.n_rows += batch.num_rows
-        return X, {name: count for (name, _), count in zip(todo, unread, strict=True) if count}
+        odd = np.logical_or.reduce([np.zeros(batch.num_rows, bool), *(mask for _, mask in filled)])
+        return X, {name: count for (name, _), (count, _) in zip(todo, filled, strict=True) if count}, odd
 
-    def _fill(self, X: Array, batch: Batch, item: tuple[str, int], watch: Watch | None) -> int:
+    def _fill(self, X: Array, batch: Batch, item: tuple[str, int], watch: Watch | None) -> tuple[int, Array]:
         name, start = item
         column = flat(batch.column(name))
         values, unread = self.encoders_[name].read(column)
@@ -179,7 +180,7 @@ class Columns:
         X[:, start : start + found.shape[1]] = found
         if watch is not None:
             watch.take(name, values, unread, column)
-        return unread
+        return unread, self.references_[name].odd(values[:, 0])
 
     def _group(self, batch: Batch) -> Array | None:
         return hashes(text(batch.column(self.group)).fill_null("")) if self.group in batch.schema.names else None

@@ -88,3 +88,12 @@ def said(error: BaseException, most: int = 160) -> str:
     """
     text = " ".join((getattr(error, "strerror", None) or str(error)).split()).rstrip(".")
     return text if len(text) <= most else f"{text[:most]} ..."
+
+
+def many(count: float, one: str, more: str | None = None) -> str:
+    """A number of things.
+
+    >>> many(1, "row"), many(2000, "row"), many(0, "class", "classes")
+    ('1 row', '2,000 rows', '0 classes')
+    """
+    return f"{count:,} {one if count == 1 else more or one + 's'}"

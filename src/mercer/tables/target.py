@@ -215,9 +215,11 @@ def _about_classes(found: Target, n_texts: int) -> tuple[str, ...]:
     share = f"{found.counts[rarest]:,} of {total:,} rows ({found.imbalance:.1%})"
     said = [f'classes are imbalanced: "{found.classes[rarest]}" has {share}.'] * uneven
     alone = sum(k == 1 for k in found.counts)
-    said += [f"{alone:,} of the {len(found.counts):,} classes have a single row, too few to learn from or to judge."] * bool(alone)
+    have = "has" if alone == 1 else "have"
+    said += [f"{alone:,} of the {len(found.counts):,} classes {have} a single row, too few to learn from or to judge."] * bool(alone)
     return (*said, *_left_out(found.name, n_texts))
 
 
 def _left_out(name: str, n_texts: int) -> list[str]:
-    return [f'{n_texts:,} rows have text in the target "{name}", which holds numbers, and were left out.'] * bool(n_texts)
+    have, were = ("row has", "was") if n_texts == 1 else ("rows have", "were")
+    return [f'{n_texts:,} {have} text in the target "{name}", which holds numbers, and {were} left out.'] * bool(n_texts)
