@@ -1,6 +1,7 @@
 """KernelRidge: exactly at the rows, over landmarks, or over features by moments that stream and merge."""
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from mercer.stats import Moments
 GRID = np.logspace(-6, 6, 25)
 LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
 VIAS = ("auto", "exact", "iterative", "features", "landmarks")
-LEARNT = ("moments_", "X_fit_", "lift_", "loo_scores_", "residual_", "n_features_lifted_", "plan_", "n_iter_", "_found", "_rows", "_idle")
+LEARNT = ("moments_", "X_fit_", "lift_", "loo_scores_", "residual_", "n_features_lifted_", "plan_", "n_iter_", "_found", "_rows", "_idle", "_split")
 
 
 def _streams(self: Any) -> bool:
@@ -87,6 +88,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
     _found: Found | None = None
     _rows: Rows | None = None
     _idle: tuple[Array, Matrix] | None = None
+    _split: tuple[Any, Array | None, Array] | None = None
     _folds: Folds
     _kept: Array | None = None  # columns of Gram matrices to come that belong to rows of positive weight
 
@@ -182,7 +184,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
         """The model of more rows; what it says is computed when asked for."""
         self.moments_ = [a + b for a, b in zip(self.moments_, new, strict=True)]
         self._plan_moments(why)
-        self._found = self._rows = self._idle = None
+        self._found = self._rows = self._idle = self._split = None
         return self
 
     @available_if(_streams)
@@ -357,4 +359,22 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
         return X if self._kept is None else X[:, self._kept]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_rows": None, "_idle": None}  # the training rows do not travel with the model
+        """What travels with the model: rows only where it is a sum over them, else what `predict_interval` needs of them."""
+        state = super().__getstate__()
+        if self._rows is None:
+            return state
+        if self._is_dual and self.X_fit_ is self._rows[0]:
+            return {**state, "_rows": (None, *self._rows[1:]), "_split": None}
+        return {**state, "_rows": None, "_idle": None, "_split": self._calibration_to_keep()}
+
+    def _calibration_to_keep(self) -> Any:
+        if self._n_outputs > 1 or len(self._at_hand()[1]) < 2:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said by `fit`, or when intervals are asked for
+            return self._calibrated()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._rows is not None and self._rows[0] is None:
+            self._rows = self.X_fit_, *self._rows[1:]

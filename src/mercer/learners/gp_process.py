@@ -142,7 +142,7 @@ class PointProcess:
 def stack(A: Matrix, B: Matrix) -> Matrix:
     """The rows of both."""
     if isinstance(A, np.ndarray):
-        return np.vstack([A, B])
+        return np.vstack([A, B if isinstance(B, np.ndarray) else B.toarray()])
     import scipy.sparse as sp
 
     return sp.csr_array(sp.vstack([A, B]))
