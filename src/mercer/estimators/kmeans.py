@@ -16,7 +16,7 @@ from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.dual import OverKernel
 from mercer.estimators.dual_pca import check_finite, check_via
 from mercer.estimators.settings import whole
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Items, Matrix
 from mercer.kernels import Linear, Scale
 from mercer.learners.kmeans import Clusters, FeatureSpace, KernelSpace, kmeans
 from mercer.lifts.base import stream_of
@@ -129,7 +129,7 @@ class KernelKMeans(ClusterMixin, OverKernel):
 
     def _order(self, X: Matrix) -> Array:
         """By values, so that draws do not depend on the order of the rows, or on a row that comes twice instead of weighing two."""
-        return np.arange(X.shape[0]) if self._pairwise else np.argsort(X @ np.cos(np.arange(X.shape[1])), kind="stable")
+        return np.arange(X.shape[0]) if self._pairwise or isinstance(X, Items) else np.argsort(X @ np.cos(np.arange(X.shape[1])), kind="stable")
 
     def _keep(self, found: Clusters, space: Any, X: Matrix, exact: bool) -> int:
         """What was found; how many of the means differ."""

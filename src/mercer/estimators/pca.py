@@ -205,7 +205,7 @@ def _streams(model: KernelPCA) -> bool:
 def _inverse(model: KernelPCA) -> Callable[[Array], Array] | None:
     """The way back from coordinates to rows, where there is one."""
     if model._dual is not None:
-        return None if model._pairwise else model._preimages
+        return None if model._pairwise or model._of_items else model._preimages
     phi = getattr(model, "lift_", model.lift)
     phi = getattr(phi, "map_", phi)
     back = (lambda F: F) if isinstance(phi, Identity) and phi.metric is None else getattr(phi, "inverse_transform", None)

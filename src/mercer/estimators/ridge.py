@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.estimators.base import all_or_nothing, bytes_of
@@ -241,10 +241,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
         return 8.0 * self.n_features_lifted_**2 * (2 * self._folds.k + 4)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Matrix, Array, Array | None]:
-        sparse = "csr" if self._takes_sparse() else False
-        X, y = validate_data(
-            self, X, y, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C", multi_output=True, y_numeric=True,
-        )
+        X, y = self._check_Xy(X, y, reset=reset, multi_output=True, y_numeric=True)
         if reset:
             self._flat = y.ndim == 1
         return X, np.asarray(y.reshape(len(y), -1), np.float64), self._weights(sample_weight, X)
