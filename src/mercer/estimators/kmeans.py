@@ -44,7 +44,7 @@ class KernelKMeans(ClusterMixin, OverKernel):
     `cluster_centers_` (k, D). Where clusters are left empty the row farthest from its mean becomes one; a ConvergenceWarning
     tells of those that stay empty, as where fewer rows differ than there are clusters.
 
-    Dhillon, Guan and Kulis, Kernel k-means (2004).
+    Dhillon, Guan and Kulis, Kernel k-means (2004); Lattanzi and Sohler, A better k-means++ algorithm via local search (2019).
 
     >>> rng = np.random.default_rng(0)
     >>> t, r = rng.uniform(0, 2 * np.pi, 200), np.repeat([1.0, 4.0], 100)
@@ -73,7 +73,7 @@ class KernelKMeans(ClusterMixin, OverKernel):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Seeds by k-means++, then steps until no row changes its cluster."""
+        """Seeds by k-means++ and swaps of them, then steps until no row changes its cluster."""
         k, n_init, steps = (whole(getattr(self, name), name) for name in ("n_clusters", "n_init", "max_iter"))
         bytes_of(self.memory_limit)
         check_via(self.via, self.lift)
