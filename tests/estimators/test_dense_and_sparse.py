@@ -16,9 +16,10 @@ rng = np.random.default_rng(0)
 X = np.where(rng.uniform(size=(20, 3)) < 0.3, 0.0, rng.uniform(0.2, 1, size=(20, 3)))
 Z = 0.9 * X[:7] + 0.05
 Y = X[:, 0] + 0.1 * rng.normal(size=20)
-CLASSES = (Y > np.median(Y)).astype(int)
+CLASSES = (np.median(Y) < Y).astype(int)
 
-KERNELS = [Periodic(), Anova(2), AllSubsets(), Gaussian(), Laplace(norm=1), Matern(), Polynomial(2), Gaussian().on_columns([0, 2]) + Periodic()]
+KERNELS = [Periodic(), Anova(2), AllSubsets(), Gaussian(), Laplace(norm=1), Matern(), Polynomial(2),
+           Gaussian().on_columns([0, 2]) + Periodic()]  # fmt: skip
 LEARNERS = {
     "ridge": lambda k: mercer.KernelRidge(k),
     "ridge iterative": lambda k: mercer.KernelRidge(k, via="iterative"),

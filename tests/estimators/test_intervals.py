@@ -47,7 +47,9 @@ def check(m, A, coverage, n, **options):
         warnings.simplefilter("always")
         found = m.predict_interval(A, coverage, **options)
     low, high = found
-    assert not np.isnan(low).any() and not np.isnan(high).any() and (low <= high).all()
+    assert not np.isnan(low).any()
+    assert not np.isnan(high).any()
+    assert (low <= high).all()
     infinite = n is not None and np.ceil((n + 1) * coverage - 1e-9) > n
     assert np.isinf(low).all() if infinite else np.isfinite(low).all() and np.isfinite(high).all()
     assert ("infinite" in found.guarantee) == infinite == any("infinite" in str(w.message) for w in said)
@@ -63,12 +65,13 @@ def test_odd_intervals_of_ridge(name, way):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             m = KernelRidge(alpha=alpha, random_state=0, **WAYS[way])
-            try:
-                m.fit(A, t)
-            except ValueError as e:
-                assert "too large for sums" in str(e)
+            if name == "large y" and way in ("features", "lift", "passes", "landmarks"):
+                with pytest.raises(ValueError, match="too large for sums"):
+                    m.fit(A, t)
                 continue
+            m.fit(A, t)
         for method in ("split", "jackknife+"):
+            refused = ""
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -77,7 +80,8 @@ def test_odd_intervals_of_ridge(name, way):
                     check(m, A, coverage, n, method=method)
                 answers += 1
             except ValueError as e:
-                assert re.search(REFUSED, str(e)), e
+                refused = str(e)
+            assert not refused or re.search(REFUSED, refused)
     assert answers or name in ("one row", "large y", "two rows")
 
 

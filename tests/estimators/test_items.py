@@ -20,7 +20,8 @@ CLASSES = np.array(["low", "high"])[(Y > 0).astype(int)]
 
 def pairs(words):
     """Counts of letters and of neighbouring pairs of letters."""
-    grams = [[w.count(a) for a in "abxy"] + [sum(w[i : i + 2] == a + b for i in range(len(w))) for a in "abxy" for b in "abxy"] for w in words]
+    both = [a + b for a in "abxy" for b in "abxy"]
+    grams = [[w.count(a) for a in "abxy"] + [sum(w[i : i + 2] == ab for i in range(len(w))) for ab in both] for w in words]
     return np.array(grams, float).reshape(len(words), 20)
 
 
@@ -149,7 +150,7 @@ def test_what_items_cannot_do_is_said():
         m.predict(pairs(NEW))
     with pytest.raises(ValueError, match="model is of rows of numbers, but X lists items"):
         m.fit(pairs(WORDS), Y).predict(NEW)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         m.fit(WORDS, Y[:3])
     with pytest.raises(ValueError, match="NaN"):
         m.fit(WORDS, np.full(len(WORDS), np.nan))

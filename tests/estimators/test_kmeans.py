@@ -264,7 +264,7 @@ def test_huge_rows_are_refused_without_other_warnings(options):
 
 @pytest.mark.parametrize("via", ["exact", Fourier(256)])
 def test_a_start_is_nearly_the_best(via):
-    """One start ends near the best of many, on the mean and at worst; without swaps of seeds it was 15 % above on the mean, 40 % at worst."""
+    """One start ends near the best of many, on the mean and at worst; without swaps it was 15 % above, 40 % at worst."""
     A = make_blobs(300, 2, centers=15, cluster_std=0.6, random_state=3)[0]
     found = np.array([KernelKMeans(15, Linear() if via == "exact" else Gaussian(8.0), via=via, n_init=1, random_state=s).fit(A).inertia_
                       for s in range(10)])  # fmt: skip

@@ -210,8 +210,8 @@ def test_scikit_learns_contract(phi):
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 @pytest.mark.parametrize(
     "k",
-    [Linear(), Linear() + 0.5, 0.5 + Linear(), 2 * Linear() + 0.5, Linear() + Anova(2), Polynomial(2), Linear(metric=np.diag([1.0, 2.0, 0.5])),
-     Linear().normalized(), Linear().on_columns([0, 2]) + AllSubsets().on_columns([1])],
+    [Linear(), Linear() + 0.5, 0.5 + Linear(), 2 * Linear() + 0.5, Linear() + Anova(2), Polynomial(2),
+     Linear(metric=np.diag([1.0, 2.0, 0.5])), Linear().normalized(), Linear().on_columns([0, 2]) + AllSubsets().on_columns([1])],
     ids=repr,
 )  # fmt: skip
 @pytest.mark.parametrize("times", [False, True])

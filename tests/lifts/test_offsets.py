@@ -28,7 +28,7 @@ def gram(phi, X, Z):
     return phi.transform(X).astype(np.float64) @ phi.transform(Z).astype(np.float64).T
 
 
-@pytest.mark.parametrize("c, dtype", [(50, np.float64), (1e3, np.float64), (1e6, np.float64), (50, np.float32), (1e3, np.float32)])
+@pytest.mark.parametrize(("c", "dtype"), [(50, np.float64), (1e3, np.float64), (1e6, np.float64), (50, np.float32), (1e3, np.float32)])
 @pytest.mark.parametrize("name", MAPS)
 def test_offsets_change_nothing(name, c, dtype):
     rng = np.random.default_rng(1)

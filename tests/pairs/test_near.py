@@ -57,8 +57,12 @@ class Number(Decimal):
         return Number(Decimal.__neg__(self))
 
 
+def numbered(f):
+    return staticmethod(lambda *a: Number(f(*map(Decimal, a))))
+
+
 for _name in ("exp", "log1p", "sqrt", "sin", "cos", "sinc", "ratio"):
-    setattr(Digits, _name, staticmethod(lambda *a, f=getattr(Digits, _name): Number(f(*map(Decimal, a)))))
+    setattr(Digits, _name, numbered(getattr(Digits, _name)))
 
 
 class One:
@@ -172,8 +176,8 @@ def test_sparse_rows_and_precision(dtype):
     for name, k in (LEAVES | TREES).items():
         D = k.distance(X)
         assert D.dtype == dtype
-        S = k.distance(sp.csr_array(X))
-        np.testing.assert_allclose(S, D, rtol=1e-4 if dtype == np.float32 else 1e-7, atol=1e-6 if dtype == np.float32 else 1e-9, err_msg=name)
+        tol = dict(rtol=1e-4, atol=1e-6) if dtype == np.float32 else dict(rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(k.distance(sp.csr_array(X)), D, err_msg=name, **tol)
 
 
 def test_formulas_that_cannot_be_read_so_fall_back():

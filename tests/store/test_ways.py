@@ -54,7 +54,8 @@ def answers(m, A, t):
         method = getattr(m, name, None)
         if not inspect.ismethod(method):
             continue
-        needed = [p.name for p in inspect.signature(method).parameters.values() if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
+        given = inspect.signature(method).parameters.values()
+        needed = [p.name for p in given if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
         if not set(needed) <= {"X", "y", "Z"} or inspect.isgeneratorfunction(method):
             continue
         try:
@@ -64,7 +65,7 @@ def answers(m, A, t):
     return found
 
 
-@pytest.mark.parametrize("name, cls, options, kernel", list(models()), ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize(("name", "cls", "options", "kernel"), list(models()), ids=lambda v: v if isinstance(v, str) else "")
 def test_a_loaded_model_answers_all_that_it_did(name, cls, options, kernel, tmp_path):
     m = cls(**({"kernel": Gaussian(1.5)} if kernel else {}), **options)
     t = LABELS if is_classifier(m) else Y
@@ -86,7 +87,9 @@ def test_a_loaded_model_answers_all_that_it_did(name, cls, options, kernel, tmp_
             np.testing.assert_array_equal(a, b, err_msg=way)
 
 
-@pytest.mark.parametrize("options", [dict(via="exact"), dict(via=methods.Fourier(32)), dict(via=methods.Landmarks(8)), dict(kernel="precomputed")])
+@pytest.mark.parametrize(
+    "options", [dict(via="exact"), dict(via=methods.Fourier(32)), dict(via=methods.Landmarks(8)), dict(kernel="precomputed")]
+)
 @pytest.mark.parametrize("method", ["split", "jackknife+"])
 def test_intervals_of_loaded_ridge(options, method, tmp_path):
     A = Gaussian()(X) if "kernel" in options else X

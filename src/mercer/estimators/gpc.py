@@ -49,6 +49,8 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     tied, bounds, priors, n_restarts : of the hyper-parameters, as in `GaussianProcessRegressor`; there is no "noise". They are
         learnt from 1,000 rows at most, by the evidence.
 
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+
     Attributes: `classes_`, `kernel_` (one, or one a class; scale included), `log_marginal_likelihood_`, `processes_`, `plan_`.
 
     Rasmussen and Williams, Gaussian processes for machine learning (2006), chapter 3.

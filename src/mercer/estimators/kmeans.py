@@ -129,7 +129,9 @@ class KernelKMeans(ClusterMixin, OverKernel):
 
     def _order(self, X: Matrix) -> Array:
         """By values, so that draws do not depend on the order of the rows, or on a row that comes twice instead of weighing two."""
-        return np.arange(X.shape[0]) if self._pairwise or isinstance(X, Items) else np.argsort(X @ np.cos(np.arange(X.shape[1])), kind="stable")
+        if self._pairwise or isinstance(X, Items):
+            return np.arange(X.shape[0])
+        return np.argsort(X @ np.cos(np.arange(X.shape[1])), kind="stable")
 
     def _keep(self, found: Clusters, space: Any, X: Matrix, exact: bool) -> int:
         """What was found; how many of the means differ."""

@@ -117,7 +117,8 @@ class LeaveOneOut(OverMoments):
         if self._rows is None:
             check_is_fitted(self, "plan_")
             raise AttributeError(
-                "left-out rows need the rows of one `fit` at hand; streams, merged models and loaded ones over features or landmarks have none."
+                "left-out rows need the rows of one `fit` at hand; "
+                "streams, merged models and loaded ones over features or landmarks have none."
             )
         return self._rows
 

@@ -25,7 +25,10 @@ from mercer.stats import Moments
 GRID = np.logspace(-6, 6, 25)
 LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
 VIAS = ("auto", "exact", "iterative", "features", "landmarks")
-LEARNT = ("moments_", "X_fit_", "lift_", "loo_scores_", "residual_", "n_features_lifted_", "plan_", "n_iter_", "_found", "_rows", "_idle", "_split")
+LEARNT = (
+    "moments_", "X_fit_", "lift_", "loo_scores_", "residual_", "n_features_lifted_", "plan_", "n_iter_", "_found", "_rows", "_idle",
+    "_split",
+)  # fmt: skip
 
 
 def _streams(self: Any) -> bool:
@@ -56,6 +59,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
     tol, max_iter : of conjugate gradients: the residual |b - A x| / |b| to reach, and the products at most.
     memory_limit : as bytes or "4GB", by default 1 GB: of D x D statistics (beyond it conjugate gradients take several passes),
         of preconditioner and kept part of K.
+
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
 
     Attributes: `intercept_`, `alpha_`, `kernel_`, `plan_`; over features `coef_`, `lift_`, `moments_`; else `dual_coef_` and
     `X_fit_` with f(x) = sum_i dual_coef_i k(x, X_fit_i), `residual_`.

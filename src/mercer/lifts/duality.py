@@ -114,7 +114,8 @@ def width(k: Kernel, X: Table) -> int | None:
         case Warped(kernel=t, f=f): return width(t, mapped(X[:1], f))
         case Sum(terms=ts): return _all(sum, [width(t, X) for t in ts])
         case Product(terms=ts): return _all(math.prod, [width(Power(t, n), X) for t, n in _factors(ts)])
-        case Power(kernel=t, degree=n): return width(p, X) if (p := _polynomial(t, n)) else _symmetric(width(t, X), n)
+        case Power(kernel=t, degree=n) if one := _polynomial(t, n): return width(one, X)
+        case Power(kernel=t, degree=n): return _symmetric(width(t, X), n)
         case Series(kernel=t, coefficients=a): return width(_series(t, a), X)
     return None
 
@@ -169,7 +170,8 @@ def exact(k: Kernel, b: Budget) -> Lift:
         case Power(degree=0) | Polynomial(degree=0): return One()
         case Polynomial(degree=p, bias=c): return Monomials(p, weights="kernel", bias=c)
         case Power(kernel=t, degree=1): return exact(t, b)
-        case Power(kernel=t, degree=n): return exact(p, b) if (p := _polynomial(t, n)) else exact(t, b) >> Monomials(n, weights="kernel", bias=0.0)
+        case Power(kernel=t, degree=n) if one := _polynomial(t, n): return exact(one, b)
+        case Power(kernel=t, degree=n): return exact(t, b) >> Monomials(n, weights="kernel", bias=0.0)
         case AllSubsets(): return Subsets()
         case Anova(order=r): return Interactions(r)
         case Product(terms=ts): return _tensor([exact(Power(t, n), b) for t, n in _factors(ts)])

@@ -221,7 +221,8 @@ class NearPairs:
     def _columns(self) -> list[Near]:
         """x_j z_j of every column that some row uses."""
         X, Z = self.tile._dense()
-        return [Near(x[:, None] ** 2 + z**2, (x[:, None] - z) * (x[:, None] + z), np.square(x[:, None] - z)) for x, z in zip(X.T, Z.T, strict=True)]
+        sides = ((x[:, None], z) for x, z in zip(X.T, Z.T, strict=True))
+        return [Near(x**2 + z**2, (x - z) * (x + z), np.square(x - z)) for x, z in sides]
 
     @property
     def angle(self) -> Near:
