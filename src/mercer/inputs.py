@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,11 +15,45 @@ Rows: TypeAlias = "int | slice | Array | Sequence[int]"
 
 
 @dataclass(frozen=True, eq=False)
+class Items:
+    """Items (strings, trees, ...) where an estimator holds an array of rows: what it asks of rows, and nothing of columns.
+
+    >>> X = Items(["a", "b", "c"])
+    >>> X.shape, X[np.array([2, 0])].values
+    ((3, 0), ['c', 'a'])
+    """
+
+    values: list[Any]
+    dtype: ClassVar[np.dtype[Any]] = np.dtype(np.float64)  # of what is computed of them
+    nbytes: ClassVar[int] = 0  # not known
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Rows) -> Items:
+        return Items(_pick(self.values, rows))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.values), 0
+
+    def astype(self, dtype: Any, copy: bool = True) -> Items:
+        return self
+
+    def copy(self) -> Items:
+        return Items(list(self.values))
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
     """Rows to compare: a dense array or CSR matrix of floats, or a list of items; column names where they are known."""
 
     data: Matrix
     columns: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.data, Items):
+            object.__setattr__(self, "data", self.data.values)
 
     def __len__(self) -> int:
         return len(self.data) if isinstance(self.data, list) else int(self.data.shape[0])
@@ -84,8 +118,8 @@ def table(X: Any, name: str = "X", *, width: int | None = None, items: bool = Fa
     >>> table([[1, 2], [3, 4]]).data.dtype
     dtype('float64')
     """
-    if isinstance(X, Table):
-        return _wide_enough(X, name, width)
+    if isinstance(X, Table | Items):
+        return _wide_enough(X if isinstance(X, Table) else Table(X), name, width)
     out = Table(list(X)) if items and _is_items(X) else _numeric(X, name)
     if len(out) == 0:
         raise ValueError(f"{name} has 0 rows (Found array with 0 sample(s)); give at least one.")

@@ -57,6 +57,8 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
     `VarianceStarvationWarning` says so: far from the data its variance is then about 1 - effective_dimension_ / D of the right
     one. Landmarks without `restore_variance` warn in `predict`, at points where |phi(x)|^2 < k(x, x) / 2.
 
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+
     Attributes: `kernel_` (scale included), `noise_`, `scale_`, `prior_mean_`, `log_marginal_likelihood_` with its standard error
     `log_marginal_likelihood_error_` (0 but for the iterative way), `plan_`; over points `process_`, `loo_predictions_`,
     `loo_variances_`, `loo_log_densities_`, `loo_score_`; over features `coef_`, `effective_dimension_`, `lift_`, `moments_`.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.estimators.base import asked, bytes_of, default_features
@@ -126,11 +126,7 @@ class FeatureWay(LeftOver):
         return X, y
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:
-        sparse = "csr" if self._takes_sparse() else False
-        X, y = validate_data(
-            self, X, y, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C", y_numeric=True,
-            multi_output=self._many(),
-        )
+        X, y = self._check_Xy(X, y, reset=reset, y_numeric=True, multi_output=self._many())
         return X, np.asarray(y, np.float64)
 
     def _checked_one(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:

@@ -35,6 +35,8 @@ class LeaveOneOut(OverMoments):
     _flat: bool
     _rows: Rows | None
     _idle: tuple[Array, Matrix] | None  # which rows of `fit` have weight zero, and those rows
+    _split: tuple[Any, Array | None, Array] | None  # the model of four fifths of the rows, its columns of X, the errors of the others
+    _n_outputs: int
 
     @property
     def loo_predictions_(self) -> Array:
@@ -60,44 +62,64 @@ class LeaveOneOut(OverMoments):
 
         method="split": a fifth of the rows, chosen by a fixed shuffle, calibrates the model of the others: at least `coverage`.
         method="jackknife+": every row calibrates the model without it: at least 2 coverage - 1, about `coverage` in practice.
+
+        Fewer than coverage / (1 - coverage) rows to calibrate with (9 for 0.9) can promise that by infinite intervals alone: a
+        warning and the guarantee then say so. Ends are never nan, and otherwise finite.
+        A saved model keeps what "split" needs; "jackknife+" needs the rows, which models over features and landmarks leave behind.
         """
-        _, Y, _ = self._at_hand()
-        if Y.shape[1] > 1:
+        if self._split is None:
+            self._at_hand()
+        if self._n_outputs > 1:
             raise ValueError("predict_interval is for one output; fit one model an output.")
-        if not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
+        if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
             raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
         X = self._asked_rows(X)
         if method == "split":
-            return self._split_interval(X, coverage)
+            return self._split_interval(X, float(coverage))
         if method == "jackknife+":
-            return self._jackknife_interval(X, coverage)
+            return self._jackknife_interval(X, float(coverage))
         raise ValueError(f"method must be 'split' or 'jackknife+', got {method!r}.")
 
     def _split_interval(self, X: Matrix, coverage: float) -> Interval:
         """The model of four fifths of the rows, calibrated on the others."""
-        _, Y, _ = self._at_hand()
-        held = permutation(Stream(0), len(Y)) % CALIBRATION == 0  # of row numbers: equal rows may be on both sides
-        if held.all() or not held.any():
-            raise ValueError(f"{len(Y)} rows are too few to split; use method='jackknife+'.")
-        _warn_if_few(int(held.sum()), coverage)
-        predicted, middle = (v.ravel() for v in self._of_the_rest(held, X))
-        width = conformal_quantile(np.abs(Y[held, 0] - predicted), coverage)
-        return Interval(middle - width, middle + width, SPLIT.format(coverage))
+        model, columns, errors = self._calibrated()
+        promised = _promise(SPLIT, (coverage,), len(errors), coverage)
+        middle = model._answer_at(X if columns is None else X[:, columns]).ravel()
+        width = conformal_quantile(errors, coverage)
+        return Interval(middle - width, middle + width, promised)
+
+    def _calibrated(self) -> tuple[Any, Array | None, Array]:
+        """The model of four fifths of the rows, and |y - f(x)| of the others; found when first asked for."""
+        if self._split is None:
+            X, Y, _ = self._at_hand()
+            held = permutation(Stream(0), len(Y)) % CALIBRATION == 0  # of row numbers: equal rows may be on both sides
+            if held.all() or not held.any():
+                raise ValueError(f"{len(Y)} rows are too few to split; use method='jackknife+'.")
+            model, columns = self._of_the_rest(held)
+            at = np.flatnonzero(held)
+            predicted = model._answer_at(X[at] if columns is None else X[np.ix_(at, columns)]).ravel()
+            self._split = model, columns, np.abs(Y[held, 0] - predicted)
+        return self._split
 
     def _jackknife_interval(self, X: Matrix, coverage: float) -> Interval:
         _, Y, _ = self._at_hand()
-        _warn_if_few(len(Y), coverage)
+        if not self._by_inverse and not hasattr(self, "moments_"):
+            raise ValueError("jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit.")
+        promised = _promise(JACKKNIFE, (max(0.0, 2 * coverage - 1), coverage), len(Y), coverage)
         loo = self._left_out()[:, 0]
         if not np.isfinite(loo).all():
             raise ValueError("the model goes through some rows, so that nothing is known of it without them; raise alpha, or use 'split'.")
         pieces = self._inverse_pieces(X, loo) if self._by_inverse else self._moment_pieces(X, loo)
         lower, upper = (np.concatenate(b) for b in zip(*(jackknife_plus(mu, loo, coverage) for mu in pieces), strict=True))
-        return Interval(lower, upper, JACKKNIFE.format(max(0.0, 2 * coverage - 1), coverage))
+        return Interval(lower, upper, promised)
 
     def _at_hand(self) -> Rows:
         if self._rows is None:
             check_is_fitted(self, "plan_")
-            raise AttributeError("leave-one-out needs the rows of one `fit` at hand; streams, merged and loaded models have none.")
+            raise AttributeError(
+                "left-out rows need the rows of one `fit` at hand; "
+                "streams, merged models and loaded ones over features or landmarks have none."
+            )
         return self._rows
 
     def _answer_at(self, X: Matrix) -> Array:
@@ -169,12 +191,16 @@ class LeaveOneOut(OverMoments):
             out[rows] = (Y[rows] - fitted)[:, at] / left[:, None]
         return out
 
-    def _of_the_rest(self, held: Array, X: Matrix) -> tuple[Array, Array]:
-        """Predictions at the rows held out, and at X, by the model of the other rows."""
+    def _of_the_rest(self, held: Array) -> tuple[Any, Array | None]:
+        """The model of the rows not held, at this penalty; and which columns of a Gram matrix are its own."""
         Xt, Y, w = self._at_hand()
         rest = self._gather(Xt[~held], self.moments_[0].shift, Y[~held], None if w is None else w[~held])
         s = ridge.solve(rest, self.n_features_lifted_, self.alpha_, intercept=self.fit_intercept)
-        return self._linear(Xt[held], s.coef, s.intercept), self._linear(X, s.coef, s.intercept)
+        return self._with_solution(s.coef, s.intercept), None
+
+    def _with_solution(self, coef: Array, intercept: Array) -> Any:
+        """The same model over the same features, with other coefficients."""
+        raise NotImplementedError
 
     def _moment_pieces(self, X: Matrix, loo: Array) -> Iterator[Array]:
         """mu_-i(x) = mu(x) - phi(x)'A^-1 phi_i r_i, about the mean."""
@@ -194,10 +220,11 @@ def _columns(n: int) -> int:
     return max(1, (32 << 20) // (8 * n))
 
 
-def _warn_if_few(n: int, coverage: float) -> None:
-    if np.ceil((n + 1) * coverage - 1e-9) > n:
-        least = int(np.ceil(coverage / (1 - coverage) - 1e-9))
-        warnings.warn(
-            f"the intervals are infinite: {n} rows calibrate them, and a coverage of {coverage:g} takes {least}; give more rows.",
-            UserWarning, stacklevel=4,
-        )  # fmt: skip
+def _promise(text: str, values: tuple[float, ...], n: int, coverage: float) -> str:
+    """What n rows that calibrate can promise; where that takes infinite intervals, a warning says so too."""
+    if np.ceil((n + 1) * coverage - 1e-9) <= n:
+        return text.format(*values)
+    least = int(np.ceil(coverage / (1 - coverage) - 1e-9))
+    few = f"the intervals are infinite: {n} rows calibrate them, and a coverage of {coverage:g} takes {least:,}"
+    warnings.warn(f"{few}; give more rows.", UserWarning, stacklevel=5)
+    return f"all rows are covered, as {few}"

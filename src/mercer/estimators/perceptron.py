@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from mercer.estimators.base import BATCH_BYTES, OverFeatures, all_or_nothing
 from mercer.estimators.settings import check_same_classes, coded, two_or_more
@@ -104,8 +104,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
         return Plan("ordered scan", why, settings, 16.0 * rows * D + BATCH_BYTES, 2.0 * n * D * rows * self.n_iter_, self.n_iter_)
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:
-        sparse = "csr" if self._takes_sparse() else False
-        X, y = validate_data(self, X, y, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
+        X, y = self._check_Xy(X, y, reset=reset)
         check_classification_targets(y)
         return X, y
 

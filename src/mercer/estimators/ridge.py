@@ -1,13 +1,14 @@
 """KernelRidge: exactly at the rows, over landmarks, or over features by moments that stream and merge."""
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.estimators.base import all_or_nothing, bytes_of
@@ -24,7 +25,10 @@ from mercer.stats import Moments
 GRID = np.logspace(-6, 6, 25)
 LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
 VIAS = ("auto", "exact", "iterative", "features", "landmarks")
-LEARNT = ("moments_", "X_fit_", "lift_", "loo_scores_", "residual_", "n_features_lifted_", "plan_", "n_iter_", "_found", "_rows", "_idle")
+LEARNT = (
+    "moments_", "X_fit_", "lift_", "loo_scores_", "residual_", "n_features_lifted_", "plan_", "n_iter_", "_found", "_rows", "_idle",
+    "_split",
+)  # fmt: skip
 
 
 def _streams(self: Any) -> bool:
@@ -55,6 +59,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
     tol, max_iter : of conjugate gradients: the residual |b - A x| / |b| to reach, and the products at most.
     memory_limit : as bytes or "4GB", by default 1 GB: of D x D statistics (beyond it conjugate gradients take several passes),
         of preconditioner and kept part of K.
+
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
 
     Attributes: `intercept_`, `alpha_`, `kernel_`, `plan_`; over features `coef_`, `lift_`, `moments_`; else `dual_coef_` and
     `X_fit_` with f(x) = sum_i dual_coef_i k(x, X_fit_i), `residual_`.
@@ -87,6 +93,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
     _found: Found | None = None
     _rows: Rows | None = None
     _idle: tuple[Array, Matrix] | None = None
+    _split: tuple[Any, Array | None, Array] | None = None
     _folds: Folds
     _kept: Array | None = None  # columns of Gram matrices to come that belong to rows of positive weight
 
@@ -182,7 +189,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
         """The model of more rows; what it says is computed when asked for."""
         self.moments_ = [a + b for a, b in zip(self.moments_, new, strict=True)]
         self._plan_moments(why)
-        self._found = self._rows = self._idle = None
+        self._found = self._rows = self._idle = self._split = None
         return self
 
     @available_if(_streams)
@@ -239,10 +246,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
         return 8.0 * self.n_features_lifted_**2 * (2 * self._folds.k + 4)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Matrix, Array, Array | None]:
-        sparse = "csr" if self._takes_sparse() else False
-        X, y = validate_data(
-            self, X, y, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C", multi_output=True, y_numeric=True,
-        )
+        X, y = self._check_Xy(X, y, reset=reset, multi_output=True, y_numeric=True)
         if reset:
             self._flat = y.ndim == 1
         return X, np.asarray(y.reshape(len(y), -1), np.float64), self._weights(sample_weight, X)
@@ -357,4 +361,22 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, PassesRidge):
         return X if self._kept is None else X[:, self._kept]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_rows": None, "_idle": None}  # the training rows do not travel with the model
+        """What travels with the model: rows only where it is a sum over them, else what `predict_interval` needs of them."""
+        state = super().__getstate__()
+        if self._rows is None:
+            return state
+        if self._is_dual and self.X_fit_ is self._rows[0]:
+            return {**state, "_rows": (None, *self._rows[1:]), "_split": None}
+        return {**state, "_rows": None, "_idle": None, "_split": self._calibration_to_keep()}
+
+    def _calibration_to_keep(self) -> Any:
+        if self._n_outputs > 1 or len(self._at_hand()[1]) < 2:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said by `fit`, or when intervals are asked for
+            return self._calibrated()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._rows is not None and self._rows[0] is None:
+            self._rows = self.X_fit_, *self._rows[1:]

@@ -229,13 +229,20 @@ class DualRidge(LeaveOneOut, OverKernel):
     def _answer_at(self, X: Matrix) -> Array:
         return self._expansion(X, self.dual_coef_, self.intercept_) if self._is_dual else super()._answer_at(X)
 
-    def _of_the_rest(self, held: Array, X: Matrix) -> tuple[Array, Array]:
+    def _of_the_rest(self, held: Array) -> tuple[Any, Array | None]:
         if not self._is_dual:
-            return super()._of_the_rest(held, X)
-        Xt, Y, _ = self._at_hand()
+            return super()._of_the_rest(held)
         rest = np.flatnonzero(~held)
-        model = self._refitted(rest, self.alpha_, Y)
-        return model.predict(self._some(Xt, np.flatnonzero(held), rest)), model.predict(X[:, rest] if self._pairwise else X)
+        model = self._refitted(rest, self.alpha_, self._at_hand()[1])
+        model._rows = model._idle = None
+        return model, rest if self._pairwise else None
+
+    def _with_solution(self, coef: Array, intercept: Array) -> Any:
+        model = type(self).__new__(type(self))  # a plain copy: copy.copy asks for what travels, which is made of this
+        left = ("moments_", "_split", "_rows", "_idle", "loo_scores_")
+        model.__dict__.update({name: v for name, v in vars(self).items() if name not in left})
+        model._found = Found(self.alpha_, coef, intercept)
+        return model
 
     @property
     def dual_coef_(self) -> Array:

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.estimators.base import bytes_of
 from mercer.estimators.folds import Folds
 from mercer.estimators.ridge_dual import DualRidge, Found
-from mercer.estimators.streams import HEAD
+from mercer.estimators.streams import HEAD, TOO_LARGE
 from mercer.inputs import Array, Matrix
 from mercer.learners.passes import NONE, Passes, Sums
 from mercer.learners.ridge import FoldErrors, Solution
@@ -23,7 +23,10 @@ class PassesRidge(DualRidge):
         if self.cv == "loo":
             raise ValueError("cv='loo' over features needs their D x D statistics, beyond memory_limit; raise it, or give cv=5.")
         p, origin = self._passes(X, Y, w, self._folds)
-        sums, alpha = p.sums(), self._penalty(Y.shape[1])
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums, alpha = p.sums(), self._penalty(Y.shape[1])
+        if not all(np.isfinite(v).all() for v in (sums.squares, sums.y2, sums.b)):
+            raise ValueError(TOO_LARGE)
         if self.cv is not None:
             alpha = self._best_alpha(self._errors_by_passes(p, sums, self._grid()), len(Y))
         s, passes, self.residual_ = self._solved_by_passes(p, sums, alpha)
@@ -51,10 +54,10 @@ class PassesRidge(DualRidge):
         width = int(max(1, bytes_of(self.memory_limit) // (64 * self.n_features_lifted_ * p.Y.shape[1])))
         return p.errors(sums, alphas, self.tol, self.max_iter, width)
 
-    def _of_the_rest(self, held: Array, X: Matrix) -> tuple[Array, Array]:
+    def _of_the_rest(self, held: Array) -> tuple[Any, Array | None]:
         if self._is_dual or hasattr(self, "moments_"):
-            return super()._of_the_rest(held, X)
+            return super()._of_the_rest(held)
         Xt, Y, w = self._at_hand()
         p, origin = self._passes(Xt[~held], Y[~held], None if w is None else w[~held], Folds(1))
         s, _, _ = self._solved_by_passes(p, p.sums(), self.alpha_)
-        return tuple(self._linear(rows, s.coef, s.intercept + origin) for rows in (Xt[held], X))  # type: ignore[return-value]
+        return self._with_solution(s.coef, s.intercept + origin), None

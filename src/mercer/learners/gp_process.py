@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotri
 
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Items, Matrix, Table
 from mercer.kernels import Kernel
 from mercer.learners.gp_points import factor, few_threads, log_determinant, solve
 from mercer.learners.gp_update import appended, removed
@@ -141,8 +141,10 @@ class PointProcess:
 
 def stack(A: Matrix, B: Matrix) -> Matrix:
     """The rows of both."""
+    if isinstance(A, Items):
+        return Items([*A.values, *B.values])
     if isinstance(A, np.ndarray):
-        return np.vstack([A, B])
+        return np.vstack([A, B if isinstance(B, np.ndarray) else B.toarray()])
     import scipy.sparse as sp
 
     return sp.csr_array(sp.vstack([A, B]))

@@ -97,7 +97,7 @@ class Splines(Lift):
     ----------
     n_knots : the number of knots, those at both ends included: n_knots + degree - 1 splines a column
     degree : of the polynomials
-    knots : "uniform" or "quantile"
+    knots : "uniform", "quantile", or ascending numbers: (m,) for every column or (m, d), one list a column; n_knots is then not used
     extrapolation : as in `SplineTransformer`
     include_bias : whether to keep the last spline of each column, which is 1 minus the others
 
@@ -107,7 +107,7 @@ class Splines(Lift):
     """
 
     def __init__(
-        self, n_knots: int = 5, degree: int = 3, knots: str = "uniform", extrapolation: str = "constant", include_bias: bool = True
+        self, n_knots: int = 5, degree: int = 3, knots: Any = "uniform", extrapolation: str = "constant", include_bias: bool = True
     ) -> None:
         self.n_knots = n_knots
         self.degree = degree
@@ -124,6 +124,8 @@ class Splines(Lift):
 
     def _knots(self, X: Array) -> Array:
         """(n_knots, d), in ascending order."""
+        if not isinstance(self.knots, str):
+            return _ascending(self.knots, X.shape[1])
         at = np.linspace(0, 1, whole(plain(self.n_knots), "n_knots", least=2))[:, None]
         low, high = X.min(0).astype(np.float64), X.max(0).astype(np.float64)
         room = np.where(high > low, 0.0, np.maximum(1.0, np.abs(low)) / 2)
@@ -131,7 +133,7 @@ class Splines(Lift):
             return (low - room) * (1 - at) + (high + room) * at
         if self.knots == "quantile":
             return np.quantile(X, at.ravel(), axis=0).astype(np.float64) + room * (2 * at - 1)
-        raise ValueError(f'knots must be "uniform" or "quantile", got {self.knots!r}.')
+        raise ValueError(f'knots must be "uniform", "quantile" or numbers, got {self.knots!r}.')
 
     def _map(self, X: Array) -> Array:
         return self.splines_.transform(X)
@@ -139,3 +141,17 @@ class Splines(Lift):
     def _names(self, inputs: list[str]) -> list[str]:
         each = self.n_features_out_ // self.n_features_in_
         return unique([f"spline{k}({name})" for name in inputs for k in range(each)])
+
+
+def _ascending(knots: Any, d: int) -> Array:
+    """Given knots, (m, d)."""
+    try:
+        out = np.asarray(knots, np.float64)
+    except (TypeError, ValueError):
+        out = np.empty(0)
+    out = np.repeat(out[:, None], d, axis=1) if out.ndim == 1 else out
+    if out.ndim != 2 or len(out) < 2 or not np.isfinite(out).all() or not (np.diff(out, axis=0) > 0).all():
+        raise ValueError(f"knots must be two or more ascending finite numbers, (m,) or (m, {d}), got shape {np.shape(out)}.")
+    if out.shape[1] != d:
+        raise ValueError(f"knots has {out.shape[1]} columns, but X has {d}; give one list of knots a column, or one for all.")
+    return out
