@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from mercer.invariants import Each, Samples, Text
+
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a dense array or a CSR matrix: SciPy gives the two no common type
 Rows: TypeAlias = "int | slice | Array | Sequence[int]"
@@ -20,6 +22,8 @@ class Table:
 
     data: Matrix
     columns: tuple[str, ...] | None = None
+
+    must = dict(data=Samples("n", "d"), columns=Each(Text(), size="d") | None)
 
     def __len__(self) -> int:
         return len(self.data) if isinstance(self.data, list) else int(self.data.shape[0])

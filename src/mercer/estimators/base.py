@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mercer import methods
 from mercer.inputs import Array, Matrix, Table
+from mercer.invariants import Is, Labels, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift
@@ -56,6 +57,11 @@ class OverFeatures(Saved, BaseEstimator):
     via: Any
     random_state: Any
     memory_limit: Any
+
+    must = dict(
+        n_features_in_=Whole(1), n_features_lifted_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"),
+        lift_=Is("Lift", "TransformerMixin", n_features_in_="n_features_in_", n_features_out_="n_features_lifted_"),
+    )  # fmt: skip
 
     def _fit_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> None:
         """Choose and fit the map on these rows, which may be the first of a stream."""

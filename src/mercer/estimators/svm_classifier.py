@@ -12,6 +12,7 @@ from mercer.estimators.settings import class_weights
 from mercer.estimators.svm_base import SupportVectors
 from mercer.estimators.svm_probability import enough_rows
 from mercer.inputs import Array, Table
+from mercer.invariants import Counts, Each, Floats, Ints, Is, Said, Text
 from mercer.learners.smo_classes import How, OneVsOne, Rule, by_class, one_vs_rest, votes
 from mercer.learners.smo_rows import KernelRows
 from mercer.learners.smo_scores import by_pairs
@@ -31,6 +32,17 @@ class ExactClassifier(SupportVectors):
     warm_start: bool
     classes_: Array
     n_support_: Array
+
+    must = dict(
+        n_support_=Counts("K"), sigmoid_=Each(Floats("s"), Floats("s")),
+        _last=Each(Each(Text(), Said(), Text()), Ints("n", below="K"), Floats("n", low=0), Each(Is("smo_classes.Rule"))),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        if hasattr(self, "support_") and self.n_support_.sum() != len(self.support_):
+            return f"counts {self.n_support_.sum()} support vectors of {len(self.support_)}"
+        _, codes, _, rules = getattr(self, "_last", (None, (), None, []))
+        return "starts at rows that are not there" if any(r.index.max(initial=0) >= len(codes) for r in rules) else None
 
     def _fit_exact(self, X: Any, y: Any, sample_weight: Any, C: float, tol: float, most: int) -> tuple[Any, Array]:
         """Rules of checked rows, which are returned with y."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Floats
 from mercer.ops import smo
 
 CLOSED, NEAR = 0.01, 100.0  # the gap, of tol times the objective, that ends it, and from which the best multiplier is worth its sort
@@ -59,6 +60,8 @@ class Duals:
     rounds: int
     steps: int
     made: int  # kernel rows computed
+
+    must = dict(b=Floats("n"))
 
     @property
     def converged(self) -> bool:

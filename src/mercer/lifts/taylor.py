@@ -10,6 +10,7 @@ from scipy.special import gammainc, xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Floats
 from mercer.kernels import Exp, Gaussian, Kernel, Linear, Scale
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
@@ -38,6 +39,8 @@ class Taylor(Products):
     >>> float((phi.transform(x) @ phi.transform(z).T)[0, 0]), float(phi.kernel_(x, z)[0, 0])
     (0.882496..., 0.882496...)
     """
+
+    must = dict(scale_=Floats("n_features_in_") | Floats("n_features_in_", "n_features_in_"))
 
     def __init__(self, kernel: Kernel | None = None, degree: int = 4) -> None:
         self.kernel = kernel

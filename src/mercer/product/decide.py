@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Number, Whole
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,8 @@ class Decision:
 
     code: int = -1
     threshold: float = 0.5
+
+    must = dict(code=Whole(-1, 2), threshold=Number(finite=False))
 
     def __call__(self, P: Array) -> Array:
         if self.code < 0:
