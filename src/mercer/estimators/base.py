@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from mercer import methods
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Matrix, Table, validate_data
 from mercer.invariants import Is, Labels, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.estimators.base import asked, bytes_of, default_features
 from mercer.estimators.gp_left import LeftOver
 from mercer.estimators.gp_settings import check_mean, check_noise
 from mercer.estimators.streams import HEAD
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Matrix, validate_data
 from mercer.invariants import Each, Is, Number
 from mercer.kernels import Kernel
 from mercer.learners.bayes import Evidence, Posterior

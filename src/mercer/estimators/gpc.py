@@ -7,12 +7,12 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.estimators.base import OverFeatures, all_or_nothing, asked, bytes_of, default_features
 from mercer.estimators.gp_settings import check_restarts
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Matrix, Table, validate_data
 from mercer.invariants import Each, Is, Labels, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve

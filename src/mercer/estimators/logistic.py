@@ -9,11 +9,11 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.base import OverFeatures, all_or_nothing, bytes_of
 from mercer.estimators.settings import class_weights, positive, whole
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Matrix, validate_data
 from mercer.invariants import Floats
 from mercer.learners.rounds import Minimum, minimise
 from mercer.learners.smooth import Logistic, Problem, Rows, Softmax, moved, offset

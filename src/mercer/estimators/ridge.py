@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.estimators.base import all_or_nothing, bytes_of
@@ -17,7 +17,7 @@ from mercer.estimators.ridge_dual import Found
 from mercer.estimators.ridge_passes import PassesRidge
 from mercer.estimators.settings import grid, penalty, positive, whole
 from mercer.estimators.streams import HEAD
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Matrix, validate_data
 from mercer.learners import dual_folds, ridge
 from mercer.stats import Moments
 

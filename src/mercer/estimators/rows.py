@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from mercer.inputs import Array, Table, table
+from mercer.inputs import Array, Table, table, validate_data
 from mercer.invariants import Labels, Whole
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Matrix, Table, validate_data
 from mercer.invariants import Labels, Whole
 from mercer.ops.philox import Stream
 from mercer.ops.threads import parallel_map

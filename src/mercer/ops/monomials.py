@@ -175,7 +175,7 @@ def fitting(program: Program, X: Any, weights: Array | None) -> Array:
     w = np.asarray([] if weights is None else weights, X.dtype)
     if X.ndim != 2 or X.shape[1] != program.d or w.shape not in ((0,), (program.D,)):
         raise ValueError(
-            f"the rows have shape {X.shape} and the weights {w.shape}, but the program is of {program.d} columns and {program.D} monomials; "
-            "give rows of the columns that it was made for."
+            f"the rows have shape {X.shape} and the weights {w.shape}, but the program has {program.d} columns and {program.D} monomials; "
+            "give rows of the columns it was made for."
         )
     return w
