@@ -1,5 +1,6 @@
 """CSR rows are looked at once, where they come in: places that are not there are a sentence, never a crash; odd ones are put in order."""
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def aside():
 def shuffled():
     """Unsorted, with a value split in two, in 64 bits."""
     data, indices, indptr = parts()
-    rows = [np.arange(a, b)[::-1] for a, b in zip(indptr[:-1], indptr[1:], strict=True)]
+    rows = [np.arange(a, b)[::-1] for a, b in pairwise(indptr)]
     rows[0] = np.append(rows[0], rows[0][:1])
     order = np.concatenate(rows)
     data = data[order]
@@ -117,7 +118,7 @@ def test_every_estimator_and_map_has_that_door(name):
     m, X = MODELS[name], sp.csr_matrix(DENSE)
     y = LABELS if is_classifier(m) else Y
     for bad in ("huge column", "negative column", "falling pointers"):
-        with pytest.raises((ValueError, TypeError), match="no sound sparse matrix|[Ss]parse"):
+        with pytest.raises((ValueError, TypeError), match=r"no sound sparse matrix|[Ss]parse"):
             clone(m).fit(HOSTILE[bad](), y)
     if not m.__sklearn_tags__().input_tags.sparse:
         return

@@ -218,6 +218,10 @@ class Labels(_Arrays):
 
     kinds, what = "biufUSOMm", "an array of labels"
 
+    def range(self, v: Any, sizes: Sizes) -> None:
+        if not v.size:
+            raise Broken("is empty")
+
 
 class Samples(Spec):
     """Rows to compare: an array or CSR matrix (n, d) of finite floats, or a list of items."""
@@ -267,7 +271,8 @@ class Number(Spec):
     def shape(self, v: Any, sizes: Sizes) -> None:
         if not isinstance(v, Real) or isinstance(v, bool):
             raise Broken(f"should be a number, but is {v!r:.60}")
-        if not (v >= self.low or (math.isnan(v) and not self.finite)) or (self.finite and not math.isfinite(v)):
+        x = float(v)
+        if not (x >= self.low or (math.isnan(x) and not self.finite)) or (self.finite and not math.isfinite(x)):
             raise Broken(f"is {v}, which is not a finite number from {self.low} on")
 
 
@@ -355,13 +360,9 @@ class Said(Spec):
         """Anything goes."""
 
 
-def declared(cls: type[Any]) -> dict[str, Spec]:
-    """What a class and those it inherits from say of their fields."""
-    return _declared(cls)
-
-
 @lru_cache(maxsize=1024)
-def _declared(cls: type[Any]) -> dict[str, Spec]:
+def declared(cls: Any) -> dict[str, Spec]:
+    """What a class and those it inherits from say of their fields."""
     said = [_elsewhere(c).must if _elsewhere(c) else vars(c).get("must", {}) for c in reversed(cls.__mro__)]
     return {name: spec for must in said for name, spec in must.items()}
 
@@ -376,8 +377,17 @@ class Elsewhere(NamedTuple):
 ELSEWHERE: dict[str, Elsewhere] = {}  # by the package and the name of the class, which is not imported for that
 
 
+def declare(cls: Any, laws: Callable[[Any], str | None] = lambda obj: None, **must: Spec) -> None:
+    """Say it of a class that cannot say it itself: a named tuple, or by "package.Name" one of another package."""
+    ELSEWHERE[cls if isinstance(cls, str) else _short(cls)] = Elsewhere(must, laws)
+
+
+def _short(cls: type[Any]) -> str:
+    return f"{cls.__module__.partition('.')[0]}.{cls.__qualname__}"
+
+
 def _elsewhere(cls: type[Any]) -> Any:
-    return ELSEWHERE.get(f"{cls.__module__.partition('.')[0]}.{cls.__qualname__}")
+    return ELSEWHERE.get(_short(cls))
 
 
 def check(obj: Any) -> None:
@@ -394,24 +404,25 @@ def check(obj: Any) -> None:
     Traceback (most recent call last):
     mercer.invariants.Broken: Sketch.bins holds 4, which is not from 0 to 3; give what the class asks for, or fit it again.
     """
-    sizes, found = Sizes(obj), [(name, spec, _at(obj, name)) for name, spec in declared(type(obj)).items() if _has(obj, name)]
+    cls: Any = type(obj)
+    sizes, found = Sizes(obj), [(name, spec, _at(obj, name)) for name, spec in declared(cls).items() if _has(obj, name)]
     for look in ("shape", "range"):
         for name, spec, v in found:
             try:
                 getattr(spec, look)(v, sizes)
             except Broken as e:
-                raise Broken(f"{type(obj).__name__}.{name} {e}; give what the class asks for, or fit it again.") from None
-    for law in _laws(type(obj)) if _is_whole_object(obj) else ():
+                raise Broken(f"{cls.__name__}.{name} {e}; give what the class asks for, or fit it again.") from None
+    for law in _laws(cls) if _is_whole_object(obj) else ():
         try:
             wrong = law(obj)
         except AttributeError as e:
             wrong = f"lacks a part of it ({e})"
         if wrong:
-            raise Broken(f"{type(obj).__name__} {wrong}; fit it again.")
+            raise Broken(f"{cls.__name__} {wrong}; fit it again.")
 
 
 @lru_cache(maxsize=1024)
-def _laws(cls: type[Any]) -> tuple[Callable[[Any], str | None], ...]:
+def _laws(cls: Any) -> tuple[Callable[[Any], str | None], ...]:
     """Those of the class and of all that it inherits from."""
     return tuple(_elsewhere(c).laws if _elsewhere(c) else vars(c)["_laws"] for c in cls.__mro__ if _elsewhere(c) or "_laws" in vars(c))
 

@@ -115,7 +115,7 @@ def frame(n):
 def _table(target, drop):
     import mercer
 
-    return mercer.fit(frame(160).drop(columns=drop), target, time=2.0)
+    return mercer.fit_table(frame(160).drop(columns=drop), target, time=2.0)
 
 
 def _machines(n_classes):
@@ -129,7 +129,7 @@ def _machines(n_classes):
     width = len(t.columns.feature_names_)
     Z = np.random.default_rng(0).normal(size=(90, width))
     y = (Z[:, 0] > 0).astype(int) if n_classes else Z[:, 0]
-    m = fit(Rows(Z, y), y, n_classes, Setting(Gaussian(2.0), 0.1), 40, 1e9)
+    m = fit(Rows(Z, y, np.arange(90)), y, n_classes, Setting(Gaussian(2.0), 0.1), 40, 1e9)
     predictor = Classifier(m, 2) if n_classes else Regressor(m, Identity(), -9.0, 9.0)
     return type(t)(t.columns, predictor, t.margin, t.decision, t.evidence)
 

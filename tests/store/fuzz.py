@@ -114,9 +114,12 @@ def put(tree, path, value):
 def changed_value(rng, tree):
     """A number, a word or a truth value is another."""
     plain = [p for p in nodes(tree) if p and not isinstance(at(tree, p), dict | list)]
+    if not plain:
+        return tree
     path = plain[rng.integers(len(plain))]
     v, other = at(tree, path), at(tree, plain[rng.integers(len(plain))])
-    new = {bool: not v, int: int(rng.choice([*NEAR, 2**31])) if rng.random() < 0.7 else (v + int(rng.choice([-1, 1])) if type(v) is int else 0)}
+    whole = int(rng.choice([*NEAR, 2**31])) if rng.random() < 0.7 or type(v) is not int else v + int(rng.choice([-1, 1]))
+    new = {bool: not v, int: whole}
     hexed = {"float": struct.pack(">d", rng.choice([np.nan, np.inf, -1.0, 0.0, 1e30])).hex()}
     value = new.get(type(v), hexed if type(v) is float else other)
     return put(tree, path, other if rng.random() < 0.1 else value)
@@ -125,6 +128,8 @@ def changed_value(rng, tree):
 def changed_node(rng, tree):
     """A part is another part of the tree, or is gone."""
     inner = [p for p in nodes(tree) if p]
+    if not inner:
+        return tree
     path, other = (inner[rng.integers(len(inner))] for _ in range(2))
     if rng.random() < 0.3:
         holder = at(tree, path[:-1])
@@ -246,7 +251,7 @@ def run(count, seed=0, *, bounds=True, names=None, out=sys.stderr, cache=None):
                 failed += ["\t".join([*what, said])] if said.startswith("FAIL") else []
             if done.returncode == 0:
                 break
-            if not lines:
+            if not lines or done.returncode > 0:  # of this program itself
                 raise RuntimeError(done.stderr[-2000:])
             last = "\t".join(lines[-1])
             failed.append(f"{last}\tFAIL ended by {done.returncode}: {done.stderr[-300:]}")

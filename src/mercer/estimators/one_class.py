@@ -11,6 +11,7 @@ from mercer.estimators.settings import positive, whole
 from mercer.estimators.svm_base import SupportVectors
 from mercer.estimators.svr import exact_only
 from mercer.inputs import Array
+from mercer.invariants import Floats
 from mercer.learners.smo import solve
 from mercer.learners.smo_box import Box
 
@@ -39,6 +40,8 @@ class OneClassSVM(OutlierMixin, SupportVectors):
     >>> OneClassSVM(nu=0.05).fit(X).predict([[0.0, 0.0], [9.0, 9.0]])
     array([ 1, -1])
     """
+
+    must = dict(dual_coef_=Floats(1, "m"), intercept_=Floats(1), offset_=Floats(1))
 
     def __init__(
         self, kernel: Any = None, nu: float = 0.5, via: Any = "auto", *, tol: float = 1e-3, max_iter: int = 1000, memory_limit: Any = None

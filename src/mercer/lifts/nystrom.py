@@ -66,7 +66,8 @@ class Nystrom(Lift):
     )  # fmt: skip
 
     def _laws(self) -> str | None:
-        last = self.landmark_indices_.max(initial=0) if self._pairwise else 0
+        at: Any = self.landmark_indices_ if self._pairwise else 0
+        last = np.max(at, initial=0)
         return None if last < self.n_features_in_ else f"reads column {last} of {self.n_features_in_}"
 
     def __init__(self, kernel: Any = None, n_landmarks: int = 100, landmarks: Any = "rpcholesky", random_state: Any = None) -> None:

@@ -57,11 +57,12 @@ def unpack(kind: Any, body: Any, r: Reader) -> Any:
 
 def look(obj: Any) -> None:
     """Refuse an object whose fields are not what its class says, or hold places of which it does not say any range."""
-    if type(obj).__module__.partition(".")[0] in ("mercer", "sklearn"):
-        said = declared(type(obj)).keys() | _parameters(type(obj)).keys()
-        for name in field_names(type(obj)) or vars(obj):
+    cls: Any = type(obj)
+    if cls.__module__.partition(".")[0] in ("mercer", "sklearn"):
+        said = declared(cls).keys() | _parameters(cls).keys()
+        for name in field_names(cls) or vars(obj):
             if name not in said and lists_places(getattr(obj, name)):
-                raise ValueError(f"{type(obj).__name__}.{name} holds whole numbers of no declared range; say one in its `must`.")
+                raise ValueError(f"{cls.__name__}.{name} holds whole numbers of no declared range; say one in its `must`.")
     check(obj)
 
 
@@ -121,13 +122,13 @@ def _attributes(obj: Any) -> dict[str, Any]:
     return {name: value for name, value in state.items() if name != "_sklearn_version"}
 
 
-def _defaults(cls: type[Any]) -> dict[str, Any]:
+def _defaults(cls: Any) -> dict[str, Any]:
     """Parameters that an older file does not have."""
     return {name: p.default for name, p in _parameters(cls).items() if p.default is not Parameter.empty}
 
 
 @lru_cache(maxsize=512)
-def _parameters(cls: type[Any]) -> Mapping[str, Parameter]:
+def _parameters(cls: Any) -> Mapping[str, Parameter]:
     """What a user tells an estimator or a map: only `fit` reads it, and looks at it first."""
     return signature(cls.__init__).parameters if issubclass(cls, BaseEstimator) and cls.__init__ is not object.__init__ else {}
 

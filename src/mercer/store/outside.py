@@ -5,7 +5,7 @@ from typing import Any
 
 from scipy.interpolate import BSpline
 
-from mercer.invariants import ELSEWHERE, Broken, Each, Elsewhere, Floats, Sizes, Spec, Text, Whole
+from mercer.invariants import Broken, Each, Floats, Sizes, Spec, Text, Whole, declare
 
 OUTSIDE = {"sklearn.SplineTransformer": "sklearn.preprocessing"}  # what files may hold, and where it is
 
@@ -28,8 +28,8 @@ def _splines(s: Any) -> str | None:
     return None if size == s.n_features_out_ else f"has {size} splines for {s.n_features_out_} features"
 
 
-_HOLDS = dict(
-    bsplines_=Each(Spline(), size="n_features_in_"), degree=Whole(0, 1 << 16), n_features_in_=Whole(1), n_features_out_=Whole(1),
+declare(
+    "sklearn.SplineTransformer", _splines, bsplines_=Each(Spline(), size="n_features_in_"), degree=Whole(0, 1 << 16),
+    n_features_in_=Whole(1), n_features_out_=Whole(1),
     order=Text("C", "F"), extrapolation=Text("error", "constant", "linear", "continue", "periodic"),
 )  # fmt: skip
-ELSEWHERE["sklearn.SplineTransformer"] = Elsewhere(_HOLDS, _splines)

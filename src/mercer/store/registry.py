@@ -98,7 +98,7 @@ def _ours(cls: Any, module: ModuleType, package: str) -> bool:
     return issubclass(cls, BaseEstimator) or (package in VALUES and field_names(cls) is not None and not unsaid(cls))
 
 
-def unsaid(cls: type[Any]) -> list[str]:
+def unsaid(cls: Any) -> list[str]:
     """The fields of a value that may hold arrays, of which its class does not say what they must be: no file may make such a value."""
     said = declared(cls)
     return [name for name in field_names(cls) or [] if name not in said and _ARRAYS.search(_annotation(cls, name))]
