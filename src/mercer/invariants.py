@@ -183,11 +183,16 @@ class Ints(_Arrays):
     mercer.invariants.Broken: holds 8, which is not from 0 to 7
     """
 
-    kinds, what = "iu", "an array of whole numbers"
+    kinds, what = "i", "an array of whole numbers, int32 or int64"
 
     def __init__(self, *sizes: Size, low: int = 0, below: Size, distinct: bool = False) -> None:
         super().__init__(*sizes)
         self.low, self.below, self.distinct = low, below, distinct
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        super().shape(v, sizes)
+        if v.dtype.itemsize < 4:
+            raise Broken(f"should be {self.what}, but is {v.dtype}")
 
     def range(self, v: Any, sizes: Sizes) -> None:
         top = sizes.value(self.below)

@@ -43,6 +43,10 @@ class SupportVectors(OverRows):
         support_vectors_=Samples("m", "n_features_in_") | Ints("m", below="n_features_in_"), offset_=Floats(None),
     )  # fmt: skip
 
+    def _laws(self) -> str | None:
+        said, there = (int(self.n_support_.sum()), len(self.support_)) if hasattr(self, "support_") else (0, 0)
+        return None if said == there else f"counts {said} support vectors of {there}"
+
     def _checked_pair(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Table, Array]:
         """Rows and their targets, which are checked beside items as well."""
         rows, y = super()._checked_pair(X, y, reset=reset, **options)

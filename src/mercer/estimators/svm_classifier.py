@@ -39,8 +39,6 @@ class ExactClassifier(SupportVectors):
     )  # fmt: skip
 
     def _laws(self) -> str | None:
-        if hasattr(self, "support_") and self.n_support_.sum() != len(self.support_):
-            return f"counts {self.n_support_.sum()} support vectors of {len(self.support_)}"
         _, codes, _, rules = getattr(self, "_last", (None, (), None, []))
         return "starts at rows that are not there" if any(r.index.max(initial=0) >= len(codes) for r in rules) else None
 

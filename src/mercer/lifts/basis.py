@@ -44,6 +44,10 @@ class Basis(Lift):
 
     must = dict(columns_=Each(Whole(0, "n_features_in_")), functions_=Each(Each(Text(), Said())))
 
+    def _laws(self) -> str | None:
+        size = len(self.columns_) * len(self.functions_)
+        return None if size == self.n_features_out_ else f"has {size} functions of columns for {self.n_features_out_} features"
+
     def __init__(self, functions: Any = ("x", "cos"), columns: Any = None) -> None:
         self.functions = functions
         self.columns = columns
