@@ -410,7 +410,8 @@ def test_check_of_what_is_no_sound_model_is_a_sentence(folder, tmp_path):
     data = bytearray((folder / "d.mercer").read_bytes())
     data[-1] ^= 1
     (tmp_path / "bad").write_bytes(data)
-    for path, says in ((tmp_path / "bad", "is damaged"), (folder / "d.csv", "was not written by Mercer"), (tmp_path / "none", "no such file")):
+    wrong = {tmp_path / "bad": "is damaged", folder / "d.csv": "was not written by Mercer", tmp_path / "none": "no such file"}
+    for path, says in wrong.items():
         found = call("check", path)
         assert found.exit_code == 1
         assert says in found.stderr

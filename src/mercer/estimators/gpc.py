@@ -66,6 +66,10 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
         processes_=Each(Is("LaplaceProcess", "LaplaceWeights")), lifts_=Each(Is("Lift", n_features_in_="n_features_in_")),
     )  # fmt: skip
 
+    def _laws(self) -> str | None:
+        K, found = len(self.classes_), len(self.processes_)
+        return None if found == (K if K > 2 else 1) and K > 1 else f"has {found} processes for {K} classes"
+
     def __init__(
         self, kernel: Any = None, via: Any = "auto", *, fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None,
         n_restarts: int = 0, memory_limit: Any = None, random_state: Any = None,

@@ -32,6 +32,10 @@ class FeaturesClassifier(ClassifierMixin, OverFeatures):
 
     must = dict(coef_=Floats("k", "n_features_lifted_"), intercept_=Floats("k"))
 
+    def _laws(self) -> str | None:
+        K, k = len(self.classes_), len(self.coef_) if hasattr(self, "coef_") else None
+        return None if k in (None, K if K > 2 else 1) and K > 1 else f"has coefficients of {k} scores for {K} classes"
+
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, Array, Array]:
         """Rows, the number of each row's class and its weight; a row of weight 0 is as absent."""
         sparse = "csr" if self._takes_sparse() else False

@@ -39,6 +39,9 @@ class ExactClassifier(SupportVectors):
     )  # fmt: skip
 
     def _laws(self) -> str | None:
+        K, shape = len(self.classes_), (len(self.dual_coef_), len(self.intercept_)) if hasattr(self, "dual_coef_") else None
+        if shape not in (None, (1, 1) if K == 2 else (K, K), (K - 1, K * (K - 1) // 2)):
+            return f"has {shape[0]} rows of coefficients and {shape[1]} intercepts for {K} classes"
         _, codes, _, rules = getattr(self, "_last", (None, (), None, []))
         return "starts at rows that are not there" if any(r.index.max(initial=0) >= len(codes) for r in rules) else None
 
