@@ -50,8 +50,9 @@ class Perceptron(ClassifierMixin, OverFeatures):
     must = dict(state_=Is("perceptron.State"), counts_=Counts(None))
 
     def _laws(self) -> str | None:
-        shape = len(self.classes_) if len(self.classes_) > 2 else 1, self.n_features_lifted_ + 1
-        return None if self.state_.W.shape == shape else f"has weights of shape {self.state_.W.shape}, not {shape}"
+        K = len(self.classes_)
+        shape = K if K > 2 else 1, self.n_features_lifted_ + 1
+        return None if self.state_.W.shape == shape and K > 1 else f"has weights of shape {self.state_.W.shape}, not {shape}"
 
     def __init__(
         self, kernel: Any = None, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True, average: bool = False,

@@ -60,7 +60,7 @@ class DualRidge(LeaveOneOut, OverKernel):
     _found: Found | None
 
     must = dict(
-        X_fit_=Samples(None, None), _found=Is("ridge_dual.Found") | None, moments_=Each(Is("Moments")), _folds=Is("Folds"),
+        X_fit_=Samples(None, None), _found=Is("ridge_dual.Found") | None, moments_=Each(Is("Moments"), size="_folds.k"), _folds=Is("Folds"),
         _kept=Ints("kept", below="n_features_in_", distinct=True) | None, _n_outputs=Whole(1),
     )  # fmt: skip
 

@@ -37,8 +37,9 @@ class Scanning(OverFittedRows):
     must = dict(scanner_=Is("Scanner"), counts_=Counts(None))
 
     def _laws(self) -> str | None:
-        C, found = len(self.classes_) if len(self.classes_) > 2 else 1, len(self.scanner_.memory.A)
-        return None if found == C else f"has weights of {found} classes, not {C}"
+        K, found = len(self.classes_), len(self.scanner_.memory.A)
+        C = K if K > 2 else 1
+        return None if found == C and K > 1 else f"has weights of {found} classes, not {C}"
 
     def _rule(self) -> Rule:
         """The settings, checked."""

@@ -131,6 +131,9 @@ class Interactions(Products):
 
     must = dict(columns_=Each(Whole(0, "n_features_in_"), size="m"), program_=Is("Program", d="m"))
 
+    def _laws(self) -> str | None:
+        return f"has {self.n_features_out_} features where there are none" if self.empty_ and self.n_features_out_ > 1 else None
+
     def __init__(self, order: int = 2, columns: Any = None) -> None:
         self.order = order
         self.columns = columns
