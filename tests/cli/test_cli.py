@@ -1,5 +1,6 @@
 """The command line: exit status, sentences, files that are whole or not there, and output that can be read again."""
 
+import hashlib
 import json
 import os
 import signal
@@ -541,3 +542,50 @@ def test_spreadsheets_run_nothing_of_the_predictions(identified, tmp_path):
     plain = call("predict", identified / "m.mercer", identified / "n.csv", "-o", tmp_path / "q.csv")
     assert plain.exit_code == 0
     assert [row[1:] for row in read_back(tmp_path / "q.csv")] == [names[1:], *(row[1:] for row in rows)]  # numbers as they are
+
+
+# check
+def test_check_says_what_a_model_holds_and_predicts_nothing(folder, monkeypatch):
+    monkeypatch.setattr("mercer.product.model.TableModel.outputs", None)
+    found = call("check", folder / "d.mercer", "--report", folder / "d.html")
+    assert found.exit_code == 0, found.output
+    digest = hashlib.sha256((folder / "d.mercer").read_bytes()).hexdigest()
+    for word in (digest, f"id        {digest[:16]}", "table model, sound", "product.TableModel", "of this model"):
+        assert word in found.stdout
+    held = json.loads(call("check", folder / "d.mercer", "--json").stdout)
+    assert held["sha256"] == digest
+    assert held["classes"]["product.TableModel"] == 1
+    assert sum(a["bytes"] for a in held["arrays"]) < held["bytes"] == (folder / "d.mercer").stat().st_size
+
+
+def test_check_of_what_is_no_sound_model_is_a_sentence(folder, tmp_path):
+    data = bytearray((folder / "d.mercer").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "bad").write_bytes(data)
+    wrong = {tmp_path / "bad": "is damaged", folder / "d.csv": "was not written by Mercer", tmp_path / "none": "no such file"}
+    for path, says in wrong.items():
+        found = call("check", path)
+        assert found.exit_code == 1
+        assert says in found.stderr
+    (tmp_path / "other.html").write_text("<p>0123456789abcdef")
+    found = call("check", folder / "d.mercer", "--report", tmp_path / "other.html")
+    assert found.exit_code == 1
+    assert "is not the report of" in found.stderr
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_full_disk_at_the_report_or_the_model_leaves_neither(folder, tmp_path, monkeypatch, number):
+    real, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) == number:
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr("mercer.product.fit._bytes", lambda model: 1)  # which writes a file, too
+    monkeypatch.setattr(os, "fsync", full)
+    found = call("fit", folder / "d.csv", "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
+    assert found.exit_code == 1
+    assert "the disk is full" in found.stderr
+    assert os.listdir(tmp_path) == []

@@ -93,6 +93,19 @@ def predict(
 
 
 @app.command(epilog=EPILOG)
+def check(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="a file that mercer fit or save wrote")],
+    report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="whether this report is of that model")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print what is found as JSON")] = False,
+) -> None:
+    """Say what a model file holds, once every part of it is checked: classes, arrays, sums, versions. Nothing is predicted."""
+    with guarded():
+        from mercer.cli.check import run
+
+        run(model, report, as_json=as_json)
+
+
+@app.command(epilog=EPILOG)
 def demo(
     folder: Annotated[Path | None, typer.Option(metavar="FOLDER", help="where to write", show_default="a new temporary folder")] = None,
     overwrite: Overwrite = False,

@@ -13,7 +13,7 @@ from typing import Any
 from mercer import report as reports
 from mercer.cli.csvflags import flags as csv_flags
 from mercer.cli.guard import UsageError
-from mercer.cli.output import check_apart, check_free, naming
+from mercer.cli.output import check_apart, check_free
 from mercer.cli.progress import progress
 from mercer.cli.summary import summary
 from mercer.cli.terminal import in_json, printable
@@ -21,6 +21,8 @@ from mercer.estimators.base import bytes_of
 from mercer.product import TableModel, fit_table
 from mercer.product.evidence import Evidence
 from mercer.product.metrics import METRICS
+from mercer.store import commit
+from mercer.store.files import id_of, packed
 from mercer.tables import CsvOptions, DataError, Source, open_source
 from mercer.tables.errors import Misnamed, nearest
 from mercer.tables.times import time_form
@@ -105,16 +107,21 @@ def run(asked: Asked) -> Evidence:
     with progress() as say:
         model = fitted(asked, say)
         say("writing the model and the report")
-        with naming(asked.model_path):
-            model.save(asked.model_path)
-        with naming(asked.report_path):
-            reports.write(model.evidence, asked.report_path)
+        name = written(model, asked.model_path, asked.report_path, overwrite=asked.overwrite)
     if asked.as_json:
         print(in_json(json.dumps(model.evidence.as_dict(), ensure_ascii=False, indent=2, allow_nan=False)))
     else:
         print(printable(summary(in_lines(model.evidence))))
-        print(printable(f"\nmodel     {asked.model_path}\nreport    {asked.report_path}"))
+        print(printable(f"\nid        {name}\nmodel     {asked.model_path}\nreport    {asked.report_path}"))
     return model.evidence
+
+
+def written(model: TableModel, path: Path, report: Path, *, overwrite: bool = True) -> str:
+    """Model and report as one commit, the model last; the id that both have."""
+    parts = packed(model, "table model")
+    name = id_of(parts.sha256())
+    commit({report: [reports.html(model.evidence, name).encode()], path: parts.pieces()}, overwrite=overwrite)
+    return name
 
 
 def fitted(asked: Asked, say: Any) -> TableModel:

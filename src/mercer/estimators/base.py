@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import _check_sample_weight, check_X_y, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_X_y
 
 from mercer import methods
 from mercer.estimators.rows import items_of
-from mercer.inputs import Array, Items, Matrix, Table
+from mercer.inputs import Array, Items, Matrix, Table, validate_data
+from mercer.invariants import Is, Labels, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
@@ -59,6 +60,11 @@ class OverFeatures(Saved, BaseEstimator):
     memory_limit: Any
     n_features_in_: int
     _of_items: bool = False  # whether rows are items instead of numbers
+
+    must = dict(
+        n_features_in_=Whole(1), n_features_lifted_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"),
+        lift_=Is("Lift", "TransformerMixin", n_features_in_="n_features_in_", n_features_out_="n_features_lifted_"),
+    )  # fmt: skip
 
     def _fit_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> None:
         """Choose and fit the map on these rows, which may be the first of a stream."""

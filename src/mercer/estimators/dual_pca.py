@@ -11,6 +11,7 @@ from mercer.estimators.base import bytes_of, default_features
 from mercer.estimators.dual import OverKernel
 from mercer.estimators.settings import whole
 from mercer.inputs import Array, Items, Matrix
+from mercer.invariants import Is, Samples
 from mercer.learners import dual_pca
 from mercer.learners.decompose import MORE
 from mercer.learners.preimages import PreImages
@@ -45,6 +46,8 @@ class DualPCA(OverKernel):
     n_components: Any
     _dual: dual_pca.DualComponents | None = None
     _back: PreImages | None = None
+
+    must = dict(X_fit_=Samples(None, "n_features_in_") | None, _dual=Is("DualComponents") | None, _back=Is("PreImages") | None)
 
     def _check_settings(self) -> None:
         """All that can be refused before any row is seen."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array, Items, Matrix
+from mercer.invariants import Ints, Whole
 from mercer.stats import row_hashes
 
 
@@ -16,6 +17,8 @@ class Folds:
 
     k: int
     given: Array | None = None
+
+    must = dict(k=Whole(1), given=Ints("n", below="k") | None)
 
     def of(self, X: Matrix) -> Array:
         """The fold of every row; by hash equal rows are never on both sides."""

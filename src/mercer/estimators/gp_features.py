@@ -15,6 +15,7 @@ from mercer.estimators.gp_left import LeftOver
 from mercer.estimators.gp_settings import check_mean, check_noise
 from mercer.estimators.streams import HEAD
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Each, Is, Number
 from mercer.kernels import Kernel
 from mercer.learners.bayes import Evidence, Posterior
 from mercer.learners.decompose import ROUNDS, Spectrum, eigen, ritz
@@ -53,6 +54,8 @@ class FeatureWay(LeftOver):
     _unit: tuple[float, float]  # moments are of (y - origin) / unit: no digits are lost in float32, at any size of y
 
     # fitting
+    must = dict(moments_=Is("Moments"), _found=Is("gp_features.Found") | None, _unit=Each(Number(), Number()))
+
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the map, then the moments of [phi, y] in one pass."""
         X, y = self._first(X, y)

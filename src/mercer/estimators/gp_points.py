@@ -15,6 +15,7 @@ from mercer.estimators.gp_gram import GramWay, streams
 from mercer.estimators.gp_learn import Candidate
 from mercer.estimators.gp_settings import check_flag, check_mean, check_noise, check_restarts, found_in
 from mercer.inputs import Array, Matrix, Table
+from mercer.invariants import Each, Floats, Is
 from mercer.kernels import Kernel
 from mercer.learners.gp_iterative import IterativeProcess
 from mercer.learners.gp_process import PointProcess
@@ -31,6 +32,8 @@ class PointWay(GramWay):
     """y = prior_mean + f(x) + e with f ~ GP(0, scale k), e ~ N(0, noise), from the points themselves."""
 
     # the way
+    must = dict(process_=Is("PointProcess"), _units=Each(Floats("q"), Floats("q")))
+
     def _route(self, n: int, outputs: int) -> Plan:
         """Which way, by the number of rows and the settings alone."""
         size, limit = 8.0 * n * n, bytes_of(self.memory_limit)

@@ -14,6 +14,7 @@ from mercer import methods
 from mercer.estimators.base import OverFeatures, all_or_nothing, asked, bytes_of, default_features
 from mercer.estimators.gp_settings import check_restarts
 from mercer.inputs import Array, Items, Matrix, Table
+from mercer.invariants import Each, Is, Labels, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.learners.gp_laplace import LaplaceProcess, LaplaceWeights, evidence
@@ -62,6 +63,15 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     """
 
     lift: Any = None  # what users give is a kernel
+
+    must = dict(
+        n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"),
+        processes_=Each(Is("LaplaceProcess", "LaplaceWeights")), lifts_=Each(Is("Lift", n_features_in_="n_features_in_")),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        K, found = len(self.classes_), len(self.processes_)
+        return None if found == (K if K > 2 else 1) and K > 1 else f"has {found} processes for {K} classes"
 
     def __init__(
         self, kernel: Any = None, via: Any = "auto", *, fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None,

@@ -17,6 +17,7 @@ from mercer.estimators.dual import OverKernel
 from mercer.estimators.dual_pca import check_finite, check_via
 from mercer.estimators.settings import whole
 from mercer.inputs import Array, Items, Matrix
+from mercer.invariants import Floats, Ints, Number, Samples
 from mercer.kernels import Linear, Scale
 from mercer.learners.kmeans import Clusters, FeatureSpace, KernelSpace, kmeans
 from mercer.lifts.base import stream_of
@@ -54,6 +55,11 @@ class KernelKMeans(ClusterMixin, OverKernel):
     >>> len(set(labels[:100])), labels[0] != labels[100]
     (1, np.True_)
     """
+
+    must = dict(
+        labels_=Ints("n", below="k"), dual_coef_=Floats("n", "k"), X_fit_=Samples("n", "n_features_in_") | None,
+        center_squares_=Floats("k"), cluster_centers_=Floats("k", "n_features_lifted_"), _origin=Number() | Floats(None),
+    )  # fmt: skip
 
     def __init__(
         self, n_clusters: int = 8, kernel: Any = None, via: Any = "auto", *, lift: Any = None, n_init: int = 3, max_iter: int = 300,

@@ -11,6 +11,7 @@ from mercer.estimators.settings import positive, whole
 from mercer.estimators.svm_base import SupportVectors
 from mercer.estimators.svr import exact_only
 from mercer.inputs import Array
+from mercer.invariants import Floats
 from mercer.learners.smo import solve
 from mercer.learners.smo_box import Box
 from mercer.learners.smo_scores import dense_enough
@@ -49,6 +50,7 @@ class OneClassSVM(OutlierMixin, SupportVectors):
 
     _remedies = "scale the columns of X", "scale the columns of X, or raise tol"
     _size = 0.0  # of the terms of a score: what its rounding is relative to
+    must = dict(dual_coef_=Floats(1, "m"), intercept_=Floats(1), offset_=Floats(1))
 
     def __init__(
         self, kernel: Any = None, nu: float = 0.5, via: Any = "auto", *, tol: float = 1e-3, max_iter: int = 1000, memory_limit: Any = None

@@ -17,6 +17,7 @@ from mercer.estimators.folds import Folds
 from mercer.estimators.left_out import LeaveOneOut
 from mercer.estimators.settings import grid, whole
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Each, Floats, Ints, Is, Number, Samples, Whole
 from mercer.kernels.stretch import bandwidths, scaled
 from mercer.learners import dual_folds, kernel_ridge
 from mercer.learners.cholesky import Cholesky
@@ -42,6 +43,8 @@ class Found:
     coef: Array
     intercept: Array
 
+    must = dict(alpha=Number(0) | Floats() | Floats("q"), coef=Floats("D", "q"), intercept=Floats("q"))
+
 
 class DualRidge(LeaveOneOut, OverKernel):
     """f(x) = sum_i dual_coef_i k(x, x_i) + intercept, over all rows of `fit` or over landmarks (`X_fit_`)."""
@@ -55,6 +58,11 @@ class DualRidge(LeaveOneOut, OverKernel):
     plan_: Plan
     _folds: Folds
     _found: Found | None
+
+    must = dict(
+        X_fit_=Samples(None, None), _found=Is("ridge_dual.Found") | None, moments_=Each(Is("Moments"), size="_folds.k"), _folds=Is("Folds"),
+        _kept=Ints("kept", below="n_features_in_", distinct=True) | None, _n_outputs=Whole(1),
+    )  # fmt: skip
 
     def _way(self, n: int) -> tuple[str, str]:
         """features, exact, iterative or landmarks, and why."""

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from mercer.inputs import Array, Items, Table, table
+from mercer.inputs import Array, Items, Table, table, validate_data
+from mercer.invariants import Labels, Whole
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
 from mercer.store import Saved
@@ -18,6 +19,8 @@ class OverRows(Saved, BaseEstimator):
 
     kernel: Any
     n_features_in_: int
+
+    must = dict(n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"))
 
     @property
     def _meant(self) -> Any:

@@ -14,6 +14,7 @@ from mercer.estimators.base import bytes_of
 from mercer.estimators.rows import OverRows
 from mercer.estimators.settings import whole
 from mercer.inputs import Array, Table
+from mercer.invariants import Counts, Floats, Ints, Samples
 from mercer.learners.smo import held
 from mercer.learners.smo_box import Duals, relative
 from mercer.learners.smo_compress import Compression, project
@@ -37,6 +38,15 @@ class SupportVectors(OverRows):
     intercept_: Array
     n_iter_: int
     _remedies = "lower C", "centre and scale the columns of X, or lower C"  # where rounds ran out, and where rounding is what is left
+
+    must = dict(
+        support_=Ints("m", below=1 << 48, distinct=True), dual_coef_=Floats("r", "m"), intercept_=Floats(None), n_support_=Counts(None),
+        support_vectors_=Samples("m", "n_features_in_") | Ints("m", below="n_features_in_"), offset_=Floats(None),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        said, there = (int(self.n_support_.sum()), len(self.support_)) if hasattr(self, "support_") else (0, 0)
+        return None if said == there else f"counts {said} support vectors of {there}"
 
     def _checked_pair(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Table, Array]:
         """Rows and their targets, which are checked beside items as well."""

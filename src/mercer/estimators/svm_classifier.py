@@ -12,6 +12,7 @@ from mercer.estimators.settings import class_weights
 from mercer.estimators.svm_base import SupportVectors
 from mercer.estimators.svm_probability import enough_rows
 from mercer.inputs import Array, Table
+from mercer.invariants import Counts, Each, Floats, Ints, Is, Said, Text
 from mercer.learners.smo_classes import How, OneVsOne, Rule, by_class, one_vs_rest, votes
 from mercer.learners.smo_rows import KernelRows
 from mercer.learners.smo_scores import by_pairs
@@ -31,6 +32,18 @@ class ExactClassifier(SupportVectors):
     warm_start: bool
     classes_: Array
     n_support_: Array
+
+    must = dict(
+        n_support_=Counts("K"), sigmoid_=Each(Floats("s"), Floats("s")),
+        _last=Each(Each(Text(), Said(), Text()), Ints("n", below="K"), Floats("n", low=0), Each(Is("smo_classes.Rule"))),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        K, shape = len(self.classes_), (len(self.dual_coef_), len(self.intercept_)) if hasattr(self, "dual_coef_") else None
+        if shape not in (None, (1, 1) if K == 2 else (K, K), (K - 1, K * (K - 1) // 2)):
+            return f"has {shape[0]} rows of coefficients and {shape[1]} intercepts for {K} classes"
+        _, codes, _, rules = getattr(self, "_last", (None, (), None, []))
+        return "starts at rows that are not there" if any(r.index.max(initial=0) >= len(codes) for r in rules) else None
 
     def _fit_exact(self, X: Any, y: Any, sample_weight: Any, C: float, tol: float, most: int) -> tuple[Any, Array]:
         """Rules of checked rows, which are returned with y."""

@@ -10,6 +10,7 @@ from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.settings import positive, whole
 from mercer.estimators.svm_base import SupportVectors
 from mercer.inputs import Array
+from mercer.invariants import Floats
 from mercer.learners.smo import solve
 from mercer.learners.smo_box import Box
 
@@ -44,6 +45,8 @@ class KernelSVR(RegressorMixin, SupportVectors):
     >>> bool(abs(m.predict([[1.0]])[0] - np.sin(1.0)) < 0.07), bool(len(m.support_) < 30)
     (True, True)
     """
+
+    must = dict(dual_coef_=Floats(1, "m"), intercept_=Floats(1))
 
     def __init__(
         self, kernel: Any = None, C: float = 1.0, epsilon: float = 0.1, via: Any = "auto", *, fit_intercept: bool = True,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.invariants import Said
 from mercer.kernels.base import Kernel, positive, whole
 
 
@@ -135,6 +136,8 @@ class Callable(Kernel):
 
     f: Function[[Any, Any], Any]
     items: ClassVar[bool] = True
+
+    must = dict(f=Said())
 
     def check(self) -> None:
         if not callable(self.f):

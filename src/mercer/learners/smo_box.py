@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Floats
 from mercer.ops import smo
 
 CLOSED, NEAR = 0.01, 100.0  # the gap, of tol times the objective, that ends it, and from which the best multiplier is worth its sort
@@ -64,6 +65,8 @@ class Duals:
     rounding: float = 0.0  # of kernel values and of their sums: what it may add to the gap, which has it
     least: float = 0.0  # the objective that a gap is at least relative to
     G: Array | None = None  # K b - t, until the gap is certified
+
+    must = dict(b=Floats("n"))
 
     @property
     def converged(self) -> bool:

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Ints, Is
 from mercer.learners import smo_blocks
 from mercer.learners.smo import cache, settled, solve
 from mercer.learners.smo_box import Box, Duals
@@ -38,6 +39,8 @@ class Rule:
 
     index: Array
     duals: Duals
+
+    must = dict(index=Ints("m", below=1 << 48), duals=Is("Duals"))
 
 
 def one_vs_rest(rows: KernelRows, signs: list[Array], c: Array, how: How, starts: list[Array] | None = None) -> list[Rule]:

@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.inputs import Array, Matrix, Table, table
+from mercer.invariants import Floats, Ints, Samples
 from mercer.kernels import Gaussian, Kernel, positioned
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
@@ -61,6 +62,16 @@ class Nystrom(Lift):
     """
 
     sparse: ClassVar[bool] = True
+
+    must = dict(
+        landmarks_=Samples("n_features_out_", "n_features_in_") | None, landmark_indices_=Ints("n_features_out_", below=1 << 48) | None,
+        components_=Floats("n_features_out_", "n_features_out_"),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        at: Any = self.landmark_indices_ if self._pairwise else 0
+        last = np.max(at, initial=0)
+        return None if last < self.n_features_in_ else f"reads column {last} of {self.n_features_in_}"
 
     def __init__(self, kernel: Any = None, n_landmarks: int = 100, landmarks: Any = "rpcholesky", random_state: Any = None) -> None:
         self.kernel = kernel

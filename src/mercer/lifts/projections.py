@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Is
 from mercer.kernels import Linear
 from mercer.kernels.base import whole
 from mercer.kernels.params import plain
@@ -24,6 +25,8 @@ class Projection(Lift):
 
     sparse: ClassVar[bool] = True
     projection_: Any
+
+    must = dict(projection_=Is("Normals", "Hashed", m="n_features_out_"))
 
     def prepare(self, n: int, width: int) -> None:
         """What `fit` learns of n rows of that width, without the rows."""

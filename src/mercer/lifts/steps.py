@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.preprocessing import SplineTransformer
 
 from mercer.inputs import Array
+from mercer.invariants import By, Floats, Is, Whole
 from mercer.kernels import Linear
 from mercer.kernels.base import whole
 from mercer.kernels.params import plain
@@ -30,6 +31,12 @@ class Jumps(Lift):
     >>> phi.transform([[1.0], [2.0]]), list(phi.get_feature_names_out())
     (array([[1., 1.], [0., 1.]]), ['1{x0<2}', '1{x0<3.5}'])
     """
+
+    must = dict(thresholds_=By(Whole(0, "n_features_in_"), Floats(None)))
+
+    def _laws(self) -> str | None:
+        size = sum(map(len, self.thresholds_.values()))
+        return None if size == self.n_features_out_ else f"has {size} thresholds for {self.n_features_out_} features"
 
     def __init__(self, thresholds: Any = "quantile", n: int = 10, limit: int = 1000) -> None:
         self.thresholds = thresholds
@@ -105,6 +112,8 @@ class Splines(Lift):
     >>> phi.transform([[0.5]]), list(phi.get_feature_names_out())
     (array([[0.5, 0.5, 0. ]]), ['spline0(x0)', 'spline1(x0)', 'spline2(x0)'])
     """
+
+    must = dict(splines_=Is("SplineTransformer", n_features_in_="n_features_in_", n_features_out_="n_features_out_"))
 
     def __init__(
         self, n_knots: int = 5, degree: int = 3, knots: Any = "uniform", extrapolation: str = "constant", include_bias: bool = True

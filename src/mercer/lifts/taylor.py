@@ -10,6 +10,7 @@ from scipy.special import gammainc, xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Floats
 from mercer.kernels import Exp, Gaussian, Kernel, Linear, Scale
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
@@ -42,6 +43,8 @@ class Taylor(Products):
     """
 
     centre_: Array | None = None  # as in files of before there was one
+
+    must = dict(centre_=Floats("n_features_in_") | None, scale_=Floats("n_features_in_") | Floats("n_features_in_", "n_features_in_"))
 
     def __init__(self, kernel: Kernel | None = None, degree: int = 4) -> None:
         self.kernel = kernel

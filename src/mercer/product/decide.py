@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Number, Whole
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Decision:
 
     code: int = -1
     threshold: float = 0.5
+
+    must = dict(code=Whole(-1, 2), threshold=Number(finite=False))
 
     def at(self, threshold: float, n_classes: int) -> Decision:
         """With another threshold on the probability of the same class; of the second where the likelier one was decided for."""

@@ -1,12 +1,14 @@
 """Predictors: a fitted estimator with what turns its output into numbers in the target's units, or probabilities of all classes."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Each, Is, Number, Whole
 from mercer.ops.tiles import cuts
 from mercer.product.targets import Target
 
@@ -19,6 +21,11 @@ class Constant:
 
     values: tuple[float, ...]
     n_classes: int = 0
+
+    must = dict(values=Each(Number()), n_classes=Whole())
+
+    def _laws(self) -> str | None:
+        return None if len(self.values) == max(1, self.n_classes) else f"has {len(self.values)} values for {self.n_classes} classes"
 
     @classmethod
     def of(cls, y: Array, w: Array, n_classes: int) -> Constant:
@@ -42,6 +49,8 @@ class Regressor:
     low: float
     high: float
 
+    must = dict(estimator=Is("BaseEstimator", "Machine"), target=Is("targets.Identity", "targets.Log"))
+
     def __call__(self, X: Array) -> Array:
         return np.clip(self.target.back(in_steps(self.estimator.predict, X)), self.low, self.high)
 
@@ -53,11 +62,24 @@ class Classifier:
     estimator: Any
     n_classes: int
 
+    must = dict(estimator=Is("BaseEstimator", "Machine"), n_classes=Whole(2))
+
+    def _laws(self) -> str | None:
+        return codes_law([self.estimator.classes_], self.n_classes)
+
     def __call__(self, X: Array) -> Array:
         return spread_out(self.estimator, in_steps(self.estimator.predict_proba, X), self.n_classes)
 
 
 Predictor = Constant | Regressor | Classifier
+
+
+def codes_law(codes: Iterable[Any], n_classes: int) -> str | None:
+    """What is wrong with the classes of some estimators, which are places among all classes."""
+    for c in map(np.asarray, codes):
+        if c.dtype.kind not in "iu" or c.ndim != 1 or not len(c) or c.min() < 0 or c.max() >= n_classes:
+            return f"has classes {c!r:.60}, which are not numbers below {n_classes}"
+    return None
 
 
 def spread_out(estimator: Any, P: Array, n_classes: int) -> Array:
