@@ -62,6 +62,7 @@ class DualRidge(LeaveOneOut, OverKernel):
     must = dict(
         X_fit_=Samples(None, None), _found=Is("ridge_dual.Found") | None, moments_=Each(Is("Moments"), size="_folds.k"), _folds=Is("Folds"),
         _kept=Ints("kept", below="n_features_in_", distinct=True) | None, _n_outputs=Whole(1),
+        _split=Each(Is("KernelRidge"), Ints(None, below="n_features_in_", distinct=True) | None, Floats(None, low=0)) | None,
     )  # fmt: skip
 
     def _way(self, n: int) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.estimators.intervals import conformal_quantile
 from mercer.inputs import Array
+from mercer.invariants import Floats, Number, Whole
 from mercer.product.rows import Rows, hashes
 from mercer.product.targets import Log
 
@@ -30,6 +31,11 @@ class Margin:
     scores: Array | None = None
     n: int = 0  # residuals there were
     low: float = -np.inf
+
+    must = dict(
+        width=Number(0, finite=False), coverage=Number(0), shift=Number() | None, scores=Floats(None, finite=False) | None, n=Whole(),
+        low=Number(finite=False),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.scores is not None and self.scores.shape != _ranks(self.n).shape:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Floats, Number
 from mercer.ops.tiles import cuts
 from mercer.product.rows import Rows
 
@@ -33,6 +34,10 @@ class Unusual:
     high: Array
     far: float
     out: float
+
+    must = dict(
+        rows=Floats("m", "p"), low=Floats("p", finite=False), high=Floats("p", finite=False), far=Number(0), out=Number(0),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         shapes = self.rows.ndim == 2 and len(self.rows) > 0 and self.low.shape == self.high.shape == self.rows.shape[1:]
