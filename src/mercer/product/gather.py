@@ -21,6 +21,7 @@ from mercer.stats import row_hashes
 from mercer.tables import Columns, DataError
 from mercer.tables.arrow import pa
 from mercer.tables.errors import nearest
+from mercer.tables.sketch import CELLS
 from mercer.tables.times import moments, time_form
 
 LEAST_TRAIN, LEAST_HELD = 10, 5
@@ -88,7 +89,7 @@ def gather(source: Table, roles: Roles, test: float | Table, *, task: str, memor
         roles.target, exclude=roles.exclude, id=roles.id, weight=roles.weight, group=roles.group, time_column=roles.time_column,
         task=task, random_state=seed,
     )  # fmt: skip
-    columns.fit(_training(source, apart))
+    columns.fit(_training(source, apart), min(CELLS, ledger.cells(memory)))
     ledger.tidy()
     clock.say("treating the columns")
     train, held = (Part(columns, ledger.spool(memory)) for _ in range(2))

@@ -57,6 +57,11 @@ def batch_rows(memory: float, cells: float, columns: int = 0) -> int:
     return max(256, int(batch(memory) / max(cells, 12.0 * columns, 1.0)))
 
 
+def cells(memory: float) -> int:
+    """Cells of the sample from which treatments are decided: some texts of 20 bytes, and numbers that are read from them."""
+    return int(memory / 8 / 24)
+
+
 def spool(memory: float) -> float:
     """Treated rows of one side that are held before they go to disk."""
     return memory / 12

@@ -56,7 +56,7 @@ def _rows(here: Problem, f: Finalist, n: int, D: int, left: float, memory: float
 
 def held(here: Problem, f: Finalist, memory: float) -> int:
     """The most rows that memory holds: of classifiers the scores for every class, some times over; and what maps learn from."""
-    if here.numeric:
+    if here.numeric or f.kind == "constant":
         return 1 << 62
     learned = STREAM if f.kind in ("explicit", "landmarks") else 1 << 62
     return min(learned, max(1000, int(memory / 3 / (64 * here.n_classes))))

@@ -170,8 +170,12 @@ class Study:
 
     def _within_memory(self) -> Rows | None:
         """The rows of which trees may be grown; None where not even the sums of their bins fit."""
-        most = ledger.trees(self.memory, self.data.train.X.shape[1], self.n_classes)
-        return self.problem.rows.sample(most, self.seed) if most else None
+        return self.problem.rows.sample(self.room_for_trees, self.seed) if self.room_for_trees else None
+
+    @property
+    def room_for_trees(self) -> int:
+        """Rows of which trees may be grown."""
+        return ledger.trees(self.memory, self.data.train.X.shape[1], self.n_classes)
 
     def _note(self, what: str, n: int) -> str:
         return "" if n == len(self.data.train) else f"{what} on {n:,} of {len(self.data.train):,} rows, to keep to time and memory"
