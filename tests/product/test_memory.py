@@ -56,7 +56,7 @@ def test_a_fit_keeps_to_its_limit(tmp_path):
 
 @linux
 @pytest.mark.long
-@pytest.mark.parametrize("rows, suffix, task, limit, seconds", [
+@pytest.mark.parametrize(("rows", "suffix", "task", "limit", "seconds"), [
     (100_000, "csv", "classes", "150MB", 20), (1_000_000, "csv", "regression", "150MB", 10), (1_000_000, "parquet", "binary", "200MB", 20),
 ])  # fmt: skip
 def test_larger_fits_keep_to_their_limits(tmp_path, rows, suffix, task, limit, seconds):

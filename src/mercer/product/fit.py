@@ -65,12 +65,13 @@ def fit_table(
     able = ledger.working(ledger.check(bytes_of(memory)))
     table, held = as_source(source), _share(test)
     roles = Roles(target, tuple(exclude), id, weight, group, time_column)
-    data = gather(table, roles, held, task=task, memory=able, seed=seed, clock=Clock(time, say))
-    study = Study(data, *_metric(data, metric), able, seed, Clock(time, say))
-    found = study.run()
-    say("judging the holdout")
-    draft = _model(study, found, in_batches(table if isinstance(held, float) else held, able), command)
-    return _measured(draft, replace(table, most=0), began)  # of few rows
+    with ledger.threads(able):
+        data = gather(table, roles, held, task=task, memory=able, seed=seed, clock=Clock(time, say))
+        study = Study(data, *_metric(data, metric), able, seed, Clock(time, say))
+        found = study.run()
+        say("judging the holdout")
+        draft = _model(study, found, in_batches(table if isinstance(held, float) else held, able), command)
+        return _measured(draft, replace(table, most=0), began)  # of few rows
 
 
 def _tidying(say: Callable[[str], None]) -> Callable[[str], None]:

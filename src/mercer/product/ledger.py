@@ -8,13 +8,19 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from mercer.ops.threads import limit, n_threads
 from mercer.tables.arrow import pa
 
 FIXED = 90e6  # compiled loops, threads, libraries' own buffers: 50 to 115 MB, the latter where loops are compiled for the first time
 LEAST = 150e6  # the smallest limit under which everything that is smallest fits
+A_THREAD = 60e6  # bytes for which there may be one more: about 9 MB of it were measured to be lost to buffers
 TREE_LEAVES, TREE_BINS, TREE_SUMS = 31, 256, 20  # scikit-learn's: leaves, bins, bytes of a bin's sums
 ENTRIES = 7  # contenders whose predictions of the holdout are kept
 SQUARE = 8.0  # bytes of an entry of moments
@@ -117,6 +123,27 @@ def trees(memory: float, columns: int, n_classes: int) -> int:
     left = memory / 2 - float(TREE_LEAVES * TREE_BINS * TREE_SUMS) * columns
     rows = int(left / (22 * columns + 40 * max(n_classes, 1) + 24))
     return rows if rows >= 1_000 else 0
+
+
+@contextmanager
+def threads(memory: float) -> Iterator[None]:
+    """As many threads as there is memory for: each keeps buffers of its own, in Arrow, BLAS and the allocators.
+
+    What is computed does not depend on their number.
+    """
+    most = max(2, int(memory / A_THREAD))
+    former = pa.cpu_count()
+    with limit(min(n_threads(), most)), threadpool_limits(most) if _many(most) else nullcontext():
+        pa.set_cpu_count(min(former, most))
+        try:
+            yield
+        finally:
+            pa.set_cpu_count(former)
+
+
+def _many(most: int) -> bool:
+    """Whether a library would use more."""
+    return any(library["num_threads"] > most for library in threadpool_info())
 
 
 def tidy() -> None:
