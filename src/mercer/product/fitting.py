@@ -95,7 +95,7 @@ def _streamed(p: Problem, rows: Rows, n: int, f: Finalist, size: int, memory: fl
     assert f.recipe is not None
     m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), alpha=f.alpha)
     few = min(BATCH, _few(p, memory))
-    for batch in chain([rows.sample(few, p.seed)], rows.thinned(n, p.seed, 4 * few * max(1, len(rows) // n), few)):
+    for batch in chain([rows.sample(few, p.seed)], rows.thinned(n, p.seed, 4 * few, few)):
         m.partial_fit(batch.X, target.to(batch.y), batch.weight)
     return m
 

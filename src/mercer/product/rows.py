@@ -52,9 +52,9 @@ class Rows:
         return self.take(least(self.number, n, seed))
 
     def thinned(self, n: int, seed: int, step: int, without: int = 0) -> Iterator[Rows]:
-        """The sample of n rows, some at a time; without that of so many, which is part of it."""
+        """The sample of n rows, at most `step` at a time; without that of so many, which is part of it."""
         last, first = (highest(self.number, size, seed) for size in (n, without))
-        for s in cuts(len(self), step):
+        for s in cuts(len(self), min(STEP, step * max(1, len(self) // (2 * max(n, 1))))):
             h = hashes(self.number[s], seed)
             mine = ((h <= last) & (h > first)) if without else h <= last
             if mine.any():
