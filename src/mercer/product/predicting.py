@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from mercer.product import ledger
 from mercer.product.frames import Table
 from mercer.tables import DataError, Watch
 from mercer.tables.arrow import flat, pa
@@ -54,6 +55,8 @@ class Predicting:
             found = self.model.outputs(rows.X)
             first = [flat(batch.column(self.id))] if self.id is not None else []
             yield pa.record_batch([*first, *found.values()], schema=schema)
+            del batch, rows, found, first
+            ledger.tidy()  # else what allocators keep would grow with the rows
 
     def warnings(self) -> list[str]:
         """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""
