@@ -63,17 +63,6 @@ def test_larger_fits_keep_to_their_limits(tmp_path, rows, suffix, task, limit, s
     assert kept_to(tmp_path, rows, suffix, task, limit, seconds, seed=rows) <= OVER
 
 
-@linux
-@pytest.mark.long
-def test_predictions_take_as_much_memory_for_many_rows_as_for_few(tmp_path):
-    write(tmp_path / "few.csv", 100_000, "regression")
-    write(tmp_path / "many.csv", 1_000_000, "regression")
-    fit_table(tmp_path / "few.csv", "y", time=1).save(tmp_path / "m.mercer")
-    command = [sys.executable, "-m", "mercer", "predict", tmp_path / "m.mercer"]
-    few, many = (peak_of_command([*command, tmp_path / f"{n}.csv", "--out", tmp_path / f"{n}.parquet"])[0] for n in ("few", "many"))
-    assert many < 1.2 * few
-
-
 # too little
 def test_a_limit_too_small_for_anything_is_one_sentence_at_once(tmp_path):
     with pytest.raises(UsageError, match=r"^--memory of 40 MB is too little to fit anything; the smallest that works is 150 MB\.$"):
