@@ -42,7 +42,7 @@ def fit(
     time_column: Annotated[str | None, typer.Option(metavar="COL", help="orders the rows: the last are held out")] = None,
     test: Annotated[str, typer.Option(metavar="FILE|SHARE", help="the holdout: a file, or a share of the rows")] = "0.2",
     time: Annotated[float, typer.Option(metavar="SECONDS", help="for search and fits; reading, judging and writing come on top")] = 60.0,
-    memory: Annotated[str, typer.Option(metavar="BYTES", help="beyond it rows wait on disk")] = "4GB",
+    memory: Annotated[str, typer.Option(metavar="BYTES", help="a limit, from 150MB on: beyond it rows wait on disk")] = "4GB",
     seed: Annotated[int, typer.Option(min=0, help="of the holdout, the folds and random features")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="MODEL", help="the model file", show_default="DATA.mercer")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="the report", show_default="DATA.html")] = None,

@@ -18,7 +18,7 @@ from mercer.cli.progress import progress
 from mercer.cli.summary import summary
 from mercer.cli.terminal import in_json, printable
 from mercer.estimators.base import bytes_of
-from mercer.product import TableModel, fit_table
+from mercer.product import TableModel, fit_table, ledger
 from mercer.product.evidence import Evidence
 from mercer.product.metrics import METRICS
 from mercer.store import commit
@@ -195,9 +195,13 @@ def excluded(given: Sequence[str], source: Source) -> tuple[str, ...]:
 
 def _memory(text: str) -> float:
     try:
-        return bytes_of(text)
+        found = bytes_of(text)
     except ValueError as error:
         raise UsageError(f"--memory must be a number of bytes or text such as 4GB, got {text}.") from error
+    try:
+        return ledger.check(found)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
 
 
 def stem(path: str) -> str:

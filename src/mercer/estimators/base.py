@@ -117,7 +117,8 @@ class OverFeatures(Saved, BaseEstimator):
 
     def _batches(self, n: int) -> list[slice]:
         """The rows of each batch of features; few enough rows that a batch stays small."""
-        return cuts(n, max(16, min(1 << 14, BATCH_BYTES // (8 * self.n_features_lifted_))))
+        most = min(BATCH_BYTES, bytes_of(getattr(self, "memory_limit", None)) / 8)
+        return cuts(n, max(16, min(1 << 14, int(most) // (8 * self.n_features_lifted_))))
 
     def _lifted(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
         """The features of X, batch by batch."""

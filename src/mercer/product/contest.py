@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.product import ledger
 from mercer.product.clock import Clock, Late
 from mercer.product.crossval import ENDLESS
 from mercer.product.finalists import Finalist, choose, constant, finalist, machine
@@ -43,7 +44,7 @@ def contest(p: Problem, clock: Clock, memory: float = 4e9) -> Contest:
     best, here = halving(p, clock, SEARCH)
     if not p.numeric:
         here = p.sample(min(len(here.rows), CLASSIFIED if p.n_classes == 2 else MANY))
-    here = _affordable(p, here, best, clock)
+    here = _affordable(p, _held(p, here), best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
     found, left_out = [constant(here)], list[tuple[str, str]]()
     targets = tuple(candidates(p.rows.y)) if p.numeric else (Identity(),)
@@ -53,6 +54,12 @@ def contest(p: Problem, clock: Clock, memory: float = 4e9) -> Contest:
     tuned, why = _machine(p, here, best, clock, memory, found)
     left_out += [(NAMES["machine"], why)] if why else []
     return Contest(here, tuple(found), choose(here, found), tuple(left_out), tuned)
+
+
+def _held(p: Problem, here: Problem) -> Problem:
+    """Fewer rows where there are so many columns that memory holds no moments of them: then inner products of rows are fewer."""
+    most = ledger.features(p.memory)
+    return here if here.rows.X.shape[1] <= most else p.sample(min(len(here.rows), most))
 
 
 def _machine(p: Problem, here: Problem, best: Tried, clock: Clock, memory: float, found: list[Finalist]) -> tuple[Tuned | None, str]:
@@ -118,6 +125,8 @@ def _skipped(here: Problem, recipe: Recipe, best: Tried, clock: Clock) -> str:
     """Why a kind does not take part; linear and Fourier features always do, and what costs next to nothing."""
     if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * WIDEST:
         return f"{here.rows.X.shape[1]:,} columns are too many to expand"
+    if recipe.kind == "explicit" and recipe.size(_asked(here, best), here.rows.X.shape[1], 0) > 2 * ledger.features(here.memory):
+        return "its features would exceed the memory"
     crowded = here.n_classes > CROWDED and recipe.kind != "linear"
     if (recipe.kind in OPTIONAL or crowded) and _left(clock) < _guess(here, recipe, best):
         return "no time was left to try it"

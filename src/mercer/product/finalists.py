@@ -106,7 +106,8 @@ def _logistic(p: Problem, recipe: Recipe, tried: Tried, until: Clock) -> tuple[f
 
 def _probabilities(p: Problem, recipe: Recipe, size: int, alpha: float, split: Folds, until: Clock) -> Array:
     def make() -> Any:
-        return Lenient(recipe.estimator(KernelLogistic, size, p.seed, alpha=alpha, tol=1e-3, max_iter=ROUNDS), p.n_classes)
+        settings = {"alpha": alpha, "tol": 1e-3, "max_iter": ROUNDS, "memory_limit": min(1e9, p.memory / 5)}
+        return Lenient(recipe.estimator(KernelLogistic, size, p.seed, **settings), p.n_classes)
 
     return refits(make, lambda m, X: m.predict(X), p.rows.X, p.rows.y, p.rows.weight, split, until)
 

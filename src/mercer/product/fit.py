@@ -15,9 +15,9 @@ import numpy as np
 
 from mercer.estimators.base import bytes_of
 from mercer.inputs import Array
-from mercer.product import intervals, metrics, witness
+from mercer.product import intervals, ledger, metrics, witness
 from mercer.product.clock import Clock, quiet
-from mercer.product.frames import Table, as_source
+from mercer.product.frames import Table, as_source, in_batches
 from mercer.product.gather import Gathered, Roles, gather
 from mercer.product.metrics import Metric
 from mercer.product.model import TableModel
@@ -51,7 +51,9 @@ def fit_table(
     test : the share of the rows that is held out, or a file or table of its own
     time : seconds for search and fits; reading the table and judging the model are not counted. What is tried and how large
         it is depend on them: where time runs short, the same seed may give another model
-    memory : bytes, or text such as "4GB"
+    memory : bytes, or text such as "4GB", at least 150 MB: of resident anonymous memory beyond what the imported program has. Rows
+        that exceed their share wait on disk: contenders are compared on as many as fit, of the holdout as many are judged, and
+        numbers are predicted by a last fit that streams all of them
     seed : of the holdout, the folds and the random features
     keep_rows : whether the evidence, and with it the report, shows single rows of the table: the worst ones with their values, and
         pairs of actual and predicted values. The model itself holds treated rows of training in any case (a sample, and those that a
@@ -65,18 +67,29 @@ def fit_table(
     >>> model.evidence.task, model.evidence.rows_train + model.evidence.rows_holdout
     ('regression', 442)
     """
-    began, say = clocks.perf_counter(), progress or quiet
+    began, say = clocks.perf_counter(), _tidying(progress or quiet)
     if not (isinstance(time, int | float) and 0 < time < float("inf")):
         raise ValueError(f"time must be a number of seconds > 0, got {time!r}.")
-    table, held, limit = as_source(source), _share(test), bytes_of(memory)
+    able = ledger.working(ledger.check(bytes_of(memory)))
+    table, held = as_source(source), _share(test)
     roles = Roles(target, tuple(exclude), id, weight, group, time_column)
-    data = gather(table, roles, held, task=task, memory=limit, seed=seed, clock=Clock(time, say))
-    study = Study(data, *_metric(data, metric), limit, seed, Clock(time, say))
-    with _unasked():
-        found = study.run()
-    say("judging the holdout")
-    draft = _model(study, found, table if isinstance(held, float) else held, command, keep_rows)
-    return _measured(draft, table, began)
+    with ledger.threads(able):
+        data = gather(table, roles, held, task=task, memory=able, seed=seed, clock=Clock(time, say))
+        study = Study(data, *_metric(data, metric), able, seed, Clock(time, say))
+        with _unasked():
+            found = study.run()
+        say("judging the holdout")
+        draft = _model(study, found, in_batches(table if isinstance(held, float) else held, able), command, keep_rows)
+        return _measured(draft, replace(table, most=0), began)  # of few rows
+
+
+def _tidying(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Between stages, what the former has left is given back."""
+    def said(text: str) -> None:
+        ledger.tidy()
+        say(text)
+
+    return said
 
 
 @contextmanager

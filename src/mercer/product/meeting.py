@@ -75,7 +75,7 @@ class Meeting:
         split = folds(p.rows, k=PARTS, seed=p.seed + 1)
         train, test = split.split(len(split.plan) - 1)
         self.outcome, self.tuned, self.clock, self.memory = outcome, tuned, clock, memory
-        self.rest, self.held = (Problem(p.rows.take(i), p.metric, p.n_classes, p.seed) for i in (train, test))
+        self.rest, self.held = (replace(p, rows=p.rows.take(i)) for i in (train, test))
         self.held, self.aside = self.held.sample(MOST), len(p.rows) - len(train)
         self.half, w = halves(self.held.rows), self.held.rows.weights()
         self.weights = w if w.sum() > 0 else np.ones(len(w))

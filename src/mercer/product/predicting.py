@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import binom
 
+from mercer.product import ledger
 from mercer.product.frames import Table
 from mercer.tables import DataError, Source, Watch
 from mercer.tables.arrow import flat, pa
@@ -66,6 +67,8 @@ class Predicting:
             self.n_unusual += int(np.sum(found["unusual"].to_numpy()))
             first = [flat(batch.column(self.id))] if self.id is not None else []
             yield pa.record_batch([*first, *found.values()], schema=schema)
+            del batch, rows, found, first
+            ledger.tidy()  # else what allocators keep would grow with the rows
 
     def warnings(self) -> list[str]:
         """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""

@@ -35,6 +35,18 @@ class Constant:
         shares = np.bincount(y, w, minlength=n_classes)
         return cls(tuple((shares / shares.sum()).tolist()), n_classes)
 
+    @classmethod
+    def streamed(cls, parts: Iterable[tuple[Array, Array]], n_classes: int) -> Constant:
+        """The same of targets and weights that come in parts."""
+        sums = np.zeros((2, max(n_classes, 1)))  # of weights, and as if all were 1
+        totals = np.zeros(2)
+        for y, w in parts:
+            for i, v in enumerate((w, np.ones(len(y)))):
+                sums[i] += np.bincount(y, v, minlength=n_classes) if n_classes else v @ y
+                totals[i] += v.sum()
+        i = 0 if totals[0] > 0 else 1
+        return cls(tuple((sums[i] / totals[i]).tolist()), n_classes)
+
     def __call__(self, X: Array) -> Array:
         one = np.asarray(self.values)
         return np.tile(one, (len(X), 1)) if self.n_classes else np.full(len(X), one[0])

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.product import ledger
 from mercer.product.clock import Clock
 from mercer.product.crossval import ENDLESS, ridge_path
 from mercer.product.folds import folds
@@ -48,13 +49,14 @@ class Problem:
     metric: Metric
     n_classes: int
     seed: int = 0
+    memory: float = 4e9  # bytes that arrays may take
 
     @property
     def numeric(self) -> bool:
         return self.n_classes == 0
 
     def sample(self, n: int) -> Problem:
-        return Problem(self.rows.sample(n, self.seed), self.metric, self.n_classes, self.seed)
+        return replace(self, rows=self.rows.sample(n, self.seed))
 
     def responses(self, target: Target) -> Array:
         """What ridge regression fits: the transformed target, or one indicator a class."""
@@ -83,14 +85,14 @@ def attempt(
     split, size = folds(p.rows, seed=p.seed), recipe.size(size, p.rows.X.shape[1], len(p.rows))
     where, best = split.tested(), None
     for target in targets:
-        paths = ridge_path(recipe.lift(size, p.seed), p.rows.X, p.responses(target), p.rows.weight, split, alphas, until)
+        paths = ridge_path(recipe.lift(size, p.seed), p.rows.X, p.responses(target), p.rows.weight, split, alphas, until, p.memory)
         for alpha, f in zip(alphas, paths, strict=True):
             fitted = _smeared(p, target, f, where) if p.numeric else target
             score = p.path_score(fitted, f, where)
             if best is None or score.value > best.score.value:
                 best = Tried(recipe, size, float(alpha), fitted, score, predicted=f)
     assert best is not None
-    return Tried(best.recipe, size, best.alpha, best.target, best.score, clock.spent, best.predicted)
+    return replace(best, seconds=clock.spent, predicted=np.array(best.predicted))  # a copy, as it is one penalty of all
 
 
 def _smeared(p: Problem, target: Target, f: Array, where: Array) -> Target:
@@ -111,12 +113,18 @@ def rungs(n: int) -> list[tuple[int, int]]:
     return out
 
 
+def _within(steps: list[tuple[int, int]], p: Problem) -> list[tuple[int, int]]:
+    """With as many rows and features as memory holds; every penalty has a prediction for each class of all rows."""
+    rows = ledger.rows_of(p.memory, 16.0 * len(ALPHAS) * max(p.n_classes, 1) + 4 * p.rows.X.shape[1])
+    return [(min(n, rows), min(size, ledger.features(p.memory))) for n, size in steps]
+
+
 def halving(p: Problem, clock: Clock, share: float) -> tuple[Tried, Problem]:
     """The best kernel and bandwidth: all on the first rung, the best and what they suggest on the next, while time is left.
 
     Returns it and the rows of the last rung, so that others can be compared on the same.
     """
-    steps = rungs(min(len(p.rows), max(FIRST_ROWS, RESPONSES // max(p.n_classes, 1))))
+    steps = _within(rungs(min(len(p.rows), max(FIRST_ROWS, RESPONSES // max(p.n_classes, 1)))), p)
     here, size = p.sample(steps[0][0]), steps[0][1]
     targets = candidates(p.rows.y) if p.numeric else AS_IT_IS  # a logarithm must be one of every row
     found = _round(here, kernels(here.rows.X), size, targets, clock, share)
@@ -135,8 +143,9 @@ def _suggested(here: Problem, found: Sequence[Tried]) -> list[Recipe]:
     best = found[0]
     if here.rows.X.shape[1] > WIDE:
         return list(dict.fromkeys([best.recipe, *finer(best.recipe), *(t.recipe for t in found[1:3])]))
-    Y = here.responses(best.target)
-    relevance = slopes(best.recipe.lift(best.size, here.seed), here.rows.X, Y / (Y.std() or 1.0), best.alpha, here.rows.weight)
+    few = here.sample(ledger.rows_of(here.memory, 12.0 * best.size))
+    Y = few.responses(best.target)
+    relevance = slopes(best.recipe.lift(best.size, here.seed), few.rows.X, Y / (Y.std() or 1.0), best.alpha, few.rows.weight)
     follow = [scaled(followed(best.recipe, relevance, power), step) for power, step in FOLLOW]
     return list(dict.fromkeys([best.recipe, *follow, *finer(best.recipe), *(t.recipe for t in found[1:3])]))
 

@@ -171,7 +171,8 @@ def _warnings(study: Study, found: Found, decision: Decision) -> tuple[str, ...]
         told.append(f'"{label}" is rare, so {rule}.')
     told += [f"{name} was not tried: {why}." for name, why in found.contest.left_out]
     if found["trees"] is None:
-        told.append(f"{NAMES['trees']} were not grown for comparison: {study.n_classes:,} classes would have taken too long.")
+        why = f"{study.n_classes:,} classes would have taken too long" if study.room_for_trees else "their sums would exceed the memory"
+        told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")
     both = _shared_groups(data)
     if both:
         are = "group is" if both == 1 else "groups are"

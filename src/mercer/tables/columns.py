@@ -18,7 +18,7 @@ from mercer.tables.encoders import Encoder, from_state
 from mercer.tables.errors import DataError, Misnamed, nearest, quoted
 from mercer.tables.gone import Gone, weights
 from mercer.tables.seen import MAX_CATEGORIES
-from mercer.tables.sketch import RowSample, Sketch, missing_rows
+from mercer.tables.sketch import CELLS, RowSample, Sketch, missing_rows
 from mercer.tables.source import batches_of
 from mercer.tables.target import Target
 from mercer.tables.times import moments
@@ -77,12 +77,12 @@ class Columns:
         self.id, self.weight, self.group, self.time_column = id, weight, group, time_column
         self.max_categories, self.random_state = max_categories, random_state
 
-    def fit(self, source: Any) -> Self:
-        """One pass over a `Source`, a pyarrow table or record batches."""
+    def fit(self, source: Any, cells: int = CELLS) -> Self:
+        """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from a sample of so many cells."""
         from mercer.tables.fitting import settle
 
         sketches: dict[str, Sketch] = {}
-        sample, gone = RowSample(seed=self.random_state), Gone()
+        sample, gone = RowSample(seed=self.random_state, cells=cells), Gone()
         for batch in batches_of(source):
             if not sketches:
                 self.check_names(batch.schema.names)

@@ -19,6 +19,7 @@ from mercer.tables.files import head, reading, unpacked
 
 BLOCK = 1 << 20  # bytes of jsonl that are parsed together
 LONGEST = 1 << 26  # bytes of a line
+BUFFER = 1 << 16  # bytes of a parquet column that are read at a time, instead of those of its whole row group
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def parquet_schema(path: Path) -> Any:
 
 
 def parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[Batch]:
-    with _sound(path, "parquet"), parquet.ParquetFile(path) as file:
+    with _sound(path, "parquet"), parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
         yield from map(_checked, file.iter_batches(batch_size=rows, columns=list(columns)))
 
 

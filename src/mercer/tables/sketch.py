@@ -134,10 +134,11 @@ class RowSample:
     rows: Any = None  # a pyarrow.Table
     keys: Sample | None = None
     n: int = 0
+    cells: int = CELLS  # at most, but for a thousand rows
 
     def add(self, batch: Batch) -> None:
         """Take in a batch."""
-        k = max(min(SAMPLE, CELLS // max(batch.num_columns, 1)), 1000)
+        k = max(min(SAMPLE, self.cells // max(batch.num_columns, 1)), 1000)
         new = Sample.of(np.arange(batch.num_rows), k, keys=np.arange(self.n, self.n + batch.num_rows), seed=self.seed)
         self.n += batch.num_rows
         held = self.rows.num_rows if self.rows is not None else 0

@@ -16,7 +16,8 @@ from mercer.tables.sniff import Sniffed
 from mercer.tables.stamp import Stamp
 
 CELLS = 1 << 23  # cells a batch holds at most: wide tables come in shorter batches
-BYTES = 1 << 28  # and so do tables of long texts
+ROWS = 65_536  # rows of a batch
+BYTES = 1 << 28  # and those of long texts too
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,18 @@ class Part:
         kinds = [(f.name, pa.int64() if f.name in names and f.name in self.whole else f.type) for f in self.schema]
         return replace(self, schema=pa.schema(kinds)) if self.kind == "json" else self
 
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[Batch]:
-        """The rows of the file, in pieces of any size; a DataError where it is not the file that was opened."""
+    def batches(self, columns: Sequence[str], rows: int, most: int = BYTES) -> Iterator[Batch]:
+        """The rows of the file, in pieces of any size, smaller ones where batches are to have few bytes.
+
+        A DataError where it is not the file that was opened.
+        """
         self.stamp.check(self.path)
-        yield from self._batches(columns, rows)
+        yield from self._batches(columns, rows, most)
         self.stamp.check(self.path)
 
-    def _batches(self, columns: Sequence[str], rows: int) -> Iterator[Batch]:
+    def _batches(self, columns: Sequence[str], rows: int, most: int) -> Iterator[Batch]:
         if self.kind == "csv" and self.sniffed:
-            return csvfile.batches(self.path, self.sniffed, columns)
+            return csvfile.batches(self.path, self.sniffed, columns, min(csvfile.BLOCK, max(csvfile.LEAST, most // 16)))
         if self.kind == "json":
             return formats.json_batches(self.path, self.schema, columns)
         return formats.parquet_batches(self.path, columns, rows) if self.kind == "parquet" else formats.arrow_batches(self.path, columns)
@@ -163,6 +167,8 @@ class Source:
     full_schema: Any
     columns: tuple[str, ...] | None = None
     may_be_empty: bool = False  # whether no rows are no error
+    rows: int = ROWS  # of a batch, where nothing else is asked for
+    most: int = BYTES  # bytes of a batch
 
     def __post_init__(self) -> None:
         for name in self.columns or ():
@@ -199,13 +205,14 @@ class Source:
         """How the first csv file is written; None where there is none."""
         return next((p.sniffed.options for p in self.parts if p.sniffed), None)
 
-    def batches(self, rows: int = 65_536) -> Iterator[Batch]:
+    def batches(self, rows: int | None = None) -> Iterator[Batch]:
         """A fresh pass: record batches of `rows` rows, the last one shorter; fewer rows each where rows are very long."""
+        rows = self.rows if rows is None else rows
         if rows < 1:
             raise ValueError(f"rows must be at least 1; it is {rows}.")
         rows = min(rows, max(CELLS // max(len(self.schema), 1), 256))
         seen = 0
-        for batch in even(self._pieces(rows), rows):
+        for batch in even(self._pieces(rows), rows, self.most):
             seen += batch.num_rows
             yield batch
         if not seen and not self.may_be_empty:
@@ -213,7 +220,7 @@ class Source:
 
     def _pieces(self, rows: int) -> Iterator[Batch]:
         for part in self.parts:
-            for batch in part.batches(self.schema.names, rows):
+            for batch in part.batches(self.schema.names, rows, self.most):
                 yield dated(_fitted(batch, self.schema, part.path))
 
 
@@ -227,7 +234,7 @@ def _fitted(batch: Batch, schema: Any, path: Path) -> Batch:
         raise DataError(f"{path} holds values that do not fit the types of the other files: {said(error)}.") from error
 
 
-def even(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
+def even(batches: Iterator[Batch], rows: int, most: int = BYTES) -> Iterator[Batch]:
     """The same rows in batches of one size, so that results do not depend on how a file was cut."""
     held: list[Batch] = []
     count = size = 0
@@ -237,7 +244,7 @@ def even(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
             held.append(piece)
             count, size = count + piece.num_rows, size + piece.nbytes
             batch = batch.slice(piece.num_rows)
-            if count == rows or size > BYTES:
+            if count == rows or size > most:
                 yield _joined(held)
                 held, count, size = [], 0, 0
     if count:
