@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mercer.invariants import Each, Samples, Text
+from mercer.invariants import Each, Said, Samples, Text
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a dense array or a CSR matrix: SciPy gives the two no common type
@@ -28,6 +28,8 @@ class Items:
     values: list[Any]
     dtype: ClassVar[np.dtype[Any]] = np.dtype(np.float64)  # of what is computed of them
     nbytes: ClassVar[int] = 0  # not known
+
+    must = dict(values=Each(Said()))
 
     def __len__(self) -> int:
         return len(self.values)

@@ -229,13 +229,13 @@ class Labels(_Arrays):
 
 
 class Samples(Spec):
-    """Rows to compare: an array or CSR matrix (n, d) of finite floats, or a list of items."""
+    """Rows to compare: an array or CSR matrix (n, d) of finite floats, or items, bare in a list or as an estimator holds them."""
 
     def __init__(self, n: Size, d: Size, *, items: bool = True) -> None:
         self.dense, self.n, self.items = Floats(n, d), n, items
 
     def shape(self, v: Any, sizes: Sizes) -> None:
-        if isinstance(v, list) and self.items:
+        if _are_items(v) and self.items:
             if not sizes.meet(self.n, len(v)):
                 raise Broken(f"has {len(v)} items, not {sizes.value(self.n)}")
         elif sp.issparse(v):
@@ -247,8 +247,12 @@ class Samples(Spec):
             self.dense.shape(v, sizes)
 
     def range(self, v: Any, sizes: Sizes) -> None:
-        if not isinstance(v, list):
+        if not _are_items(v):
             self.dense.range(v.data if sp.issparse(v) else v, sizes)
+
+
+def _are_items(v: Any) -> bool:
+    return isinstance(v, list) or (_is_called(type(v), "inputs.Items") and isinstance(v.values, list))
 
 
 class Whole(Spec):

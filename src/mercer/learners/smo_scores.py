@@ -80,7 +80,7 @@ def by_tiles(tiles: GaussianTiles | BitTiles | AboutTiles, X: Table, Z: Table, p
         right, sums = tiles.side(X[cols], left=False), out[:, cols]
         spare = np.empty((PIECE, cols.stop - cols.start), tiles.dtype)
         for side, rules, narrow, coef in left:
-            K = spare[: len(side)]
+            K = spare[: coef.shape[1]]
             tiles.fill(side, right, K)
             if len(rules) > 1:
                 sums[rules] += narrow @ K
