@@ -4,6 +4,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mercer.cli.guard import UsageError
+from mercer.cli.output import check_model
+from mercer.cli.terminal import printable
 from mercer.store import Audit, audit
 
 SHOWN = 8  # of the largest arrays
@@ -11,6 +14,9 @@ SHOWN = 8  # of the largest arrays
 
 def run(model: Path, report: Path | None = None, *, as_json: bool = False) -> Audit:
     """Print what is found; ValueError where the file is damaged, or the report is of another model."""
+    check_model(model)
+    if report is not None and not report.is_file():
+        raise UsageError(f"{report} is no file; give the report that mercer fit wrote beside the model.")
     found = audit(model)
     if report is not None and found.id not in report.read_text(encoding="utf-8", errors="replace"):
         raise ValueError(f"{report} is not the report of {model}, whose id {found.id} it does not name; fit again, or find its own.")
@@ -35,12 +41,7 @@ def lines(a: Audit, report: Path | None = None) -> list[str]:
     out += [f"{'arrays' if not i else '':<9} {_array(x)}" for i, x in enumerate(largest[:SHOWN])]
     out += [f"{'':<9} and {len(largest) - SHOWN:,} smaller ones"] if len(largest) > SHOWN else []
     out += [f"report    {report}: of this model"] if report is not None else []
-    return [_printable(line) for line in out]
-
-
-def _printable(line: str) -> str:
-    """Without what would move the cursor: the words of a file are anyone's."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+    return [printable(line) for line in out]
 
 
 def _array(x: dict[str, object]) -> str:

@@ -35,6 +35,13 @@ def form_of(name: str) -> str:
     return FORMS[suffix]
 
 
+def check_model(path: Path) -> None:
+    """A model must be a file that is there."""
+    if path.is_dir() or not path.exists():
+        what = "is a folder; give the name of a file" if path.is_dir() else "does not exist; give a file"
+        raise UsageError(f"{path} {what} that mercer fit wrote.")
+
+
 def check_free(path: Path, *, overwrite: bool) -> None:
     """Refuse early what could not be written later."""
     if path.is_dir():

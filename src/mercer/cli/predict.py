@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from mercer.cli.guard import UsageError
-from mercer.cli.output import check_apart, check_free, form_of, writer
+from mercer.cli.output import check_apart, check_free, check_model, form_of, writer
 from mercer.cli.progress import progress
 from mercer.cli.safe import safe_batch, safe_schema
 from mercer.cli.terminal import printable
@@ -24,9 +24,7 @@ def run(
 ) -> int:  # fmt: skip
     """Write the predictions, for a spreadsheet so that it runs none of them; how many there are."""
     form_of(out)
-    if model.is_dir() or not model.exists():
-        what = "is a folder; give the name of a file" if model.is_dir() else "does not exist; give a file"
-        raise UsageError(f"{model} {what} that mercer fit wrote.")
+    check_model(model)
     if out != "-":
         check_apart([Path(out)], [str(model), *data])
         check_free(Path(out), overwrite=overwrite)
