@@ -562,7 +562,8 @@ def test_check_of_what_is_no_sound_model_is_a_sentence(folder, tmp_path):
     data = bytearray((folder / "d.mercer").read_bytes())
     data[-1] ^= 1
     (tmp_path / "bad").write_bytes(data)
-    wrong = [(tmp_path / "bad", 1, "is damaged"), (folder / "d.csv", 1, "was not written by Mercer"), (tmp_path / "none", 2, "does not exist")]
+    bad, foreign = (tmp_path / "bad", 1, "is damaged"), (folder / "d.csv", 1, "was not written by Mercer")
+    wrong = [bad, foreign, (tmp_path / "none", 2, "does not exist")]
     for path, status, says in wrong:
         found = call("check", path)
         assert found.exit_code == status

@@ -414,3 +414,17 @@ def test_pre_images_scale_move_and_are_saved(tmp_path):
     m.inverse_transform(m.transform(X))
     m.save(tmp_path / "m.mercer")
     np.testing.assert_array_equal(mercer.load(tmp_path / "m.mercer").inverse_transform(m.transform(X)), m.inverse_transform(m.transform(X)))
+
+
+@pytest.mark.parametrize("n", [5, 20, 100, 300])
+@pytest.mark.parametrize("k", [1, 2, 3, 10])
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+def test_equal_eigenvalues_are_all_there(n, k, via):
+    """Rows that are all alike far from each other: K is the unit matrix, of which LAPACK may lose the eigenvectors that are asked for."""
+    X = np.random.default_rng(n).normal(size=(n, 100))
+    m = KernelPCA(k, kernel=Gaussian(1e-3), via=via, random_state=0).fit(X)
+    F = m.transform(X)
+    assert F.shape == (n, min(k, n))
+    some = min(k, n - 1)
+    np.testing.assert_allclose(m.eigenvalues_[:some], 1, rtol=1e-10)
+    np.testing.assert_allclose((F.T @ F)[:some, :some], np.eye(some), atol=1e-8)

@@ -41,9 +41,25 @@ def eigen(A: Array, rank: int | None = None, top: int | None = None) -> Spectrum
     D = len(A)
     if rank is not None and 3 * (rank + MORE) < D:  # the range of A @ random is then all of A's: no D^3 work
         return ritz(lambda V: A @ V, D, rank, rounds=0).top(top or rank)
-    first = 0 if top is None else max(D - top, 0)
-    values, vectors = eigh(A, subset_by_index=(first, D - 1), check_finite=False)
+    values, vectors = largest(lambda: A, D if top is None else min(top, D))
     return Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1])
+
+
+def largest(matrix: Callable[[], Array], k: int, *, overwrite: bool = False) -> tuple[Array, Array]:
+    """The k largest eigenvalues of a symmetric matrix in ascending order, and their eigenvectors.
+
+    LAPACK's way to some of the eigenvectors may come back without them where many eigenvalues are equal: all are then found, of
+    the matrix made anew.
+
+    >>> largest(lambda: np.eye(4), 2)[0]
+    array([1., 1.])
+    """
+    A = matrix()
+    n = len(A)
+    values, vectors = eigh(A, subset_by_index=(n - k, n - 1), overwrite_a=overwrite, check_finite=False)
+    if len(values) < k:
+        values, vectors = (v[..., n - k :] for v in eigh(matrix(), driver="evd", overwrite_a=overwrite, check_finite=False))
+    return values, vectors
 
 
 def ritz(product: Callable[[Array], Array], D: int, r: int, rounds: int = ROUNDS) -> Spectrum:

@@ -10,7 +10,7 @@ from scipy.linalg import cholesky, eigh, qr
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
-from mercer.learners.decompose import MORE, Spectrum, signed
+from mercer.learners.decompose import MORE, Spectrum, largest, signed
 from mercer.learners.systems import dense, recast
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
@@ -70,7 +70,8 @@ def components(op: Any, k: int, way: str = "auto", seed: int = 0) -> DualCompone
     mean = (exact @ np.full(n, 1 / n)) if n else np.zeros(0)
     grand, total = mean.mean(), float(exact.diag().sum(dtype=np.float64) - mean.sum())
     if whole:
-        s, residual, products = _whole(dense(exact, np.float64), mean, grand, k), 0.0, 1
+        values, vectors = largest(lambda: _whole(exact, mean, grand), k, overwrite=True)
+        s, residual, products = Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1]), 0.0, 1
     else:
         s, residual, products = leading(lambda V: _centred(exact @ _centred(V)), n, k, seed)
     values = np.where(s.values > FLOOR * s.values.max(initial=0), s.values, 0)
@@ -84,14 +85,13 @@ def _centred(V: Array) -> Array:
     return V - V.mean(axis=0)
 
 
-def _whole(K: Array, mean: Array, grand: float, k: int) -> Spectrum:
-    """Of K - m 1' - 1 m' + mean(m), in the place of K."""
+def _whole(op: Any, mean: Array, grand: float) -> Array:
+    """K - m 1' - 1 m' + mean(m), as LAPACK reads it."""
+    K = dense(op, np.float64)
     K -= mean
     K -= mean[:, None]
     K += grand
-    n = len(K)
-    values, vectors = eigh(K.T, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False)
-    return Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1])
+    return K.T
 
 
 def lowest(op: Any, top: float, tol: float, seed: int = 0) -> float:
@@ -178,7 +178,7 @@ class Ritz(Spectrum):
 def _ritz(Q: Array, AQ: Array, k: int, width: int) -> Ritz:
     T = Q.T @ AQ
     first = max(len(T) - width, 0)
-    values, turn = eigh((T + T.T) / 2, subset_by_index=(first, len(T) - 1), check_finite=False)
+    values, turn = largest(lambda: (T + T.T) / 2, len(T) - first)
     turn = turn[:, ::-1]
     return Ritz(np.maximum(values[::-1], 0), Q @ turn, AQ @ turn[:, :k])
 
