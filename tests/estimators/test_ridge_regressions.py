@@ -223,7 +223,7 @@ def test_landmarks_near_the_floor_of_rounding(seed):
 
 @pytest.mark.parametrize("via", ["exact", "iterative", Landmarks(30), Fourier(30)], ids=repr)
 def test_the_unit_of_y_does_not_choose_the_penalty(via, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.ridge_dual.MOMENTS", 10)
+    monkeypatch.setattr("mercer.models.ridge.problem.MOMENTS", 10)
     t = y + 0.3 * np.random.default_rng(3).normal(size=60)
     model = KernelRidge(Gaussian(), via=via, cv=3, alphas=[1e-3, 0.1, 10.0, 1e3], random_state=0)
     assert len({model.fit(X, s * t).alpha_ for s in (1e-3, 1.0, 1e3)}) == 1
