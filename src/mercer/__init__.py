@@ -90,4 +90,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Public names only: not what this module imports."""
+    return sorted({*__all__, "__version__", "datasets", "tables", "testing"})

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from mercer.invariants import Said
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -23,6 +25,8 @@ class Plan:
     flops: float | None = None
     passes: int | None = None
     rejected: tuple[tuple[str, str], ...] = ()
+
+    must = dict(settings=Said())
 
     def __str__(self) -> str:
         lines = [f"{self.way}: {self.why}", *(f"  {name} = {value}" for name, value in self.settings.items())]

@@ -1,5 +1,6 @@
 """The command line: exit status, sentences, files that are whole or not there, and output that can be read again."""
 
+import hashlib
 import json
 import os
 import signal
@@ -22,8 +23,8 @@ from mercer.cli.output import check_free, draft, naming
 from mercer.datasets import diabetes
 
 
-def call(*words):
-    return CliRunner().invoke(app, [str(w) for w in words])
+def call(*words, **settings):
+    return CliRunner().invoke(app, [str(w) for w in words], **settings)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,7 @@ def test_predictions_in_every_format_are_the_same(folder, tmp_path, form):
     found = call("predict", folder / "d.mercer", folder / "d.csv", "-o", tmp_path / f"p.{form}")
     assert found.exit_code == 0, found.output
     values = READERS[form](tmp_path / f"p.{form}")
-    assert values.column_names == ["prediction", "lower", "upper"]
+    assert values.column_names == ["prediction", "lower", "upper", "unusual"]
     assert values.num_rows == 442
     assert np.corrcoef(np.array(values["prediction"]), [row[-1] for row in diabetes().rows])[0, 1] > 0.6
 
@@ -82,7 +83,7 @@ def test_predictions_in_every_format_are_the_same(folder, tmp_path, form):
 def test_predictions_to_standard_output_are_csv(folder):
     lines = call("predict", folder / "d.mercer", folder / "d.csv", "-o", "-").stdout.splitlines()
     assert len(lines) == 443
-    assert lines[0].replace('"', "") == "prediction,lower,upper"
+    assert lines[0].replace('"', "") == "prediction,lower,upper,unusual"
 
 
 def test_files_that_are_there_are_kept_unless_told_otherwise(folder, tmp_path):
@@ -98,12 +99,12 @@ def test_files_that_are_there_are_kept_unless_told_otherwise(folder, tmp_path):
 
 WRONG = {
     "no target": (["fit", "{d}"], 2, "--target"),
-    "no such file": (["fit", "none.csv", "-t", "y"], 1, "none.csv"),
-    "folder": (["fit", "{folder}", "-t", "y"], 1, "directory"),
-    "misspelt target": (["fit", "{d}", "-t", "progresion"], 1, 'did you mean "progression"'),
-    "misspelt column": (["fit", "{d}", "-t", "progression", "--exclude", "bmj"], 1, 'did you mean "bmi"'),
+    "no such file": (["fit", "none.csv", "-t", "y"], 2, "none.csv"),
+    "folder": (["fit", "{folder}", "-t", "y"], 2, "directory"),
+    "misspelt target": (["fit", "{d}", "-t", "progresion"], 2, 'did you mean "progression"'),
+    "misspelt column": (["fit", "{d}", "-t", "progression", "--exclude", "bmj"], 2, 'did you mean "bmi"'),
     "task": (["fit", "{d}", "-t", "progression", "--task", "ranking"], 2, "--task"),
-    "metric": (["fit", "{d}", "-t", "progression", "--metric", "auc"], 1, "metric must be one of"),
+    "metric": (["fit", "{d}", "-t", "progression", "--metric", "auc"], 2, "metric must be one of"),
     "share": (["fit", "{d}", "-t", "progression", "--test", "2"], 2, "--test"),
     "time": (["fit", "{d}", "-t", "progression", "--time", "-1"], 2, "--time"),
     "memory": (["fit", "{d}", "-t", "progression", "--memory", "much"], 2, "--memory"),
@@ -116,10 +117,29 @@ WRONG = {
     "weight of text": (["fit", "{words}", "-t", "y", "--weight", "w"], 1, 'the weight "w" holds no numbers'),
     "time of text": (["fit", "{words}", "-t", "y", "--time-column", "w"], 1, 'the time column "w"'),
     "test without target": (["fit", "{words}", "-t", "y", "--test", "{other}"], 1, 'other.csv has no column "y"'),
-    "folder for a model": (["predict", "{folder}", "{d}", "-o", "-"], 1, "it is a folder; give the name of a file"),
+    "folder for a model": (["predict", "{folder}", "{d}", "-o", "-"], 2, "is a folder; give the name of a file"),
+    "no such model": (["predict", "none.mercer", "{d}", "-o", "-"], 2, "none.mercer does not exist"),
+    "no match": (["fit", "none*.csv", "-t", "y"], 2, "no file matches"),
+    "no such pipe": (["fit", "/dev/fd/99", "-t", "y"], 2, "/dev/fd/99 does not exist"),
+    "misspelt id": (["fit", "{d}", "-t", "progression", "--id", "ages"], 2, 'did you mean "age"'),
+    "misspelt weight": (["fit", "{d}", "-t", "progression", "--weight", "ages"], 2, 'did you mean "age"'),
+    "misspelt group": (["fit", "{d}", "-t", "progression", "--group", "ages"], 2, 'did you mean "age"'),
+    "misspelt time": (["fit", "{d}", "-t", "progression", "--time-column", "ages"], 2, 'did you mean "age"'),
+    "id and target": (["fit", "{d}", "-t", "progression", "--id", "progression"], 2, "the target cannot have another role"),
+    "two roles": (["fit", "{d}", "-t", "progression", "--id", "age", "--group", "age"], 2, "more than one role"),
+    "target left out": (["fit", "{d}", "-t", "progression", "--exclude", "progression"], 2, "leave it in"),
+    "regression of words": (["fit", "{words}", "-t", "w", "--task", "regression"], 2, "which a regression cannot predict"),
+    "test is the data": (["fit", "{d}", "-t", "progression", "--test", "{d}"], 2, "is training data as well"),
+    "no such test": (["fit", "{d}", "-t", "progression", "--test", "none.csv"], 2, "none.csv does not exist"),
+    "time of letters": (["fit", "{d}", "-t", "progression", "--time", "soon"], 2, "--time"),
+    "seed": (["fit", "{d}", "-t", "progression", "--seed", "-1"], 2, "--seed"),
+    "memory of nothing": (["fit", "{d}", "-t", "progression", "--memory", "0"], 2, "--memory"),
+    "one sign for two": (["fit", "{d}", "-t", "y", "--delimiter", "comma", "--decimal", ","], 2, "cannot be both"),
+    "unknown flag": (["fit", "{d}", "-t", "y", "--quick"], 2, "--quick"),
+    "standard input twice": (["fit", "-", "-t", "y", "--test", "-"], 2, "more than once"),
     "device": (["fit", "{d}", "-t", "progression", "--report", os.devnull, "--overwrite"], 2, "not a plain file"),
-    "far name": (["fit", "{other}", "-t", "y"], 1, 'the names are "a", "b"'),
-    "one name for all": (["fit", "{spaced}", "-t", "y"], 1, "--delimiter"),
+    "far name": (["fit", "{other}", "-t", "y"], 2, 'the names are "a", "b"'),
+    "one name for all": (["fit", "{spaced}", "-t", "y"], 2, "--delimiter"),
     "no folder for the model": (["fit", "{d}", "-t", "progression", "--out", "no/where.mercer"], 2, "not a folder"),
     "same name twice": (["fit", "{d}", "-t", "progression", "--out", "x", "--report", "x"], 2, "two names"),
     "not a model": (["predict", "{d}", "{d}", "-o", "{new}.csv"], 1, "not written by Mercer"),
@@ -316,7 +336,7 @@ def test_a_header_without_rows_has_no_predictions(folder, tmp_path):
     (tmp_path / "h.csv").write_text((folder / "d.csv").read_text().splitlines()[0] + "\n")
     found = call("predict", folder / "d.mercer", tmp_path / "h.csv", "-o", "-")
     assert found.exit_code == 0, found.output
-    assert found.stdout.replace('"', "").splitlines() == ["prediction,lower,upper"]
+    assert found.stdout.replace('"', "").splitlines() == ["prediction,lower,upper,unusual"]
     found = call("predict", folder / "d.mercer", tmp_path / "h.csv", "-o", tmp_path / "p.parquet")
     assert "0 predictions" in found.stdout
     assert pyarrow.parquet.read_table(tmp_path / "p.parquet").num_rows == 0
@@ -385,7 +405,187 @@ def test_ctrl_c_before_a_command_begins(monkeypatch, capsys):
 
     entry = sys.modules["mercer.cli.app"]  # the module; mercer.cli.app is the application in it
     monkeypatch.setattr(entry, "app", cut_short)
+    monkeypatch.setattr(entry, "finish", sys.exit)
     with pytest.raises(SystemExit) as stopped:
         entry.main()
     assert stopped.value.code == 1
     assert capsys.readouterr().err == "mercer: interrupted; nothing was left half-written.\n"
+
+
+def test_tables_come_through_pipes(folder, tmp_path):
+    """Fitted and predicted from standard input, a shell's pipe and a named one: the same as from the file."""
+    data = (folder / "d.csv").read_bytes()
+    flags = ["-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer", "--json"]
+    evidence = json.loads(call("fit", "-", *flags, input=data).stdout)
+    assert evidence["rows_train"] + evidence["rows_holdout"] == 442
+    assert "mercer fit - " in evidence["command"]
+    known = call("predict", folder / "d.mercer", folder / "d.csv", "-o", "-").stdout
+    assert call("predict", folder / "d.mercer", "-", "-o", "-", input=data).stdout == known
+    fifo = tmp_path / "pipe.csv"
+    os.mkfifo(fifo)
+    words = [sys.executable, "-m", "mercer", "predict", str(folder / "d.mercer"), str(fifo), "-o", "-"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    fifo.write_bytes(data)
+    assert process.communicate(timeout=60)[0] == known
+
+
+def test_a_pipe_gives_the_model_a_plain_name():
+    assert str(Asked(("-",), "y").model_path) == str(Asked(("/dev/fd/63",), "y").model_path) == "model.mercer"
+
+
+def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, monkeypatch):
+    from mercer.product import gather
+
+    path = tmp_path / "t.csv"
+    path.write_bytes((folder / "d.csv").read_bytes())
+    true = gather.Columns.fit
+
+    def meddled(self, source, *more):
+        found = true(self, source, *more)
+        with path.open("ab") as file:
+            file.write(path.read_bytes().splitlines()[-1] + b"\n")
+        return found
+
+    monkeypatch.setattr(gather.Columns, "fit", meddled)
+    found = call("fit", path, "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
+    assert found.exit_code == 1
+    assert found.stderr == f"mercer: {path} has changed since it was opened; give a file that nothing writes to while it is read.\n"
+
+
+def test_ctrl_c_while_the_flags_are_read():
+    """typer would end with 130 and say nothing."""
+    meddled = "typer.core.TyperGroup.invoke = lambda self, ctx: (os.kill(os.getpid(), signal.SIGINT), time.sleep(5))"
+    code = f"import os, signal, sys, time, typer.core\n{meddled}\nsys.argv = ['mercer', 'demo']\nfrom mercer.cli import main\nmain()"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stderr) == (1, "mercer: interrupted; nothing was left half-written.\n")
+
+
+def test_the_process_ends_before_threads_can_abort_it(tmp_path):
+    """A thread that is still at work in C when Python ends took the process down with it."""
+    late = "import atexit, sys\nfrom mercer.cli import main\natexit.register(print, 'the end of Python')"
+    code = f"{late}\nsys.argv = ['mercer', *sys.argv[1:]]\nmain()"
+    (tmp_path / "h.csv").write_text("a,b,y\n")
+    words = [sys.executable, "-c", code, "fit", "h.csv", "-t", "y"]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert (found.returncode, found.stdout) == (1, "")
+    assert "has columns but no rows" in found.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="limits of addresses as Linux has them")
+@pytest.mark.parametrize("megabytes", [500, 1200])
+def test_few_addresses_end_in_a_sentence_or_in_success(folder, tmp_path, megabytes):
+    """1,200 MB span for ever, or aborted."""
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({megabytes}_000_000, {megabytes}_000_000))"
+    code = f"{limit}\nimport sys\nsys.argv = ['mercer', *sys.argv[1:]]\nfrom mercer.cli import main\nmain()"
+    words = [sys.executable, "-c", code, "predict", str(folder / "d.mercer"), str(folder / "d.csv"), "-o", str(tmp_path / "p.csv")]
+    found = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    if megabytes < 900:
+        assert (found.returncode, found.stderr.count("\n")) == (1, 1)
+        assert "addresses are limited to 500 MB" in found.stderr
+    else:
+        assert found.returncode == 0, found.stderr
+        assert (tmp_path / "p.csv").exists()
+
+
+ODD = ["007", " x ", "", "NA", "=1+1", "+2", "-3", "@SUM(A1)", "\tq", "1.234,5", 'a "b", c', "a;=2", "12345678901234567890", "é"]
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory):
+    """A model with an id, and the rows it is asked for."""
+    place = tmp_path_factory.mktemp("ids")
+    rng = np.random.default_rng(0)
+    rows = [[f"r{i}", *map(float, x.round(4)), float((x[0] + x[1]).round(4))] for i, x in enumerate(rng.normal(size=(60, 2)))]
+    pyarrow.csv.write_csv(pyarrow.table(dict(zip(["=id", "a", "b", "y"], zip(*rows, strict=True), strict=True))), place / "t.csv")
+    found = call("fit", place / "t.csv", "-t", "y", "--id", "=id", "--time", "0.01", "--out", place / "m.mercer")
+    assert found.exit_code == 0, found.output
+    table = pyarrow.table({"=id": ODD, "a": rng.normal(size=len(ODD)), "b": rng.normal(size=len(ODD))})
+    pyarrow.csv.write_csv(table, place / "n.csv")
+    return place
+
+
+def read_back(path):
+    import csv
+
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_ids_pass_through_as_they_are(identified, tmp_path):
+    call("predict", identified / "m.mercer", identified / "n.csv", "-o", tmp_path / "p.csv")
+    assert [row[0] for row in read_back(tmp_path / "p.csv")] == ["=id", *ODD]
+    local = "=id;a;b\n" + "".join(f"{i}.{i:03d},5;{i},5;0,{i}\n" for i in range(1, 9))
+    (tmp_path / "local.csv").write_text(local)
+    call("predict", identified / "m.mercer", tmp_path / "local.csv", "-o", tmp_path / "q.csv")
+    assert [row[0] for row in read_back(tmp_path / "q.csv")][1:] == [f"{i}.{i:03d},5" for i in range(1, 9)]
+
+
+def test_large_whole_ids_of_json_keep_their_digits(identified, tmp_path):
+    ids = [2**62 + 1, 5, 2**53 + 1, -7]
+    (tmp_path / "n.jsonl").write_text("".join(json.dumps({"=id": i, "a": 1, "b": 2}) + "\n" for i in ids))
+    call("predict", identified / "m.mercer", tmp_path / "n.jsonl", "-o", tmp_path / "p.jsonl")
+    assert [json.loads(line)["=id"] for line in (tmp_path / "p.jsonl").read_text().splitlines()] == ids
+    (tmp_path / "n.jsonl").write_text('{"=id": 5, "a": 1, "b": 2}\n' * 30_000 + '{"=id": "x", "a": 1, "b": 2}\n')
+    found = call("predict", identified / "m.mercer", tmp_path / "n.jsonl", "-o", tmp_path / "q.jsonl")
+    assert found.exit_code == 1
+    assert 'turns from whole numbers into "x"' in found.stderr
+
+
+def test_spreadsheets_run_nothing_of_the_predictions(identified, tmp_path):
+    found = call("predict", identified / "m.mercer", identified / "n.csv", "-o", tmp_path / "p.csv", "--spreadsheet-safe")
+    assert found.exit_code == 0, found.output
+    names, *rows = read_back(tmp_path / "p.csv")
+    assert names[0] == "'=id"
+    assert not [row[0] for row in rows if row[0].startswith(("=", "+", "-", "@", "\t", "\r"))]
+    assert [row[0].replace("'", "") for row in rows] == ODD
+    assert [row[0] for row in rows if row[0].startswith("'")] == ["'=1+1", "'+2", "'-3", "'@SUM(A1)", "'\tq"]
+    plain = call("predict", identified / "m.mercer", identified / "n.csv", "-o", tmp_path / "q.csv")
+    assert plain.exit_code == 0
+    assert [row[1:] for row in read_back(tmp_path / "q.csv")] == [names[1:], *(row[1:] for row in rows)]  # numbers as they are
+
+
+# check
+def test_check_says_what_a_model_holds_and_predicts_nothing(folder, monkeypatch):
+    monkeypatch.setattr("mercer.product.model.TableModel.outputs", None)
+    found = call("check", folder / "d.mercer", "--report", folder / "d.html")
+    assert found.exit_code == 0, found.output
+    digest = hashlib.sha256((folder / "d.mercer").read_bytes()).hexdigest()
+    for word in (digest, f"id        {digest[:16]}", "table model, sound", "product.TableModel", "of this model"):
+        assert word in found.stdout
+    held = json.loads(call("check", folder / "d.mercer", "--json").stdout)
+    assert held["sha256"] == digest
+    assert held["classes"]["product.TableModel"] == 1
+    assert sum(a["bytes"] for a in held["arrays"]) < held["bytes"] == (folder / "d.mercer").stat().st_size
+
+
+def test_check_of_what_is_no_sound_model_is_a_sentence(folder, tmp_path):
+    data = bytearray((folder / "d.mercer").read_bytes())
+    data[-1] ^= 1
+    (tmp_path / "bad").write_bytes(data)
+    wrong = {tmp_path / "bad": "is damaged", folder / "d.csv": "was not written by Mercer", tmp_path / "none": "no such file"}
+    for path, says in wrong.items():
+        found = call("check", path)
+        assert found.exit_code == 1
+        assert says in found.stderr
+    (tmp_path / "other.html").write_text("<p>0123456789abcdef")
+    found = call("check", folder / "d.mercer", "--report", tmp_path / "other.html")
+    assert found.exit_code == 1
+    assert "is not the report of" in found.stderr
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_full_disk_at_the_report_or_the_model_leaves_neither(folder, tmp_path, monkeypatch, number):
+    real, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) == number:
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr("mercer.product.fit._bytes", lambda model: 1)  # which writes a file, too
+    monkeypatch.setattr(os, "fsync", full)
+    found = call("fit", folder / "d.csv", "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
+    assert found.exit_code == 1
+    assert "the disk is full" in found.stderr
+    assert os.listdir(tmp_path) == []

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
@@ -13,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from mercer.estimators.kmeans import KernelKMeans
 from mercer.inputs import table
 from mercer.kernels import Gaussian, Linear
-from mercer.learners.kmeans import FeatureSpace, KernelSpace, kmeans, means, seeds
+from mercer.learners.kmeans import FeatureSpace, KernelSpace, kmeans, means, seeds, swapped
 from mercer.lifts import Identity
 from mercer.methods import Fourier, Landmarks
 from mercer.operators import KernelOperator
@@ -259,3 +260,22 @@ def test_huge_rows_are_refused_without_other_warnings(options):
         with pytest.raises(ValueError, match="too large for sums"):
             ask(1e200 * X)
     assert set(m.predict(1e200 * X)) == {0, 1}  # which needs no squares
+
+
+@pytest.mark.parametrize("via", ["exact", Fourier(256)])
+def test_a_start_is_nearly_the_best(via):
+    """One start ends near the best of many, on the mean and at worst; without swaps it was 15 % above, 40 % at worst."""
+    A = make_blobs(300, 2, centers=15, cluster_std=0.6, random_state=3)[0]
+    found = np.array([KernelKMeans(15, Linear() if via == "exact" else Gaussian(8.0), via=via, n_init=1, random_state=s).fit(A).inertia_
+                      for s in range(10)])  # fmt: skip
+    assert found.mean() <= 1.05 * found.min()
+    assert found.max() <= 1.15 * found.min()
+
+
+def test_swaps_cost_what_they_say():
+    rng = np.random.default_rng(0)
+    A, w = rng.normal(size=(30, 2)), rng.uniform(size=30)
+    D = np.square(A[:, None] - A[:5]).sum(-1)
+    far = np.square(A - A[7]).sum(-1)
+    plain = [w @ np.minimum(np.delete(D, c, axis=1).min(1), far) for c in range(5)]
+    np.testing.assert_allclose(swapped(D, far, w), plain)

@@ -8,11 +8,13 @@ from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian, Linear, Polynomial
 from mercer.learners import smo as dual
 from mercer.learners import smo_blocks as blocks
-from mercer.learners.smo import begun, block_bytes, block_size, held, solve
-from mercer.learners.smo_box import Box, relative, started
+from mercer.learners.smo import begun, block_bytes, block_size, held, solve, solved
+from mercer.learners.smo_box import Box, balance, relative, soft_balance, started
 from mercer.learners.smo_calibrate import probabilities, sigmoid
+from mercer.learners.smo_certify import certified
 from mercer.learners.smo_columns import Columns
 from mercer.learners.smo_compress import project
+from mercer.learners.smo_interior import inner_start
 from mercer.learners.smo_path import path
 from mercer.learners.smo_rows import WIDTH, GivenRows, KernelRows, certain, room
 from mercer.learners.smo_scores import times
@@ -472,3 +474,60 @@ def test_bits_are_used_only_where_distances_are_counts():
     for k, X, Z in ((Gaussian(), other, bits), (Gaussian(), bits, other), (Gaussian(), wider, wider), (Gaussian((1.0, 2) * 3), bits, bits)):
         assert not isinstance(tiles_of(k, Table(X), Table(Z), float), BitTiles)
     assert not isinstance(tiles_of(Linear(), Table(bits), Table(bits), float), BitTiles)
+
+
+# from inside, and the gap that counts rounding
+@pytest.mark.parametrize("e", [0.0, 0.1])
+@pytest.mark.parametrize("ridge", [False, True])
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_interior_point_method_ends_where_steps_do(e, ridge, bias):
+    if e and ridge:
+        pytest.skip("no loss is both")
+    X, box = problem(120, e=e, bias=bias)
+    if ridge:
+        box = Box(box.t, np.where(box.t > 0, 0, -np.inf), np.where(box.t > 0, np.inf, 0), e, np.full(120, 0.5), bias)
+    K = Polynomial(2)(X)
+    b, exact = inner_start(lambda j: K[:, j], K.diagonal(), box)
+    best = solve(KernelRows(Polynomial(2), Table(X)), box, 1e-9)
+    assert exact
+    assert value(K, box, b) == pytest.approx(best.objective, rel=1e-6)
+    assert (b >= box.lo).all()
+    assert (b <= box.hi).all()
+    assert abs(b.sum()) < 1e-12 * np.abs(b).sum() or not bias
+    assert inner_start(lambda j: np.eye(600)[:, j], np.ones(600), problem(600)[1]) is None  # of too high a rank
+
+
+@pytest.mark.parametrize("ridge", [False, True])
+def test_the_best_multiplier_has_the_least_gap(ridge):
+    X, box = problem(60)
+    r = np.full(60, 0.5 if ridge else 0.0)
+    if ridge:
+        box = Box(box.t, np.where(box.t > 0, 0, -np.inf), np.where(box.t > 0, np.inf, 0), 0.0, r)
+    b = np.where(box.t > 0, 0.1, -0.1)
+    G = Gaussian()(X) @ b + r * b - box.t
+    best = soft_balance(G, b, box) if ridge else balance(G, box, float(b.sum()))
+    least = min(smo.gap(G, b, box.lo, box.hi, 0.0, r, nu) for nu in np.linspace(-2, 2, 2001))
+    assert smo.gap(G, b, box.lo, box.hi, 0.0, r, best) <= least + 1e-9
+
+
+def test_a_gap_within_errors_is_the_largest_of_them():
+    X, box = problem(80)
+    m = solve(KernelRows(Gaussian(), Table(X)), box, 1e-3)
+    rng, none = np.random.default_rng(0), np.zeros(80)
+    G, error = Gaussian()(X) @ m.b - box.t, 0.01 * rng.random(80)
+    bound = smo.gap_within(G, m.b, box.lo, box.hi, 0.0, none, -m.intercept, error)
+    assert smo.gap_within(G, m.b, box.lo, box.hi, 0.0, none, -m.intercept, none) == smo.gap(G, m.b, box.lo, box.hi, 0.0, none, -m.intercept)
+    for _ in range(50):
+        assert smo.gap(G + error * rng.uniform(-1, 1, 80), m.b, box.lo, box.hi, 0.0, none, -m.intercept) <= bound
+
+
+def test_rounding_of_stored_values_is_counted_and_solved_away_where_it_shows():
+    X, box = problem(300, C=300.0, e=0.01)
+    narrow = KernelRows(Gaussian(), Table(X.astype(np.float32)), np.float32)
+    rough = certified(narrow, box, solved(narrow, box, 1e-3, 1000, 1e9))
+    K = Gaussian()(X.astype(np.float32).astype(float))
+    G = K @ rough.b - box.t
+    true = smo.gap(G, rough.b, box.lo, box.hi, box.e, np.zeros(300), -rough.intercept)
+    assert rough.rounding > 0
+    assert true <= rough.gap
+    assert solve(narrow, box, 1e-3).relative <= 1e-3

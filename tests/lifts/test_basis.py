@@ -2,6 +2,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.preprocessing import SplineTransformer
 
 from mercer.lifts import Basis, Jumps, Splines
@@ -124,3 +125,18 @@ def test_huge_columns():
     assert np.isfinite(Splines().fit_transform(X)).all()
     assert np.isfinite(Jumps().fit_transform(X)).all()
     assert np.isfinite(Basis(["log1p_abs", "tanh", "sin"]).fit_transform(X)).all()
+
+
+def test_splines_at_given_knots():
+    X = np.random.default_rng(0).uniform(0, 1, size=(40, 2))
+    each, both = np.array([[0.0, -1.0], [0.2, 0.5], [0.9, 0.6], [1.0, 3.0]]), [0.0, 0.3, 1.0]
+    np.testing.assert_array_equal(Splines(knots=each).fit_transform(X), SplineTransformer(knots=each).fit_transform(X))
+    np.testing.assert_array_equal(Splines(knots=both).fit_transform(X), Splines(knots=np.array([both, both]).T).fit_transform(X))
+    assert clone(Splines(knots=each)).fit(X).n_features_out_ == 2 * (4 + 3 - 1)
+    for knots, match in [
+        ([0.0], "two or more ascending"), ([0.0, 0.0], "two or more ascending"), ([1.0, 0.0], "two or more ascending"),
+        ([0.0, np.nan], "two or more ascending"), (each[:, :1], "knots has 1 columns, but X has 2"), (None, "two or more ascending"),
+        ([["a"], ["b"]], "two or more ascending"), ("other", 'knots must be "uniform"'), (3, "two or more ascending"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=match):
+            Splines(knots=knots).fit(X)

@@ -1,6 +1,11 @@
+import math
+from functools import reduce
+from operator import mul
+
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -147,7 +152,7 @@ def test_methods_take_whole_subtrees():
     k = Gaussian() + Linear()
     assert isinstance(k.lift(6, method=Landmarks()).fit(X).map_, Nystrom)
     assert isinstance(k.lift(10).fit(X).map_, Concatenate)
-    assert isinstance((Linear() * Linear()).lift(method=Exact()).fit(X).map_, Tensor)
+    assert isinstance((Linear() * Polynomial(2)).lift(method=Exact()).fit(X).map_, Tensor)
     assert (Linear() * Linear()).lift(5, method=Sketch(), random_state=0).fit(X).n_features_out_ == 5
     with pytest.raises(ValueError, match="no finite feature map"):
         k.lift(method=Exact()).fit(X)
@@ -200,3 +205,28 @@ LIFTS = [KernelLift(n_features=32, random_state=0), Polynomial(2).lift(), (Gauss
 @pytest.mark.parametrize("phi", LIFTS, ids=["default", "exact", "sum"])
 def test_scikit_learns_contract(phi):
     check_estimator(phi, on_skip=None)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    "k",
+    [Linear(), Linear() + 0.5, 0.5 + Linear(), 2 * Linear() + 0.5, Linear() + Anova(2), Polynomial(2),
+     Linear(metric=np.diag([1.0, 2.0, 0.5])), Linear().normalized(), Linear().on_columns([0, 2]) + AllSubsets().on_columns([1])],
+    ids=repr,
+)  # fmt: skip
+@pytest.mark.parametrize("times", [False, True])
+def test_powers_have_symmetric_features(k, n, times):
+    """x'z to the n has C(D + n - 1, n) of them, not D^n; as a power, or as a product of equal factors."""
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    D, power = width(k, Table(X)), reduce(mul, [k] * n) if times and n else k**n
+    phi = power.lift().fit(X)
+    assert phi.n_features_out_ == width(power, Table(X)) <= (math.comb(D + n - 1, n) if n else 1)
+    F, S = phi.transform(X), phi.transform(sp.csr_array(X))
+    np.testing.assert_allclose(F @ F.T, power(X), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(S.toarray() if sp.issparse(S) else S, F, atol=1e-12)
+    assert len(set(phi.get_feature_names_out())) == phi.n_features_out_
+
+
+def test_the_cube_of_linear_plus_a_half():
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    assert ((Linear() + 0.5) ** 3).lift().fit(X).n_features_out_ == 20

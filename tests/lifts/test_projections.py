@@ -235,3 +235,22 @@ def test_many_features_come_as_canonical_csr():
 def test_what_cannot_be_is_refused(phi, sentence):
     with pytest.raises(ValueError, match=sentence):
         phi.fit(rows())
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("m", [2, 3, 4, 5, 6, 7, 9, 10, 12, 25, 1024])
+def test_sparse_projections_of_any_size_by_default(m, signed):
+    """s is the largest divisor up to 4 that leaves something to average."""
+    X = np.random.default_rng(0).normal(size=(6, 30))
+    phi = SparseProjection(m, signed=signed, random_state=0).fit(X)
+    s = max(t for t in (1, 2, 3, 4) if m % t == 0 and (signed or t < m))
+    assert phi.projection_.s == s
+    np.testing.assert_array_equal(phi.transform(X), SparseProjection(m, s, signed, random_state=0).fit_transform(X))
+    w = np.random.default_rng(1).normal(size=m)
+    np.testing.assert_allclose(phi.inner(X, w), phi.transform(X) @ w, atol=1e-10)
+
+
+def test_a_given_s_must_divide():
+    with pytest.raises(ValueError, match="s must divide n_features"):
+        SparseProjection(10, s=4).fit(np.eye(3))
+    assert SparseProjection(1, random_state=0).fit_transform(np.eye(3)).shape == (3, 1)

@@ -65,7 +65,7 @@ def test_slip_of_the_coefficient():
     k = Gaussian()(np.array([x]), np.array([z]))
     np.testing.assert_allclose(right, k)
     assert abs(noted - k) > 0.1
-    np.testing.assert_allclose(Taylor(Gaussian(), 29).fit_transform([[x]])[0], damped[0] / np.sqrt(factorials), rtol=1e-10)
+    np.testing.assert_allclose(Taylor(Gaussian(), 29).fit([[0.0]]).transform([[x]])[0], damped[0] / np.sqrt(factorials), rtol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian((0.5, 1.0, 2.0, 1.0)), exp(Linear())], ids=repr)

@@ -38,21 +38,25 @@ def test_a_frame_a_table_a_batch_and_a_file_are_the_same(prices, tmp_path):
     new.to_csv(path, index=False)
     arrow = pa.Table.from_pandas(new, preserve_index=False)
     found = [prices.predict(data) for data in (new, arrow, arrow.to_batches()[0], path, [str(path)])]
+    assert isinstance(found[0], pd.DataFrame)
+    assert all(isinstance(f, pa.Table) for f in found[1:])
+    found = [np.asarray(f["prediction"]) for f in found]
     assert all(f.shape == (50,) and np.allclose(f, found[0], rtol=1e-5) for f in found)
     assert np.corrcoef(found[0], new["price"])[0, 1] > 0.8
 
 
 def test_categories_of_pandas_are_what_they_stand_for(prices):
     new = frame(50, seed=1)
-    assert np.array_equal(prices.predict(new), prices.predict(new.assign(town=new["town"].astype("category"))))
+    assert prices.predict(new).equals(prices.predict(new.assign(town=new["town"].astype("category"))))
 
 
 def test_intervals_hold_the_prediction_and_classes_have_none(prices, dear):
     new = frame(50, seed=1)
     bounds = prices.predict_interval(new)
     assert bounds.shape == (50, 2)
-    assert (bounds[:, 0] < prices.predict(new)).all()
-    assert (prices.predict(new) < bounds[:, 1]).all()
+    middle = prices.predict(new)["prediction"]
+    assert (bounds["lower"] < middle).all()
+    assert (middle < bounds["upper"]).all()
     with pytest.raises(ValueError, match="predict_proba"):
         dear.predict_interval(new)
 
@@ -60,9 +64,11 @@ def test_intervals_hold_the_prediction_and_classes_have_none(prices, dear):
 def test_probabilities_are_in_the_order_of_the_classes(prices, dear):
     new = frame(50, seed=1)
     P = dear.predict_proba(new)
+    assert P.columns.tolist() == ["p_no", "p_yes"]
+    P = P.to_numpy()
     assert dear.classes == ("no", "yes")
     assert np.allclose(P.sum(1), 1)
-    assert np.array_equal(dear.predict(new), np.array(dear.classes)[P.argmax(1)])
+    assert np.array_equal(dear.predict(new)["prediction"], np.array(dear.classes)[P.argmax(1)])
     with pytest.raises(ValueError, match="predict_interval"):
         prices.predict_proba(new)
 
@@ -71,12 +77,12 @@ def test_probabilities_are_in_the_order_of_the_classes(prices, dear):
 def test_labels_have_the_type_of_training(kind):
     x = np.random.default_rng(0).normal(size=150)
     table = pd.DataFrame({"a": x, "y": (x > 0).astype(kind)})
-    found = fit_table(table, "y", time=QUICK).predict(table)
-    assert np.mean(found == table["y"].to_numpy()) > 0.9
+    found = fit_table(table, "y", time=QUICK).predict(table)["prediction"]
+    assert np.mean(found.to_numpy() == table["y"].to_numpy()) > 0.9
 
 
 def test_no_rows_have_no_predictions(prices):
-    assert prices.predict(frame(5).iloc[:0]).shape == (0,)
+    assert prices.predict(frame(5).iloc[:0]).shape == (0, 4)
 
 
 def test_a_model_says_what_it_is(prices):
@@ -89,7 +95,7 @@ def test_rows_unlike_those_of_training_void_the_intervals(prices):
     with pytest.warns(UserWarning, match="drifted|intervals") as told:
         prices.predict(far)
     assert any("intervals" in str(w.message) and "do not hold" in str(w.message) for w in told)
-    with pytest.warns(UserWarning, match='unlike those of training in "size"|drifted'):
+    with pytest.warns(UserWarning, match='unlike those of training in "size"|drifted|unlike any row'):
         prices.predict(frame(3, seed=1).assign(size=np.nan))
     job = prices.predicting(frame(100, seed=1))
     list(job.batches())
@@ -189,7 +195,7 @@ def test_batches_and_arrays_give_classes_of_the_same_type(kind):
     new = pd.DataFrame({"x": x[:20], "z": x[:20]})
     batches = pa.Table.from_batches(model.predict_batches(new))["prediction"]
     assert batches.type == model.columns.target_.kind
-    assert batches.to_pylist() == model.predict(new).tolist()
+    assert batches.to_pylist() == model.predict(new)["prediction"].tolist()
     assert isinstance(batches[0].as_py(), {"text": str, "whole": int, "truth": bool}[kind])
 
 

@@ -84,7 +84,7 @@ def test_evidence_of_classes_is_complete(dear):
 
 def test_numbers_are_predicted_in_order_with_intervals(prices, houses):
     found = predictions(prices, houses)
-    assert found.column_names == ["id", "prediction", "lower", "upper"]
+    assert found.column_names == ["id", "prediction", "lower", "upper", "unusual"]
     assert found["id"].to_pylist() == table()["id"]
     low, mid, high = (np.array(found[c]) for c in ("lower", "prediction", "upper"))
     y = np.array(table()["price"])
@@ -95,7 +95,7 @@ def test_numbers_are_predicted_in_order_with_intervals(prices, houses):
 
 def test_classes_are_predicted_with_probabilities(dear, houses):
     found = predictions(dear, houses)
-    assert found.column_names == ["id", "prediction", "p_no", "p_yes"]
+    assert found.column_names == ["id", "prediction", "p_no", "p_yes", "unusual"]
     assert np.allclose(np.array(found["p_no"]) + np.array(found["p_yes"]), 1)
     assert np.mean(np.array(found["prediction"]) == np.array(table()["dear"])) > 0.8
 
@@ -254,7 +254,7 @@ def test_training_rows_of_one_time_or_group_are_refused(role, what):
 def test_two_times_and_few_weights_go_all_the_way(counts, every):
     values = plain(200, t=np.repeat([0, 1, 2], counts), w=(np.arange(200) % every == 0) * 1.0)
     model = fit_table(pa.table(values), "label", time_column="t", weight="w", time=ENOUGH)
-    assert model.predict_proba(pa.table(values)).sum(1) == pytest.approx(1)
+    assert model.predict_proba(pa.table(values)).to_pandas().sum(axis=1).to_numpy() == pytest.approx(1)
 
 
 def test_a_zero_that_the_search_does_not_see_does_not_stop_it(monkeypatch):
@@ -263,7 +263,7 @@ def test_a_zero_that_the_search_does_not_see_does_not_stop_it(monkeypatch):
     y = np.exp(2 * x + rng.normal(size=600))
     y[np.argsort(hashes(np.arange(600), 0))[-30:]] = 0.0
     model = fit_table(pa.table({"x": x, "y": y}), "y", time=AT_ONCE)
-    assert np.isfinite(model.predict(pa.table({"x": x}))).all()
+    assert np.isfinite(model.predict(pa.table({"x": x}))["prediction"].to_numpy()).all()
 
 
 def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch):

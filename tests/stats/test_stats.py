@@ -129,3 +129,9 @@ def test_the_contract_can_fail():
 
     with pytest.raises(AssertionError):
         check_statistic(Wrong, Wrong([]), A, equal)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 12345, 2**40])
+def test_no_seed_of_a_sample_warns(seed):
+    found = Sample.of(np.arange(50.0)[:, None], 10, keys=np.arange(50), seed=seed)
+    assert len(found.rows) == 10

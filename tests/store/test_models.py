@@ -116,7 +116,7 @@ def test_maps_of_other_kernels_have_other_fingerprints():
 def test_training_rows_do_not_travel():
     tall, y = np.random.default_rng(0).normal(size=(5000, 3)), np.zeros(5000)
     m = KernelRidge(lift=Monomials(2)).fit(tall, y)
-    assert max(a.size for a in encode(m)[1]) < 200
+    assert max(a.size for a in encode(m)[1]) <= 1000  # the errors of the fifth that calibrates intervals
 
 
 def test_names_and_labels_come_back(path):

@@ -363,9 +363,9 @@ def test_drift_is_told_in_a_sentence():
     assert report.warnings[0].startswith('"a" has drifted: ')
     assert "of its values are above" in report.warnings[0]
     unseen = found.drift(new.set_column(2, "words", pa.array(["elsewhere"] * 1000)))
-    assert "100% of its values are not seen in training, 0% in training" in unseen.warnings[0]
+    assert "100% of its values were never seen in training, where 0% would be usual" in unseen.warnings[0]
     gone = found.drift(new.set_column(3, "gaps", pa.array([None] * 1000, pa.float64())))
-    assert "100% of its values are missing, 1" in gone.warnings[0]
+    assert "100% of its values are missing, against 1" in gone.warnings[0]
     unread = found.drift(new.set_column(1, "b", pa.array(["?!"] * 10 + ["0.5"] * 990)))
     assert unread.n_unread == {"b": 10}
     assert '"b" has 10 values that could not be read; they count as missing.' in unread.warnings

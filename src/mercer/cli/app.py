@@ -9,18 +9,20 @@ try:
 except ImportError as error:  # pragma: no cover - the extra is installed where tests run
     raise SystemExit("mercer: the command line needs typer, rich and pyarrow: pip install mercer[cli]") from error
 
-from mercer.cli.early import FAILED, INTERRUPTED
-from mercer.cli.guard import guarded, leave
+from mercer.cli.early import FAILED, INTERRUPTED, sentence_for_ctrl_c
+from mercer.cli.guard import DONE, finish, guarded, leave_with
 
 EPILOG = "Exit status: 0 done, 1 failed or interrupted, 2 bad usage."
 app = typer.Typer(
     name="mercer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.", epilog=EPILOG,
 )
-FORMATS = "csv, tsv, parquet, arrow, feather or jsonl; .gz .zst .xz .bz2; several files or globs"
+FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json or xlsx; .gz .zst .xz .bz2; several files or globs; - for standard input"
+THRESHOLD = "of two classes: the probability from which on the class that fit names is predicted"
 METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]
+SpreadsheetSafe = Annotated[bool, typer.Option("--spreadsheet-safe", help="texts that a spreadsheet would run as formulas are made texts")]
 Delimiter = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: between fields; tab for tabs", show_default="found out")]
 Decimal = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: the decimal mark, . or a comma", show_default="found out")]
 Header = Annotated[bool | None, typer.Option("--header/--no-header", help="csv: whether the first row has names", show_default="found out")]
@@ -40,12 +42,13 @@ def fit(
     time_column: Annotated[str | None, typer.Option(metavar="COL", help="orders the rows: the last are held out")] = None,
     test: Annotated[str, typer.Option(metavar="FILE|SHARE", help="the holdout: a file, or a share of the rows")] = "0.2",
     time: Annotated[float, typer.Option(metavar="SECONDS", help="for search and fits; reading, judging and writing come on top")] = 60.0,
-    memory: Annotated[str, typer.Option(metavar="BYTES", help="beyond it rows wait on disk")] = "4GB",
+    memory: Annotated[str, typer.Option(metavar="BYTES", help="a limit, from 150MB on: beyond it rows wait on disk")] = "4GB",
     seed: Annotated[int, typer.Option(min=0, help="of the holdout, the folds and random features")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="MODEL", help="the model file", show_default="DATA.mercer")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="the report", show_default="DATA.html")] = None,
     overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the evidence as JSON")] = False,
+    no_rows: Annotated[bool, typer.Option("--no-rows", help="no single rows of the table in the report; the model holds some")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -59,6 +62,7 @@ def fit(
         asked = Asked(
             tuple(data), target, task, metric, tuple(exclude or ()), id, weight, group, time_column, test, time, memory, seed, out, report,
             overwrite, as_json, csv_options(delimiter, decimal, header, encoding),
+            not no_rows,
         )  # fmt: skip
         run(asked)
 
@@ -68,18 +72,37 @@ def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="a file that mercer fit wrote")],
     data: Data,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet, arrow or jsonl by its suffix; - prints csv")],
+    threshold: Annotated[str | None, typer.Option(metavar="T", help=THRESHOLD, show_default="as fitted")] = None,
     overwrite: Overwrite = False,
+    spreadsheet_safe: SpreadsheetSafe = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
     encoding: Encoding = None,
 ) -> None:
-    """Predict the target for new rows, in their order: prediction, lower and upper, or the probability of every class."""
+    """Predict the target for new rows, in their order: prediction, lower and upper, or the probability of every class.
+
+    The column unusual has a 1 for rows unlike any of training.
+    """
     with guarded():
         from mercer.cli.csvflags import csv_options
         from mercer.cli.predict import run
 
-        run(model, data, out, overwrite=overwrite, options=csv_options(delimiter, decimal, header, encoding))
+        options = csv_options(delimiter, decimal, header, encoding)
+        run(model, data, out, overwrite=overwrite, options=options, threshold=threshold, spreadsheet=spreadsheet_safe)
+
+
+@app.command(epilog=EPILOG)
+def check(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="a file that mercer fit or save wrote")],
+    report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="whether this report is of that model")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print what is found as JSON")] = False,
+) -> None:
+    """Say what a model file holds, once every part of it is checked: classes, arrays, sums, versions. Nothing is predicted."""
+    with guarded():
+        from mercer.cli.check import run
+
+        run(model, report, as_json=as_json)
 
 
 @app.command(epilog=EPILOG)
@@ -112,6 +135,10 @@ def options(
 def main() -> None:
     """The console script; Ctrl-C before a command has begun is a word, too."""
     try:
-        app(prog_name="mercer")
+        with sentence_for_ctrl_c():
+            app(prog_name="mercer")
     except KeyboardInterrupt:
-        leave(INTERRUPTED, FAILED)
+        finish(leave_with(INTERRUPTED, FAILED))
+    except SystemExit as end:
+        finish(end.code if isinstance(end.code, int) else FAILED if end.code else DONE)
+    finish(DONE)

@@ -11,6 +11,7 @@ from mercer.cli.fit import run as fit
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_free
 from mercer.cli.predict import run as predict
+from mercer.cli.terminal import printable
 
 SECONDS = 30.0  # more than every contender takes
 
@@ -49,4 +50,4 @@ def check_folder(place: Path, files: Sequence[Path], *, overwrite: bool) -> None
 def _first(path: Path, lines: int = 3) -> str:
     """The first lines of a file, cut to the width of a screen."""
     with path.open(encoding="utf-8") as stream:
-        return "\n".join(line.rstrip()[:100] for _, line in zip(range(lines), stream, strict=False))
+        return "\n".join(printable(line).rstrip()[:100] for _, line in zip(range(lines), stream, strict=False))

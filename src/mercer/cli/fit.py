@@ -13,15 +13,18 @@ from typing import Any
 from mercer import report as reports
 from mercer.cli.csvflags import flags as csv_flags
 from mercer.cli.guard import UsageError
-from mercer.cli.output import check_apart, check_free, naming
+from mercer.cli.output import check_apart, check_free
 from mercer.cli.progress import progress
 from mercer.cli.summary import summary
+from mercer.cli.terminal import in_json, printable
 from mercer.estimators.base import bytes_of
-from mercer.product import TableModel, fit_table
+from mercer.product import TableModel, fit_table, ledger
 from mercer.product.evidence import Evidence
 from mercer.product.metrics import METRICS
+from mercer.store import commit
+from mercer.store.files import id_of, packed
 from mercer.tables import CsvOptions, DataError, Source, open_source
-from mercer.tables.errors import nearest
+from mercer.tables.errors import Misnamed, nearest
 from mercer.tables.times import time_form
 
 FOUND_OUT = CsvOptions()
@@ -50,6 +53,7 @@ class Asked:
     overwrite: bool = False
     as_json: bool = False
     csv: CsvOptions = FOUND_OUT
+    rows: bool = True
 
     @property
     def model_path(self) -> Path:
@@ -68,6 +72,8 @@ class Asked:
         _known_metric(self.metric, self.task)
         _memory(self.memory)
         share(self.test)
+        if (*self.data, self.test).count("-") > 1:
+            raise UsageError("standard input (-) is given more than once, and can be read only once; give a file for the other.")
         self._check_files()
 
     def _check_files(self) -> None:
@@ -91,7 +97,7 @@ class Asked:
             words += [flag, value] if value is not None else []
         for names in self.exclude:
             words += ["--exclude", names]
-        words += csv_flags(self.csv)
+        words += [*csv_flags(self.csv), *([] if self.rows else ["--no-rows"])]
         return shlex.join([*words, "--out", str(self.model_path), "--report", str(self.report_path)])
 
 
@@ -101,16 +107,21 @@ def run(asked: Asked) -> Evidence:
     with progress() as say:
         model = fitted(asked, say)
         say("writing the model and the report")
-        with naming(asked.model_path):
-            model.save(asked.model_path)
-        with naming(asked.report_path):
-            reports.write(model.evidence, asked.report_path)
+        name = written(model, asked.model_path, asked.report_path, overwrite=asked.overwrite)
     if asked.as_json:
-        print(json.dumps(model.evidence.as_dict(), ensure_ascii=False, indent=2, allow_nan=False))
+        print(in_json(json.dumps(model.evidence.as_dict(), ensure_ascii=False, indent=2, allow_nan=False)))
     else:
-        print(summary(in_lines(model.evidence)))
-        print(f"\nmodel     {asked.model_path}\nreport    {asked.report_path}")
+        print(printable(summary(in_lines(model.evidence))))
+        print(printable(f"\nid        {name}\nmodel     {asked.model_path}\nreport    {asked.report_path}"))
     return model.evidence
+
+
+def written(model: TableModel, path: Path, report: Path, *, overwrite: bool = True) -> str:
+    """Model and report as one commit, the model last; the id that both have."""
+    parts = packed(model, "table model")
+    name = id_of(parts.sha256())
+    commit({report: [reports.html(model.evidence, name).encode()], path: parts.pieces()}, overwrite=overwrite)
+    return name
 
 
 def fitted(asked: Asked, say: Any) -> TableModel:
@@ -121,7 +132,7 @@ def fitted(asked: Asked, say: Any) -> TableModel:
     return fit_table(
         source, asked.target, task=asked.task, metric=asked.metric, exclude=excluded(asked.exclude, source), id=asked.id,
         weight=asked.weight, group=asked.group, time_column=asked.time_column, test=held, time=asked.time, memory=_memory(asked.memory),
-        seed=asked.seed, progress=say, command=asked.command(),
+        seed=asked.seed, keep_rows=asked.rows, progress=say, command=asked.command(),
     )  # fmt: skip
 
 
@@ -178,22 +189,26 @@ def excluded(given: Sequence[str], source: Source) -> tuple[str, ...]:
         out += [text] if text in known else [name.strip() for name in text.split(",") if name.strip()]
     for name in out:
         if name not in known:
-            raise DataError(f'--exclude: there is no column "{name}"{nearest(name, known)}')
+            raise Misnamed(f'--exclude: there is no column "{name}"{nearest(name, known)}')
     return tuple(dict.fromkeys(out))
 
 
 def _memory(text: str) -> float:
     try:
-        return bytes_of(text)
+        found = bytes_of(text)
     except ValueError as error:
         raise UsageError(f"--memory must be a number of bytes or text such as 4GB, got {text}.") from error
+    try:
+        return ledger.check(found)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
 
 
 def stem(path: str) -> str:
     """The name of a file without its folders and suffixes.
 
-    >>> stem("data/houses.csv.gz"), stem("part-*.parquet")
-    ('houses', 'part-')
+    >>> stem("data/houses.csv.gz"), stem("part-*.parquet"), stem("-")
+    ('houses', 'part-', 'model')
     """
-    name = Path(path).name.split(".")[0]
+    name = "" if path == "-" or path.startswith(("/dev/", "/proc/")) else Path(path).name.split(".")[0]
     return "".join(c for c in name if c not in '*?[]<>:"|') or "model"

@@ -8,13 +8,18 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from mercer.cli.early import FAILED, INTERRUPTED
+from mercer.cli.room import limited, make_do
+from mercer.cli.terminal import printable
 
 DONE, BAD_USAGE = 0, 2
 
 _PLAIN = {errno.ENOSPC: "the disk is full", errno.EISDIR: "it is a folder; give the name of a file"}
+
+
+_NO_MEMORY = "not enough memory; give --memory less than this machine has, or fewer columns."
 
 
 class UsageError(Exception):
@@ -27,6 +32,7 @@ def guarded() -> Iterator[None]:
     stopped: list[int] = []
     try:
         with _stoppable(stopped):
+            make_do()
             yield
             sys.stdout.flush()
     except UsageError as error:
@@ -36,11 +42,23 @@ def guarded() -> Iterator[None]:
     except KeyboardInterrupt:
         leave(INTERRUPTED, FAILED)
     except (ValueError, ImportError, MemoryError, OSError) as error:
-        leave(INTERRUPTED if stopped else sentence(error), FAILED)
-    except BaseException:
-        if not stopped:
+        text = _NO_MEMORY if _starved(error) else sentence(error)
+        leave(INTERRUPTED if stopped else text, BAD_USAGE if _typed(error) and not stopped else FAILED)
+    except BaseException as error:
+        if not stopped and not _starved(error):
             raise
-        leave(INTERRUPTED, FAILED)  # an import that was cut short fails in ways of its own
+        leave(INTERRUPTED if stopped else _NO_MEMORY, FAILED)  # an import that was cut short fails in ways of its own
+
+
+def _typed(error: BaseException) -> bool:
+    """Whether another word on the command line is the remedy: a file or a column that is not there, a metric of another task."""
+    return bool(getattr(error, "usage", False))
+
+
+def _starved(error: BaseException) -> bool:
+    """Whether a library found no memory, in words of its own: to map its code, or to start a thread."""
+    starved = ("failed to map segment", "can't start new thread", "cannot allocate memory", "unable to allocate", "libllvmlite")
+    return limited() is not None and any(words in str(error).lower() for words in starved)
 
 
 def sentence(error: BaseException) -> str:
@@ -54,7 +72,7 @@ def sentence(error: BaseException) -> str:
         what = f"{error.filename}: " if error.filename else ""
         return _ended(what + (text[:1].lower() + text[1:]))
     if isinstance(error, MemoryError):
-        return "not enough memory; give --memory less than this machine has, or fewer columns."
+        return _ended(str(error) if "addresses" in str(error) else _NO_MEMORY)
     return _ended(" ".join(str(error).split()) or type(error).__name__)
 
 
@@ -64,9 +82,22 @@ def _ended(text: str) -> str:
 
 def leave(text: str, status: int) -> None:
     """A sentence on stderr, and the end."""
+    sys.exit(leave_with(text, status))
+
+
+def leave_with(text: str, status: int) -> int:
+    """A sentence on stderr; the status."""
     with suppress(OSError):
-        print(f"mercer: {text}", file=sys.stderr)
-    sys.exit(status)
+        print(f"mercer: {printable(text)}", file=sys.stderr)
+    return status
+
+
+def finish(status: int) -> NoReturn:
+    """The end of the process, without Python's own: a thread of a library that still reads ahead would abort it there."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(status)
 
 
 def _hush() -> None:

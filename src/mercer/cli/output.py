@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mercer.cli.guard import UsageError
+from mercer.cli.terminal import Screen
 from mercer.tables.arrow import pa
 
 Write = Callable[[Any], None]
@@ -85,7 +86,8 @@ def naming(path: Path) -> Iterator[None]:
 def writer(name: str, schema: Any) -> Iterator[Write]:
     """A function that appends record batches to a file, or to standard output."""
     if name == "-":
-        with _writer("csv", sys.stdout.buffer, schema) as write:
+        stream: Any = Screen(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+        with _writer("csv", stream, schema) as write:
             yield write
         return
     with draft(Path(name)) as stream, _writer(form_of(name), stream, schema) as write:

@@ -10,14 +10,23 @@ from pathlib import Path
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free, form_of, writer
 from mercer.cli.progress import progress
+from mercer.cli.safe import safe_batch, safe_schema
+from mercer.cli.terminal import printable
 from mercer.product import TableModel
 from mercer.store import load
 from mercer.tables import CsvOptions, open_source
+from mercer.tables.errors import many
 
 
-def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, options: CsvOptions | None = None) -> int:
-    """Write the predictions; how many there are."""
+def run(
+    model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, options: CsvOptions | None = None,
+    threshold: str | None = None, spreadsheet: bool = False,
+) -> int:  # fmt: skip
+    """Write the predictions, for a spreadsheet so that it runs none of them; how many there are."""
     form_of(out)
+    if model.is_dir() or not model.exists():
+        what = "is a folder; give the name of a file" if model.is_dir() else "does not exist; give a file"
+        raise UsageError(f"{model} {what} that mercer fit wrote.")
     if out != "-":
         check_apart([Path(out)], [str(model), *data])
         check_free(Path(out), overwrite=overwrite)
@@ -26,16 +35,30 @@ def run(model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, 
         found = load(model)
         if not isinstance(found, TableModel):
             raise UsageError(f"{model} holds a {type(found).__name__}, not a model of a table; give a file that mercer fit wrote.")
-        job = found.predicting(replace(open_source(list(data), options=options), may_be_empty=True))
+        job = decided(found, threshold).predicting(replace(open_source(list(data), options=options), may_be_empty=True))
         rows, batches = 0, job.batches()
         first = list(islice(batches, 1))  # before anything is written
-        with writer(out, job.schema) as write:
+        with writer(out, safe_schema(job.schema) if spreadsheet else job.schema) as write:
             for batch in chain(first, batches):
-                write(batch)
+                write(safe_batch(batch) if spreadsheet else batch)
                 rows += batch.num_rows
-                say(f"{rows:,} rows")
+                say(many(rows, "row"))
     for text in job.warnings():
-        print(f"mercer: {' '.join(text.split())}", file=sys.stderr)
+        print(f"mercer: {printable(' '.join(text.split()))}", file=sys.stderr)
     if out != "-":
-        print(f"{rows:,} predictions: {out}")
+        print(printable(f"{many(rows, 'prediction')}: {out}"))
     return rows
+
+
+def decided(model: TableModel, threshold: str | None) -> TableModel:
+    """The model with that threshold."""
+    if threshold is None:
+        return model
+    try:
+        value = float(threshold)
+    except ValueError as error:
+        raise UsageError(f"--threshold must be a probability from 0 to 1, got {threshold}.") from error
+    try:
+        return model.with_threshold(value)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from mercer.cli.terminal import printable
+
 
 @contextmanager
 def progress(show: bool = True) -> Iterator[Callable[[str], None]]:
@@ -15,4 +17,4 @@ def progress(show: bool = True) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
 
     with Console(stderr=True).status("starting", spinner="dots") as status:
-        yield lambda text: status.update(text.replace("[", "\\["))
+        yield lambda text: status.update(printable(text).replace("[", "\\["))

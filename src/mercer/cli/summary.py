@@ -20,9 +20,16 @@ def _asked(e: Evidence) -> list[str]:
         f"target    {e.target}: {e.task_reason}",
         f"rows      {e.rows_train:,} to learn from, {e.rows_holdout:,} held out: {e.holdout_rule}{dropped}",
         f"metric    {_metric(e)}",
+        *_decision(e),
         f"seed      {e.seed}; what is tried depends on the time as well: where it runs short, the same seed may give another model",
         f"took      {whole}, reading and judging included, which --time does not count",
     ]
+
+
+def _decision(e: Evidence) -> list[str]:
+    """Of two classes, how a probability becomes a class."""
+    said = words.decision(e)
+    return [f"decides   {said}; predict --threshold sets another"] if said else []
 
 
 def _metric(e: Evidence) -> str:
@@ -52,13 +59,13 @@ def _interval(e: Evidence) -> list[str]:
     if not e.interval or e.interval.get("median_width") is None:
         return []
     asked, got, width = (e.interval[k] for k in ("coverage_asked", "coverage_measured", "median_width"))
-    covered = f"Intervals meant to cover {100 * asked:g} % covered {100 * got:.1f} % of the holdout"
+    covered = f"Intervals meant to cover {100 * asked:g} % covered {100 * got:.1f} % of the holdout, each half by the width of the other"
     return [f"{covered}; their median width is {number(width, 'rmse')}."]
 
 
 def _importance(e: Evidence) -> list[str]:
     first = ", ".join(f"{name} ({number(loss, e.metric)})" for name, loss, _ in e.importance[:5] if loss > 0)
-    return [f"Columns that matter most (score lost when shuffled): {first}."] if first else []
+    return [f"Columns that matter most (score lost when shuffled): {first}.{words.above_one(e)}"] if first else []
 
 
 def _warnings(e: Evidence) -> list[str]:

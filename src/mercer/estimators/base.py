@@ -10,13 +10,15 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_X_y
 
 from mercer import methods
-from mercer.inputs import Array, Matrix, Table
+from mercer.estimators.rows import items_of
+from mercer.inputs import Array, Items, Matrix, Table, validate_data
+from mercer.invariants import Is, Labels, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
-from mercer.lifts import KernelLift, Lift
+from mercer.lifts import KernelLift, Lift, Nystrom
 from mercer.ops.tiles import cuts
 from mercer.plan import Plan
 from mercer.store import Saved, fingerprint
@@ -56,6 +58,13 @@ class OverFeatures(Saved, BaseEstimator):
     via: Any
     random_state: Any
     memory_limit: Any
+    n_features_in_: int
+    _of_items: bool = False  # whether rows are items instead of numbers
+
+    must = dict(
+        n_features_in_=Whole(1), n_features_lifted_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"),
+        lift_=Is("Lift", "TransformerMixin", n_features_in_="n_features_in_", n_features_out_="n_features_lifted_"),
+    )  # fmt: skip
 
     def _fit_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> None:
         """Choose and fit the map on these rows, which may be the first of a stream."""
@@ -75,7 +84,15 @@ class OverFeatures(Saved, BaseEstimator):
         size = asked(self._method())
         if size is None:
             size = MOST_FEATURES if stream else default_features(X.shape[0])
+        if isinstance(X, Items):
+            return self._landmarks_of_items(kernel, size)
         return KernelLift(kernel, size, method=self._method(), random_state=self.random_state)
+
+    def _landmarks_of_items(self, kernel: Any, size: int) -> Lift:
+        method = self._method()
+        if not isinstance(method, methods.Landmarks):
+            raise ValueError("items have no features but those of landmarks; use via='landmarks', or 'exact' where there is such a way.")
+        return Nystrom(kernel, size, landmarks=method.select, random_state=self.random_state)
 
     def _named(self, X: Matrix) -> Table:
         """Checked rows with the names of their columns, which kernels and lifts may ask for."""
@@ -100,7 +117,8 @@ class OverFeatures(Saved, BaseEstimator):
 
     def _batches(self, n: int) -> list[slice]:
         """The rows of each batch of features; few enough rows that a batch stays small."""
-        return cuts(n, max(16, min(1 << 14, BATCH_BYTES // (8 * self.n_features_lifted_))))
+        most = min(BATCH_BYTES, bytes_of(getattr(self, "memory_limit", None)) / 8)
+        return cuts(n, max(16, min(1 << 14, int(most) // (8 * self.n_features_lifted_))))
 
     def _lifted(self, X: Matrix) -> Iterator[tuple[slice, Array]]:
         """The features of X, batch by batch."""
@@ -120,8 +138,31 @@ class OverFeatures(Saved, BaseEstimator):
         return out
 
     def _check_X(self, X: Any, *, reset: bool) -> Matrix:
-        sparse = "csr" if self._takes_sparse() else False
-        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
+        """Rows of numbers, or the items that the kernel reads."""
+        items = self._listed(X, reset)
+        return validate_data(self, X, reset=reset, **self._table_options()) if items is None else items
+
+    def _check_Xy(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Matrix, Array]:
+        """Rows and their targets."""
+        items = self._listed(X, reset)
+        if items is None:
+            return validate_data(self, X, y, reset=reset, **self._table_options(), **options)
+        return items, check_X_y(np.zeros((len(items), 1)), y, **options)[1]
+
+    def _table_options(self) -> dict[str, Any]:
+        return dict(dtype=[np.float64, np.float32], accept_sparse="csr" if self._takes_sparse() else False, order="C")
+
+    def _listed(self, X: Any, reset: bool) -> Items | None:
+        items = items_of(self.kernel, X) if self.lift is None else None
+        if reset:
+            self._of_items = items is not None
+        if self._of_items != (items is not None):
+            told = ("numbers", "items") if items is not None else ("items", "numbers")
+            raise ValueError(f"the model is of rows of {told[0]}, but X lists {told[1]}; give what fit was given, or fit anew.")
+        if items is not None and reset:
+            self.__dict__.pop("feature_names_in_", None)
+            self.n_features_in_ = 1
+        return items
 
     def _takes_sparse(self) -> bool:
         return True if self.lift is None else bool(getattr(self.lift, "sparse", False))
@@ -129,6 +170,7 @@ class OverFeatures(Saved, BaseEstimator):
     def _weights(self, sample_weight: Any, X: Matrix) -> Array | None:
         if sample_weight is None:
             return None
+        X = np.empty((len(X), 1)) if isinstance(X, Items) else X
         return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
 
     def _fingerprint(self) -> str:

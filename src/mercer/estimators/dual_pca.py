@@ -10,7 +10,8 @@ from mercer import methods
 from mercer.estimators.base import bytes_of, default_features
 from mercer.estimators.dual import OverKernel
 from mercer.estimators.settings import whole
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Items, Matrix
+from mercer.invariants import Is, Samples
 from mercer.learners import dual_pca
 from mercer.learners.decompose import MORE
 from mercer.learners.preimages import PreImages
@@ -46,6 +47,8 @@ class DualPCA(OverKernel):
     _dual: dual_pca.DualComponents | None = None
     _back: PreImages | None = None
 
+    must = dict(X_fit_=Samples(None, "n_features_in_") | None, _dual=Is("DualComponents") | None, _back=Is("PreImages") | None)
+
     def _check_settings(self) -> None:
         """All that can be refused before any row is seen."""
         whole(self.n_components, "n_components")
@@ -63,6 +66,8 @@ class DualPCA(OverKernel):
         if self._pairwise:
             return "auto"
         self._set_kernel(X, None)
+        if isinstance(X, Items):
+            return "auto"
         few = width(self.kernel_, self._named(X[:1]))
         return "auto" if X.shape[0] <= MOST_ROWS and (few is None or few > default_features(X.shape[0])) else None
 

@@ -9,6 +9,7 @@ from mercer.estimators.base import bytes_of
 from mercer.estimators.dual_pca import check_finite
 from mercer.estimators.streams import OverMoments
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Is
 from mercer.learners.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
 from mercer.plan import Plan
 
@@ -19,6 +20,8 @@ class FeaturePCA(OverMoments):
     n_components: Any
     moments_: Any  # Moments, or SketchedMoments where D x D is too large
     _found: Components | None = None
+
+    must = dict(_found=Is("Components") | None, moments_=Is("Moments", "SketchedMoments"))
 
     @property
     def _k(self) -> int:

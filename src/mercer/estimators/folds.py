@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Items, Matrix
+from mercer.invariants import Ints, Whole
 from mercer.stats import row_hashes
 
 
@@ -17,11 +18,17 @@ class Folds:
     k: int
     given: Array | None = None
 
+    must = dict(k=Whole(1), given=Ints("n", below="k") | None)
+
     def of(self, X: Matrix) -> Array:
         """The fold of every row; by hash equal rows are never on both sides."""
         if self.given is not None:
             return self.given
-        return np.zeros(X.shape[0], np.uint64) if self.k == 1 else np.asarray(row_hashes(X) % np.uint64(self.k))
+        if self.k == 1:
+            return np.zeros(X.shape[0], np.uint64)
+        if isinstance(X, Items):
+            raise ValueError("items have no hash that would fix their folds; give cv as a splitter, such as KFold(5), or 'loo'.")
+        return np.asarray(row_hashes(X) % np.uint64(self.k))
 
     def among(self, rows: Array) -> Folds:
         """The folds of some of the rows."""

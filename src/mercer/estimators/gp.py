@@ -21,7 +21,8 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
         "precomputed": X is the Gram matrix, (n, n) in `fit` and (m, n) in `predict`, which then tells means only (exact way).
     noise : the variance of e: a number, one number a row (in `fit` only), or "learn": noise, scale and the parameters of the
         kernel at the maximum of the evidence. With a given noise the scale is 1 and the kernel as it is given, unless there is
-        none, or `fixed`, `tied`, `bounds` or `priors` say otherwise. Zero interpolates (exact and iterative ways).
+        none, or `fixed`, `tied`, `bounds` or `priors` say otherwise. Zero interpolates (exact and iterative ways), as 1e-12 of
+        scale k(x, x) for rounding's sake; where the kernel is singular at the rows, so that y is missed, a warning says so.
     via : "exact" (Cholesky, float64), "iterative" (conjugate gradients on the operator), "landmarks", "features", a value of
         `mercer.methods`, or "auto": exact up to 5,000 rows where the n x n matrix fits in `memory_limit`, landmarks beyond
         (iterative for several outputs). The iterative way is the exact one to a residual of 1e-6 |y| in the mean, 2 % of the
@@ -34,8 +35,8 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
         Where an amplitude ("by") is fixed, bounded or has a prior, the scale is 1, so that it is what was said.
     tied : groups of names that share one value, as in [("terms__0__bandwidth", "terms__1__bandwidth")].
     bounds : {name: (low, high)} in the units of y; without, a factor of 10,000 about the starts, noise 1e-9 to 1e4 and scale 1e-9
-        to 1e9 times var(y). Parameters that are 0 stay 0. With several outputs and something said of noise, scale or an
-        amplitude, or a given noise, all share one unit.
+        to 1e9 times var(y). In no way is less noise learnt: copies of rows would be all that counts. Parameters that are 0 stay
+        0. With several outputs and something said of noise, scale or an amplitude, or a given noise, all share one unit.
     priors : {name: `LogNormal(median, spread)`, `Gamma(shape, rate)` or `InverseGamma(shape, scale)`} of
         `mercer.priors`; the parameters are then those of the largest posterior density.
     n_restarts : starts of the search beside those at the given and at data-scaled values.
@@ -55,6 +56,8 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
     approximation of its kernel and the data tell more than half of its D directions (`effective_dimension_`), a
     `VarianceStarvationWarning` says so: far from the data its variance is then about 1 - effective_dimension_ / D of the right
     one. Landmarks without `restore_variance` warn in `predict`, at points where |phi(x)|^2 < k(x, x) / 2.
+
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
 
     Attributes: `kernel_` (scale included), `noise_`, `scale_`, `prior_mean_`, `log_marginal_likelihood_` with its standard error
     `log_marginal_likelihood_error_` (0 but for the iterative way), `plan_`; over points `process_`, `loo_predictions_`,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.estimators.base import asked, bytes_of, default_features
@@ -15,10 +15,12 @@ from mercer.estimators.gp_left import LeftOver
 from mercer.estimators.gp_settings import check_mean, check_noise
 from mercer.estimators.streams import HEAD
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Each, Is, Number
 from mercer.kernels import Kernel
 from mercer.learners.bayes import Evidence, Posterior
 from mercer.learners.decompose import ROUNDS, Spectrum, eigen, ritz
 from mercer.learners.gp_left import Shares
+from mercer.learners.gp_space import NOISE
 from mercer.lifts import KernelLift
 from mercer.stats import Moments
 
@@ -48,9 +50,12 @@ class FeatureWay(LeftOver):
     _found: Found | None = None
     _approximate: bool
     _dtype: np.dtype[Any]
+    _spread: float = 1.0  # the variance of y in its unit, as in fit: moments of weighted rows do not tell it
     _unit: tuple[float, float]  # moments are of (y - origin) / unit: no digits are lost in float32, at any size of y
 
     # fitting
+    must = dict(moments_=Is("Moments"), _found=Is("gp_features.Found") | None, _unit=Each(Number(), Number()))
+
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the map, then the moments of [phi, y] in one pass."""
         X, y = self._first(X, y)
@@ -58,6 +63,7 @@ class FeatureWay(LeftOver):
         if self._too_wide():
             return self._fit_by_passes(X, y, weight)
         z = self._in_units(y)
+        self._spread = float(z.var())
         weight = self._share(X, z, self._mean_in_units(float(z.mean()))) if weight is None else weight
         self.moments_ = self._gather(X, np.append(self._shift(X), 0.0), z, weight)
         why = f"{self.n_features_lifted_:,} features: their D x D moments fit, and tell mean, variance and evidence in one pass"
@@ -123,11 +129,7 @@ class FeatureWay(LeftOver):
         return X, y
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:
-        sparse = "csr" if self._takes_sparse() else False
-        X, y = validate_data(
-            self, X, y, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C", y_numeric=True,
-            multi_output=self._many(),
-        )
+        X, y = self._check_Xy(X, y, reset=reset, y_numeric=True, multi_output=self._many())
         return X, np.asarray(y, np.float64)
 
     def _checked_one(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:
@@ -204,7 +206,7 @@ class FeatureWay(LeftOver):
         """Everything in the units of y again."""
         unit, held = self._unit[1], self._held()
         e = Evidence(n, s.values, beta, square)
-        floor = np.finfo(float).eps * (square / n or mean**2 or 1.0)
+        floor = NOISE[0] * self._variance_of_y() or np.finfo(float).eps * (square / n or mean**2 or 1.0)
         if self._shares is not None:
             return self._shared(self._shares, s, e, floor, mean)
         noise, scale = e.best(floor, 1 / self._rounding()) if held is None else (v / unit**2 for v in held)
@@ -213,10 +215,18 @@ class FeatureWay(LeftOver):
     def _shared(self, shares: Shares, s: Spectrum, e: Evidence, floor: float, mean: float) -> Found:
         """At the ratio of noise to scale that was found; the rows weigh what they are told."""
         held = self._held()
+        floor *= shares.level / shares.ratio  # the noise is ratio / level of what is found here
         level = e.best_noise(1 / shares.level, floor) if held is None else held[1] / self._unit[1] ** 2 * shares.level
         scale = level / shares.level
         log = e.log(level, scale) + 0.5 * shares.logs - e.n * math.log(self._unit[1])
         return self._told(Posterior.of(s, e.beta, level, scale), shares.ratio * scale, mean, log)
+
+    def _variance_of_y(self) -> float:
+        """In its unit."""
+        if self._shares is not None or not hasattr(self, "moments_"):
+            return self._spread
+        m = self.moments_
+        return max(float(m.S[-1, -1] / m.n - (m.s[-1] / m.n) ** 2), 0.0)
 
     def _told(self, p: Posterior, noise: float, mean: float, log: float) -> Found:
         origin, unit = self._unit
@@ -230,7 +240,7 @@ class FeatureWay(LeftOver):
         r = int(min(n, max(bytes_of(self.memory_limit) // (64 * D), 1)))
         s = ritz(lambda V: self._product(X, np.zeros(D), V), D, r).above(self._rounding())
         z = self._in_units(y)
-        mean = self._mean_in_units(float(z.mean()))
+        self._spread, mean = float(z.var()), self._mean_in_units(float(z.mean()))
         z -= mean
         b = sum((F.T @ z[rows] for rows, F in self._lifted(X)), np.zeros(D))
         self._found = self._from(s, s.vectors.T @ b, float(z @ z), n, mean)

@@ -1,9 +1,11 @@
 """The exact way of a Gaussian process whose kernel matrix is given."""
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self, cast
 
 import numpy as np
+from scipy.linalg import LinAlgWarning
 
 from mercer.estimators.gp_learn import Learning
 from mercer.inputs import Array, Matrix
@@ -11,6 +13,8 @@ from mercer.kernels import Kernel
 from mercer.learners.gp_gram import Given, GramProcess, noise_and_scale
 from mercer.learners.gp_process import PointProcess
 from mercer.plan import Plan
+
+MISSED = 1e-6  # of the largest y: what an interpolation may miss by rounding
 
 
 def streams(model: Any) -> bool:
@@ -57,7 +61,22 @@ class GramWay(Learning):
         self.process_ = GramProcess.of(cast(Kernel, Given()), K, Z, noise, scale)
         n = len(Z)
         self.plan_ = Plan("exact", "a Gram matrix was given", {"rows": n, "learnt from": n}, bytes=8.0 * n * n, flops=n**3 / 3)
+        self._warn_if_singular()
         return self
+
+    def _warn_if_singular(self) -> None:
+        """Where there is to be no noise, or none to speak of, the mean at the rows should be y."""
+        p, given = self.process_, self._given_noise(len(self.process_.Y))
+        if given is None or not (none := (given == 0) | (given < p.noise)).any():
+            return
+        apart = float(np.abs(p.mean(p.X) - p.Y)[none].max(initial=0))
+        if apart > MISSED * np.abs(p.Y).max():
+            warnings.warn(
+                f"noise is {np.min(self.noise):g}, but the kernel is singular at the rows to rounding: f is a least-squares fit "
+                f"that misses y by up to {apart * float(self._units[1].max()):.2g}, and the likelihood means nothing; "
+                "give a noise > 0, or noise='learn'.",
+                LinAlgWarning, stacklevel=5,
+            )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,7 +16,7 @@ from mercer.kernels.defaults import resolve
 from mercer.learners.gp_bound import bound, independent
 from mercer.learners.gp_search import Learnt, Measure, learn, refined, unlearnt
 from mercer.learners.gp_space import Space, Wishes, space
-from mercer.learners.gp_start import starts
+from mercer.learners.gp_start import magnitude, starts
 from mercer.learners.gp_wishes import Said
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
@@ -85,7 +85,7 @@ class Learning(FeatureAnswers):
         given, most = self._kernel(X), self._most("landmarks") or len(Y)
         self._units = mean, unit = self._units_of(Y, given)
         X, Z, noise = X.astype(np.float64), (Y - mean) / unit, self._given_noise(len(Y))
-        s = None if given is None else self._space(given, noise)
+        s = None if given is None else self._space(given, noise, X)
         if given is not None and s is not None and s.profiled and s.size == 1 and np.any(Z):
             return [Candidate(given, 0, 0)]  # its noise and scale are those of all rows over the landmarks
         found = self._search(X, Z, noise, "landmarks")
@@ -113,11 +113,12 @@ class Learning(FeatureAnswers):
 
     def _refined(self, found: Learnt, X: Matrix, Z: Array, noise: Array | None, measure: Measure) -> Learnt:
         """A few steps more, by a measure of all rows."""
-        s = self._space(found.kernel, noise)
+        s = self._space(found.kernel, noise, X)
         return refined(found, s, Table(X), Z, noise, measure=measure) if s.size else found
 
-    def _space(self, kernel: Kernel, noise: Array | None) -> Space:
-        return space(kernel, self._wishes(), self._level(noise), scaled=self._learns(), unit=float(self._units[1][0]))
+    def _space(self, kernel: Kernel, noise: Array | None, X: Matrix) -> Space:
+        unit, size = float(self._units[1][0]), magnitude(kernel, Table(X))
+        return space(kernel, self._wishes(), self._level(noise), scaled=self._learns(), unit=unit, size=size)
 
     def _level(self, noise: Array | None) -> float | None:
         """The noise that is given, in the units of y."""

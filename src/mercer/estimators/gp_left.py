@@ -7,9 +7,11 @@ import numpy as np
 
 from mercer.estimators.base import bytes_of
 from mercer.estimators.streams import OverMoments
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import Kernel
 from mercer.learners.gp_left import GROUPS, Groups, Shares
+from mercer.learners.gp_space import NOISE
+from mercer.learners.gp_start import magnitude
 from mercer.lifts import Nystrom
 
 SAMPLE = 2048  # rows that tell how much is left out
@@ -71,7 +73,8 @@ class LeftOver(OverMoments):
         for rows, F in self._lifted(X):
             left[rows] = self._left_of(X[rows], F)
             groups.add(F, left[rows], y[rows] - mean)
-        self._shares = Shares.of(groups.best() if held is None else held[0] / held[1], left, y)
+        least, size = NOISE[0] * float(y.var()), magnitude(self.lift_.kernel_, Table(some))
+        self._shares = Shares.of(groups.best(least, size) if held is None else held[0] / held[1], left, y)
         return self._shares.weights(left)
 
     def _share_more(self, X: Matrix, y: Array, sign: int = 1) -> Array | None:

@@ -15,10 +15,12 @@ from mercer.estimators.gp_gram import GramWay, streams
 from mercer.estimators.gp_learn import Candidate
 from mercer.estimators.gp_settings import check_flag, check_mean, check_noise, check_restarts, found_in
 from mercer.inputs import Array, Matrix, Table
+from mercer.invariants import Each, Floats, Is
 from mercer.kernels import Kernel
 from mercer.learners.gp_iterative import IterativeProcess
 from mercer.learners.gp_process import PointProcess
 from mercer.learners.gp_products import evidence as by_products
+from mercer.learners.gp_space import NOISE
 from mercer.plan import Plan, quantity
 
 VIAS = ("auto", "exact", "iterative", "features", "landmarks")
@@ -30,6 +32,8 @@ class PointWay(GramWay):
     """y = prior_mean + f(x) + e with f ~ GP(0, scale k), e ~ N(0, noise), from the points themselves."""
 
     # the way
+    must = dict(process_=Is("PointProcess"), _units=Each(Floats("q"), Floats("q")))
+
     def _route(self, n: int, outputs: int) -> Plan:
         """Which way, by the number of rows and the settings alone."""
         size, limit = 8.0 * n * n, bytes_of(self.memory_limit)
@@ -98,7 +102,7 @@ class PointWay(GramWay):
         if self._learns():
             return self._candidates(X, Y)
         self._units = self._units_of(Y, given := self._kernel(X))
-        self._space(cast(Kernel, given), self._given_noise(len(Y)))  # refuses names that are none
+        self._space(cast(Kernel, given), self._given_noise(len(Y)), X)  # refuses names that are none
         return [None]
 
     def _fit_best(self, X: Any, y: Any, found: Sequence[Candidate | None]) -> None:
@@ -133,10 +137,11 @@ class PointWay(GramWay):
         else:
             few = len(Z) > (self._most(plan.way) or 0) and found.steps > 0 and not refine
             self.process_ = IterativeProcess.solved(
-                found.kernel, X, Z, each, found.scale, memory=bytes_of(self.memory_limit), rescale=few and found.profiled
+                found.kernel, X, Z, each, found.scale, memory=bytes_of(self.memory_limit), rescale=few and found.profiled, least=NOISE[0]
             )
         settings = {"rows": len(Z), "learnt from": self._learnt_from(len(Z), plan.way), "steps": found.steps}
         self.plan_ = Plan(plan.way, plan.why, settings, plan.bytes, plan.flops, rejected=plan.rejected)
+        self._warn_if_singular()
         return self
 
     # changes
@@ -159,6 +164,7 @@ class PointWay(GramWay):
         Z, X = self._rows_like(X, y, "partial_fit")
         noise = self.process_.noise[0] if len(self.process_.noise) else 0.0
         self.process_ = self.process_.with_points(X, Z, np.full(len(Z), noise))
+        self._warn_if_singular()
         return self._counted()
 
     @available_if(streams)

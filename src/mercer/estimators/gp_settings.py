@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Items, Matrix
 from mercer.learners.gp_process import PointProcess
 
 
@@ -59,13 +59,21 @@ def check_mean(mean: Any) -> None:
         raise ValueError(f"prior_mean must be a number, 'y' or 'auto', got {mean!r}.")
 
 
+def _equal(P: Any, X: Any, i: int) -> Array:
+    """Which rows (or items) of P are row i of X."""
+    if isinstance(P, Items):
+        return np.array([v == X.values[i] for v in P.values], bool)
+    X = X.toarray() if isinstance(P, np.ndarray) and not isinstance(X, np.ndarray) else X
+    gap = P - X[[i]] if isinstance(P, np.ndarray) else (P - X[[i] * P.shape[0]]).toarray()
+    return ~np.any(np.asarray(gap), axis=1)
+
+
 def found_in(X: Matrix, Z: Array, p: PointProcess) -> Array:
     """Which points these are: the last equal one of each."""
     free = np.ones(len(p.Y), bool)
     index = []
     for i in range(len(Z)):
-        gap = p.X - X[[i]] if isinstance(p.X, np.ndarray) else (p.X - X[[i] * len(p.Y)]).toarray()
-        same = free & ~np.any(gap, axis=1) & np.isclose(p.Y, Z[i], rtol=1e-12, atol=1e-12).all(1)
+        same = free & _equal(p.X, X, i) & np.isclose(p.Y, Z[i], rtol=1e-12, atol=1e-12).all(1)
         if not same.any():
             raise ValueError(f"row {i} of X was not taken in (with this y), or was forgotten; forget rows that were seen.")
         index.append(int(np.flatnonzero(same)[-1]))

@@ -1,18 +1,20 @@
 """GaussianProcessClassifier: Laplace's approximation, one class against the rest, exactly or over landmarks."""
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.estimators.base import OverFeatures, all_or_nothing, asked, bytes_of, default_features
 from mercer.estimators.gp_settings import check_restarts
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Items, Matrix, Table
+from mercer.invariants import Each, Is, Labels, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.learners.gp_laplace import LaplaceProcess, LaplaceWeights, evidence
@@ -48,6 +50,8 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     tied, bounds, priors, n_restarts : of the hyper-parameters, as in `GaussianProcessRegressor`; there is no "noise". They are
         learnt from 1,000 rows at most, by the evidence.
 
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+
     Attributes: `classes_`, `kernel_` (one, or one a class; scale included), `log_marginal_likelihood_`, `processes_`, `plan_`.
 
     Rasmussen and Williams, Gaussian processes for machine learning (2006), chapter 3.
@@ -59,6 +63,15 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     """
 
     lift: Any = None  # what users give is a kernel
+
+    must = dict(
+        n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"),
+        processes_=Each(Is("LaplaceProcess", "LaplaceWeights")), lifts_=Each(Is("Lift", n_features_in_="n_features_in_")),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        K, found = len(self.classes_), len(self.processes_)
+        return None if found == (K if K > 2 else 1) and K > 1 else f"has {found} processes for {K} classes"
 
     def __init__(
         self, kernel: Any = None, via: Any = "auto", *, fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None,
@@ -79,7 +92,7 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyper-parameters of every class against the rest, then the posterior."""
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr", order="C")
+        X, y = self._check_Xy(X, y, reset=True)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -125,7 +138,8 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     def _fit_landmarks(self, X: Matrix, labels: list[Array], found: list[Learnt]) -> None:
         method = self.via if isinstance(self.via, methods.Landmarks) else methods.Landmarks()
         size = asked(method) or default_features(X.shape[0]) // 2
-        self.lifts_ = [KernelLift(f.kernel, size, method=method, random_state=self.random_state).fit(Table(X)) for f in found]
+        make = self._landmarks_of_items if isinstance(X, Items) else partial(KernelLift, method=method, random_state=self.random_state)
+        self.lifts_ = [make(f.kernel, size).fit(Table(X)) for f in found]
         self.processes_ = [
             LaplaceWeights.at_mode(np.asarray(phi.transform(Table(X)), np.float64), s, f.scale)
             for phi, s, f in zip(self.lifts_, labels, found, strict=True)
@@ -166,7 +180,7 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     def _logs(self, X: Any) -> tuple[Array, Matrix]:
         """log p of both classes, or of each of several against the rest, in float64; and the rows, checked."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse="csr", order="C")
+        X = self._check_X(X, reset=False)
         each = [self._against_rest(i, X) for i in range(len(self.processes_))]
         return each[0] if len(each) == 1 else np.column_stack([logs[:, 1] for logs in each]), X
 

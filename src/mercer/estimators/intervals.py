@@ -34,16 +34,20 @@ def conformal_quantile(scores: Array, coverage: float) -> Array:
     >>> float(conformal_quantile(np.arange(1.0, 20.0), 0.9))
     18.0
     """
-    rank = int(np.ceil((len(scores) + 1) * coverage - 1e-9))
+    rank = max(int(np.ceil((len(scores) + 1) * coverage - 1e-9)), 1)
     if rank > len(scores):
         return np.full(scores.shape[1:], np.inf)
     return np.asarray(np.partition(scores, rank - 1, axis=0)[rank - 1])
 
 
 def jackknife_plus(without: Array, residuals: Array, coverage: float) -> tuple[Array, Array]:
-    """From predictions without row i (n, m) and leave-one-out residuals (n,): lower and upper bounds (m,)."""
+    """From predictions without row i (n, m) and leave-one-out residuals (n,): lower and upper bounds (m,).
+
+    At a coverage below 1/2 the bounds may cross, and the interval is empty; it is then the one between them, which covers no less.
+    """
     size = np.abs(residuals)[:, None]
-    return -conformal_quantile(-(without - size), coverage), conformal_quantile(without + size, coverage)
+    low, high = -conformal_quantile(-(without - size), coverage), conformal_quantile(without + size, coverage)
+    return np.minimum(low, high), np.maximum(low, high)
 
 
 JACKKNIFE = (

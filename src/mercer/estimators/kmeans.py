@@ -16,7 +16,8 @@ from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.dual import OverKernel
 from mercer.estimators.dual_pca import check_finite, check_via
 from mercer.estimators.settings import whole
-from mercer.inputs import Array, Matrix
+from mercer.inputs import Array, Items, Matrix
+from mercer.invariants import Floats, Ints, Number, Samples
 from mercer.kernels import Linear, Scale
 from mercer.learners.kmeans import Clusters, FeatureSpace, KernelSpace, kmeans
 from mercer.lifts.base import stream_of
@@ -44,7 +45,7 @@ class KernelKMeans(ClusterMixin, OverKernel):
     `cluster_centers_` (k, D). Where clusters are left empty the row farthest from its mean becomes one; a ConvergenceWarning
     tells of those that stay empty, as where fewer rows differ than there are clusters.
 
-    Dhillon, Guan and Kulis, Kernel k-means (2004).
+    Dhillon, Guan and Kulis, Kernel k-means (2004); Lattanzi and Sohler, A better k-means++ algorithm via local search (2019).
 
     >>> rng = np.random.default_rng(0)
     >>> t, r = rng.uniform(0, 2 * np.pi, 200), np.repeat([1.0, 4.0], 100)
@@ -54,6 +55,11 @@ class KernelKMeans(ClusterMixin, OverKernel):
     >>> len(set(labels[:100])), labels[0] != labels[100]
     (1, np.True_)
     """
+
+    must = dict(
+        labels_=Ints("n", below="k"), dual_coef_=Floats("n", "k"), X_fit_=Samples("n", "n_features_in_") | None,
+        center_squares_=Floats("k"), cluster_centers_=Floats("k", "n_features_lifted_"), _origin=Number() | Floats(None),
+    )  # fmt: skip
 
     def __init__(
         self, n_clusters: int = 8, kernel: Any = None, via: Any = "auto", *, lift: Any = None, n_init: int = 3, max_iter: int = 300,
@@ -73,7 +79,7 @@ class KernelKMeans(ClusterMixin, OverKernel):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Seeds by k-means++, then steps until no row changes its cluster."""
+        """Seeds by k-means++ and swaps of them, then steps until no row changes its cluster."""
         k, n_init, steps = (whole(getattr(self, name), name) for name in ("n_clusters", "n_init", "max_iter"))
         bytes_of(self.memory_limit)
         check_via(self.via, self.lift)
@@ -129,7 +135,9 @@ class KernelKMeans(ClusterMixin, OverKernel):
 
     def _order(self, X: Matrix) -> Array:
         """By values, so that draws do not depend on the order of the rows, or on a row that comes twice instead of weighing two."""
-        return np.arange(X.shape[0]) if self._pairwise else np.argsort(X @ np.cos(np.arange(X.shape[1])), kind="stable")
+        if self._pairwise or isinstance(X, Items):
+            return np.arange(X.shape[0])
+        return np.argsort(X @ np.cos(np.arange(X.shape[1])), kind="stable")
 
     def _keep(self, found: Clusters, space: Any, X: Matrix, exact: bool) -> int:
         """What was found; how many of the means differ."""

@@ -9,11 +9,12 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.base import OverFeatures, all_or_nothing, bytes_of
 from mercer.estimators.settings import class_weights, positive, whole
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Floats
 from mercer.learners.rounds import Minimum, minimise
 from mercer.learners.smooth import Logistic, Problem, Rows, Softmax, moved, offset
 from mercer.plan import Plan
@@ -29,10 +30,15 @@ class FeaturesClassifier(ClassifierMixin, OverFeatures):
     coef_: Array
     intercept_: Array
 
+    must = dict(coef_=Floats("k", "n_features_lifted_"), intercept_=Floats("k"))
+
+    def _laws(self) -> str | None:
+        K, k = len(self.classes_), len(self.coef_) if hasattr(self, "coef_") else None
+        return None if k in (None, K if K > 2 else 1) and K > 1 else f"has coefficients of {k} scores for {K} classes"
+
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, Array, Array]:
         """Rows, the number of each row's class and its weight; a row of weight 0 is as absent."""
-        sparse = "csr" if self._takes_sparse() else False
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
+        X, y = self._check_Xy(X, y, reset=True)
         check_classification_targets(y)
         w = self._weights(sample_weight, X)
         if w is not None:

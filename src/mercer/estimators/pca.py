@@ -32,6 +32,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeaturePCA, D
     memory_limit : of D x D statistics, as bytes or "4GB"; beyond it `fit` finds the directions in a few passes over the rows,
         and a stream keeps frequent directions instead (`plan_` says which, and the sketch's `loss_`).
 
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+
     Attributes: `explained_variance_` (over n - 1), `explained_variance_ratio_`, `eigenvalues_` (of the centred kernel matrix),
     `plan_`, `kernel_`; over features also `components_` (k, D), `mean_`, `lift_`; in the dual `dual_coef_` (n, k), `X_fit_`.
     `partial_fit` continues a stream over the map that its first batch fixed, `merge` joins two of them.
@@ -205,7 +207,7 @@ def _streams(model: KernelPCA) -> bool:
 def _inverse(model: KernelPCA) -> Callable[[Array], Array] | None:
     """The way back from coordinates to rows, where there is one."""
     if model._dual is not None:
-        return None if model._pairwise else model._preimages
+        return None if model._pairwise or model._of_items else model._preimages
     phi = getattr(model, "lift_", model.lift)
     phi = getattr(phi, "map_", phi)
     back = (lambda F: F) if isinstance(phi, Identity) and phi.metric is None else getattr(phi, "inverse_transform", None)

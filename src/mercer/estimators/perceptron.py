@@ -7,11 +7,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from mercer.estimators.base import BATCH_BYTES, OverFeatures, all_or_nothing
 from mercer.estimators.settings import check_same_classes, coded, two_or_more
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Counts, Is
 from mercer.kernels.base import whole
 from mercer.learners.perceptron import Bound, State, best_bound, measure
 from mercer.lifts import Identity
@@ -45,6 +46,13 @@ class Perceptron(ClassifierMixin, OverFeatures):
     >>> m.predict(X).tolist(), m.mistakes_, bool(m.mistakes_ <= m.mistake_bound(X, y))
     (['low', 'low', 'high', 'high'], 9, True)
     """
+
+    must = dict(state_=Is("perceptron.State"), counts_=Counts(None))
+
+    def _laws(self) -> str | None:
+        K = len(self.classes_)
+        shape = K if K > 2 else 1, self.n_features_lifted_ + 1
+        return None if self.state_.W.shape == shape and K > 1 else f"has weights of shape {self.state_.W.shape}, not {shape}"
 
     def __init__(
         self, kernel: Any = None, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True, average: bool = False,
@@ -104,8 +112,7 @@ class Perceptron(ClassifierMixin, OverFeatures):
         return Plan("ordered scan", why, settings, 16.0 * rows * D + BATCH_BYTES, 2.0 * n * D * rows * self.n_iter_, self.n_iter_)
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:
-        sparse = "csr" if self._takes_sparse() else False
-        X, y = validate_data(self, X, y, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
+        X, y = self._check_Xy(X, y, reset=reset)
         check_classification_targets(y)
         return X, y
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from mercer.inputs import Array, Table, table
+from mercer.inputs import Array, Items, Table, table, validate_data
+from mercer.invariants import Labels, Whole
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
 from mercer.store import Saved
@@ -18,6 +19,8 @@ class OverRows(Saved, BaseEstimator):
 
     kernel: Any
     n_features_in_: int
+
+    must = dict(n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"))
 
     @property
     def _meant(self) -> Any:
@@ -48,12 +51,10 @@ class OverRows(Saved, BaseEstimator):
         return dict(dtype=[np.float64, np.float32], accept_sparse=False if self._pairwise else "csr", order="C")
 
     def _items(self, X: Any, reset: bool) -> Table | None:
-        if not (isinstance(self._meant, Kernel) and self._meant.takes_items):
-            return None
-        rows = table(X, items=True, finite=False)
-        if rows.items:
-            self.n_features_in_ = 1 if reset else self.n_features_in_
-        return rows if rows.items else None
+        items = items_of(self._meant, X)
+        if items is not None and reset:
+            self.n_features_in_ = 1
+        return None if items is None else Table(items)
 
     def _named(self, X: Any) -> Table:
         names = getattr(self, "feature_names_in_", None)
@@ -92,6 +93,19 @@ class OverFittedRows(OverRows):
 
     def _anew(self) -> None:
         self.__dict__.pop("kernel_", None)
+
+
+def items_of(kernel: Any, X: Any) -> Items | None:
+    """The items that X lists, where the kernel reads such; None where X is a table of numbers, or the kernel wants one.
+
+    >>> from mercer.kernels import Constant, Gaussian
+    >>> items_of(Constant(), ["ab", "c"]).values, items_of(Constant(), [[1.0]]), items_of(Gaussian(), ["ab"])
+    (['ab', 'c'], None, None)
+    """
+    if isinstance(X, Items) or not (isinstance(kernel, Kernel) and kernel.takes_items):
+        return X if isinstance(X, Items) else None
+    rows = table(X, items=True, finite=False)
+    return Items(rows.data) if rows.items else None
 
 
 def shown(value: Any) -> Any:

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer.estimators.rows import OverFittedRows, shown
 from mercer.estimators.settings import check_same_classes, coded
 from mercer.inputs import Array, Table
+from mercer.invariants import Counts, Is
 from mercer.kernels import Gaussian, Kernel
 from mercer.kernels.base import positive, whole
 from mercer.kernels.rkhs import RKHSFunction
@@ -32,6 +33,13 @@ class Scanning(OverFittedRows):
     classes_: Array
     kernel_: Any
     _bound: Bound | None = None
+
+    must = dict(scanner_=Is("Scanner"), counts_=Counts(None))
+
+    def _laws(self) -> str | None:
+        K, found = len(self.classes_), len(self.scanner_.memory.A)
+        C = K if K > 2 else 1
+        return None if found == C and K > 1 else f"has weights of {found} classes, not {C}"
 
     def _rule(self) -> Rule:
         """The settings, checked."""

@@ -92,6 +92,10 @@ class SoftNeighborsClassifier(ClassifierMixin, Smoothing):
     (['low', 'high'], [[3]])
     """
 
+    def _laws(self) -> str | None:
+        q = self.smoother_.Y.shape[1]
+        return None if len(self.classes_) == q else f"has votes for {q} classes, not {len(self.classes_)}"
+
     def __init__(self, kernel: Any = None, *, bandwidth: str = "auto", scales: Any = None, random_state: Any = None) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth

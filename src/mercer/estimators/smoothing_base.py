@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from mercer.estimators.rows import OverFittedRows, shown
 from mercer.inputs import Array, Table
+from mercer.invariants import Floats, Ints, Is
 from mercer.kernels import Kernel
 from mercer.kernels.base import positive, whole
 from mercer.kernels.stretch import bandwidths, scaled
@@ -36,6 +37,11 @@ class Smoothing(OverFittedRows):
     random_state: Any
     smoother_: Smoother
     _train: Table
+
+    must = dict(
+        smoother_=Is("Smoother"), _train=Is("Table"), _groups=Ints("n", below="n"), scales_=Floats("s"),
+        loo_errors_=Floats("s", finite=False),
+    )  # fmt: skip
 
     def _settings(self) -> tuple[str, Array]:
         """Which way to a bandwidth, and the scales to choose from."""

@@ -10,6 +10,7 @@ from mercer.inputs import Array, Matrix
 from mercer.stats import Moments
 
 HEAD = 1024  # rows whose mean is the shift
+TOO_LARGE = "the features of X (or y) are too large for sums of floating-point numbers; scale the columns first."
 
 
 class OverMoments(OverFeatures):
@@ -37,13 +38,14 @@ class OverMoments(OverFeatures):
         """The moments of the rows of each fold, in one pass."""
         new = [Moments.zero(shift) for _ in range(k)]
         columns = None if y is None else y.reshape(len(y), -1)
-        for rows, F in self._lifted(X):
-            for j, m in enumerate(new):
-                here = slice(None) if k == 1 else fold[rows] == j
-                w, beside = (None if v is None else v[rows][here] for v in (weight, columns))
-                m.add(F[here], w, beside)
+        with np.errstate(over="ignore", invalid="ignore"):  # sums too large are refused by a sentence
+            for rows, F in self._lifted(X):
+                for j, m in enumerate(new):
+                    here = slice(None) if k == 1 else fold[rows] == j
+                    w, beside = (None if v is None else v[rows][here] for v in (weight, columns))
+                    m.add(F[here], w, beside)
         if not all(np.isfinite(m.s).all() and np.isfinite(np.diag(m.S)).all() for m in new):
-            raise ValueError("the features of X (or y) are too large for sums of floating-point numbers; scale the columns first.")
+            raise ValueError(TOO_LARGE)
         return new
 
     def _product(self, X: Matrix, mean: Array, V: Array) -> Array:

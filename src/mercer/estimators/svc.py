@@ -57,7 +57,8 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
     memory_limit : of the kernel rows and blocks, or the features, kept in memory, as bytes or "4GB". Not counted: X and its support
         vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
 
-    Attributes: `classes_`, `intercept_`, `n_iter_`, `objective_`, `gap_` (hinge or exact: relative), `kernel_`,
+    Attributes: `classes_`, `intercept_`, `n_iter_`, `objective_`, `gap_` (hinge or exact: relative;
+    exact: with what rounding may add), `kernel_`,
     `plan_`; exact: `support_`, `support_vectors_`, `dual_coef_` (1, m), (K, m) or of pairs (K - 1, m) as in scikit-learn,
     `n_support_`; over features: `coef_` (1 or K, D), `lift_`.
 

@@ -14,10 +14,11 @@ from mercer.estimators.base import bytes_of
 from mercer.estimators.rows import OverRows
 from mercer.estimators.settings import whole
 from mercer.inputs import Array, Table
+from mercer.invariants import Counts, Floats, Ints, Samples
 from mercer.learners.smo import held
 from mercer.learners.smo_box import Duals, relative
 from mercer.learners.smo_compress import Compression, project
-from mercer.learners.smo_rows import LARGEST, GivenRows, KernelRows, certain
+from mercer.learners.smo_rows import LARGEST, AboutRows, GivenRows, KernelRows, certain
 from mercer.learners.smo_scores import dense_enough, times
 from mercer.lifts.base import seed_of
 from mercer.plan import Plan
@@ -36,6 +37,16 @@ class SupportVectors(OverRows):
     dual_coef_: Array
     intercept_: Array
     n_iter_: int
+    _remedies = "lower C", "centre and scale the columns of X, or lower C"  # where rounds ran out, and where rounding is what is left
+
+    must = dict(
+        support_=Ints("m", below=1 << 48, distinct=True), dual_coef_=Floats("r", "m"), intercept_=Floats(None), n_support_=Counts(None),
+        support_vectors_=Samples("m", "n_features_in_") | Ints("m", below="n_features_in_"), offset_=Floats(None),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        said, there = (int(self.n_support_.sum()), len(self.support_)) if hasattr(self, "support_") else (0, 0)
+        return None if said == there else f"counts {said} support vectors of {there}"
 
     def _checked_pair(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Table, Array]:
         """Rows and their targets, which are checked beside items as well."""
@@ -61,14 +72,19 @@ class SupportVectors(OverRows):
             return rows
         return Table(rows.data[keep][:, keep]) if self._pairwise else rows[keep]
 
-    def _source(self, rows: Table, largest: float, tol: float, ridge: float = 0.0) -> KernelRows:
-        """Kernel values in float32, unless the rounding of a sum over all rows, times the largest dual, would show at tol."""
+    def _source(self, rows: Table, largest: float, tol: float, ridge: float = 0.0, *, balanced: bool = False) -> KernelRows:
+        """Kernel values in float32, unless the rounding of a sum over all rows, times the largest dual, would show at tol.
+
+        Where the duals sum to zero (`balanced`), about a point.
+        """
         rows = rows if self._pairwise else dense_enough(rows, bytes_of(self.memory_limit))
         source, narrow = self._values(rows), rows.dtype == np.float32
+        source = source.balanced() if balanced else source
         shows = EPS * largest * len(rows) ** 0.5 * float(np.abs(source.diag).max()) > (tol if narrow else 0.1 * tol)
         shows = shows or ridge > LARGEST
-        if shows and narrow:
+        if shows and narrow and not isinstance(source, AboutRows):
             source = self._values(rows.astype(np.float64))
+            source = source.balanced() if balanced else source
         return source.stored(np.float64 if shows else np.float32)
 
     def _values(self, rows: Table) -> KernelRows:
@@ -93,16 +109,24 @@ class SupportVectors(OverRows):
         return self._of_table(rows if self._pairwise else dense_enough(rows, bytes_of(self.memory_limit)))
 
     def _of_table(self, rows: Table) -> Array:
-        return times(self.kernel_, rows, self.support_vectors_, self.dual_coef_.T)
+        return times(self.kernel_, rows, self.support_vectors_, self.dual_coef_.T, balanced=self._balanced)
+
+    @property
+    def _balanced(self) -> bool:
+        """Whether the coefficients of every score sum to zero because there is an intercept: those of fewer vectors need not."""
+        coef = self._functions()
+        return bool(np.any(self.intercept_) and (np.abs(coef.sum(1)) <= 1e-9 * np.abs(coef).sum(1)).all())
 
     def _settle(self, found: Sequence[Duals], source: KernelRows, why: str) -> None:
         """What the duals took, as attributes, and a warning where they were not done."""
         self.n_iter_ = max(m.rounds for m in found)
         self.objective_ = -sum(m.objective for m in found)
-        self.gap_ = relative(sum(m.gap for m in found), sum(abs(m.objective) for m in found))
+        size = sum(max(abs(m.objective), m.least) for m in found)
+        self.gap_ = relative(sum(m.gap for m in found), size)
         settings = {
             "rows": source.n, "support_vectors": len(self.support_), "problems": len(found), "rounds": sum(m.rounds for m in found),
             "steps": sum(m.steps for m in found), "kernel_values": source.dtype.name, "gap": self.gap_,
+            "rounding": relative(sum(m.rounding for m in found), size),
             "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),
         }  # fmt: skip
         made = float(sum(m.made * len(m.b) for m in found))
@@ -115,10 +139,11 @@ class SupportVectors(OverRows):
         """Where rounds ran out, or where slopes are as flat as rounding lets them be and the gap is not closed."""
         if not all(m.converged for m in found):
             text = f"stopped after {self.n_iter_} rounds (max_iter={self.max_iter}) at a relative gap of {self.gap_:.1e}"
-            warnings.warn(f"{type(self).__name__} {text}; raise max_iter or tol, or lower C.", ConvergenceWarning, stacklevel=5)
-        elif (gap := max(m.relative for m in found)) > self.tol:
+            warnings.warn(f"{type(self).__name__} {text}; raise max_iter or tol, or {self._remedies[0]}.", ConvergenceWarning, stacklevel=5)
+        elif max(m.open for m in found) > self.tol:
+            gap = max(m.relative for m in found)
             text = f"ended at a relative gap of {gap:.1e}, above tol={self.tol:.1e}: its slopes are flat up to rounding"
-            warnings.warn(f"{type(self).__name__} {text}; scale the columns of X, or lower C.", ConvergenceWarning, stacklevel=5)
+            warnings.warn(f"{type(self).__name__} {text}; {self._remedies[1]}.", ConvergenceWarning, stacklevel=5)
 
     def compress(self, budget: int, X: Any = None, random_state: Any = 0) -> Self:
         """The same model over at most `budget` of its support vectors; what that costs is in `compression_`.

@@ -12,6 +12,7 @@ from mercer.estimators.settings import class_weights
 from mercer.estimators.svm_base import SupportVectors
 from mercer.estimators.svm_probability import enough_rows
 from mercer.inputs import Array, Table
+from mercer.invariants import Counts, Each, Floats, Ints, Is, Said, Text
 from mercer.learners.smo_classes import How, OneVsOne, Rule, by_class, one_vs_rest, votes
 from mercer.learners.smo_rows import KernelRows
 from mercer.learners.smo_scores import by_pairs
@@ -32,6 +33,18 @@ class ExactClassifier(SupportVectors):
     classes_: Array
     n_support_: Array
 
+    must = dict(
+        n_support_=Counts("K"), sigmoid_=Each(Floats("s"), Floats("s")),
+        _last=Each(Each(Text(), Said(), Text()), Ints("n", below="K"), Floats("n", low=0), Each(Is("smo_classes.Rule"))),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        K, shape = len(self.classes_), (len(self.dual_coef_), len(self.intercept_)) if hasattr(self, "dual_coef_") else None
+        if shape not in (None, (1, 1) if K == 2 else (K, K), (K - 1, K * (K - 1) // 2)):
+            return f"has {shape[0]} rows of coefficients and {shape[1]} intercepts for {K} classes"
+        _, codes, _, rules = getattr(self, "_last", (None, (), None, []))
+        return "starts at rows that are not there" if any(r.index.max(initial=0) >= len(codes) for r in rules) else None
+
     def _fit_exact(self, X: Any, y: Any, sample_weight: Any, C: float, tol: float, most: int) -> tuple[Any, Array]:
         """Rules of checked rows, which are returned with y."""
         every, y = self._checked_pair(X, y, reset=True)
@@ -45,9 +58,11 @@ class ExactClassifier(SupportVectors):
             enough_rows(codes)
         self.kernel_ = self._resolved(rows, w)
         c = C * w * class_weights(self.class_weight, self.classes_, codes, w)[codes]
-        source = self._source(rows, float(c.max()), tol, 0.0 if self.loss == "hinge" else 0.5 / float(c.min()))
+        ridge = 0.0 if self.loss == "hinge" else 0.5 / float(c.min())
+        source = self._source(rows, float(c.max()), tol, ridge, balanced=bool(self.fit_intercept))
         rules = self._rules(source, codes, c, How(self.loss, bool(self.fit_intercept), tol, most, bytes_of(self.memory_limit)))
         self._keep_rules(rows, kept, rules, codes)
+        self.intercept_ = np.array([source.intercept(r.duals.b, r.duals.intercept, r.index) for r in rules])
         beyond = "as asked" if self.via == "exact" or self._pairwise else f"at most {EXACT_ROWS:,}"
         self._settle([rule.duals for rule in rules], source, f"{len(rows):,} rows, {beyond}; blocks of the dual until its gap is closed")
         return every.data, y
@@ -84,7 +99,6 @@ class ExactClassifier(SupportVectors):
         self._keep_support(rows, kept, coef, np.argsort(codes, kind="stable"))
         place = np.searchsorted(kept, self.support_)
         self.n_support_ = np.bincount(codes[place], minlength=K).astype(np.int32)
-        self.intercept_ = np.array([r.duals.intercept for r in rules])
 
     def _decide(self, X: Any) -> Array:
         return self._combined(self._raw(X))
@@ -96,7 +110,7 @@ class ExactClassifier(SupportVectors):
 
     def _of_table(self, rows: Table) -> Array:
         if self._by_class:
-            return by_pairs(self.kernel_, rows, self.support_vectors_, self.dual_coef_, self.n_support_)
+            return by_pairs(self.kernel_, rows, self.support_vectors_, self.dual_coef_, self.n_support_, balanced=self._balanced)
         return super()._of_table(rows)
 
     @property

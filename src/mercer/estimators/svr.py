@@ -10,6 +10,7 @@ from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.settings import positive, whole
 from mercer.estimators.svm_base import SupportVectors
 from mercer.inputs import Array
+from mercer.invariants import Floats
 from mercer.learners.smo import solve
 from mercer.learners.smo_box import Box
 
@@ -36,14 +37,16 @@ class KernelSVR(RegressorMixin, SupportVectors):
     memory_limit : of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its support vectors, some vectors
         of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
 
-    Attributes: `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `gap_` (relative), `objective_`
-    (of the dual), `n_iter_`, `kernel_`, `plan_`.
+    Attributes: `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `gap_` (relative, with what
+    rounding may add), `objective_` (of the dual), `n_iter_`, `kernel_`, `plan_`.
 
     >>> X = np.linspace(0, 6, 100)[:, None]
     >>> m = KernelSVR(C=100.0, epsilon=0.05).fit(X, np.sin(X[:, 0]))
     >>> bool(abs(m.predict([[1.0]])[0] - np.sin(1.0)) < 0.07), bool(len(m.support_) < 30)
     (True, True)
     """
+
+    must = dict(dual_coef_=Floats(1, "m"), intercept_=Floats(1))
 
     def __init__(
         self, kernel: Any = None, C: float = 1.0, epsilon: float = 0.1, via: Any = "auto", *, fit_intercept: bool = True,
@@ -69,10 +72,11 @@ class KernelSVR(RegressorMixin, SupportVectors):
         self.kernel_ = self._resolved(rows, w[w > 0])
         c = C * w[w > 0]
         unit = min(1.0, float(t.std()) or 1.0)
-        source = self._source(rows, float(c.max()), tol * unit)
+        source = self._source(rows, float(c.max()), tol * unit, balanced=bool(self.fit_intercept))
         found = solve(source, Box(t, -c, c, e, bias=bool(self.fit_intercept), unit=unit), tol, most, limit=bytes_of(self.memory_limit))
         self._keep_support(rows, np.flatnonzero(w > 0), found.b[None], np.arange(len(rows)))
-        self.intercept_, self.n_support_ = np.array([found.intercept]), np.array([len(self.support_)], np.int32)
+        self.intercept_ = np.array([source.intercept(found.b, found.intercept)])
+        self.n_support_ = np.array([len(self.support_)], np.int32)
         self._settle([found], source, f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}")
         return self
 

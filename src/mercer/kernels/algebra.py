@@ -7,6 +7,7 @@ from operator import add, mul
 from typing import Any, ClassVar
 
 from mercer.inputs import Table
+from mercer.invariants import Each, Said, Text, Whole
 from mercer.kernels.base import Kernel, positive, whole
 from mercer.kernels.params import plain
 
@@ -154,6 +155,8 @@ class Weighted(Kernel):
     kernel: Kernel
     f: Callable[[Any], Any]
 
+    must = dict(f=Said())
+
     def check(self) -> None:
         _kernel(self.kernel, "Weighted")
         _function(self.f, "weighted")
@@ -170,6 +173,8 @@ class Warped(Kernel):
 
     kernel: Kernel
     f: Callable[[Any], Any]
+
+    must = dict(f=Said())
 
     def check(self) -> None:
         _kernel(self.kernel, "Warped")
@@ -216,6 +221,8 @@ class OnColumns(Kernel):
         if not columns or not all(isinstance(c, int | str) and not isinstance(c, bool) for c in columns):
             raise ValueError(f"on_columns takes positions or names, got {self.columns!r}.")
         self.columns = columns
+
+    must = dict(columns=Each(Whole(-(1 << 31), 1 << 31) | Text()))  # the rows that come are asked whether they have them
 
     def on(self, p: Any) -> Any:
         return self.kernel.on(p.pick(self.columns))

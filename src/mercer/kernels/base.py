@@ -13,7 +13,7 @@ import numpy as np
 from mercer.inputs import Array, Table, is_vector, table
 from mercer.kernels.params import Params, substitute
 from mercer.ops.tiles import broadcast, cuts, fill
-from mercer.pairs import Diagonal, Dual, DualPairs, Side, Source, Symbol, Tile, Trace, Traced, centre_of, contract
+from mercer.pairs import Diagonal, Dual, DualPairs, Side, Source, Symbol, Tile, Trace, Traced, centre_of, contract, squares
 
 if TYPE_CHECKING:
     from mercer.kernels.proof import Proof
@@ -124,15 +124,26 @@ class Kernel(Params):
         return found
 
     def distance(self, X: Any, Z: Any = None) -> Array:
-        """|x - z|_K = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), shape (n, m)."""
+        """|x - z|_K = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), shape (n, m); to relative accuracy, however near x and z are.
+
+        The formula is read by differences, so nothing cancels; a `Callable`'s own function gives values alone, and near pairs
+        keep the digits that their difference leaves.
+
+        >>> from mercer.kernels import Gaussian
+        >>> Gaussian().distance([[1000.0]], [[1000.0 + 2.0**-30]]) / 2.0**-30
+        array([[1.]])
+        """
         left, right = self.tables(X, Z)
         dtype, same = left.dtype, right is left
-        left = left.astype(np.float64)  # the difference of near numbers needs the digits
+        left = left.astype(np.float64)
         right = left if same else right.astype(np.float64)
-        square = self.diag(left)[:, None] + self.diag(right) - 2 * self(left, right)
+        out, centre = empty((len(left), len(right)), np.float64), centre_of(left, right)
+        x = Sides(left, centre)
+        z = x if same else Sides(right, centre)
+        fill(out, lambda r, c: squares(self.on, Tile(x[r], z[c], r.start - c.start if same else None)), symmetric=same)
         if same:
-            np.fill_diagonal(square, 0)
-        return np.sqrt(np.maximum(square, 0, out=square), out=square).astype(dtype, copy=False)
+            np.fill_diagonal(out, 0)
+        return np.sqrt(out, out=out).astype(dtype, copy=False)
 
     def proof(self, d: int | None = None) -> Proof:
         """Why this is a kernel (in d columns), as a derivation."""

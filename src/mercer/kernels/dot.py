@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.invariants import Said
 from mercer.kernels.base import Kernel, positive, whole
 
 
@@ -113,6 +114,8 @@ class ArcCosine(Kernel):
         self.order = int(self.order)
 
     def on(self, p: Any) -> Any:
+        if hasattr(p, "arc"):  # a reading that keeps digits which the formula would lose
+            return p.arc(self.order)
         t = p.angle
         if self.order == 0:
             return 1 - t / math.pi
@@ -133,6 +136,8 @@ class Callable(Kernel):
 
     f: Function[[Any, Any], Any]
     items: ClassVar[bool] = True
+
+    must = dict(f=Said())
 
     def check(self) -> None:
         if not callable(self.f):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array, Table, table
+from mercer.invariants import Floats, Samples
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Callable as KernelFunction
 
@@ -22,6 +23,8 @@ class Counterexample:
     points: Array
     eigenvalue: float
     vector: Array
+
+    must = dict(points=Samples("n", None), vector=Floats("n"))
 
     def __str__(self) -> str:
         return f"not positive semidefinite: v'Kv = {self.eigenvalue:.3g} for a unit vector v on {len(self.points)} points"

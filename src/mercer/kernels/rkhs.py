@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array, Table, table
+from mercer.invariants import Floats, Is
 from mercer.kernels.base import Kernel
 
 
@@ -24,6 +25,8 @@ class RKHSFunction:
     kernel: Kernel
     points: Any
     weights: Any
+
+    must = dict(points=Is("Table"), weights=Floats("n"))
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):

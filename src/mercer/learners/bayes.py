@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
+from mercer.invariants import Floats, Number
 from mercer.learners.decompose import Spectrum
 
 GRID = 81  # ratios of scale to noise that are tried before the best is refined
@@ -80,6 +81,8 @@ class Posterior:
     spread: Array  # (r,)
     scale: float
     effective: float  # directions that the data tell: sum scale values / (scale values + noise)
+
+    must = dict(vectors=Floats("D", "r"), coef=Floats("D"), spread=Floats("r"), scale=Number(0))
 
     @classmethod
     def of(cls, s: Spectrum, beta: Array, noise: float, scale: float) -> Posterior:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array, Table
+from mercer.invariants import Ints, Is, Number, Whole, check
 from mercer.kernels import Gaussian, Kernel, Scale
 from mercer.ops import budget as ops
 from mercer.ops.budget import Memory
@@ -33,6 +34,8 @@ class Rule:
     eta: float = 0.1
     margin: float = 0.0
     power: float = 0.0
+
+    must = dict(policy=Whole(0, 7), budget=Whole(0, 1 << 31), eta=Number(0), margin=Number(0), power=Number(0))
 
     @property
     def merges(self) -> bool:
@@ -99,6 +102,22 @@ class Scanner:
     memory: Memory
     points: Any
     stream: Stream
+
+    must = dict(rule=Is("budget.Rule"), memory=Is("Memory"), points=Is("Table") | Ints("n", below=1 << 48), stream=Is("Stream"))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def _laws(self) -> str | None:
+        """The loops write at places up to the number of points, and where there is a budget to one beyond it."""
+        check(m := self.memory)
+        room, limited = m.A.shape[1], self.rule.policy != ops.UNLIMITED
+        if not 0 <= m.tally[ops.SIZE] <= (self.rule.budget if limited else room) or len(self.points) != self.count(ops.SIZE):
+            return f"counts {m.tally[ops.SIZE]} points, and has {len(self.points)}"
+        if not room or (limited and room != self.rule.budget + 1) or (self.rule.policy in SQUARE and len(m.Q) != room):
+            return f"has room for {room} points and {len(m.Q)} pairs, which is not that of its budget"
+        wide = self.points.width if self.rule.merges else 0
+        return "has room for points of another width" if self.rule.merges and m.P.shape != (room, wide) else None
 
     @classmethod
     def start(cls, rule: Rule, classes: int, source: Source, stream: Stream) -> Scanner:

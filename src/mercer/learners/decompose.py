@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import eigh, qr
 
 from mercer.inputs import Array
+from mercer.invariants import Floats, Is, Whole
 from mercer.stats import FrequentDirections
 
 MORE = 10  # directions beyond those asked for that a range finder follows
@@ -82,6 +83,8 @@ class Components:
     ratio: Array
     mean: Array
 
+    must = dict(components=Floats("k", "D"), variance=Floats("k"), ratio=Floats("k"), mean=Floats("D"))
+
     @classmethod
     def of(cls, s: Spectrum, total: float, n: float, mean: Array) -> Self:
         """From the spectrum of the centred moments of n rows and their trace."""
@@ -103,6 +106,8 @@ class SketchedMoments:
     n: int
     s: Array
     square: float
+
+    must = dict(rows=Is("FrequentDirections"), s=Floats("D"), n=Whole())
 
     @classmethod
     def zero(cls, D: int, size: int) -> Self:

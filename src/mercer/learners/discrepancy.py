@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array, Table, table
+from mercer.invariants import Floats
 from mercer.kernels import Kernel
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
@@ -35,6 +36,8 @@ class TestResult:
     statistic: float
     pvalue: float
     null: Array
+
+    must = dict(null=Floats(None, finite=False))
 
     @classmethod
     def of(cls, values: Array) -> TestResult:

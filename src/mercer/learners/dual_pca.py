@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, qr
 
 from mercer.inputs import Array
+from mercer.invariants import Floats, Whole
 from mercer.learners.decompose import MORE, Spectrum, signed
 from mercer.operators import dense
 from mercer.ops.philox import Stream, normals
@@ -36,6 +37,10 @@ class DualComponents:
     total: float
     residual: float
     products: int
+
+    must = dict(
+        values=Floats("k"), vectors=Floats("n", "k"), dual=Floats("n", "k"), offset=Floats("k"), products=Whole()
+    )
 
     def training_scores(self) -> Array:
         """The coordinates of the rows themselves."""

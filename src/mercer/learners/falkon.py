@@ -11,8 +11,8 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from mercer.inputs import Array, Table, table
 from mercer.kernels.base import Kernel
-from mercer.learners.krylov import conjugate_gradients
-from mercer.lifts.landmarks import independent
+from mercer.learners.krylov import conjugate_gradients, refined
+from mercer.lifts.landmarks import pivoted
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts, settle_allocator
@@ -68,21 +68,26 @@ def falkon(
     True
     """
     points = table(landmarks, "landmarks", items=kernel.takes_items)
-    kept, root = independent(np.asarray(kernel(points.astype(np.float64)), np.float64), CUT[points.dtype])
+    kept, root = pivoted(np.asarray(kernel(points.astype(np.float64)), np.float64), CUT[points.dtype])
     rows = Passes(kernel, points[kept], root, batches, memory - 24.0 * len(kept) ** 2)
     first = rows.first(intercept, Stream(seed))
     H = rows.moments(first.sample, first) * (first.total / first.sample_total)
     H.flat[:: len(H) + 1] += alpha
     P = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    b, size = first.right, np.linalg.norm(first.right, axis=0)
+    left = max_steps
 
     def product(V: Array) -> Array:
         return rows.times(V, first) + alpha * V
 
-    V, steps = conjugate_gradients(product, b, lambda R: cho_solve(P, R, check_finite=False), 0.5 * tol * size, max_steps)
-    left = np.linalg.norm(b - product(V), axis=0)
-    c = solve_triangular(root, V, lower=True, trans="T", check_finite=False)
-    return LandmarkSolution(c, first.mean_y - first.mean @ V, kept, float((left / np.where(size > 0, size, 1)).max(initial=0)), steps)
+    def search(R: Array, goal: Array) -> tuple[Array, int]:
+        nonlocal left
+        V, steps = conjugate_gradients(product, R, lambda R: cho_solve(P, R, check_finite=False), goal, left)
+        left -= steps
+        return V, steps
+
+    s = refined(product, first.right, [search], tol)  # what conjugate gradients take for the residual drifts from the true one
+    c = solve_triangular(root, s.x, lower=True, trans="T", check_finite=False)
+    return LandmarkSolution(c, first.mean_y - first.mean @ s.x, kept, s.residual, s.steps)
 
 
 @dataclass(frozen=True, eq=False)

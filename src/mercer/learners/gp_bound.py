@@ -12,7 +12,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.params import substitute
-from mercer.learners.gp_points import Evidence, root
+from mercer.learners.gp_points import Evidence, best_scale, root
 from mercer.ops.threads import parallel_map, single_blas
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
@@ -37,7 +37,8 @@ class Pass:
 
 
 def bound(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, points: Table, slopes: bool = True
+    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
+    slopes: bool = True,
 ) -> Evidence:
     """log N(Y; 0, scale Q + diag(noise)) - sum scale (k - q)(x, x) / (2 noise) <= log p(Y), with Q = k(X, Z) k(Z, Z)^-1 k(Z, X).
 
@@ -52,21 +53,22 @@ def bound(
     >>> bool(few < all_ and math.isclose(all_, evidence(Gaussian(), X, y, 0.1).log, rel_tol=1e-6))
     True
     """
-    return _measured(kernel, rows, Y, noise, scale, points, slopes, False)
+    return _measured(kernel, rows, Y, noise, scale, points, least, slopes, False)
 
 
 def independent(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, points: Table, slopes: bool = True
+    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
+    slopes: bool = True,
 ) -> Evidence:
     """log N(Y; 0, scale Q + diag(noise + scale (k - q)(x, x))): what the points leave out of a row is noise of its own.
 
     Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006); otherwise as `bound`.
     """
-    return _measured(kernel, rows, Y, noise, scale, points, slopes, True)
+    return _measured(kernel, rows, Y, noise, scale, points, least, slopes, True)
 
 
 def _measured(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, points: Table, slopes: bool, own: bool
+    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, points: Table, least: float, slopes: bool, own: bool
 ) -> Evidence:
     n, q = Y.shape
     noise = np.broadcast_to(np.asarray(noise, np.float64) / (scale or 1.0), (n,))
@@ -76,13 +78,14 @@ def _measured(
         w = cho_solve((root, True), p.b, check_finite=False)
         inverse = cho_solve((root, True), np.eye(len(root)), check_finite=False) if slopes else root
     fit = max(p.square - float(np.vdot(p.b, w)), 0.0)
-    s = max(fit / (n * q), np.finfo(float).tiny) if scale is None else scale
+    s = best_scale(fit, n * q, noise, least) if scale is None else scale
     det = 2 * float(np.log(root.diagonal()).sum()) + float(np.log(p.d).sum())
     log = -0.5 * (fit / s + q * det + n * q * math.log(2 * math.pi * s) + q * p.missing)
     if not slopes:
         return Evidence(log, np.zeros(0), s)
     by_kernel, by_noise = _slopes(kernel, rows, Y / math.sqrt(s), noise, points, p, w / math.sqrt(s), inverse, own)
-    by_scale = 0.0 if scale is None else 0.5 * (fit / s - n * q) - by_noise
+    free = 0.5 * (fit / s - n * q)
+    by_noise, by_scale = (by_noise - free, 0.0) if scale is None else (by_noise, free - by_noise)
     return Evidence(log, np.array([*by_kernel, by_noise, by_scale]), s)
 
 

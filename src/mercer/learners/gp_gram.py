@@ -11,6 +11,7 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.learners.bayes import Evidence
 from mercer.learners.decompose import eigen
 from mercer.learners.gp_process import PIECE, PointProcess
+from mercer.learners.gp_space import NOISE
 from mercer.ops.tiles import cuts
 
 ALONE = "a Gram matrix between new rows and those of fit does not tell k(x, x) of new rows, so there are means only; give a kernel."
@@ -43,7 +44,7 @@ class GramProcess(PointProcess):
 
 
 def noise_and_scale(K: Array, Y: Array) -> tuple[float, float]:
-    """The (noise, scale) of the largest evidence of N(0, scale K + noise I), the same for all columns of Y.
+    """The (noise, scale) of the largest evidence of N(0, scale K + noise I), the same for all columns of Y, whose variance is 1.
 
     >>> K = np.kron(np.eye(100), np.ones((4, 4)))  # rows in fours, equal but for their noise
     >>> rng = np.random.default_rng(0)
@@ -56,4 +57,4 @@ def noise_and_scale(K: Array, Y: Array) -> tuple[float, float]:
     along = np.square(s.vectors.T @ Y).mean(1)
     square = float(np.square(Y).sum(0).mean())
     e = Evidence(len(K), s.values, np.sqrt(s.values * along), square)
-    return e.best(np.finfo(float).eps * (square / len(K) or 1.0), 1 / (np.finfo(float).eps * math.sqrt(len(K))))
+    return e.best(NOISE[0], 1 / (np.finfo(float).eps * math.sqrt(len(K))))

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import Kernel
-from mercer.learners.gp_points import LARGE
+from mercer.learners.gp_points import LARGE, best_scale
 from mercer.learners.gp_process import PointProcess, stack
 from mercer.learners.precondition import Woodbury
 from mercer.learners.solvers import CG, Iterated
@@ -48,14 +48,14 @@ class IterativeProcess(PointProcess):
     @classmethod
     def solved(
         cls, kernel: Kernel, X: Matrix, Y: Array, noise: Array, scale: float, *, tol: float = 1e-6, memory: float = 1e9,
-        rescale: bool = False,
+        rescale: bool = False, least: float = 0.0,
     ) -> IterativeProcess:
-        """The process; with rescale, noise and scale are multiplied by the factor that the evidence likes best."""
+        """The process; with rescale, noise and scale times the factor that the evidence likes best, of those with a noise >= least."""
         first = cls(kernel, X, Y, noise, scale, np.zeros_like(Y), tol, memory)
         coef = first.handle.solve(Y).x
         if not rescale:
             return replace(first, coef=coef)._taking(first.handle)
-        by = max(float(np.vdot(Y, coef)) / Y.size, np.finfo(float).tiny)
+        by = best_scale(float(np.vdot(Y, coef)), Y.size, noise, least)
         return replace(first, coef=coef / by, noise=noise * by, scale=scale * by)
 
     def _taking(self, handle: Iterated) -> IterativeProcess:

@@ -12,6 +12,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.special import expit, log_expit, log_ndtr, logsumexp
 
 from mercer.inputs import Array, Matrix, Table
+from mercer.invariants import Floats, Number
 from mercer.kernels import Kernel
 from mercer.learners.gp_points import Evidence, few_threads, pull
 from mercer.learners.gp_process import PointProcess
@@ -186,6 +187,8 @@ class LaplaceWeights:
     root: Array
     scale: float
     log_evidence: float
+
+    must = dict(coef=Floats("D"), root=Floats("D", "D"), scale=Number(0))
 
     @classmethod
     def at_mode(cls, F: Array, y: Array, scale: float) -> LaplaceWeights:

@@ -9,6 +9,7 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
+from mercer.learners.gp_points import best_scale
 
 GROUPS = 8  # of rows by what is left out of them, in the search for the ratio
 NONE = 1e-4, 1e-2  # of the most that is left out: landmarks and rows beside them are groups of their own
@@ -50,18 +51,19 @@ class Groups:
             self.left[j] += left[at].sum()
             self.square[j] += float(y[at] @ y[at])
 
-    def log(self, ratio: float) -> float:
-        """log p(y) at a ratio of noise to scale, at its best scale."""
+    def log(self, ratio: float, least: float = 0.0) -> float:
+        """log p(y) at a ratio of noise to scale, at the best scale with a noise of `least` or more."""
         d = ratio + self.left / np.maximum(self.count, 1)
         H = np.tensordot(1 / d, self.A, 1)
         H.flat[:: len(H) + 1] += 1
         root, b = cholesky(H, lower=True, overwrite_a=True, check_finite=False), (1 / d) @ self.b
         n, fit = self.count.sum(), float(self.square @ (1 / d)) - float(b @ cho_solve((root, True), b, check_finite=False))
         det = 2 * float(np.log(root.diagonal()).sum()) + float(self.count @ np.log(d))
-        return float(-0.5 * (n * math.log(2 * math.pi * max(fit / n, np.finfo(float).tiny)) + n + det))
+        s = best_scale(fit, n, ratio, least)
+        return float(-0.5 * (n * math.log(2 * math.pi * s) + fit / s + det))
 
-    def best(self) -> float:
-        """The ratio of the largest evidence.
+    def best(self, least: float = 0.0, size: float = 1.0) -> float:
+        """The ratio of the largest evidence; size : of k(x, x), in units of which ratios are tried.
 
         >>> rng = np.random.default_rng(0)
         >>> F, left = rng.normal(size=(4000, 3)), rng.choice([0.0, 1.0], size=4000)
@@ -70,10 +72,10 @@ class Groups:
         >>> bool(0.05 < groups.best() < 0.25)
         True
         """
-        grid = np.linspace(math.log(RATIOS[0]), math.log(RATIOS[1]), GRID)
-        i = int(np.argmax([self.log(math.exp(g)) for g in grid]))
+        grid = np.linspace(math.log(RATIOS[0]), math.log(RATIOS[1]), GRID) + math.log(size)
+        i = int(np.argmax([self.log(math.exp(g), least) for g in grid]))
         around = grid[max(i - 1, 0)], grid[min(i + 1, GRID - 1)]
-        found = minimize_scalar(lambda g: -self.log(math.exp(g)), bounds=around, method="bounded", options={"xatol": 1e-2})
+        found = minimize_scalar(lambda g: -self.log(math.exp(g), least), bounds=around, method="bounded", options={"xatol": 1e-2})
         return math.exp(found.x)
 
 

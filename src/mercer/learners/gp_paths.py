@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array, Matrix, Table, table
+from mercer.invariants import Each, Floats, Is, Number
 from mercer.learners.gp_iterative import IterativeProcess
 from mercer.learners.gp_points import solve
 from mercer.learners.gp_process import PointProcess
@@ -29,6 +30,11 @@ class Functions:
     process: PointProcess | None  # whose coef is v (n, q s)
     mean: Sequence[float] | Array = (0.0,)  # (q,)
     unit: Sequence[float] | Array = (1.0,)
+
+    must = dict(
+        lift=Is("Lift", "TransformerMixin"), weights=Floats(None, None), process=Is("PointProcess") | None,
+        mean=Floats("q") | Each(Number(), size="q"), unit=Floats("q") | Each(Number(), size="q"),
+    )  # fmt: skip
 
     def __call__(self, X: Any) -> Array:
         """The values of all functions at the rows of X."""

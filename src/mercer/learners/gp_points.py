@@ -82,14 +82,26 @@ def log_determinant(L: Array) -> float:
     return float(2 * np.log(L.diagonal()).sum())
 
 
-def evidence(kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, slopes: bool = True) -> Evidence:
+def evidence(
+    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, least: float = 0.0, slopes: bool = True
+) -> Evidence:
     """log p(Y) at these parameters.
 
     noise : one number, or one a row; with scale=None the ratio of noise to scale, whose best scale is then a formula:
         the mean of y'(K + noise)^-1 y
+    least : with scale=None the least noise, in the units of Y: the scale is no less than what makes the noise that
     """
     with few_threads(len(Y)):
-        return _evidence(kernel, rows, Y, noise, scale, slopes)
+        return _evidence(kernel, rows, Y, noise, scale, least, slopes)
+
+
+def best_scale(fit: float, size: int, ratio: Any, least: float) -> float:
+    """The scale of the largest evidence at a ratio of noise to scale; fit : y'(K + ratio)^-1 y of `size` numbers.
+
+    >>> best_scale(4.0, 2, ratio=0.1, least=0.0), best_scale(4.0, 2, ratio=0.1, least=0.5)
+    (2.0, 5.0)
+    """
+    return max(fit / size, least / float(np.min(ratio)) if least else 0.0, float(np.finfo(float).tiny))
 
 
 def few_threads(n: int) -> AbstractContextManager[None]:
@@ -97,12 +109,12 @@ def few_threads(n: int) -> AbstractContextManager[None]:
     return single_blas() if n <= SMALL else nullcontext()
 
 
-def _evidence(kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, slopes: bool) -> Evidence:
+def _evidence(kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, least: float, slopes: bool) -> Evidence:
     n, q = Y.shape
     L = factor(kernel, rows, noise, scale or 1.0)
     coef = solve(L, Y)
     fit, det = float(np.vdot(Y, coef)), log_determinant(L)
-    s = max(fit / (n * q), np.finfo(float).tiny) if scale is None else 1.0
+    s = best_scale(fit, n * q, noise, least) if scale is None else 1.0
     log = -0.5 * (fit / s + q * det + n * q * math.log(2 * math.pi * s))
     gradient = _slopes(kernel, rows, L, coef / math.sqrt(s), noise, scale, fit / s) if slopes else np.zeros(0)
     return Evidence(log, gradient, s if scale is None else scale)
@@ -114,8 +126,9 @@ def _slopes(kernel: Kernel, rows: Table, L: Array, coef: Array, noise: Any, scal
     inverse = dpotri(L, lower=1, overwrite_c=1)[0].T  # the upper triangle, by rows
     along = noise * 0.5 * (np.square(coef).sum(1) - q * inverse.diagonal())  # (n,)
     by_kernel = np.array([*kernel.parameters().values()]) * pull(kernel, rows, coef, coef, inverse, q)
-    by_scale = 0.0 if scale is None else 0.5 * (fit - n * q) - along.sum()
-    return np.array([*((scale or 1.0) * by_kernel), along.sum(), by_scale])
+    free = 0.5 * (fit - n * q)  # by the scale at this ratio: zero where it is the best, and not where the least noise holds it up
+    by_noise, by_scale = (along.sum() - free, 0.0) if scale is None else (along.sum(), free - along.sum())
+    return np.array([*((scale or 1.0) * by_kernel), by_noise, by_scale])
 
 
 def pull(kernel: Kernel, rows: Table, U: Array, V: Array, R: Array, q: int = 1) -> Array:

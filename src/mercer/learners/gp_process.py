@@ -10,7 +10,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotri
 
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Items, Matrix, Table
+from mercer.invariants import Floats, Is, Number, Samples
 from mercer.kernels import Kernel
 from mercer.learners.gp_points import factor, few_threads, log_determinant, solve
 from mercer.learners.gp_update import appended, removed
@@ -29,6 +30,8 @@ class LeftOut:
     variance: Array
     log: Array
 
+    must = dict(mean=Floats("n", "q", finite=False), variance=Floats("n", "q", finite=False), log=Floats("n", "q", finite=False))
+
 
 @dataclass(frozen=True, eq=False)
 class PointProcess:
@@ -40,6 +43,11 @@ class PointProcess:
     noise: Array  # (n,)
     scale: float
     coef: Array
+
+    must = dict(
+        kernel=Is("Kernel", "gp_gram.Given"), X=Samples("n", None), Y=Floats("n", "q"), noise=Floats("n", low=0), coef=Floats("n", "q"),
+        scale=Number(0),
+    )  # fmt: skip
 
     @classmethod
     def of(cls, kernel: Kernel, X: Matrix, Y: Array, noise: Array, scale: float) -> PointProcess:
@@ -141,8 +149,10 @@ class PointProcess:
 
 def stack(A: Matrix, B: Matrix) -> Matrix:
     """The rows of both."""
+    if isinstance(A, Items):
+        return Items([*A.values, *B.values])
     if isinstance(A, np.ndarray):
-        return np.vstack([A, B])
+        return np.vstack([A, B if isinstance(B, np.ndarray) else B.toarray()])
     import scipy.sparse as sp
 
     return sp.csr_array(sp.vstack([A, B]))

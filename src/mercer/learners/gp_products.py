@@ -9,16 +9,16 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.learners.gp_iterative import PROBES, probed
-from mercer.learners.gp_points import Evidence
+from mercer.learners.gp_points import Evidence, best_scale
 from mercer.learners.solvers import CG
 from mercer.operators.kernel import KernelOperator
 
 
 def evidence(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, memory: float = 1e9, tol: float = 1e-4,
-    probes: int = PROBES, seed: int = 0,
+    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, least: float = 0.0, memory: float = 1e9,
+    tol: float = 1e-4, probes: int = PROBES, seed: int = 0,
 ) -> Evidence:
-    """`gp_points.evidence` where the matrix is not formed; noise and scale as there.
+    """`gp_points.evidence` where the matrix is not formed; noise, scale and least as there.
 
     tr(A^-1 dA) is the mean of (A^-1 z)' dA (P^-1 z) over probes z ~ N(0, P), P the preconditioner of A. The standard error of a
     slope is of the size of sqrt(2 n / probes); one seed keeps the probes, so that a search is not led about by them.
@@ -41,10 +41,11 @@ def evidence(
     product = handle.system.__matmul__ if handle.cheap is None else handle._times32
     found = probed(product, handle.preconditioner, probes, seed)
     fit = max(float(np.vdot(Y, coef)), 0.0)
-    s = max(fit / (n * q), np.finfo(float).tiny) if scale is None else scale
+    s = best_scale(fit, n * q, noise, least) if scale is None else scale
     log = -0.5 * (fit / s + q * float(found.logs.mean()) + n * q * math.log(2 * math.pi * s))
     U, V = np.hstack([coef / s, -q / probes * found.solved]), np.hstack([coef, found.whitened])
     by_kernel = 0.5 * np.array([*kernel.parameters().values()]) * op.pullback(U, V)
     by_noise = 0.5 * float(d @ np.einsum("ij,ij->i", U, V))
-    by_scale = 0.0 if scale is None else 0.5 * (fit / s - n * q) - by_noise
+    free = 0.5 * (fit / s - n * q)
+    by_noise, by_scale = (by_noise - free, 0.0) if scale is None else (by_noise, free - by_noise)
     return Evidence(log, np.array([*by_kernel, by_noise, by_scale]), s)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,7 +11,7 @@ from scipy.optimize import minimize
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.learners.gp_points import Evidence, evidence, few_threads
-from mercer.learners.gp_space import Space
+from mercer.learners.gp_space import NOISE, Space
 from mercer.ops.philox import Stream, normals, permutation
 
 STEP = 4  # rows of one rung over those of the one below: its cost is then a few per cent
@@ -20,7 +19,7 @@ FEWEST = 300
 ROUGH, FAIR, FINE = 1e-4, 1e-5, 1e-7  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
 SPREAD = 0.1, 10.0  # how much less or more than others a variable may be trusted to move
 LOOK, MOST, FEW = 12, 200, 8  # steps from every start, from the best, and where a step is dear
-Measure = Callable[[Kernel, Table, Array, Any, float | None], Evidence]
+Measure = Callable[..., Evidence]  # of a kernel, rows, Y, noise and scale, None for the best at which the noise is `least` or more
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +135,12 @@ def _climb(
 ) -> Climbed:
     """To a local minimum of -log p(Y, parameters) / n, by L-BFGS on z / reach: flat directions take long steps at once."""
     s, per, seen = start.space, 1 / Y.size, dict[bytes, Evidence]()
+    floor = {"least": NOISE[0]} if s.profiled else {}
 
     def loss(u: Array) -> tuple[float, Array]:
         full = s.full(u * reach)
         v = math.exp(full[-2]) if noise is None else noise
-        e = measure(s.at(full), rows, Y, v, None if s.profiled else math.exp(full[-1]))
+        e = measure(s.at(full), rows, Y, v, None if s.profiled else math.exp(full[-1]), **floor)
         seen[u.tobytes()] = e
         prior, slope = s.prior(np.append(full[:-1], math.log(e.scale)))
         return -per * (e.log + share * prior), -per * s.free(e.gradient + share * slope) * reach

@@ -75,7 +75,8 @@ class Space:
 
 
 def space(
-    kernel: Kernel, wishes: Wishes, noise: float | None, *, reach: Iterable[Kernel] = (), scaled: bool = True, unit: float = 1.0
+    kernel: Kernel, wishes: Wishes, noise: float | None, *, reach: Iterable[Kernel] = (), scaled: bool = True, unit: float = 1.0,
+    size: float = 1.0,
 ) -> Space:
     """The space of a kernel.
 
@@ -83,6 +84,7 @@ def space(
     reach : kernels of the same form at which a search may start
     scaled : whether the scale of the kernel is to be learnt; it is not where an amplitude is spoken of, see `Said.absolute`
     unit : of y, in whose square noise and scale are found
+    size : of k(x, x), about which noise / scale is sought where the scale is found in closed form
 
     >>> from mercer.kernels import Gaussian
     >>> s = space(Gaussian((1.0, 2.0)), Wishes(tied=[("bandwidth__0", "bandwidth__1")]), None)
@@ -97,13 +99,13 @@ def space(
     held = said.fixed | {n for n, v in kernel.parameters().items() if v <= 0}
     held |= {"by"} if scaled and isinstance(kernel, Scale) else set()  # one of two scales is enough
     held |= ({"scale"} if profiled or not scaled else set()) | ({"noise"} if noise is not None else set())
-    home = 0.0 if profiled else 2 * math.log(unit)
+    home = math.log(size) if profiled else 2 * math.log(unit)
     level = math.log(SHARE) + home if noise is None else math.log(max(noise, 1e-300))
-    z, group = _tied(said, held, np.append(_logs(kernel), [level, home if scaled else 0.0]))
+    z, group = _tied(said, held, np.append(_logs(kernel), [level, home if scaled and not profiled else 0.0]))
     _check_told(said, group)
     lower, upper = _bounds(said, group, z, [*reach], home)
     priors = tuple((i, p) for n, p in (wishes.priors or {}).items() for i in said.members(n) if group[i] >= 0)
-    shift = np.append(np.zeros(len(z) - 2), [-home, -home])
+    shift = np.append(np.zeros(len(z) - 2), np.full(2, 0.0 if profiled else -home))
     kernel = _with(kernel, {n: math.exp(v) for n, v, g in zip(said.names, z, group, strict=True) if g < 0 and n not in held})
     return Space(kernel, said.names, z + shift, group, lower, upper, priors, profiled, shift)
 

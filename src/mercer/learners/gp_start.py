@@ -18,7 +18,8 @@ from mercer.ops.philox import Stream
 
 WIDEST = 64  # columns up to which each has a bandwidth of its own, where no kernel is given
 LEAST_ROUGH = 200  # rows from which two bandwidths a column can be told
-NOISES = (0.1, 1e-3)  # ratios of noise to scale
+NOISES = (0.1, 1e-3)  # ratios of noise to scale, in units of k(x, x)
+MOST = 1000  # rows that tell of what size k(x, x) is
 
 
 def deviations(rows: Table) -> Array:
@@ -72,13 +73,26 @@ def starts(
         fitted = k if kernel is None else scaled(k, rows)
         if scale and Said(k, wishes).absolute:
             fitted = louder(fitted, unit**2)
-        s = space(k, wishes, noise, reach=[fitted], scaled=scale, unit=unit)
+        size = magnitude(fitted, rows)
+        s = space(k, wishes, noise, reach=[fitted], scaled=scale, unit=unit, size=size)
         if not s.size:
             return [Start(s, s.first())]
-        first = _at(s, fitted, NOISES[0])
-        found += [first, _at(s, fitted, NOISES[1])] + ([_at(s, k, NOISES[0])] if fitted != k else [])
+        high, low = (v * size if s.profiled else v for v in NOISES)
+        first = _at(s, fitted, high)
+        found += [first, _at(s, fitted, low)] + ([_at(s, k, high)] if fitted != k else [])
         found += scattered(first, restarts, Stream(seed).child(1, i))
     return found
+
+
+def magnitude(k: Kernel, rows: Table) -> float:
+    """The power of ten about which k(x, x) is at these rows, 1 where it is zero or no number.
+
+    >>> magnitude(2.0 * Gaussian(), Table(np.ones((3, 1)))), magnitude(2e6 * Gaussian(), Table(np.ones((3, 1))))
+    (1.0, 1000000.0)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float(np.mean(k.diag(rows[:MOST]), dtype=np.float64))
+    return 10.0 ** round(math.log10(mean)) if 1e-200 < mean < 1e200 else 1.0
 
 
 def _candidates(rows: Table, wishes: Wishes, rough: bool) -> list[Kernel]:

@@ -87,7 +87,7 @@ class Clusters:
 
 
 def kmeans(space: Space, k: int, weight: Array, order: Array, stream: Stream, *, n_init: int = 1, max_iter: int = 300) -> Clusters:
-    """The best of n_init runs of Lloyd's algorithm from k-means++ seeds.
+    """The best of n_init runs of Lloyd's algorithm from k-means++ seeds, improved by swaps.
 
     order: of the rows in draws; one by their values makes the result free of how the rows are arranged or repeated.
 
@@ -102,21 +102,49 @@ def kmeans(space: Space, k: int, weight: Array, order: Array, stream: Stream, *,
 
 
 def seeds(space: Space, k: int, weight: Array, order: Array, stream: Stream) -> Array:
-    """k rows, each drawn in proportion to w d^2, the best of a few draws (Arthur and Vassilvitskii, k-means++, 2007)."""
+    """k rows, each drawn in proportion to w d^2, the best of a few draws; then k rounds in which one of them may be swapped.
+
+    Arthur and Vassilvitskii, k-means++ (2007); Lattanzi and Sohler, A better k-means++ algorithm via local search (2019).
+    """
     tries = 2 + int(math.log(k))
-    chosen = [_draw(weight, order, uniforms(stream, 0, 1, 1)[0])[0]]
-    nearest = space.to_rows(np.array(chosen))[:, 0]
+    chosen = [int(_draw(weight, order, uniforms(stream, 0, 1, 1)[0])[0])]
+    D = np.empty((len(weight), k))  # to every seed
+    D[:, :1] = space.to_rows(np.array(chosen))
     for i in range(1, k):
-        mass = weight * nearest
-        if not mass.any():  # fewer points than clusters
-            mass = weight * ~np.isin(np.arange(len(weight)), chosen)
-            mass = mass if mass.any() else weight
-        drawn = _draw(mass, order, uniforms(stream, i, i + 1, tries)[0])
-        near = np.minimum(nearest[:, None], space.to_rows(drawn))
-        best = int(np.argmin(weight @ near))
+        drawn, far = _candidates(space, D[:, :i].min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0])
+        best = int(np.argmin(weight @ np.minimum(D[:, :i].min(1)[:, None], far)))
         chosen.append(int(drawn[best]))
-        nearest = near[:, best]
+        D[:, i] = far[:, best]
+    for i in range(k, 2 * k if k > 1 else k):
+        drawn, far = _candidates(space, D.min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0])
+        costs = np.stack([swapped(D, f, weight) for f in far.T])
+        t, c = np.unravel_index(int(np.argmin(costs)), costs.shape)
+        if costs[t, c] < weight @ D.min(1) * (1 - 1e-9):
+            chosen[c], D[:, c] = int(drawn[t]), far[:, t]
     return np.array(chosen)
+
+
+def swapped(D: Array, far: Array, weight: Array) -> Array:
+    """sum_i w_i min d^2 if seed c were replaced by a row at these distances, for every c, (k,).
+
+    >>> swapped(np.array([[0.0, 9.0], [9.0, 0.0], [1.0, 4.0]]), np.array([1.0, 4.0, 0.0]), np.ones(3))
+    array([1., 4.])
+    """
+    at = D.argmin(1)
+    first = D[np.arange(len(D)), at]
+    second = np.partition(D, 1, axis=1)[:, 1]
+    stays = weight * np.minimum(first, far)
+    return np.asarray(stays.sum() + np.bincount(at, weight * np.minimum(second, far) - stays, minlength=D.shape[1]))
+
+
+def _candidates(space: Space, nearest: Array, chosen: list[int], weight: Array, order: Array, u: Array) -> tuple[Array, Array]:
+    """Rows drawn in proportion to w d^2, and the squared distances of all rows to them."""
+    mass = weight * nearest
+    if not mass.any():  # fewer points than clusters
+        mass = weight * ~np.isin(np.arange(len(weight)), chosen)
+        mass = mass if mass.any() else weight
+    drawn = _draw(mass, order, u)
+    return drawn, space.to_rows(drawn)
 
 
 def _draw(mass: Array, order: Array, u: Array) -> Array:

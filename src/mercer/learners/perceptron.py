@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Floats, Whole
 from mercer.ops.scan import scan, scan_csr
 
 
@@ -21,6 +22,8 @@ class State:
     seen: int = 0
     mistakes: int = 0
 
+    must = dict(W=Floats("C", "p"), U=Floats("C", "p"), seen=Whole(), mistakes=Whole())
+
     @classmethod
     def zero(cls, classes: int, D: int) -> Self:
         rows = 1 if classes == 2 else classes
@@ -31,6 +34,8 @@ class State:
 
     def scan(self, F: Matrix, labels: Array, *, offset: bool) -> Array:
         """Take in rows in their order; which of them were mistakes."""
+        if self.W.shape != self.U.shape or self.W.shape[1] != F.shape[1] + 1 or len(labels) != F.shape[0]:
+            raise ValueError(f"{F.shape[1]} features and {len(labels)} labels for weights {self.W.shape}; give what the scan began with.")
         wrong = np.zeros(F.shape[0], bool)
         arrays = (labels, self.W, self.U, float(self.seen), offset, wrong)
         sparse = sp.issparse(F)

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array, Table
+from mercer.invariants import Floats, Ints, Is
 from mercer.kernels import Gaussian, Linear, Scale
 from mercer.kernels.base import Kernel
 from mercer.kernels.defaults import spread
@@ -39,6 +40,8 @@ class Regression:
     coef: Array
     intercept: Array
 
+    must = dict(kernel=Is("Kernel"), scores=Floats("n", "k"), coef=Floats("n", "d"), intercept=Floats("d"))
+
     @classmethod
     def of(cls, scores: Array, rows: Any) -> Regression:
         """From at most 3,000 of the rows, evenly spaced."""
@@ -69,6 +72,8 @@ class Candidates:
     mean: Array
     projection: Array
 
+    must = dict(rows=Ints("c", below=1 << 48), mean=Floats("c"), projection=Floats("c", "k"))
+
     @classmethod
     def of(cls, kernel: Kernel, rows: Table, found: DualComponents) -> Candidates:
         some, n = evenly(len(rows)), len(rows)
@@ -93,6 +98,8 @@ class PreImages:
 
     regression: Regression | None
     candidates: Candidates | None
+
+    must = dict(regression=Is("preimages.Regression") | None, candidates=Is("Candidates") | None)
 
     @classmethod
     def of(cls, kernel: Kernel, rows: Table, found: DualComponents) -> PreImages:

@@ -50,7 +50,7 @@ def _solved(m: Moments, A: Array, B: Array, alpha: float | Array, *, intercept: 
 def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
     """The solver of (A + alpha I) x = b; where rounding makes that indefinite, with the least jitter that mends it."""
     jitter, size = 0.0, float(np.abs(np.diag(A)).max(initial=0)) or 1.0
-    while True:
+    while np.isfinite(size):
         M = A.copy()
         M[np.diag_indices(len(A))] += alpha + jitter
         try:
@@ -59,7 +59,8 @@ def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
         except np.linalg.LinAlgError:
             jitter = max(10 * jitter, np.finfo(np.float64).eps * len(A) * size)
         if not jitter <= size:
-            raise ValueError("the statistics are of no rows (not finite, or of negative variance); scale the columns of X first.")
+            break
+    raise ValueError("the statistics are of no rows (not finite, or of negative variance); scale the columns of X first.")
 
 
 def squared_error(m: Moments, D: int, s: Solution) -> tuple[Array, Array]:

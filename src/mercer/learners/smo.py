@@ -9,7 +9,9 @@ from mercer.inputs import Array
 from mercer.learners import smo_blocks
 from mercer.learners.smo_blocks import Solver
 from mercer.learners.smo_box import Box, Duals, started
+from mercer.learners.smo_certify import certified
 from mercer.learners.smo_columns import Columns
+from mercer.learners.smo_interior import RANK, inner_start
 from mercer.learners.smo_path import by_path
 from mercer.learners.smo_rows import KernelRows
 from mercer.learners.smo_whole import whole
@@ -34,6 +36,13 @@ def solve(
     >>> m.b, round(m.intercept, 6)
     (array([ 0. , -0.5,  0.5,  0. ]), -2.0)
     """
+    return settled(rows, box, solved(rows, box, tol, most, limit, start, columns), tol, most, limit)
+
+
+def solved(
+    rows: KernelRows, box: Box, tol: float, most: int, limit: float, start: Array | None = None, columns: Columns | None = None
+) -> Duals:  # fmt: skip
+    """The same with a gap that does not count rounding."""
     if rows.n <= smo_blocks.WHOLE:
         return whole(rows.square(), box, tol, most, start)
     own, largest = columns is None, block_size(limit, rows.dtype.itemsize)
@@ -43,7 +52,19 @@ def solve(
     def run(box: Box, b: Array, most: int) -> Duals:
         return Solver(rows, box, tol, columns=kept, start=b, shrinks=own, largest=largest).run(most)
 
-    return by_path(run, box, rows.diag, started(box, start), most, PATIENCE)
+    def inner(box: Box) -> tuple[Array, bool] | None:
+        every, rank = np.arange(rows.n), int(np.clip(limit / (32.0 * rows.n), 1, RANK))
+        return inner_start(lambda j: rows.wide.block(every, np.array([j]))[:, 0], rows.diag, box, rank)
+
+    return by_path(run, box, rows.diag, started(box, start), most, PATIENCE, inner)
+
+
+def settled(rows: KernelRows, box: Box, found: Duals, tol: float, most: int, limit: float, index: Array | None = None) -> Duals:
+    """With a gap that counts rounding; where that of float32 is what keeps it open, solved on in float64."""
+    found = certified(rows, box, found, index)
+    if found.relative <= tol or found.rounding < 0.5 * found.gap or rows.wide is rows:
+        return found
+    return solve(rows.wide if index is None else rows.wide.pick(index), box, tol, most, limit=limit, start=found.b)
 
 
 def begun(rows: KernelRows, box: Box, tol: float, limit: float) -> Array | None:
@@ -55,7 +76,7 @@ def begun(rows: KernelRows, box: Box, tol: float, limit: float) -> Array | None:
         return None
     some, b = np.sort(permutation(Stream(0), rows.n)[: rows.n // PART]), np.zeros(rows.n)
     part = replace(box, t=box.t[some], lo=box.lo[some], hi=box.hi[some], ridge=None if box.ridge is None else box.ridge[some])
-    b[some] = solve(rows.pick(some), part, tol, PATIENCE, limit=limit).b
+    b[some] = solved(rows.pick(some), part, tol, PATIENCE, limit).b
     return b
 
 

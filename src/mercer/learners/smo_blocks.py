@@ -55,6 +55,7 @@ class Solver:
         self.left: list[tuple[Array, Array]] = []  # which duals were left out, and all duals at that time
         self.block, self.K = np.empty(0, np.intp), np.empty((0, 0), rows.dtype)
         self.rounds = self.steps = self.made = 0
+        self.root = np.sqrt(np.maximum(rows.diag, 0.0))
         self.part = self._everyone()
         if len(given := np.flatnonzero(self.b)):
             self._add(given, self.b[given])
@@ -96,7 +97,7 @@ class Solver:
         p = self.part
         box = replace(self.box, t=self.box.t[p.index], lo=p.lo, hi=p.hi, ridge=p.ridge)
         made = self.made + self.columns.made + (p.columns.made if self.left else 0)
-        return found(box, p.b, p.G, rise, fall, self.tol, self.slack, (self.rounds, self.steps, made))
+        return found(box, p.b, p.G, rise, fall, self.tol, self.slack, (self.rounds, self.steps, made), self.root[p.index])
 
     def _round(self, rise: Array, fall: Array, worst: float) -> None:
         """Solve one block, and tell the others."""

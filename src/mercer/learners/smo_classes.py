@@ -7,8 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Ints, Is
 from mercer.learners import smo_blocks
-from mercer.learners.smo import cache, solve
+from mercer.learners.smo import cache, settled, solve
 from mercer.learners.smo_box import Box, Duals
 from mercer.learners.smo_rows import KernelRows, room
 from mercer.learners.smo_whole import whole
@@ -39,6 +40,8 @@ class Rule:
     index: Array
     duals: Duals
 
+    must = dict(index=Ints("m", below=1 << 48), duals=Is("Duals"))
+
 
 def one_vs_rest(rows: KernelRows, signs: list[Array], c: Array, how: How, starts: list[Array] | None = None) -> list[Rule]:
     """One rule for each vector of signs, over all rows, whose kernel values they share."""
@@ -48,7 +51,7 @@ def one_vs_rest(rows: KernelRows, signs: list[Array], c: Array, how: How, starts
     if rows.n <= smo_blocks.WHOLE:
         K = rows.square()
         found = parallel_map(lambda v: whole(K.copy(), v[0], how.tol, how.most, v[1]), list(zip(boxes, given, strict=True)))
-        return [Rule(every, m) for m in found]
+        return [Rule(every, settled(rows, box, m, how.tol, how.most, how.limit)) for box, m in zip(boxes, found, strict=True)]
     shared = cache(rows, how.limit) if len(signs) > 1 else None
     return [
         Rule(every, solve(rows, box, how.tol, how.most, limit=how.limit, start=start, columns=shared))
@@ -78,12 +81,18 @@ class OneVsOne:
         jobs = [(a, b, None if starts is None else starts[k]) for k, (a, b) in enumerate(pairs)]
         small = [k for k, (a, b) in enumerate(pairs) if len(self.of[a]) + len(self.of[b]) <= smo_blocks.WHOLE]
         done = dict(zip(small, parallel_map(lambda k: self._pair(*jobs[k]), small), strict=True))
-        return [done[k] if k in done else self._pair(*jobs[k]) for k in range(len(pairs))]
+        return [self._settled(*pairs[k], done[k]) if k in done else self._pair(*jobs[k]) for k in range(len(pairs))]
+
+    def _settled(self, a: int, b: int, rule: Rule) -> Rule:
+        how, box = self.how, self._box(a, b, rule.index)
+        return Rule(rule.index, settled(self.rows, box, rule.duals, how.tol, how.most, how.limit, rule.index))
+
+    def _box(self, a: int, b: int, index: Array) -> Box:
+        return self.how.box(np.repeat([1.0, -1.0], [len(self.of[a]), len(self.of[b])]), self.c[index])
 
     def _pair(self, a: int, b: int, start: Array | None) -> Rule:
         index, how = np.concatenate([self.of[a], self.of[b]]), self.how
-        y = np.repeat([1.0, -1.0], [len(self.of[a]), len(self.of[b])])
-        box = how.box(y, self.c[index])
+        box = self._box(a, b, index)
         if self.own:
             return Rule(index, whole(self._block(a, b), box, how.tol, how.most, start))
         return Rule(index, solve(self.rows.pick(index), box, how.tol, how.most, limit=how.limit, start=start))

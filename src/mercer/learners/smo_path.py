@@ -13,21 +13,38 @@ from mercer.learners.smo_box import Box, Duals
 RISE, LONGEST = math.sqrt(10.0), 30  # of C from one problem to the next, and the most that rise so, before the last
 
 Run = Callable[[Box, Array, int], Duals]  # a problem, duals to start from, and rounds
+Inner = Callable[[Box], "tuple[Array, bool] | None"]  # the duals of an interior-point method, and whether its kernel was exact
 
 
-def by_path(run: Run, box: Box, diagonal: Array, start: Array, most: int, patience: int) -> Duals:
-    """`run`, and where it has not ended after `patience` rounds, over a path that ends at the same problem.
+def by_path(run: Run, box: Box, diagonal: Array, start: Array, most: int, patience: int, inner: Inner) -> Duals:
+    """`run`, and where it has not ended after `patience` rounds, from inside, or over a path that ends at the same problem.
 
-    From far away, steps of two duals zigzag where C k(x, x) is large, as in a linear kernel of few columns; from the duals of a
-    smaller C, which are nearly in proportion, they do not.
+    From far away, steps of two duals zigzag where C k(x, x) is large, as in a linear kernel of few columns. Kernels of low rank are
+    then solved by an interior-point method; else, from the duals of a smaller C, which are nearly in proportion, steps do not.
     """
     found = run(box, start, min(most, patience))
     if found.converged or found.rounds >= most:
         return found
+    if (within := inner(box)) is not None:
+        found, exact = _from_inside(run, box, found, within[0], min(most - found.rounds, patience)), within[1]
+        if found.converged or found.rounds >= most:
+            return found
+        if exact:  # all that is left is the rounding of K
+            return replace(found, ended="rounding")
     shares = path(box, diagonal)
     last = _risen(run, box, shares, most - found.rounds, patience) if shares else run(box, found.b, most - found.rounds)
     best = last if last.converged or last.gap <= found.gap else found
     return replace(best, rounds=found.rounds + last.rounds, steps=found.steps + last.steps, made=max(found.made, last.made))
+
+
+def _from_inside(run: Run, box: Box, before: Duals, b: Array, patience: int) -> Duals:
+    """The best of what was found before, of the duals from inside, and of steps from these."""
+    first = run(box, b, 0)
+    after = first if first.converged else run(box, b, patience)
+    close = any(m.gap < abs(m.objective) for m in (before, first, after))  # else no gap says anything
+    best = after if after.converged else min(before, first, after, key=lambda m: m.gap if close else m.objective)
+    rounds, steps = before.rounds + after.rounds + 1, before.steps + after.steps
+    return replace(best, rounds=rounds, steps=steps, made=max(before.made, after.made))
 
 
 def path(box: Box, diagonal: Array) -> list[float]:

@@ -1,12 +1,14 @@
 """Rows of a kernel matrix for dual solvers, of a kernel or given: sides and values of tiles, and small blocks."""
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
+from mercer.learners.smo_about import SHARED, AboutTiles, DifferenceTiles, tiles_about
 from mercer.learners.smo_tiles import tiles_of
 from mercer.ops import smo
 from mercer.ops.threads import parallel_map
@@ -32,7 +34,29 @@ class KernelRows:
         self.kernel, self.X, self.n = kernel, X, len(X)
         with np.errstate(over="ignore"):
             self.diag = checked(kernel.diag(X))
+        self.scale, self.edge = self.diag, np.zeros(self.n)
         self.stored(dtype)
+
+    def balanced(self) -> KernelRows:
+        """The same rows for duals that sum to zero: about their mean, where they share most of k(x, x).
+
+        `edge` is what K has more, by column (what it has more by row, those duals do not see); rounding is relative to `scale`.
+        """
+        tiles = tiles_about(self.kernel, self.X, self.dtype)
+        return self if tiles is None else AboutRows(self.kernel, self.X, self.dtype, tiles)
+
+    def intercept(self, b: Array, found: float, index: Any = slice(None)) -> float:
+        """That of sum_j b_j k(x, x_j) from the one that was found with these rows."""
+        return found - float(b @ self.edge[index])
+
+    @cached_property
+    def wide(self) -> KernelRows:
+        """The same in float64, whatever the rows are."""
+        return self if self._wide else KernelRows(self.kernel, self.X.astype(np.float64))
+
+    @property
+    def _wide(self) -> bool:
+        return self.dtype == np.float64 and (self.X.items or self.X.dtype == np.float64)
 
     def stored(self, dtype: Any) -> KernelRows:
         """With values of this precision, where their range allows."""
@@ -63,6 +87,13 @@ class KernelRows:
         self.exact(out, rows, cols)
         return out
 
+    def strip(self, rows: Array, cols: Array) -> Array:
+        """K[rows, cols] of few rows, as one tile."""
+        out = np.empty((len(rows), len(cols)), self.dtype)
+        self.fill(self.side(rows, left=True), self.side(cols, left=False), out)
+        self.exact(out, rows, cols)
+        return out
+
     def square(self) -> Array:
         """All of K, its columns padded to lanes: for few rows."""
         every, out = np.arange(self.n), room(self.n, self.dtype)
@@ -79,26 +110,64 @@ class KernelRows:
         K[i, j] = self.diag[rows[i]]
 
 
-class GivenRows(KernelRows):
-    """A Gram matrix (n, n) that was given."""
+class AboutRows(KernelRows):
+    """The same about a point."""
 
-    def __init__(self, K: Array, dtype: Any = np.float64) -> None:
-        self.X, self.n, self.K = Table(K), len(K), K
-        self.diag = checked(K.diagonal())
+    def __init__(self, kernel: Kernel, X: Table, dtype: Any, tiles: AboutTiles) -> None:
+        self.kernel, self.X, self.n, self.tiles = kernel, X, len(X), tiles
+        raw = checked(kernel.diag(X))
+        self.diag, self.edge = np.maximum(tiles.diag(X), 0.0), tiles.edge(X)
+        self.scale = raw if isinstance(tiles, DifferenceTiles) else self.diag
         self.stored(dtype)
+
+    def stored(self, dtype: Any) -> KernelRows:
+        self.dtype = np.dtype(dtype if np.abs(self.diag).max() < LARGEST else np.float64)
+        self._tiles = type(self.tiles)(self.kernel, self.tiles.p, self.dtype)
+        return self
+
+    @cached_property
+    def wide(self) -> KernelRows:
+        return self if self.dtype == np.float64 else AboutRows(self.kernel, self.X, np.float64, self.tiles)
+
+    def pick(self, index: Array) -> KernelRows:
+        return AboutRows(self.kernel, self.X[index], self.dtype, self.tiles)
+
+
+class GivenRows(KernelRows):
+    """A Gram matrix (n, n) that was given; less these row means, where they are."""
+
+    def __init__(self, K: Array, dtype: Any = np.float64, edge: Array | None = None, middle: float = 0.0) -> None:
+        self.X, self.n, self.K, self.middle = Table(K), len(K), K, middle
+        self.edge = np.zeros(self.n) if edge is None else edge
+        raw = checked(K.diagonal())
+        self.diag = raw if edge is None else (raw - edge) - (edge - middle)
+        self.scale = np.abs(self.diag)
+        self.stored(dtype)
+
+    @cached_property
+    def wide(self) -> KernelRows:
+        if self.dtype == np.float64:
+            return self
+        return GivenRows(self.K, np.float64, self.edge if self.middle else None, self.middle)
+
+    def balanced(self) -> GivenRows:
+        means = np.concatenate([self.K[s].mean(1, dtype=np.float64) for s in cuts(self.n, PIECE)])
+        less = GivenRows(self.K, self.dtype, means, float(means.mean()))
+        return less if self.diag.mean() > SHARED * abs(less.diag.mean()) else self
 
     def stored(self, dtype: Any) -> GivenRows:
         self.dtype = np.dtype(dtype if np.abs(self.diag).max() < LARGEST else np.float64)
         return self
 
     def pick(self, index: Array) -> GivenRows:
-        return GivenRows(self.K[index[:, None], index], self.dtype)
+        return GivenRows(self.K[index[:, None], index], self.dtype, self.edge[index] if self.middle else None, self.middle)
 
     def side(self, index: Any, *, left: bool) -> Any:
         return np.arange(self.n)[index]
 
     def fill(self, left: Any, right: Any, out: Array) -> None:
-        out[:] = self.K[left[:, None], right]
+        K = self.K[left[:, None], right]
+        out[:] = (K - self.edge[left][:, None]) - (self.edge[right] - self.middle) if self.middle else K
 
 
 def certain(K: Array, bias: bool) -> bool:

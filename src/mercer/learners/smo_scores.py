@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
+from mercer.learners.smo_about import AboutTiles, tiles_about
 from mercer.learners.smo_rows import PIECE, WIDTH
 from mercer.learners.smo_tiles import BitTiles, GaussianTiles, tiles_of
 from mercer.operators import KernelOperator
@@ -25,25 +26,39 @@ def dense_enough(rows: Table, limit: float) -> Table:
     return Table(rows.data.toarray(), rows.columns)
 
 
-def times(kernel: Kernel | str, X: Table, vectors: Any, coef: Array) -> Array:
+def times(kernel: Kernel | str, X: Table, vectors: Any, coef: Array, *, balanced: bool = False) -> Array:
     """k(X, vectors) @ coef, (n, k); of a given kernel matrix, `vectors` are its columns."""
     m, k = coef.shape
-    return scores(kernel, X, vectors, [(slice(0, m), list(range(k)), coef.T)], k)
+    return scores(kernel, X, vectors, [(slice(0, m), list(range(k)), coef.T)], k, balanced=balanced)
 
 
-def scores(kernel: Kernel | str, X: Table, vectors: Any, parts: list[Part], width: int) -> Array:
-    """(n, width), where each part adds to some of its columns: k(X, vectors[part]) @ coefficients'."""
+def scores(kernel: Kernel | str, X: Table, vectors: Any, parts: list[Part], width: int, *, balanced: bool = False) -> Array:
+    """(n, width), where each part adds to some of its columns: k(X, vectors[part]) @ coefficients'.
+
+    Where those of every column sum to zero (`balanced`), what k(x, z) has of x alone adds nothing, nor shall its rounding.
+    """
     out, parts = np.zeros((len(X), width), X.dtype), [p for p in parts if p[0].stop > p[0].start]
     if isinstance(kernel, str):
-        for s, rules, coef in parts:
-            out[:, rules] += X.data[:, vectors[s]] @ coef.T.astype(X.dtype)
-        return out
+        return _given(X.data, vectors, parts, out, balanced)
     X, Z = _alike(X, Table(vectors, X.columns))
+    if balanced and (centred := tiles_about(kernel, Z, np.float64)) is not None:
+        edge = centred.edge(Z)
+        rest = np.zeros(width)
+        for s, rules, coef in parts:
+            rest[rules] += coef @ edge[s]
+        return (by_tiles(centred, X, Z, parts, width) + rest).astype(X.dtype)
     tiles = tiles_of(kernel, Z, X, X.dtype)
     if isinstance(tiles, GaussianTiles | BitTiles):
         return by_tiles(tiles, X, Z, parts, width).astype(X.dtype)
     for s, rules, coef in parts:
         out[:, rules] += KernelOperator(kernel, X, Z[s]) @ coef.T.astype(X.dtype)
+    return out
+
+
+def _given(K: Array, vectors: Any, parts: list[Part], out: Array, balanced: bool) -> Array:
+    mean = K[:, vectors].mean(1, dtype=np.float64)[:, None] if balanced and len(vectors) else 0.0
+    for s, rules, coef in parts:
+        out[:, rules] += ((K[:, vectors[s]] - mean) @ coef.T).astype(out.dtype)
     return out
 
 
@@ -55,7 +70,7 @@ def _alike(X: Table, Z: Table) -> tuple[Table, Table]:
     return X.astype(dtype), Z.astype(dtype)
 
 
-def by_tiles(tiles: GaussianTiles | BitTiles, X: Table, Z: Table, parts: list[Part], width: int) -> Array:
+def by_tiles(tiles: GaussianTiles | BitTiles | AboutTiles, X: Table, Z: Table, parts: list[Part], width: int) -> Array:
     """The same by tiles of vectors (down) and rows (across), summed in float64; several rules of a tile by one product of its precision."""
     out, every = np.zeros((width, len(X))), np.arange(PIECE)
     pieces = [(Z[s][c], rules, coef[:, c]) for s, rules, coef in parts for c in cuts(coef.shape[1], PIECE)]
@@ -65,7 +80,7 @@ def by_tiles(tiles: GaussianTiles | BitTiles, X: Table, Z: Table, parts: list[Pa
         right, sums = tiles.side(X[cols], left=False), out[:, cols]
         spare = np.empty((PIECE, cols.stop - cols.start), tiles.dtype)
         for side, rules, narrow, coef in left:
-            K = spare[: len(side)]
+            K = spare[: coef.shape[1]]
             tiles.fill(side, right, K)
             if len(rules) > 1:
                 sums[rules] += narrow @ K
@@ -76,7 +91,7 @@ def by_tiles(tiles: GaussianTiles | BitTiles, X: Table, Z: Table, parts: list[Pa
     return out.T
 
 
-def by_pairs(kernel: Kernel | str, X: Table, vectors: Any, coef: Array, counts: Array) -> Array:
+def by_pairs(kernel: Kernel | str, X: Table, vectors: Any, coef: Array, counts: Array, *, balanced: bool = False) -> Array:
     """Scores of every two classes, from coefficients (K - 1, m) of vectors that are sorted by class, so many of each."""
     K, ends = len(counts), np.cumsum(counts)
     column = {pair: k for k, pair in enumerate(combinations(range(K), 2))}
@@ -84,4 +99,4 @@ def by_pairs(kernel: Kernel | str, X: Table, vectors: Any, coef: Array, counts: 
         (slice(end - count, end), [column[min(b, c), max(b, c)] for b in range(K) if b != c], coef[:, end - count : end])
         for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True))
     ]
-    return scores(kernel, X, vectors, parts, len(column))
+    return scores(kernel, X, vectors, parts, len(column), balanced=balanced)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array, Table
+from mercer.invariants import Floats, Is
 from mercer.kernels.algebra import Power
 from mercer.kernels.stretch import bandwidths, scaled
 from mercer.learners.voters import Given, Points, Voters, nonnegative
@@ -31,6 +32,11 @@ class Smoother:
     voters: Voters
     Y: Array
     weight: Array | None = None
+
+    must = dict(voters=Is("Points", "voters.Given"), Y=Floats("n", "q"), weight=Floats("n", low=0) | None)
+
+    def _laws(self) -> str | None:
+        return None if len(self.voters) == len(self.Y) else f"has {len(self.Y)} targets of {len(self.voters)} points"
 
     @cached_property
     def w(self) -> Array:

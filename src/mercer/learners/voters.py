@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.inputs import Array, Table
+from mercer.invariants import Is, Whole
 from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, Scale, Series, Sum, Warped
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
@@ -45,6 +46,8 @@ class Points:
     kernel: Kernel
     rows: Table
 
+    must = dict(kernel=Is("Kernel"), rows=Is("Table"))
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -69,6 +72,8 @@ class Given:
     """Training points known by rows of a kernel matrix alone."""
 
     n: int
+
+    must = dict(n=Whole(1))
 
     def __len__(self) -> int:
         return self.n

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer.inputs import Array, Matrix, Table
+from mercer.invariants import Each, Is, Number
 from mercer.kernels import Kernel, Linear, Scale
 from mercer.lifts.base import Lift, by_rows, seed_of
 
@@ -36,6 +37,8 @@ class Composite(Lift):
     """A map made of maps."""
 
     sparse: ClassVar[bool] = True  # the parts refuse what they do not take
+
+    must = dict(lifts_=Each(Is("Lift", "TransformerMixin", n_features_in_="n_features_in_")))
 
     def __init__(self, lifts: Any) -> None:
         self.lifts = lifts
@@ -140,6 +143,8 @@ class Scaled(Lift):
 
     sparse: ClassVar[bool] = True
 
+    must = dict(by=Number(), lift_=Is("Lift", n_features_in_="n_features_in_", n_features_out_="n_features_out_"))
+
     def __init__(self, lift: Any, by: float = 1.0) -> None:
         self.lift = lift
         self.by = by
@@ -170,6 +175,8 @@ class Chain(Composite):
     >>> (Parabolic() >> Monomials(2, include_bias=False)).fit_transform([[2.0]])
     array([[ 2.,  4.,  4.,  8., 16.]])
     """
+
+    must = dict(lifts_=Each(Is("Lift", "TransformerMixin")))
 
     def _learn(self, X: Matrix) -> None:
         first, *others = _fused(independent(self.lifts))
@@ -202,6 +209,8 @@ class Before:
     """Fitted maps one after the other, as a function of rows."""
 
     lifts: tuple[Any, ...]
+
+    must = dict(lifts=Each(Is("Lift", "TransformerMixin")))
 
     def __call__(self, X: Matrix) -> Matrix:
         return reduce(lambda F, phi: phi.transform(Table(F) if isinstance(phi, Lift) and hasattr(F, "shape") else F), self.lifts, X)

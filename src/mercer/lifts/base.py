@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Matrix, Table, validate_data
+from mercer.invariants import Labels, Whole
 from mercer.ops.philox import Stream
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
@@ -32,6 +33,8 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
     kernel_: Any
     n_features_in_: int
     n_features_out_: int
+
+    must = dict(n_features_in_=Whole(1), n_features_out_=Whole(1), feature_names_in_=Labels("n_features_in_"))
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what the map needs of the rows: their width, and for some maps their values."""

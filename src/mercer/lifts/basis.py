@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Each, Said, Text, Whole
 from mercer.kernels import Linear
 from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
@@ -40,6 +41,12 @@ class Basis(Lift):
     >>> phi.transform([[0.0, 1.0]]).round(2), list(phi.get_feature_names_out())
     (array([[0.  , 1.  , 1.  , 0.54]]), ['x0', 'x1', 'cos(x0)', 'cos(x1)'])
     """
+
+    must = dict(columns_=Each(Whole(0, "n_features_in_")), functions_=Each(Each(Text(), Said())))
+
+    def _laws(self) -> str | None:
+        size = len(self.columns_) * len(self.functions_)
+        return None if size == self.n_features_out_ else f"has {size} functions of columns for {self.n_features_out_} features"
 
     def __init__(self, functions: Any = ("x", "cos"), columns: Any = None) -> None:
         self.functions = functions

@@ -113,15 +113,47 @@ def width(k: Kernel, X: Table) -> int | None:
         case OnColumns(kernel=t, columns=c): return width(t, X.pick(c))
         case Warped(kernel=t, f=f): return width(t, mapped(X[:1], f))
         case Sum(terms=ts): return _all(sum, [width(t, X) for t in ts])
-        case Product(terms=ts): return _all(math.prod, [width(t, X) for t in ts])
-        case Power(kernel=Linear(metric=None), degree=n): return math.comb(d + n - 1, n)
-        case Power(kernel=t, degree=n): return _all(math.prod, [width(t, X)] * n)
+        case Product(terms=ts): return _all(math.prod, [width(Power(t, n), X) for t, n in _factors(ts)])
+        case Power(kernel=t, degree=n) if one := _polynomial(t, n): return width(one, X)
+        case Power(kernel=t, degree=n): return _symmetric(width(t, X), n)
         case Series(kernel=t, coefficients=a): return width(_series(t, a), X)
     return None
 
 
 def _all(total: Any, parts: list[int | None]) -> int | None:
     return None if None in parts else int(total(parts))
+
+
+def _symmetric(few: int | None, n: int) -> int | None:
+    """Products of n out of so many features, whatever their order: C(few + n - 1, n), and one for n = 0."""
+    return 1 if n == 0 else None if few is None else math.comb(few + n - 1, n)
+
+
+def _factors(ts: tuple[Kernel, ...]) -> list[tuple[Kernel, int]]:
+    """The factors of a product, and how often each is there; powers count as such.
+
+    >>> _factors((Linear(), Polynomial(2), Power(Linear(), 2)))
+    [(Linear(), 3), (Polynomial(degree=2), 1)]
+    """
+    found: dict[Kernel, int] = {}
+    for t in ts:
+        inner, n = (t.kernel, t.degree) if isinstance(t, Power) else (t, 1)
+        found[inner] = found.get(inner, 0) + n
+    return list(found.items())
+
+
+def _polynomial(t: Kernel, n: int) -> Polynomial | None:
+    """t^n as one polynomial kernel, where it is one: its features have the columns' own names, and are the fewest.
+
+    >>> _polynomial(Linear() + 0.5, 3), _polynomial(Polynomial(2), 2)
+    (Polynomial(bias=0.5), Polynomial(degree=4))
+    """
+    match t:
+        case Linear(metric=None): return Polynomial(n, 0.0)
+        case Polynomial(degree=p, bias=c): return Polynomial(p * n, c)
+        case Sum(terms=(Linear(metric=None), Scale(by=c, kernel=Constant())) | (Scale(by=c, kernel=Constant()), Linear(metric=None))):
+            return Polynomial(n, c)
+    return None
 
 
 def _series(t: Kernel, a: Any) -> Kernel:
@@ -135,16 +167,21 @@ def exact(k: Kernel, b: Budget) -> Lift:
     match k:
         case Constant(): return One()
         case Linear(metric=A): return Identity(A)
-        case Polynomial(degree=p, bias=c) if c > 0: return Monomials(p, weights="kernel", bias=c)
-        case Polynomial(degree=p): return exact(Power(Linear(), p), b)
+        case Power(degree=0) | Polynomial(degree=0): return One()
+        case Polynomial(degree=p, bias=c): return Monomials(p, weights="kernel", bias=c)
+        case Power(kernel=t, degree=1): return exact(t, b)
+        case Power(kernel=t, degree=n) if one := _polynomial(t, n): return exact(one, b)
+        case Power(kernel=t, degree=n): return exact(t, b) >> Monomials(n, weights="kernel", bias=0.0)
         case AllSubsets(): return Subsets()
         case Anova(order=r): return Interactions(r)
-        case Power(kernel=Linear(metric=None), degree=p) if p > 0: return Monomials(p, weights="kernel", bias=0.0)
-        case Power(kernel=t, degree=n): return Tensor([exact(t, b) for _ in range(n)]) if n else One()
-        case Product(terms=ts): return Tensor([exact(t, b) for t in ts])
+        case Product(terms=ts): return _tensor([exact(Power(t, n), b) for t, n in _factors(ts)])
         case Sum(terms=ts): return Concatenate([exact(t, b) for t in ts])
         case Series(kernel=t, coefficients=a): return exact(_series(t, a), b)
     return around(k, b, exact)
+
+
+def _tensor(maps: list[Lift]) -> Lift:
+    return maps[0] if len(maps) == 1 else Tensor(maps)
 
 
 def around(k: Kernel, b: Budget, inner: Any) -> Lift:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from mercer.bounds import fourier_features
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Is, Text
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.base import Lift, by_rows, stream_of
@@ -51,6 +52,12 @@ class RandomFourier(Lift):
     """
 
     sparse: ClassVar[bool] = True
+
+    must = dict(spectrum_=Is("spectral.Spectrum"), stream_=Is("Stream"), form=Text("pairs", "shift"))
+
+    def _laws(self) -> str | None:
+        last = max((c for a in self.spectrum_.atoms for c in a.columns or ()), default=0)
+        return None if last < self.n_features_in_ else f"draws frequencies of column {last} of {self.n_features_in_}"
 
     def __init__(
         self, kernel: Kernel | str | None = None, n_features: int = 256, *, form: str = "pairs", frequencies: str = "auto",

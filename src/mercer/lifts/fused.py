@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Is
 from mercer.lifts.base import Lift
 from mercer.lifts.hashed import LARGE, HashedFeatures
 from mercer.lifts.monomials import Monomials, Subsets
@@ -46,6 +47,10 @@ class Fused(Lift):
     """A projection of the products of columns: dense features, kernel that of the products."""
 
     sparse: ClassVar[bool] = True
+
+    must = dict(
+        lift_=Is("Products", n_features_in_="n_features_in_"), projection_=Is("Projection", n_features_out_="n_features_out_")
+    )
 
     def __init__(self, lift: Any, projection: Any) -> None:
         self.lift = lift
@@ -122,4 +127,4 @@ def _below(program: Program) -> int:
 def _lower(program: Program) -> Program:
     """The plan without its highest degree, with the constant."""
     k = max(2, program.degree)
-    return Program(program.caps, program.first[:k], program.parent[:k], 0, program.ordered)
+    return Program(np.minimum(program.caps, k - 1), program.first[:k], program.parent[:k], 0, program.ordered)

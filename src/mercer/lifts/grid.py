@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import erfcinv
 
 from mercer.inputs import Array
+from mercer.invariants import Each, Floats, Whole
 from mercer.kernels import Gaussian
 from mercer.kernels.base import positive, whole
 from mercer.kernels.defaults import resolve
@@ -39,6 +40,14 @@ class Grid(Lift):
     >>> F.shape, (F @ F.T).round(3), phi.kernel_([[0.0], [1.0]]).round(3)
     ((2, 8), array([[1.   , 0.606], [0.606, 1.   ]]), array([[1.   , 0.607], [0.607, 1.   ]]))
     """
+
+    must = dict(
+        columns_=Each(Whole(0, "n_features_in_"), size="m"), centres_=Each(Floats(None), size="m"), scale_=Floats("m"), spacing_=Floats("m")
+    )
+
+    def _laws(self) -> str | None:
+        size = math.prod(map(len, self.centres_))
+        return None if size == self.n_features_out_ else f"has {size} centres for {self.n_features_out_} features"
 
     def __init__(self, bandwidth: Any = None, tol: float = 1e-3, max_features: int = 20_000, columns: Any = None) -> None:
         self.bandwidth = bandwidth

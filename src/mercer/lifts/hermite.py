@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Floats, Ints
 from mercer.kernels import Gaussian
 from mercer.kernels.base import positives, whole
 from mercer.kernels.defaults import resolve
@@ -45,6 +46,11 @@ class Hermite(Lift):
     >>> (F @ F.T).round(4), phi.kernel_([[0.3], [1.0]]).round(4)
     (array([[1.    , 0.7827], [0.7827, 1.    ]]), array([[1.    , 0.7827], [0.7827, 1.    ]]))
     """
+
+    must = dict(
+        centre_=Floats("n_features_in_"), scale_=Floats("n_features_in_"), rho_=Floats("n_features_in_", low=0),
+        exponents_=Ints("n_features_out_", "n_features_in_", below=1 << 16),
+    )  # fmt: skip
 
     def __init__(self, degree: int = 4, bandwidth: Any = None, scale: Any = None) -> None:
         self.degree = degree

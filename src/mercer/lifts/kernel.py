@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer import bounds, methods
 from mercer.inputs import Matrix, Table
+from mercer.invariants import Is
 from mercer.kernels import Sum, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.algebra import Concatenate
@@ -42,6 +43,8 @@ class KernelLift(Lift):
     """
 
     sparse: ClassVar[bool] = True
+
+    must = dict(map_=Is("Lift", n_features_in_="n_features_in_", n_features_out_="n_features_out_"))
 
     def __init__(
         self, kernel: Any = None, n_features: Any = None, *, eps: float | None = None, delta: float = 0.01,

@@ -1,16 +1,19 @@
-"""The choice of landmarks: which rows of a kernel matrix stand for all of them.
+"""The choice of landmarks: which rows of a kernel matrix stand for all of them, and the Cholesky factor of those that count.
 
 Every choice is a sequence that does not depend on how many landmarks are asked for: a larger number under the same seed adds
 landmarks to the smaller one.
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
@@ -21,6 +24,7 @@ from mercer.ops.tiles import cuts
 BLOCK = 128  # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
 PIECE = 1024  # rows of one task
 PILOT = 1000  # rows that leverage scores are estimated from
+NOTHING = np.zeros(1, dtype=np.intp), np.full((1, 1), np.inf)  # kept rows of a kernel that is zero at all: one feature, zero too
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +62,15 @@ def leverage(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) -> A
     """
     pilot = _without_replacement(weight, PILOT, stream.child(0))
     diag = gram.diag()
-    ridge = diag.mean() * len(pilot) / len(gram)
+    ridge = (diag.mean() or 1.0) * len(pilot) / len(gram)  # a kernel may be zero at all rows
     root = np.linalg.cholesky(gram.block(pilot, pilot) + ridge * np.eye(len(pilot)))
 
     def explained(rows: slice) -> Array:
         return np.square(solve_triangular(root, gram.block(rows, pilot).T, lower=True)).sum(0)
 
     scores = diag - np.concatenate(parallel_map(explained, cuts(len(gram), PIECE)))
-    return _without_replacement(weight * np.maximum(scores, cut * diag), m, stream.child(1))
+    share = weight * np.maximum(scores, cut * diag)
+    return _without_replacement(share if share.any() else weight, m, stream.child(1))
 
 
 def _without_replacement(weight: Array, m: int, stream: Stream) -> Array:
@@ -100,14 +105,41 @@ def accepted(state: Residual, weight: Array, stream: Stream) -> tuple[Array, Arr
     return state.above(proposals, draws[:, 1] * state.diag[proposals])
 
 
+def pivoted(K: Array, cut: float) -> tuple[Array, Array]:
+    """Rows of K, next the one whose k(x, x) those before it tell the smallest share of, and the Cholesky factor of their block.
+
+    It ends where no more than `cut` of any k(x, x) is untold. Rows in any other order may each tell a little more than `cut`
+    and be dependent all the same, which rounding then makes anything of: near-copies, lines under a smooth kernel.
+
+    >>> K = np.exp(-0.5 * np.subtract.outer(x := np.linspace(0, 1, 50), x) ** 2)
+    >>> kept, root = pivoted(K, 1e-11)
+    >>> F = np.linalg.solve(root, K[kept]).T
+    >>> len(kept) < 15, bool(np.abs(F @ F.T - K).max() < 1e-10)
+    (True, True)
+    """
+    some = np.flatnonzero(K.diagonal() > 0)
+    size = np.sqrt(K.diagonal()[some])
+    C = K[np.ix_(some, some)] / size
+    C /= size[:, None]
+    np.fill_diagonal(C, 1)  # equal ones to the bit, so that ties go to the first
+    L, order, rank, _ = dpstrf(C.T, tol=cut, lower=1, overwrite_a=1)
+    if not rank:
+        return NOTHING
+    order = order[:rank] - 1
+    return some[order], np.tril(L[:rank, :rank]) * size[order, None]
+
+
 def independent(K: Array, cut: float) -> tuple[Array, Array]:
-    """The rows of K that those before them do not tell, in order, and the Cholesky factor of their block."""
+    """The rows of K that those before them do not tell, in order, and the Cholesky factor of their block.
+
+    The order must be one of pivots, as `rpcholesky` draws them; any other is for `pivoted`.
+    """
     state = Residual(Gram(Table(K)), len(K), cut)
     for block in cuts(len(K), BLOCK):
         rows = np.arange(block.start, block.stop)
         state.eliminate(*state.above(rows, state.floor[rows]))
-    if not state.pivots:  # a kernel that is zero at all of them: one feature, zero too
-        return np.zeros(1, dtype=np.intp), np.full((1, 1), np.inf)
+    if not state.pivots:
+        return NOTHING
     kept = np.array(state.pivots, dtype=np.intp)
     return kept, state.F[kept, : len(kept)]
 
@@ -177,7 +209,9 @@ def means(rows: Table, first: Array, weight: Array) -> Array:
 
     start = rows.data[first]
     start = start.toarray() if rows.sparse else start
-    return KMeans(len(first), init=start, n_init=1, max_iter=20).fit(rows.data, sample_weight=weight).cluster_centers_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # means that meet: those that are told by others are left out
+        return KMeans(len(first), init=start, n_init=1, max_iter=20).fit(rows.data, sample_weight=weight).cluster_centers_
 
 
 def all_rows(rows: Table, weight: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Each, Floats, Ints, Whole
 from mercer.kernels import Constant, Exp, Kernel, Linear, Polynomial, Power, Product, Scale, Series, Sum, exp
 from mercer.kernels.base import whole
 from mercer.lifts.base import Lift, by_rows, stream_of
@@ -85,6 +86,16 @@ class Maclaurin(Lift):
     """
 
     sparse: ClassVar[bool] = True
+
+    must = dict(
+        coefficients_=Floats("a", low=0), orders_=Ints("m", below="a"), scales_=Floats("m"), n_exact_=Whole(0, "n_features_out_ + 1"),
+        signs_=Each(Each(Whole(0, "m"), Floats(None, "n_features_in_"))),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        m = self.n_features_out_ - self.n_exact_
+        fits = len(self.orders_) == m and all(s + len(W) == m for s, W in self.signs_)
+        return None if fits else f"has signs or orders that are not those of {m} random features"
 
     def __init__(self, kernel: Kernel | None = None, n_features: int = 256, random_state: Any = None) -> None:
         self.kernel = kernel

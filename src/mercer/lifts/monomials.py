@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import factorial, poch
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Each, Is, Whole
 from mercer.kernels import AllSubsets, Anova, Constant, Kernel, Linear, Polynomial
 from mercer.kernels.base import positive, whole
 from mercer.kernels.params import plain
@@ -127,6 +128,11 @@ class Interactions(Products):
     >>> phi.transform([[1.0, 2.0, 3.0]]), list(phi.get_feature_names_out())
     (array([[2., 3., 6.]]), ['x0*x1', 'x0*x2', 'x1*x2'])
     """
+
+    must = dict(columns_=Each(Whole(0, "n_features_in_"), size="m"), program_=Is("Program", d="m"))
+
+    def _laws(self) -> str | None:
+        return f"has {self.n_features_out_} features where there are none" if self.empty_ and self.n_features_out_ > 1 else None
 
     def __init__(self, order: int = 2, columns: Any = None) -> None:
         self.order = order

@@ -11,11 +11,12 @@ from scipy.linalg import solve_triangular
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.inputs import Array, Matrix, Table, table
+from mercer.invariants import Floats, Ints, Samples
 from mercer.kernels import Gaussian, Kernel, positioned
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
 from mercer.lifts.base import Lift, by_rows, stream_of
-from mercer.lifts.landmarks import CHOICES, Gram, all_rows, independent, means
+from mercer.lifts.landmarks import CHOICES, Gram, all_rows, independent, means, pivoted
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
@@ -24,15 +25,18 @@ from mercer.pairs.side import square_norms
 # A landmark counts where more than this share of k(x, x) is not told by those before it: what rounding does to a feature
 # is eps / sqrt(share), what the feature tells sqrt(share).
 CUT = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
+Factor = Callable[[Array, float], tuple[Array, Array]]
 COLUMNS = 64  # of a triangular factor that are multiplied at a time
 
 
 class Nystrom(Lift):
     r"""phi(x) = k(x, L) R^-1 with R'R = k(L, L): the projection of the kernel's features onto those of the landmarks L.
 
-    The error k - phi phi' is itself a kernel, zero at the landmarks. R is a Cholesky factor in float64, whatever the input;
-    a landmark that those before it tell up to rounding is left out, so the map may have fewer features than landmarks. Under
-    one seed more landmarks only append features (but for "kmeans"), and the error never rises.
+    The error k - phi phi' is itself a kernel, zero at the landmarks: to 1e-11 of k(x, x), or 3e-5 for float32 rows, and rounding.
+    R is a Cholesky factor in float64, whatever the input, in the order of what the landmarks before one leave untold of it; one
+    of which no more than that share is untold is left out, so the map may have fewer features than landmarks. Under one seed
+    more landmarks contain the fewer ones (but for "kmeans"), so that the error rises by rounding at most. With "rpcholesky", rows
+    of one weight and fewer landmarks than rows, they only append features: its pivots keep the order in which they were drawn.
 
     Parameters
     ----------
@@ -58,6 +62,16 @@ class Nystrom(Lift):
     """
 
     sparse: ClassVar[bool] = True
+
+    must = dict(
+        landmarks_=Samples("n_features_out_", "n_features_in_") | None, landmark_indices_=Ints("n_features_out_", below=1 << 48) | None,
+        components_=Floats("n_features_out_", "n_features_out_"),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        at: Any = self.landmark_indices_ if self._pairwise else 0
+        last = np.max(at, initial=0)
+        return None if last < self.n_features_in_ else f"reads column {last} of {self.n_features_in_}"
 
     def __init__(self, kernel: Any = None, n_landmarks: int = 100, landmarks: Any = "rpcholesky", random_state: Any = None) -> None:
         self.kernel = kernel
@@ -126,20 +140,23 @@ class Nystrom(Lift):
         X = np.empty((len(rows), 1)) if rows.items else rows.data
         return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
-    def _choose(self, rows: Table, weight: Array) -> tuple[Table, Array | None, Array]:
-        """The landmarks as a table, the rows they are, and their kernel matrix in float64."""
+    def _choose(self, rows: Table, weight: Array) -> tuple[Table, Array | None, Array, Factor]:
+        """The landmarks as a table, the rows they are, their kernel matrix in float64, and what factors that."""
         if not isinstance(self.landmarks, str):
             return self._points(table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None))
         gram = Gram(rows, None if self._pairwise else self.kernel_)
         index = self._indices(gram, weight)
-        if self.landmarks == "kmeans" and len(index) < np.count_nonzero(weight):
+        drawn = len(index) < np.count_nonzero(weight)
+        if self.landmarks == "kmeans" and drawn:
             return self._points(Table(means(rows, index, weight).astype(rows.dtype), rows.columns))
-        return rows[index], index, gram.block(index, index)
+        # Pivots keep the order in which they were drawn, unless weights chose rows that tell little before rows that tell much.
+        ordered = self.landmarks == "rpcholesky" and drawn and len(np.unique(weight[weight > 0])) == 1
+        return rows[index], index, gram.block(index, index), independent if ordered else pivoted
 
-    def _points(self, points: Table) -> tuple[Table, None, Array]:
+    def _points(self, points: Table) -> tuple[Table, None, Array, Factor]:
         if self._pairwise:
             raise ValueError(f"landmarks must name a choice of rows with kernel='precomputed', got {self.landmarks!r}.")
-        return points, None, self.kernel_(points.astype(np.float64))
+        return points, None, self.kernel_(points.astype(np.float64)), pivoted
 
     def _indices(self, gram: Gram, weight: Array) -> Array:
         m = whole(self.n_landmarks, "n_landmarks", least=1)
@@ -152,8 +169,8 @@ class Nystrom(Lift):
         choose = CHOICES["rpcholesky" if self.landmarks == "kmeans" else self.landmarks]
         return choose(gram, m, stream_of(self.random_state), weight, CUT[gram.rows.dtype])
 
-    def _factor(self, points: Table, index: Array | None, K: Array, cut: float) -> None:
-        kept, root = independent(K, cut)
+    def _factor(self, points: Table, index: Array | None, K: Array, factor: Factor, cut: float) -> None:
+        kept, root = factor(K, cut)
         self.landmarks_ = None if self._pairwise else points[kept].data
         self.landmark_indices_ = None if index is None else index[kept]
         self.components_ = np.ascontiguousarray(solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False).T)

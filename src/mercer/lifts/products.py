@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Floats, Is, Whole
 from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
 from mercer.ops.monomials import Program, expand
@@ -22,6 +23,14 @@ class Products(Lift):
     program_: Program
     start_: int
     weights_: Array | None
+
+    must = dict(
+        program_=Is("Program", d="n_features_in_"), start_=Whole(0, "program_.D"), weights_=Floats("program_.D") | None
+    )
+
+    def _laws(self) -> str | None:
+        D = self.program_.D - self.start_
+        return None if self.n_features_out_ == D else f"has {D} products for {self.n_features_out_} features"
 
     def _take(self, program: Program, start: int = 0, weights: Array | None = None) -> None:
         self.program_, self.start_, self.weights_ = program, start, weights

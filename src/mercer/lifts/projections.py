@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Is
 from mercer.kernels import Linear
 from mercer.kernels.base import whole
 from mercer.kernels.params import plain
@@ -16,6 +17,7 @@ from mercer.ops.projections import Hashed, Normals, projection_dim
 from mercer.ops.tiles import cuts
 
 PIECE = 1 << 12  # columns of A'w that exist at a time
+ENTRIES = 4  # a column of a sparse projection, where nothing else is asked for
 
 
 class Projection(Lift):
@@ -23,6 +25,8 @@ class Projection(Lift):
 
     sparse: ClassVar[bool] = True
     projection_: Any
+
+    must = dict(projection_=Is("Normals", "Hashed", m="n_features_out_"))
 
     def prepare(self, n: int, width: int) -> None:
         """What `fit` learns of n rows of that width, without the rows."""
@@ -120,7 +124,7 @@ class SparseProjection(Projection):
     Parameters
     ----------
     n_features : the dimension m, a multiple of s
-    s : entries a column
+    s : entries a column; "auto" is the largest divisor of m up to 4
     signed : whether entries have random signs
     dense_output : whether CSR rows give a dense array instead of CSR rows
     random_state : the map is its seed
@@ -134,7 +138,7 @@ class SparseProjection(Projection):
     """
 
     def __init__(
-        self, n_features: int = 1024, s: int = 4, signed: bool = True, *, dense_output: bool = False, random_state: Any = None
+        self, n_features: int = 1024, s: int | str = "auto", signed: bool = True, *, dense_output: bool = False, random_state: Any = None
     ) -> None:
         self.n_features = n_features
         self.s = s
@@ -143,12 +147,19 @@ class SparseProjection(Projection):
         self.random_state = random_state
 
     def _draw(self, n: int) -> Hashed:
-        m, s = whole(plain(self.n_features), "n_features", least=1), whole(plain(self.s), "s", least=1)
+        m = whole(plain(self.n_features), "n_features", least=1)
+        s = self._entries(m)
         if m % s:
             raise ValueError(f"s must divide n_features, got s={s} and n_features={m}; use n_features={m + s - m % s}.")
         if self._debiased and m == s:
             raise ValueError(f"signed=False needs n_features > s to take its bias away, both are {m}; raise n_features.")
         return Hashed(m, s, bool(self.signed), stream_of(self.random_state))
+
+    def _entries(self, m: int) -> int:
+        if isinstance(self.s, str) and self.s == "auto":
+            most = m if self.signed else m - 1  # without signs a column that fills all rows is the bias alone
+            return max((t for t in range(1, min(ENTRIES, most) + 1) if m % t == 0), default=1)
+        return whole(plain(self.s), "s", least=1)
 
     @property
     def _debiased(self) -> bool:
@@ -167,10 +178,10 @@ class SparseProjection(Projection):
 
     def finish(self, F: Array) -> Array:
         """The features of A x, in place: without signs their bias is taken away."""
-        return _centred(F, self.s) if self._debiased else F
+        return _centred(F, self.projection_.s) if self._debiased else F
 
     def _inner(self, X: Matrix, w: Array) -> Array:
-        w = _centred(w.copy(), self.s) if self._debiased else w  # (Ax - mean, w) = (Ax, w - mean)
+        w = _centred(w.copy(), self.projection_.s) if self._debiased else w  # (Ax - mean, w) = (Ax, w - mean)
         return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import By, Each, Ints, Is, Text
 from mercer.kernels import Linear
 from mercer.kernels.base import whole
 from mercer.kernels.params import plain
@@ -42,6 +43,16 @@ class KitchenSink(Lift):
     >>> list(phi.get_feature_names_out())
     ['columns__x0', 'columns__x1', 'squares__x1^2', 'pairs__x0*x1', 'functions__sin(x0)', 'functions__sin(x1)', ...]
     """
+
+    must = dict(
+        parts_=By(Text(), Is("Lift", n_features_in_="n_features_in_")), kept_=Ints("n_features_out_", below="n_served_", distinct=True),
+        left_out_=Each(Text()),
+    )  # fmt: skip
+
+    @property
+    def n_served_(self) -> int:
+        """The features of all parts, of which those worth it are kept."""
+        return sum(part.n_features_out_ for part in self.parts_.values())
 
     def __init__(
         self, max_features: int = 2000, n_knots: int = 5, n_jumps: int = 10, functions: Any = ("abs", "log1p_abs", "sin", "cos")

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Each, Floats, Is
 from mercer.kernels import ArcCosine, Exp, Kernel, Linear, Polynomial, Scale
 from mercer.kernels.base import positive, whole
 from mercer.lifts.algebra import Composite, independent
@@ -51,6 +52,8 @@ class TensorSketch(Lift):
 
     sparse: ClassVar[bool] = True
 
+    must = dict(sketches_=Each(Is("CountSketch", D="n_features_out_")))
+
     def __init__(self, degree: int = 2, n_features: int = 256, bias: float = 1.0, random_state: Any = None) -> None:
         self.degree = degree
         self.n_features = n_features
@@ -84,6 +87,8 @@ class SketchedTensor(Composite):
     >>> float(np.abs(phi.transform(X) @ phi.transform(X).T - phi.kernel_(X)).max()) < 1
     True
     """
+
+    must = dict(sketches_=Each(Is("CountSketch", D="n_features_out_")))
 
     def __init__(self, lifts: Any, n_features: int = 256, random_state: Any = None) -> None:
         self.lifts = lifts
@@ -133,6 +138,8 @@ class PositiveFeatures(Lift):
     """
 
     sparse: ClassVar[bool] = True
+
+    must = dict(directions_=Floats(None, "n_features_in_"), mean_=Floats("n_features_in_"))
 
     def __init__(self, kernel: Kernel | None = None, n_features: int = 256, random_state: Any = None) -> None:
         self.kernel = kernel
@@ -189,6 +196,8 @@ class ArcCosineFeatures(Lift):
     """
 
     sparse: ClassVar[bool] = True
+
+    must = dict(directions_=Floats(None, "n_features_in_"))
 
     def __init__(self, order: int = 1, n_features: int = 256, random_state: Any = None) -> None:
         self.order = order

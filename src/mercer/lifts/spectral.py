@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Each, Is, Number, Whole
 from mercer.kernels import (
     Cauchy,
     Constant,
@@ -40,6 +41,8 @@ class Atom:
     bandwidth: float | tuple[float, ...] = 1.0
     columns: tuple[int, ...] | None = None
 
+    must = dict(measure=Is("Measure"), columns=Each(Whole(0, 1 << 31)) | None)
+
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -47,6 +50,8 @@ class Spectrum:
 
     amplitude: float
     atoms: tuple[Atom, ...]
+
+    must = dict(amplitude=Number(0), atoms=Each(Is("Atom")))
 
     def frequencies(self, d: int, m: int, stream: Stream, kind: str, start: int = 0, stop: int | None = None) -> Array:
         """Rows start to stop of m frequencies (m, d); any rows alone are the same bits."""

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.preprocessing import SplineTransformer
 
 from mercer.inputs import Array
+from mercer.invariants import By, Floats, Is, Whole
 from mercer.kernels import Linear
 from mercer.kernels.base import whole
 from mercer.kernels.params import plain
@@ -30,6 +31,12 @@ class Jumps(Lift):
     >>> phi.transform([[1.0], [2.0]]), list(phi.get_feature_names_out())
     (array([[1., 1.], [0., 1.]]), ['1{x0<2}', '1{x0<3.5}'])
     """
+
+    must = dict(thresholds_=By(Whole(0, "n_features_in_"), Floats(None)))
+
+    def _laws(self) -> str | None:
+        size = sum(map(len, self.thresholds_.values()))
+        return None if size == self.n_features_out_ else f"has {size} thresholds for {self.n_features_out_} features"
 
     def __init__(self, thresholds: Any = "quantile", n: int = 10, limit: int = 1000) -> None:
         self.thresholds = thresholds
@@ -97,7 +104,7 @@ class Splines(Lift):
     ----------
     n_knots : the number of knots, those at both ends included: n_knots + degree - 1 splines a column
     degree : of the polynomials
-    knots : "uniform" or "quantile"
+    knots : "uniform", "quantile", or ascending numbers: (m,) for every column or (m, d), one list a column; n_knots is then not used
     extrapolation : as in `SplineTransformer`
     include_bias : whether to keep the last spline of each column, which is 1 minus the others
 
@@ -106,8 +113,10 @@ class Splines(Lift):
     (array([[0.5, 0.5, 0. ]]), ['spline0(x0)', 'spline1(x0)', 'spline2(x0)'])
     """
 
+    must = dict(splines_=Is("SplineTransformer", n_features_in_="n_features_in_", n_features_out_="n_features_out_"))
+
     def __init__(
-        self, n_knots: int = 5, degree: int = 3, knots: str = "uniform", extrapolation: str = "constant", include_bias: bool = True
+        self, n_knots: int = 5, degree: int = 3, knots: Any = "uniform", extrapolation: str = "constant", include_bias: bool = True
     ) -> None:
         self.n_knots = n_knots
         self.degree = degree
@@ -124,6 +133,8 @@ class Splines(Lift):
 
     def _knots(self, X: Array) -> Array:
         """(n_knots, d), in ascending order."""
+        if not isinstance(self.knots, str):
+            return _ascending(self.knots, X.shape[1])
         at = np.linspace(0, 1, whole(plain(self.n_knots), "n_knots", least=2))[:, None]
         low, high = X.min(0).astype(np.float64), X.max(0).astype(np.float64)
         room = np.where(high > low, 0.0, np.maximum(1.0, np.abs(low)) / 2)
@@ -131,7 +142,7 @@ class Splines(Lift):
             return (low - room) * (1 - at) + (high + room) * at
         if self.knots == "quantile":
             return np.quantile(X, at.ravel(), axis=0).astype(np.float64) + room * (2 * at - 1)
-        raise ValueError(f'knots must be "uniform" or "quantile", got {self.knots!r}.')
+        raise ValueError(f'knots must be "uniform", "quantile" or numbers, got {self.knots!r}.')
 
     def _map(self, X: Array) -> Array:
         return self.splines_.transform(X)
@@ -139,3 +150,17 @@ class Splines(Lift):
     def _names(self, inputs: list[str]) -> list[str]:
         each = self.n_features_out_ // self.n_features_in_
         return unique([f"spline{k}({name})" for name in inputs for k in range(each)])
+
+
+def _ascending(knots: Any, d: int) -> Array:
+    """Given knots, (m, d)."""
+    try:
+        out = np.asarray(knots, np.float64)
+    except (TypeError, ValueError):
+        out = np.empty(0)
+    out = np.repeat(out[:, None], d, axis=1) if out.ndim == 1 else out
+    if out.ndim != 2 or len(out) < 2 or not np.isfinite(out).all() or not (np.diff(out, axis=0) > 0).all():
+        raise ValueError(f"knots must be two or more ascending finite numbers, (m,) or (m, {d}), got shape {np.shape(out)}.")
+    if out.shape[1] != d:
+        raise ValueError(f"knots has {out.shape[1]} columns, but X has {d}; give one list of knots a column, or one for all.")
+    return out

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer.inputs import Array, Matrix, Table
+from mercer.invariants import Each, Floats, Is, Whole
 from mercer.kernels import Constant, Linear
 from mercer.lifts.base import Lift
 from mercer.pairs.tile import mapped
@@ -21,6 +22,8 @@ class Identity(Lift):
     """
 
     sparse: ClassVar[bool] = True
+
+    must = dict(root_=Floats("n_features_in_", "n_features_in_") | None)
 
     def __init__(self, metric: Any = None) -> None:
         self.metric = metric
@@ -67,6 +70,8 @@ class Around(Lift):
     sparse: ClassVar[bool] = True
     lift: Any
 
+    must = dict(lift_=Is("Lift", n_features_out_="n_features_out_"))
+
     def _names(self, inputs: list[str]) -> list[str]:
         return super()._names(inputs) if self._renames() else list(self.lift_.get_feature_names_out(self._inner(inputs)))
 
@@ -87,6 +92,8 @@ class OnColumnsLift(Around):
     >>> OnColumnsLift(Identity(), [1]).fit_transform([[1.0, 2.0]])
     array([[2.]])
     """
+
+    must = dict(positions_=Each(Whole(0, "n_features_in_"), size="lift_.n_features_in_"))
 
     def __init__(self, lift: Any, columns: Any) -> None:
         self.lift = lift

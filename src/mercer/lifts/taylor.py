@@ -10,10 +10,12 @@ from scipy.special import gammainc, xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Floats
 from mercer.kernels import Exp, Gaussian, Kernel, Linear, Scale
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
 from mercer.kernels.params import plain
+from mercer.lifts.hermite import _mean
 from mercer.lifts.products import Products, ends, inverse_factorials
 from mercer.ops.monomials import plan
 from mercer.pairs.side import per_column, square, square_norms
@@ -22,10 +24,11 @@ FAR = 1e100  # radii: the Gaussian is zero long before, and the square is still 
 
 
 class Taylor(Products):
-    r"""phi_a(x) = exp(-|y|^2 / 2) prod_j y_j^a_j / sqrt(a_j!) for all a with sum_j a_j <= degree, y = x / bandwidth.
+    r"""phi_a(x) = exp(-|y|^2 / 2) prod_j y_j^a_j / sqrt(a_j!) for all a with sum_j a_j <= degree, y = (x - centre) / bandwidth.
 
-    The limit of high degrees is the Gaussian kernel, as exp(y'u) = sum_k (y'u)^k / k!; without the factor exp(-|y|^2 / 2)
-    it is exp(Linear()). The cut at degree p is never above the kernel on the diagonal, and off it by at most `tail_bound`.
+    The limit of high degrees is the Gaussian kernel, as exp(y'u) = sum_k (y'u)^k / k!, about any centre: dense rows have their
+    mean there, CSR rows zero, to stay sparse. Without the factor exp(-|y|^2 / 2), and about zero, it is exp(Linear()). The cut at
+    degree p is never above the kernel on the diagonal, and off it by at most `tail_bound`.
 
     Parameters
     ----------
@@ -39,6 +42,10 @@ class Taylor(Products):
     (0.882496..., 0.882496...)
     """
 
+    centre_: Array | None = None  # as in files of before there was one
+
+    must = dict(centre_=Floats("n_features_in_") | None, scale_=Floats("n_features_in_") | Floats("n_features_in_", "n_features_in_"))
+
     def __init__(self, kernel: Kernel | None = None, degree: int = 4) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -46,6 +53,7 @@ class Taylor(Products):
     def _learn(self, X: Matrix) -> None:
         self.kernel_ = resolve(self.kernel, X)
         self._scale(X.shape[1])
+        self.centre_ = _mean(X) if self.damped_ and not sp.issparse(X) else None
         program = plan(X.shape[1], whole(plain(self.degree), "degree"))
         self._take(program, weights=np.sqrt(inverse_factorials(program)))
 
@@ -66,6 +74,8 @@ class Taylor(Products):
         if scale.ndim == 2:
             return X @ scale
         with np.errstate(over="ignore"):
+            if self.centre_ is not None:
+                return (((X.toarray() if sp.issparse(X) else X) - self.centre_) * self.scale_).astype(X.dtype)
             return X.multiply(scale).tocsr() if sp.issparse(X) else X * scale
 
     def _map(self, X: Matrix) -> Matrix:
@@ -96,7 +106,7 @@ class Taylor(Products):
         return ["gauss", *(f"gauss*{name}" for name in names[1:])] if self.damped_ else names
 
     def tail_bound(self, X: Any) -> float:
-        """The largest |phi(x)'phi(z) - k(x, z)| of any two points no longer than the rows of X, attained at x = z.
+        """The largest |phi(x)'phi(z) - k(x, z)| of any two points no farther from the centre than the rows of X, attained at x = z.
 
         With t the largest |y|^2 it is sum_{k > p} t^k / k!, times exp(-t) for the Gaussian: at most t^(p+1) / (p+1)!.
 

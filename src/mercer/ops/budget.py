@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Floats, Ints, declare
 from mercer.ops.jit import njit
 
 SUMS = {"contract", "reassoc"}  # a sum may be added up in any order: the same one for every row
@@ -29,6 +30,12 @@ class Memory(NamedTuple):
     Q: Array  # (n, n) kernel values between the points, or their inverse; (1, 1) where the policy needs neither
     P: Array  # (n, d) the points themselves, where merging makes new ones
     tally: Array  # counts: see SIZE, ...
+
+
+declare(
+    Memory, A=Floats("C", "n"), U=Floats("C", "n"), owner=Ints("n", low=-1, below=1 << 48), born=Floats("n"),
+    source=Ints("n", low=-(1 << 10), below="n"), Q=Floats("q", "q"), P=Floats(None, None), tally=Floats(7),
+)  # fmt: skip
 
 
 @njit(fastmath=SUMS)

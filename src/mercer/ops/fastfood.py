@@ -49,6 +49,8 @@ class Fastfood:
     def project(self, X: Array, out: Array) -> None:
         """out (n, m) = X W' for rows X (n, d) of the same dtype; calls for different rows may run in threads."""
         X = np.ascontiguousarray(X)
+        if X.shape[1] != self.d or out.shape != (len(X), self.m) or out.dtype != X.dtype:
+            raise ValueError(f"X has shape {X.shape} and out {out.shape}, (n, {self.d}) and (n, {self.m}) expected; give such arrays.")
         sandwich(X.shape[0], self.d, self.m, *flat_rows(X), *_tables(self, X.dtype.char), *flat_rows(out))
 
     def matrix(self) -> Array:

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array
+from mercer.invariants import Ints, Whole, check
 from mercer.ops.monomials_loops import expand_columns, expand_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
@@ -30,6 +32,19 @@ class Program:
     parent: Array  # (degree + 1, d)
     skip: int
     ordered: bool
+
+    must = dict(
+        caps=Ints("d", below="degree + 1"), first=Ints("degree + 1", "d + 1", below=1 << 62),
+        parent=Ints("degree + 1", "d", below=1 << 62), skip=Whole(0, 2),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def _laws(self) -> str | None:
+        """The tables follow from the caps: what is not just so leads the loops astray."""
+        meant, given = _tables(self.caps, self.degree, self.ordered), (self.first, self.parent)
+        return None if all(map(np.array_equal, meant, given)) else "has tables that are not those of its caps"
 
     @property
     def degree(self) -> int:
@@ -65,11 +80,16 @@ def plan(
     caps = _caps(d, degree, interaction_only, degree_per_column)
     if ordered and (caps < degree).any():
         raise ValueError("ordered=True lists every ordered monomial: leave out interaction_only and degree_per_column.")
-    first, parent = np.zeros((degree + 1, d + 1), np.int64), np.zeros((degree + 1, d), np.int64)
+    return Program(caps, *_tables(caps, degree, ordered), int(not include_bias), ordered)
+
+
+def _tables(caps: Array, degree: int, ordered: bool) -> tuple[Array, Array]:
+    """`first` and `parent` of a program."""
+    first, parent = np.zeros((degree + 1, len(caps) + 1), np.int64), np.zeros((degree + 1, len(caps)), np.int64)
     for k in range(1, degree + 1):
         parent[k] = first[k - 1, 0] if ordered else first[k - 1, :-1] + _used_up(first, caps, k - 1)
         _lay_out(first[k], _end(first, k - 1), parent[k])
-    return Program(caps, first, parent, int(not include_bias), ordered)
+    return first, parent
 
 
 def _caps(d: int, degree: int, interaction_only: bool, degree_per_column: Sequence[int] | None) -> Array:
@@ -144,4 +164,18 @@ def reference_expand(program: Program, X: Array, weights: Array | None = None, o
 def _prepare(program: Program, X: Array, weights: Array | None, out: Array | None) -> tuple[Array, Array, Array]:
     X = np.ascontiguousarray(X)
     F = np.empty((len(X), program.D), X.dtype) if out is None else out
-    return X, F, np.asarray([] if weights is None else weights, X.dtype)
+    w = fitting(program, X, weights)
+    if F.shape != (len(X), program.D):
+        raise ValueError(f"out has shape {F.shape}, {(len(X), program.D)} expected; give room for all monomials.")
+    return X, F, w
+
+
+def fitting(program: Program, X: Any, weights: Array | None) -> Array:
+    """The weights in the precision of the rows, once both are known to be of the program's sizes: the loops look at none."""
+    w = np.asarray([] if weights is None else weights, X.dtype)
+    if X.ndim != 2 or X.shape[1] != program.d or w.shape not in ((0,), (program.D,)):
+        raise ValueError(
+            f"the rows have shape {X.shape} and the weights {w.shape}, but the program has {program.d} columns and {program.D} monomials; "
+            "give rows of the columns it was made for."
+        )
+    return w

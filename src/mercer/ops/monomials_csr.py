@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.ops.monomials import MOST, Program, reference_expand
+from mercer.ops.monomials import MOST, Program, fitting, reference_expand
 from mercer.ops.monomials_loops import count_csr, expand_csr_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
@@ -26,12 +26,12 @@ def expand_csr(program: Program, X: Any, weights: Array | None = None) -> Any:
     >>> expand_csr(plan(3, 2), sp.csr_array([[0.0, 2.0, 3.0]])).toarray()
     array([[1., 0., 2., 3., 0., 0., 0., 4., 6., 9.]])
     """
-    rows = _rows(X)
+    w, rows = fitting(program, X, weights), _rows(X)
     indptr = _indptr(program, rows)
     index = np.int32 if max(program.D, indptr[-1]) <= np.iinfo(np.int32).max else np.int64
     data, indices = np.empty(indptr[-1], X.dtype), np.empty(indptr[-1], index)
     given = program.first, program.parent, program.caps, program.skip, program.ordered, *rows
-    results = np.asarray([] if weights is None else weights, X.dtype), indptr, indices, data
+    results = w, indptr, indices, data
     parallel_map(lambda tile: expand_csr_rows(*given, tile.start, tile.stop, *results), _tiles(indptr))
     return _canonical(type(X), data, indices, indptr.astype(index), (X.shape[0], program.D))
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri
 
 from mercer.inputs import Array
+from mercer.invariants import Each, Whole
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Stream:
 
     seed: int
     path: tuple[int, ...] = ()
+
+    must = dict(seed=Whole(0, 1 << 256), path=Each(Whole(0, 1 << 64)))
 
     def child(self, *path: int) -> Stream:
         """The stream further along the path, independent of this one and of its other children."""

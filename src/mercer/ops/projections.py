@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Is, Whole, check
 from mercer.ops import hashing
 from mercer.ops.philox import Stream
 from mercer.ops.threads import parallel_map
@@ -48,6 +49,14 @@ class Hashed:
     signed: bool
     stream: Stream
 
+    must = dict(m=Whole(1), s=Whole(1, "m + 1"), stream=Is("Stream"))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def _laws(self) -> str | None:
+        return f"has s = {self.s} entries a column, which does not divide m = {self.m}" if self.m % self.s else None
+
     def settings(self, dtype: Any) -> tuple[Array, int, int, Any, Any]:
         """What the loops are told: key, s, m/s and the two values of an entry."""
         value = np.dtype(dtype).type(1 / np.sqrt(self.s))
@@ -55,12 +64,18 @@ class Hashed:
 
     def add(self, V: Array, start: int, out: Array) -> None:
         """out (n, m) += V A', where the columns of V are those of A from `start` on."""
-        given = V.shape[0], V.shape[1], *flat_rows(V), start, *self.settings(V.dtype), *flat_rows(out)
+        given = V.shape[0], V.shape[1], *flat_rows(V), start, *self.settings(V.dtype), *flat_rows(self._room(V, out))
         hashing.add_columns(*given)
+
+    def _room(self, X: Any, out: Array) -> Array:
+        """Where the loops write, which look at no bounds."""
+        if out.shape != (X.shape[0], self.m) or out.dtype != X.dtype:
+            raise ValueError(f"out has shape {out.shape} of {out.dtype}, {(X.shape[0], self.m)} of {X.dtype} expected; give such an array.")
+        return out
 
     def add_csr(self, X: Any, out: Array) -> None:
         """out (n, m) += X A' for CSR rows."""
-        given = *_csr(X), *self.settings(X.dtype), *flat_rows(out)
+        given = *_csr(X), *self.settings(X.dtype), *flat_rows(self._room(X, out))
         hashing.add_csr(0, X.shape[0], *given)
 
     def sparse(self, X: Any) -> Any:
@@ -79,6 +94,8 @@ class Hashed:
 
     def inner(self, X: Any, w: Array) -> Array:
         """(A x, w) of each CSR row, without A x."""
+        if w.shape != (self.m,):
+            raise ValueError(f"w has shape {w.shape}, {(self.m,)} expected; give one number a feature.")
         out = np.empty(X.shape[0], X.dtype)
         given = *_csr(X), *self.settings(X.dtype), w, out
         parallel_map(lambda t: hashing.inner_csr(t.start, t.stop, *given), _tiles(X, self.m))
@@ -125,6 +142,11 @@ class Normals:
 
     m: int
     stream: Stream
+
+    must = dict(m=Whole(1), stream=Is("Stream"))
+
+    def __post_init__(self) -> None:
+        check(self)
 
     def rows(self, start: int, stop: int, dtype: Any) -> Array:
         """Rows start to stop of A' (d, m): whole blocks are drawn, in threads, and the part that is asked for kept."""

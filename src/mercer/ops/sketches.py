@@ -10,6 +10,7 @@ import scipy.fft
 import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Floats, Ints, Whole, check
 from mercer.ops.jit import njit
 from mercer.ops.philox import Stream, integers, signs
 
@@ -24,6 +25,11 @@ class CountSketch:
     bins: Array
     signs: Array
     D: int
+
+    must = dict(bins=Ints("p", below="D"), signs=Floats("p"), D=Whole(1))
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @classmethod
     def draw(cls, stream: Stream, p: int, D: int) -> CountSketch:
@@ -79,6 +85,8 @@ def _by_transform(S: CountSketch, dtype: np.dtype[np.generic]) -> Spectrum:
     values = S.signs.astype(dtype)
 
     def transform(X: Array) -> Array:
+        if X.shape[1] != len(values):
+            raise ValueError(f"the rows have {X.shape[1]} columns, and the sketch {len(values)}; give the columns it was drawn for.")
         out = np.zeros((len(X), S.D), dtype)
         scatter(X, S.bins, values, out)
         return np.asarray(scipy.fft.rfft(out, overwrite_x=True))

@@ -178,6 +178,16 @@ def repack(K, rows, tiles, cols, out):  # type: ignore[no-untyped-def]
 
 
 @njit
+def _share(h, b, lo, hi, e, ridge):  # type: ignore[no-untyped-def]
+    """What one dual adds to the gap, convex in its slope h."""
+    share = h * b + e * abs(b) + 0.5 * ridge * b * b
+    if ridge > 0:
+        free = max(-h - e, 0.0) if hi > 0 else max(h - e, 0.0) if lo < 0 else 0.0
+        return share + 0.5 * free * free / ridge
+    return share + max(0.0, -(h + e) * hi, -(h - e) * lo)
+
+
+@njit
 def gap(G, b, lo, hi, e, ridge, nu):  # type: ignore[no-untyped-def]
     """The duality gap at the multiplier nu of the sum: what other values between the bounds could at most gain.
 
@@ -185,14 +195,18 @@ def gap(G, b, lo, hi, e, ridge, nu):  # type: ignore[no-untyped-def]
     """
     total = 0.0
     for k in range(len(b)):
+        total += _share(G[k] - ridge[k] * b[k] - nu, b[k], lo[k], hi[k], e, ridge[k])
+    return total
+
+
+@njit
+def gap_within(G, b, lo, hi, e, ridge, nu, error):  # type: ignore[no-untyped-def]
+    """The largest gap where every G is within its error of what is given: a dual clearly at a bound adds nothing."""
+    total = 0.0
+    for k in range(len(b)):
         h = G[k] - ridge[k] * b[k] - nu
-        share = h * b[k] + e * abs(b[k]) + 0.5 * ridge[k] * b[k] * b[k]
-        if ridge[k] > 0:
-            free = max(-h - e, 0.0) if hi[k] > 0 else max(h - e, 0.0) if lo[k] < 0 else 0.0
-            share += 0.5 * free * free / ridge[k]
-        else:
-            share += max(0.0, -(h + e) * hi[k], -(h - e) * lo[k])
-        total += share
+        low = _share(h - error[k], b[k], lo[k], hi[k], e, ridge[k])
+        total += max(low, _share(h + error[k], b[k], lo[k], hi[k], e, ridge[k]))
     return total
 
 

@@ -84,6 +84,10 @@ class Side:
         centre = 0.0 if self.centre is None else self.centre
         return ((self.data - centre) / b).astype(dtype, copy=False)
 
+    def as_dense(self) -> Side:
+        """The same side with dense rows."""
+        return Side(Table(self.dense(), self.rows.columns), self.centre) if self.rows.sparse else self
+
     def dense(self, columns: Array | None = None) -> Array:
         """The rows (or some of their columns) as a dense array."""
         A = self.data if columns is None else self.data[:, columns]

@@ -51,6 +51,10 @@ class Tile:
     one: Any = 1.0
 
     def __init__(self, X: Side, Z: Side, diagonal: int | None = None) -> None:
+        if X.rows.width != Z.rows.width:  # the loops below look at no bounds
+            raise ValueError(f"X has {X.rows.width} columns, and Z {Z.rows.width}; give the same columns on both sides.")
+        if X.rows.sparse != Z.rows.sparse:  # a few rows at a time, about one centre
+            X, Z = X.as_dense(), Z.as_dense()
         self.X, self.Z, self.diagonal = X, Z, diagonal
         self.dtype = np.result_type(X.rows.dtype, Z.rows.dtype)
         self._squared: dict[Any, tuple[Array, float]] = {}

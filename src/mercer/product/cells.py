@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Floats, Ints, check
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
 from mercer.product.rows import hashes
@@ -34,6 +35,27 @@ class Tree:
     cuts: Array
     children: Array
 
+    must = dict(axes=Floats("n", "d"), cuts=Floats("n"), children=Ints("n", 2, low=-(1 << 31), below="n"))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def _laws(self) -> str | None:
+        """Every node and every cell has one place in the tree, and a node comes before those below it."""
+        child, nodes = self.children.ravel(), np.repeat(np.arange(len(self.cuts)), 2)
+        inner, cells = child[child >= 0], -1 - child[child < 0]
+        down = (inner > nodes[child >= 0]).all()
+        once = np.array_equal(np.sort(inner), np.arange(1, len(self.cuts))) and np.array_equal(np.sort(cells), np.arange(len(cells)))
+        return None if down and once else "has branches that meet, or lead back or nowhere"
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.cuts) + 1
+
+    @property
+    def d(self) -> int:
+        return int(self.axes.shape[1])
+
     @classmethod
     def of(cls, X: Array, most: int, overlap: float = OVERLAP) -> tuple[Tree, list[Array]]:
         """The tree of these rows, and the rows of every cell: at most `most`, of rows that hardly differ a sample of so many."""
@@ -45,19 +67,20 @@ class Tree:
 
     def cell(self, X: Array) -> Array:
         """The number of the cell of each row."""
+        if X.shape[1] != self.d:
+            raise ValueError(f"X has {X.shape[1]} columns, {self.d} expected; give the columns of training.")
         out = np.zeros(len(X), np.int64)
-        if len(self.cuts):
-            self._sort(X, np.arange(len(X)), 0, out)
+        left = [(0, np.arange(len(X)))] if len(self.cuts) else []  # a list, as a tree may be deeper than Python's stack
+        while left:
+            node, rows = left.pop()
+            right = along(X, rows, self.axes[node]) > self.cuts[node]
+            for side, mine in enumerate((rows[~right], rows[right])):
+                child = int(self.children[node, side])
+                if child < 0:
+                    out[mine] = -1 - child
+                elif len(mine):
+                    left.append((child, mine))
         return out
-
-    def _sort(self, X: Array, rows: Array, node: int, out: Array) -> None:
-        right = along(X, rows, self.axes[node]) > self.cuts[node]
-        for side, mine in enumerate((rows[~right], rows[right])):
-            child = int(self.children[node, side])
-            if child < 0:
-                out[mine] = -1 - child
-            elif len(mine):
-                self._sort(X, mine, child, out)
 
 
 @dataclass(frozen=True, eq=False)

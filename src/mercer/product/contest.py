@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer.product import ledger
 from mercer.product.clock import Clock, Late
 from mercer.product.crossval import ENDLESS
 from mercer.product.finalists import Finalist, choose, constant, finalist, machine
 from mercer.product.folds import FOLDS
 from mercer.product.machines import hushed
 from mercer.product.recipes import LINEAR, NAMES, WIDEST, Recipe, explicit
-from mercer.product.search import Problem, Tried, halving
+from mercer.product.search import CROWDED, Problem, Tried, halving
 from mercer.product.targets import Identity, Target, candidates
 from mercer.product.tuning import Tuned, tune
 
@@ -43,7 +44,7 @@ def contest(p: Problem, clock: Clock, memory: float = 4e9) -> Contest:
     best, here = halving(p, clock, SEARCH)
     if not p.numeric:
         here = p.sample(min(len(here.rows), CLASSIFIED if p.n_classes == 2 else MANY))
-    here = _affordable(p, here, best, clock)
+    here = _affordable(p, _held(p, here), best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
     found, left_out = [constant(here)], list[tuple[str, str]]()
     targets = tuple(candidates(p.rows.y)) if p.numeric else (Identity(),)
@@ -55,10 +56,18 @@ def contest(p: Problem, clock: Clock, memory: float = 4e9) -> Contest:
     return Contest(here, tuple(found), choose(here, found), tuple(left_out), tuned)
 
 
+def _held(p: Problem, here: Problem) -> Problem:
+    """Fewer rows where there are so many columns that memory holds no moments of them: then inner products of rows are fewer."""
+    most = ledger.features(p.memory)
+    return here if here.rows.X.shape[1] <= most else p.sample(min(len(here.rows), most))
+
+
 def _machine(p: Problem, here: Problem, best: Tried, clock: Clock, memory: float, found: list[Finalist]) -> tuple[Tuned | None, str]:
     """The machine to meet the chosen one, where it was not compared with all; and why there is none."""
     if clock.left(FITTED) <= 0:
         return None, "no time was left to try it"
+    if p.n_classes > CROWDED:
+        return None, f"{p.n_classes:,} classes are too many for it"
     if p.n_classes and len(np.unique(here.rows.y)) < 2:
         return None, "the rows have one class"
     until = max(TUNED, clock.spent / clock.budget + CHEAP)
@@ -90,7 +99,9 @@ def _left(clock: Clock) -> float:
 def _tried(here: Problem, recipe: Recipe, best: Tried, clock: Clock, found: list[Finalist], targets: tuple[Target, ...]) -> str:
     """Compare a kind; why not, where time was up on the way. Linear and Fourier features are compared to the end."""
     clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
-    until = Clock(max(_left(clock), PATIENCE * _guess(here, recipe, best))) if recipe.kind in OPTIONAL else ENDLESS
+    until = ENDLESS
+    if recipe.kind in OPTIONAL or here.n_classes > CROWDED:
+        until = Clock(max(_left(clock), PATIENCE * _guess(here, recipe, best) if here.n_classes <= CROWDED else 0.0))
     try:
         found.append(_enter(here, recipe, best, until, targets))
     except Late:
@@ -114,7 +125,10 @@ def _skipped(here: Problem, recipe: Recipe, best: Tried, clock: Clock) -> str:
     """Why a kind does not take part; linear and Fourier features always do, and what costs next to nothing."""
     if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * WIDEST:
         return f"{here.rows.X.shape[1]:,} columns are too many to expand"
-    if recipe.kind in OPTIONAL and _left(clock) < _guess(here, recipe, best):
+    if recipe.kind == "explicit" and recipe.size(_asked(here, best), here.rows.X.shape[1], 0) > 2 * ledger.features(here.memory):
+        return "its features would exceed the memory"
+    crowded = here.n_classes > CROWDED and recipe.kind != "linear"
+    if (recipe.kind in OPTIONAL or crowded) and _left(clock) < _guess(here, recipe, best):
         return "no time was left to try it"
     return ""
 

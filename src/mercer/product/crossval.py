@@ -11,29 +11,39 @@ from sklearn.base import clone
 
 from mercer.inputs import Array
 from mercer.learners import ridge
-from mercer.ops.threads import parallel_map
+from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.ops.tiles import cuts
+from mercer.product import ledger
 from mercer.product.clock import Clock
 from mercer.product.folds import Folds
 from mercer.stats import Moments
 
 STEP = 1 << 13  # rows of features at a time
 ENDLESS = Clock(float("inf"))
+AT_A_TIME = 0.01  # of the memory, for features of rows that are computed together
+COPIES = 5  # square arrays of a fold that is solved
 MOST_DUAL = 4096  # rows whose inner products are held
 
 
-def ridge_path(lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alphas: Array, clock: Clock = ENDLESS) -> Array:
+def ridge_path(
+    lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alphas: Array, clock: Clock = ENDLESS, memory: float = 4e9
+) -> Array:
     """Predictions (len(alphas), n, q) of each row's fold by the moments of its training blocks; nan where no fold tests.
 
     One pass for the moments of all blocks, one for the predictions; every penalty is asked of the same moments. Where there are
     more features than rows, the same from the inner products of rows.
     """
     phi, Y = clone(lift).fit(X), np.asarray(Y, np.float64).reshape(len(X), -1)
-    F = Features(phi, X)
+    unit = power_of_two(Y)  # squares of large targets would not fit single precision
+    if unit != 1:
+        return unit * ridge_path(lift, X, Y / unit, w, folds, alphas, clock, memory)
+    F = Features(phi, X, memory)
     if len(X) <= min(int(phi.n_features_out_), MOST_DUAL):
-        return dual_path(F, Y, w, folds, alphas)
-    blocks = _moments(F, Y, w, folds)
-    D = len(blocks[0].shift) - Y.shape[1]
+        with at_once(len(X), memory):
+            return dual_path(F, Y, w, folds, alphas)
+    D = int(phi.n_features_out_)
+    with at_once(D, memory):
+        blocks = _moments(F, Y, w, folds)
     out = np.full((len(alphas), *Y.shape), np.nan)
 
     def fold(plan: tuple[tuple[int, ...], int]) -> None:
@@ -42,8 +52,24 @@ def ridge_path(lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alp
         if rest.n > 0:
             _predict(F, np.flatnonzero(folds.block == plan[1]), _solutions(rest, D, alphas), out)
 
-    parallel_map(fold, folds.plan)
+    with at_once(D, memory):
+        parallel_map(fold, folds.plan)
     return out
+
+
+def power_of_two(Y: Array) -> float:
+    """1, or of numbers whose squares single precision cannot hold, one near the largest of them.
+
+    >>> power_of_two(np.array([3.0, -7.0])), power_of_two(np.array([0.0, 2.0**70]))
+    (1.0, 1.1805916207174113e+21)
+    """
+    size = float(np.abs(Y).max(initial=0))
+    return 1.0 if size == 0 or 1e-12 < size < 1e12 else float(2.0 ** np.floor(np.log2(size)))
+
+
+def at_once(D: int, memory: float) -> Any:
+    """As many folds side by side as there is memory for: each has the moments of its training rows, and solves."""
+    return limit(min(n_threads(), max(1, int(memory / 4 / (8.0 * max(D, 1) ** 2 * COPIES)))))
 
 
 def _solutions(m: Moments, D: int, alphas: Array) -> list[ridge.Solution]:
@@ -56,7 +82,7 @@ def _solutions(m: Moments, D: int, alphas: Array) -> list[ridge.Solution]:
 def _predict(F: Features, where: Array, models: list[ridge.Solution], out: Array) -> None:
     coef = np.concatenate([m.coef for m in models], axis=1)  # all penalties in one product
     offset = np.concatenate([m.intercept for m in models])
-    for s in cuts(len(where), STEP):
+    for s in cuts(len(where), F.step):
         found = F[where[s]] @ coef.astype(np.float32) + offset
         out[:, where[s]] = found.reshape(-1, len(models), out.shape[2]).transpose(1, 0, 2)
 
@@ -67,7 +93,7 @@ def _moments(F: Features, Y: Array, w: Array | None, folds: Folds) -> list[Momen
 
     def of(block: int) -> Moments:
         m, where = Moments.zero(shift), np.flatnonzero(folds.block == block)
-        for s in cuts(len(where), STEP):
+        for s in cuts(len(where), F.step):
             i = where[s]
             m.add(np.concatenate([F[i], Y[i].astype(np.float32)], axis=1), None if w is None else w[i])
         return m
@@ -111,10 +137,21 @@ def _gram(F: Features, n: int) -> Array:
 class Features:
     """Features of rows, kept where they are few and else computed again when asked for."""
 
-    def __init__(self, phi: Any, X: Array, most: int = 512 << 20) -> None:
+    def __init__(self, phi: Any, X: Array, memory: float = 4e9) -> None:
         self.phi, self.X = phi, X
-        small = 4 * len(X) * int(phi.n_features_out_) <= most
-        self.kept = np.concatenate([dense(phi.transform(X[s])) for s in cuts(len(X), STEP)]) if small else None
+        size = 4 * int(phi.n_features_out_)
+        self.step = min(STEP, ledger.rows_of(memory, size, AT_A_TIME))
+        self.kept = self._all() if size * len(X) <= ledger.kept(memory) else None
+
+    def _all(self) -> Array:
+        """In one array that is filled part by part."""
+        out: Array | None = None
+        for s in cuts(len(self.X), self.step):
+            F = dense(self.phi.transform(self.X[s]))
+            out = np.empty((len(self.X), F.shape[1]), F.dtype) if out is None else out
+            out[s] = F
+        assert out is not None
+        return out
 
     def __getitem__(self, i: Array) -> Array:
         return self.kept[i] if self.kept is not None else dense(self.phi.transform(self.X[i]))

@@ -6,14 +6,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Number, Whole
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The likeliest class; where `code` >= 0, of two classes that one from `threshold` on."""
+    """The likeliest class; where `code` >= 0, of two classes that one from `threshold` on.
+
+    >>> Decision().at(0.2, 2)
+    Decision(code=1, threshold=0.2)
+    """
 
     code: int = -1
     threshold: float = 0.5
+
+    must = dict(code=Whole(-1, 2), threshold=Number(finite=False))
+
+    def at(self, threshold: float, n_classes: int) -> Decision:
+        """With another threshold on the probability of the same class; of the second where the likelier one was decided for."""
+        if n_classes != 2:
+            what = f"{n_classes:,} classes" if n_classes else "numbers"
+            raise ValueError(f"threshold needs a model of two classes, and this one predicts {what}; leave threshold out.")
+        if not (isinstance(threshold, int | float) and not isinstance(threshold, bool) and 0 <= threshold <= 1):
+            raise ValueError(f"threshold must be a probability from 0 to 1, got {threshold!r}.")
+        return Decision(1 if self.code < 0 else self.code, float(threshold))
 
     def __call__(self, P: Array) -> Array:
         if self.code < 0:

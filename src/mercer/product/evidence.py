@@ -69,6 +69,8 @@ class Evidence:
     memory_peak_bytes: int | None
     plan: str
     confidence: float = 0.95  # of the intervals of the scores and of the gain
+    scores: dict[str, Any] | None = None  # every metric of the task, of what the model predicts for the holdout
+    decision: dict[str, Any] | None = None  # of two classes: class, and the threshold of its probability from which on it is predicted
 
     @property
     def chosen(self) -> Contender | None:
@@ -170,4 +172,5 @@ _EVIDENCE: dict[str, Callable[[Any], Any]] = {
     "confusion": _tuple(_tuple(_whole)),
     "calibration": _tuple(_record(_number, _number, _whole)),
     "memory_peak_bytes": _optional(_whole),
+    **dict.fromkeys(("scores", "decision"), _optional(_mapping)),
 }

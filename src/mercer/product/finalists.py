@@ -71,7 +71,7 @@ def finalist(p: Problem, recipe: Recipe, size: int, hint: Tried | None = None, t
         where = split_of(p).tested()
         f = tried.predicted
         assert f is not None
-        score = p.metric(p.rows.y[where], tried.target.back(f[where, 0]), p.rows.weights()[where])
+        score = p.metric(p.rows.y[where], p.kept(tried.target.back(f[where, 0])), p.rows.weights()[where])
         return Finalist(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
     alpha, P = _logistic(p, recipe, tried, until)
     return Finalist(recipe.kind, recipe, tried.size, alpha, Identity(), _score(p, P, split_of(p)), clock.spent, P)
@@ -85,8 +85,8 @@ def machine(p: Problem, tuned: Tuned, memory: float, until: Clock = ENDLESS) -> 
     P = np.full(s.shape if p.n_classes else (len(s),), np.nan)
     target, scale = tuned.target, None
     if p.numeric:
-        target = target if isinstance(target, Identity) or not len(where) else target.smeared(y, s[where])
-        P[where] = target.back(s[where])
+        target = target if isinstance(target, Identity) or not len(where) else target.smeared(y, s[where], w, p.metric)
+        P[where] = p.kept(target.back(s[where]))
     else:
         P[where], scale = cross_fitted(s[where], y, w, split.block[where]), calibration(s[where], y, w)
     found = None if p.numeric else P
@@ -106,7 +106,8 @@ def _logistic(p: Problem, recipe: Recipe, tried: Tried, until: Clock) -> tuple[f
 
 def _probabilities(p: Problem, recipe: Recipe, size: int, alpha: float, split: Folds, until: Clock) -> Array:
     def make() -> Any:
-        return Lenient(recipe.estimator(KernelLogistic, size, p.seed, alpha=alpha, tol=1e-3, max_iter=ROUNDS), p.n_classes)
+        settings = {"alpha": alpha, "tol": 1e-3, "max_iter": ROUNDS, "memory_limit": min(1e9, p.memory / 5)}
+        return Lenient(recipe.estimator(KernelLogistic, size, p.seed, **settings), p.n_classes)
 
     return refits(make, lambda m, X: m.predict(X), p.rows.X, p.rows.y, p.rows.weight, split, until)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 import sys
 import tempfile
 import time as clocks
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,19 +14,22 @@ from typing import Any
 import numpy as np
 
 from mercer.estimators.base import bytes_of
-from mercer.product import intervals, metrics, witness
+from mercer.inputs import Array
+from mercer.product import intervals, ledger, metrics, witness
 from mercer.product.clock import Clock, quiet
-from mercer.product.frames import Table, as_source
+from mercer.product.frames import Table, as_source, in_batches
 from mercer.product.gather import Gathered, Roles, gather
 from mercer.product.metrics import Metric
 from mercer.product.model import TableModel
-from mercer.product.study import Found, Study
+from mercer.product.study import Entry, Found, Study
+from mercer.product.unusual import unusual, widening
+from mercer.tables import Columns
 
 
 def fit_table(
     source: Any, target: str, *, task: str = "auto", metric: str | None = None, exclude: Sequence[str] = (), id: str | None = None,
     weight: str | None = None, group: str | None = None, time_column: str | None = None, test: Any = 0.2, time: float = 60,
-    memory: Any = "4GB", seed: int = 0, progress: Callable[[str], None] | None = None, command: str = "",
+    memory: Any = "4GB", seed: int = 0, keep_rows: bool = True, progress: Callable[[str], None] | None = None, command: str = "",
 ) -> TableModel:  # fmt: skip
     """A model of a table, and the evidence for it.
 
@@ -46,8 +51,13 @@ def fit_table(
     test : the share of the rows that is held out, or a file or table of its own
     time : seconds for search and fits; reading the table and judging the model are not counted. What is tried and how large
         it is depend on them: where time runs short, the same seed may give another model
-    memory : bytes, or text such as "4GB"
+    memory : bytes, or text such as "4GB", at least 150 MB: of resident anonymous memory beyond what the imported program has. Rows
+        that exceed their share wait on disk: contenders are compared on as many as fit, of the holdout as many are judged, and
+        numbers are predicted by a last fit that streams all of them
     seed : of the holdout, the folds and the random features
+    keep_rows : whether the evidence, and with it the report, shows single rows of the table: the worst ones with their values, and
+        pairs of actual and predicted values. The model itself holds treated rows of training in any case (a sample, and those that a
+        kernel machine or landmarks rest on)
     progress : called with what is being done
     command : what to show as the way to do this again
 
@@ -57,17 +67,37 @@ def fit_table(
     >>> model.evidence.task, model.evidence.rows_train + model.evidence.rows_holdout
     ('regression', 442)
     """
-    began, say = clocks.perf_counter(), progress or quiet
+    began, say = clocks.perf_counter(), _tidying(progress or quiet)
     if not (isinstance(time, int | float) and 0 < time < float("inf")):
         raise ValueError(f"time must be a number of seconds > 0, got {time!r}.")
-    table, held, limit = as_source(source), _share(test), bytes_of(memory)
+    able = ledger.working(ledger.check(bytes_of(memory)))
+    table, held = as_source(source), _share(test)
     roles = Roles(target, tuple(exclude), id, weight, group, time_column)
-    data = gather(table, roles, held, task=task, memory=limit, seed=seed, clock=Clock(time, say))
-    study = Study(data, *_metric(data, metric), limit, seed, Clock(time, say))
-    found = study.run()
-    say("judging the holdout")
-    draft = _model(study, found, table if isinstance(held, float) else held, command)
-    return _measured(draft, table, began)
+    with ledger.threads(able):
+        data = gather(table, roles, held, task=task, memory=able, seed=seed, clock=Clock(time, say))
+        study = Study(data, *_metric(data, metric), able, seed, Clock(time, say))
+        with _unasked():
+            found = study.run()
+        say("judging the holdout")
+        draft = _model(study, found, in_batches(table if isinstance(held, float) else held, able), command, keep_rows)
+        return _measured(draft, replace(table, most=0), began)  # of few rows
+
+
+def _tidying(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Between stages, what the former has left is given back."""
+    def said(text: str) -> None:
+        ledger.tidy()
+        say(text)
+
+    return said
+
+
+@contextmanager
+def _unasked() -> Iterator[None]:
+    """Without scikit-learn's doubt whether so many classes are classes, which the task has settled; outside all threads."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        yield
 
 
 def _share(test: Any) -> float | Table:
@@ -83,13 +113,25 @@ def _metric(data: Gathered, name: str | None) -> tuple[Metric, str]:
     return metrics.choose(data.columns.task_, name, shares)
 
 
-def _model(study: Study, found: Found, source: Table, command: str) -> TableModel:
+def _model(study: Study, found: Found, source: Table, command: str, keep_rows: bool) -> TableModel:
     """The chosen predictor with its treatment, its intervals and its evidence."""
-    e, decision = found.chosen, witness.decision(study, found)
-    margin = None if study.n_classes else intervals.margin(study.data.held.y, e.judged.predicted, witness.target_of(e.predictor))
-    return TableModel(
-        study.data.columns, e.predictor, margin, decision, witness.evidence(study, found, margin, decision, source, command)
-    )
+    e, decision, held = found.chosen, witness.decision(study, found), study.data.held
+    margin = None if study.n_classes else _margin(study, e)
+    strange = unusual(study.data.train, study.seed, _ranged(study.data.columns))
+    wider = widening(strange(held.X, held.odd))
+    told = witness.evidence(study, found, margin, decision, source, command, wider, keep_rows)
+    return TableModel(study.data.columns, e.predictor, margin, decision, told, strange)
+
+
+def _ranged(columns: Columns) -> Array:
+    """Features that have a range: those of a category have levels, of which new ones are odd cells or none."""
+    return np.array([columns.treatments_[j].kind != "category" for j in columns.origin_])
+
+
+def _margin(study: Study, e: Entry) -> intervals.Margin:
+    """From the residuals of the holdout; an end is never negative where no training target was."""
+    low = 0.0 if study.data.train.y.min() >= 0 else -np.inf
+    return intervals.margin(study.data.held.y, e.judged.predicted, witness.target_of(e.predictor), low=low)
 
 
 def _measured(model: TableModel, source: Table, began: float) -> TableModel:
@@ -114,7 +156,8 @@ def _milliseconds(model: TableModel, batch: Any, repeats: int = 5) -> float:
     times = []
     for _ in range(repeats):
         start = clocks.perf_counter()
-        model.outputs(model.columns.transform(batch, target=False).X)
+        rows = model.columns.transform(batch, target=False)
+        model.outputs(rows.X, rows.odd)
         times.append(clocks.perf_counter() - start)
     return 1000 * float(np.median(times))
 

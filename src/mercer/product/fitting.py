@@ -4,6 +4,7 @@ from __future__ import annotations
 import warnings
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.estimators import KernelLogistic, KernelRidge
 from mercer.inputs import Array
 from mercer.ops.threads import single_blas
-from mercer.product import machines
+from mercer.product import ledger, machines
 from mercer.product.finalists import Finalist
 from mercer.product.folds import Folds, folds
-from mercer.product.predictors import Classifier, Constant, Predictor, Regressor, bounds, in_steps
-from mercer.product.rows import hashes
+from mercer.product.predictors import Classifier, Constant, Predictor, Regressor, bounds
+from mercer.product.rows import Rows
 from mercer.product.search import Problem
-from mercer.product.targets import Identity, Log, Target
+from mercer.product.targets import Target
 
 MOST_FEATURES, ROUNDS = 4096, 60
 BATCH, STREAM = 1 << 16, 1 << 17  # rows that fix the map of a stream, and rows beyond which there is one
+SQUARES = 14  # square arrays of features that a fit holds at most: moments, those of a batch, their sum, factors
 SMALL = 1e11  # multiplications, below which threads of BLAS wait for each other longer than they work
 NEARBY = np.logspace(-2, 2, 5)  # of the finalist's penalty
 
@@ -56,10 +58,12 @@ def machine_predictor(m: machines.Machine, target: Target, scale: tuple[float, t
 
 
 def _regressor(p: Problem, f: Finalist, size: int, memory: float) -> Regressor:
-    target = Log(f.target.shift) if isinstance(f.target, Log) else f.target
-    m = _streamed(p, f, size, memory, target) if len(p.rows) > STREAM else _at_once(p, f, size, memory, target)
-    target = target if isinstance(target, Identity) else _smear(target, m, p)
-    return Regressor(slim(m), target, *bounds(p.rows.y))
+    """Back from a logarithm as cross-validation had it: what rows say that the model was fitted to would be too good."""
+    if len(p.rows) > min(STREAM, _few(p, memory)) and size <= ledger.features(memory, SQUARES):
+        m = _streamed(p, p.rows, len(p.rows), f, size, memory, f.target)
+    else:
+        m = _at_once(p, f, size, memory, f.target)
+    return Regressor(slim(m), f.target, *bounds(p.rows.y))
 
 
 def _at_once(p: Problem, f: Finalist, size: int, memory: float, target: Target) -> Any:
@@ -73,21 +77,27 @@ def _at_once(p: Problem, f: Finalist, size: int, memory: float, target: Target) 
     return m.fit(p.rows.X, target.to(p.rows.y), p.rows.weight)
 
 
-def _streamed(p: Problem, f: Finalist, size: int, memory: float, target: Target) -> Any:
+def fit_stream(p: Problem, rows: Rows, n: int, f: Finalist, size: int, memory: float) -> Predictor:
+    """The same of n of the rows, which are more than memory holds; `p` has those that it does."""
+    if f.recipe is None:
+        only = replace(rows, X=rows.y[:, None])
+        return Constant.streamed(((part.y, part.weights()) for part in only.thinned(n, p.seed, STREAM)), p.n_classes)
+    return Regressor(slim(_streamed(p, rows, n, f, size, memory, f.target)), f.target, *bounds(rows.y))
+
+
+def _streamed(p: Problem, rows: Rows, n: int, f: Finalist, size: int, memory: float, target: Target) -> Any:
     """A random batch fixes the map, the others are added to its moments."""
     assert f.recipe is not None
     m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), alpha=f.alpha)
-    first = np.zeros(len(p.rows), bool)
-    first[np.argsort(hashes(p.rows.number, p.seed), kind="stable")[:BATCH]] = True
-    for where in (np.flatnonzero(first), *np.array_split(np.flatnonzero(~first), -(-len(p.rows) // (4 * BATCH)))):
-        batch = p.rows.take(where)
+    few = min(BATCH, _few(p, memory))
+    for batch in chain([rows.sample(few, p.seed)], rows.thinned(n, p.seed, 4 * few, few)):
         m.partial_fit(batch.X, target.to(batch.y), batch.weight)
     return m
 
 
-def _smear(target: Log, m: Any, p: Problem) -> Log:
-    few = p.rows.sample(20_000, p.seed)
-    return target.smeared(few.y, in_steps(m.predict, few.X))
+def _few(p: Problem, memory: float) -> int:
+    """Rows that are fitted together."""
+    return ledger.rows_of(memory, 12.0 * p.rows.X.shape[1], 1 / 24)
 
 
 def _squares(size: int, copies: int) -> float:
@@ -102,7 +112,7 @@ def _classifier(p: Problem, f: Finalist, size: int, memory: float) -> Predictor:
     assert f.recipe is not None
     if len(np.unique(p.rows.weighty().y)) < 2:
         return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
-    m = f.recipe.estimator(KernelLogistic, size, p.seed, alpha=f.alpha, tol=1e-4, max_iter=ROUNDS, memory_limit=memory / 3)
+    m = f.recipe.estimator(KernelLogistic, size, p.seed, alpha=f.alpha, tol=1e-4, max_iter=ROUNDS, memory_limit=memory / 5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # how many rounds there were stands in the plan
         m.fit(p.rows.X, p.rows.y, p.rows.weight)

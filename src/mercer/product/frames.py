@@ -3,15 +3,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from mercer.product import ledger
 from mercer.tables import DataError, Source, open_source
-from mercer.tables.arrow import Batch, pa
+from mercer.tables.arrow import Batch, dated, pa
 from mercer.tables.errors import quoted, said
+from mercer.tables.source import BYTES, ROWS
 
+PROBE = 1_000  # rows whose bytes are looked at
 CELLS = 1 << 23  # cells a batch holds at most
 
 
@@ -21,6 +24,9 @@ class Frame:
 
     table: Any
     paths: tuple[Path, ...] = ()
+    said: tuple[str, ...] = ()
+    rows: int = ROWS  # of a batch, where nothing else is asked for
+    most: int = 0  # as of a `Source`; the bytes of a table in memory are those of its owner
 
     @property
     def schema(self) -> Any:
@@ -30,11 +36,12 @@ class Frame:
     def n_bytes(self) -> int:
         return int(self.table.nbytes)
 
-    def batches(self, rows: int = 65_536) -> Iterator[Batch]:
+    def batches(self, rows: int | None = None) -> Iterator[Batch]:
         """Record batches of at most so many rows; at least one, which may be empty."""
+        rows = self.rows if rows is None else rows
         step = max(1, min(rows, max(CELLS // max(len(self.schema), 1), 256)))
         for first in range(0, max(self.table.num_rows, 1), step):
-            yield _one(self.table.slice(first, step))
+            yield dated(_one(self.table.slice(first, step)))
 
 
 Table = Source | Frame
@@ -53,11 +60,31 @@ def as_source(data: Any) -> Table:
     return Frame(_plain(_arrow(data)))
 
 
+def like(table: Any, data: Any) -> Any:
+    """A pyarrow table as a frame of the library that `data` is of, with the index that a pandas frame has; else as it is."""
+    if isinstance(data, Source | Frame | str | PathLike | pa.Table | pa.RecordBatch) or _paths(data):
+        return table
+    import narwhals as nw
+
+    frame = nw.from_native(data, eager_only=True)
+    made: Any = nw.from_arrow(table, backend=frame.implementation).to_native()
+    if hasattr(data, "index") and hasattr(made, "set_axis"):
+        made.index = data.index
+    return made
+
+
 def only(source: Table, columns: Sequence[str]) -> Table:
     """The same rows with these columns."""
     if isinstance(source, Source):
-        return Source(source.parts, source.full_schema, tuple(columns))
-    return Frame(source.table.select(list(columns)))
+        return replace(source, columns=tuple(columns))
+    return replace(source, table=source.table.select(list(columns)))
+
+
+def in_batches(source: Table, memory: float, columns: int = 0) -> Table:
+    """The same table in batches that suit the memory, by the bytes that the cells of its first rows take."""
+    first = next(replace(source, most=0).batches(PROBE))  # in the smallest blocks
+    rows = ledger.batch_rows(memory, first.nbytes / max(first.num_rows, 1), columns)
+    return replace(source, rows=min(ROWS, rows), most=min(BYTES, ledger.batch(memory)))
 
 
 def _paths(data: Any) -> bool:

@@ -11,21 +11,23 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
-from mercer.product import holdout
+from mercer.product import holdout, ledger
 from mercer.product.clock import Clock
-from mercer.product.frames import Table, only
+from mercer.product.frames import Table, in_batches, only
 from mercer.product.holdout import Holdout
-from mercer.product.rows import Rows
+from mercer.product.rows import STEP, Rows
 from mercer.product.spool import Spool
 from mercer.stats import row_hashes
 from mercer.tables import Columns, DataError
 from mercer.tables.arrow import pa
-from mercer.tables.errors import nearest
+from mercer.tables.errors import Misnamed, many, nearest
+from mercer.tables.sketch import CELLS
 from mercer.tables.times import moments, time_form
 
 LEAST_TRAIN, LEAST_HELD = 10, 5
 FEW = 0.005  # of the held-out rows: so few copies change a score by less than its error
 CHANCE = 5_000  # rows by which chance is reckoned
+VALUES = 1 << 18  # of rows that are hashed together
 EXPLAINED = 3.0  # times what chance gives: columns go together, so that more rows are equal
 
 
@@ -45,12 +47,12 @@ class Roles:
         roles = {"target": self.target, "id": self.id, "weight": self.weight, "group": self.group, "time column": self.time_column}
         for role, name in [*roles.items(), *(("exclude", name) for name in self.exclude)]:
             if name is not None and name not in names:
-                raise DataError(f'{role}: there is no column "{name}"{nearest(str(name), names)}')
+                raise Misnamed(f'{role}: there is no column "{name}"{nearest(str(name), names)}')
         for role, name in roles.items():
             if role != "target" and name is not None and name == self.target:
-                raise DataError(f'{role} and target are both "{name}"; the target cannot have another role.')
+                raise Misnamed(f'{role} and target are both "{name}"; the target cannot have another role.')
         if self.target in self.exclude:
-            raise DataError(f'exclude names the target "{self.target}"; leave it in.')
+            raise Misnamed(f'exclude names the target "{self.target}"; leave it in.')
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,48 +80,53 @@ class Gathered:
 
 
 def gather(source: Table, roles: Roles, test: float | Table, *, task: str, memory: float, seed: int, clock: Clock) -> Gathered:
-    """Two passes over the data, three where groups or times decide the holdout."""
+    """Two passes over the data, three where groups or times decide the holdout; rows that memory does not hold wait on disk."""
     roles.check(source.schema.names)
-    apart = _apart(source, roles, test, seed)  # the target of a small table is read for it
+    source = in_batches(source, memory)
+    apart = _apart(source, roles, test, memory, seed)  # the target of a small table is read for it
     clock.say("reading the table")
     columns = Columns(
         roles.target, exclude=roles.exclude, id=roles.id, weight=roles.weight, group=roles.group, time_column=roles.time_column,
         task=task, random_state=seed,
     )  # fmt: skip
-    columns.fit(_training(source, apart))
+    columns.fit(_training(source, apart), min(CELLS, ledger.cells(memory)))
+    columns.warnings_ = (*source.said, *columns.warnings_)
+    ledger.tidy()
     clock.say("treating the columns")
-    train, held = Part(columns, memory / 8), Part(columns, memory / 8)
-    for batch, first in numbered(source):
+    train, held = (Part(columns, ledger.spool(memory)) for _ in range(2))
+    for batch, first in numbered(in_batches(source, memory, len(columns.feature_names_))):
         mask = apart.mask(batch, first)
         train.add(batch.filter(pa.array(~mask)), first + np.flatnonzero(~mask))
-        held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask))
+        held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask), known=True)
     if apart.test is not None:
         columns.check(apart.test.schema)
-        for batch, first in numbered(apart.test):
-            held.add(batch, first + np.arange(batch.num_rows))
-    return _gathered(columns, train, held, apart.rule, None if apart.test is not None else test)
+        for batch, first in numbered(in_batches(apart.test, memory, len(columns.feature_names_))):
+            held.add(batch, first + np.arange(batch.num_rows), known=True)
+    return _gathered(columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed)
 
 
-def _gathered(columns: Columns, train: Part, held: Part, rule: str, share: Any) -> Gathered:
+def _gathered(columns: Columns, train: Part, held: Part, rule: str, share: Any, memory: float, seed: int) -> Gathered:
     rows, test = train.rows(), held.rows()
-    unknown = int(np.sum(test.y < 0)) if columns.task_ == "classification" else 0
-    test = test.take(np.flatnonzero(test.y >= 0)) if unknown else test
     if len(rows) < LEAST_TRAIN or len(test) < LEAST_HELD:
-        few = f"{len(rows):,} rows to learn from and {len(test):,} held out"
+        few = f"{many(len(rows), 'row')} to learn from and {len(test):,} held out"
         raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}{_in_all(share)}.")
     if not rows.X.shape[1]:
         raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")
     _several(rows, columns)
-    equal = copies(rows, test)
-    expected = by_chance(rows, test, columns.origin_) if equal else 0.0
-    return Gathered(columns, rows, test, rule, train.dropped + held.dropped, unknown, equal, expected)
+    some = test.sample(ledger.held(memory, rows.X.shape[1], test.vectors, len(columns.classes_)), seed)
+    rule = rule if some is test else f"{rule}; {len(some):,} of these {len(test):,} rows are judged, to keep to memory"
+    del test
+    ledger.tidy()
+    equal = copies(rows, some)
+    expected = by_chance(rows, some, columns.origin_) if equal else 0.0
+    return Gathered(columns, rows, some, rule, train.dropped + held.dropped, held.unknown, equal, expected)
 
 
 def _several(rows: Rows, columns: Columns) -> None:
     """That training rows can be split by time, or by group."""
     named = ("time", columns.time_column, rows.time) if rows.time is not None else ("group", columns.group, rows.unit)
     what, name, values = named
-    if values is not None and len(np.unique(values)) < 2:
+    if values is not None and all(np.all(values[s] == values[:1]) for s in cuts(len(values), STEP)):
         why = f'the training rows have one {what} only in "{name}" once the holdout is taken away, so nothing can be compared on others'
         raise DataError(f"{why}; give another column, or a test file.")
 
@@ -138,7 +145,13 @@ def _in_all(share: float | None) -> str:
 
 def copies(train: Rows, held: Rows) -> int:
     """How many held-out rows are training rows as well, by a hash of all that the learners see of them."""
-    return int(np.isin(_hashed(held), _hashed(train)).sum())
+    wanted = np.concatenate(list(_hashed(held)))
+    known, where = np.unique(wanted, return_inverse=True)
+    seen = np.zeros(len(known), bool)
+    for found in _hashed(train):
+        at = np.minimum(np.searchsorted(known, found), len(known) - 1)
+        seen[at[known[at] == found]] = True
+    return int(seen[where].sum())
 
 
 def by_chance(train: Rows, held: Rows, origin: Sequence[int]) -> float:
@@ -164,19 +177,19 @@ def _shares(train: Array, held: Array) -> Array:
     return np.where(known[at] == mine, counts[at] / len(train), 0.0)
 
 
-def _hashed(rows: Rows) -> Array:
-    parts = [np.concatenate([rows.X[s], rows.y[s, None]], axis=1, dtype=np.float64) for s in cuts(len(rows), 1 << 14)]
-    return np.concatenate([row_hashes(part) for part in parts])
+def _hashed(rows: Rows) -> Iterator[Array]:
+    for s in cuts(len(rows), max(16, VALUES // (rows.X.shape[1] + 1))):
+        yield row_hashes(np.concatenate([rows.X[s], rows.y[s, None]], axis=1, dtype=np.float64))
 
 
-def _apart(source: Table, roles: Roles, test: float | Table, seed: int) -> Holdout:
+def _apart(source: Table, roles: Roles, test: float | Table, memory: float, seed: int) -> Holdout:
     """The rule that holds rows out: a file, the last ones, whole groups, or a random share."""
     if not isinstance(test, float):
         _other(source, test)
         return holdout.by_file(test)
     if roles.time_column is not None:
         column = only(source, (roles.time_column,))
-        return holdout.by_time(column, roles.time_column, test, times(column, roles.time_column))
+        return holdout.by_time(column, roles.time_column, test, times(column, roles.time_column), ledger.spool(memory))
     if roles.group is not None:
         return holdout.by_group(only(source, (roles.group,)), roles.group, test, seed)
     return holdout.counted(only(source, (roles.target,)), roles.target, test, seed)
@@ -186,7 +199,7 @@ def _other(source: Table, test: Table) -> None:
     """That no file is on both sides."""
     for path in test.paths:
         if any(os.path.samefile(path, other) for other in source.paths):
-            raise DataError(f"the test file {path} is training data as well, so a score on it says nothing; give rows of their own.")
+            raise Misnamed(f"the test file {path} is training data as well, so a score on it says nothing; give rows of their own.")
 
 
 def times(source: Table, column: str) -> Callable[[Any], Array]:
@@ -210,31 +223,47 @@ def _training(source: Table, apart: Holdout) -> Iterator[Any]:
 
 
 class Part:
-    """The rows of one side as they are treated, batch by batch."""
+    """The rows of one side as they are treated, batch by batch; beyond `most` bytes on disk."""
 
     def __init__(self, columns: Columns, most: float) -> None:
-        self.columns, self.dropped = columns, 0
+        self.columns, self.most, self.dropped, self.unknown = columns, most, 0, 0
         self.X = Spool(len(columns.feature_names_), most)
-        self.rest: dict[str, list[Array]] = {name: [] for name in ("y", "number", "weight", "unit", "time")}
+        self.rest: dict[str, Spool] = {}
 
-    def add(self, batch: Any, number: Array) -> None:
-        """Treat a batch; rows without a target are dropped and counted."""
+    def add(self, batch: Any, number: Array, known: bool = False) -> None:
+        """Treat a batch; rows without a target are dropped and counted, and so are `known` ones of a class that training lacks."""
         if not batch.num_rows:
             return
         rows = self.columns.transform(batch)
         self.dropped += batch.num_rows - len(rows)
-        self.X.add(rows.X)
         unit = None if rows.group is None else rows.group.view(np.int64)
-        found = {"y": rows.y, "number": number[rows.index], "weight": rows.weight, "unit": unit, "time": rows.time}
+        found = {"y": rows.y, "number": number[rows.index], "weight": rows.weight, "unit": unit, "time": rows.time, "odd": rows.odd}
+        some = np.flatnonzero(rows.y >= 0) if known and rows.y is not None and self.columns.classes_ else slice(None)
+        kept = rows.X[some]
+        self.unknown += len(rows) - len(kept)
+        self.X.add(kept)
         for name, values in found.items():
             if values is not None:
-                self.rest[name].append(values)
+                self.rest.setdefault(name, Spool(1, self.most, values.dtype)).add(values[some])
+        if sum(spool.n_bytes for spool in self._spools) > self.most:
+            for spool in self._spools:
+                spool.spill()
+
+    @property
+    def _spools(self) -> list[Spool]:
+        return [self.X, *self.rest.values()]
 
     def rows(self) -> Rows:
-        X = self.X.array()
-        found = {name: np.concatenate(parts) for name, parts in self.rest.items() if parts}
-        y = found.get("y", np.zeros(0))
-        y = y.astype(np.int64) if self.columns.task_ == "classification" else y
-        time = found.get("time")
-        time = None if time is None else np.where(np.isnan(time), np.nanmin(time, initial=0.0), time)
-        return Rows(X, y, found.get("number", np.zeros(0, np.int64)), found.get("weight"), found.get("unit"), time)
+        X, found = self.X.array(), {name: spool.vector() for name, spool in self.rest.items()}
+        y = found.get("y", np.zeros(0, np.int64 if self.columns.classes_ else np.float64))
+        number, time = found.get("number", np.zeros(0, np.int64)), _timed(found.get("time"))
+        return Rows(X, y, number, found.get("weight"), found.get("unit"), time, found.get("odd"))
+
+
+def _timed(time: Array | None) -> Array | None:
+    """Rows without a time come first."""
+    if time is not None:
+        first = np.fmin.reduce(time, initial=0.0)
+        for s in cuts(len(time), STEP):
+            time[s] = np.where(np.isnan(time[s]), first, time[s])
+    return time

@@ -1,6 +1,7 @@
 """The holdout: rows that no treatment, choice or fit sees, told apart before anything else is done."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.ops.tiles import cuts
 from mercer.product.frames import Table
-from mercer.product.rows import hashes, uniform
+from mercer.product.order import float_of, key_of, nth_key
+from mercer.product.rows import STEP, hashes, highest, uniform
+from mercer.product.spool import Spool
 from mercer.tables import DataError
+from mercer.tables.counts import hashes as hashes_of_text
 from mercer.tables.sketch import missing_rows
 from mercer.tables.values import text
 
@@ -75,34 +80,38 @@ def _numbers(batch: Any, first: int) -> Array:
 
 def by_group(source: Table, column: str, share: float, seed: int) -> Holdout:
     """A share of the groups, those of least hash; rows without a group are one group."""
-    distinct: set[str] = set()
+    distinct = np.zeros(0, np.uint64)
     for batch in source.batches():
-        distinct.update(np.unique(group_texts(batch, column)).tolist())
+        distinct = np.union1d(distinct, group_hashes(batch, column))
     if len(distinct) < 2:
         raise DataError(f'the group "{column}" has {len(distinct)} group; give a column with at least two.')
-    names = np.array(sorted(distinct))
-    count = min(len(names) - 1, max(1, round(share * len(names))))
-    held = names[np.argsort(hashes(names, seed), kind="stable")[:count]]
-    rule = f'{count:,} of {len(names):,} groups of "{column}", each whole, by seed {seed}'
-    return Holdout(rule, lambda batch, first: np.isin(group_texts(batch, column), held))
+    count = min(len(distinct) - 1, max(1, round(share * len(distinct))))
+    last = highest(distinct.view(np.int64), count, seed)
+    rule = f'{count:,} of {len(distinct):,} groups of "{column}", each whole, by seed {seed}'
+    return Holdout(rule, lambda batch, first: hashes(group_hashes(batch, column).view(np.int64), seed) <= last)
 
 
-def group_texts(batch: Any, column: str) -> Array:
-    """The group of every row, as text."""
-    return np.asarray(text(batch.column(column)).fill_null("").to_pylist(), dtype=str)
+def group_hashes(batch: Any, column: str) -> Array:
+    """A number for the group of every row, the same for equal ones."""
+    return hashes_of_text(text(batch.column(column)).fill_null(""))
 
 
-def by_time(source: Table, column: str, share: float, values: Callable[[Any], Array]) -> Holdout:
-    """The last share of the rows; equal times stay together. `values` gives the times of a batch as numbers."""
-    found = np.concatenate([values(batch) for batch in source.batches()])
-    known = found[np.isfinite(found)]
+def by_time(source: Table, column: str, share: float, values: Callable[[Any], Array], most: float = 1e9) -> Holdout:
+    """The last share of the rows; equal times stay together. `values` gives the times of a batch as numbers; beyond `most` bytes
+    they wait on disk.
+    """
+    spool = Spool(1, most, np.float64)
+    for batch in source.batches():
+        found = values(batch)
+        spool.add(found[np.isfinite(found)])
+    known = spool.vector()
     if not len(known):
         raise DataError(f'the time column "{column}" has no dates or numbers; give a column that orders the rows.')
-    cut = float(np.quantile(known, 1 - share, method="lower"))
-    if not (known > cut).any():
-        cut = float(np.nextafter(known.max(), -np.inf))
-    if not (known <= cut).any():
+    low, high = float(known.min()), float(known.max())
+    if low == high:
         raise DataError(f'the time column "{column}" has the same value in every row; give a column that orders the rows.')
+    cut = float_of(nth_key(lambda: (key_of(known[s]) for s in cuts(len(known), STEP)), math.floor((1 - share) * (len(known) - 1))))
+    cut = float(np.nextafter(high, -np.inf)) if cut == high else cut
     rule = f'the last {_share(share)} of the rows by "{column}"'
     return Holdout(rule, lambda batch, first: values(batch) > cut)
 

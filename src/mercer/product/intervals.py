@@ -1,45 +1,91 @@
 """Split conformal intervals: residuals of rows that nothing was fitted or chosen on tell how wide an interval must be."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.estimators.intervals import conformal_quantile
 from mercer.inputs import Array
+from mercer.invariants import Floats, Number, Whole
 from mercer.product.rows import Rows, hashes
 from mercer.product.targets import Log
 
 COVERAGE = 0.9
+KEPT = 4_096  # residuals that a model carries
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Margin:
-    """f - width to f + width; with `shift` not None, factors of exp(width) on f + shift instead."""
+    """f - width to f + width; with `shift` not None, factors of exp(width) on f + shift instead.
+
+    `scores` are the residuals that it rests on, in order (of very many, some), from which it answers for other coverages, and
+    `low` is what no target is below.
+    """
 
     width: float
     coverage: float = COVERAGE
     shift: float | None = None
+    scores: Array | None = None
+    n: int = 0  # residuals there were
+    low: float = -np.inf
 
-    def __call__(self, f: Array) -> tuple[Array, Array]:
+    must = dict(
+        width=Number(0, finite=False), coverage=Number(0), shift=Number() | None, scores=Floats(None, finite=False) | None, n=Whole(),
+        low=Number(finite=False),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if self.scores is not None and self.scores.shape != _ranks(self.n).shape:
+            raise ValueError(f"Margin needs as many scores as {self.n:,} residuals leave, got an array of shape {self.scores.shape}.")
+
+    def __call__(self, f: Array, wider: Array | float = 1.0) -> tuple[Array, Array]:
+        """Lower and upper ends about f; `wider` is a factor on the width of each."""
+        width = self.width * wider
         if self.shift is None:
-            return f - self.width, f + self.width
+            return np.maximum(f - width, self.low), f + width
         base = np.maximum(f + self.shift, 0)
-        return base * np.exp(-self.width) - self.shift, base * np.exp(self.width) - self.shift
+        return np.maximum(base * np.exp(-width) - self.shift, self.low), base * np.exp(width) - self.shift
+
+    def at(self, coverage: float) -> Margin:
+        """The margin for another coverage; where residuals were left out, the next larger that was kept."""
+        if not (isinstance(coverage, int | float) and 0 < coverage < 1):
+            raise ValueError(f"coverage must be a share between 0 and 1, got {coverage!r}.")
+        if coverage == self.coverage or self.scores is None:
+            return self
+        rank = math.ceil((self.n + 1) * coverage - 1e-9)
+        kept = np.searchsorted(_ranks(self.n), rank)
+        width = float(self.scores[kept]) if rank <= self.n else np.inf
+        return replace(self, width=width, coverage=coverage)
 
 
-def margin(y: Array, f: Array, target: Any = None, coverage: float = COVERAGE) -> Margin:
+def _ranks(n: int) -> Array:
+    """Of n residuals, the ranks (from 1) of those that are kept: all of few, of many evenly spread ones and the largest."""
+    if n <= KEPT:
+        return np.arange(1, n + 1)
+    return np.unique(np.concatenate([np.linspace(1, n, KEPT // 2).round().astype(np.int64), np.arange(n - KEPT // 2 + 1, n + 1)]))
+
+
+def margin(y: Array, f: Array, target: Any = None, coverage: float = COVERAGE, low: float = -np.inf) -> Margin:
     """The margin that these rows ask for: the ceil((n + 1) coverage)-th smallest residual.
 
-    >>> margin(np.arange(19.0), np.zeros(19)).width
-    17.0
+    >>> found = margin(np.arange(19.0), np.zeros(19))
+    >>> found.width, found.at(0.5).width
+    (17.0, 9.0)
     """
-    if not isinstance(target, Log):
-        return Margin(float(conformal_quantile(np.abs(y - f), coverage)), coverage)
-    tiny, base = np.finfo(float).tiny, y + target.shift  # of the holdout, which may have targets without a logarithm
-    ratio = np.where(base > 0, np.abs(np.log(np.maximum(base, tiny) / np.maximum(f + target.shift, tiny))), np.inf)
-    return Margin(float(conformal_quantile(ratio, coverage)), coverage, target.shift)
+    shift = target.shift if isinstance(target, Log) else None
+    found = np.sort(_residuals(y, f, shift))
+    return Margin(float(conformal_quantile(found, coverage)), coverage, shift, found[_ranks(len(found)) - 1], len(found), low)
+
+
+def _residuals(y: Array, f: Array, shift: float | None) -> Array:
+    """Absolute differences, of a logarithm those of logarithms; of the holdout, which may have targets without a logarithm."""
+    if shift is None:
+        return np.abs(y - f)
+    tiny, base = np.finfo(float).tiny, y + shift
+    return np.where(base > 0, np.abs(np.log(np.maximum(base, tiny) / np.maximum(f + shift, tiny))), np.inf)
 
 
 def measured(rows: Rows, f: Array, target: Any = None, coverage: float = COVERAGE, seed: int = 0) -> float:
@@ -54,9 +100,9 @@ def measured(rows: Rows, f: Array, target: Any = None, coverage: float = COVERAG
     return float(covered.mean())
 
 
-def told(rows: Rows, f: Array, found: Margin, target: Any, seed: int = 0) -> dict[str, Any]:
+def told(rows: Rows, f: Array, found: Margin, target: Any, seed: int = 0, wider: Array | float = 1.0) -> dict[str, Any]:
     """The interval as evidence."""
-    low, high = found(f)
+    low, high = found(f, wider)
     return {
         "coverage_asked": found.coverage,
         "coverage_measured": measured(rows, f, target, found.coverage, seed),

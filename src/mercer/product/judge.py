@@ -96,13 +96,17 @@ def points(rows: Rows, predicted: Array, seed: int = 0) -> tuple[tuple[float, fl
     return tuple(zip(rows.y[few].tolist(), predicted[few].tolist(), strict=True))
 
 
-def worst(rows: Rows, predicted: Array, classes: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows that were missed by most: far numbers, or classes thought improbable. `row` counts from 1."""
+def worst(rows: Rows, predicted: Array, classes: Sequence[str], decided: Array | None = None) -> list[dict[str, Any]]:
+    """The rows that were missed by most: far numbers, or wrong classes where the right one was thought improbable. `row` counts from 1.
+
+    The error is |actual - predicted|, or 1 less the probability of the actual class. `decided` are the codes of the classes that
+    are predicted, the likeliest where it is None.
+    """
     if not classes:
         error = np.abs(rows.y - predicted)
         return [_missed(rows, i, float(rows.y[i]), float(predicted[i]), float(error[i])) for i in _largest(error)]
     error = 1 - predicted[np.arange(len(rows)), rows.y]
-    top = predicted.argmax(1)
+    top = predicted.argmax(1) if decided is None else decided
     return [
         _missed(rows, i, classes[rows.y[i]], f"{classes[top[i]]} ({predicted[i, top[i]]:.0%})", float(error[i]))
         for i in _largest(np.where(top == rows.y, -1.0, error)) if top[i] != rows.y[i]

@@ -14,10 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.estimators import KernelRidge, KernelSVC
 from mercer.inputs import Array
+from mercer.invariants import Each, Is, Number, Whole
 from mercer.kernels import Kernel
 from mercer.learners.smo_classes import votes
 from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.product.cells import Tree
+from mercer.product.predictors import codes_law
 from mercer.product.recipes import rounded, widened
 from mercer.product.rows import Rows
 
@@ -57,6 +59,15 @@ class Machine:
     slope: float = 1.0
     offsets: tuple[float, ...] = ()
 
+    must = dict(
+        tree=Is("cells.Tree", d="d"), models=Each(Is("KernelRidge", "KernelSVC", "Only", n_features_in_="d"), size="tree.n_cells"),
+        n_classes=Whole(), rows=Whole(), slope=Number(), offsets=Each(Number(), size="n_classes"),
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        codes = [[m.code] if isinstance(m, Only) else m.classes_ for m in self.models if self.n_classes]
+        return codes_law(codes, self.n_classes)
+
     @property
     def classes_(self) -> Array:
         return np.arange(self.n_classes)
@@ -91,6 +102,8 @@ class Only:
     """A cell whose rows are all of one class."""
 
     code: int
+
+    must = dict(code=Whole(0, 1 << 31))
 
 
 @contextmanager

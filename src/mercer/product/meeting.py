@@ -75,7 +75,7 @@ class Meeting:
         split = folds(p.rows, k=PARTS, seed=p.seed + 1)
         train, test = split.split(len(split.plan) - 1)
         self.outcome, self.tuned, self.clock, self.memory = outcome, tuned, clock, memory
-        self.rest, self.held = (Problem(p.rows.take(i), p.metric, p.n_classes, p.seed) for i in (train, test))
+        self.rest, self.held = (replace(p, rows=p.rows.take(i)) for i in (train, test))
         self.held, self.aside = self.held.sample(MOST), len(p.rows) - len(train)
         self.half, w = halves(self.held.rows), self.held.rows.weights()
         self.weights = w if w.sum() > 0 else np.ones(len(w))
@@ -129,11 +129,11 @@ class Meeting:
         if not isinstance(predictor, Regressor) or not isinstance(predictor.target, Log):
             return predictor, predictor(self.held.rows.X)
         target, y, z = predictor.target, self.held.rows.y, in_steps(predictor.estimator.predict, self.held.rows.X)
-        out = np.empty_like(z)
+        out, w, metric = np.empty_like(z), self.weights, self.rest.metric
         for mine in (self.half == k for k in np.unique(self.half)):
             other = ~mine if not mine.all() else mine
-            out[mine] = np.clip(target.smeared(y[other], z[other]).back(z[mine]), predictor.low, predictor.high)
-        return replace(predictor, target=target.smeared(y, z)), out
+            out[mine] = np.clip(target.smeared(y[other], z[other], w[other], metric).back(z[mine]), predictor.low, predictor.high)
+        return replace(predictor, target=target.smeared(y, z, w, metric)), out
 
     def score(self, predicted: Array) -> Score:
         return self.rest.metric(self.held.rows.y, predicted, self.weights)

@@ -7,9 +7,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from mercer.inputs import Array
+from mercer.tables.errors import Misnamed
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
@@ -129,7 +129,8 @@ def log_loss(y: Array, P: Array, w: Array) -> Score:
 def auc(y: Array, P: Array, w: Array) -> Score:
     """The chance that a row of the class has a higher p than one of another; with more than two classes the mean over them."""
     codes = [1] if P.shape[1] == 2 else [c for c in range(P.shape[1]) if 0 < np.sum(y == c) < len(y)]
-    parts = [_auc(y == c, np.asarray(P[:, c], np.float64)) for c in codes]
+    parts = [_auc(y == c, np.asarray(P[:, c], np.float64), w) for c in codes]
+    parts = [s for s in parts if np.isfinite(s.value)]
     if not parts:
         return Score(float("nan"), np.zeros(len(y)))
     return _together(parts)
@@ -141,17 +142,24 @@ def _together(parts: list[Score]) -> Score:
     return Score(float(np.mean([s.value for s in parts])), np.mean([s.influence for s in parts], axis=0), True, count)
 
 
-def _auc(positive: Array, p: Array) -> Score:
-    """With the influences of DeLong, DeLong and Clarke-Pearson (1988); weights are not used."""
-    n1, n0 = int(positive.sum()), int((~positive).sum())
-    if not n1 or not n0:
+def _auc(positive: Array, p: Array, w: Array) -> Score:
+    """With the influences of DeLong, DeLong and Clarke-Pearson (1988); a row counts as much as its weight."""
+    own, sums = (positive, ~positive), [float(w[side].sum()) for side in (positive, ~positive)]
+    if not all(s > 0 for s in sums):
         return Score(float("nan"), np.zeros(len(p)))
-    place = rankdata(p)  # among all, then less those of the own class: how many of the other are below
-    place[positive] -= rankdata(p[positive])
-    place[~positive] = n1 - (place[~positive] - rankdata(p[~positive]))
-    share = place / np.where(positive, n0, n1)
-    value = float(share[positive].mean())
-    return Score(value, (share - value) / np.where(positive, n1, n0), True, 2.0 * min(n1, n0))
+    share = np.empty(len(p))
+    share[positive] = _below(p[positive], p[~positive], w[~positive]) / sums[1]
+    share[~positive] = 1 - _below(p[~positive], p[positive], w[positive]) / sums[0]
+    value = float(w[positive] @ share[positive]) / sums[0]
+    fewest = min(int(np.sum(w[side] > 0)) for side in own)
+    return Score(value, w * (share - value) / np.where(positive, *sums), True, 2.0 * fewest)
+
+
+def _below(p: Array, other: Array, w: Array) -> Array:
+    """The weight of the others below each, equal ones counting half."""
+    order = np.argsort(other, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(w[order])])
+    return (sums[np.searchsorted(other[order], p, "left")] + sums[np.searchsorted(other[order], p, "right")]) / 2
 
 
 def _mean(values: Array, w: Array, *, proportion: bool = False) -> Score:
@@ -195,6 +203,11 @@ class Metric:
     of: Callable[[Array, Array, Array], Score]
     higher_is_better: bool
     note: str
+    labels: bool = False  # whether it looks at the classes that are decided for, not at their probabilities
+
+    def decided(self, y: Array, P: Array, codes: Array, w: Array | None = None) -> Score:
+        """The score of probabilities and of the classes that were decided for, whichever of them it looks at."""
+        return self(y, np.eye(P.shape[1])[codes] if self.labels else P, w)
 
     def __call__(self, y: Array, f: Array, w: Array | None = None) -> Score:
         return self.of(y, f, np.ones(len(y)) if w is None else np.asarray(w, np.float64))
@@ -210,8 +223,10 @@ METRICS = {
         Metric("r2", "regression", r2, True, "R² (1 is perfect, 0 is no better than the mean)"),
         Metric("rmse", "regression", rmse, False, "root mean squared error, in units of the target"),
         Metric("mae", "regression", mae, False, "mean absolute error, in units of the target"),
-        Metric("accuracy", "classification", accuracy, True, "share of rows given their right class"),
-        Metric("balanced_accuracy", "classification", balanced_accuracy, True, "mean over classes of the share of the class recognised"),
+        Metric("accuracy", "classification", accuracy, True, "share of rows given their right class", True),
+        Metric(
+            "balanced_accuracy", "classification", balanced_accuracy, True, "mean over classes of the share of the class recognised", True
+        ),
         Metric("log_loss", "classification", log_loss, False, "mean of -log p of the right class (0 is perfect)"),
         Metric("auc", "classification", auc, True, "chance that a row of the class is ranked above one that is not (0.5 is chance)"),
     )
@@ -225,7 +240,7 @@ def choose(task: str, name: str | None = None, shares: Any = None) -> tuple[Metr
     'auc'
     """
     if name is not None:
-        return _named(task, name), ""
+        return named(task, name), ""
     if task == "regression":
         return METRICS["r2"], ""
     if shares is not None and len(shares) == 2 and min(shares) < RARE:
@@ -234,9 +249,10 @@ def choose(task: str, name: str | None = None, shares: Any = None) -> tuple[Metr
     return METRICS["accuracy"], ""
 
 
-def _named(task: str, name: str) -> Metric:
+def named(task: str, name: str) -> Metric:
+    """The metric of that name, however it is written."""
     key = name.lower().replace("-", "_").replace(" ", "_")
     known = [m.name for m in METRICS.values() if m.task == task]
     if key not in known:
-        raise ValueError(f"metric must be one of {', '.join(known)} for {task}, got {name!r}.")
+        raise Misnamed(f"metric must be one of {', '.join(known)} for {task}, got {name!r}.")
     return METRICS[key]

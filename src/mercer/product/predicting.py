@@ -4,22 +4,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy.stats import binom
+
+from mercer.product import ledger
 from mercer.product.frames import Table
-from mercer.tables import DataError, Watch
+from mercer.tables import DataError, Source, Watch
 from mercer.tables.arrow import flat, pa
-from mercer.tables.errors import quoted
+from mercer.tables.errors import many, quoted
 
 if TYPE_CHECKING:
     from mercer.product.model import TableModel
+
+
+USUALLY, CHANCE = 0.02, 1e-3  # unusual rows are about half as many among rows like those of training; how seldom that is said in vain
 
 
 class Predicting:
     """The predictions of one table, batch by batch."""
 
     def __init__(self, model: TableModel, source: Table) -> None:
+        name = model.columns.id
+        if isinstance(source, Source) and name is not None and name in source.schema.names:
+            source = source.as_written(name)
         self.model, self.source = model, source
         self.report = model.columns.check(source.schema)
         self.watch = Watch(model.columns)
+        self.n_unusual = 0
 
     @property
     def id(self) -> str | None:
@@ -31,13 +42,14 @@ class Predicting:
     def schema(self) -> Any:
         """The columns of the predictions; classes in the type that they had in training."""
         own = self.model.columns.target_.kind if self.model.classes else pa.float64()
-        fields = [(name, own if name == "prediction" else pa.float64()) for name in self._names()]
+        kinds = {"prediction": own, "unusual": pa.int64()}
+        fields = [(name, kinds.get(name, pa.float64())) for name in self._names()]
         kind = self.source.schema.field(self.id).type if self.id is not None else None
         return pa.schema(([(self.id, plain(kind))] if self.id is not None else []) + fields)
 
     def _names(self) -> list[str]:
         own = [f"p_{label}" for label in self.model.classes] or ["lower", "upper"]
-        names = ["prediction", *own]
+        names = ["prediction", *own, "unusual"]
         if self.id in names:
             raise DataError(f'the id column is named "{self.id}", like a column of the predictions; rename it.')
         return names
@@ -51,13 +63,16 @@ class Predicting:
         for batch in (b for b in self.source.batches() if b.num_rows):
             rows = self.model.columns.transform(batch, target=False, watch=self.watch)
             self.watch.check()
-            found = self.model.outputs(rows.X)
+            found = self.model.outputs(rows.X, rows.odd)
+            self.n_unusual += int(np.sum(found["unusual"].to_numpy()))
             first = [flat(batch.column(self.id))] if self.id is not None else []
             yield pa.record_batch([*first, *found.values()], schema=schema)
+            del batch, rows, found, first
+            ledger.tidy()  # else what allocators keep would grow with the rows
 
     def warnings(self) -> list[str]:
         """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""
-        told = list(self.report.sentences())
+        told = [*self.source.said, *self.report.sentences()]
         role = self.model.columns.id
         if role is not None and self.id is None:
             told.append(f"the table lacks the id column {quoted([role])}, so predictions carry none.")
@@ -67,11 +82,20 @@ class Predicting:
         """Sentences on cells that could not be read, on drift, and on what no longer holds for such rows."""
         report = self.watch.report()
         strange = [d.name for d in report.columns if d.large or self._gone(d.name)]
-        mattering = [name for name in strange if name in self._mattering()]
+        mattering, told = [name for name in strange if name in self._mattering()], [*report.warnings, *self._unlike()]
         if not mattering:
-            return list(report.warnings)
+            return told
         what = "the probabilities may be far off" if self.model.classes else "the intervals and what was promised of them do not hold"
-        return [*report.warnings, f"these rows are unlike those of training in {quoted(mattering)}, so for them {what}."]
+        return [*told, f"these rows are unlike those of training in {quoted(mattering)}, so for them {what}."]
+
+    def _unlike(self) -> list[str]:
+        """How many rows are unlike any of training, where they are more than chance would make."""
+        n, count = self.watch.n_rows, self.n_unusual
+        if count <= binom.isf(CHANCE, n, USUALLY):
+            return []
+        wider = "" if self.model.classes else ", and their intervals are wider"
+        are = "is unlike any row of training: it has" if count == 1 else "are unlike any row of training: they have"
+        return [f"{count:,} of {many(n, 'row')} {are} a 1 in the column unusual{wider}."]
 
     def _gone(self, name: str) -> bool:
         """Whether a column that training had is missing in every row."""

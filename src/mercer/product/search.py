@@ -2,15 +2,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.product import ledger
 from mercer.product.clock import Clock
 from mercer.product.crossval import ENDLESS, ridge_path
 from mercer.product.folds import folds
 from mercer.product.metrics import Metric, Score, portions
+from mercer.product.predictors import bounds
 from mercer.product.recipes import ALPHAS, Recipe, finer, kernels, scaled
 from mercer.product.relevance import followed, slopes
 from mercer.product.rows import Rows
@@ -22,6 +24,7 @@ MOST_ROWS, MOST_SIZE = 32_000, 1024  # of the last rung
 FOLLOW = ((0.25, 0.7), (0.5, 0.7), (0.5, 1.2))  # power of the slopes, and a factor on all bandwidths
 WIDE = 200  # columns, beyond which no slopes are taken
 RESPONSES = 2_000_000  # rows times classes
+CROWDED = 100  # classes, beyond which only what is cheap is always tried: the work grows with each of them
 GROWTH = 4  # of the rows from rung to rung; the features double
 
 
@@ -46,23 +49,28 @@ class Problem:
     metric: Metric
     n_classes: int
     seed: int = 0
+    memory: float = 4e9  # bytes that arrays may take
 
     @property
     def numeric(self) -> bool:
         return self.n_classes == 0
 
     def sample(self, n: int) -> Problem:
-        return Problem(self.rows.sample(n, self.seed), self.metric, self.n_classes, self.seed)
+        return replace(self, rows=self.rows.sample(n, self.seed))
 
     def responses(self, target: Target) -> Array:
         """What ridge regression fits: the transformed target, or one indicator a class."""
         return target.to(self.rows.y)[:, None] if self.numeric else indicators(self.rows.y, self.n_classes)
 
+    def kept(self, f: Array) -> Array:
+        """Numbers within what a predictor of these rows is kept within."""
+        return np.clip(f, *bounds(self.rows.y))
+
     def path_score(self, target: Target, f: Array, where: Array) -> Score:
         """The metric for numbers; for classes the squared error of their indicators, which is smooth: both higher is better."""
         y, w = self.rows.y[where], self.rows.weights()[where]
         if self.numeric:
-            s = self.metric(y, target.back(f[where, 0]), w)
+            s = self.metric(y, self.kept(target.back(f[where, 0])), w)
             return Score(self.metric.gain(s.value), self.metric.gain(1.0) * s.influence)
         errors = -np.square(f[where] - indicators(y, self.n_classes)).sum(1)
         v = portions(w)
@@ -77,18 +85,19 @@ def attempt(
     split, size = folds(p.rows, seed=p.seed), recipe.size(size, p.rows.X.shape[1], len(p.rows))
     where, best = split.tested(), None
     for target in targets:
-        paths = ridge_path(recipe.lift(size, p.seed), p.rows.X, p.responses(target), p.rows.weight, split, alphas, until)
+        paths = ridge_path(recipe.lift(size, p.seed), p.rows.X, p.responses(target), p.rows.weight, split, alphas, until, p.memory)
         for alpha, f in zip(alphas, paths, strict=True):
-            fitted = _smeared(target, p.rows.y, f, where) if p.numeric else target
+            fitted = _smeared(p, target, f, where) if p.numeric else target
             score = p.path_score(fitted, f, where)
             if best is None or score.value > best.score.value:
                 best = Tried(recipe, size, float(alpha), fitted, score, predicted=f)
     assert best is not None
-    return Tried(best.recipe, size, best.alpha, best.target, best.score, clock.spent, best.predicted)
+    return replace(best, seconds=clock.spent, predicted=np.array(best.predicted))  # a copy, as it is one penalty of all
 
 
-def _smeared(target: Target, y: Array, f: Array, where: Array) -> Target:
-    return target if isinstance(target, Identity) else target.smeared(y[where], f[where, 0])
+def _smeared(p: Problem, target: Target, f: Array, where: Array) -> Target:
+    """Back from a logarithm as suits the metric best, by predictions of left-out rows."""
+    return target if isinstance(target, Identity) else target.smeared(p.rows.y[where], f[where, 0], p.rows.weights()[where], p.metric)
 
 
 def rungs(n: int) -> list[tuple[int, int]]:
@@ -104,12 +113,18 @@ def rungs(n: int) -> list[tuple[int, int]]:
     return out
 
 
+def _within(steps: list[tuple[int, int]], p: Problem) -> list[tuple[int, int]]:
+    """With as many rows and features as memory holds; every penalty has a prediction for each class of all rows."""
+    rows = ledger.rows_of(p.memory, 16.0 * len(ALPHAS) * max(p.n_classes, 1) + 4 * p.rows.X.shape[1])
+    return [(min(n, rows), min(size, ledger.features(p.memory))) for n, size in steps]
+
+
 def halving(p: Problem, clock: Clock, share: float) -> tuple[Tried, Problem]:
     """The best kernel and bandwidth: all on the first rung, the best and what they suggest on the next, while time is left.
 
     Returns it and the rows of the last rung, so that others can be compared on the same.
     """
-    steps = rungs(min(len(p.rows), max(FIRST_ROWS, RESPONSES // max(p.n_classes, 1))))
+    steps = _within(rungs(min(len(p.rows), max(FIRST_ROWS, RESPONSES // max(p.n_classes, 1)))), p)
     here, size = p.sample(steps[0][0]), steps[0][1]
     targets = candidates(p.rows.y) if p.numeric else AS_IT_IS  # a logarithm must be one of every row
     found = _round(here, kernels(here.rows.X), size, targets, clock, share)
@@ -128,8 +143,9 @@ def _suggested(here: Problem, found: Sequence[Tried]) -> list[Recipe]:
     best = found[0]
     if here.rows.X.shape[1] > WIDE:
         return list(dict.fromkeys([best.recipe, *finer(best.recipe), *(t.recipe for t in found[1:3])]))
-    Y = here.responses(best.target)
-    relevance = slopes(best.recipe.lift(best.size, here.seed), here.rows.X, Y / (Y.std() or 1.0), best.alpha, here.rows.weight)
+    few = here.sample(ledger.rows_of(here.memory, 12.0 * best.size))
+    Y = few.responses(best.target)
+    relevance = slopes(best.recipe.lift(best.size, here.seed), few.rows.X, Y / (Y.std() or 1.0), best.alpha, few.rows.weight)
     follow = [scaled(followed(best.recipe, relevance, power), step) for power, step in FOLLOW]
     return list(dict.fromkeys([best.recipe, *follow, *finer(best.recipe), *(t.recipe for t in found[1:3])]))
 
@@ -143,7 +159,7 @@ def _round(p: Problem, recipes: Sequence[Recipe], size: int, targets: Sequence[T
     """Each recipe on these rows, in the order given while time is left, but at least three; the best first."""
     found: list[Tried] = []
     for i, recipe in enumerate(recipes):
-        if i >= 3 and clock.left(share) < 0:
+        if i >= (3 if p.n_classes <= CROWDED else 1) and clock.left(share) < 0:
             break
         clock.say(f"trying {recipe.spelled} on {len(p.rows):,} rows ({i + 1} of {len(recipes)})")
         found.append(attempt(p, recipe, size, targets=targets))

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mercer.product import ledger
 from mercer.product.finalists import Finalist
-from mercer.product.fitting import MOST_FEATURES, STREAM
+from mercer.product.fitting import MOST_FEATURES, SQUARES, STREAM
 from mercer.product.search import Problem
 
 FITS = {True: 8.0, False: 6.0}  # that cross-validation of a classifier took, of two classes or more: three penalties, then the folds
@@ -41,7 +42,7 @@ def size(here: Problem, f: Finalist, n: int, left: float, memory: float) -> Size
         return Size(f.size, n)
     if f.kind in ("linear", "explicit"):
         return _rows(here, f, n, f.size, left, memory)
-    most = min(MOST_FEATURES, 4 * f.size, int((memory / 8 / 8) ** 0.5))
+    most = min(MOST_FEATURES, 4 * f.size, ledger.features(memory, SQUARES))
     options = [D for D in (4 * f.size, 2 * f.size) if most >= D and (f.kind != "landmarks" or (n >= 4 * D and D <= LANDMARKS))]
     fitting = [D for D in options if seconds(here, f, n, D) <= left]
     return _rows(here, f, n, fitting[0] if fitting else f.size, left, memory)
@@ -55,7 +56,7 @@ def _rows(here: Problem, f: Finalist, n: int, D: int, left: float, memory: float
 
 def held(here: Problem, f: Finalist, memory: float) -> int:
     """The most rows that memory holds: of classifiers the scores for every class, some times over; and what maps learn from."""
-    if here.numeric:
+    if here.numeric or f.kind == "constant":
         return 1 << 62
     learned = STREAM if f.kind in ("explicit", "landmarks") else 1 << 62
-    return min(learned, max(1000, int(memory / (64 * here.n_classes))))
+    return min(learned, max(1000, int(memory / 3 / (64 * here.n_classes))))

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.product import fitting, judge, sizing, trees
+from mercer.product import fitting, judge, ledger, sizing, trees
 from mercer.product.clock import Clock
 from mercer.product.contest import Contest, contest
 from mercer.product.finalists import Finalist
@@ -73,9 +74,12 @@ class Study:
     def n_classes(self) -> int:
         return len(self.data.columns.classes_)
 
-    @property
+    @cached_property
     def problem(self) -> Problem:
-        return Problem(self.data.train, self.metric, self.n_classes, self.seed)
+        """The training rows that memory holds at once: all of most tables, else a sample."""
+        rows = self.data.train
+        most = ledger.core(self.memory, rows.X.shape[1], rows.vectors)
+        return Problem(rows.sample(most, self.seed), self.metric, self.n_classes, self.seed, self.memory)
 
     def run(self) -> Found:
         """Baselines and the chosen one first, then trees, then the others as time allows."""
@@ -97,7 +101,8 @@ class Study:
         """
         entries = [self._of_machine(outcome, met)]
         rival, f = met.rival, outcome.chosen
-        if rival is None or f.kind in ("constant", "linear") or (not met.wins and AGAIN * rival.seconds < self.clock.left(FITS)):
+        more = AGAIN * rival.seconds < self.clock.left(FITS) or self._reach(f) > len(self.problem.rows) if rival is not None else False
+        if rival is None or f.kind in ("constant", "linear") or (not met.wins and more):
             return entries
         detail, note = _detail(f, rival.features, rival.predictor), self._after(met, rival.rows)
         judged, seconds = self._judged(rival.predictor), f.seconds + rival.seconds
@@ -106,7 +111,7 @@ class Study:
     def _of_machine(self, outcome: Contest, met: Met) -> Entry:
         tuned, mine = outcome.tuned, met.machine
         assert tuned is not None
-        m, rows, seconds, n = mine.predictor, mine.rows, mine.seconds, len(self.data.train)
+        m, rows, seconds, n = mine.predictor, mine.rows, mine.seconds, len(self.problem.rows)
         if met.wins and rows == n - met.aside and again(seconds, rows, n, met.power) < self.clock.left(FITS):
             watch = Clock(0)
             m, rows = refitted(self.problem, tuned, m, mine.features, self.memory), n
@@ -119,26 +124,40 @@ class Study:
         return 2 * sizing.seconds(outcome.here, f, len(self.data.train), f.size) < self.clock.left()
 
     def _entry(self, outcome: Contest, f: Finalist) -> Entry:
-        n, left = len(self.data.train), max(self.clock.left(FITS), LEAST * self.clock.budget)
+        n, left = self._reach(f), max(self.clock.left(FITS), LEAST * self.clock.budget)
         whole = Size(f.size, min(n, held(outcome.here, f, self.memory)))
         timed = f is outcome.chosen or f.kind == "linear"
         size = sizing.size(outcome.here, f, n, left, self.memory) if timed else whole
-        p = self.problem.sample(size.rows)
-        self.clock.say(f"fitting {f.name.lower()} to {len(p.rows):,} rows")
+        self.clock.say(f"fitting {f.name.lower()} to {size.rows:,} rows")
         watch = Clock(0)
-        predictor = fitting.fit(p, f, size.features, self.memory)
+        if size.rows <= len(self.problem.rows):
+            predictor = fitting.fit(self.problem.sample(size.rows), f, size.features, self.memory)
+        else:
+            predictor = fitting.fit_stream(self.problem, self.data.train, size.rows, f, size.features, self.memory)
+        ledger.tidy()
         seconds = watch.spent + f.seconds
-        detail, note = _detail(f, size.features, predictor), self._note("fitted", len(p.rows))
-        return Entry(f.kind, predictor, self._judged(predictor), seconds, detail, note, len(p.rows))
+        detail, note = _detail(f, size.features, predictor), self._note("fitted", size.rows)
+        return Entry(f.kind, predictor, self._judged(predictor), seconds, detail, note, size.rows)
+
+    def _reach(self, f: Finalist) -> int:
+        """How many rows a last fit may be of: all where they are streamed, else those that are held."""
+        wide = f.size > ledger.features(self.memory, fitting.SQUARES)
+        streams = f.kind == "constant" or (not self.n_classes and f.kind != "machine" and not wide)
+        with np.errstate(all="ignore"):
+            defined = self.n_classes or np.isfinite(f.target.to(np.array([self.data.train.y.min()]))).all()
+        return len(self.data.train) if streams and defined else len(self.problem.rows)
 
     def _after(self, met: Met, rows: int) -> str:
         """How many rows a fit of the meeting has seen, and why not all."""
-        n = len(self.data.train)
-        return f"fitted on {rows:,} of {n:,} rows, the others validate" if rows == n - met.aside else self._note("fitted", rows)
+        n, core = len(self.data.train), len(self.problem.rows)
+        others = "the others validate" if n == core else f"{met.aside:,} others validate"
+        return f"fitted on {rows:,} of {n:,} rows, {others}" if rows == core - met.aside else self._note("fitted", rows)
 
     def _trees(self) -> list[Entry]:
         """None where the training rows have one class only, or so many that as many trees a round take too long."""
         kinds, used = [t.kind for t in self.data.columns.treatments_], self._within_memory()
+        if used is None:
+            return []
         seconds = min(max(self.clock.left(), TREES * self.clock.budget), MOST_TREES * self.clock.budget)
         if self.n_classes and (len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds):
             return []
@@ -149,10 +168,14 @@ class Study:
         note = "; ".join(text for text in (self._note("grown", n), short) if text)
         return [Entry("trees", grown, self._judged(grown), watch.spent, detail, note, n, short)]
 
-    def _within_memory(self) -> Rows:
-        """Trees hold all rows as float64 and once more in bins."""
-        most = int(self.memory / 4 / (9 * max(self.data.train.X.shape[1], 1)))
-        return self.data.train.sample(max(most, 1000), self.seed)
+    def _within_memory(self) -> Rows | None:
+        """The rows of which trees may be grown; None where not even the sums of their bins fit."""
+        return self.problem.rows.sample(self.room_for_trees, self.seed) if self.room_for_trees else None
+
+    @property
+    def room_for_trees(self) -> int:
+        """Rows of which trees may be grown."""
+        return ledger.trees(self.memory, self.data.train.X.shape[1], self.n_classes)
 
     def _note(self, what: str, n: int) -> str:
         return "" if n == len(self.data.train) else f"{what} on {n:,} of {len(self.data.train):,} rows, to keep to time and memory"

@@ -64,10 +64,11 @@ class Trees:
     design: Design
     n_classes: int
     rounds: int = ROUNDS  # fewer where time was up before trees were done
+    low: float = -np.inf  # of numbers: 0 where none was negative, as for all others
 
     def __call__(self, X: Array) -> Array:
         if not self.n_classes:
-            return in_steps(lambda rows: self.estimator.predict(self.design(rows)), X)
+            return np.maximum(in_steps(lambda rows: self.estimator.predict(self.design(rows)), X), self.low)
         P = in_steps(lambda rows: self.estimator.predict_proba(self.design(rows)), X)
         return spread_out(self.estimator, P, self.n_classes)
 
@@ -91,7 +92,7 @@ def grow(rows: Rows, design: Design, n_classes: int, seed: int, clock: Clock, se
     used = rows.sample(n, seed)
     clock.say(f"growing trees on {len(used):,} rows, for comparison")
     model, rounds = _fitted(used, design, n_classes, seed, max(seconds, LEAST_SECONDS))
-    return Trees(model, design, n_classes, rounds), len(used)
+    return Trees(model, design, n_classes, rounds, 0.0 if not n_classes and used.y.min() >= 0 else -np.inf), len(used)
 
 
 def _fitted(rows: Rows, design: Design, n_classes: int, seed: int, seconds: float) -> tuple[Any, int]:

@@ -12,7 +12,7 @@ from mercer.inputs import Array
 from mercer.kernels import Gaussian, Kernel, Laplace, Matern
 from mercer.kernels.defaults import spread
 from mercer.ops.threads import parallel_map, single_blas
-from mercer.product import machines
+from mercer.product import ledger, machines
 from mercer.product.cells import OVERLAP, Tree
 from mercer.product.clock import Clock
 from mercer.product.folds import Folds, folds
@@ -30,7 +30,7 @@ CELL, CELLS, DENSE = 3_000, 3, 100_000  # of the second round: rows of a cell, h
 BESIDE = ((0.6, 1.0), (1.0, 0.3), (1.6, 1.0), (1.0, 3.0))  # factors on bandwidth and penalty
 SHARES = ("accuracy", "balanced_accuracy")
 RIVALS, ROUNDS = 4, 4  # settings that the second round begins with, and how often it goes on from a new best
-SIZES = (16_000, 8_000, 4_000, 2_000)  # of cells in the last fit
+SIZES = (16_000, 8_000, 4_000, 2_000, 1_000)  # of cells in the last fit; the smallest where memory is
 POWERS, LARGER = (2.0, 3.0), 1.5  # what the power of rows may be: 1.6 to 2.6 were measured; how much larger a fit must be to tell it
 SAFE = 0.7  # of the time left: what a guess of seconds is worth
 
@@ -68,7 +68,8 @@ class Tuned:
 
     def size(self, n: int, left: float, memory: float) -> tuple[int, int]:
         """(rows, rows of a cell): the largest cells in which all rows are done in time and memory, else fewer rows."""
-        able = [c for c in (n, *SIZES) if c <= n and 4.0 * c * c * (1 if c == n else machines.SIDE) <= memory / 2] or [min(n, SIZES[-1])]
+        sizes = [c for c in (n, *SIZES[:-1]) if c <= n]
+        able = [c for c in sizes if 4.0 * c * c * (1 if c == n else machines.SIDE) <= memory / 2] or [min(n, SIZES[-1])]
         for cell in able:
             if self.guess(n, cell) <= SAFE * left:
                 return n, cell
@@ -92,7 +93,7 @@ def candidates(X: Array, found: Kernel | None) -> list[Kernel]:
 
 def tune(p: Problem, target: Target, found: Kernel | None, clock: Clock, share: float, memory: float) -> Tuned:
     """The best setting: of kernels and penalties on few rows, then of those beside the best on some cells of all rows."""
-    few = p.sample(FIRST)
+    few = p.sample(min(FIRST, ledger.cell(memory, machines.FACTORED)))
     settings = [Setting(k, v) for v in PENALTIES[p.n_classes > 0] for k in candidates(few.rows.X, found)]
     split = folds(few.rows, k=FOLDS, seed=p.seed)
     split = split if len(few.rows) <= SMALL else Folds(split.block, split.plan[-1:])
@@ -123,10 +124,10 @@ def _refined(p: Problem, settings: list[Setting], target: Target, clock: Clock, 
 
 def _cells(p: Problem) -> list[Problem]:
     """A few cells of all rows, or of many."""
-    many = p.sample(DENSE)
-    _, parts = Tree.of(many.rows.X, CELL)
+    many = p.sample(min(DENSE, ledger.rows_of(p.memory, 4.0 * p.rows.X.shape[1])))
+    _, parts = Tree.of(many.rows.X, min(CELL, ledger.cell(p.memory, machines.FACTORED)))
     chosen = np.unique(np.linspace(0, len(parts) - 1, CELLS + 2)[1:-1].round().astype(int))
-    return [Problem(many.rows.take(parts[c]), p.metric, p.n_classes, p.seed) for c in chosen.tolist()]
+    return [replace(many, rows=many.rows.take(parts[c])) for c in chosen.tolist()]
 
 
 def _round(trials: Sequence[Trial], settings: Sequence[Setting], target: Target, clock: Clock, share: float, memory: float) -> Tries:

@@ -1,9 +1,11 @@
 """The verdict: one to three plain sentences on what the holdout showed, also where others did better."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mercer.product.metrics import Metric
+from mercer.tables.errors import many
 
 TITLES = {
     "r2": "R²", "rmse": "RMSE", "mae": "mean absolute error", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
@@ -26,13 +28,18 @@ class Rival:
 def number(value: float, metric: str) -> str:
     """Four digits, shares with three decimals.
 
-    >>> number(0.81234, "r2"), number(45678.9, "rmse")
-    ('0.812', '45,680')
+    >>> number(0.81234, "r2"), number(45678.9, "rmse"), number(-0.0001, "r2")
+    ('0.812', '45,680', '0.000')
     """
     if metric not in IN_UNITS:
-        return f"{value:.3f}"
+        return _unsigned(f"{value:.3f}")
     digits = float(f"{value:.4g}")
-    return f"{digits:,.0f}" if abs(digits) >= 1000 else f"{digits:g}"
+    return _unsigned(f"{digits:,.0f}" if abs(digits) >= 1000 else f"{digits:g}")
+
+
+def _unsigned(digits: str) -> str:
+    """Without a minus before a zero."""
+    return digits if digits.strip("-0.") else digits.lstrip("-")
 
 
 def sentence(metric: Metric, name: str, value: float, low: float, high: float, rows: int, copies: int = 0) -> str:
@@ -40,7 +47,7 @@ def sentence(metric: Metric, name: str, value: float, low: float, high: float, r
     shown = [number(v, metric.name) for v in (value, low, high)]
     interval = f"95 % interval {shown[1]} to {shown[2]}"
     apart = f", {copies:,} of them copies of training rows" if copies else " that nothing was fitted or chosen on"
-    return f"{name}: {TITLES[metric.name]} {shown[0]} ({interval}) on {rows:,} rows{apart}."
+    return f"{name}: {TITLES[metric.name]} {shown[0]} ({interval}) on {many(rows, 'row')}{apart}."
 
 
 def against_linear(metric: Metric, rival: Rival) -> str:
@@ -85,8 +92,8 @@ def _state(metric: Metric, rival: Rival) -> tuple[str, str]:
     return state, f"{number(abs(value), metric.name)} ({' to '.join(number(v, metric.name) for v in sorted((abs(low), abs(high))))})"
 
 
-def verdict(metric: Metric, kind: str, first: str, linear: Rival | None, trees: Rival | None) -> str:
-    """All of it."""
+def verdict(metric: Metric, kind: str, first: str, linear: Rival | None, trees: Rival | None, doubted: Sequence[str] = ()) -> str:
+    """All of it; `doubted` names the models whose score on the holdout is not what cross-validation led to expect."""
     parts = [first]
     if kind == "constant":
         parts.append("By cross-validation nothing that was tried predicts better than a constant: these columns tell little of the target.")
@@ -94,4 +101,16 @@ def verdict(metric: Metric, kind: str, first: str, linear: Rival | None, trees: 
         parts.append(against_linear(metric, linear))
     elif kind == "linear":
         parts.append("Nothing more flexible was better by more than its error in cross-validation, so the linear model was kept.")
-    return " ".join(parts + ([against_trees(metric, trees)] if trees is not None else []))
+    parts += [against_trees(metric, trees)] if trees is not None else []
+    if doubted:
+        whom = " and of ".join(name.lower() for name in doubted)
+        parts.append(f"But cross-validation and holdout disagree on the score of {whom}, so none of this is firm: see the warnings.")
+    return " ".join(parts)
+
+
+def disagreement(metric: Metric, name: str, holdout: float, cv: float, errors: float) -> str:
+    """Two scores of one model that are further apart than chance explains."""
+    title, shown = TITLES[metric.name], [number(v, metric.name) for v in (holdout, cv)]
+    what = f"{name} has {title} {shown[0]} on the holdout but {shown[1]} in cross-validation, {errors:.0f} standard errors apart"
+    why = "the held-out rows are unlike the training rows, or a few odd rows decide the score"
+    return f"cross-validation and holdout disagree: {what}; {why}: rely on neither number before you know."

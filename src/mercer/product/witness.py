@@ -11,35 +11,47 @@ from mercer.inputs import Array
 from mercer.product import intervals, judge, metrics, verdict
 from mercer.product.decide import Decision, for_rare
 from mercer.product.evidence import Contender, Evidence
-from mercer.product.finalists import Finalist
+from mercer.product.finalists import Finalist, split_of
 from mercer.product.frames import Table
 from mercer.product.gather import Gathered, numbered
 from mercer.product.intervals import Margin
 from mercer.product.predictors import Constant, Predictor, Regressor
 from mercer.product.recipes import NAMES
 from mercer.product.study import Entry, Found, Study
+from mercer.tables.errors import many
+
+APART = 3.0  # standard errors between the scores of cross-validation and holdout, from which on they disagree
+MORE = 1.25  # times the rows of cross-validation, from which on a better score needs no other explanation
 
 
-def evidence(study: Study, found: Found, margin: Margin | None, decision: Decision, source: Table, command: str) -> Evidence:
-    """Everything but what is measured of the finished model; `source` holds the held-out rows."""
+def evidence(
+    study: Study, found: Found, margin: Margin | None, decision: Decision, source: Table, command: str, wider: Array | float = 1.0,
+    keep_rows: bool = True,
+) -> Evidence:  # fmt: skip
+    """Everything but what is measured of the finished model; `source` holds the held-out rows, whose intervals are `wider`.
+
+    Where rows are not to be kept, neither the worst of them nor pairs of actual and predicted values are put down.
+    """
     e, columns, held = found.chosen, study.data.columns, study.data.held
     f, classes, linear = e.judged.predicted, columns.classes_, found["linear"]
+    codes = decision(f) if classes else None
     names = [t.name for t in columns.treatments_]
     return Evidence(
         version=version("mercer"), command=command, seed=study.seed, created=datetime.now(UTC).isoformat(timespec="seconds"),
         target=columns.target, task=columns.task_, task_reason=columns.task_reason_, classes=classes,
-        metric=study.metric.name, higher_is_better=study.metric.higher_is_better, metric_note=_metric_note(study, e),
+        metric=study.metric.name, higher_is_better=study.metric.higher_is_better, metric_note=_metric_note(study, e, decision),
         rows_train=len(study.data.train), rows_holdout=len(held), rows_dropped=study.data.dropped, holdout_rule=study.data.rule,
         contenders=_contenders(found), verdict=_verdict(study, found),
         lift_gain=None if linear is None or e is linear else metrics.difference(e.judged.score, linear.judged.score, held.unit),
         importance=judge.importance(e.predictor, held, study.metric, columns.origin_, names, study.seed),
         columns=tuple(t.as_dict() for t in columns.treatments_), warnings=_warnings(study, found, decision),
-        worst=tuple(_with_values(judge.worst(held, f, classes), source, columns)),
-        points=() if classes else judge.points(held, f, study.seed),
-        interval=None if margin is None else intervals.told(held, f, margin, target_of(e.predictor), study.seed),
-        confusion=judge.confusion(held.y, decision(f), len(classes)) if classes else (),
+        worst=tuple(_with_values(judge.worst(held, f, classes, codes), source, columns)) if keep_rows else (),
+        points=() if classes or not keep_rows else judge.points(held, f, study.seed),
+        interval=None if margin is None else intervals.told(held, f, margin, target_of(e.predictor), study.seed, wider),
+        confusion=judge.confusion(held.y, codes, len(classes)) if codes is not None else (),
         calibration=judge.calibration(held.y, f) if classes else (),
         model_bytes=0, latency_row_ms=0.0, latency_1000_ms=0.0, seconds=0.0, memory_peak_bytes=None, plan=_plan(e.predictor),
+        scores=_scores(study, e, decision), decision=_decision(decision, classes),
     )  # fmt: skip
 
 
@@ -58,25 +70,44 @@ def target_of(predictor: Predictor) -> Any:
     return predictor.target if isinstance(predictor, Regressor) else None
 
 
-def _metric_note(study: Study, e: Entry) -> str:
+def _scores(study: Study, e: Entry, decision: Decision) -> dict[str, float]:
+    """Every metric of the task, of the numbers, probabilities and classes that the model predicts for the holdout."""
+    held, f = study.data.held, e.judged.predicted
+    able = [m for m in metrics.METRICS.values() if m.task == study.metric.task]
+    if not study.n_classes:
+        return {m.name: m(held.y, f, held.weight).value for m in able}
+    return {m.name: m.decided(held.y, f, decision(f), held.weight).value for m in able}
+
+
+def _decision(decision: Decision, classes: tuple[str, ...]) -> dict[str, Any] | None:
+    return {"class": classes[decision.code], "threshold": decision.threshold} if len(classes) == 2 else None
+
+
+def _metric_note(study: Study, e: Entry, decision: Decision) -> str:
     """What the metric means, why it was chosen, and for classes the others beside it."""
-    note, held = study.metric.note + (f"; chosen because {study.why}" if study.why else ""), study.data.held
+    note = study.metric.note + (f"; chosen because {study.why}" if study.why else "")
     if not study.n_classes:
         return note
-    others = [m for m in ("accuracy", "log_loss", "auc") if m != study.metric.name]
-    values = {m: metrics.METRICS[m](held.y, e.judged.predicted, held.weight).value for m in others}
-    return f"{note}; also " + ", ".join(f"{verdict.TITLES[m]} {v:.3f}" for m, v in values.items())
+    values, others = _scores(study, e, decision), [m for m in ("accuracy", "log_loss", "auc") if m != study.metric.name]
+    return f"{note}; also " + ", ".join(f"{verdict.TITLES[m]} {verdict.number(values[m], m)}" for m in others)
 
 
 def _contenders(found: Found) -> tuple[Contender, ...]:
     finalists = {f.kind: f for f in found.contest.found}
-    return tuple(_contender(kind, found[kind], finalists.get(kind), found) for kind in NAMES if kind in finalists or found[kind])
+    units = _units(found)
+    return tuple(_contender(kind, found[kind], finalists.get(kind), found, units) for kind in NAMES if kind in finalists or found[kind])
 
 
-def _contender(kind: str, e: Entry | None, f: Finalist | None, found: Found) -> Contender:
+def _units(found: Found) -> Array | None:
+    """The groups of the rows that cross-validation tests."""
+    here = found.contest.here
+    return None if here.rows.unit is None else here.rows.unit[split_of(here).tested()]
+
+
+def _contender(kind: str, e: Entry | None, f: Finalist | None, found: Found, units: Array | None) -> Contender:
     detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
     note = e.note if e else "cross-validated only: no time was left to fit it to all rows"
-    cv, error = (f.score.value, f.score.error()) if f else (None, None)
+    cv, error = (f.score.value, f.score.error(units)) if f else (None, None)
     holdout, low, high = (e.judged.score.value, e.judged.low, e.judged.high) if e else (None, None, None)
     seconds = e.seconds if e else f.seconds if f else 0.0
     return Contender(NAMES[kind], kind, detail, cv, error, holdout, low, high, seconds, kind == found.kind, note)
@@ -86,7 +117,28 @@ def _verdict(study: Study, found: Found) -> str:
     e = found.chosen
     shown = (e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held), study.data.alarming)
     first = verdict.sentence(study.metric, NAMES[e.kind], *shown)
-    return verdict.verdict(study.metric, e.kind, first, *(_rival(study, e, found[kind]) for kind in ("linear", "trees")))
+    linear, trees = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
+    return verdict.verdict(study.metric, e.kind, first, linear, trees, [name for name, _ in doubts(study, found)])
+
+
+def doubts(study: Study, found: Found) -> list[tuple[str, str]]:
+    """Of the chosen model and of the linear one, those whose scores by cross-validation and on the holdout disagree, and how.
+
+    The holdout may well be better for a model that was fitted to more rows than cross-validation had, unless it is linear.
+    """
+    out, units, few = [], _units(found), MORE * len(found.contest.here.rows)
+    for f in found.contest.found:
+        e = found[f.kind]
+        if e is None or f.kind not in (found.kind, "linear"):
+            continue
+        mine, cv = e.judged.score, f.score
+        error = float(np.linalg.norm([mine.error(study.data.held.unit), cv.error(units), *(1 / s.count for s in (mine, cv) if s.count)]))
+        gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
+        explained = gap > 0 and e.rows > few and f.kind not in ("linear", "constant")
+        if abs(gap) > APART * error and not explained:
+            far = abs(gap) / max(error, 1e-12)
+            out.append((f.name, verdict.disagreement(study.metric, f.name, mine.value, cv.value, far)))
+    return out
 
 
 def _rival(study: Study, e: Entry, other: Entry | None) -> verdict.Rival | None:
@@ -99,15 +151,19 @@ def _rival(study: Study, e: Entry, other: Entry | None) -> verdict.Rival | None:
 
 
 def _warnings(study: Study, found: Found, decision: Decision) -> tuple[str, ...]:
-    told, data = list(study.data.columns.warnings_), study.data
-    equal = f"{data.copies:,} of {len(data.held):,} holdout rows"
+    told, data = [*(text for _, text in doubts(study, found)), *study.data.columns.warnings_], study.data
+    equal = f"{data.copies:,} of {many(len(data.held), 'holdout row')}"
     if data.alarming:
-        told.insert(0, f"{equal} are exact copies of training rows; the score may be too good.")
+        are = "is an exact copy of a training row" if data.copies == 1 else "are exact copies of training rows"
+        told.insert(0, f"{equal} {are}; the score may be too good.")
     elif data.copies:
         usual = f"about {data.by_chance:,.0f} would by chance, as columns have few values"
-        told.append(f"{equal} equal training rows; {usual if data.explained else 'too few to change the score much'}.")
+        equals = "equals a training row" if data.copies == 1 else "equal training rows"
+        told.append(f"{equal} {equals}; {usual if data.explained else 'too few to change the score much'}.")
     if data.unknown:
-        told.append(f"{data.unknown:,} held-out rows have a class that no training row has; they were left out of the score.")
+        one = data.unknown == 1
+        what = f"{many(data.unknown, 'held-out row')} {'has' if one else 'have'} a class that no training row has"
+        told.append(f"{what}; {'it was' if one else 'they were'} left out of the score.")
     if decision.code >= 0:
         label = data.columns.classes_[decision.code]
         where = "in cross-validation" if found.known is None else "on the validation rows"
@@ -115,10 +171,12 @@ def _warnings(study: Study, found: Found, decision: Decision) -> tuple[str, ...]
         told.append(f'"{label}" is rare, so {rule}.')
     told += [f"{name} was not tried: {why}." for name, why in found.contest.left_out]
     if found["trees"] is None:
-        told.append(f"{NAMES['trees']} were not grown for comparison: {study.n_classes:,} classes would have taken too long.")
+        why = f"{study.n_classes:,} classes would have taken too long" if study.room_for_trees else "their sums would exceed the memory"
+        told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")
     both = _shared_groups(data)
     if both:
-        told.append(f"{both:,} groups are in the training data and in the holdout; the score may be too good.")
+        are = "group is" if both == 1 else "groups are"
+        told.append(f"{both:,} {are} in the training data and in the holdout; the score may be too good.")
     return tuple(told)
 
 

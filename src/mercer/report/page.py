@@ -16,13 +16,17 @@ from mercer.report.tags import Markup, join, tag, text
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def html(evidence: Evidence) -> str:
-    """The report as one self-contained HTML text: no scripts, no network, light and dark, screen and paper."""
+def html(evidence: Evidence, model_id: str = "") -> str:
+    """The report as one self-contained HTML text: no scripts, no network, light and dark, screen and paper.
+
+    `model_id` names the model file that it belongs to, as `mercer check` shows it.
+    """
     parts = sections(evidence)
     links = [tag("a", heading, href=f"#{anchor}") for anchor, heading, _ in parts]
     nav = tag("nav", links, aria_label="Sections")
     body = [tag("section", tag("h2", heading), inside, id=anchor) for anchor, heading, inside in parts]
-    foot = tag("footer", f"Made by mercer {evidence.version}. All scores are on rows that no choice has seen.")
+    of = f" Of the model {model_id}." if model_id else ""
+    foot = tag("footer", f"Made by mercer {evidence.version}. All scores are on rows that no choice has seen.{of}")
     page = tag("html", _head(evidence), tag("body", hero(evidence), nav, tag("main", body), foot), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
 

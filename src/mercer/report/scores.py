@@ -66,6 +66,7 @@ def importance(evidence: Evidence) -> Markup:
     places = words.decimals(ends, [])
     rows = [_bar(column, loss, error, scale, places) for column, loss, error in shown]
     caption = "How much of the score is lost when the column is shuffled among the holdout rows, with its standard error."
+    caption += words.above_one(evidence)
     return figure(rows, scale, caption=caption, behind=rule(scale, 0.0), ident="shuffled")
 
 

@@ -47,7 +47,8 @@ def _notes(evidence: Evidence) -> Markup:
     lost = f"; {words.many(evidence.rows_dropped, 'row')} without a target dropped." if evidence.rows_dropped else "."
     number = len(evidence.warnings)
     wary = tag("li", tag("a", words.many(number, "warning"), " to read", href="#warnings")) if number else None
-    sentences = [words.sentence(text) for text in (evidence.metric_note, evidence.task_reason) if text.strip()]
+    told = (evidence.metric_note, words.decision(evidence), evidence.task_reason)
+    sentences = [words.sentence(text) for text in told if text.strip()]
     return tag("ul", [tag("li", name(sentence)) for sentence in sentences], tag("li", name(kept + lost)), wary, class_="notes")
 
 
@@ -100,7 +101,7 @@ def _coverage(evidence: Evidence) -> Markup | None:
     if not found:
         return None
     facts = [("asked for", words.percent(found.get("coverage_asked"))),
-             ("measured on the holdout", words.percent(found.get("coverage_measured"))),
+             ("measured on the holdout, each half by the width of the other", words.percent(found.get("coverage_measured"))),
              ("median width", words.number(found.get("median_width")))]
     guarantee = tag("p", name(words.sentence(str(found["guarantee"])))) if found.get("guarantee") else None
     return tag("div", tag("h3", "Prediction intervals"), _facts(facts), guarantee)

@@ -52,7 +52,14 @@ def worst(evidence: Evidence) -> Markup:
     grid = table(head, rows, label="Worst rows", numbers=(0, 1, 2, 3))
     hidden = len({column for row in evidence.worst for column in row.get("values") or {}}) - len(shown)
     note = tag("p", f"The {len(shown)} most important of {len(shown) + hidden} columns are shown.", class_="quiet") if hidden else None
-    return join([grid, note])
+    return join([tag("p", _error(evidence)), grid, note])
+
+
+def _error(evidence: Evidence) -> str:
+    """How the error of a row is defined."""
+    if evidence.task == "regression":
+        return "The error is the distance between the actual and the predicted value."
+    return "Rows that were given a wrong class; the error is 1 less the probability that the model gave to the actual class."
 
 
 def importances(rest: Sequence[tuple[str, float, float]]) -> Markup:

@@ -7,6 +7,7 @@ import sys
 from typing import Any, TypeGuard
 
 from mercer.plan import quantity
+from mercer.product.evidence import Evidence
 
 NOTHING = "–"
 LONGEST = 120  # characters of one value from the data
@@ -115,6 +116,20 @@ def duration(seconds: Any) -> str:
         return f"{number(seconds, 2)} s" if seconds >= 1 or seconds <= 0 else f"{number(1000 * seconds, 2)} ms"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def decision(e: Evidence) -> str:
+    """Of two classes, how a probability becomes a class; empty for others."""
+    if not e.decision or not finite(e.decision.get("threshold")):
+        return ""
+    return f'"{brief(e.decision.get("class"), 40)}" is predicted from a probability of {number(e.decision["threshold"], 3)} on'
+
+
+def above_one(e: Evidence) -> str:
+    """Why a loss can be more than the score itself was; empty where none is."""
+    if e.metric != "r2" or not any(finite(loss) and loss > 1 for _, loss, _ in e.importance):
+        return ""
+    return " A loss above 1 means that without the column predictions are worse than the mean, whose R² is 0."
 
 
 def sentence(said: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Floats, Number, Whole
 
 
 @dataclass(eq=False)
@@ -24,6 +25,8 @@ class FrequentDirections:
     size: int
     B: Array
     loss: float = 0.0
+
+    must = dict(size=Whole(1), B=Floats("r", "d"), loss=Number(0))
 
     @classmethod
     def zero(cls, d: int, size: int) -> FrequentDirections:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.invariants import Floats, Number, Whole
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
@@ -35,6 +36,10 @@ class Moments:
     peak: float = 0.0
     held: int = 0  # rows ever taken in
     eps: float = float(np.finfo(np.float64).eps)  # of the coarsest batch
+
+    must = dict(
+        shift=Floats("p"), n=Number(), s=Floats("p"), S=Floats("p", "p"), count=Whole(), peak=Number(0), held=Whole(), eps=Number(0)
+    )
 
     @classmethod
     def zero(cls, shift: Array) -> Self:

@@ -63,7 +63,8 @@ class Sample:
 
     @classmethod
     def of(cls, rows: Array, k: int, keys: Array | None = None, seed: int = 0) -> Sample:
-        h = row_hashes(rows, seed) if keys is None else mix(np.asarray(keys).astype(np.uint64) + np.uint64(seed) * _MIX[2])
+        moved = np.uint64(seed * int(_MIX[2]) % (1 << 64))  # as integers of any size: NumPy's warn where they wrap
+        h = row_hashes(rows, seed) if keys is None else mix(np.asarray(keys).astype(np.uint64) + moved)
         return cls(k, h, np.asarray(rows))._least()
 
     def _least(self) -> Sample:

@@ -5,20 +5,24 @@ import hashlib
 import importlib
 import json
 import os
-import secrets
+import re
 import stat
 import struct
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mercer.store import arrays
+from mercer.store.commit import beside, settle
 from mercer.store.tree import decode, encode
 
 MAGIC = b"MERCER\x1a\n"
 VERSION = 1
 HEAD = struct.Struct("<8sIIQQ32s")  # magic, version, zero, bytes of the tree, bytes of the arrays, SHA-256 of all but itself
 MOST_TREE = 1 << 28  # bytes of JSON; Python's objects take some twenty times as much
+
+_SUM = re.compile("[0-9a-fA-F]{64}")
 
 File = str | os.PathLike[str]
 
@@ -28,24 +32,54 @@ class Parts(NamedTuple):
 
     tree: bytes
     payload: bytes
+    version: int = VERSION
 
-    def digest(self, version: int = VERSION) -> bytes:
+    @property
+    def size(self) -> int:
+        return HEAD.size + len(self.tree) + len(self.payload)
+
+    def digest(self) -> bytes:
         """SHA-256 of the whole file but the digest itself."""
-        out = hashlib.sha256(HEAD.pack(MAGIC, version, 0, len(self.tree), len(self.payload), bytes(32)))
-        for piece in self:
-            out.update(piece)
-        return out.digest()
+        return self._sum(bytes(32)).digest()
+
+    def sha256(self) -> str:
+        """SHA-256 of the whole file, as `sha256sum` prints it."""
+        return self._sum(self.digest()).hexdigest()
+
+    def pieces(self) -> list[bytes]:
+        """The bytes of the file."""
+        return [self.head(), self.tree, self.payload]
 
     def head(self) -> bytes:
         """The head for these parts."""
-        return HEAD.pack(MAGIC, VERSION, 0, len(self.tree), len(self.payload), self.digest())
+        return self._head(self.digest())
+
+    def _head(self, digest: bytes) -> bytes:
+        return HEAD.pack(MAGIC, self.version, 0, len(self.tree), len(self.payload), digest)
+
+    def _sum(self, digest: bytes) -> Any:
+        out = hashlib.sha256(self._head(digest))
+        out.update(self.tree)
+        out.update(self.payload)
+        return out
+
+
+def id_of(sha256: str) -> str:
+    """A short name for a model: the head of the sum of its file, by which a report says to which model it belongs.
+
+    >>> id_of("ab" * 32)
+    'abababababababab'
+    """
+    return sha256[:16]
 
 
 def save(obj: Any, path: File, *, kind: str = "estimator", overwrite: bool = True) -> None:
     """Write an estimator, a feature map, a kernel, or plain values that hold such, to one file.
 
-    The file appears whole or not at all: a failed or interrupted write leaves what was there. Training rows do not travel,
-    nor does code: an object that holds a Python function of yours is refused (ValueError).
+    The file appears whole or not at all: a failed or interrupted write leaves what was there. Code never travels: an object that
+    holds a Python function of yours is refused (ValueError). Training rows travel where they are the model: support vectors,
+    landmarks, the rows of exact ridge regressions, Gaussian processes and smoothers, and the labels and column names.
+    A model over features (`via="features"`, or a `lift`) holds none.
 
     Parameters
     ----------
@@ -60,19 +94,30 @@ def save(obj: Any, path: File, *, kind: str = "estimator", overwrite: bool = Tru
     ...     load(f"{folder}/k.mercer")
     Gaussian(bandwidth=2.0)
     """
+    write(Path(os.path.realpath(path)), packed(obj, kind), overwrite=overwrite)
+
+
+def packed(obj: Any, kind: str = "estimator") -> Parts:
+    """The file of an object, not yet written."""
     tree, found = encode(obj)
     about = {"mercer": importlib.import_module("mercer").__version__, "kind": str(kind), "root": tree}
     parts = Parts(json.dumps(about, separators=(",", ":"), allow_nan=False).encode("ascii"), arrays.to_bytes(found))
     if len(parts.tree) > MOST_TREE:
         raise ValueError(f"{type(obj).__name__} cannot be saved: it holds over {MOST_TREE >> 20} MB of text and lists; use arrays.")
-    write(Path(os.path.realpath(path)), parts, overwrite=overwrite)
+    return parts
 
 
-def load(path: File) -> Any:
+def load(path: File, sha256: str | None = None) -> Any:
     """What `save` wrote: ValueError for a damaged or foreign file, OSError where it cannot be read, never anything else.
 
-    Loading runs no code of the file and takes memory of the order of its size. What the numbers say is not checked: the
+    Loading runs no code of the file and takes memory of the order of its size. Every array is held to what its class declares
+    (`mercer.invariants`), so that no file leads a compiled loop out of bounds. What the numbers say is another matter: the
     predictions of a model are as trustworthy as those who made it.
+
+    Parameters
+    ----------
+    path : a file that `save` wrote
+    sha256 : the sum that the file must have, as `sha256sum` or `mercer check` print it; ValueError where it has another
 
     >>> import tempfile, numpy as np, mercer
     >>> X = np.linspace(-3, 3, 100)[:, None]
@@ -83,11 +128,21 @@ def load(path: File) -> Any:
     >>> np.array_equal(again.predict(X), m.predict(X))
     True
     """
+    if sha256 is not None and not (isinstance(sha256, str) and _SUM.fullmatch(sha256)):
+        raise ValueError(f"sha256 must be the 64 hexadecimal digits of a sum, got {sha256!r:.80}.")
+    with told(path):
+        parts = read(path)
+        if sha256 is not None and (found := parts.sha256()) != sha256.lower():
+            raise ValueError(f"its sha256 is {found}, not {sha256.lower()}; get the file that was meant.")
+        return decode(parse(parts.tree)["root"], arrays.from_bytes(parts.payload))
+
+
+@contextmanager
+def told(path: File) -> Iterator[None]:
+    """Whatever goes wrong with the contents of a file as a sentence that names it."""
     name = os.fspath(path)
     try:
-        parts = read(path)
-        about = parse(parts.tree)
-        return decode(about["root"], arrays.from_bytes(parts.payload))
+        yield
     except OSError:
         raise
     except MemoryError as e:
@@ -105,17 +160,17 @@ def _sentence(e: Exception) -> str:
 def write(path: Path, parts: Parts, *, overwrite: bool = True) -> None:
     """Write beside the target, then move there in one step."""
     _check_target(path, overwrite=overwrite)
-    part = path.with_name(f".mercer-{secrets.token_hex(8)}.part")
+    part = beside(path)
     try:
         with open(part, "xb") as f:
-            for piece in (parts.head(), *parts):
+            for piece in parts.pieces():
                 f.write(piece)
             f.flush()
             os.fsync(f.fileno())
         if path.exists():
             part.chmod(stat.S_IMODE(path.stat().st_mode))
         _place(part, path, overwrite=overwrite)
-        _settle(path.parent)
+        settle(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
@@ -140,16 +195,6 @@ def _place(part: Path, path: Path, *, overwrite: bool) -> None:
     return os.replace(part, path)
 
 
-def _settle(folder: Path) -> None:
-    """Make the new name last through a loss of power, where folders can be opened."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def read(path: File) -> Parts:
     """The parts of a file, once its head, sizes and checksum agree; nothing is allocated on the word of the file alone."""
     if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
@@ -157,8 +202,8 @@ def read(path: File) -> Parts:
     with open(path, "rb") as f:
         size = os.fstat(f.fileno()).st_size
         version, n, m, digest = _head(f.read(HEAD.size), size)
-        parts = Parts(f.read(n), f.read(m))
-    if len(parts.payload) != m or parts.digest(version) != digest:
+        parts = Parts(f.read(n), f.read(m), version)
+    if len(parts.payload) != m or parts.digest() != digest:
         raise ValueError("it is damaged, as its checksum does not match; copy or save it again.")
     return parts
 

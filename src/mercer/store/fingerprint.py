@@ -26,6 +26,9 @@ def fingerprint(obj: Any) -> str:
 class Hashing(Writer):
     """A tree with hashes where files have arrays: which arrays are one in memory does not matter."""
 
+    def check(self, obj: Any) -> None:
+        """Whatever it holds has a name."""
+
     def array(self, a: Array) -> list[Any]:
         return [a.dtype.str, list(a.shape), hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()]
 

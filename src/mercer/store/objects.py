@@ -1,7 +1,8 @@
 """Objects of known classes: values by their fields through the constructor, estimators and maps by their attributes."""
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
 from inspect import Parameter, getattr_static, signature
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from mercer.invariants import check, declared, lists_places
 from mercer.store.registry import field_names, find, name_of
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ def pack(obj: Any, w: Writer) -> Any:
         name = name_of(cls)
     except KeyError:
         return {"function": w.function(obj)} if callable(obj) and hasattr(obj, "__name__") else w.foreign(obj)
+    w.check(obj)
     if _has_state(cls):
         return {"state": [name, w.at("state", obj.state())]}
     names = field_names(cls)
@@ -45,11 +48,22 @@ def unpack(kind: Any, body: Any, r: Reader) -> Any:
         raise ValueError(f"the tree holds a node of kind {kind!r:.60}, which this version of Mercer does not know; update it.")
     cls, given = _class(body[0]), body[1]
     if kind == "state" and _has_state(cls):
-        return _checked(cls.from_state(r.get(given)), cls)
+        return r.made(_checked(cls.from_state(r.get(given)), cls))
     names = field_names(cls)
     if type(given) is dict and not _has_state(cls) and kind == ("object" if names is None else "value"):
-        return _object(cls, given, r) if names is None else _value(cls, names, given, r)
+        return r.made(_object(cls, given, r) if names is None else _value(cls, names, given, r))
     raise ValueError(f"the tree makes {cls.__name__} in a way that this class is not made.")
+
+
+def look(obj: Any) -> None:
+    """Refuse an object whose fields are not what its class says, or hold places of which it does not say any range."""
+    cls: Any = type(obj)
+    if cls.__module__.partition(".")[0] in ("mercer", "sklearn"):
+        said = declared(cls).keys() | _parameters(cls).keys()
+        for name in field_names(cls) or vars(obj):
+            if name not in said and lists_places(getattr(obj, name)):
+                raise ValueError(f"{cls.__name__}.{name} holds whole numbers of no declared range; say one in its `must`.")
+    check(obj)
 
 
 def _class(name: Any) -> type[Any]:
@@ -108,12 +122,15 @@ def _attributes(obj: Any) -> dict[str, Any]:
     return {name: value for name, value in state.items() if name != "_sklearn_version"}
 
 
-def _defaults(cls: type[Any]) -> dict[str, Any]:
+def _defaults(cls: Any) -> dict[str, Any]:
     """Parameters that an older file does not have."""
-    if not issubclass(cls, BaseEstimator) or cls.__init__ is object.__init__:
-        return {}
-    given = signature(cls.__init__).parameters.values()
-    return {p.name: p.default for p in given if p.default is not Parameter.empty}
+    return {name: p.default for name, p in _parameters(cls).items() if p.default is not Parameter.empty}
+
+
+@lru_cache(maxsize=512)
+def _parameters(cls: Any) -> Mapping[str, Parameter]:
+    """What a user tells an estimator or a map: only `fit` reads it, and looks at it first."""
+    return signature(cls.__init__).parameters if issubclass(cls, BaseEstimator) and cls.__init__ is not object.__init__ else {}
 
 
 def _nodes(values: dict[str, Any], cls: type[Any], w: Writer) -> dict[str, Any]:

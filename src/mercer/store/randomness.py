@@ -11,9 +11,7 @@ POSITIONS = {"pos": 624, "buffer_pos": 4}  # NumPy reads its memory at these, wi
 
 def state(generator: Any) -> dict[str, Any]:
     """The state as plain values and arrays, and whether the generator is a legacy one."""
-    legacy = isinstance(generator, np.random.RandomState)
-    found = generator.get_state(legacy=False) if legacy else generator.bit_generator.state
-    return {"legacy": legacy, **found}
+    return {"legacy": isinstance(generator, np.random.RandomState), **_state(generator)}
 
 
 def generator(state: Any) -> Any:
@@ -25,17 +23,31 @@ def generator(state: Any) -> Any:
     """
     rest = dict(state)
     legacy, name = rest.pop("legacy"), rest["bit_generator"]
-    if name not in SOURCES or not _in_range(rest) or not _in_range(rest["state"]):
+    fresh = _fresh(name, legacy) if name in SOURCES else None
+    if fresh is None or not _alike(rest, _state(fresh)):
         raise ValueError(f"the tree holds a random generator {name!r:.60} that NumPy does not have, or a state it never has.")
-    bits = getattr(np.random, name)(0)
     if legacy:
-        out = np.random.RandomState(bits)
-        out.set_state(rest)
-        return out
-    bits.state = rest
-    return np.random.Generator(bits)
+        fresh.set_state(rest)
+    else:
+        fresh.bit_generator.state = rest
+    return fresh
 
 
-def _in_range(values: dict[str, Any]) -> bool:
-    given = {name: values[name] for name in POSITIONS if name in values}
-    return all(type(v) is int and 0 <= v <= POSITIONS[name] for name, v in given.items())
+def _fresh(name: str, legacy: bool) -> Any:
+    return (np.random.RandomState if legacy else np.random.Generator)(getattr(np.random, name)(0))
+
+
+def _state(generator: Any) -> Any:
+    legacy = isinstance(generator, np.random.RandomState)
+    return generator.get_state(legacy=False) if legacy else generator.bit_generator.state
+
+
+def _alike(given: Any, model: Any, name: str = "") -> bool:
+    """Whether a state has the parts of another, of the same types and sizes, and positions that lie within them."""
+    if isinstance(model, dict):
+        return isinstance(given, dict) and given.keys() == model.keys() and all(_alike(given[k], model[k], k) for k in model)
+    if isinstance(model, np.ndarray):
+        return isinstance(given, np.ndarray) and given.dtype == model.dtype and given.shape == model.shape
+    if name in POSITIONS:
+        return type(given) is int and 0 <= given <= POSITIONS[name]
+    return type(given) is type(model) and (not isinstance(given, int) or 0 <= given < 1 << 128)

@@ -11,11 +11,15 @@ from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 
+from mercer.invariants import declared
+from mercer.store.outside import OUTSIDE
+
 # Packages whose dataclasses and named tuples are values that cost nothing to make, and packages of which only estimators are found unasked.
 VALUES = ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "learners", "estimators", "models")
 OTHERS = ("operators", "planner", "engines", "tables", "product")
-OUTSIDE = {"sklearn.SplineTransformer": "sklearn.preprocessing"}  # what our own maps hold
 NAME = re.compile(r"([a-z_]+)(\.[a-z0-9_]+)?\.([A-Za-z_][A-Za-z0-9_]*)")  # the module only where a package has the class twice
+
+_ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annotation of a field that may hold some
 
 _NUMPY = ("square", "absolute", "exp", "sin", "cos", "tanh", "sign", "sqrt", "log", "log1p", "expm1", "arctan", "arcsinh")
 FUNCTIONS = {
@@ -91,7 +95,18 @@ def find(name: Any) -> type[Any]:
 def _ours(cls: Any, module: ModuleType, package: str) -> bool:
     if not isinstance(cls, type) or cls.__module__ != module.__name__:
         return False
-    return issubclass(cls, BaseEstimator) or (package in VALUES and field_names(cls) is not None)
+    return issubclass(cls, BaseEstimator) or (package in VALUES and field_names(cls) is not None and not unsaid(cls))
+
+
+def unsaid(cls: Any) -> list[str]:
+    """The fields of a value that may hold arrays, of which its class does not say what they must be: no file may make such a value."""
+    said = declared(cls)
+    return [name for name in field_names(cls) or [] if name not in said and _ARRAYS.search(_annotation(cls, name))]
+
+
+def _annotation(cls: type[Any], name: str) -> str:
+    found = [str(getattr(a, "__forward_arg__", a)) for c in cls.__mro__ if (a := vars(c).get("__annotations__", {}).get(name))]
+    return found[0] if found else "Any"
 
 
 def field_names(cls: type[Any]) -> list[str] | None:

@@ -32,7 +32,7 @@ def decode(tree: Any, arrays: list[Array]) -> Any:
     {'a': (1, 2.5)}
     """
     try:
-        return Reader(arrays).get(tree)
+        return Reader(arrays).whole(tree)
     except ValueError:
         raise
     except Exception as e:  # whatever the constructors of known classes make of values they were never meant for
@@ -90,6 +90,10 @@ class Writer(Budget):
             self._alive.append(a)
         return self._arrays[id(a)]
 
+    def check(self, obj: Any) -> None:
+        """Refuse what could not be read again."""
+        objects.look(obj)
+
     def seen(self, obj: Any) -> int | None:
         """The number of an object that was met before; one that is new gets a number now."""
         if id(obj) in self._objects:
@@ -121,8 +125,21 @@ class Reader(Budget):
         super().__init__()
         self.arrays = arrays
         self.objects: list[Any] = []
+        self._made: list[Any] = []
         self._met: set[int] = set()
         self._level = 0
+
+    def whole(self, tree: Any) -> Any:
+        """The value of a whole tree, once every object in it is what its class says."""
+        out = self.get(tree)
+        for obj in self._made:  # not before, as objects may refer to those that hold them
+            objects.look(obj)
+        return out
+
+    def made(self, obj: Any) -> Any:
+        """An object that is to be looked at."""
+        self._made.append(obj)
+        return obj
 
     def get(self, node: Any) -> Any:
         """The value of a node."""

@@ -15,6 +15,37 @@ Batch: TypeAlias = Any  # a pyarrow.RecordBatch
 __all__ = ["Batch", "Column", "flat", "pa", "pc"]
 
 
+_DAY = 86_400
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the years 1 to 9999, in seconds since 1970
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def dated(batch: Batch) -> Batch:
+    """Without dates beyond the years 1 to 9999, which no calendar of Python's or Arrow's can write: they count as missing."""
+    columns = [_dated(c) for c in batch.columns]
+    same = all(new is old for new, old in zip(columns, batch.columns, strict=True))
+    return batch if same else pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _dated(column: Column) -> Column:
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        ticks, unit = column.cast(pa.timestamp(kind.unit)).cast(pa.int64()), _TICKS[kind.unit]
+    elif pa.types.is_date64(kind):
+        ticks, unit = column.cast(pa.int64()), 1000
+    elif pa.types.is_date32(kind):
+        ticks, unit = column.cast(pa.int32()).cast(pa.int64()), 0
+    else:
+        return column
+    low, high = (_FIRST * unit, _LAST * unit) if unit else (_FIRST // _DAY, _LAST // _DAY)
+    if kind == pa.timestamp("ns", getattr(kind, "tz", None)):
+        return column  # 64 bits of nanoseconds end before
+    found = pc.min_max(ticks).as_py()
+    if found["min"] is None or (found["min"] >= low and found["max"] <= high):
+        return column
+    return pc.if_else(pc.and_(pc.greater_equal(ticks, low), pc.less_equal(ticks, high)), column, pa.scalar(None, kind))
+
+
 def flat(column: Any) -> Column:
     """One plain array: chunks joined, dictionaries, runs and views decoded, extension types as they are stored."""
     found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -15,10 +15,10 @@ from mercer.tables.counts import hashes
 from mercer.tables.decide import family
 from mercer.tables.drift import DriftReport, Reference, Watch
 from mercer.tables.encoders import Encoder, from_state
-from mercer.tables.errors import DataError, nearest, quoted
+from mercer.tables.errors import DataError, Misnamed, nearest, quoted
 from mercer.tables.gone import Gone, weights
 from mercer.tables.seen import MAX_CATEGORIES
-from mercer.tables.sketch import RowSample, Sketch, missing_rows
+from mercer.tables.sketch import CELLS, RowSample, Sketch, missing_rows
 from mercer.tables.source import batches_of
 from mercer.tables.target import Target
 from mercer.tables.times import moments
@@ -77,12 +77,12 @@ class Columns:
         self.id, self.weight, self.group, self.time_column = id, weight, group, time_column
         self.max_categories, self.random_state = max_categories, random_state
 
-    def fit(self, source: Any) -> Self:
-        """One pass over a `Source`, a pyarrow table or record batches."""
+    def fit(self, source: Any, cells: int = CELLS) -> Self:
+        """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from a sample of so many cells."""
         from mercer.tables.fitting import settle
 
         sketches: dict[str, Sketch] = {}
-        sample, gone = RowSample(seed=self.random_state), Gone()
+        sample, gone = RowSample(seed=self.random_state, cells=cells), Gone()
         for batch in batches_of(source):
             if not sketches:
                 self.check_names(batch.schema.names)
@@ -102,10 +102,10 @@ class Columns:
         asked = [("target", self.target), *((r, getattr(self, r)) for r in ROLES), *(("exclude", e) for e in self.exclude)]
         for role, name in asked:
             if name is not None and name not in names:
-                raise DataError(f'there is no column "{name}" (given as {role}){nearest(str(name), names)}')
+                raise Misnamed(f'there is no column "{name}" (given as {role}){nearest(str(name), names)}')
         used = Counter(name for _, name in asked if name is not None)
         if twice := [name for name, count in used.items() if count > 1]:
-            raise DataError(f"{quoted(twice)} has more than one role; give each column one.")
+            raise Misnamed(f"{quoted(twice)} has more than one role; give each column one.")
 
     def _unlabelled(self, batch: Batch) -> Array:
         """Rows that cannot be learned from: without a target, or without a weight."""
@@ -153,25 +153,26 @@ class Columns:
         keep = np.logical_and.reduce([np.ones(batch.num_rows, bool), *(~np.isnan(v) for v in (y, weight) if v is not None)])
         index = np.flatnonzero(keep)
         kept = batch if len(index) == batch.num_rows else batch.take(pa.array(index))
-        X, unread = self._matrix(kept, watch)
+        X, unread, odd = self._matrix(kept, watch)
         return Rows(X, self._labels(y, index), None if weight is None else weight[index],
-                    self._group(kept), self._time(kept), self._id(kept), index, unread)  # fmt: skip
+                    self._group(kept), self._time(kept), self._id(kept), index, unread, odd)  # fmt: skip
 
     def _labels(self, y: Array | None, index: Array) -> Array | None:
         if y is None or self.task_ == "regression":
             return None if y is None else y[index]
         return y[index].astype(np.int64)
 
-    def _matrix(self, batch: Batch, watch: Watch | None) -> tuple[Array, dict[str, int]]:
+    def _matrix(self, batch: Batch, watch: Watch | None) -> tuple[Array, dict[str, int], Array]:
         X = np.empty((batch.num_rows, len(self.feature_names_)), np.float32)
         starts = np.cumsum([0, *(len(t.outputs) for t in self.treatments_ if t.name in self.encoders_)])
         todo = list(zip(self.used_, starts, strict=False))
-        unread = parallel_map(lambda item: self._fill(X, batch, item, watch), todo)
+        filled = parallel_map(lambda item: self._fill(X, batch, item, watch), todo)
         if watch is not None:
             watch.n_rows += batch.num_rows
-        return X, {name: count for (name, _), count in zip(todo, unread, strict=True) if count}
+        odd = np.logical_or.reduce([np.zeros(batch.num_rows, bool), *(mask for _, mask in filled)])
+        return X, {name: count for (name, _), (count, _) in zip(todo, filled, strict=True) if count}, odd
 
-    def _fill(self, X: Array, batch: Batch, item: tuple[str, int], watch: Watch | None) -> int:
+    def _fill(self, X: Array, batch: Batch, item: tuple[str, int], watch: Watch | None) -> tuple[int, Array]:
         name, start = item
         column = flat(batch.column(name))
         values, unread = self.encoders_[name].read(column)
@@ -179,7 +180,7 @@ class Columns:
         X[:, start : start + found.shape[1]] = found
         if watch is not None:
             watch.take(name, values, unread, column)
-        return unread
+        return unread, self.references_[name].odd(values[:, 0])
 
     def _group(self, batch: Batch) -> Array | None:
         return hashes(text(batch.column(self.group)).fill_null("")) if self.group in batch.schema.names else None

@@ -1,7 +1,9 @@
 """How often values occur and how many there are, in bounded memory: heavy hitters and distinct counts that merge."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from mercer.tables.arrow import Column, pa, pc
 
 CAP = 4096  # values whose counts are held
 LEAST = 2048  # least hashes held: the number of distinct values is then known to about 2 %
+PIECE = 1 << 16  # bytes of strings that are hashed together
 _BASE = 0x9E3779B97F4A7C15  # odd, hence invertible modulo 2^64
 _INVERSE = pow(_BASE, -1, 2**64)
 
@@ -25,15 +28,43 @@ def hashes(values: Column) -> Array:
         return mix(values.to_numpy(zero_copy_only=False).astype(np.float64).view(np.uint64) + np.uint64(_BASE))
     _, where, data = values.buffers()
     offsets = np.frombuffer(where, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    start = int(offsets[0]) if len(offsets) else 0
-    raw = np.frombuffer(data, np.uint8)[start : int(offsets[-1])] if data is not None and len(values) else np.zeros(0, np.uint8)
+    raw = np.frombuffer(data, np.uint8) if data is not None and len(values) else np.zeros(0, np.uint8)
+    out = np.empty(len(values), np.uint64)
+    for first, last in _pieces(offsets):
+        out[first:last] = _of_piece(raw, offsets[first : last + 1])
+    return out
+
+
+def _pieces(offsets: Array) -> Iterator[tuple[int, int]]:
+    """(first, last) of the strings that are hashed together: a few words a byte are held meanwhile."""
+    first, n = 0, len(offsets) - 1
+    while first < n:
+        last = int(np.searchsorted(offsets, offsets[first] + PIECE, side="right")) - 1
+        last = min(max(last, first + 1), n)
+        yield first, last
+        first = last
+
+
+def _of_piece(raw: Array, offsets: Array) -> Array:
+    start, size = int(offsets[0]), int(offsets[-1] - offsets[0])
     with np.errstate(over="ignore"):
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum((raw + np.uint64(1)) * _powers(_BASE, len(raw)), dtype=np.uint64)])
+        terms = (raw[start : start + size] + np.uint64(1)) * _powers(_BASE, size)
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
         ends, begins = offsets[1:] - start, offsets[:-1] - start
-        return mix((sums[ends] - sums[begins]) * _powers(_INVERSE, len(raw) + 1)[begins])
+        return mix((sums[ends] - sums[begins]) * _powers(_INVERSE, size + 1)[begins])
 
 
 def _powers(base: int, n: int) -> Array:
+    """base^0 ... base^(n - 1) modulo 2^64; those of a piece are computed once."""
+    return _first_powers(base)[:n] if n <= PIECE + 1 else _run(base, n)
+
+
+@cache
+def _first_powers(base: int) -> Array:
+    return _run(base, PIECE + 1)
+
+
+def _run(base: int, n: int) -> Array:
     with np.errstate(over="ignore"):
         return np.cumprod(np.concatenate([np.ones(1, np.uint64), np.full(max(n - 1, 0), np.uint64(base))]), dtype=np.uint64)[:n]
 

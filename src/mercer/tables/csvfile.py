@@ -23,7 +23,7 @@ from mercer.tables.marks import plain
 from mercer.tables.options import CsvOptions
 from mercer.tables.sniff import Sniffed, dialect, sniff
 
-BLOCK = 1 << 20
+BLOCK, LEAST = 1 << 20, 1 << 17  # bytes that are parsed together, which takes up to 60 times their memory; and the least of them
 LONGEST = 1 << 24  # bytes of a row, beyond which a quote was never closed
 
 
@@ -42,9 +42,9 @@ def schema(found: Sniffed) -> Any:
     return pa.schema([(name, pa.string()) for name in found.names])
 
 
-def batches(path: Path, found: Sniffed, columns: Sequence[str]) -> Iterator[Batch]:
+def batches(path: Path, found: Sniffed, columns: Sequence[str], block: int = BLOCK) -> Iterator[Batch]:
     """The rows of a csv file, block by block; rows longer than a block make the pass start again with larger ones."""
-    block, done = BLOCK, 0
+    done = 0
     while True:
         try:
             for batch in _pass(path, found, columns, block, done):
@@ -57,12 +57,16 @@ def batches(path: Path, found: Sniffed, columns: Sequence[str]) -> Iterator[Batc
 
 def _pass(path: Path, found: Sniffed, columns: Sequence[str], block: int, done: int) -> Iterator[Batch]:
     """One pass, from the row after the `done` first ones."""
-    with reading(path), closing(_text(path, found)) as stream:
-        for batch in arrow_csv.open_csv(pa.PythonFile(stream, "r"), *_settings(found, columns, block)):
+    with reading(path), closing(_text(path, found)) as stream, _reader(stream, found, columns, block) as reader:
+        for batch in reader:
             new = batch.slice(min(done, batch.num_rows))
             done -= batch.num_rows - new.num_rows
             if new.num_rows:
                 yield _mended(new, found)
+
+
+def _reader(stream: Utf8Stream, found: Sniffed, columns: Sequence[str], block: int) -> Any:
+    return arrow_csv.open_csv(pa.PythonFile(stream, "r"), *_settings(found, columns, block))
 
 
 def _text(path: Path, found: Sniffed) -> Utf8Stream:

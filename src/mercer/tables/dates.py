@@ -17,7 +17,10 @@ _DAYS = (
 )  # fmt: skip
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p")
-FORMS = ("iso", "iso zone", *(day + time for day in _DAYS for time in _TIMES), *CLOCKS)
+MONTHS = ("%Y-%m", "%m/%Y", "%Y/%m", "%m-%Y", "%m.%Y", "%b %Y", "%b-%Y", "%b-%y", "%Y-%b")  # the first day stands for the month
+FORMS = ("iso", "iso zone", *(day + time for day in _DAYS for time in _TIMES), *MONTHS, *CLOCKS)
+SEVERAL = " or "  # between the forms of a column that has several
+MOST = 4  # forms in one column
 ENOUGH = 0.95  # of the filled cells must read as dates
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?$"
 _ZONE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2}|[+-][0-9]{2})$"
@@ -40,7 +43,33 @@ def form_of(column: Column) -> str | None:
     shares = {f: _share(cells, f) for f in able}
     best = max(shares.values(), default=0.0)
     found = [f for f in _preferred(able) if shares[f] == best]
-    return found[0] if best >= ENOUGH else None
+    return found[0] if best >= ENOUGH else _several(cells)
+
+
+def _several(cells: Column) -> str | None:
+    """Forms that together read nearly all cells, each more than the ones before it left; never two that part only by day and month."""
+    some = cells.slice(0, 200)
+    forms = [f for f in FORMS if f not in CLOCKS and _share(some, f) > 0]
+    if np.isnan(seconds(some, SEVERAL.join(forms))).mean() > 0.2:
+        return None
+    days, left, found = np.stack([~np.isnan(seconds(cells, f)) for f in forms]), np.ones(len(cells), bool), list[str]()
+    while len(found) < MOST and left.mean() > 1 - ENOUGH:
+        able = [f for f in _preferred(forms) if not any(_swapped(f) == _plain(g) for g in found)]
+        gain = {f: int((days[forms.index(f)] & left).sum()) for f in able}
+        best = max(able, key=lambda f: gain[f])  # the first of equals
+        if gain[best] < max(2, 0.01 * len(cells)):
+            return None
+        found.append(best)
+        left &= ~days[forms.index(best)]
+    return SEVERAL.join(found) if left.mean() <= 1 - ENOUGH else None
+
+
+def _plain(form: str) -> str:
+    return form.split(" ")[0]
+
+
+def _swapped(form: str) -> str:
+    return _plain(form).replace("%d", "%?").replace("%m", "%d").replace("%?", "%m")
 
 
 def _preferred(able: list[str]) -> list[str]:
@@ -57,12 +86,24 @@ def seconds(column: Any, form: str | None) -> Array:
     if pa.types.is_timestamp(found.type) or pa.types.is_date(found.type):
         return _stamped(_micro(found))
     cells = text(found)
-    if form is None:
+    if not form:
         return np.full(len(cells), np.nan)
+    if SEVERAL in form:
+        return _first([seconds(cells, f) for f in form.split(SEVERAL)])
+    if form in MONTHS:
+        cells, form = pc.binary_join_element_wise(cells, "01", " "), f"{form} %d"
     if form in ("iso", "iso zone"):
         return _iso(cells, form)
     found = _stamped(pc.strptime(cells, format=form, unit="s", error_is_null=True).cast(pa.timestamp("us")))
     return np.where(found < EARLIEST, np.nan, found)  # %Y also takes the year 21
+
+
+def _first(parts: list[Array]) -> Array:
+    """Of each cell the first that is a date."""
+    out = parts[0]
+    for part in parts[1:]:
+        out = np.where(np.isnan(out), part, out)
+    return out
 
 
 def _micro(column: Column) -> Column:

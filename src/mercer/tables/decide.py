@@ -2,21 +2,24 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from mercer.inputs import Array
 from mercer.tables.arrow import pa
 from mercer.tables.categories import Category
-from mercer.tables.dates import CLOCKS, form_of, seconds, varying
+from mercer.tables.dates import CLOCKS, MONTHS, SEVERAL, form_of, seconds, varying
 from mercer.tables.encoders import Boolean, Date, Number
 from mercer.tables.scale import Scale
 from mercer.tables.seen import Choice, Seen
 from mercer.tables.target import label
+from mercer.tables.unfilled import gone_marks
 from mercer.tables.values import is_text, numbers, truth
-from mercer.tables.words import mixed, words
+from mercer.tables.words import coded, mixed, words
 
 SOME = 0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
+MOST_TRUTHS = 12  # spellings of yes and no in one column
 _ID = re.compile(
     r"(^|[_\s.-])(id|ids|uuid|guid|index|idx|row|rowid|rownum|key|nr)$|^unnamed(: 0)?$|^(row|record|serial)[_ ]?(number|no)$", re.I
 )
@@ -31,8 +34,8 @@ def choose(seen: Seen) -> Choice:
         return seen.left_out("empty", "No values")
     if pa.types.is_nested(s.kind) or pa.types.is_binary(s.kind) or pa.types.is_large_binary(s.kind):
         return seen.left_out("excluded", f"Holds {s.kind}, not single values", f"holds {s.kind}, not single values,")
-    if s.numeric and s.n_texts > SOME * s.n_filled:
-        return mixed(seen)
+    if s.numeric and (s.coded or s.n_texts > SOME * s.n_filled):
+        return coded(seen) if s.coded else mixed(seen)
     if s.n_distinct == 1:
         return _constant(seen)
     return _numeric(seen) if s.numeric else _other(seen)
@@ -59,18 +62,31 @@ def _numeric(seen: Seen) -> Choice:
 
 def number(seen: Seen) -> Choice:
     """A number, whatever else it may look like."""
-    values = _filled(numbers(seen.sample)[0])
+    unit = seen.sketch.unit
+    values = _filled(numbers(seen.sample, unit)[0])
+    marks = gone_marks(values, seen.sketch.low, seen.sketch.high)
+    marked = np.isin(values, marks)
+    seen, values = replace(seen, n_marked=round(float(marked.mean()) * seen.sketch.n_filled) if len(values) else 0), values[~marked]
     if not len(values):
         return seen.left_out("empty", "Hardly any values")
     scale, fill = Scale.of(values), float(np.median(values))
-    bent = " after a signed log, since its tails are heavy" if scale.spread else ""
+    bent = f"{f' of {unit}' * bool(unit)}{' after a signed log, since its tails are heavy' * bool(scale.spread)}"
     action = f"Standardised number{bent}{seen.about_missing(f'the median {fill:.6g}')}"
-    return Choice("number", action, _range(seen, scale), Number(scale, fill, seen.gone), _texts(seen))
+    said = (*_texts(seen), *_marked(seen, marks))
+    return Choice("number", action, _range(seen, scale, values if marks else None), Number(scale, fill, seen.gone, unit, marks), said)
 
 
-def _range(seen: Seen, scale: Scale) -> str:
+def _marked(seen: Seen, marks: tuple[float, ...]) -> tuple[str, ...]:
+    if not marks:
+        return ()
+    which = " and ".join(f"{m:g}" for m in marks)
+    return (f'"{seen.name}" has {which} far from all its other values; such cells count as missing, about {seen.n_marked:,} of them.',)
+
+
+def _range(seen: Seen, scale: Scale, values: Array | None) -> str:
     bend = f"; log(1 + |x - {scale.centre:.4g}| / {scale.spread:.4g})" if scale.spread else ""
-    return f"from {seen.sketch.low:.6g} to {seen.sketch.high:.6g}{bend}"
+    low, high = (seen.sketch.low, seen.sketch.high) if values is None else (values.min(), values.max())
+    return f"from {low:.6g} to {high:.6g}{bend}"
 
 
 def _texts(seen: Seen) -> tuple[str, ...]:
@@ -108,7 +124,7 @@ def _identifies(seen: Seen) -> str | None:
 def _other(seen: Seen) -> Choice:
     """Columns that are not numbers: booleans, dates, texts, identifiers, categories."""
     s = seen.sketch
-    if s.counts and s.counts.exact and len(s.counts.values) == 2 and (pair := truth(s.counts.values.to_pylist())):
+    if s.counts and s.counts.exact and 2 <= len(s.counts.values) <= MOST_TRUTHS and (pair := truth(s.counts.values.to_pylist())):
         return _boolean(seen, pair)
     if pa.types.is_timestamp(s.kind) or pa.types.is_date(s.kind):
         return date(seen, None)
@@ -119,10 +135,12 @@ def _other(seen: Seen) -> Choice:
 def _boolean(seen: Seen, pair: tuple[str, str]) -> Choice:
     values = _filled(Boolean(pair, 0.0).read(seen.sample)[0][:, 0])
     share = float(np.mean(values)) if len(values) else 0.0
+    several = seen.sketch.counts is not None and len(seen.sketch.counts.values) > 2
+    said = (f'"{seen.name}" spells yes and no in several ways, which were taken for {pair[1]} and {pair[0]}.',) * several
     encoder = Boolean(pair, float(share > 0.5), seen.gone)
     what = "0 or 1" if pair == ("0", "1") else f"{pair[0]} or {pair[1]}, as 0 or 1"
     action = f"{what.capitalize()}{seen.about_missing(f'the more frequent {pair[int(encoder.fill)]}')}"
-    return Choice("boolean", action, f"{pair[1]} in {share:.1%} of the rows", encoder, _texts(seen))
+    return Choice("boolean", action, f"{pair[1]} in {share:.1%} of the rows", encoder, (*said, *_texts(seen)))
 
 
 def date(seen: Seen, form: str | None) -> Choice:
@@ -131,10 +149,14 @@ def date(seen: Seen, form: str | None) -> Choice:
     if form in CLOCKS:
         clock = Date(form, Scale(), float(np.median(days)), ("day",), False, seen.gone)
         return Choice("date", f"Time: its place in the day{seen.about_missing('the median')}", f"written as {form}", clock)
-    encoder = Date(form, Scale.of(days), float(np.median(days)), varying(days), True, seen.gone)
+    forms = (form or "").split(SEVERAL)
+    several = f'"{seen.name}" holds dates in several forms ({", ".join(forms)}); each cell was read by the first that fits.'
+    said = (several,) * (len(forms) > 1)
+    cycles = tuple(c for c in varying(days) if c == "year" or form not in MONTHS)
+    encoder = Date(form, Scale.of(days), float(np.median(days)), cycles, True, seen.gone)
     turns = f" and the place in the {' and the '.join(encoder.cycles)}" if encoder.cycles else ""
     span = f"{_day(days.min())} to {_day(days.max())}" + (f", written as {form}" if form else "")
-    return Choice("date", f"Date: time elapsed{turns}{seen.about_missing('the median date')}", span, encoder)
+    return Choice("date", f"Date: time elapsed{turns}{seen.about_missing('the median date')}", span, encoder, said)
 
 
 def _day(moment: float) -> str:

@@ -1,23 +1,32 @@
-"""Whether new data still look like the training data: shares of the values of each column in bins, compared as they stream by."""
+"""Whether new data still look like the training data: shares of the values of each column in bins, compared as they stream by.
+
+What counts as drift is what a fresh sample of the training rows would hardly show. A level of which training has one row would be
+unseen if that row were new, so such rows count as unseen on the side of training too (Good, 1953); and how large the index of as
+many undrifted rows may get is simulated, for the shares that training allows.
+"""
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import gamma
 
 from mercer.inputs import Array
 from mercer.tables.arrow import pa
 from mercer.tables.categories import Category, Text
 from mercer.tables.encoders import Boolean, Date, Encoder
-from mercer.tables.errors import DataError
+from mercer.tables.errors import DataError, many
 from mercer.tables.values import text
 
 LARGE = 0.25  # a population stability index above this is drift
-CHANCE = 1e-4
+ALARMS = 0.01  # share of tables without drift in which some column raises an alarm, at most
+DRAWS = 2_000
+GUESSED = 3.0  # times the variance of a share: that of unseen levels is a guess of Good's, with about so much more of it
 BINS = 10
-SHOWN = 20  # frequent levels with bins of their own
+SHOWN, FIRM = 20, 10  # frequent levels with bins of their own, and how many rows make a level's share firm enough for one
+ONCE = 1.5  # rows: a level with fewer has one
+ODD = 0.005  # share of training-like rows that may have an odd cell, over all columns
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,8 @@ class Reference:
     levels: tuple[str, ...] = ()  # names of the first bins of a category
     category: bool = False
     unit: str = ""  # what follows a number; "date" for seconds since 1970
+    odd_level: bool = False  # whether a level that training lacks makes a row unusual
+    odd_gone: bool = False  # whether a missing value does
 
     def state(self) -> dict[str, Any]:
         """Plain values."""
@@ -50,17 +61,21 @@ class Reference:
         at = np.where(np.isnan(values), len(self.edges) + 1, at)
         return np.bincount(at, minlength=len(self.edges) + 2)
 
-    def described(self, i: int) -> str:
-        """A bin in words."""
-        last = len(self.edges)
-        if i > last:
-            return "missing"
-        return self._level(i, last) if self.category else self._interval(i, last)
+    def odd(self, values: Array) -> Array:
+        """Which rows have a level that training lacks, or lack a value that training always had, where either is odd."""
+        out = np.isnan(values) if self.odd_gone else np.zeros(len(values), bool)
+        return out | (values > self.edges[-1]) if self.odd_level else out
 
-    def _level(self, i: int, last: int) -> str:
-        if i < len(self.levels):
-            return f'"{self.levels[i]}"'
-        return "not seen in training" if i == last else "a rare one"
+    def sentence(self, i: int, now: float, then: float) -> str:
+        """That a bin has another share than in training."""
+        last = len(self.edges)
+        if self.category and i == last:
+            return f"{now:.0%} of its values were never seen in training, where {then:.0%} would be usual"
+        what = "missing" if i > last else self._level(i) if self.category else self._interval(i, last)
+        return f"{now:.0%} of its values are {what}, against {then:.0%} in training"
+
+    def _level(self, i: int) -> str:
+        return f'"{self.levels[i]}"' if i < len(self.levels) else "rare ones"
 
     def _interval(self, i: int, last: int) -> str:
         if i == 0:
@@ -73,16 +88,43 @@ class Reference:
 
 
 def reference(encoder: Encoder, values: Array, n: int) -> Reference:
-    """From what an encoder read of the sample, (k, c): its first column."""
+    """From what an encoder read of the sample, (k, c): its first column. `n` rows were seen in all."""
     x = values[:, 0]
-    made = _binned(encoder, x[~np.isnan(x)])
-    shares = made.bins(x) / max(len(x), 1)
+    made = _binned(encoder, x[~np.isnan(x)], n)
+    fresh = np.isin(x, _once(encoder, len(x), n)) if isinstance(encoder, Category) else np.zeros(len(x), bool)
+    shares = made.bins(np.where(fresh, len(getattr(encoder, "levels", ())), x)) / max(len(x), 1)
     return replace(made, shares=tuple(float(s) for s in shares), n=min(n, len(x)))
 
 
-def _binned(encoder: Encoder, kept: Array) -> Reference:
+def _once(encoder: Category, sampled: int, n: int) -> Array:
+    """The codes of levels that one row has: in the table, or in the sample where that was counted."""
+    shares = np.array(encoder.shares)
+    least = shares.min(initial=1.0)
+    unit = 1 / max(sampled, 1) if abs(least * sampled - 1) < 1e-6 else 1 / max(n, 1)
+    return np.flatnonzero(shares < ONCE * unit)
+
+
+def with_odd(found: dict[str, Reference]) -> dict[str, Reference]:
+    """Unseen levels and missing values make a row unusual in the columns where they hardly occur; not in those where they often would.
+
+    The rarest first, as long as all together are to be expected in fewer than one row in two hundred: missing values as often as in
+    training, unseen levels as often as levels of one row were.
+    """
+    expected = [(r.shares[-2], name, "odd_level") for name, r in found.items() if r.category]
+    expected += [(r.shares[-1], name, "odd_gone") for name, r in found.items()]
+    out, total = dict(found), 0.0
+    for share, name, kind in sorted(expected):
+        total += share
+        if total > ODD:
+            break
+        odd: dict[str, Any] = {kind: True}
+        out[name] = replace(out[name], **odd)
+    return out
+
+
+def _binned(encoder: Encoder, kept: Array, n: int) -> Reference:
     if isinstance(encoder, Category):
-        top = min(len(encoder.levels), SHOWN)
+        top = min(int(np.sum(np.array(encoder.shares) * n >= FIRM)), SHOWN)
         edges = np.unique([*(np.arange(top) + 0.5), len(encoder.levels) - 0.5])
         return Reference(tuple(edges.tolist()), (), 0, encoder.levels[:top], True)
     if isinstance(encoder, Boolean):
@@ -99,14 +141,31 @@ def stability(p: Array, q: Array, n: float, m: float) -> tuple[float, Array]:
     >>> stability(np.array([0.5, 0.5]), np.array([0.5, 0.5]), 100, 100)[0]
     0.0
     """
-    a, b = ((s * size + 0.5) / (size + len(s) / 2) for s, size in ((p, n), (q, m)))
-    terms = (b - a) * np.log(b / a)
+    terms = _terms(p, q, n, m)
     return float(terms.sum()), terms
 
 
-def noise(n: float, m: float, bins: int) -> float:
-    """What the index of undrifted data exceeds once in 10,000 times: it is near a chi-squared times (1/n + 1/m)."""
-    return float(chi2.isf(CHANCE, max(bins - 1, 1))) * (1 / max(n, 1) + 1 / max(m, 1))
+def _terms(p: Array, q: Array, n: float, m: float) -> Array:
+    a, b = ((s * size + 0.5) / (size + s.shape[-1] / 2) for s, size in ((p, n), (q, m)))
+    return np.asarray((b - a) * np.log(b / a))
+
+
+def noise(p: Array, n: float, m: int, chance: float, seed: int = 0) -> float:
+    """What the index of m undrifted rows exceeds with that chance: simulated for shares that n rows with shares p leave possible.
+
+    Beyond the draws by a gamma distribution of their mean and variance, which the index follows in large samples.
+
+    >>> p = np.full(10, 0.1)
+    >>> bool(noise(p, 1000, 20, 0.01) > 0.5), bool(noise(p, 1000, 1000, 0.01) < 0.2)
+    (True, True)
+    """
+    rng = np.random.default_rng(seed)
+    possible = rng.dirichlet(p * n / GUESSED + 0.5, DRAWS)
+    counts = rng.multinomial(m, possible)
+    found = _terms(p, counts / max(m, 1), n, m).sum(1)
+    mean, variance = float(found.mean()), float(found.var())
+    beyond = float(gamma.isf(chance, mean**2 / variance, scale=variance / mean)) if variance > 0 else mean
+    return max(float(found.max()), beyond)
 
 
 @dataclass(frozen=True)
@@ -165,19 +224,23 @@ class Watch:
                 raise DataError(f'no value of "{name}" reads as a {kind}, which it was in training: "{example}", for one; mend the column.')
 
     def report(self) -> DriftReport:
-        found = sorted((self._compared(name) for name in self.counts), key=lambda d: -d.index / d.threshold)
+        chance = ALARMS / max(len(self.counts), 1)
+        found = sorted((self._compared(name, chance) for name in self.counts), key=lambda d: -d.index / d.threshold)
         unread = {k: v for k, v in self.n_unread.items() if v}
         said = [d.sentence for d in found if d.large]
-        said += [f'"{name}" has {count:,} values that could not be read; they count as missing.' for name, count in unread.items()]
+        said += [_unread(name, count) for name, count in unread.items()]
         return DriftReport(tuple(found), self.n_rows, unread, tuple(said))
 
-    def _compared(self, name: str) -> Drifted:
+    def _compared(self, name: str, chance: float) -> Drifted:
         known, counts = self.columns.references_[name], self.counts[name]
         m = int(counts.sum())
         p, q = np.array(known.shares), counts / max(m, 1)
         index, terms = stability(p, q, known.n, m)
-        threshold = max(LARGE, noise(known.n, m, len(p)))
-        i = int(np.argmax(terms * (q != p)))
-        what = f"{q[i]:.0%} of its values are {known.described(i)}, {p[i]:.0%} in training"
-        said = f'"{name}" has drifted: {what} (stability index {index:.2f}, above {threshold:.2f} is large).'
-        return Drifted(name, index, threshold, said)
+        threshold = LARGE if index <= LARGE else max(LARGE, noise(p, known.n, m, chance))
+        i = int(np.argmax(terms * (q > p)))  # what there is more of says more than what there is less of
+        return Drifted(name, index, threshold, f'"{name}" has drifted: {known.sentence(i, q[i], p[i])}.')
+
+
+def _unread(name: str, count: int) -> str:
+    values = many(count, "value")
+    return f'"{name}" has {values} that could not be read; {"it counts" if count == 1 else "they count"} as missing.'

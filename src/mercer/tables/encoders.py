@@ -74,14 +74,21 @@ def beside(parts: list[Array], n: int) -> Array:
 
 @dataclass(frozen=True)
 class Number(Encoder):
-    """A standardised number; missing ones take the median and, where they were not rare, raise an indicator."""
+    """A standardised number; missing ones take the median and, where they were not rare, raise an indicator.
+
+    `unit` may stand behind the numbers; `marks` are numbers that stand for missing, such as -999.
+    """
 
     scale: Scale
     fill: float
     indicator: bool = False
+    unit: str = ""
+    marks: tuple[float, ...] = ()
 
     def read(self, column: Column) -> tuple[Array, int]:
-        values, odd = numbers(column)
+        values, odd = numbers(column, self.unit)
+        if self.marks:
+            values = np.where(np.isin(values, self.marks), np.nan, values)
         return values[:, None], int(odd.sum())
 
     def features(self, values: Array) -> Array:

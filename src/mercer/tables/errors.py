@@ -9,6 +9,14 @@ CSV_FLAGS = "--delimiter, --decimal, --no-header or --encoding"
 class DataError(ValueError):
     """Something is wrong with a file or a column; the message is one sentence for the person who owns the data."""
 
+    usage = False  # whether another word on the command line is the remedy, not another table
+
+
+class Misnamed(DataError):
+    """A name or a choice of the user's that the data do not have: a file, a column, a metric of another task."""
+
+    usage = True
+
 
 def nearest(name: str, names: Iterable[str], count: int = 3) -> str:
     """The names that a slip of the finger may have turned into one that is not there, as the end of a sentence.
@@ -80,3 +88,12 @@ def said(error: BaseException, most: int = 160) -> str:
     """
     text = " ".join((getattr(error, "strerror", None) or str(error)).split()).rstrip(".")
     return text if len(text) <= most else f"{text[:most]} ..."
+
+
+def many(count: float, one: str, more: str | None = None) -> str:
+    """A number of things.
+
+    >>> many(1, "row"), many(2000, "row"), many(0, "class", "classes")
+    ('1 row', '2,000 rows', '0 classes')
+    """
+    return f"{count:,} {one if count == 1 else more or one + 's'}"

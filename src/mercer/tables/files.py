@@ -4,6 +4,8 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,19 +15,20 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from mercer.tables.arrow import pa
-from mercer.tables.errors import DataError, nearest, said
+from mercer.tables.errors import DataError, Misnamed, nearest, said
+from mercer.tables.pipes import Spooled, once, read_once
 
 HEAD = 1 << 18  # bytes that decide how a file is written
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
-_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "stream"}
+_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "stream", b"PK\x03\x04": "sheet", b"\xd0\xcf\x11\xe0": "sheet"}
+WHOLE = ("parquet", "arrow", "sheet")  # that cannot be read in pieces while they are packed
+_ARRAY = re.compile(rb"\s*\[\s*[{\]]")
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".psv": "csv", ".dat": "csv", ".data": "csv",
     ".jsonl": "json", ".ndjson": "json", ".json": "json",
 }  # fmt: skip
 _TYPED = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 _FOREIGN = {
-    b"PK\x03\x04": "a zip or Excel file; unpack it or save the sheet as csv",
-    b"\xd0\xcf\x11\xe0": "an old Excel file; save the sheet as csv",
     b"%PDF": "a PDF; save its table as csv",
     b"FEA1": "an old feather file; write it again as parquet or arrow",
     b"SQLite": "an SQLite database; export the table as csv",
@@ -36,28 +39,30 @@ _FOREIGN = {
 def find(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
     """The files that paths and globs name, in order, each once."""
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    found = [path for item in given for path in _matches(str(item))]
+    found = [path for item in given for path in ([item] if isinstance(item, Spooled) else _matches(str(item)))]
     if not found:
-        raise DataError("no files were given; name at least one.")
-    return tuple(dict.fromkeys(_readable(path) for path in found))
+        raise Misnamed("no files were given; name at least one.")
+    return tuple(_readable(path) for path in dict.fromkeys(found))
 
 
 def _matches(text: str) -> list[Path]:
-    if Path(text).exists() or not has_magic(text):
-        return [Path(text)]
+    if text == "-" or Path(text).exists() or not has_magic(text):
+        return [Path(text) if text == "-" or str(Path(text)) != "-" else Path(text).absolute()]  # ./- is a file
     found = sorted(Path(name) for name in glob(text, recursive=True) if not Path(name).is_dir())
     if not found:
-        raise DataError(f"no file matches {text}; check the pattern and the folder.")
+        raise Misnamed(f"no file matches {text}; check the pattern and the folder.")
     return found
 
 
 def _readable(path: Path) -> Path:
+    """The path, after a look; what can be read only once is read, and held for as many passes as there will be."""
+    path = read_once(path) if once(path) else path
     if path.is_dir():
-        raise DataError(_directory(path))
+        raise Misnamed(_directory(path))
     if not path.exists():
         beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
         near = nearest(path.name, beside)
-        raise DataError(f"{path} does not exist{near if 'did you mean' in near else '; check the name and the folder.'}")
+        raise Misnamed(f"{path} does not exist{near if 'did you mean' in near else '; check the name and the folder.'}")
     with reading(path), path.open("rb") as file:
         if not file.read(1):
             raise DataError(f"{path} is empty; it holds no bytes.")
@@ -99,7 +104,7 @@ def unpacked(path: Path) -> BinaryIO:
     plain: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
     if kind in plain:
         return cast(BinaryIO, plain[kind](path, "rb"))
-    return cast(BinaryIO, pa.input_stream(str(path), compression=kind) if kind else path.open("rb"))
+    return cast(BinaryIO, pa.input_stream(os.fspath(path), compression=kind) if kind else path.open("rb"))
 
 
 def head(path: Path, size: int = HEAD) -> bytes:
@@ -113,18 +118,20 @@ def head(path: Path, size: int = HEAD) -> bytes:
 
 
 def kind(path: Path, start: bytes) -> str:
-    """csv, json, parquet, arrow or stream: by the first bytes, then by the suffix, then by what the text looks like."""
+    """csv, json, array (of JSON), parquet, arrow, stream or sheet: by the first bytes, the suffix, then by what the text looks like."""
     if not start:
         raise DataError(f"{path} is empty; it holds no bytes.")
     found = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
     if found is None:
         _refuse_foreign(path, start)
-        found = _by_suffix(path) or ("json" if start.lstrip()[:1] == b"{" else "csv")
-    if found in ("parquet", "arrow") and packing(path):
-        raise DataError(f"{path} is a compressed {found} file, which cannot be read in pieces; unpack it first.")
-    if found == "json" and start.lstrip()[:1] == b"[":
-        raise DataError(f"{path} is one JSON array; write one object a line (jsonl), as in jq -c '.[]'.")
-    return found
+        found = _by_suffix(path) or _by_look(start)
+    text = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")  # in any encoding
+    return "array" if found == "json" and text[:1] == b"[" else found
+
+
+def _by_look(start: bytes) -> str:
+    text = start.removeprefix(b"\xef\xbb\xbf")
+    return "json" if text.lstrip()[:1] == b"{" or _ARRAY.match(text) else "csv"
 
 
 def _refuse_foreign(path: Path, start: bytes) -> None:

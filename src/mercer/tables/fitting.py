@@ -9,7 +9,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 from mercer.tables.decide import choose, date, family
-from mercer.tables.drift import reference
+from mercer.tables.drift import reference, with_odd
 from mercer.tables.encoders import Date, Encoder, Number
 from mercer.tables.errors import DataError, quoted
 from mercer.tables.gone import Gone
@@ -43,7 +43,7 @@ def settle(c: Columns, sketches: dict[str, Sketch], sample: RowSample, gone: Gon
     choices = _choices(c, sketches, sample)
     c.encoders_ = {name: choice.encoder for name, choice in choices.items() if choice.encoder is not None}
     c.treatments_ = tuple(_treatment(name, choices[name], s, c) for name, s in sketches.items())
-    c.references_ = {name: reference(e, e.read(sample.column(name))[0], c.n_rows_) for name, e in c.encoders_.items()}
+    c.references_ = with_odd({name: reference(e, e.read(sample.column(name))[0], c.n_rows_) for name, e in c.encoders_.items()})
     c.warnings_ = _warnings(c, gone)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,11 +12,14 @@ import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
 from mercer.tables.arrow import Batch, Column, pa
+from mercer.tables.depth import DEEPEST, too_deep
 from mercer.tables.encoding import Utf8Stream, guess, text_of
 from mercer.tables.errors import DataError, said
 from mercer.tables.files import head, reading, unpacked
 
 BLOCK = 1 << 20  # bytes of jsonl that are parsed together
+LONGEST = 1 << 26  # bytes of a line
+BUFFER = 1 << 16  # bytes of a parquet column that are read at a time, instead of those of its whole row group
 
 
 @contextmanager
@@ -35,7 +39,7 @@ def parquet_schema(path: Path) -> Any:
 
 
 def parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[Batch]:
-    with _sound(path, "parquet"), parquet.ParquetFile(path) as file:
+    with _sound(path, "parquet"), parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
         yield from map(_checked, file.iter_batches(batch_size=rows, columns=list(columns)))
 
 
@@ -69,23 +73,27 @@ def _opened(path: Path) -> Iterator[Any]:
     with path.open("rb") as file:
         seekable = file.read(6) == b"ARROW1"
     if seekable:
-        with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as reader:
+        with pa.memory_map(os.fspath(path)) as mapped, pa.ipc.open_file(mapped) as reader:
             yield reader
     else:
         with unpacked(path) as stream, pa.ipc.open_stream(stream) as reader:
             yield reader
 
 
-def json_schema(path: Path, start: bytes, whole: bool) -> Any:
-    """Fields of the first lines: numbers as float64, and text where kinds are mixed or not yet known; later fields are not read."""
+def json_schema(path: Path, start: bytes, whole: bool) -> tuple[Any, tuple[str, ...]]:
+    """Fields of the first lines: numbers as float64, and text where kinds are mixed or not yet known; later fields are not read.
+
+    And the names of those that are whole numbers as far as seen.
+    """
     text = text_of(path, start, whole)[0]
     body = (text if whole else text[: text.rfind("\n") + 1] or text).encode()
+    _shallow(path, body, 1)
     try:
         found = arrow_json.read_json(pa.BufferReader(body), _one_block(body)).schema
     except pa.ArrowInvalid:
         objects = _objects(path, body, 1)
         found = pa.schema([(name, _kind([o.get(name) for o in objects])) for name in dict.fromkeys(k for o in objects for k in o)])
-    return pa.schema([(f.name, _widened(f.type)) for f in found])
+    return pa.schema([(f.name, _widened(f.type)) for f in found]), tuple(f.name for f in found if pa.types.is_integer(f.type))
 
 
 def _one_block(body: bytes) -> Any:
@@ -100,6 +108,8 @@ def _widened(kind: Any) -> Any:
 
 def _kind(values: list[Any]) -> Any:
     kinds = {type(v) for v in values if v is not None}
+    if kinds == {int} and all(abs(v) < 2**63 for v in values if v is not None):
+        return pa.int64()
     if kinds == {bool}:
         return pa.bool_()
     return pa.float64() if kinds and kinds <= {int, float} else pa.string()
@@ -128,6 +138,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
             if sign:
                 yield left + body + sign
             left = rest if sign else left + part
+            if len(left) > LONGEST:
+                raise DataError(f"{path} has a line of more than {LONGEST >> 20} MB; write one object a line.")
     if left.strip():
         yield left
 
@@ -135,11 +147,19 @@ def _blocks(path: Path) -> Iterator[bytes]:
 def _parsed(path: Path, block: bytes, wanted: Any, quick: Any, line: int) -> Iterator[Batch]:
     if not block.strip():
         return
+    _shallow(path, block, line)
     try:
         yield from arrow_json.read_json(pa.BufferReader(block), _one_block(block), quick).select(wanted.names).combine_chunks().to_batches()
     except pa.ArrowInvalid:
         objects = _objects(path, block, line)
+        _whole(path, objects, wanted, line)
         yield pa.RecordBatch.from_arrays([_column([o.get(f.name) for o in objects], f.type) for f in wanted], schema=wanted)
+
+
+def _shallow(path: Path, block: bytes, line: int) -> None:
+    """Parsers recurse, and a stack that ends takes the process with it."""
+    if (deep := too_deep(block)) is not None:
+        raise DataError(f"{path}, line {line + deep:,}: nested more than {DEEPEST} levels deep; write single values in each field.")
 
 
 def _objects(path: Path, block: bytes, line: int) -> list[dict[str, Any]]:
@@ -161,12 +181,21 @@ def _object(path: Path, text: bytes, line: int) -> dict[str, Any]:
     return value
 
 
+def _whole(path: Path, objects: list[dict[str, Any]], wanted: Any, line: int) -> None:
+    """That what is passed through as whole numbers stays that: an identifier is not rounded or lost."""
+    for name in (f.name for f in wanted if pa.types.is_integer(f.type)):
+        for i, value in enumerate(o.get(name) for o in objects):
+            if value is not None and not (type(value) is int and abs(value) < 2**63):
+                what = f'"{name}" turns from whole numbers into {json.dumps(value)[:40]}'
+                raise DataError(f"{path}, object {i + 1:,} from line {line:,}: {what}; write such values as text throughout.")
+
+
 def _column(values: list[Any], kind: Any) -> Column:
     if pa.types.is_string(kind):
         return pa.array([v if v is None or isinstance(v, str) else json.dumps(v) for v in values], kind)
     if pa.types.is_boolean(kind):
         return pa.array([v if isinstance(v, bool) else None for v in values], kind)
-    return pa.array([_float(v) for v in values], kind)
+    return pa.array(values if pa.types.is_integer(kind) else [_float(v) for v in values], kind)
 
 
 def _float(value: Any) -> float | None:

@@ -30,6 +30,7 @@ class Seen:
     sketch: Sketch
     sample: Column
     max_categories: int = MAX_CATEGORIES
+    n_marked: int = 0  # cells with a number that stands for missing
 
     @property
     def often(self) -> int:
@@ -39,7 +40,7 @@ class Seen:
     @property
     def n_gone(self) -> int:
         """Missing cells, with the texts of a column of numbers."""
-        return self.sketch.n_missing + self.sketch.n_texts
+        return self.sketch.n_missing + self.sketch.n_texts + self.n_marked
 
     @property
     def gone(self) -> bool:

@@ -10,11 +10,12 @@ from mercer.inputs import Array
 from mercer.stats.sample import Sample
 from mercer.tables.arrow import Batch, Column, flat, pa, pc
 from mercer.tables.counts import Counts, Distinct
-from mercer.tables.values import counts, is_text, null, numbers, text
+from mercer.tables.values import counts, is_text, null, numbers, padded, text, unit_of
 
 SAMPLE = 10_000  # rows of the sample, fewer in wide tables
 CELLS = 4_000_000  # and at most so many cells
 PROBE = 1000
+CODED = 0.01
 CUT = 256  # characters of a text by which it is told from others
 HELD = 4096  # characters of a text that the sample holds
 
@@ -37,6 +38,8 @@ class Sketch:
     n: int = 0
     n_missing: int = 0
     n_texts: int = 0  # filled cells that are not numbers, of a column followed as numbers
+    n_padded: int = 0  # numbers among them that are written with needless zeros before, as codes are
+    unit: str = ""  # behind the numbers of a text column
     numeric: bool | None = None
     whole: bool = True
     rising: bool = True
@@ -62,10 +65,13 @@ class Sketch:
     def _follows_numbers(self, found: Column) -> bool:
         if self.numeric is None:
             self.numeric = _mostly_numbers(found)
+            if self.numeric is False and is_text(found.type) and (unit := unit_of(found.slice(0, 2 * PROBE))):
+                self.unit, self.numeric = unit, True
         return bool(self.numeric)
 
     def _add_numbers(self, found: Column) -> None:
-        values, odd = numbers(found)
+        values, odd = numbers(found, self.unit)
+        self.n_padded += padded(found) if is_text(found.type) else 0
         kept = values[~np.isnan(values)]
         self.n_missing += len(values) - len(kept) - int(odd.sum())
         if odd.any():
@@ -96,6 +102,11 @@ class Sketch:
         self.distinct.add(filled)
 
     @property
+    def coded(self) -> bool:
+        """Whether the numbers are codes: a hundredth of them begin with a needless 0."""
+        return self.n_padded > 0 and self.n_padded >= CODED * self.n_filled
+
+    @property
     def n_filled(self) -> int:
         return self.n - self.n_missing
 
@@ -123,10 +134,11 @@ class RowSample:
     rows: Any = None  # a pyarrow.Table
     keys: Sample | None = None
     n: int = 0
+    cells: int = CELLS  # at most, but for a thousand rows
 
     def add(self, batch: Batch) -> None:
         """Take in a batch."""
-        k = max(min(SAMPLE, CELLS // max(batch.num_columns, 1)), 1000)
+        k = max(min(SAMPLE, self.cells // max(batch.num_columns, 1)), 1000)
         new = Sample.of(np.arange(batch.num_rows), k, keys=np.arange(self.n, self.n + batch.num_rows), seed=self.seed)
         self.n += batch.num_rows
         held = self.rows.num_rows if self.rows is not None else 0

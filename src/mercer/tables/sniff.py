@@ -27,6 +27,7 @@ class Sniffed:
     options: CsvOptions
     names: tuple[str, ...]
     local: tuple[int, ...]
+    renamed: tuple[tuple[str, str], ...] = ()  # names that came again, and what they became
 
 
 def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None) -> Sniffed:
@@ -46,7 +47,9 @@ def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None
     decimal, thousands = marks([r for r in below if len(r) == width], form.delimiter or ",")
     found = given.over(CsvOptions(form.delimiter, form.quote, header, encoding, decimal, thousands, form.escape, skip))
     local = localized(below, found.decimal or ".", found.thousands or "")
-    return Sniffed(found, _names(rows[0] if header and rows else [], width), local)
+    given_names = _given(rows[0] if header and rows else [], width)
+    names = numbered(given_names)
+    return Sniffed(found, names, local, tuple((old, new) for old, new in zip(given_names, names, strict=True) if old != new))
 
 
 def _skipped(text: str) -> int:
@@ -153,14 +156,24 @@ def _typed(column: tuple[str, ...]) -> bool:
     return bool(filled) and sum(map(looks_typed, filled)) > 0.7 * len(filled)
 
 
-def _names(first: list[str], width: int) -> tuple[str, ...]:
-    """The names, made up where they are empty, numbered where they repeat; R leaves out the name of its row names."""
+def _given(first: list[str], width: int) -> list[str]:
+    """The names, made up where they are empty; R leaves out the name of its row names."""
     given = ([""] if len(first) == width - 1 else []) + [cell.strip() for cell in first]
     given = given if first else [""] * width
-    named = [cell or f"column_{i + 1}" for i, cell in enumerate(given)]
-    seen: Counter[str] = Counter()
-    out = []
-    for name in named:
-        seen[name] += 1
-        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return [cell or f"column_{i + 1}" for i, cell in enumerate(given)]
+
+
+def numbered(names: list[str]) -> tuple[str, ...]:
+    """Names that come again get a number that no other name has.
+
+    >>> numbered(["a", "a", "a_2", "a"])
+    ('a', 'a_3', 'a_2', 'a_4')
+    """
+    taken, out, seen = set(names), [], set[str]()
+    for name in names:
+        k, new = 2, name
+        while new in seen or (new != name and new in taken):
+            new, k = f"{name}_{k}", k + 1
+        seen.add(new)
+        out.append(new)
     return tuple(out)

@@ -8,9 +8,10 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
-from mercer.tables.errors import DataError
+from mercer.tables.errors import DataError, Misnamed
 from mercer.tables.scale import tails
 from mercer.tables.sketch import Sketch, short
+from mercer.tables.unfilled import gone_marks
 from mercer.tables.values import null, numbers, text, truth, truths
 
 FEW = 20  # whole numbers with at most so many distinct values are classes
@@ -18,6 +19,7 @@ TIMES = 10  # where there are at least so many rows for each
 MOST = 1000  # classes
 RARE = 0.05  # share of the rarest class below which classes are imbalanced
 SKEWED = 2.0
+LARGEST, SMALLEST = 1e30, 1e-30  # values and spans of a number to predict
 SOME = 0.05  # texts among numbers, up to which they count as missing
 
 
@@ -36,6 +38,7 @@ class Target:
     low, high : the range of a regression target
     warnings : sentences about imbalance, skew and odd values
     boolean : whether the column held true and false as such
+    unit : what stands behind the numbers of a column of text
     """
 
     name: str
@@ -50,6 +53,7 @@ class Target:
     high: float = 0.0
     warnings: tuple[str, ...] = ()
     boolean: bool = False
+    unit: str = ""
 
     @property
     def kind(self) -> Any:
@@ -69,12 +73,14 @@ class Target:
     def read(self, column: Column) -> Array:
         """float64; NaN where the target is missing."""
         if self.task == "regression":
-            return numbers(column)[0]
-        found = self._codes(numbers(column)[0]) if self.numeric else self._positions(short(text(column, label=True)))
-        if np.any(found >= 0) or truth(list(self.classes)) is None:
+            return numbers(column, self.unit)[0]
+        found = self._codes(numbers(column, self.unit)[0]) if self.numeric else self._positions(short(text(column, label=True)))
+        unknown = ~(found >= 0)
+        if not unknown.any() or len(self.classes) != 2 or truth(list(self.classes)) is None:
             return found
         other = truths(column)  # yes and no, written in another way than in training
-        return found if np.isnan(other).all() else other
+        yes = int(truths(pa.array([self.classes[1]]))[0])  # 0 where the second class is the one that means no
+        return np.where(unknown & ~np.isnan(other), other if yes else 1 - other, found)
 
     def _positions(self, cells: Column) -> Array:
         found = pc.index_in(cells, value_set=pa.array(self.classes, pa.string())).cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -98,7 +104,8 @@ def target_of(name: str, sketch: Sketch, sample: Column, task: str) -> Target:
     if not sketch.n_filled:
         raise DataError(f'the target "{name}" has no values; choose another column.')
     _predictable(name, sketch.kind)
-    numeric = bool(sketch.numeric) and sketch.n_texts <= SOME * sketch.n_filled
+    codes = sketch.coded and task != "regression"
+    numeric = bool(sketch.numeric) and sketch.n_texts <= SOME * sketch.n_filled and not codes
     if sketch.n_distinct + (not numeric and len(sketch.texts)) < 2:
         raise DataError(f'the target "{name}" has the same value in every row; there is nothing to predict.')
     guess, reason = _rule(name, sketch, numeric)
@@ -120,7 +127,8 @@ def _rule(name: str, sketch: Sketch, numeric: bool) -> tuple[str, str]:
     if d == 2 and not sketch.n_texts:
         return "classification", f'classification, since "{name}" has two distinct values.'
     if not numeric:
-        return "classification", f'classification, since "{name}" holds text.'
+        what = "codes with zeros before" if sketch.coded else "text"
+        return "classification", f'classification, since "{name}" holds {what}.'
     if sketch.whole and d <= FEW and sketch.n_filled >= TIMES * d:
         few = f"whole numbers with only {d} distinct values (up to {FEW} count as classes)"
         return "classification", f'classification, since "{name}" holds {few}.'
@@ -130,16 +138,33 @@ def _rule(name: str, sketch: Sketch, numeric: bool) -> tuple[str, str]:
 
 def _numbers(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
     if not numeric:
-        raise DataError(f'the target "{name}" holds text, which a regression cannot predict; use task="classification".')
-    values = numbers(sample)[0]
-    skew = tails(values[~np.isnan(values)])[0]
+        raise Misnamed(f'the target "{name}" holds text, which a regression cannot predict; use task="classification".')
+    values = numbers(sample, sketch.unit)[0]
+    values = values[~np.isnan(values)]
+    _measurable(name, sketch.low, sketch.high)
+    skew = tails(values)[0]
     said = [f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'] * (skew > SKEWED)
-    said += _left_out(name, sketch.n_texts)
-    return Target(name, "regression", reason, skew=skew, positive=sketch.low > 0, low=sketch.low, high=sketch.high, warnings=tuple(said))
+    said += _left_out(name, sketch.n_texts) + _far(name, gone_marks(values, sketch.low, sketch.high))
+    return Target(name, "regression", reason, skew=skew, positive=sketch.low > 0, low=sketch.low, high=sketch.high, warnings=tuple(said),
+                  unit=sketch.unit)  # fmt: skip
+
+
+def _measurable(name: str, low: float, high: float) -> None:
+    """That squares of errors neither overflow nor vanish."""
+    size, span = max(abs(low), abs(high)), high / 2 - low / 2
+    if size > LARGEST or 0 < span < SMALLEST:
+        what = f'the target "{name}" runs from {low:.3g} to {high:.3g}'
+        raise DataError(f"{what}, beyond what squared errors can tell apart; scale it first.")
+
+
+def _far(name: str, marks: tuple[float, ...]) -> list[str]:
+    which = " and ".join(f"{m:g}" for m in marks)
+    about = f'the target "{name}" has {which} far from all its other values; where that stands for missing, leave those rows out or empty.'
+    return [about] * bool(marks)
 
 
 def _classes(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
-    labels, counts = _levels(sketch, sample, numeric)
+    labels, counts = _merged(*_levels(sketch, sample, numeric))
     if FEW < len(labels) > sum(counts) / 2:
         own = f'the target "{name}" has {len(labels):,} classes in {sum(counts):,} rows'
         raise DataError(f"{own}, too few rows for each; choose another column.")
@@ -148,7 +173,7 @@ def _classes(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bo
         raise DataError(f"{many}; " + ('use task="regression".' if numeric else "choose another column."))
     order = sorted(range(len(labels)), key=lambda i: float(labels[i]) if numeric else labels[i])
     found = Target(name, "classification", reason, tuple(labels[i] for i in order), tuple(counts[i] for i in order), numeric,
-                   boolean=pa.types.is_boolean(sketch.kind))  # fmt: skip
+                   boolean=pa.types.is_boolean(sketch.kind), unit=sketch.unit)  # fmt: skip
     return replace(found, warnings=_about_classes(found, sketch.n_texts if numeric else 0))
 
 
@@ -160,6 +185,19 @@ def _levels(sketch: Sketch, sample: Column, numeric: bool) -> tuple[list[str], l
     if sketch.counts is None or not sketch.counts.exact:
         return [], []
     return [label(v) for v in sketch.counts.values.to_pylist()], sketch.counts.counts.tolist()
+
+
+def _merged(labels: list[str], counts: list[int]) -> tuple[list[str], list[int]]:
+    """Several spellings of yes and no as two classes, each under its most frequent one.
+
+    >>> _merged(["yes", "YES", "No"], [3, 5, 2])
+    (['No', 'YES'], [2, 8])
+    """
+    if len(labels) <= 2 or truth(labels) is None:
+        return labels, counts
+    side = truths(pa.array(labels))
+    sides = [[i for i in range(len(labels)) if side[i] == s] for s in (0.0, 1.0)]
+    return [labels[max(mine, key=lambda i: counts[i])] for mine in sides], [sum(counts[i] for i in mine) for mine in sides]
 
 
 def label(value: Any) -> str:
@@ -177,9 +215,11 @@ def _about_classes(found: Target, n_texts: int) -> tuple[str, ...]:
     share = f"{found.counts[rarest]:,} of {total:,} rows ({found.imbalance:.1%})"
     said = [f'classes are imbalanced: "{found.classes[rarest]}" has {share}.'] * uneven
     alone = sum(k == 1 for k in found.counts)
-    said += [f"{alone:,} of the {len(found.counts):,} classes have a single row, too few to learn from or to judge."] * bool(alone)
+    have = "has" if alone == 1 else "have"
+    said += [f"{alone:,} of the {len(found.counts):,} classes {have} a single row, too few to learn from or to judge."] * bool(alone)
     return (*said, *_left_out(found.name, n_texts))
 
 
 def _left_out(name: str, n_texts: int) -> list[str]:
-    return [f'{n_texts:,} rows have text in the target "{name}", which holds numbers, and were left out.'] * bool(n_texts)
+    have, were = ("row has", "was") if n_texts == 1 else ("rows have", "were")
+    return [f'{n_texts:,} {have} text in the target "{name}", which holds numbers, and {were} left out.'] * bool(n_texts)

@@ -51,6 +51,7 @@ class Rows:
     id : the values as they came, a pyarrow array, or None
     index : positions in the batch of the rows kept
     n_unread : cells by column that were filled but could not be read, and count as missing
+    odd : whether a row has a level that training lacks, or lacks a value that training always had, in a column where that is rare
     """
 
     X: Array
@@ -61,6 +62,7 @@ class Rows:
     id: Any
     index: Array
     n_unread: dict[str, int]
+    odd: Array
 
     def __len__(self) -> int:
         return len(self.X)

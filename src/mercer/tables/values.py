@@ -18,8 +18,9 @@ TRUTH = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on")
 _MIXED = {"nan": "NaN", "-nan": "-NaN", "nat": "NaT", "n/a": "n/A"}
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _MONEY = r"(?:[$€£¥]|USD|EUR|GBP)"
+_UNIT = r"^[+-]?[0-9][0-9.,]*\s*(?P<unit>[a-zµμ°Ω²³/]{1,12})\.?$"  # behind a number; not the exponent of one
 _TYPED = re.compile(
-    r"\s*([+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|[$€£¥]\s?[\d.,]+"
+    r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|[$€£¥]\s?[\d.,]+"
     r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.Z+-]*)?)\s*"
 )
 
@@ -71,18 +72,20 @@ def _as_text(column: Column) -> Column:
     return column.cast(pa.string())
 
 
-def numbers(column: Any) -> tuple[Array, Array]:
+def numbers(column: Any, unit: str = "") -> tuple[Array, Array]:
     """The numbers of a column, NaN where there are none, and a mask of the filled cells that are not numbers.
 
     Infinities count as missing. A column of text that reads as numbers throughout is converted at once; otherwise cells
-    are looked at in turn: words for missing, plain numbers, then money, percents and amounts in brackets.
+    are looked at in turn: words for missing, plain numbers, then money, percents, amounts in brackets, and the unit given.
 
     >>> numbers(pa.array(["1", "NA", "$2,000", "12%", "x"]))[0].tolist()
     [1.0, nan, 2000.0, 12.0, nan]
+    >>> numbers(pa.array(["1.5 kg", "2KG", "3 g"]), "kg")[0].tolist()
+    [1.5, 2.0, nan]
     """
     found = flat(column)
     if is_text(found.type):
-        return _from_text(found)
+        return _from_text(found, unit)
     if counts(found.type):
         values = _finite(_as_float(found))
         return values, np.zeros(len(values), bool)
@@ -107,12 +110,40 @@ def _finite(column: Column) -> Array:
     return values if np.isfinite(values).all() else np.where(np.isfinite(values), values, np.nan)
 
 
-def _from_text(column: Column) -> tuple[Array, Array]:
+def unit_of(column: Column) -> str:
+    """The unit, in small letters, that most filled cells of a text column have behind a number; "" where there is none.
+
+    >>> unit_of(pa.array(["1.5 kg", "2KG", "NA", "3"])), unit_of(pa.array(["1 kg", "2 g", "3 m", "x"])), unit_of(pa.array(["1e5", "5%"]))
+    ('kg', '', '')
+    """
+    cells = pc.utf8_lower(text(column).drop_null())
+    found = pc.extract_regex(cells, _UNIT).field("unit").drop_null() if len(cells) else cells
+    if not len(found):
+        return ""
+    best = max(pc.value_counts(found).to_pylist(), key=lambda item: item["counts"])
+    return str(best["values"]) if 2 * best["counts"] >= len(cells) else ""
+
+
+def padded(column: Column) -> int:
+    """How many cells of a text column are digits that begin with a needless 0, as codes do.
+
+    >>> padded(pa.array(["007", "0", "0.5", "12", " 01"]))
+    2
+    """
+    able = column.filter(pc.starts_with(pc.utf8_ltrim_whitespace(column), "0").fill_null(False))
+    return int(pc.sum(pc.match_substring_regex(able, r"^\s*0[0-9]+\s*$")).as_py() or 0) if len(able) else 0
+
+
+def _from_text(column: Column, unit: str = "") -> tuple[Array, Array]:
     try:
         values = _finite(column.cast(pa.float64()))
         return values, np.zeros(len(values), bool)
     except pa.ArrowInvalid:
-        return _one_by_one(text(column))
+        return _one_by_one(_without(text(column), unit))
+
+
+def _without(column: Column, unit: str) -> Column:
+    return pc.replace_substring_regex(column, rf"([0-9.])\s*(?i:{re.escape(unit)})\.?$", r"\1") if unit else column
 
 
 def _one_by_one(column: Column) -> tuple[Array, Array]:
@@ -150,10 +181,13 @@ def truths(column: Any) -> Array:
 
 
 def truth(distinct: list[str]) -> tuple[str, str] | None:
-    """The pair (no, yes) that two distinct texts are, or None.
+    """The pair (no, yes) that distinct texts are, in whatever case and mix of spellings, or None.
 
-    >>> truth(["Yes", "no"])
-    ('no', 'yes')
+    >>> truth(["Yes", "no"]), truth(["yes", "YES", "N"]), truth(["yes", "YES"]), truth(["no", "false"])
+    (('no', 'yes'), ('no', 'yes'), None, None)
     """
     lowered = {v.lower() for v in distinct}
-    return next((pair for pair in TRUTH if lowered == set(pair)), None)
+    met = [pair for pair in TRUTH if lowered & set(pair)]
+    if lowered - {word for pair in met for word in pair} or not all(lowered & {pair[side] for pair in met} for side in (0, 1)):
+        return None
+    return max(met, key=lambda pair: len(lowered & set(pair)))

@@ -59,6 +59,19 @@ def category(seen: Seen) -> Choice:
     return _levels(seen, values, counts.counts + counts.error, total, bool(seen.sketch.numeric))
 
 
+def coded(seen: Seen) -> Choice:
+    """Digits that begin with 0: codes, which numbers would cut short; an identifier where all differ."""
+    cells = text(seen.sample).drop_null()
+    example = cells.filter(pc.match_substring_regex(cells, "^0[0-9]+$"))
+    what = f'holds codes with zeros before, such as "{example[0].as_py() if len(example) else "007"}"'
+    if len(cells) >= 10 and len(pc.unique(cells)) > 0.9 * len(cells):
+        return seen.left_out("id", "Codes, nearly all of them different", f"{what}, nearly all different,")
+    found = pc.value_counts(short(cells))
+    values, counts = found.field("values").to_pylist(), found.field("counts").to_numpy(zero_copy_only=False)
+    said = (f'"{seen.name}" {what}, and is treated as a category, not as numbers.',)
+    return _levels(seen, values, counts * max(seen.sketch.n / max(len(seen.sample), 1), 1.0), len(values), False, said)
+
+
 def mixed(seen: Seen) -> Choice:
     """Numbers and texts side by side: a category, its levels counted in the sample."""
     found = pc.value_counts(short(text(seen.sample).drop_null()))

@@ -1,0 +1,458 @@
+"""What the fields of a class must be: declared once beside them, checked whenever an object is made, whatever made it.
+
+A class says it in `must`, field by field; names in shapes and ranges are other fields (or paths through them, such as
+`lift_.n_features_out_`), and where there is no such field they stand for a size that all who name it share. A frozen value
+calls `check` from `__post_init__`; of estimators and maps, whose attributes `fit` sets, the store calls it before it
+writes and after it has read a file. So no number reaches a compiled loop, which looks at no bounds, unless its range was
+looked at before.
+"""
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from numbers import Integral, Real
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+Size = int | str | None  # of one dimension: a number, a name with or without "+ 1" or "- 1", or any
+_NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(?:\s*([+-])\s*(\d+))?")
+
+
+class Broken(ValueError):
+    """A field is not what its class says it is."""
+
+
+class Sizes:
+    """The object at hand, and the sizes that its fields have named so far."""
+
+    def __init__(self, of: Any, known: dict[str, int] | None = None) -> None:
+        self.of, self.known = of, {} if known is None else known
+
+    def value(self, size: Size) -> int | None:
+        """The number that a size stands for; None where nobody has said it yet."""
+        if size is None or isinstance(size, int):
+            return size
+        name, sign, step = _parts(size)
+        found = self._named(name)
+        return None if found is None else found + (int(f"{sign}{step}") if sign else 0)
+
+    def _named(self, name: str) -> int | None:
+        if name not in self.known:
+            found = _at(self.of, name)
+            if found is None:
+                return None
+            if not _is_whole(found):
+                raise Broken(f"{name} should be a whole number, but is {found!r:.60}")
+            self.known[name] = int(found)
+        return self.known[name]
+
+    def meet(self, size: Size, actual: int) -> bool:
+        """Whether a dimension has its size; the first who names one decides it."""
+        expected = self.value(size)
+        if expected is None and isinstance(size, str):
+            name, sign, step = _parts(size)
+            self.known[name] = actual - (int(f"{sign}{step}") if sign else 0)
+        return expected is None or expected == actual
+
+
+@lru_cache(maxsize=1024)
+def _parts(size: str) -> tuple[str, str | None, str | None]:
+    match = _NAMED.fullmatch(size)
+    assert match is not None, size
+    return match.groups()  # type: ignore[return-value]
+
+
+def _at(obj: Any, path: str) -> Any:
+    try:
+        return attrgetter(path)(obj)
+    except AttributeError:
+        return None
+
+
+def _is_whole(v: Any) -> bool:
+    return isinstance(v, Integral) and not isinstance(v, bool)
+
+
+class Spec:
+    """What one field must be: `shape` looks at kinds and sizes, `range` at the numbers once all sizes are known."""
+
+    ranged = True  # whether every whole number in it has a range
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        raise NotImplementedError
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        """Nothing to look at."""
+
+    def __or__(self, other: Spec | None) -> Spec:
+        return Either(self, Nothing() if other is None else other)
+
+
+class Nothing(Spec):
+    """None."""
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if v is not None:
+            raise Broken(f"should be None, but is {type(v).__name__}")
+
+
+class Either(Spec):
+    """One of several."""
+
+    def __init__(self, *specs: Spec) -> None:
+        self.specs = specs
+        self.ranged = all(s.ranged for s in specs)
+
+    def __or__(self, other: Spec | None) -> Spec:
+        return Either(*self.specs, Nothing() if other is None else other)
+
+    def _fitting(self, v: Any, sizes: Sizes) -> Spec:
+        said = []
+        for spec in self.specs:
+            try:
+                spec.shape(v, Sizes(sizes.of, dict(sizes.known)))
+            except Broken as e:
+                said.append(str(e))
+            else:
+                return spec
+        raise Broken(said[0] if v is not None else said[-1])
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        self._fitting(v, sizes).shape(v, sizes)
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        self._fitting(v, sizes).range(v, sizes)
+
+
+class _Arrays(Spec):
+    """An array of some kinds of numbers, with sizes that may be named."""
+
+    kinds = ""
+    what = "an array"
+
+    def __init__(self, *sizes: Size) -> None:
+        self.sizes = sizes
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if type(v) not in (np.ndarray, np.memmap) or v.dtype.kind not in self.kinds or not v.dtype.isnative:
+            raise Broken(f"should be {self.what}, but is {v.dtype if isinstance(v, np.ndarray) else type(v).__name__}")
+        if v.ndim != len(self.sizes) or not all(sizes.meet(s, n) for s, n in zip(self.sizes, v.shape, strict=True)):
+            raise Broken(f"has shape {v.shape}, which is not {_shown(self.sizes, sizes)}")
+
+
+def _shown(sizes: tuple[Size, ...], known: Sizes) -> str:
+    parts = [str(s) if s is None or known.value(s) is None else str(known.value(s)) for s in sizes]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})".replace("None", "any")
+
+
+class Floats(_Arrays):
+    """Floating-point numbers, float32 or float64; finite unless said otherwise, and not below `low`.
+
+    >>> Floats("n", "d").shape(np.zeros((2, 3)), Sizes(None))
+    """
+
+    kinds, what = "f", "an array of float32 or float64"
+
+    def __init__(self, *sizes: Size, finite: bool = True, low: float | None = None) -> None:
+        super().__init__(*sizes)
+        self.finite, self.low = finite, low
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        super().shape(v, sizes)
+        if v.dtype.itemsize not in (4, 8):
+            raise Broken(f"should be {self.what}, but is {v.dtype}")
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        if self.finite and not np.isfinite(v).all():
+            raise Broken("holds numbers that are not finite")
+        if self.low is not None and v.size and not v.min() >= self.low:
+            raise Broken(f"holds {v.min()}, below {self.low}")
+
+
+class Ints(_Arrays):
+    """Whole numbers from `low` up to, and not including, `below`; `distinct` ones where none may come twice.
+
+    >>> Ints("d", below="D").range(np.array([0, 7]), Sizes(None, {"D": 8}))
+    >>> Ints("d", below="D").range(np.array([0, 8]), Sizes(None, {"D": 8}))
+    Traceback (most recent call last):
+    mercer.invariants.Broken: holds 8, which is not from 0 to 7
+    """
+
+    kinds, what = "i", "an array of whole numbers, int32 or int64"
+
+    def __init__(self, *sizes: Size, low: int = 0, below: Size, distinct: bool = False) -> None:
+        super().__init__(*sizes)
+        self.low, self.below, self.distinct = low, below, distinct
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        super().shape(v, sizes)
+        if v.dtype.itemsize < 4:
+            raise Broken(f"should be {self.what}, but is {v.dtype}")
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        top = sizes.value(self.below)
+        if top is None:
+            raise Broken(f"has no range: {self.below} is not known")
+        if v.size and not (v.min() >= self.low and v.max() < top):
+            wrong = v.min() if v.min() < self.low else v.max()
+            raise Broken(f"holds {wrong}, which is not from {self.low} to {top - 1}")
+        if self.distinct and len(np.unique(v)) < v.size:
+            raise Broken("holds a number twice")
+
+
+class Counts(Ints):
+    """Whole numbers of things: from 0 on, and never used as places."""
+
+    def __init__(self, *sizes: Size) -> None:
+        super().__init__(*sizes, below=1 << 62)
+
+
+class Truths(_Arrays):
+    """Truth values."""
+
+    kinds, what = "b", "an array of truth values"
+
+
+class Labels(_Arrays):
+    """What the user's own labels or names are: of any kind, and never used as places."""
+
+    kinds, what = "biufUSOMm", "an array of labels"
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        if not v.size:
+            raise Broken("is empty")
+
+
+class Samples(Spec):
+    """Rows to compare: an array or CSR matrix (n, d) of finite floats, or items, bare in a list or as an estimator holds them."""
+
+    def __init__(self, n: Size, d: Size, *, items: bool = True) -> None:
+        self.dense, self.n, self.items = Floats(n, d), n, items
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if _are_items(v) and self.items:
+            if not sizes.meet(self.n, len(v)):
+                raise Broken(f"has {len(v)} items, not {sizes.value(self.n)}")
+        elif sp.issparse(v):
+            if v.format != "csr" or v.dtype not in (np.float32, np.float64):
+                raise Broken(f"should be CSR rows of floats, but is {v.format} of {v.dtype}")
+            if not all(sizes.meet(s, n) for s, n in zip(self.dense.sizes, v.shape, strict=True)):
+                raise Broken(f"has shape {v.shape}, which is not {_shown(self.dense.sizes, sizes)}")
+        else:
+            self.dense.shape(v, sizes)
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        if not _are_items(v):
+            self.dense.range(v.data if sp.issparse(v) else v, sizes)
+
+
+def _are_items(v: Any) -> bool:
+    return isinstance(v, list) or (_is_called(type(v), "inputs.Items") and isinstance(v.values, list))
+
+
+class Whole(Spec):
+    """One whole number from `low` up to, and not including, `below`."""
+
+    def __init__(self, low: int = 0, below: Size = 1 << 63) -> None:
+        self.low, self.below = low, below
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if not _is_whole(v):
+            raise Broken(f"should be a whole number, but is {v!r:.60}")
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        top = sizes.value(self.below)
+        if top is None or not self.low <= v < top:
+            raise Broken(f"is {v}, which is not from {self.low} to {'?' if top is None else top - 1}")
+
+
+class Number(Spec):
+    """One finite number, from `low` on."""
+
+    def __init__(self, low: float = -math.inf, *, finite: bool = True) -> None:
+        self.low, self.finite = low, finite
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if not isinstance(v, Real) or isinstance(v, bool):
+            raise Broken(f"should be a number, but is {v!r:.60}")
+        x = float(v)
+        if not (x >= self.low or (math.isnan(x) and not self.finite)) or (self.finite and not math.isfinite(x)):
+            raise Broken(f"is {v}, which is not a finite number from {self.low} on")
+
+
+class Each(Spec):
+    """A list or tuple of such, of a size that may be named; several specs stand for tuples of just so many."""
+
+    def __init__(self, *of: Spec, size: Size = None) -> None:
+        self.of, self.size = of, size
+        self.ranged = all(s.ranged for s in of)
+
+    def _pairs(self, v: Any) -> Iterator[tuple[Any, Spec]]:
+        return zip(v, self.of * len(v) if len(self.of) == 1 else self.of, strict=True)
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if not isinstance(v, list | tuple):
+            raise Broken(f"should be a list, but is {type(v).__name__}")
+        if not sizes.meet(self.size, len(v)) or len(self.of) not in (1, len(v)):
+            raise Broken(f"has {len(v)} parts, not {sizes.value(self.size)}")
+        for part, spec in self._pairs(v):
+            spec.shape(part, sizes)
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        for part, spec in self._pairs(v):
+            spec.range(part, sizes)
+
+
+class By(Spec):
+    """A dict of such, by keys of such."""
+
+    def __init__(self, key: Spec, of: Spec) -> None:
+        self.key, self.of = key, of
+        self.ranged = key.ranged and of.ranged
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if not isinstance(v, dict):
+            raise Broken(f"should be a dict, but is {type(v).__name__}")
+        for key, value in v.items():
+            self.key.shape(key, sizes)
+            self.of.shape(value, sizes)
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        for key, value in v.items():
+            self.key.range(key, sizes)
+            self.of.range(value, sizes)
+
+
+class Text(Spec):
+    """A string, of some where they are named."""
+
+    def __init__(self, *among: str) -> None:
+        self.among = among
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if not isinstance(v, str) or (self.among and v not in self.among):
+            raise Broken(f"should be {' or '.join(map(repr, self.among)) or 'text'}, but is {v!r:.60}")
+
+
+class Is(Spec):
+    """An object of a class, or one that inherits from it, known by its name; some of its sizes must be those named here."""
+
+    def __init__(self, *classes: str, **sizes: Size) -> None:
+        self.classes, self.sizes = classes, sizes
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if not any(_is_called(c, name) for c in type(v).__mro__ for name in self.classes):
+            raise Broken(f"should be {' or '.join(self.classes)}, but is {type(v).__name__}")
+
+    def range(self, v: Any, sizes: Sizes) -> None:  # not before: it may be half made while its holder is
+        for name, size in self.sizes.items():
+            found = _at(v, name)
+            if found is not None and (not _is_whole(found) or not sizes.meet(size, int(found))):
+                raise Broken(f"has {name} = {found!r:.60}, where {sizes.value(size)} is needed")
+
+
+def _is_called(cls: type[Any], name: str) -> bool:
+    """Whether a class of Mercer's or scikit-learn's has this name, which may begin with those of modules."""
+    full = f"{cls.__module__}.{cls.__qualname__}"
+    return full.startswith(("mercer.", "sklearn.")) and full.endswith(f".{name}")
+
+
+class Said(Spec):
+    """What a user gave, of whatever kind: nothing but `fit` reads it, and looks at it first."""
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        """Anything goes."""
+
+
+@lru_cache(maxsize=1024)
+def declared(cls: Any) -> dict[str, Spec]:
+    """What a class and those it inherits from say of their fields."""
+    said = [_elsewhere(c).must if _elsewhere(c) else vars(c).get("must", {}) for c in reversed(cls.__mro__)]
+    return {name: spec for must in said for name, spec in must.items()}
+
+
+class Elsewhere(NamedTuple):
+    """What a class that is not ours must be, and a function for what takes more than a line to say."""
+
+    must: Mapping[str, Spec]
+    laws: Callable[[Any], str | None]
+
+
+ELSEWHERE: dict[str, Elsewhere] = {}  # by the package and the name of the class, which is not imported for that
+
+
+def declare(cls: Any, laws: Callable[[Any], str | None] = lambda obj: None, **must: Spec) -> None:
+    """Say it of a class that cannot say it itself: a named tuple, or by "package.Name" one of another package."""
+    ELSEWHERE[cls if isinstance(cls, str) else _short(cls)] = Elsewhere(must, laws)
+
+
+def _short(cls: type[Any]) -> str:
+    return f"{cls.__module__.partition('.')[0]}.{cls.__qualname__}"
+
+
+def _elsewhere(cls: type[Any]) -> Any:
+    return ELSEWHERE.get(_short(cls))
+
+
+def check(obj: Any) -> None:
+    """Look at every field that the class of an object declares: ValueError, with its name, where one is not so.
+
+    An object may have a method `_laws` beside, for what takes more than a line to say: it returns what is wrong, or None.
+
+    >>> class Sketch:
+    ...     must = dict(bins=Ints("d", below="D"), signs=Floats("d"), D=Whole(1))
+    ...     def __init__(self, bins, signs, D):
+    ...         self.bins, self.signs, self.D = bins, signs, D
+    ...         check(self)
+    >>> Sketch(np.array([0, 4]), np.ones(2), 4)
+    Traceback (most recent call last):
+    mercer.invariants.Broken: Sketch.bins holds 4, which is not from 0 to 3; give what the class asks for, or fit it again.
+    """
+    cls: Any = type(obj)
+    sizes, found = Sizes(obj), [(name, spec, _at(obj, name)) for name, spec in declared(cls).items() if _has(obj, name)]
+    for look in ("shape", "range"):
+        for name, spec, v in found:
+            try:
+                getattr(spec, look)(v, sizes)
+            except Broken as e:
+                raise Broken(f"{cls.__name__}.{name} {e}; give what the class asks for, or fit it again.") from None
+    for law in _laws(cls) if _is_whole_object(obj) else ():
+        try:
+            wrong = law(obj)
+        except AttributeError as e:
+            wrong = f"lacks a part of it ({e})"
+        if wrong:
+            raise Broken(f"{cls.__name__} {wrong}; fit it again.")
+
+
+@lru_cache(maxsize=1024)
+def _laws(cls: Any) -> tuple[Callable[[Any], str | None], ...]:
+    """Those of the class and of all that it inherits from."""
+    return tuple(_elsewhere(c).laws if _elsewhere(c) else vars(c)["_laws"] for c in cls.__mro__ if _elsewhere(c) or "_laws" in vars(c))
+
+
+def _is_whole_object(obj: Any) -> bool:
+    """Whether it is a value, or an estimator or map that was fitted."""
+    return not hasattr(obj, "fit") or any(name.endswith("_") for name in vars(obj))
+
+
+def _has(obj: Any, name: str) -> bool:
+    return name in vars(obj) if hasattr(obj, "__dict__") else hasattr(obj, name)
+
+
+def lists_places(v: Any) -> bool:
+    """Whether a value is an array of whole numbers, or lists some: they may be used as places, so they need a range.
+
+    >>> lists_places([np.arange(3)]), lists_places({2: 0.5}), lists_places((1.5, "a")), lists_places(7)
+    (True, True, False, False)
+    """
+    if isinstance(v, np.ndarray):
+        return v.dtype.kind in "iu" and v.ndim > 0
+    if isinstance(v, list | tuple | set | frozenset):
+        return any(_is_whole(x) or lists_places(x) for x in v)
+    return isinstance(v, dict) and any(_is_whole(k) or lists_places(x) for k, x in v.items())

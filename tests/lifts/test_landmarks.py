@@ -1,0 +1,143 @@
+"""The law of landmarks: whatever the choice, k - phi phi' is a kernel, zero at them and nowhere above k(x, x), on rows that are hard."""
+from itertools import product
+
+import numpy as np
+import pytest
+
+from mercer.kernels import Cauchy, Gaussian, Matern, Polynomial
+from mercer.lifts import Nystrom
+from mercer.lifts.nystrom import CUT
+from tests.market import KERNELS
+
+CHOICES = ["rpcholesky", "uniform", "leverage", "kmeans", "given", "all"]
+MARKET = KERNELS | {"narrow": Gaussian(0.2), "wide": Gaussian(30.0), "quartic": Polynomial(4)}
+CASES = [*product(CHOICES, (1, 2, 3, 10), (np.float64, np.float32))]
+# An angle and a distance have half their digits where they are nearly zero, and so have these kernels, whose slope there is not zero.
+HALF_THE_DIGITS = {"step", "laplace", "laplace ard", "matern 1/2", "matern bessel", "zero", "warped twice"}
+
+
+def hostile(d, seed=0, dtype=np.float64):
+    """A line, groups of near-copies, duplicates, strays and the origin, in one table of 60 rows."""
+    rng = np.random.default_rng(seed)
+    line = np.linspace(0, 1, 20)[:, None] * rng.uniform(0.5, 1, size=d)
+    apart = np.tile(10.0 ** np.arange(-10, 0, 2), 4)[:, None] * rng.normal(size=(20, d))
+    near = np.repeat(rng.uniform(-1, 1, size=(4, d)), 5, axis=0) + apart
+    X = np.vstack([line, near, line[::3], rng.uniform(-1, 1, size=(12, d)), np.zeros((1, d))])
+    return rng.permutation(X).astype(dtype)
+
+
+def takes(kernel, d):
+    """Whether the kernel is one of rows of d columns; some of the market are of three."""
+    try:
+        return np.isfinite(kernel(np.ones((1, d)))).all()
+    except (ValueError, IndexError):
+        return False
+
+
+def size_of(kernel, X):
+    """sqrt k(x, x) in float64, 1 where that is zero."""
+    k = kernel.diag(X.astype(float)).astype(float)
+    return np.sqrt(np.where(k > 0, k, 1))
+
+
+def left_out(kernel, phi, X):
+    """k - phi phi' in units of k(x, x)."""
+    F, s = phi.transform(X).astype(float), size_of(kernel, X)
+    return (kernel(X.astype(float)) - F @ F.T) / s / s[:, None]
+
+
+def fitted(kernel, choice, X, seed=0):
+    """A map and the landmarks that it was given; two thirds of the rows, but for all of them."""
+    m = len(X) if choice == "all" else max(2 * len(X) // 3, 1)
+    if choice == "given":
+        points = np.random.default_rng(seed).permutation(X)[:m]
+        return Nystrom(kernel, landmarks=points).fit(X), points
+    phi = Nystrom(kernel, m, "rpcholesky" if choice == "all" else choice, random_state=seed).fit(X)
+    return phi, X if choice == "all" else phi.landmarks_
+
+
+def check(kernel, choice, X, *, half=False, seed=0):
+    eps, cut = float(np.finfo(X.dtype).eps), CUT[X.dtype]
+    phi, points = fitted(kernel, choice, X, seed)
+    kernel_rounding = 10 * eps**0.5 if half else 0.0
+    near = 10 * eps / cut**0.5 + kernel_rounding  # a feature is rounded by eps / sqrt(cut)
+    far = 10 * (np.finfo(float).eps / cut + eps / cut**0.5) + kernel_rounding / cut**0.5 * eps**0.25
+    E = left_out(kernel, phi, X)
+    assert np.linalg.eigvalsh(E)[0] > (-near * len(X) if choice == "all" else -far)
+    assert E.diagonal().max() < 1 + near
+    assert np.abs(left_out(kernel, phi, points)).max() < cut + near
+    rng = np.random.default_rng(seed)
+    new = np.vstack([X + 0.3 * rng.normal(size=X.shape), 2 * X - X.mean(0)]).astype(X.dtype)
+    assert (np.square(phi.transform(new), dtype=float).sum(1) < size_of(kernel, new) ** 2 * (1 + far)).all()
+
+
+def laws(name, cases):
+    for i, (choice, d, dtype) in enumerate(cases):
+        if takes(MARKET[name], d):
+            check(MARKET[name], choice, hostile(d, i, dtype), half=name in HALF_THE_DIGITS, seed=i)
+
+
+@pytest.mark.parametrize("name", MARKET)
+def test_the_error_is_a_kernel(name):
+    laws(name, CASES[[*MARKET].index(name) % 5 :: 5])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MARKET)
+def test_the_error_is_a_kernel_in_all_cases(name):
+    laws(name, CASES)
+
+
+LINE = np.linspace(0, 1, 100)[:, None]
+NORMAL = np.random.default_rng(0).normal(size=(200, 1))
+
+
+@pytest.mark.parametrize(
+    ("phi", "X"),
+    [
+        (Nystrom(Gaussian(0.2)), LINE),
+        (Nystrom(Gaussian(0.3), 200), NORMAL),
+        (Nystrom(Gaussian(0.3), 199, random_state=0), NORMAL),
+        (Nystrom(Gaussian(0.2), landmarks=np.linspace(0, 1, 50)[:, None]), LINE),
+        (Nystrom(Gaussian(0.2), 100, "uniform", random_state=0), np.linspace(0, 1, 200)[:, None]),
+        (Nystrom(Gaussian(0.2), 100, "leverage", random_state=0), np.linspace(0, 1, 200)[:, None]),
+        (Nystrom(Gaussian(0.2), 80, "kmeans", random_state=0), LINE),
+        (Nystrom("precomputed", 100), Gaussian(0.2)(LINE)),
+    ],
+    ids=["all", "normal", "all but one", "given", "uniform", "leverage", "kmeans", "precomputed"],
+)
+def test_a_smooth_kernel_is_told_on_a_line(phi, X):
+    F = phi.fit_transform(X)
+    K = X if phi.kernel == "precomputed" else phi.kernel(X)
+    assert np.abs(F @ F.T - K).max() < 1e-9
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.1), Gaussian(1.0), Cauchy(), Matern(nu=5.5), Polynomial(4)], ids=repr)
+def test_drawn_pivots_in_their_order(kernel):
+    """Random pivots follow what is left to tell, so their own order is sound under any seed: down to the last row but one."""
+    for seed, X in product(range(5), (np.linspace(-1, 1, 150)[:, None], hostile(2, 3))):
+        E = left_out(kernel, Nystrom(kernel, len(X) - 1, random_state=seed).fit(X), X)
+        assert np.abs(E).max() < 1e-9
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("X", [hostile(2) + 1e6, hostile(3)[:1], hostile(10)[:4], np.ones((7, 2))], ids=["offset", "one", "few", "equal"])
+def test_offsets_and_few_rows(X, choice, dtype):
+    check(Gaussian(), choice, X.astype(dtype))
+
+
+@pytest.mark.parametrize("choice", CHOICES[:4])
+def test_weights_that_differ_much(choice):
+    X = hostile(2)
+    weight = 10.0 ** np.random.default_rng(0).uniform(-12, 0, size=len(X))
+    phi = Nystrom(Gaussian(), 40, choice, random_state=0).fit(X, sample_weight=weight)
+    E = left_out(Gaussian(), phi, X)
+    assert np.linalg.eigvalsh(E)[0] > -1e-4
+    assert np.abs(left_out(Gaussian(), phi, phi.landmarks_)).max() < 1e-9
+
+
+@pytest.mark.parametrize("choice", CHOICES[:4])
+def test_a_kernel_that_is_zero(choice):
+    phi = Nystrom(KERNELS["anova too high"], 5, choice, random_state=0).fit(hostile(3))
+    assert not phi.transform(hostile(3)).any()
