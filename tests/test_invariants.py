@@ -24,7 +24,9 @@ CLASSES = {
     **{f"{m.__name__}.{n}": c for p in VALUES + OTHERS for m in modules(p) for n, c in vars(m).items() if _ours(c, m, p)},
     **{n: c for n, c in _registered.items() if c.__module__.startswith("mercer.")},
 }
-SAID = {"Basis.functions_", "Callable.f", "Plan.settings", "Warped.f", "Weighted.f", "KernelSVC._last", "ExactClassifier._last"}
+SAID = {
+    "Basis.functions_", "Callable.f", "Items.values", "Plan.settings", "Warped.f", "Weighted.f", "KernelSVC._last", "ExactClassifier._last",
+}
 
 
 # what is declared
