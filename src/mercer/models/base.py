@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_X_y
 
-from mercer.inputs import Array, Table, table
+from mercer.inputs import Array, Items, Table, table, validate_data
+from mercer.invariants import Labels, Whole
 from mercer.kernels import Kernel
 from mercer.store import Saved
 
@@ -40,6 +41,9 @@ class KernelEstimator(Saved, BaseEstimator):
     kernel: Any
     lift: Any = None
     n_features_in_: int
+    _of_items: bool = False  # whether rows are items instead of numbers
+
+    must = dict(n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"))
 
     @property
     def _precomputed(self) -> bool:
@@ -51,15 +55,14 @@ class KernelEstimator(Saved, BaseEstimator):
 
     def _rows(self, X: Any, *, reset: bool) -> Table:
         """Rows as a table with the names of its columns: numbers, or the items that the kernel reads."""
-        items = self._items(X, reset)
-        return items or self._named(validate_data(self, X, reset=reset, **self._numbers()))
+        items = self._listed(X, reset)
+        return self._named(validate_data(self, X, reset=reset, **self._numbers())) if items is None else Table(items)
 
     def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Table, Array]:
         """Rows and their targets; a kernel matrix of `fit` must be square."""
-        items = self._items(X, reset)
+        items = self._listed(X, reset)
         if items is not None:
-            check_consistent_length(items.data, y)
-            return items, np.asarray(y)
+            return Table(items), check_X_y(np.zeros((len(items), 1)), y, **options)[1]
         X, y = validate_data(self, X, y, reset=reset, **self._numbers(), **options)
         if reset and self._precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
@@ -68,13 +71,17 @@ class KernelEstimator(Saved, BaseEstimator):
     def _numbers(self) -> dict[str, Any]:
         return dict(dtype=[np.float64, np.float32], accept_sparse="csr" if self._takes_sparse() else False, order="C")
 
-    def _items(self, X: Any, reset: bool) -> Table | None:
-        if not (isinstance(self.kernel, Kernel) and self.kernel.takes_items):
-            return None
-        rows = table(X, items=True, finite=False)
-        if rows.items:
-            self.n_features_in_ = 1 if reset else self.n_features_in_
-        return rows if rows.items else None
+    def _listed(self, X: Any, reset: bool) -> Items | None:
+        items = items_of(self.kernel, X) if self.lift is None else None
+        if reset:
+            self._of_items = items is not None
+        if self._of_items != (items is not None):
+            told = ("numbers", "items") if items is not None else ("items", "numbers")
+            raise ValueError(f"the model is of rows of {told[0]}, but X lists {told[1]}; give what fit was given, or fit anew.")
+        if items is not None and reset:
+            self.__dict__.pop("feature_names_in_", None)  # of a fit before, to rows of numbers
+            self.n_features_in_ = 1
+        return items
 
     def _named(self, X: Any) -> Table:
         names = getattr(self, "feature_names_in_", None)
@@ -91,6 +98,19 @@ class KernelEstimator(Saved, BaseEstimator):
         tags.input_tags.sparse = self._takes_sparse()
         tags.input_tags.pairwise = self._precomputed
         return tags
+
+
+def items_of(kernel: Any, X: Any) -> Items | None:
+    """The items that X lists, where the kernel reads such; None where X is a table of numbers, or the kernel wants one.
+
+    >>> from mercer.kernels import Constant, Gaussian
+    >>> items_of(Constant(), ["ab", "c"]).values, items_of(Constant(), [[1.0]]), items_of(Gaussian(), ["ab"])
+    (['ab', 'c'], None, None)
+    """
+    if isinstance(X, Items) or not (isinstance(kernel, Kernel) and kernel.takes_items):
+        return X if isinstance(X, Items) else None
+    rows = table(X, items=True, finite=False)
+    return Items(rows.data) if rows.items else None
 
 
 def bytes_of(limit: Any) -> float:

@@ -1,6 +1,7 @@
 """A fitted feature map as learners read it: batches of dense features, and the sums over them."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,29 +12,35 @@ from sklearn.base import clone
 
 from mercer import methods
 from mercer.inputs import Array, Table
+from mercer.invariants import Is, Number
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
-from mercer.lifts import KernelLift, Lift
+from mercer.lifts import KernelLift, Lift, Nystrom
 from mercer.ops.tiles import cuts
 from mercer.plan import Plan
 from mercer.stats import Moments
-from mercer.store import fingerprint
+from mercer.store import fingerprint, register
 
 BATCH_BYTES = 64 << 20  # of features held at once
 MOST_FEATURES = 2048  # where nothing else is asked for
 HEAD = 1024  # rows whose mean is the shift
+TOO_LARGE = "the features of X (or y) are too large for sums of floating-point numbers; scale the columns first."
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class FittedMap:
-    """phi(x) (D,) of a fitted lift."""
+    """phi(x) (D,) of a fitted lift, read in batches of at most so many bytes."""
 
     lift: Any
+    batch: float = BATCH_BYTES
+
+    must = dict(lift=Is("Lift", "TransformerMixin"), batch=Number(1))
 
     @classmethod
-    def fit(cls, lift: Any, rows: Table) -> FittedMap:
-        """Fit a map to rows, whose columns it may name."""
-        return cls(lift.fit(rows if isinstance(lift, Lift) else rows.data))
+    def fit(cls, lift: Any, rows: Table, memory: float = math.inf) -> FittedMap:
+        """Fit a map to rows, whose columns it may name; an eighth of the memory is for batches."""
+        return cls(lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8))
 
     @property
     def width(self) -> int:
@@ -52,7 +59,7 @@ class FittedMap:
 
     def batches(self, rows: Table) -> Iterator[tuple[slice, Array]]:
         """The features of rows, few enough at a time that a batch stays small."""
-        for at in cuts(len(rows), max(16, min(1 << 14, BATCH_BYTES // (8 * self.width)))):
+        for at in cuts(len(rows), max(16, min(1 << 14, int(self.batch) // (8 * self.width)))):
             yield at, self.features(rows[at])
 
     def gram(self, X: Table, Z: Table) -> Array:
@@ -82,13 +89,14 @@ class FittedMap:
         """Those of the rows of each fold, in one pass."""
         new = [Moments.zero(shift) for _ in range(k)]
         columns = None if Y is None else Y.reshape(len(Y), -1)
-        for at, F in self.batches(rows):
-            for j, m in enumerate(new):
-                here = slice(None) if k == 1 else fold[at] == j
-                w, beside = (None if v is None else v[at][here] for v in (weight, columns))
-                m.add(F[here], w, beside)
+        with np.errstate(over="ignore", invalid="ignore"):  # sums too large are refused by a sentence
+            for at, F in self.batches(rows):
+                for j, m in enumerate(new):
+                    here = slice(None) if k == 1 else fold[at] == j
+                    w, beside = (None if v is None else v[at][here] for v in (weight, columns))
+                    m.add(F[here], w, beside)
         if not all(np.isfinite(m.s).all() and np.isfinite(np.diag(m.S)).all() for m in new):
-            raise ValueError("the features of X (or y) are too large for sums of floating-point numbers; scale the columns first.")
+            raise ValueError(TOO_LARGE)
         return new
 
     def covariance_product(self, rows: Table, mean: Array, V: Array) -> Array:
@@ -107,15 +115,21 @@ class FittedMap:
 
 
 def fitted_map(
-    kernel: Any, lift: Any, method: methods.Method, rows: Table, weight: Array | None = None, *, seed: Any, stream: bool = False
+    kernel: Any, lift: Any, method: methods.Method, rows: Table, weight: Array | None = None, *, seed: Any, memory: float,
+    stream: bool = False,
 ) -> FittedMap:
     """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first of a stream."""
     if lift is not None:
-        return FittedMap.fit(clone(lift), rows)
+        return FittedMap.fit(clone(lift), rows, memory)
     size = asked(method)
     if size is None:
         size = MOST_FEATURES if stream else default_features(len(rows))
-    return FittedMap.fit(KernelLift(positioned(resolve(kernel, rows, weight), rows), size, method=method, random_state=seed), rows)
+    kernel = positioned(resolve(kernel, rows, weight), rows)
+    if not rows.items:
+        return FittedMap.fit(KernelLift(kernel, size, method=method, random_state=seed), rows, memory)
+    if not isinstance(method, methods.Landmarks):
+        raise ValueError("items have no features but those of landmarks; use via='landmarks', or 'exact' where there is such a way.")
+    return FittedMap.fit(Nystrom(kernel, size, landmarks=method.select, random_state=seed), rows, memory)
 
 
 def asked(method: methods.Method) -> int | None:

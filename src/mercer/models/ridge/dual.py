@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.estimators.settings import grid
 from mercer.inputs import Array, Table
+from mercer.invariants import Floats, Is, Number, Text, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.kernels.stretch import bandwidths, scaled
@@ -20,19 +20,24 @@ from mercer.learners.ridge import FoldErrors, spread
 from mercer.learners.solvers import CG, Auto
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import SQUARES, Operator, Settings, TrainingRows, Weights
+from mercer.models.settings import grid
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.plan import Plan
+from mercer.store import register
 
 Refit = Callable[[Settings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""
 
     kernel: Any
     points: Table | None
+
+    must = dict(kernel=Is("Kernel") | Text("precomputed"), points=Is("Table") | None)
 
     def operator(self, X: Table, Z: Table | None = None) -> Operator:
         """k(X, Z); a given matrix is that already."""
@@ -49,11 +54,11 @@ class Expansion:
         return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class DualRidge:
     """Coefficients of an expansion over the rows of `fit`, or over landmarks."""
 
-    settings: Settings
     plan: Plan
     over: Expansion
     weights: Weights
@@ -62,6 +67,11 @@ class DualRidge:
     steps: int
     loo_scores: Array | None = None
 
+    must = dict(
+        plan=Is("Plan"), over=Is("Expansion"), weights=Is("Weights"), residual=Number(0), steps=Whole(),
+        loo_scores=Floats(None, finite=False) | Floats(None, None, finite=False) | None,
+    )  # fmt: skip
+
     @property
     def kernel(self) -> Any:
         return self.over.kernel
@@ -69,21 +79,18 @@ class DualRidge:
     def predict(self, X: Table) -> Array:
         return self.over.combined(X, *self.weights.shaped(self.flat))
 
-    def fold_errors(self, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
-        return fold_errors(self.settings, self.over, rows, alphas, refit)
+    def fold_errors(self, s: Settings, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
+        return fold_errors(s, self.over, rows, alphas, refit)
 
-    def left_out(self, rows: TrainingRows) -> ByInverse:
+    def left_out(self, s: Settings, rows: TrainingRows) -> ByInverse:
         if self.plan.way == "landmarks":
             raise ValueError("leave-one-out is in closed form over all rows or over features; use via='exact', or fewer landmarks.")
-        self.settings.check_square_fits(len(rows))
-        return ByInverse(self.over.gram, rows, self.settings.intercept)
+        s.check_square_fits(len(rows))
+        return ByInverse(self.over.gram, rows, s.intercept)
 
-    def of_the_rest(self, rows: TrainingRows, held: Array, X: Table, refit: Refit) -> tuple[Array, Array]:
-        """Predictions at the rows held out, and at X, by the model of the other rows."""
-        rest = np.flatnonzero(~held)
-        model = refit(self.settings.without_choices(self.kernel, self.weights.alpha), rows.some(rest))
-        new = Table(X.data[:, rest]) if rows.gram else X
-        return model.predict(rows.between(np.flatnonzero(held), rest)), model.predict(new)
+    def without(self, s: Settings, rows: TrainingRows, held: Array, refit: Refit) -> Any:
+        """The model of the rows that are not held out."""
+        return refit(s.without_choices(self.kernel, self.weights.alpha), rows.some(np.flatnonzero(~held)))
 
 
 def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -> DualRidge:
@@ -101,7 +108,7 @@ def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -
     made = written(plan, len(rows), solver, found, reason, s.memory)
     warn_if_open(made.way, found.residual, s.tol)
     weights = Weights(alpha, found.coef * unit, found.intercept * unit)
-    return DualRidge(s, made, over, weights, flat, found.residual, max(found.steps, 1), scores)
+    return DualRidge(made, over, weights, flat, found.residual, max(found.steps, 1), scores)
 
 
 def expansion(s: Settings, rows: TrainingRows) -> Expansion:
@@ -144,15 +151,16 @@ def warn_if_open(way: str, residual: float, tol: float) -> None:
 # choosing
 def penalty(s: Settings, over: Expansion, rows: TrainingRows, plan: Plan, refit: Refit) -> tuple[Any, Expansion, Array | None]:
     """The penalty given, or that of the best folds or left-out rows; with bandwidths also the kernel. And the scores of left-out rows."""
+    p = s.penalties(rows.Y.shape[1])
     if s.cv is None:
-        return s.penalty(rows.Y.shape[1]), over, None
+        return p.alpha, over, None
     if not s.loo:
-        return s.best_by_folds(fold_errors(s, over, rows, s.grid(), refit), len(rows)), over, None
+        return p.best_by_folds(fold_errors(s, over, rows, s.grid(), refit), len(rows)), over, None
     if plan.way != "exact":
         raise ValueError(f"cv='loo' needs a factor of K, which via={s.way!r} has not; give cv=5, or via='exact'.")
     kernels = candidates(s, over.kernel)
     scores = np.stack([loo_scores(s, replace(over, kernel=k), rows) for k in kernels])
-    alpha = s.best_by_loo(scores.max(axis=0) if len(kernels) == 1 else np.nanmax(scores, axis=0), len(rows))
+    alpha = p.best_by_loo(scores.max(axis=0) if len(kernels) == 1 else np.nanmax(scores, axis=0), len(rows))
     best = kernels[int(np.nanargmax(np.nanmax(scores, axis=1)))]
     return alpha, replace(over, kernel=best), scores if s.bandwidths is not None else scores[0]
 

@@ -1,28 +1,32 @@
 """KernelRidge: exactly at the rows, over landmarks, or over features by moments that stream and merge."""
 from __future__ import annotations
 
-import copy
+import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.folds import Folds
-from mercer.estimators.intervals import Interval
-from mercer.estimators.settings import grid
-from mercer.inputs import Array, Matrix, Table
-from mercer.learners.ridge import FoldErrors
+from mercer.inputs import Array, Items, Matrix, Table
+from mercer.invariants import Ints, Is
 from mercer.models.base import KernelEstimator, all_or_nothing
+from mercer.models.folds import Folds
+from mercer.models.intervals import Interval
 from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.fit import Solution, fit, map_of
-from mercer.models.ridge.leave_one_out import jackknife_interval, split_interval
+from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval
 from mercer.models.ridge.moments import MomentRidge, begin
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import Settings, TrainingRows
+from mercer.models.settings import grid
 from mercer.plan import Plan
 from mercer.stats import Moments
+from mercer.store import register
+
+NONE = Table(np.empty((0, 0)))  # rows that are those of the solution
 
 
 def _streams(self: Any) -> bool:
@@ -30,6 +34,7 @@ def _streams(self: Any) -> bool:
     return self.lift is not None or (self.via not in ("exact", "iterative") and not self._precomputed)
 
 
+@register
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     """argmin sum_i w_i (y_i - f(x_i) - b)^2 + alpha |f|^2 over functions f of a kernel, or f(x) = phi(x)'c over its features.
 
@@ -54,7 +59,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     memory_limit : as bytes or "4GB", by default 1 GB: of D x D statistics (beyond it conjugate gradients take several passes),
         of preconditioner and kept part of K.
 
-    Attributes: `intercept_`, `alpha_`, `kernel_`, `plan_`; over features `coef_`, `lift_`, `moments_`; else `dual_coef_` and
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+
+    Attributes: `solution_`, `intercept_`, `alpha_`, `kernel_`, `plan_`; over features `coef_`, `lift_`, `moments_`; else `dual_coef_` and
     `X_fit_` with f(x) = sum_i dual_coef_i k(x, X_fit_i), `residual_`.
 
     >>> X = np.linspace(0, 6, 200)[:, None]
@@ -83,7 +90,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
     solution_: Solution
     _training: TrainingRows | None = None  # the rows of `fit`, while they are at hand
+    _split: Calibration | None = None  # what `predict_interval` needs, found when first asked for
     _kept: Array | None = None  # columns of kernel matrices to come that belong to rows of positive weight
+
+    must = dict(
+        solution_=Is("DualRidge", "MomentRidge", "FeatureRidge"), _training=Is("TrainingRows") | None, _split=Is("Calibration") | None,
+        _kept=Ints("kept", below="n_features_in_", distinct=True) | None,
+    )  # fmt: skip
 
     # fitting
     @all_or_nothing
@@ -93,7 +106,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=True)
         s.penalty(Y.shape[1])  # refuses what is none
         training = TrainingRows.of(rows, Y, w, self.cv, gram=self._precomputed)
-        self.solution_, self._training, self._kept = fit(s, training, flat), training, training.kept
+        self.solution_, self._training, self._split, self._kept = fit(s, training, flat), training, None, training.kept
         return self
 
     @available_if(_streams)
@@ -127,7 +140,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
     def _become(self, model: MomentRidge) -> Self:
         """The model of other rows, which are not at hand."""
-        self.solution_, self._training, self._kept = model, None, None
+        self.solution_, self._training, self._split, self._kept = model, None, None, None
         return self
 
     @available_if(_streams)
@@ -157,7 +170,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         check_is_fitted(self)
         if not isinstance(self.solution_, MomentRidge):
             raise ValueError("only a model over features has statistics that add and subtract; fit with via='features'.")
-        if self.solution_.settings.loo:
+        if self.solution_.penalties.by == "loo" or self.cv == "loo":
             raise ValueError("cv='loo' needs the rows of one fit, which statistics do not keep; give cv as a number of folds.")
         return self.solution_
 
@@ -215,7 +228,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     def X_fit_(self) -> Matrix:
         """The rows (or landmarks) that dual_coef_ are of; empty for a given kernel matrix."""
         over = self._part("over", "X_fit_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
-        return np.empty((0, 0)) if over.points is None else over.points.data
+        return np.empty((0, 0)) if over.points is None else Items(over.points.data) if over.points.items else over.points.data
 
     @property
     def lift_(self) -> Any: return self._part("phi", "lift_ is there for models over features; this one has dual_coef_.").lift
@@ -261,26 +274,27 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         """
         model, rows = self._solution(), self._training
         folds = model.folds if isinstance(model, MomentRidge) else None if rows is None else rows.folds
-        if model.settings.cv is None or (folds is not None and folds.k < 2):
+        if self.cv is None or (folds is not None and folds.k < 2):
             raise ValueError("cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again.")
         if folds is None:
             raise ValueError("cv_scores of a model without statistics needs its rows again; fit once more.")
-        return self._fold_errors(model, rows, Settings.of(self).grid() if alphas is None else grid(alphas, "alphas")).scores()
-
-    def _fold_errors(self, model: Solution, rows: Any, alphas: Array) -> FoldErrors:
-        return model.fold_errors(rows, alphas, _refit(model))
+        s = Settings.of(self)
+        return model.fold_errors(s, rows, s.grid() if alphas is None else grid(alphas, "alphas"), _refit(model)).scores()  # type: ignore[arg-type]
 
     # left-out rows
     def _at_hand(self) -> TrainingRows:
         check_is_fitted(self)
         if self._training is None:
-            raise AttributeError("leave-one-out needs the rows of one `fit` at hand; streams, merged and loaded models have none.")
+            raise AttributeError(
+                "left-out rows need the rows of one `fit` at hand; "
+                "streams, merged models and loaded ones over features or landmarks have none."
+            )
         return self._training
 
     def _left_out(self) -> Array:
         """y_i - f_-i(x_i), (n, q)."""
         rows, model = self._at_hand(), self._solution()
-        return model.left_out(rows).residuals(model.weights.alpha, model.predict)
+        return model.left_out(Settings.of(self), rows).residuals(model.weights.alpha, model.predict)
 
     @property
     def loo_predictions_(self) -> Array:
@@ -305,28 +319,67 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
         method="split": a fifth of the rows, chosen by a fixed shuffle, calibrates the model of the others: at least `coverage`.
         method="jackknife+": every row calibrates the model without it: at least 2 coverage - 1, about `coverage` in practice.
+
+        Fewer than coverage / (1 - coverage) rows to calibrate with (9 for 0.9) can promise that by infinite intervals alone: a
+        warning and the guarantee then say so. Ends are never nan, and otherwise finite.
+        A saved model keeps what "split" needs; "jackknife+" needs the rows, which models over features and landmarks leave behind.
         """
-        rows, model = self._at_hand(), self._solution()
-        if rows.Y.shape[1] > 1:
+        model = self._solution()
+        if self._split is None:
+            self._at_hand()
+        if model.weights.coef.shape[1] > 1:
             raise ValueError("predict_interval is for one output; fit one model an output.")
-        if not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
+        if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
             raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
         new = self._asked(X)
         if method == "split":
-            return split_interval(rows, lambda held: model.of_the_rest(rows, held, new, _refit(model)), coverage)
-        if method == "jackknife+":
-            return jackknife_interval(model.left_out(rows), len(rows), model.weights.alpha, model.predict, new, coverage)
-        raise ValueError(f"method must be 'split' or 'jackknife+', got {method!r}.")
+            return self._calibration().interval(new, float(coverage))
+        if method != "jackknife+":
+            raise ValueError(f"method must be 'split' or 'jackknife+', got {method!r}.")
+        rows = self._at_hand()
+        if isinstance(model, FeatureRidge) and len(rows) > model.phi.width:
+            raise ValueError("jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit.")
+        left = model.left_out(Settings.of(self), rows)
+        return jackknife_interval(left, len(rows), model.weights.alpha, model.predict, new, float(coverage))
+
+    def _calibration(self) -> Calibration:
+        if self._split is None:
+            rows, model, s = self._at_hand(), self._solution(), Settings.of(self)
+            self._split = calibrated(rows, lambda held: model.without(s, rows, held, _refit(model)))
+        return self._split
 
     def without_statistics(self) -> Self:
         """A copy that only predicts: without the moments of features, and the rows of `fit`."""
-        model = copy.copy(self).set_params(alpha=self.alpha_, cv=None, alphas=None)
-        model._training, s = None, self._solution()
+        model, s = clone(self).set_params(alpha=self.alpha_, cv=None, alphas=None), self._solution()
+        for name in vars(self).keys() & {"n_features_in_", "feature_names_in_", "_of_items", "_kept"}:
+            setattr(model, name, getattr(self, name))
         model.solution_ = s.alone() if isinstance(s, MomentRidge) else s
         return model
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_training": None}  # the training rows do not travel with the model
+        """What travels with the model: rows only where it is a sum over them, else what `predict_interval` needs of them."""
+        state, rows = super().__getstate__(), self._training
+        if rows is None:
+            return state
+        model = self.solution_
+        if isinstance(model, DualRidge) and model.over.points is rows.X:
+            return {**state, "_training": replace(rows, X=NONE), "_split": None}
+        return {**state, "_training": None, "_split": self._calibration_to_keep(len(rows))}
+
+    def _calibration_to_keep(self, n: int) -> Calibration | None:
+        if self._solution().weights.coef.shape[1] > 1 or n < 2:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said by `fit`, or when intervals are asked for
+            return self._calibration()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._training is not None:
+            points = self.solution_.over.points if isinstance(self.solution_, DualRidge) else None
+            if points is None or len(points) != len(self._training):
+                raise ValueError("the rows of the model are not those of its targets.")
+            self._training = replace(self._training, X=points)
 
 
 def _refit(model: Solution) -> Any:

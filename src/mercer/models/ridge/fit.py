@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mercer.estimators.folds import Folds
+from mercer.models.folds import Folds
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.ridge import dual, landmarks, moments, passes
 from mercer.models.ridge.dual import DualRidge
@@ -41,4 +41,4 @@ def over_features(s: Settings, rows: TrainingRows, flat: bool) -> MomentRidge | 
 
 def map_of(s: Settings, rows: TrainingRows, *, stream: bool = False) -> FittedMap:
     """The map that was asked for, fitted to these rows."""
-    return fitted_map(s.kernel, s.lift, s.method, rows.X, rows.weight, seed=s.random_state, stream=stream)
+    return fitted_map(s.kernel, s.lift, s.method, rows.X, rows.weight, seed=s.random_state, memory=s.memory, stream=stream)

@@ -36,7 +36,7 @@ def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -
     steps, residual = sum(part.steps for _, part in parts), max(part.residual for _, part in parts)
     made = written(s, len(rows), len(coef), how, residual, steps)
     warn_if_open(made.way, residual, s.tol)
-    return DualRidge(s, made, Expansion(over.kernel, points[kept]), Weights(alpha, coef * unit, b * unit), flat, residual, steps)
+    return DualRidge(made, Expansion(over.kernel, points[kept]), Weights(alpha, coef * unit, b * unit), flat, residual, steps)
 
 
 def outputs(alpha: Any, q: int) -> Iterator[tuple[float, Array]]:
@@ -51,8 +51,12 @@ def chosen(s: Settings, kernel: Any, rows: TrainingRows) -> tuple[Table, str]:
     select = s.method.select if isinstance(s.method, methods.Landmarks) else "rpcholesky"
     if select == "rpcholesky" and 8.0 * m * len(rows) > s.memory:
         select = "uniform"
-    phi = Nystrom(kernel, m, select, random_state=s.random_state).fit(rows.X.data, sample_weight=rows.weight)
+    phi = Nystrom(kernel, m, select, random_state=s.random_state).fit(_bare(rows.X), sample_weight=rows.weight)
     return Table(phi.landmarks_), select
+
+
+def _bare(X: Table) -> Any:
+    return X if X.items else X.data
 
 
 def solved(s: Settings, kernel: Any, rows: TrainingRows, at: Array, points: Table, alpha: float) -> LandmarkSolution:
@@ -60,10 +64,10 @@ def solved(s: Settings, kernel: Any, rows: TrainingRows, at: Array, points: Tabl
     X, Y, w = rows.X, rows.Y[:, at], rows.weight
 
     def batches() -> Iterator[Batch]:
-        return ((X.data[part], Y[part], None if w is None else w[part]) for part in cuts(len(Y), BATCH))
+        return ((X[part], Y[part], None if w is None else w[part]) for part in cuts(len(Y), BATCH))
 
     return falkon(
-        kernel, points.data, batches, alpha, intercept=s.intercept, tol=s.tol, max_steps=s.max_iter, memory=s.memory,
+        kernel, points, batches, alpha, intercept=s.intercept, tol=s.tol, max_steps=s.max_iter, memory=s.memory,
         seed=seed_of(s.random_state),
     )  # fmt: skip
 

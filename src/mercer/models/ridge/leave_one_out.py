@@ -8,15 +8,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mercer.estimators.intervals import JACKKNIFE, SPLIT, Interval, conformal_quantile, jackknife_plus
 from mercer.inputs import Array, Table
+from mercer.invariants import Floats, Ints, Is
 from mercer.learners import dual_folds, ridge
+from mercer.models.intervals import JACKKNIFE, SPLIT, Interval, conformal_quantile, jackknife_plus
 from mercer.models.maps import FittedMap
 from mercer.models.ridge.problem import TrainingRows
 from mercer.operators.stored import GivenOperator
 from mercer.ops.philox import Stream, permutation
 from mercer.ops.tiles import cuts
 from mercer.stats import Moments
+from mercer.store import register
 
 CALIBRATION = 5  # a fifth of the rows calibrates a split conformal interval
 Predict = Callable[[Table], Array]
@@ -104,26 +106,46 @@ def by_penalty(Y: Array, alpha: Any, of: Callable[[float, Array], Array]) -> Arr
 
 
 # intervals
-def split_interval(rows: TrainingRows, rest: Callable[[Array], tuple[Array, Array]], coverage: float) -> Interval:
-    """The model of four fifths of the rows, calibrated on the others; `rest(held)` predicts these and the rows that are asked."""
+@register
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The model of four fifths of the rows, |y - f(x)| of the others, and which columns of a kernel matrix are those of its rows."""
+
+    model: Any
+    errors: Array
+    columns: Array | None = None
+
+    must = dict(
+        model=Is("DualRidge", "FeatureRidge"), errors=Floats(None, low=0), columns=Ints(None, below=1 << 62, distinct=True) | None,
+    )  # fmt: skip
+
+    def interval(self, X: Table, coverage: float) -> Interval:
+        """Split conformal: as wide as the errors say."""
+        promised = _promise(SPLIT, (coverage,), len(self.errors), coverage)
+        middle = self.model.predict(X if self.columns is None else Table(X.data[:, self.columns])).ravel()
+        width = conformal_quantile(self.errors, coverage)
+        return Interval(middle - width, middle + width, promised)
+
+
+def calibrated(rows: TrainingRows, without: Callable[[Array], Any]) -> Calibration:
+    """On a fifth of the rows, by the model `without(held)` them."""
     held = permutation(Stream(0), len(rows)) % CALIBRATION == 0  # of row numbers: equal rows may be on both sides
     if held.all() or not held.any():
         raise ValueError(f"{len(rows)} rows are too few to split; use method='jackknife+'.")
-    _warn_if_few(int(held.sum()), coverage)
-    predicted, middle = (v.ravel() for v in rest(held))
-    width = conformal_quantile(np.abs(rows.Y[held, 0] - predicted), coverage)
-    return Interval(middle - width, middle + width, SPLIT.format(coverage))
+    model, at, rest = without(held), np.flatnonzero(held), np.flatnonzero(~held)
+    predicted = model.predict(rows.between(at, rest)).ravel()
+    return Calibration(model, np.abs(rows.Y[held, 0] - predicted), rest if rows.gram else None)
 
 
 def jackknife_interval(left: LeftOut, n: int, alpha: Any, predict: Predict, X: Table, coverage: float) -> Interval:
     """Every row calibrates the model without it."""
-    _warn_if_few(n, coverage)
+    promised = _promise(JACKKNIFE, (max(0.0, 2 * coverage - 1), coverage), n, coverage)
     r = left.residuals(alpha, predict)[:, 0]
     if not np.isfinite(r).all():
         raise ValueError("the model goes through some rows, so that nothing is known of it without them; raise alpha, or use 'split'.")
     pieces = left.pieces(X, float(np.max(alpha)), predict, r)
     lower, upper = (np.concatenate(b) for b in zip(*(jackknife_plus(mu, r, coverage) for mu in pieces), strict=True))
-    return Interval(lower, upper, JACKKNIFE.format(max(0.0, 2 * coverage - 1), coverage))
+    return Interval(lower, upper, promised)
 
 
 def _columns(n: int) -> int:
@@ -131,10 +153,11 @@ def _columns(n: int) -> int:
     return max(1, (32 << 20) // (8 * n))
 
 
-def _warn_if_few(n: int, coverage: float) -> None:
-    if np.ceil((n + 1) * coverage - 1e-9) > n:
-        least = int(np.ceil(coverage / (1 - coverage) - 1e-9))
-        warnings.warn(
-            f"the intervals are infinite: {n} rows calibrate them, and a coverage of {coverage:g} takes {least}; give more rows.",
-            UserWarning, stacklevel=4,
-        )  # fmt: skip
+def _promise(text: str, values: tuple[float, ...], n: int, coverage: float) -> str:
+    """What n rows that calibrate can promise; where that takes infinite intervals, a warning says so too."""
+    if np.ceil((n + 1) * coverage - 1e-9) <= n:
+        return text.format(*values)
+    least = int(np.ceil(coverage / (1 - coverage) - 1e-9))
+    few = f"the intervals are infinite: {n} rows calibrate them, and a coverage of {coverage:g} takes {least:,}"
+    warnings.warn(f"{few}; give more rows.", UserWarning, stacklevel=4)
+    return f"all rows are covered, as {few}"

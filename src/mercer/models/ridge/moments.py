@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from mercer.estimators.folds import Folds
 from mercer.inputs import Array, Table
+from mercer.invariants import Each, Floats, Is, Number, Whole
 from mercer.learners import dual_folds, ridge
 from mercer.learners.ridge import FoldErrors
+from mercer.models.folds import Folds
 from mercer.models.maps import HEAD, FittedMap
 from mercer.models.ridge.leave_one_out import ByInverse, ByMoments
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import Settings, TrainingRows, Weights, moments_fit, square_bytes
+from mercer.models.ridge.problem import Penalties, Settings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
 from mercer.plan import Plan
 from mercer.stats import Moments
+from mercer.store import register
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class MomentRidge:
     """The moments of [phi, y] of every fold; the model is computed from them when first asked for.
@@ -26,7 +29,7 @@ class MomentRidge:
     The moments are owned: `taking` adds to them in place, after a batch was gathered whole, and the value before is then spent.
     """
 
-    settings: Settings
+    penalties: Penalties
     phi: FittedMap
     folds: Folds
     outputs: int
@@ -37,6 +40,10 @@ class MomentRidge:
     loo_scores: Array | None = None  # R^2 of left-out rows for every penalty
 
     steps = 1
+    must = dict(
+        penalties=Is("Penalties"), phi=Is("FittedMap"), folds=Is("Folds"), outputs=Whole(1), moments=Each(Is("Moments"), size="folds.k"),
+        chosen=Number(0) | None, loo_scores=Floats(None, finite=False) | None,
+    )  # fmt: skip
 
     @property
     def kernel(self) -> Any:
@@ -55,33 +62,31 @@ class MomentRidge:
     # the model
     @cached_property
     def weights(self) -> Weights:
-        s, total = self.settings, self.total
-        alpha: Any = s.penalty(self.outputs)
-        if self.chosen is not None:
-            alpha = self.chosen
-        elif s.cv is not None:
-            alpha = s.best_by_folds(self._errors(s.grid()), total.count)
-        found = ridge.solve(total, self.phi.width, alpha, intercept=s.intercept)
+        p, total = self.penalties, self.total
+        alpha: Any = p.alpha if self.chosen is None else self.chosen
+        if p.by == "folds":
+            alpha = p.best_by_folds(self._errors(p.grid), total.count)
+        found = ridge.solve(total, self.phi.width, alpha, intercept=p.intercept)
         return Weights(alpha, found.coef, found.intercept)
 
     def choosing(self, rows: TrainingRows) -> MomentRidge:
         """At the penalty of the best left-out rows."""
-        s = self.settings
+        p = self.penalties
         if self._few(rows):
-            errors = dual_folds.loo_errors(self._by_inverse(rows).inverses(), rows.Y, rows.weights, s.grid())
+            errors = dual_folds.loo_errors(self._by_inverse(rows).inverses(), rows.Y, rows.weights, p.grid)
         else:
             lifted = self.phi.batches(rows.X)
-            errors = ridge.loo_errors(self.total, self.phi.width, lifted, rows.Y, rows.weight, s.grid(), intercept=s.intercept)
+            errors = ridge.loo_errors(self.total, self.phi.width, lifted, rows.Y, rows.weight, p.grid, intercept=p.intercept)
         scores = rows.scores(errors)
-        return replace(self, chosen=s.best_by_loo(scores, len(rows)), loo_scores=scores)
+        return replace(self, chosen=p.best_by_loo(scores, len(rows)), loo_scores=scores)
 
     def predict(self, X: Table) -> Array:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
     def _errors(self, alphas: Array) -> FoldErrors:
-        return ridge.fold_errors(self.moments, self.phi.width, alphas, intercept=self.settings.intercept)
+        return ridge.fold_errors(self.moments, self.phi.width, alphas, intercept=self.penalties.intercept)
 
-    def fold_errors(self, rows: TrainingRows | None, alphas: Array, refit: Any) -> FoldErrors:
+    def fold_errors(self, s: Settings, rows: TrainingRows | None, alphas: Array, refit: Any) -> FoldErrors:
         """From the statistics alone."""
         return self._errors(alphas)
 
@@ -91,35 +96,34 @@ class MomentRidge:
         return len(rows) <= self.phi.width
 
     def _by_inverse(self, rows: TrainingRows) -> ByInverse:
-        return ByInverse(self.phi.gram, rows, self.settings.intercept)
+        return ByInverse(self.phi.gram, rows, self.penalties.intercept)
 
-    def left_out(self, rows: TrainingRows) -> ByInverse | ByMoments:
+    def left_out(self, s: Settings, rows: TrainingRows) -> ByInverse | ByMoments:
         if self._few(rows):
             return self._by_inverse(rows)
-        return ByMoments(self.phi, self.total, rows, self.settings.intercept, self.weights.shaped(self.flat))
+        return ByMoments(self.phi, self.total, rows, self.penalties.intercept, self.weights.shaped(self.flat))
 
-    def of_the_rest(self, rows: TrainingRows, held: Array, X: Table, refit: Any) -> tuple[Array, Array]:
-        """Predictions at the rows held out, and at X, by the model of the other rows."""
+    def without(self, s: Settings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
+        """The model of the rows that are not held out."""
         weight = None if rows.weight is None else rows.weight[~held]
         rest = self.phi.moments(rows.X[~held], self.moments[0].shift, rows.Y[~held], weight)
-        s = ridge.solve(rest, self.phi.width, self.weights.alpha, intercept=self.settings.intercept)
-        return self.phi.linear(rows.X[held], s.coef, s.intercept), self.phi.linear(X, s.coef, s.intercept)
+        found = ridge.solve(rest, self.phi.width, self.weights.alpha, intercept=self.penalties.intercept)
+        return replace(self.alone(), weights=Weights(self.weights.alpha, found.coef, found.intercept))
 
     def alone(self) -> FeatureRidge:
         """Without the statistics."""
-        s = self.settings.without_choices(self.settings.kernel, self.weights.alpha)
-        return FeatureRidge(s, self.plan, self.phi, self.weights, self.flat, 0.0, self.steps)
+        return FeatureRidge(self.plan, self.phi, self.weights, self.flat, 0.0, self.steps)
 
     # changes
     def gathered(self, X: Table, Y: Array, weight: Array | None) -> list[Moments]:
         """The moments of rows, apart from those held."""
-        return self.phi.fold_moments(X, self.moments[0].shift, Y, weight, self.folds.of(X.data), self.folds.k)
+        return self.phi.fold_moments(X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k)
 
     def taking(self, new: list[Moments], s: Settings, why: str) -> MomentRidge:
         """With these moments too; nothing can fail from here on."""
         for mine, more in zip(self.moments, new, strict=True):
             mine += more
-        return replace(self, settings=s, why=why)
+        return replace(self, penalties=s.penalties(self.outputs), why=why)
 
     def losing(self, gone: list[Moments], count: int, s: Settings) -> MomentRidge:
         """Without the rows of these moments."""
@@ -129,7 +133,7 @@ class MomentRidge:
             raise ValueError(f"cannot forget {count} rows of {self.total.count}; give rows that were seen, not all that count.")
         if not all(m.possible for m in left):
             raise ValueError("these rows were not all taken in (sums without them are of no rows at all); forget rows that were seen.")
-        return replace(self, settings=s, moments=left, why="of a model that forgot some rows")
+        return replace(self, penalties=s.penalties(self.outputs), moments=left, why="of a model that forgot some rows")
 
 
 def origin(phi: FittedMap, X: Table, Y: Array) -> Array:
@@ -142,7 +146,7 @@ def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRi
     shift = origin(phi, rows.X, rows.Y)
     moments = phi.fold_moments(rows.X, shift, rows.Y, rows.weight, rows.fold(), rows.folds.k)
     why = "their D x D moments fit, and one pass is enough for every penalty"
-    found = MomentRidge(s, phi, rows.folds, rows.Y.shape[1], flat, moments, why)
+    found = MomentRidge(s.penalties(rows.Y.shape[1]), phi, rows.folds, rows.Y.shape[1], flat, moments, why)
     return found.choosing(rows) if s.loo else found
 
 
@@ -152,4 +156,4 @@ def begin(s: Settings, phi: FittedMap, folds: Folds, X: Table, Y: Array, flat: b
         raise ValueError("a stream needs D x D statistics, which exceed memory_limit; raise it, or use fewer features.")
     shift = origin(phi, X, Y)
     zero = [Moments.zero(shift) for _ in range(folds.k)]
-    return MomentRidge(s, phi, folds, Y.shape[1], flat, zero, "of a stream, over a map that its first batch fixed")
+    return MomentRidge(s.penalties(Y.shape[1]), phi, folds, Y.shape[1], flat, zero, "of a stream, over a map that its first batch fixed")

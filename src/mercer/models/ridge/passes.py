@@ -8,21 +8,23 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.estimators.folds import Folds
 from mercer.inputs import Array, Table
+from mercer.invariants import Is, Number, Whole
 from mercer.learners.passes import NONE, Passes, Sums
 from mercer.learners.ridge import FoldErrors, Solution
-from mercer.models.maps import HEAD, FittedMap
+from mercer.models.folds import Folds
+from mercer.models.maps import HEAD, TOO_LARGE, FittedMap
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import Settings, TrainingRows, Weights
 from mercer.plan import Plan
+from mercer.store import register
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class FeatureRidge:
     """The coefficients of features alone, as passes find them or as moments leave them."""
 
-    settings: Settings
     plan: Plan
     phi: FittedMap
     weights: Weights
@@ -31,6 +33,7 @@ class FeatureRidge:
     steps: int
 
     loo_scores = None
+    must = dict(plan=Is("Plan"), phi=Is("FittedMap"), weights=Is("Weights"), residual=Number(0), steps=Whole())
 
     @property
     def kernel(self) -> Any:
@@ -39,21 +42,20 @@ class FeatureRidge:
     def predict(self, X: Table) -> Array:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
-    def fold_errors(self, rows: TrainingRows, alphas: Array, refit: Any) -> FoldErrors:
-        p, _ = passes(self.settings, rows, self.phi)
-        return errors(self.settings, p, p.sums(), alphas)
+    def fold_errors(self, s: Settings, rows: TrainingRows, alphas: Array, refit: Any) -> FoldErrors:
+        p, _ = passes(s, rows, self.phi)
+        return errors(s, p, p.sums(), alphas)
 
-    def left_out(self, rows: TrainingRows) -> ByInverse:
+    def left_out(self, s: Settings, rows: TrainingRows) -> ByInverse:
         if len(rows) > self.phi.width:
             raise AttributeError("leave-one-out over features needs their D x D statistics; raise memory_limit, or use fewer features.")
-        return ByInverse(self.phi.gram, rows, self.settings.intercept)
+        return ByInverse(self.phi.gram, rows, s.intercept)
 
-    def of_the_rest(self, rows: TrainingRows, held: Array, X: Table, refit: Any) -> tuple[Array, Array]:
-        """Predictions at the rows held out, and at X, by the model of the other rows."""
-        rest = replace(rows.some(np.flatnonzero(~held)), folds=Folds(1))
-        p, taken = passes(self.settings, rest, self.phi)
-        s, _, _ = solved(self.settings, p, p.sums(), self.weights.alpha)
-        return tuple(self.phi.linear(at, s.coef, s.intercept + taken) for at in (rows.X[held], X))  # type: ignore[return-value]
+    def without(self, s: Settings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
+        """The model of the rows that are not held out."""
+        p, taken = passes(s, replace(rows.some(np.flatnonzero(~held)), folds=Folds(1)), self.phi)
+        found, _, _ = solved(s, p, p.sums(), self.weights.alpha)
+        return replace(self, weights=Weights(self.weights.alpha, found.coef, found.intercept + taken))
 
 
 def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> FeatureRidge:
@@ -61,14 +63,16 @@ def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> FeatureR
     if s.loo:
         raise ValueError("cv='loo' over features needs their D x D statistics, beyond memory_limit; raise it, or give cv=5.")
     p, taken = passes(s, rows, phi)
-    sums = p.sums()
-    alpha: Any = s.penalty(rows.Y.shape[1])
-    if s.cv is not None:
-        alpha = s.best_by_folds(errors(s, p, sums, s.grid()), len(rows))
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = p.sums()
+    if not all(np.isfinite(v).all() for v in (sums.squares, sums.y2, sums.b)):
+        raise ValueError(TOO_LARGE)
+    among = s.penalties(rows.Y.shape[1])
+    alpha = among.best_by_folds(errors(s, p, sums, among.grid), len(rows)) if among.by else among.alpha
     found, steps, residual = solved(s, p, sums, alpha)
     why = f"{phi.width:,} features: D x D moments exceed the memory limit, so conjugate gradients pass over the rows"
     plan = phi.plan(len(rows), "conjugate gradients", why, steps + 1)
-    return FeatureRidge(s, plan, phi, Weights(alpha, found.coef, found.intercept + taken), flat, residual, steps + 1)
+    return FeatureRidge(plan, phi, Weights(alpha, found.coef, found.intercept + taken), flat, residual, steps + 1)
 
 
 def passes(s: Settings, rows: TrainingRows, phi: FittedMap) -> tuple[Passes, Array]:

@@ -7,21 +7,48 @@ from typing import Any, Self
 import numpy as np
 
 from mercer import methods
-from mercer.estimators.folds import Folds
-from mercer.estimators.settings import grid, penalty, positive, whole
-from mercer.inputs import Array, Table
+from mercer.inputs import Array, Items, Table
+from mercer.invariants import Each, Floats, Ints, Is, Number, Truths
 from mercer.learners.ridge import FoldErrors, spread
 from mercer.models.base import bytes_of
+from mercer.models.folds import Folds
 from mercer.models.maps import asked
+from mercer.models.settings import grid, penalty, positive, whole
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.plan import Plan
+from mercer.store import register
 
 GRID = np.logspace(-6, 6, 25)
 LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
 MOMENTS = 2048  # landmarks up to which one pass of moments costs less than several of products
 SQUARES = 40.0  # bytes an entry of K that leave-one-out holds at most: eigenvectors, workspace, pieces of queries
 Operator = KernelOperator | GivenOperator
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Penalties:
+    """The penalty, one number or one an output; or, by folds or left-out rows, the best of `grid`. And whether there is an intercept."""
+
+    alpha: Array
+    grid: Array
+    by: str = ""  # "folds", "loo", or as given
+    intercept: bool = True
+
+    must = dict(alpha=Floats(low=0) | Floats("q", low=0), grid=Floats(None, low=0))
+
+    def best_by_folds(self, found: FoldErrors, n: int) -> float:
+        """That of the smallest error of all folds together."""
+        if found.used < 2:
+            raise ValueError(f"fewer than two folds have rows (n_samples = {n}); give cv=None, or more rows that differ.")
+        return float(self.grid[int(np.argmax(found.pooled()))])
+
+    def best_by_loo(self, scores: Array, n: int) -> float:
+        """That of the best score of left-out rows."""
+        if not np.isfinite(scores).any():
+            raise ValueError(f"leave-one-out tells nothing of these penalties (n_samples = {n}); give more rows, or larger alphas.")
+        return float(self.grid[int(np.nanargmax(scores))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +82,11 @@ class Settings:
             m.kernel, m.lift, m.alpha, way, method, m.fit_intercept, m.cv, m.alphas, m.bandwidths, tol, steps, memory, m.random_state
         )
 
+    def penalties(self, outputs: int) -> Penalties:
+        """The penalty that was given, or those to choose from."""
+        by = "" if self.cv is None else "loo" if self.loo else "folds"
+        return Penalties(self.penalty(outputs), self.grid(), by, bool(self.intercept))
+
     @property
     def precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -74,16 +106,6 @@ class Settings:
     def grid(self) -> Array:
         """The penalties to choose from."""
         return grid((float(np.max(self.alpha)) or 1.0) * GRID if self.alphas is None else self.alphas, "alphas")
-
-    def best_by_folds(self, found: FoldErrors, n: int) -> float:
-        if found.used < 2:
-            raise ValueError(f"fewer than two folds have rows (n_samples = {n}); give cv=None, or more rows that differ.")
-        return float(self.grid()[int(np.argmax(found.pooled()))])
-
-    def best_by_loo(self, scores: Array, n: int) -> float:
-        if not np.isfinite(scores).any():
-            raise ValueError(f"leave-one-out tells nothing of these penalties (n_samples = {n}); give more rows, or larger alphas.")
-        return float(self.grid()[int(np.nanargmax(scores))])
 
     def check_square_fits(self, n: int) -> None:
         if SQUARES * n * n > self.memory:
@@ -122,6 +144,7 @@ def square_bytes(D: int, folds: int) -> float:
     return 8.0 * D**2 * (2 * folds + 4)
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
     """The rows of one `fit` that count: X (n, d), Y (n, q), their weights and folds; those of weight zero wait aside."""
@@ -129,15 +152,20 @@ class TrainingRows:
     X: Table
     Y: Array
     weight: Array | None
-    folds: Folds
+    folds: Folds  # fixed by the rows
     gram: bool = False  # whether X is a kernel matrix
     idle: tuple[Array, Table] | None = None  # which of all rows have weight zero, and those rows
     kept: Array | None = None  # columns of kernel matrices to come that belong to rows that count
 
+    must = dict(
+        X=Is("Table"), Y=Floats("n", "q"), weight=Floats("n", low=0) | None, folds=Is("Folds"), idle=Each(Truths(None), Is("Table")) | None,
+        kept=Ints(None, below=1 << 62, distinct=True) | None,
+    )  # fmt: skip
+
     @classmethod
     def of(cls, X: Table, Y: Array, weight: Array | None, cv: Any, *, gram: bool) -> Self:
         """Copies, but for rows of more than 64 MB."""
-        folds = Folds.of_rows(cv, X.data, Y)
+        folds = Folds.of_rows(cv, Items(X.data) if X.items else X.data, Y)
         every = cls(X, Y, weight, folds, gram)
         on = np.arange(len(Y)) if weight is None else np.flatnonzero(weight)
         if not len(on):
@@ -166,7 +194,7 @@ class TrainingRows:
         return replace(self, X=self.between(rows, rows), Y=self.Y[rows], weight=weight, folds=self.folds.among(rows), idle=None, kept=None)
 
     def fold(self) -> Array:
-        return self.folds.of(self.X.data)
+        return fold_of(self.folds, self.X)
 
     def spread(self) -> Array:
         return spread(self.Y, self.weight)
@@ -177,6 +205,12 @@ class TrainingRows:
         return np.asarray(1 - (errors / np.where(variance > 0, variance, 1)).mean(axis=1))
 
 
+def fold_of(folds: Folds, X: Table) -> Array:
+    """The fold of every row."""
+    return folds.of(Items(X.data) if X.items else X.data)
+
+
+@register
 @dataclass(frozen=True, eq=False)
 class Weights:
     """f = sum_j coef_j g_j + intercept for a penalty alpha, over features or rows g: coef (m, q), intercept (q,)."""
@@ -184,6 +218,8 @@ class Weights:
     alpha: Any
     coef: Array
     intercept: Array
+
+    must = dict(alpha=Number(0) | Floats() | Floats("q"), coef=Floats("D", "q"), intercept=Floats("q"))
 
     def shaped(self, flat: bool) -> tuple[Array, Any]:
         """Coefficients and intercept; of one output without an axis, where y had none."""
