@@ -1,6 +1,7 @@
 """Methods: how a kernel becomes a feature map, as values that hold no kernel."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -66,10 +67,28 @@ NAMES: dict[str, Method] = {
 }
 
 
-def resolve(method: Method | str) -> Method:
+WAYS = ("auto", "exact", "iterative", "features", "landmarks")
+
+
+def resolve(via: Method | str, allowed: Sequence[str] = WAYS) -> tuple[str, Method]:
+    """The way that an estimator's `via` names, and the method by which a kernel becomes features on that way.
+
+    >>> resolve("landmarks")
+    ('landmarks', Landmarks(n_landmarks=None, select='rpcholesky'))
+    >>> resolve(Sketch(100))
+    ('features', Sketch(n_features=100))
+    """
+    if isinstance(via, Method):
+        return ("landmarks" if isinstance(via, Landmarks) else "features"), via
+    if not (isinstance(via, str) and via in allowed):
+        raise ValueError(f"via must be one of {', '.join(allowed)}, or a value of mercer.methods, got {via!r}.")
+    return via, Landmarks() if via == "landmarks" else Auto()
+
+
+def named(method: Method | str) -> Method:
     """A method, or the one that a name stands for.
 
-    >>> resolve("fourier")
+    >>> named("fourier")
     Fourier(n_features=None, form='pairs', frequencies='auto')
     """
     if isinstance(method, str):

@@ -8,6 +8,7 @@ from mercer.kernels import Gaussian
 from mercer.learners.falkon import falkon
 from mercer.lifts import Identity
 from mercer.methods import Fourier, Landmarks
+from mercer.models.ridge.problem import Settings
 from mercer.stats import Moments, row_hashes
 
 rng = np.random.default_rng(0)
@@ -29,7 +30,7 @@ def test_models_that_go_through_the_rows_do_not_look_perfect_without_them():
     t = A[:, 0] + A[:, 1] ** 2
     options = dict(kernel=Gaussian(1.0), alpha=1e-6, via=Fourier(600), random_state=0)
     m = KernelRidge(**options, cv="loo").fit(A, t)
-    for a, score in zip(m._grid()[::6], m.loo_scores_[::6], strict=True):
+    for a, score in zip(Settings.of(m).grid()[::6], m.loo_scores_[::6], strict=True):
         one = KernelRidge(Gaussian(1.0), a, via=Fourier(600), random_state=0).fit(A, t)
         rest = [KernelRidge(lift=one.lift_.map_, alpha=a).fit(np.delete(A, i, 0), np.delete(t, i)).predict(A[[i]])[0] for i in range(30)]
         assert score == pytest.approx(1 - np.mean((t - rest) ** 2) / t.var(), abs=1e-4)
@@ -223,7 +224,7 @@ def test_landmarks_near_the_floor_of_rounding(seed):
 
 @pytest.mark.parametrize("via", ["exact", "iterative", Landmarks(30), Fourier(30)], ids=repr)
 def test_the_unit_of_y_does_not_choose_the_penalty(via, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.ridge_dual.MOMENTS", 10)
+    monkeypatch.setattr("mercer.models.ridge.problem.MOMENTS", 10)
     t = y + 0.3 * np.random.default_rng(3).normal(size=60)
     model = KernelRidge(Gaussian(), via=via, cv=3, alphas=[1e-3, 0.1, 10.0, 1e3], random_state=0)
     assert len({model.fit(X, s * t).alpha_ for s in (1e-3, 1.0, 1e3)}) == 1

@@ -8,7 +8,7 @@ from mercer.learners.cholesky import Cholesky
 from mercer.learners.krylov import conjugate_gradients, refined
 from mercer.learners.precondition import Identity, RPCholesky, Woodbury
 from mercer.learners.solvers import CG, Auto
-from mercer.learners.systems import System, recast, restricted
+from mercer.learners.systems import System
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator, StoredOperator
 
@@ -202,11 +202,11 @@ def test_the_rule_is_by_shapes_and_memory():
 def test_helpers_on_operators():
     X, _ = data(50)
     op = KernelOperator(Gaussian(), X)
-    assert recast(op, np.float32).dtype == np.float32
-    assert recast(op, np.float64) is op
+    assert op.astype(np.float32).dtype == np.float32
+    assert op.astype(np.float64) is op
     rows = np.array([3, 1, 4])
-    np.testing.assert_allclose(restricted(op, rows).block(), Gaussian()(X[rows]))
-    np.testing.assert_allclose(restricted(GivenOperator(Gaussian()(X)), rows).block(), Gaussian()(X[rows]))
+    np.testing.assert_allclose(op.restrict(rows).block(), Gaussian()(X[rows]))
+    np.testing.assert_allclose(GivenOperator(Gaussian()(X)).restrict(rows).block(), Gaussian()(X[rows]))
     np.testing.assert_allclose(System(op, np.ones(50)) @ np.eye(50), Gaussian()(X) + np.eye(50))
     assert not solvers.float32_serves(KernelOperator(Linear(), 1e20 * X), np.full(50, 1e60))
 

@@ -7,10 +7,10 @@ from mercer.estimators.logistic import KernelLogistic
 from mercer.estimators.one_class import OneClassSVM
 from mercer.estimators.pca import KernelPCA
 from mercer.estimators.perceptron import Perceptron
-from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 from mercer.estimators.svc import KernelSVC
 from mercer.estimators.svr import KernelSVR
+from mercer.models.ridge import KernelRidge
 
 __all__ = [
     "FarAwayWarning", "GaussianProcessClassifier", "GaussianProcessRegressor", "KernelKMeans", "KernelLogistic", "KernelPCA",

@@ -1,11 +1,8 @@
 """What estimators over features share: from kernel, lift and `via` to a fitted map, a plan, and batches of features."""
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from functools import wraps
-from numbers import Real
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,38 +10,20 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, check_X_y
 
 from mercer import methods
-from mercer.estimators.rows import items_of
 from mercer.inputs import Array, Items, Matrix, Table, validate_data
 from mercer.invariants import Is, Labels, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
+from mercer.models.base import all_or_nothing, bytes_of, items_of
+from mercer.models.maps import BATCH_BYTES, MOST_FEATURES, asked, default_features
 from mercer.ops.tiles import cuts
 from mercer.plan import Plan
 from mercer.store import Saved, fingerprint
 
+__all__ = ["BATCH_BYTES", "OverFeatures", "all_or_nothing", "asked", "bytes_of", "default_features"]
+
 VIAS = ("auto", "features", "landmarks")
-BATCH_BYTES = 64 << 20  # of features held at once
-MOST_FEATURES = 2048  # where nothing else is asked for
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def all_or_nothing(method: F) -> F:
-    """A call that fails, or is refused, leaves the model as it was."""
-
-    @wraps(method)
-    def call(self: Any, *args: Any, **options: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            return method(self, *args, **options)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return call  # type: ignore[return-value]
 
 
 class OverFeatures(Saved, BaseEstimator):
@@ -181,41 +160,3 @@ class OverFeatures(Saved, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse()
         return tags
-
-
-def asked(method: methods.Method) -> int | None:
-    """The number of features that a method names itself."""
-    named = (getattr(method, name, None) for name in ("n_features", "n_landmarks"))
-    return next((n for n in named if n is not None), None)
-
-
-def default_features(n: int) -> int:
-    """Four times the rows, from 256 to 2,048: more would cost more than they add.
-
-    >>> default_features(30), default_features(200), default_features(10**6)
-    (256, 800, 2048)
-    """
-    return min(MOST_FEATURES, max(256, 4 * n))
-
-
-def bytes_of(limit: Any) -> float:
-    """A memory limit in bytes: a number, or text such as "4GB"; None is 1 GB.
-
-    >>> bytes_of("4GB")
-    4000000000.0
-    """
-    if limit is None:
-        return 1e9
-    found = _parsed(limit) if isinstance(limit, str) else limit
-    if isinstance(found, Real) and not isinstance(found, bool) and 0 < float(found) < math.inf:
-        return float(found)
-    raise ValueError(f"memory_limit must be a number of bytes or text such as '4GB', got {limit!r}.")
-
-
-def _parsed(limit: str) -> float | None:
-    text = limit.strip().upper().removesuffix("B")
-    scale = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(text[-1:], 1.0)
-    try:
-        return float(text[:-1] if scale > 1 else text) * scale
-    except ValueError:
-        return None

@@ -9,7 +9,6 @@ import numpy as np
 from mercer import methods
 from mercer.estimators.base import bytes_of, default_features
 from mercer.estimators.dual import OverKernel
-from mercer.estimators.settings import whole
 from mercer.inputs import Array, Items, Matrix
 from mercer.invariants import Is, Samples
 from mercer.learners import dual_pca
@@ -17,6 +16,7 @@ from mercer.learners.decompose import MORE
 from mercer.learners.preimages import PreImages
 from mercer.lifts.base import seed_of
 from mercer.lifts.duality import width
+from mercer.models.settings import whole
 from mercer.plan import Plan
 
 DUAL = ("exact", "iterative")

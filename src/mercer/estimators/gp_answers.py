@@ -13,7 +13,6 @@ from mercer.estimators.gp_feature_answers import root
 from mercer.estimators.gp_features import VarianceStarvationWarning
 from mercer.estimators.gp_points import PointWay
 from mercer.estimators.gp_settings import check_count, check_shares
-from mercer.estimators.intervals import Interval
 from mercer.inputs import Array, Matrix, Table
 from mercer.learners.bayes import Posterior
 from mercer.learners.gp_gram import ALONE
@@ -23,6 +22,7 @@ from mercer.learners.gp_paths import Functions, NoFeatures, drawn
 from mercer.learners.gp_space import times
 from mercer.learners.gp_start import defaults
 from mercer.lifts.base import seed_of
+from mercer.models.intervals import Interval
 
 MODEL = "{0:.3g} of new rows are covered if y is this Gaussian process at these hyper-parameters; see calibration(X, y)"
 

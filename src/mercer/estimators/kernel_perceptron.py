@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from mercer.estimators.base import all_or_nothing
 from mercer.estimators.rows import shown
 from mercer.estimators.scans import Scanning
-from mercer.estimators.settings import two_or_more
 from mercer.inputs import Array, Table
 from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
 from mercer.learners.budget import BLOCK, SQUARE, Gram, Rows, Rule, Scanner, Source, can_merge, finite, forgetron_bound
 from mercer.learners.perceptron import Bound, best_bound, margins
+from mercer.models.settings import two_or_more
 from mercer.operators import KernelOperator
 from mercer.ops import budget as ops
 from mercer.ops.philox import Stream

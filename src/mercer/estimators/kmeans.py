@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.dual import OverKernel
 from mercer.estimators.dual_pca import check_finite, check_via
-from mercer.estimators.settings import whole
 from mercer.inputs import Array, Items, Matrix
 from mercer.invariants import Floats, Ints, Number, Samples
 from mercer.kernels import Linear, Scale
 from mercer.learners.kmeans import Clusters, FeatureSpace, KernelSpace, kmeans
 from mercer.lifts.base import stream_of
+from mercer.models.settings import whole
 from mercer.plan import Plan
 
 EXACT = ("auto", "exact", "iterative")

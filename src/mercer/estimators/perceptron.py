@@ -10,12 +10,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from mercer.estimators.base import BATCH_BYTES, OverFeatures, all_or_nothing
-from mercer.estimators.settings import check_same_classes, coded, two_or_more
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Counts, Is
 from mercer.kernels.base import whole
 from mercer.learners.perceptron import Bound, State, best_bound, measure
 from mercer.lifts import Identity
+from mercer.models.settings import check_same_classes, coded, two_or_more
 from mercer.plan import Plan
 
 

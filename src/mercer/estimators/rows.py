@@ -7,10 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
-from mercer.inputs import Array, Items, Table, table, validate_data
+from mercer.inputs import Array, Table, validate_data
 from mercer.invariants import Labels, Whole
-from mercer.kernels import Kernel, positioned
+from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
+from mercer.models.base import items_of
 from mercer.store import Saved
 
 
@@ -93,19 +94,6 @@ class OverFittedRows(OverRows):
 
     def _anew(self) -> None:
         self.__dict__.pop("kernel_", None)
-
-
-def items_of(kernel: Any, X: Any) -> Items | None:
-    """The items that X lists, where the kernel reads such; None where X is a table of numbers, or the kernel wants one.
-
-    >>> from mercer.kernels import Constant, Gaussian
-    >>> items_of(Constant(), ["ab", "c"]).values, items_of(Constant(), [[1.0]]), items_of(Gaussian(), ["ab"])
-    (['ab', 'c'], None, None)
-    """
-    if isinstance(X, Items) or not (isinstance(kernel, Kernel) and kernel.takes_items):
-        return X if isinstance(X, Items) else None
-    rows = table(X, items=True, finite=False)
-    return Items(rows.data) if rows.items else None
 
 
 def shown(value: Any) -> Any:

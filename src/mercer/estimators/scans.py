@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.estimators.rows import OverFittedRows, shown
-from mercer.estimators.settings import check_same_classes, coded
 from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Is
 from mercer.kernels import Gaussian, Kernel
@@ -17,6 +16,7 @@ from mercer.kernels.base import positive, whole
 from mercer.kernels.rkhs import RKHSFunction
 from mercer.learners.budget import POLICIES, Rule, Scanner, finite
 from mercer.learners.perceptron import Bound
+from mercer.models.settings import check_same_classes, coded
 from mercer.operators import KernelOperator
 
 

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.base import VIAS, all_or_nothing
 from mercer.estimators.logistic import FeaturesClassifier
-from mercer.estimators.settings import positive, whole
 from mercer.estimators.svm_classifier import EXACT_ROWS, ExactClassifier
 from mercer.estimators.svm_probability import calibrated, enough_rows
 from mercer.inputs import Array
@@ -20,6 +19,7 @@ from mercer.learners.rounds import minimise
 from mercer.learners.smo_calibrate import probabilities
 from mercer.learners.smooth import Problem, Rows
 from mercer.methods import Method
+from mercer.models.settings import positive, whole
 from mercer.plan import Plan
 
 LOSSES = ("hinge", "squared_hinge")

@@ -12,7 +12,6 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite, ch
 
 from mercer.estimators.base import bytes_of
 from mercer.estimators.rows import OverRows
-from mercer.estimators.settings import whole
 from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Floats, Ints, Samples
 from mercer.learners.smo import held
@@ -21,6 +20,7 @@ from mercer.learners.smo_compress import Compression, project
 from mercer.learners.smo_rows import LARGEST, AboutRows, GivenRows, KernelRows, certain
 from mercer.learners.smo_scores import dense_enough, times
 from mercer.lifts.base import seed_of
+from mercer.models.settings import whole
 from mercer.plan import Plan
 
 EPS = float(np.finfo(np.float32).eps)

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.estimators.base import bytes_of
-from mercer.estimators.settings import class_weights
 from mercer.estimators.svm_base import SupportVectors
 from mercer.estimators.svm_probability import enough_rows
 from mercer.inputs import Array, Table
@@ -16,6 +15,7 @@ from mercer.invariants import Counts, Each, Floats, Ints, Is, Said, Text
 from mercer.learners.smo_classes import How, OneVsOne, Rule, by_class, one_vs_rest, votes
 from mercer.learners.smo_rows import KernelRows
 from mercer.learners.smo_scores import by_pairs
+from mercer.models.settings import class_weights
 
 EXACT_ROWS = 20_000  # up to so many rows, "auto" is exact
 

@@ -9,7 +9,8 @@ from scipy.linalg import cho_solve, cholesky, lu_factor, lu_solve, solve_triangu
 
 from mercer.inputs import Array
 from mercer.learners.krylov import Solved, refined
-from mercer.learners.systems import Operator, System, dense
+from mercer.learners.systems import System
+from mercer.operators import Operator, dense
 from mercer.ops.tiles import cuts
 
 ROUNDING, INDEFINITE = 100.0, 1e-3  # a matrix that needs a jitter of more than 100 n eps, or 1e-3, of its diagonal is of no kernel

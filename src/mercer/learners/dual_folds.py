@@ -9,7 +9,7 @@ from scipy.linalg import eigh, solve
 from mercer.inputs import Array
 from mercer.learners.kernel_ridge import LEAST
 from mercer.learners.ridge import FoldErrors, spread
-from mercer.learners.systems import Operator, dense
+from mercer.operators import Operator, dense
 
 
 @dataclass(frozen=True, eq=False)

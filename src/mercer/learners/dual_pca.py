@@ -11,7 +11,7 @@ from scipy.linalg import cholesky, eigh, qr
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
 from mercer.learners.decompose import MORE, Spectrum, largest, signed
-from mercer.learners.systems import dense, recast
+from mercer.operators import dense
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
 
@@ -63,7 +63,7 @@ def components(op: Any, k: int, way: str = "auto", seed: int = 0) -> DualCompone
     >>> bool(np.allclose(found.values, np.linalg.eigvalsh(99 * np.cov(X.T))[:0:-1]))
     True
     """
-    exact = recast(op, np.float64)
+    exact = op.astype(np.float64)
     n = exact.shape[0]
     k = min(k, n)
     whole = way == "exact" or (way == "auto" and n <= DENSE) or n <= 4 * (k + MORE)

@@ -9,9 +9,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.learners.cholesky import Factored
 from mercer.learners.solvers import Auto, Iterated, Solver
-from mercer.learners.systems import Operator, restricted
-from mercer.operators.kernel import KernelOperator
-from mercer.operators.stored import GivenOperator
+from mercer.operators import Operator
 
 LEAST = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
 
@@ -44,6 +42,7 @@ def exact(
     alpha is one number, or one an output (each then needs a factor of its own). loo needs a solver that factors.
 
     >>> from mercer.kernels import Gaussian
+    >>> from mercer.operators import KernelOperator
     >>> X = np.linspace(0, 6, 100)[:, None]
     >>> s = exact(KernelOperator(Gaussian(), X), np.sin(X), alpha=1e-6)
     >>> bool(np.abs(Gaussian()(X) @ s.coef + s.intercept - np.sin(X)).max() < 1e-3)
@@ -54,7 +53,7 @@ def exact(
     on = np.flatnonzero(w)
     if not len(on):
         raise ValueError("weight is zero for every row; give some row a positive weight.")
-    inner = op if len(on) == len(Y) else restricted(op, on)
+    inner = op if len(on) == len(Y) else op.restrict(on)
     found = _groups(inner, Y[on], alpha, w[on], intercept, solver or Auto(), loo)
     return found if inner is op else _spread(found, op, Y, on)
 
@@ -111,11 +110,5 @@ def _spread(s: DualSolution, op: Operator, Y: Array, on: Array) -> DualSolution:
     if s.loo is not None:
         off = np.setdiff1d(np.arange(len(Y)), on)
         loo = np.empty_like(Y)
-        loo[on], loo[off] = s.loo, Y[off] - _between(op, off, on) @ s.coef - s.intercept
+        loo[on], loo[off] = s.loo, Y[off] - op.restrict(off, on) @ s.coef - s.intercept
     return DualSolution(coef, s.intercept, s.residual, s.steps, loo, s.definite)
-
-
-def _between(op: Operator, rows: Array, cols: Array) -> Operator:
-    if isinstance(op, GivenOperator):
-        return GivenOperator(op.block(rows, cols))
-    return KernelOperator(op.kernel, op.X[rows], op.X[cols])

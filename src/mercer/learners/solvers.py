@@ -11,9 +11,8 @@ from mercer.inputs import Array, Table
 from mercer.learners.cholesky import Cholesky, Factored
 from mercer.learners.krylov import Solved, conjugate_gradients, refined
 from mercer.learners.precondition import MANY, Identity, RPCholesky, Woodbury
-from mercer.learners.systems import Operator, System
-from mercer.operators.kernel import KernelOperator
-from mercer.operators.stored import GivenOperator, StoredOperator
+from mercer.learners.systems import System
+from mercer.operators import KernelOperator, Operator, StoredOperator
 from mercer.plan import quantity
 
 INNER = 1e-4  # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its rounding
@@ -69,7 +68,7 @@ class CG:
 
     def _cheap(self, op: Operator, ridge: Array, memory: float) -> Operator | None:
         """A float32 stand-in for K, where it is of use: kept if it fits."""
-        if not _narrow(op, ridge):
+        if not isinstance(op, KernelOperator) or not _narrow(op, ridge):
             return None
         rows = op.X.astype(np.float32)
         fits = StoredOperator.bytes(len(rows), 4) <= memory
@@ -77,7 +76,7 @@ class CG:
 
 
 def _narrow(op: Operator, ridge: Array) -> bool:
-    return not isinstance(op, GivenOperator) and not op.X.items and float32_serves(op, ridge)
+    return isinstance(op, KernelOperator) and not op.X.items and float32_serves(op, ridge)
 
 
 def float32_serves(op: Operator, ridge: Array) -> bool:

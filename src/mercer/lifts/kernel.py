@@ -59,7 +59,7 @@ class KernelLift(Lift):
 
     def _learn(self, X: Matrix) -> None:
         self.kernel_ = positioned(resolve(self.kernel, X), self._table(X))
-        b = Budget(probe(X), None, methods.resolve(self.method), seed_of(self.random_state))
+        b = Budget(probe(X), None, methods.named(self.method), seed_of(self.random_state))
         self.certificate_: Certificate | None = None
         self.plan_: Plan | None = None
         if self.eps is not None:

@@ -54,6 +54,20 @@ class KernelOperator:
         whole = self.symmetric and isinstance(rows, slice) and isinstance(cols, slice) and rows == cols
         return np.asarray(self.kernel(self.X[_many(rows)], None if whole else self.Z[_many(cols)]))
 
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> KernelOperator:
+        """The operator of some rows, and of these or other columns."""
+        left = self.X[_many(rows)]
+        if cols is None and self.symmetric:
+            return KernelOperator(self.kernel, left)
+        return KernelOperator(self.kernel, left, self.Z[_many(rows if cols is None else cols)])
+
+    def astype(self, dtype: Any) -> KernelOperator:
+        """The same matrix with its rows, and so its values, in another precision; items have but one."""
+        if self.dtype == dtype or self.X.items:
+            return self
+        left = self.X.astype(dtype)
+        return KernelOperator(self.kernel, left, None if self.symmetric else self.Z.astype(dtype))
+
     def diag(self) -> Array:
         """The diagonal of a square operator: k(x_i, z_i)."""
         if self.shape[0] != self.shape[1]:

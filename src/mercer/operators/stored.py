@@ -80,6 +80,18 @@ class GivenOperator:
     def diag(self) -> Array:
         return np.array(self.K.diagonal())
 
+    def pullback(self, U: Any, V: Any) -> Array:
+        """Given values have no parameters: (0,)."""
+        return np.zeros(0)
+
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> GivenOperator:
+        """Some rows, and these or other columns."""
+        return GivenOperator(self.block(rows, rows if cols is None else cols))
+
+    def astype(self, dtype: Any) -> GivenOperator:
+        """Itself: what was given is as precise as it is."""
+        return self
+
     @property
     def T(self) -> GivenOperator:
         return GivenOperator(self.K.T)

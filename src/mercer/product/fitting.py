@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.estimators import KernelLogistic, KernelRidge
-from mercer.estimators.folds import Folds as FoldsOfRows
 from mercer.inputs import Array
 from mercer.ops.threads import single_blas
 from mercer.product import ledger, machines
@@ -121,10 +120,5 @@ def _classifier(p: Problem, f: Finalist, size: int, memory: float) -> Predictor:
 
 
 def slim(m: Any) -> Any:
-    """Without the moments, rows and folds that only further training needs: a model file holds what predicts."""
-    if isinstance(m, KernelRidge):
-        m.set_params(alpha=m.alpha_, cv=None, alphas=None)
-        m._folds = FoldsOfRows.by_hash(None)
-    for name in ("moments_", "_rows", "_idle"):
-        m.__dict__.pop(name, None)
-    return m
+    """Without the moments and rows that only further training needs: a model file holds what predicts."""
+    return m.without_statistics() if isinstance(m, KernelRidge) else m

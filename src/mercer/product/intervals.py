@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.estimators.intervals import conformal_quantile
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Whole
+from mercer.models.intervals import conformal_quantile
 from mercer.product.rows import Rows, hashes
 from mercer.product.targets import Log
 

@@ -97,6 +97,15 @@ class Moments:
         peak = max(self.peak, o.peak, float(np.abs(np.diag(self.S + o.S)).max(initial=0)))
         return self._with(o, self.n + o.n, self.s + o.s, self.S + o.S, self.count + o.count, peak)
 
+    def __iadd__(self, other: Moments) -> Self:
+        """In place: no second S is held."""
+        o = other.about(self.shift)
+        self.S += o.S
+        self.s = self.s + o.s
+        self.peak = max(self.peak, o.peak, float(np.abs(np.diag(self.S)).max(initial=0)))
+        self.n, self.count, self.held, self.eps = self.n + o.n, self.count + o.count, self.held + o.held, max(self.eps, o.eps)
+        return self
+
     def __sub__(self, other: Moments) -> Moments:
         """Without those rows, to rounding of the largest sums ever held: `rounding`."""
         o = other.about(self.shift)

@@ -1,0 +1,136 @@
+"""What estimators share: rows, targets and weights checked by scikit-learn's rules, and calls that change all or nothing."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from numbers import Real
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_X_y
+
+from mercer.inputs import Array, Items, Table, table, validate_data
+from mercer.invariants import Labels, Whole
+from mercer.kernels import Kernel
+from mercer.store import Saved
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def all_or_nothing(method: F) -> F:
+    """A call that fails, or is refused, leaves the model as it was."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **options)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return call  # type: ignore[return-value]
+
+
+class KernelEstimator(Saved, BaseEstimator):
+    """An estimator with a kernel, or "precomputed", or a lift instead of one: which rows it takes follows from these settings."""
+
+    kernel: Any
+    lift: Any = None
+    n_features_in_: int
+    _of_items: bool = False  # whether rows are items instead of numbers
+
+    must = dict(n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"))
+
+    @property
+    def _precomputed(self) -> bool:
+        """Whether X is a kernel matrix: (n, n) in `fit`, (m, n) afterwards."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _takes_sparse(self) -> bool:
+        return not self._precomputed if self.lift is None else bool(getattr(self.lift, "sparse", False))
+
+    def _rows(self, X: Any, *, reset: bool) -> Table:
+        """Rows as a table with the names of its columns: numbers, or the items that the kernel reads."""
+        items = self._listed(X, reset)
+        return self._named(validate_data(self, X, reset=reset, **self._numbers())) if items is None else Table(items)
+
+    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Table, Array]:
+        """Rows and their targets; a kernel matrix of `fit` must be square."""
+        items = self._listed(X, reset)
+        if items is not None:
+            return Table(items), check_X_y(np.zeros((len(items), 1)), y, **options)[1]
+        X, y = validate_data(self, X, y, reset=reset, **self._numbers(), **options)
+        if reset and self._precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
+        return self._named(X), y
+
+    def _numbers(self) -> dict[str, Any]:
+        return dict(dtype=[np.float64, np.float32], accept_sparse="csr" if self._takes_sparse() else False, order="C")
+
+    def _listed(self, X: Any, reset: bool) -> Items | None:
+        items = items_of(self.kernel, X) if self.lift is None else None
+        if reset:
+            self._of_items = items is not None
+        if self._of_items != (items is not None):
+            told = ("numbers", "items") if items is not None else ("items", "numbers")
+            raise ValueError(f"the model is of rows of {told[0]}, but X lists {told[1]}; give what fit was given, or fit anew.")
+        if items is not None and reset:
+            self.__dict__.pop("feature_names_in_", None)  # of a fit before, to rows of numbers
+            self.n_features_in_ = 1
+        return items
+
+    def _named(self, X: Any) -> Table:
+        names = getattr(self, "feature_names_in_", None)
+        return Table(X, None if names is None else tuple(names))
+
+    def _weights(self, sample_weight: Any, rows: Table) -> Array | None:
+        if sample_weight is None:
+            return None
+        X = np.empty((len(rows), 1)) if rows.items else rows.data
+        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+
+def items_of(kernel: Any, X: Any) -> Items | None:
+    """The items that X lists, where the kernel reads such; None where X is a table of numbers, or the kernel wants one.
+
+    >>> from mercer.kernels import Constant, Gaussian
+    >>> items_of(Constant(), ["ab", "c"]).values, items_of(Constant(), [[1.0]]), items_of(Gaussian(), ["ab"])
+    (['ab', 'c'], None, None)
+    """
+    if isinstance(X, Items) or not (isinstance(kernel, Kernel) and kernel.takes_items):
+        return X if isinstance(X, Items) else None
+    rows = table(X, items=True, finite=False)
+    return Items(rows.data) if rows.items else None
+
+
+def bytes_of(limit: Any) -> float:
+    """A memory limit in bytes: a number, or text such as "4GB"; None is 1 GB.
+
+    >>> bytes_of("4GB")
+    4000000000.0
+    """
+    if limit is None:
+        return 1e9
+    found = _parsed(limit) if isinstance(limit, str) else limit
+    if isinstance(found, Real) and not isinstance(found, bool) and 0 < float(found) < math.inf:
+        return float(found)
+    raise ValueError(f"memory_limit must be a number of bytes or text such as '4GB', got {limit!r}.")
+
+
+def _parsed(limit: str) -> float | None:
+    text = limit.strip().upper().removesuffix("B")
+    scale = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(text[-1:], 1.0)
+    try:
+        return float(text[:-1] if scale > 1 else text) * scale
+    except ValueError:
+        return None

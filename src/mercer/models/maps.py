@@ -1,0 +1,147 @@
+"""A fitted feature map as learners read it: batches of dense features, and the sums over them."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from mercer import methods
+from mercer.inputs import Array, Table
+from mercer.invariants import Is, Number
+from mercer.kernels import positioned
+from mercer.kernels.defaults import resolve
+from mercer.lifts import KernelLift, Lift, Nystrom
+from mercer.ops.tiles import cuts
+from mercer.plan import Plan
+from mercer.stats import Moments
+from mercer.store import fingerprint, register
+
+BATCH_BYTES = 64 << 20  # of features held at once
+MOST_FEATURES = 2048  # where nothing else is asked for
+HEAD = 1024  # rows whose mean is the shift
+TOO_LARGE = "the features of X (or y) are too large for sums of floating-point numbers; scale the columns first."
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class FittedMap:
+    """phi(x) (D,) of a fitted lift, read in batches of at most so many bytes."""
+
+    lift: Any
+    batch: float = BATCH_BYTES
+
+    must = dict(lift=Is("Lift", "TransformerMixin"), batch=Number(1))
+
+    @classmethod
+    def fit(cls, lift: Any, rows: Table, memory: float = math.inf) -> FittedMap:
+        """Fit a map to rows, whose columns it may name; an eighth of the memory is for batches."""
+        return cls(lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8))
+
+    @property
+    def width(self) -> int:
+        """D"""
+        return int(self.lift.n_features_out_)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal maps only: statistics of different maps do not add."""
+        return fingerprint(self.lift)
+
+    def features(self, rows: Table) -> Array:
+        """phi of these rows, dense."""
+        F = self.lift.transform(Table(rows.data) if isinstance(self.lift, Lift) else rows.data)
+        return np.asarray(F.toarray() if sp.issparse(F) else F)
+
+    def batches(self, rows: Table) -> Iterator[tuple[slice, Array]]:
+        """The features of rows, few enough at a time that a batch stays small."""
+        for at in cuts(len(rows), max(16, min(1 << 14, int(self.batch) // (8 * self.width)))):
+            yield at, self.features(rows[at])
+
+    def gram(self, X: Table, Z: Table) -> Array:
+        """phi(X) phi(Z)', in float64."""
+        return np.asarray(self.features(X).astype(np.float64) @ self.features(Z).astype(np.float64).T)
+
+    def linear(self, rows: Table, coef: Array, intercept: Any) -> Array:
+        """phi(x)'coef + intercept, (n,) or (n, q), in the precision of the rows."""
+        out = np.empty((len(rows), *coef.shape[1:]), rows.dtype)
+        for at, F in self.batches(rows):
+            out[at] = F @ coef.astype(F.dtype) + intercept
+        return out
+
+    # sums
+    def shift(self, rows: Table) -> Array:
+        """The mean of the first rows, in their own precision: what is subtracted is then exactly what is remembered."""
+        F = self.features(rows[:HEAD])
+        return np.asarray(F.mean(0, dtype=np.float64).astype(F.dtype), np.float64)
+
+    def moments(self, rows: Table, shift: Array, Y: Array | None = None, weight: Array | None = None) -> Moments:
+        """Of [phi] or [phi, y] over these rows."""
+        return self.fold_moments(rows, shift, Y, weight, np.zeros(len(rows), np.uint8), 1)[0]
+
+    def fold_moments(
+        self, rows: Table, shift: Array, Y: Array | None, weight: Array | None, fold: Array, k: int
+    ) -> list[Moments]:
+        """Those of the rows of each fold, in one pass."""
+        new = [Moments.zero(shift) for _ in range(k)]
+        columns = None if Y is None else Y.reshape(len(Y), -1)
+        with np.errstate(over="ignore", invalid="ignore"):  # sums too large are refused by a sentence
+            for at, F in self.batches(rows):
+                for j, m in enumerate(new):
+                    here = slice(None) if k == 1 else fold[at] == j
+                    w, beside = (None if v is None else v[at][here] for v in (weight, columns))
+                    m.add(F[here], w, beside)
+        if not all(np.isfinite(m.s).all() and np.isfinite(np.diag(m.S)).all() for m in new):
+            raise ValueError(TOO_LARGE)
+        return new
+
+    def covariance_product(self, rows: Table, mean: Array, V: Array) -> Array:
+        """sum_i (phi_i - mean)(phi_i - mean)' V, in one pass."""
+        total = np.zeros_like(V)
+        for _, F in self.batches(rows):
+            G = F.astype(np.float64) - mean
+            total += G.T @ (G @ V)
+        return total
+
+    def plan(self, n: int, way: str, why: str, passes: int, held: float | None = None) -> Plan:
+        """That of a model over n rows of these features, which holds so many bytes of statistics (one D x D matrix where not said)."""
+        D = self.width
+        settings = {"lift": type(getattr(self.lift, "map_", self.lift)).__name__, "n_features": D, "rows": n}
+        return Plan(way, why, settings, bytes=(8.0 * D * D if held is None else held) + BATCH_BYTES, flops=float(n) * D * D, passes=passes)
+
+
+def fitted_map(
+    kernel: Any, lift: Any, method: methods.Method, rows: Table, weight: Array | None = None, *, seed: Any, memory: float,
+    stream: bool = False,
+) -> FittedMap:
+    """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first of a stream."""
+    if lift is not None:
+        return FittedMap.fit(clone(lift), rows, memory)
+    size = asked(method)
+    if size is None:
+        size = MOST_FEATURES if stream else default_features(len(rows))
+    kernel = positioned(resolve(kernel, rows, weight), rows)
+    if not rows.items:
+        return FittedMap.fit(KernelLift(kernel, size, method=method, random_state=seed), rows, memory)
+    if not isinstance(method, methods.Landmarks):
+        raise ValueError("items have no features but those of landmarks; use via='landmarks', or 'exact' where there is such a way.")
+    return FittedMap.fit(Nystrom(kernel, size, landmarks=method.select, random_state=seed), rows, memory)
+
+
+def asked(method: methods.Method) -> int | None:
+    """The number of features that a method names itself."""
+    named = (getattr(method, name, None) for name in ("n_features", "n_landmarks"))
+    return next((n for n in named if n is not None), None)
+
+
+def default_features(n: int) -> int:
+    """Four times the rows, from 256 to 2,048: more would cost more than they add.
+
+    >>> default_features(30), default_features(200), default_features(10**6)
+    (256, 800, 2048)
+    """
+    return min(MOST_FEATURES, max(256, 4 * n))

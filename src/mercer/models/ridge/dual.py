@@ -1,0 +1,212 @@
+"""Ridge regression over the rows themselves, f = sum_i coef_i k(., x_i) + b: by a Cholesky factor or conjugate gradients."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.inputs import Array, Table
+from mercer.invariants import Floats, Is, Number, Text, Whole
+from mercer.kernels import positioned
+from mercer.kernels.defaults import resolve
+from mercer.kernels.stretch import bandwidths, scaled
+from mercer.learners import dual_folds, kernel_ridge
+from mercer.learners.cholesky import Cholesky
+from mercer.learners.ridge import FoldErrors, spread
+from mercer.learners.solvers import CG, Auto
+from mercer.models.ridge.leave_one_out import ByInverse
+from mercer.models.ridge.problem import SQUARES, Operator, Settings, TrainingRows, Weights
+from mercer.models.settings import grid
+from mercer.operators import KernelOperator
+from mercer.operators.stored import GivenOperator
+from mercer.plan import Plan
+from mercer.store import register
+
+Refit = Callable[[Settings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""
+
+    kernel: Any
+    points: Table | None
+
+    must = dict(kernel=Is("Kernel") | Text("precomputed"), points=Is("Table") | None)
+
+    def operator(self, X: Table, Z: Table | None = None) -> Operator:
+        """k(X, Z); a given matrix is that already."""
+        if self.points is None:
+            return GivenOperator(np.asarray(X.data))
+        return KernelOperator(self.kernel, X, Z)
+
+    def gram(self, X: Table, Z: Table) -> Array:
+        """k(X, Z) in float64."""
+        return np.asarray(self.operator(X, Z).block(), np.float64)
+
+    def combined(self, X: Table, coef: Array, intercept: Any) -> Array:
+        """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows."""
+        return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class DualRidge:
+    """Coefficients of an expansion over the rows of `fit`, or over landmarks."""
+
+    plan: Plan
+    over: Expansion
+    weights: Weights
+    flat: bool
+    residual: float
+    steps: int
+    loo_scores: Array | None = None
+
+    must = dict(
+        plan=Is("Plan"), over=Is("Expansion"), weights=Is("Weights"), residual=Number(0), steps=Whole(),
+        loo_scores=Floats(None, finite=False) | Floats(None, None, finite=False) | None,
+    )  # fmt: skip
+
+    @property
+    def kernel(self) -> Any:
+        return self.over.kernel
+
+    def predict(self, X: Table) -> Array:
+        return self.over.combined(X, *self.weights.shaped(self.flat))
+
+    def fold_errors(self, s: Settings, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
+        return fold_errors(s, self.over, rows, alphas, refit)
+
+    def left_out(self, s: Settings, rows: TrainingRows) -> ByInverse:
+        if self.plan.way == "landmarks":
+            raise ValueError("leave-one-out is in closed form over all rows or over features; use via='exact', or fewer landmarks.")
+        s.check_square_fits(len(rows))
+        return ByInverse(self.over.gram, rows, s.intercept)
+
+    def without(self, s: Settings, rows: TrainingRows, held: Array, refit: Refit) -> Any:
+        """The model of the rows that are not held out."""
+        return refit(s.without_choices(self.kernel, self.weights.alpha), rows.some(np.flatnonzero(~held)))
+
+
+def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -> DualRidge:
+    """(K + alpha / w) coef = y - b, in units of the largest y: squares of y may be no numbers."""
+    if s.bandwidths is not None and (not s.loo or plan.way != "exact" or s.precomputed):
+        raise ValueError("bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them.")
+    over, unit = expansion(s, rows), np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
+    scaled_rows = replace(rows, Y=rows.Y / unit)
+    alpha, over, scores = penalty(s, over, scaled_rows, plan, refit)
+    solver, reason = solver_for(s, len(rows), plan.way)
+    found = kernel_ridge.exact(over.operator(rows.X), scaled_rows.Y, alpha, rows.weight, intercept=s.intercept, solver=solver)
+    if not found.definite:
+        text = "K + alpha / weight has eigenvalues below zero, so K is of no kernel: f solves the equations and minimises nothing"
+        warnings.warn(f"{text}; raise alpha.", stacklevel=5)
+    made = written(plan, len(rows), solver, found, reason, s.memory)
+    warn_if_open(made.way, found.residual, s.tol)
+    weights = Weights(alpha, found.coef * unit, found.intercept * unit)
+    return DualRidge(made, over, weights, flat, found.residual, max(found.steps, 1), scores)
+
+
+def expansion(s: Settings, rows: TrainingRows) -> Expansion:
+    """The kernel that was meant, at these rows; its values there must be numbers."""
+    kernel = "precomputed" if s.precomputed else positioned(resolve(s.kernel, rows.X, rows.weight), rows.X)
+    over = Expansion(kernel, None if s.precomputed else rows.X)
+    with np.errstate(over="ignore"):
+        if not np.isfinite(over.operator(rows.X).diag()).all():
+            raise ValueError("k(x, x) of some rows is not a finite number; scale the columns of X first.")
+    return over
+
+
+def solver_for(s: Settings, n: int, way: str) -> tuple[Cholesky | CG, str]:
+    """The solver, and the reason for it."""
+    if way == "exact":
+        solver, why = Auto(s.memory).choose(n)
+    else:
+        solver, why = CG(memory=s.memory), f"{n:,} rows: conjugate gradients on the operator"
+    if isinstance(solver, CG):  # the intercept is found from two columns, so each gets half the tolerance
+        solver = replace(solver, tol=s.tol / 2, max_steps=s.max_iter)
+    return solver, why
+
+
+def written(plan: Plan, n: int, solver: Cholesky | CG, found: kernel_ridge.DualSolution, why: str, memory: float) -> Plan:
+    """The plan, as it was carried out."""
+    factored = isinstance(solver, Cholesky)
+    held = 16.0 * n * n if factored else min(2.0 * n * n, memory)
+    settings = {"rows": n, "residual": found.residual, "steps": found.steps}
+    return Plan("cholesky" if factored else "conjugate gradients", f"{why} ({plan.why})", settings, held, passes=found.steps)
+
+
+def warn_if_open(way: str, residual: float, tol: float) -> None:
+    """Where the equations are not solved to the tolerance."""
+    if residual > tol:
+        remedy = "raise alpha; K is singular to rounding" if way == "cholesky" else "raise max_iter, tol or alpha"
+        text = f"KernelRidge ({way}) stopped at a residual of {residual:.1e} (tol={tol:g}); {remedy}."
+        warnings.warn(text, ConvergenceWarning, stacklevel=6)
+
+
+# choosing
+def penalty(s: Settings, over: Expansion, rows: TrainingRows, plan: Plan, refit: Refit) -> tuple[Any, Expansion, Array | None]:
+    """The penalty given, or that of the best folds or left-out rows; with bandwidths also the kernel. And the scores of left-out rows."""
+    p = s.penalties(rows.Y.shape[1])
+    if s.cv is None:
+        return p.alpha, over, None
+    if not s.loo:
+        return p.best_by_folds(fold_errors(s, over, rows, s.grid(), refit), len(rows)), over, None
+    if plan.way != "exact":
+        raise ValueError(f"cv='loo' needs a factor of K, which via={s.way!r} has not; give cv=5, or via='exact'.")
+    kernels = candidates(s, over.kernel)
+    scores = np.stack([loo_scores(s, replace(over, kernel=k), rows) for k in kernels])
+    alpha = p.best_by_loo(scores.max(axis=0) if len(kernels) == 1 else np.nanmax(scores, axis=0), len(rows))
+    best = kernels[int(np.nanargmax(np.nanmax(scores, axis=1)))]
+    return alpha, replace(over, kernel=best), scores if s.bandwidths is not None else scores[0]
+
+
+def candidates(s: Settings, kernel: Any) -> list[Any]:
+    """The kernel at every bandwidth to choose from."""
+    if s.bandwidths is None:
+        return [kernel]
+    if not bandwidths(kernel):
+        raise ValueError(f"{kernel!r} has no bandwidth to choose; give bandwidths=None.")
+    if 0.0 in (factors := grid(s.bandwidths, "bandwidths")):
+        raise ValueError(f"bandwidths must be numbers > 0, got {s.bandwidths!r}.")
+    return [scaled(kernel, float(f)).clone() for f in factors]
+
+
+def loo_scores(s: Settings, over: Expansion, rows: TrainingRows) -> Array:
+    """R^2 of left-out rows for every penalty."""
+    s.check_square_fits(len(rows))
+    inverses = dual_folds.Inverses.of(over.operator(rows.X), rows.weights, intercept=s.intercept)
+    return rows.scores(dual_folds.loo_errors(inverses, rows.Y, rows.weights, s.grid()))
+
+
+def fold_errors(s: Settings, over: Expansion, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
+    """By the inverse of the equations where it fits, else by refits."""
+    fold = rows.fold().astype(np.intp)
+    if s.way in ("auto", "exact") and SQUARES * len(rows) ** 2 <= s.memory:
+        op = over.operator(rows.X)
+        return dual_folds.fold_errors(op, rows.Y, rows.weights, alphas, fold, rows.folds.k, intercept=s.intercept)
+    return FoldErrors(*_by_refits(s.without_choices(over.kernel, 1.0), rows, alphas, fold, refit), spread(rows.Y, rows.weights))
+
+
+def _by_refits(s: Settings, rows: TrainingRows, alphas: Array, fold: Array, refit: Refit) -> tuple[Array, Array]:
+    """A refit for every fold and penalty: squared errors (a, k, q), and spreads of y within folds (k, q)."""
+    k, q = rows.folds.k, rows.Y.shape[1]
+    error, within = np.full((len(alphas), k, q), np.nan), np.full((k, q), np.nan)
+    for j, rest, test in _parts(fold, k):
+        u, Y, X = rows.weights[test], rows.Y[test], rows.between(test, rest)
+        within[j] = spread(Y, u)
+        for i, a in enumerate(alphas):
+            f = refit(replace(s, alpha=float(a)), rows.some(rest)).predict(X)
+            error[i, j] = u @ np.square(Y - f.reshape(len(test), -1))
+    return error, within
+
+
+def _parts(fold: Array, k: int) -> Iterator[tuple[int, Array, Array]]:
+    for j in range(k):
+        rest, test = np.flatnonzero(fold != j), np.flatnonzero(fold == j)
+        if len(rest) and len(test):
+            yield j, rest, test

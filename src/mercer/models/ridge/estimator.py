@@ -1,0 +1,409 @@
+"""KernelRidge: exactly at the rows, over landmarks, or over features by moments that stream and merge."""
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.inputs import Array, Items, Matrix, Table
+from mercer.invariants import Ints, Is
+from mercer.models.base import KernelEstimator, all_or_nothing
+from mercer.models.folds import Folds
+from mercer.models.intervals import Interval
+from mercer.models.ridge.dual import DualRidge
+from mercer.models.ridge.fit import Solution, fit, map_of
+from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval
+from mercer.models.ridge.moments import MomentRidge, begin
+from mercer.models.ridge.passes import FeatureRidge
+from mercer.models.ridge.problem import Settings, TrainingRows
+from mercer.models.settings import grid
+from mercer.plan import Plan
+from mercer.stats import Moments
+from mercer.store import register
+
+NONE = Table(np.empty((0, 0)))  # rows that are those of the solution
+
+
+def _streams(self: Any) -> bool:
+    """Whether a model of these settings can be one over features, whose statistics add."""
+    return self.lift is not None or (self.via not in ("exact", "iterative") and not self._precomputed)
+
+
+@register
+class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
+    """argmin sum_i w_i (y_i - f(x_i) - b)^2 + alpha |f|^2 over functions f of a kernel, or f(x) = phi(x)'c over its features.
+
+    Parameters
+    ----------
+    kernel : a kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), "precomputed" (X is then the Gram
+        matrix), or None: a Gaussian scaled to the data.
+    alpha : the penalty, or one an output.
+    via : "exact": (K + alpha / w) dual = y - b, by Cholesky or by conjugate gradients; "iterative": by conjugate gradients;
+        "features" or a value of `mercer.methods` (`Fourier(1000)`, `Exact()`): one pass of moments over features;
+        "landmarks", `Landmarks(5000)`: f a sum over landmarks, by moments (up to 2,048 of them) or passes (Falkon).
+        "auto" is exact where half of K in float32 fits `memory_limit` (22,000 rows by default) and no folds are asked for,
+        else features; a first `partial_fit` means features.
+    lift : a feature map, instead of a kernel.
+    fit_intercept : whether to fit b, which is not penalised.
+    cv : a number of folds, fixed by a hash of each row, or a splitter as KFold, or its (training, test) positions: alpha is
+        then the best of `alphas` by the squared error of all folds together, and `cv_scores` tells the R^2 of every fold for
+        any other penalties (over features: without another pass). "loo" chooses by left-out rows in closed form.
+    alphas : the penalties to choose from with `cv`; by default 25 from 1e-6 to 1e6 times alpha.
+    bandwidths : factors of the kernel's bandwidths to choose from together with alpha, with cv="loo" and via="exact".
+    tol, max_iter : of conjugate gradients: the residual |b - A x| / |b| to reach, and the products at most.
+    memory_limit : as bytes or "4GB", by default 1 GB: of D x D statistics (beyond it conjugate gradients take several passes),
+        of preconditioner and kept part of K.
+
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+
+    Attributes: `solution_`, `intercept_`, `alpha_`, `kernel_`, `plan_`; over features `coef_`, `lift_`, `moments_`; else `dual_coef_` and
+    `X_fit_` with f(x) = sum_i dual_coef_i k(x, X_fit_i), `residual_`.
+
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> m = KernelRidge(alpha=1e-3).fit(X, np.sin(X[:, 0]))
+    >>> bool(np.abs(m.predict(X) - np.sin(X[:, 0])).max() < 0.01), m.plan_.way
+    (True, 'cholesky')
+    """
+
+    def __init__(
+        self, kernel: Any = None, alpha: Any = 1.0, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True,
+        cv: Any = None, alphas: Any = None, bandwidths: Any = None, tol: float = 1e-6, max_iter: int = 1000,
+        memory_limit: Any = None, random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.via = via
+        self.lift = lift
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.alphas = alphas
+        self.bandwidths = bandwidths
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    solution_: Solution
+    _training: TrainingRows | None = None  # the rows of `fit`, while they are at hand
+    _split: Calibration | None = None  # what `predict_interval` needs, found when first asked for
+    _kept: Array | None = None  # columns of kernel matrices to come that belong to rows of positive weight
+
+    must = dict(
+        solution_=Is("DualRidge", "MomentRidge", "FeatureRidge"), _training=Is("TrainingRows") | None, _split=Is("Calibration") | None,
+        _kept=Ints("kept", below="n_features_in_", distinct=True) | None,
+    )  # fmt: skip
+
+    # fitting
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit by the way that `via` and the shapes ask for; `plan_` says which."""
+        s = Settings.of(self)
+        rows, Y, w, flat = self._checked(X, y, sample_weight, reset=True)
+        s.penalty(Y.shape[1])  # refuses what is none
+        training = TrainingRows.of(rows, Y, w, self.cv, gram=self._precomputed)
+        self.solution_, self._training, self._split, self._kept = fit(s, training, flat), training, None, training.kept
+        return self
+
+    @available_if(_streams)
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
+
+        A model that "auto" fitted exactly becomes one over features, whose first batch are the rows of its `fit`.
+        """
+        s, folds, begun = Settings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
+        stream = self._stream(s, folds) if begun else None
+        rows, Y, w, flat = self._checked(X, y, sample_weight, reset=not begun)
+        s.penalty(Y.shape[1])
+        if stream is None:
+            stream = begin(s, map_of(s, TrainingRows(rows, Y, w, folds), stream=True), folds, rows, Y, flat)
+        _check_outputs(Y, stream)
+        return self._become(stream.taking(stream.gathered(rows, Y, w), s, "of a stream, over a map that its first batch fixed"))
+
+    def _stream(self, s: Settings, folds: Folds) -> MomentRidge:
+        """The statistics that batches add to; those of an exact model are begun from its rows."""
+        model = self.solution_
+        if isinstance(model, MomentRidge):
+            if model.folds.given is not None or model.folds.k != folds.k:
+                raise ValueError("the folds of a stream are fixed by its first batch, as a number; fit anew to change cv.")
+            return model
+        rows = self._training
+        if not isinstance(model, DualRidge) or rows is None:
+            raise ValueError("the model has no statistics that batches could add to; refit with via='features' (and more memory_limit).")
+        stream = begin(s, map_of(s, rows, stream=True), folds, rows.X, rows.Y, model.flat)
+        return stream.taking(stream.gathered(rows.X, rows.Y, rows.weight), s, "")
+
+    def _become(self, model: MomentRidge) -> Self:
+        """The model of other rows, which are not at hand."""
+        self.solution_, self._training, self._split, self._kept = model, None, None, None
+        return self
+
+    @available_if(_streams)
+    @all_or_nothing
+    def merge(self, other: KernelRidge) -> Self:
+        """Take in the rows that another model of the same map has seen."""
+        mine = self._statistics()
+        s, theirs = Settings.of(self), _mergeable(mine, other)
+        s.penalty(mine.outputs)
+        return self._become(mine.taking(theirs.moments, s, "of two models over the same map"))
+
+    @available_if(_streams)
+    @all_or_nothing
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows out again, to rounding of the largest sums ever held (`rounding_` bounds it).
+
+        Rows that were never taken in are refused where what would be left cannot be the sums of any rows.
+        """
+        mine = self._statistics()
+        if mine.folds.given is not None:
+            raise ValueError("folds were given by position, so the fold of a row is not known; give cv as a number of folds.")
+        rows, Y, w, _ = self._checked(X, y, sample_weight, reset=False)
+        _check_outputs(Y, mine)
+        return self._become(mine.losing(mine.gathered(rows, Y, w), len(Y), Settings.of(self)))
+
+    def _statistics(self) -> MomentRidge:
+        check_is_fitted(self)
+        if not isinstance(self.solution_, MomentRidge):
+            raise ValueError("only a model over features has statistics that add and subtract; fit with via='features'.")
+        if self.solution_.penalties.by == "loo" or self.cv == "loo":
+            raise ValueError("cv='loo' needs the rows of one fit, which statistics do not keep; give cv as a number of folds.")
+        return self.solution_
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Table, Array, Array | None, bool]:
+        """Rows, targets (n, q), weights, and whether y had one axis."""
+        rows, y = self._rows_and_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
+        return rows, np.asarray(y.reshape(len(y), -1), np.float64), self._weights(sample_weight, rows), y.ndim == 1
+
+    # what is known
+    def __sklearn_is_fitted__(self) -> bool:
+        return "solution_" in vars(self)
+
+    def _solution(self) -> Solution:
+        check_is_fitted(self)
+        return self.solution_
+
+    def _part(self, name: str, what: str) -> Any:
+        """A part of the solution that not every way has."""
+        if (found := getattr(self._solution(), name, None)) is None:
+            raise AttributeError(what)
+        return found
+
+    @property
+    def plan_(self) -> Plan: return self._solution().plan
+
+    @property
+    def kernel_(self) -> Any: return self._solution().kernel
+
+    @property
+    def n_iter_(self) -> int: return self._solution().steps
+
+    @property
+    def alpha_(self) -> Any:
+        """The penalty given, or chosen."""
+        return self._solution().weights.alpha
+
+    @property
+    def intercept_(self) -> Any:
+        s = self._solution()
+        return s.weights.shaped(s.flat)[1]
+
+    @property
+    def coef_(self) -> Array:
+        """(D,) or (D, q); AttributeError for models over rows."""
+        self._part("phi", "coef_ is there for models over features; this one has dual_coef_.")
+        return self.solution_.weights.shaped(self.solution_.flat)[0]
+
+    @property
+    def dual_coef_(self) -> Array:
+        """(n,) or (n, q); AttributeError over features."""
+        self._part("over", "dual_coef_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
+        return self.solution_.weights.shaped(self.solution_.flat)[0]
+
+    @property
+    def X_fit_(self) -> Matrix:
+        """The rows (or landmarks) that dual_coef_ are of; empty for a given kernel matrix."""
+        over = self._part("over", "X_fit_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
+        return np.empty((0, 0)) if over.points is None else Items(over.points.data) if over.points.items else over.points.data
+
+    @property
+    def lift_(self) -> Any: return self._part("phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+
+    @property
+    def n_features_lifted_(self) -> int:
+        """D"""
+        return self._part("phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+
+    @property
+    def moments_(self) -> list[Moments]:
+        """Of [phi, y], one of every fold."""
+        return self._part("moments", "moments_ is there for models over features whose D x D statistics fit memory_limit.")
+
+    @property
+    def rounding_(self) -> float:
+        """How far an entry of the moments may be off."""
+        return self._part("total", "rounding_ is that of moments, which this model has not; fit with via='features'.").rounding
+
+    @property
+    def residual_(self) -> float:
+        """Of the equations, relative to |y|."""
+        return self._part("residual", "residual_ is there for models over rows, landmarks or passes; moments are solved directly.")
+
+    @property
+    def loo_scores_(self) -> Array:
+        """R^2 of left-out rows for every penalty (of every bandwidth)."""
+        return self._part("loo_scores", "loo_scores_ is there with cv='loo'.")
+
+    # asking
+    def predict(self, X: Any) -> Array:
+        """f(x) + intercept."""
+        return self._solution().predict(self._asked(X))
+
+    def _asked(self, X: Any) -> Table:
+        rows = self._rows(X, reset=False)
+        return rows if self._kept is None else Table(rows.data[:, self._kept])
+
+    def cv_scores(self, alphas: Any = None) -> Array:
+        """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties; nan where y does not vary.
+
+        Over features it comes from the statistics alone. A model without statistics goes over the rows of its `fit` again.
+        """
+        model, rows = self._solution(), self._training
+        folds = model.folds if isinstance(model, MomentRidge) else None if rows is None else rows.folds
+        if self.cv is None or (folds is not None and folds.k < 2):
+            raise ValueError("cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again.")
+        if folds is None:
+            raise ValueError("cv_scores of a model without statistics needs its rows again; fit once more.")
+        s = Settings.of(self)
+        return model.fold_errors(s, rows, s.grid() if alphas is None else grid(alphas, "alphas"), _refit(model)).scores()  # type: ignore[arg-type]
+
+    # left-out rows
+    def _at_hand(self) -> TrainingRows:
+        check_is_fitted(self)
+        if self._training is None:
+            raise AttributeError(
+                "left-out rows need the rows of one `fit` at hand; "
+                "streams, merged models and loaded ones over features or landmarks have none."
+            )
+        return self._training
+
+    def _left_out(self) -> Array:
+        """y_i - f_-i(x_i), (n, q)."""
+        rows, model = self._at_hand(), self._solution()
+        return model.left_out(Settings.of(self), rows).residuals(model.weights.alpha, model.predict)
+
+    @property
+    def loo_predictions_(self) -> Array:
+        """The prediction of each row of `fit` by the model of all others, in closed form; nan where that is not known."""
+        rows, model = self._at_hand(), self._solution()
+        out = rows.Y - self._left_out()
+        if rows.idle is not None:  # rows of weight zero never counted
+            mask, X = rows.idle
+            out, some = np.empty((len(mask), out.shape[1])), out
+            out[~mask], out[mask] = some, model.predict(X).reshape(-1, out.shape[1])
+        return out[:, 0] if model.flat else out
+
+    @property
+    def loo_score_(self) -> float:
+        """R^2 of `loo_predictions_`, over the rows of positive weight."""
+        rows = self._at_hand()
+        error, spread = (rows.weights @ np.square(self._left_out())).mean(), rows.spread().mean()
+        return float(1 - error / spread) if spread > 0 else float(error == 0)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "split") -> Interval:
+        """(lower, upper) that cover new y; `.guarantee` says how surely.
+
+        method="split": a fifth of the rows, chosen by a fixed shuffle, calibrates the model of the others: at least `coverage`.
+        method="jackknife+": every row calibrates the model without it: at least 2 coverage - 1, about `coverage` in practice.
+
+        Fewer than coverage / (1 - coverage) rows to calibrate with (9 for 0.9) can promise that by infinite intervals alone: a
+        warning and the guarantee then say so. Ends are never nan, and otherwise finite.
+        A saved model keeps what "split" needs; "jackknife+" needs the rows, which models over features and landmarks leave behind.
+        """
+        model = self._solution()
+        if self._split is None:
+            self._at_hand()
+        if model.weights.coef.shape[1] > 1:
+            raise ValueError("predict_interval is for one output; fit one model an output.")
+        if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
+            raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
+        new = self._asked(X)
+        if method == "split":
+            return self._calibration().interval(new, float(coverage))
+        if method != "jackknife+":
+            raise ValueError(f"method must be 'split' or 'jackknife+', got {method!r}.")
+        rows = self._at_hand()
+        if isinstance(model, FeatureRidge) and len(rows) > model.phi.width:
+            raise ValueError("jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit.")
+        left = model.left_out(Settings.of(self), rows)
+        return jackknife_interval(left, len(rows), model.weights.alpha, model.predict, new, float(coverage))
+
+    def _calibration(self) -> Calibration:
+        if self._split is None:
+            rows, model, s = self._at_hand(), self._solution(), Settings.of(self)
+            self._split = calibrated(rows, lambda held: model.without(s, rows, held, _refit(model)))
+        return self._split
+
+    def without_statistics(self) -> Self:
+        """A copy that only predicts: without the moments of features, and the rows of `fit`."""
+        model, s = clone(self).set_params(alpha=self.alpha_, cv=None, alphas=None), self._solution()
+        for name in vars(self).keys() & {"n_features_in_", "feature_names_in_", "_of_items", "_kept"}:
+            setattr(model, name, getattr(self, name))
+        model.solution_ = s.alone() if isinstance(s, MomentRidge) else s
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels with the model: rows only where it is a sum over them, else what `predict_interval` needs of them."""
+        state, rows = super().__getstate__(), self._training
+        if rows is None:
+            return state
+        model = self.solution_
+        if isinstance(model, DualRidge) and model.over.points is rows.X:
+            return {**state, "_training": replace(rows, X=NONE), "_split": None}
+        return {**state, "_training": None, "_split": self._calibration_to_keep(len(rows))}
+
+    def _calibration_to_keep(self, n: int) -> Calibration | None:
+        if self._solution().weights.coef.shape[1] > 1 or n < 2:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said by `fit`, or when intervals are asked for
+            return self._calibration()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._training is not None:
+            points = self.solution_.over.points if isinstance(self.solution_, DualRidge) else None
+            if points is None or len(points) != len(self._training):
+                raise ValueError("the rows of the model are not those of its targets.")
+            self._training = replace(self._training, X=points)
+
+
+def _refit(model: Solution) -> Any:
+    """The fit of some rows by other settings, with outputs as this model has them."""
+    return lambda settings, rows: fit(settings, rows, model.flat)
+
+
+def _check_outputs(Y: Array, model: MomentRidge) -> None:
+    if Y.shape[1] != model.outputs:
+        raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {model.outputs}; give as many.")
+
+
+def _mergeable(mine: MomentRidge, other: Any) -> MomentRidge:
+    """The statistics of another model, where they add to these."""
+    if not isinstance(other, KernelRidge) or not isinstance(theirs := vars(other).get("solution_"), MomentRidge | FeatureRidge):
+        raise ValueError(f"merge takes another fitted KernelRidge over features, got {type(other).__name__}.")
+    if mine.phi.fingerprint != theirs.phi.fingerprint:
+        raise ValueError(
+            "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
+        )
+    if not isinstance(theirs, MomentRidge):
+        raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+    if mine.folds.given is not None or theirs.folds.given is not None:
+        raise ValueError("folds given by position do not merge; give cv as a number of folds.")
+    if len(mine.moments) != len(theirs.moments) or mine.outputs != theirs.outputs:
+        raise ValueError("the models differ in cv or in the number of outputs; fit both with the same.")
+    return theirs

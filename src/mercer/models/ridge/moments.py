@@ -1,0 +1,159 @@
+"""Ridge regression over features, by their moments: one pass for every penalty, sums that add, subtract and merge."""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, Table
+from mercer.invariants import Each, Floats, Is, Number, Whole
+from mercer.learners import dual_folds, ridge
+from mercer.learners.ridge import FoldErrors
+from mercer.models.folds import Folds
+from mercer.models.maps import HEAD, FittedMap
+from mercer.models.ridge.leave_one_out import ByInverse, ByMoments
+from mercer.models.ridge.passes import FeatureRidge
+from mercer.models.ridge.problem import Penalties, Settings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
+from mercer.plan import Plan
+from mercer.stats import Moments
+from mercer.store import register
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class MomentRidge:
+    """The moments of [phi, y] of every fold; the model is computed from them when first asked for.
+
+    The moments are owned: `taking` adds to them in place, after a batch was gathered whole, and the value before is then spent.
+    """
+
+    penalties: Penalties
+    phi: FittedMap
+    folds: Folds
+    outputs: int
+    flat: bool
+    moments: list[Moments]
+    why: str
+    chosen: float | None = None  # the penalty of the best left-out rows
+    loo_scores: Array | None = None  # R^2 of left-out rows for every penalty
+
+    steps = 1
+    must = dict(
+        penalties=Is("Penalties"), phi=Is("FittedMap"), folds=Is("Folds"), outputs=Whole(1), moments=Each(Is("Moments"), size="folds.k"),
+        chosen=Number(0) | None, loo_scores=Floats(None, finite=False) | None,
+    )  # fmt: skip
+
+    @property
+    def kernel(self) -> Any:
+        return self.phi.lift.kernel_
+
+    @cached_property
+    def plan(self) -> Plan:
+        n, D = sum(m.count for m in self.moments), self.phi.width
+        return self.phi.plan(n, "features", f"{D:,} features: {self.why}", 1, square_bytes(D, self.folds.k))
+
+    @property
+    def total(self) -> Moments:
+        """Of all folds."""
+        return sum(self.moments[1:], self.moments[0])
+
+    # the model
+    @cached_property
+    def weights(self) -> Weights:
+        p, total = self.penalties, self.total
+        alpha: Any = p.alpha if self.chosen is None else self.chosen
+        if p.by == "folds":
+            alpha = p.best_by_folds(self._errors(p.grid), total.count)
+        found = ridge.solve(total, self.phi.width, alpha, intercept=p.intercept)
+        return Weights(alpha, found.coef, found.intercept)
+
+    def choosing(self, rows: TrainingRows) -> MomentRidge:
+        """At the penalty of the best left-out rows."""
+        p = self.penalties
+        if self._few(rows):
+            errors = dual_folds.loo_errors(self._by_inverse(rows).inverses(), rows.Y, rows.weights, p.grid)
+        else:
+            lifted = self.phi.batches(rows.X)
+            errors = ridge.loo_errors(self.total, self.phi.width, lifted, rows.Y, rows.weight, p.grid, intercept=p.intercept)
+        scores = rows.scores(errors)
+        return replace(self, chosen=p.best_by_loo(scores, len(rows)), loo_scores=scores)
+
+    def predict(self, X: Table) -> Array:
+        return self.phi.linear(X, *self.weights.shaped(self.flat))
+
+    def _errors(self, alphas: Array) -> FoldErrors:
+        return ridge.fold_errors(self.moments, self.phi.width, alphas, intercept=self.penalties.intercept)
+
+    def fold_errors(self, s: Settings, rows: TrainingRows | None, alphas: Array, refit: Any) -> FoldErrors:
+        """From the statistics alone."""
+        return self._errors(alphas)
+
+    # left-out rows
+    def _few(self, rows: TrainingRows) -> bool:
+        """Whether n x n equations are smaller than D x D ones."""
+        return len(rows) <= self.phi.width
+
+    def _by_inverse(self, rows: TrainingRows) -> ByInverse:
+        return ByInverse(self.phi.gram, rows, self.penalties.intercept)
+
+    def left_out(self, s: Settings, rows: TrainingRows) -> ByInverse | ByMoments:
+        if self._few(rows):
+            return self._by_inverse(rows)
+        return ByMoments(self.phi, self.total, rows, self.penalties.intercept, self.weights.shaped(self.flat))
+
+    def without(self, s: Settings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
+        """The model of the rows that are not held out."""
+        weight = None if rows.weight is None else rows.weight[~held]
+        rest = self.phi.moments(rows.X[~held], self.moments[0].shift, rows.Y[~held], weight)
+        found = ridge.solve(rest, self.phi.width, self.weights.alpha, intercept=self.penalties.intercept)
+        return replace(self.alone(), weights=Weights(self.weights.alpha, found.coef, found.intercept))
+
+    def alone(self) -> FeatureRidge:
+        """Without the statistics."""
+        return FeatureRidge(self.plan, self.phi, self.weights, self.flat, 0.0, self.steps)
+
+    # changes
+    def gathered(self, X: Table, Y: Array, weight: Array | None) -> list[Moments]:
+        """The moments of rows, apart from those held."""
+        return self.phi.fold_moments(X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k)
+
+    def taking(self, new: list[Moments], s: Settings, why: str) -> MomentRidge:
+        """With these moments too; nothing can fail from here on."""
+        for mine, more in zip(self.moments, new, strict=True):
+            mine += more
+        return replace(self, penalties=s.penalties(self.outputs), why=why)
+
+    def losing(self, gone: list[Moments], count: int, s: Settings) -> MomentRidge:
+        """Without the rows of these moments."""
+        left = [a - b for a, b in zip(self.moments, gone, strict=True)]
+        most = sum(m.n for m in self.moments)
+        if any(m.count < 0 for m in left) or sum(m.count for m in left) < 1 or sum(m.n for m in left) <= 1e-12 * most:
+            raise ValueError(f"cannot forget {count} rows of {self.total.count}; give rows that were seen, not all that count.")
+        if not all(m.possible for m in left):
+            raise ValueError("these rows were not all taken in (sums without them are of no rows at all); forget rows that were seen.")
+        return replace(self, penalties=s.penalties(self.outputs), moments=left, why="of a model that forgot some rows")
+
+
+def origin(phi: FittedMap, X: Table, Y: Array) -> Array:
+    """What moments of [phi, y] are about: the mean of the first rows."""
+    return np.concatenate([phi.shift(X), Y[:HEAD].mean(0)])
+
+
+def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRidge:
+    """One pass."""
+    shift = origin(phi, rows.X, rows.Y)
+    moments = phi.fold_moments(rows.X, shift, rows.Y, rows.weight, rows.fold(), rows.folds.k)
+    why = "their D x D moments fit, and one pass is enough for every penalty"
+    found = MomentRidge(s.penalties(rows.Y.shape[1]), phi, rows.folds, rows.Y.shape[1], flat, moments, why)
+    return found.choosing(rows) if s.loo else found
+
+
+def begin(s: Settings, phi: FittedMap, folds: Folds, X: Table, Y: Array, flat: bool) -> MomentRidge:
+    """A stream over this map that has seen no row; X and Y are the first of it."""
+    if not moments_fit(phi.width, folds.k, s.memory):
+        raise ValueError("a stream needs D x D statistics, which exceed memory_limit; raise it, or use fewer features.")
+    shift = origin(phi, X, Y)
+    zero = [Moments.zero(shift) for _ in range(folds.k)]
+    return MomentRidge(s.penalties(Y.shape[1]), phi, folds, Y.shape[1], flat, zero, "of a stream, over a map that its first batch fixed")

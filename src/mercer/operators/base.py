@@ -1,0 +1,43 @@
+"""Operator: what a kernel matrix is to those who learn from it, whether it is computed tile by tile, kept, or given."""
+from __future__ import annotations
+
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from mercer.inputs import Array, Rows, Table
+
+
+class Operator(Protocol):
+    """K (n, m), seen through products, blocks, its diagonal and the pullback to its parameters."""
+
+    X: Table  # what the rows of K are made of: rows of a table, or the values themselves
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def __matmul__(self, V: Any) -> Array:
+        """K @ V for one vector (m,) or many (m, q)."""
+
+    def block(self, rows: Rows = ..., cols: Rows = ...) -> Array:
+        """K[rows, cols], formed."""
+
+    def diag(self) -> Array:
+        """The diagonal of a square K."""
+
+    def pullback(self, U: Any, V: Any) -> Array:
+        """d tr(U'KV) / d parameter."""
+
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> Self:
+        """The operator of some rows, and of these or other columns."""
+
+    def astype(self, dtype: Any) -> Self:
+        """The same matrix with its values in another precision."""
+
+
+def dense(op: Operator, dtype: Any) -> Array:
+    """K as one new array."""
+    return np.array(op.astype(dtype).block(), dtype, copy=None)

@@ -1,0 +1,260 @@
+"""Answers of every estimator, way and dtype on small cases, kept and compared bit by bit: what a change inside must not change.
+
+python tools/answers.py save FILE.npz [PART OF A NAME]
+python tools/answers.py compare FILE.npz [PART OF A NAME]
+"""
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small cases: threads would only wait for each other
+
+import numpy as np
+import scipy.sparse as sp
+
+import mercer
+from mercer.kernels import Callable as CallableKernel
+from mercer.kernels import Gaussian, Laplace, Linear, Matern, Polynomial
+from mercer.lifts import Monomials, RandomFourier
+from mercer.methods import Fourier, Landmarks
+
+Model = Any
+METHODS = (
+    "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples", "predict_interval", "sample_y",
+    "distances", "votes", "inverse_transform",
+)
+ATTRIBUTES = (
+    "alpha_", "intercept_", "coef_", "dual_coef_", "X_fit_", "residual_", "n_iter_", "loo_predictions_", "loo_score_", "loo_scores_", "noise_",
+    "scale_", "prior_mean_", "log_marginal_likelihood_", "log_marginal_likelihood_error_", "effective_dimension_", "loo_variances_",
+    "loo_log_densities_", "support_", "n_support_", "gap_", "objective_", "offset_", "components_", "explained_variance_",
+    "explained_variance_ratio_", "eigenvalues_", "mean_", "labels_", "inertia_", "classes_", "mistakes_", "rounding_", "center_squares_",
+    "n_features_lifted_", "bandwidth_",
+)
+
+
+def table(n: int, d: int, dtype: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows with some copies, a smooth target, and three classes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[-5:] = X[:5]
+    y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=n)
+    return X.astype(dtype), y.astype(dtype), np.digitize(y, [-0.5, 0.5])
+
+
+def ridges() -> Iterator[tuple[str, Callable[[], Model]]]:
+    k = Gaussian(1.5) + 0.1 * Linear()
+    for cv in (None, 5, "loo"):
+        for via in ("auto", "exact", "iterative", "features", "landmarks", Fourier(60), Landmarks(40)):
+            yield f"ridge-{via}-{cv}", lambda via=via, cv=cv: mercer.KernelRidge(k, 0.1, via, cv=cv, random_state=0)
+    yield "ridge-default", lambda: mercer.KernelRidge(random_state=0)
+    yield "ridge-lift", lambda: mercer.KernelRidge(lift=Monomials(2), alpha=0.1, random_state=0)
+    yield "ridge-no-intercept", lambda: mercer.KernelRidge(k, 0.1, fit_intercept=False, random_state=0)
+    yield "ridge-features-no-intercept", lambda: mercer.KernelRidge(k, 0.1, Fourier(60), fit_intercept=False, random_state=0)
+    yield "ridge-passes", lambda: mercer.KernelRidge(k, 0.1, Fourier(60), cv=3, alphas=[0.1, 1.0], memory_limit=100_000, random_state=0)
+    yield "ridge-bandwidths", lambda: mercer.KernelRidge(Gaussian(), cv="loo", via="exact", bandwidths=[0.5, 1.0, 2.0])
+    yield "ridge-fourier-lift", lambda: mercer.KernelRidge(lift=RandomFourier(Gaussian(), 64, random_state=1), alpha=0.1)
+
+
+def processes() -> Iterator[tuple[str, Callable[[], Model]]]:
+    k = Matern(1.5, nu=1.5)
+    for via in ("auto", "exact", "iterative", "features", "landmarks", Fourier(80), Landmarks(30)):
+        yield f"gp-{via}-learn", lambda via=via: mercer.GaussianProcessRegressor(k, via=via, random_state=0)
+        yield f"gp-{via}-given", lambda via=via: mercer.GaussianProcessRegressor(k, 0.01, via, random_state=0)
+    yield "gp-default", lambda: mercer.GaussianProcessRegressor(random_state=0)
+    yield "gp-wishes", lambda: mercer.GaussianProcessRegressor(
+        Gaussian() + Linear(), bounds={"terms__0__bandwidth": (0.1, 5.0)}, priors={"noise": mercer.priors.LogNormal(0.01, 1.0)}, random_state=0
+    )
+    yield "gp-bare", lambda: mercer.GaussianProcessRegressor(k, 0.01, "landmarks", restore_variance=False, random_state=0)
+    yield "gpc", lambda: mercer.GaussianProcessClassifier(Gaussian(1.0))
+
+
+def others() -> Iterator[tuple[str, Callable[[], Model]]]:
+    g = Gaussian(1.2)
+    for loss in ("hinge", "squared_hinge"):
+        for via in ("auto", "exact", "features", Landmarks(40)):
+            yield f"svc-{loss}-{via}", lambda loss=loss, via=via: mercer.KernelSVC(g, via=via, loss=loss, random_state=0)
+    yield "svc-ovr", lambda: mercer.KernelSVC(g, multiclass="ovr")
+    yield "svc-probability", lambda: mercer.KernelSVC(g, probability=True)
+    yield "svc-no-bias", lambda: mercer.KernelSVC(g, fit_intercept=False)
+    yield "svr", lambda: mercer.KernelSVR(g)
+    yield "svr-laplace", lambda: mercer.KernelSVR(Laplace(2.0), C=10.0)
+    yield "one-class", lambda: mercer.OneClassSVM(g, nu=0.2)
+    for via in ("auto", "features", Fourier(60)):
+        yield f"logistic-{via}", lambda via=via: mercer.KernelLogistic(g, via=via, random_state=0)
+    for via in ("auto", "exact", "iterative", "features", "landmarks", Fourier(60)):
+        yield f"pca-{via}", lambda via=via: mercer.KernelPCA(3, g, via, random_state=0)
+    for via in ("auto", "exact", "features"):
+        yield f"kmeans-{via}", lambda via=via: mercer.KernelKMeans(3, g, via=via, random_state=0)
+    yield "nadaraya-watson", lambda: mercer.NadarayaWatson(g)
+    yield "neighbours", lambda: mercer.SoftNeighborsClassifier(g)
+    yield "perceptron", lambda: mercer.Perceptron(lift=Monomials(2))
+    for policy in ("projectron", "random", "forgetron", "merging"):
+        yield f"kernel-perceptron-{policy}", lambda policy=policy: mercer.KernelPerceptron(g, budget=20, policy=policy, random_state=0)
+    yield "kernel-perceptron", lambda: mercer.KernelPerceptron(g, random_state=0)
+
+
+def models() -> Iterator[tuple[str, Callable[[], Model]]]:
+    yield from ridges()
+    yield from processes()
+    yield from others()
+
+
+def cases() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
+    """(name, model, X, y, new rows)"""
+    for name, make in models():
+        for dtype in (np.float64, np.float32):
+            X, y, labels = table(120, 3, dtype)
+            target = labels if _classifies(make()) else y
+            yield f"{name}/{np.dtype(dtype).name}", make, X, target, table(23, 3, dtype, seed=1)[0]
+    for name, make in models():
+        X, y, labels = table(90, 4, np.float64, seed=2)
+        X[np.abs(X) < 0.5] = 0
+        target = labels if _classifies(make()) else y
+        yield f"{name}/csr", make, sp.csr_array(X), target, sp.csr_array(X[:9] * 2)
+    yield from given()
+    yield from large()
+
+
+def given() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
+    X, y, labels = table(80, 3, np.float64)
+    K, new = Gaussian()(X), Gaussian()(table(11, 3, np.float64, seed=1)[0], X)
+    for cls in ("KernelRidge", "GaussianProcessRegressor", "KernelSVC", "KernelSVR", "OneClassSVM", "KernelPCA", "KernelKMeans", "KernelPerceptron"):
+        def make(cls: str = cls) -> Model: return getattr(mercer, cls)(kernel="precomputed")
+        yield f"given-{cls}", make, K, labels if _classifies(make()) else y, new
+    words = ["".join(np.random.default_rng(i).choice(list("ab"), size=6)) for i in range(40)]
+    k = CallableKernel(lambda A, B: np.array([[float(sum(a[i : i + 2] in b for i in range(5))) for b in B] for a in A]))
+    for cls in ("KernelSVC", "KernelSVR", "OneClassSVM"):
+        def item(cls: str = cls) -> Model: return getattr(mercer, cls)(k.normalized())
+        t = np.array([w.count("a") for w in words])
+        yield f"items-{cls}", item, words, t > 3 if cls == "KernelSVC" else t.astype(float), words[:7]
+
+
+def large() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
+    """Beyond the sizes up to which one block, one factor or one piece serves."""
+    X, y, labels = table(3300, 5, np.float32)
+    new = table(40, 5, np.float32, seed=1)[0]
+    yield "large-ridge", lambda: mercer.KernelRidge(Gaussian(2.0), 0.1), X, y, new
+    yield "large-ridge-falkon", lambda: mercer.KernelRidge(Gaussian(2.0), 0.1, Landmarks(2100), random_state=0), X, y, new
+    yield "large-svc", lambda: mercer.KernelSVC(Gaussian(2.0)), X, labels, new
+    yield "large-svc-poly", lambda: mercer.KernelSVC(Polynomial(2)), X[:2500], labels[:2500], new
+    yield "large-gp", lambda: mercer.GaussianProcessRegressor(Gaussian(2.0), 0.01, Landmarks(200), random_state=0), X, y, new
+    bits = (X > 0).astype(np.float32)
+    yield "large-svc-bits", lambda: mercer.KernelSVC(Gaussian(1.0)), bits, labels, bits[:40]
+
+
+def _classifies(model: Model) -> bool:
+    return hasattr(model, "predict_proba") or hasattr(model, "classes_") or type(model).__name__ in (
+        "KernelSVC", "KernelLogistic", "Perceptron", "KernelPerceptron", "SoftNeighborsClassifier", "GaussianProcessClassifier",
+    )
+
+
+def answers(name: str, make: Callable[[], Model], X: Any, y: Any, new: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """All that a model says, before and after a stream and a file."""
+    try:
+        model = make().fit(X, y)
+    except (ValueError, NotImplementedError) as e:
+        yield f"{name}:fit", np.array([str(e)])
+        return
+    if name.startswith("large"):
+        yield f"{name}.plan_", np.array([str(model.plan_)])
+        yield from array(f"{name}:predict", lambda: model.predict(new))
+        return
+    yield from said(name, model, new)
+    if hasattr(model, "cv_scores"):
+        yield from array(f"{name}:cv_scores", lambda: model.cv_scores([0.01, 0.1, 1.0]))
+    if hasattr(model, "partial_fit"):
+        yield from array(f"{name}:partial_fit", lambda: ask(model.partial_fit(X[:20], y[:20]), new))
+        if hasattr(model, "forget"):
+            yield from array(f"{name}:forget", lambda: ask(model.forget(X[:10], y[:10]), new))
+    if hasattr(model, "merge"):
+        yield from array(f"{name}:merge", lambda: ask(make().fit(X, y).merge(make().fit(X, y)), new))
+    if hasattr(model, "compress"):
+        yield from array(f"{name}:compress", lambda: ask(make().fit(X, y).compress(10), new))
+
+
+def ask(model: Model, new: Any) -> Any:
+    return model.predict(new) if hasattr(model, "predict") else model.transform(new)
+
+
+def said(name: str, model: Model, new: Any) -> Iterator[tuple[str, np.ndarray]]:
+    for attribute in ATTRIBUTES:
+        yield from array(f"{name}.{attribute}", lambda attribute=attribute: getattr(model, attribute))
+    yield f"{name}.plan_", np.array([str(getattr(model, "plan_", ""))])
+    for method in METHODS:
+        rows = model.transform(new) if method == "inverse_transform" and hasattr(model, "transform") else new
+        yield from array(f"{name}:{method}", lambda method=method, rows=rows: getattr(model, method)(rows))
+    yield from array(f"{name}:std", lambda: model.predict(new, return_std=True)[1])
+    yield from array(f"{name}:cov", lambda: model.predict(new, return_cov=True)[1])
+    yield from array(f"{name}:jackknife", lambda: model.predict_interval(new, method="jackknife+"))
+    yield from array(f"{name}:functions", lambda: model.sample_functions(2, n_features=64)(new))
+
+
+def array(name: str, of: Callable[[], Any]) -> Iterator[tuple[str, np.ndarray]]:
+    try:
+        value = of()
+    except (AttributeError, TypeError, ValueError, KeyError) as e:
+        yield name, np.array([type(e).__name__ if isinstance(e, AttributeError) else f"{type(e).__name__}: {e}"])
+        return
+    if sp.issparse(value):
+        value = value.toarray()
+    if isinstance(value, tuple):
+        parts = value
+        for i, part in enumerate(parts):
+            if part is not None and not callable(part):
+                yield f"{name}[{i}]", np.asarray(part)
+        return
+    if value is None or callable(value) or isinstance(value, list):
+        return
+    found = np.asarray(value)
+    if found.dtype != object:
+        yield name, found
+
+
+def everything(part: str = "") -> dict[str, np.ndarray]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {key: value for case in cases() if part in case[0] for key, value in answers(*case)}
+
+
+def compare(before: dict[str, np.ndarray], now: dict[str, np.ndarray]) -> int:
+    """Print what differs, the largest difference of numbers with it; how many."""
+    different = 0
+    for key in sorted(before.keys() | now.keys()):
+        a, b = before.get(key), now.get(key)
+        if a is not None and b is not None and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes():
+            continue
+        different += 1
+        print(f"{key}: {described(a, b)}")
+    print(f"{len(before)} answers, {different} differ")
+    return different
+
+
+def described(a: np.ndarray | None, b: np.ndarray | None) -> str:
+    if a is None or b is None:
+        return "is new" if a is None else "is gone"
+    if a.dtype.kind == "f" and a.shape == b.shape and b.dtype.kind == "f":
+        return f"{np.nanmax(np.abs(a.astype(float) - b.astype(float)), initial=0):.1e} of {np.nanmax(np.abs(a), initial=0):.1e} ({a.dtype}, {b.dtype})"
+    return f"{a.ravel()[:3]} {a.shape} {a.dtype} -> {b.ravel()[:3]} {b.shape} {b.dtype}"
+
+
+def main(argv: list[str]) -> int:
+    if len(argv) not in (2, 3) or argv[0] not in ("save", "compare"):
+        print(__doc__)
+        return 2
+    part = argv[2] if len(argv) == 3 else ""
+    found = everything(part)
+    if argv[0] == "save":
+        np.savez_compressed(argv[1], **{key.replace("/", "|"): value for key, value in found.items()})
+        print(f"{len(found)} answers")
+        return 0
+    with np.load(argv[1]) as kept:
+        names = {key: key.replace("|", "/") for key in kept.files}
+        return int(compare({name: kept[key] for key, name in names.items() if part in name.split(":")[0].split(".")[0]}, found) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
