@@ -28,7 +28,8 @@ METHODS = (
     "distances", "votes", "inverse_transform",
 )
 ATTRIBUTES = (
-    "alpha_", "intercept_", "coef_", "dual_coef_", "X_fit_", "residual_", "n_iter_", "loo_predictions_", "loo_score_", "loo_scores_", "noise_",
+    "alpha_", "intercept_", "coef_", "dual_coef_", "X_fit_", "residual_", "n_iter_", "loo_predictions_", "loo_score_", "loo_scores_",
+    "noise_",
     "scale_", "prior_mean_", "log_marginal_likelihood_", "log_marginal_likelihood_error_", "effective_dimension_", "loo_variances_",
     "loo_log_densities_", "support_", "n_support_", "gap_", "objective_", "offset_", "components_", "explained_variance_",
     "explained_variance_ratio_", "eigenvalues_", "mean_", "labels_", "inertia_", "classes_", "mistakes_", "rounding_", "center_squares_",
@@ -66,7 +67,8 @@ def processes() -> Iterator[tuple[str, Callable[[], Model]]]:
         yield f"gp-{via}-given", lambda via=via: mercer.GaussianProcessRegressor(k, 0.01, via, random_state=0)
     yield "gp-default", lambda: mercer.GaussianProcessRegressor(random_state=0)
     yield "gp-wishes", lambda: mercer.GaussianProcessRegressor(
-        Gaussian() + Linear(), bounds={"terms__0__bandwidth": (0.1, 5.0)}, priors={"noise": mercer.priors.LogNormal(0.01, 1.0)}, random_state=0
+        Gaussian() + Linear(), bounds={"terms__0__bandwidth": (0.1, 5.0)}, priors={"noise": mercer.priors.LogNormal(0.01, 1.0)},
+        random_state=0,
     )
     yield "gp-bare", lambda: mercer.GaussianProcessRegressor(k, 0.01, "landmarks", restore_variance=False, random_state=0)
     yield "gpc", lambda: mercer.GaussianProcessClassifier(Gaussian(1.0))
@@ -122,7 +124,10 @@ def cases() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
 def given() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
     X, y, labels = table(80, 3, np.float64)
     K, new = Gaussian()(X), Gaussian()(table(11, 3, np.float64, seed=1)[0], X)
-    for cls in ("KernelRidge", "GaussianProcessRegressor", "KernelSVC", "KernelSVR", "OneClassSVM", "KernelPCA", "KernelKMeans", "KernelPerceptron"):
+    names = (
+        "KernelRidge", "GaussianProcessRegressor", "KernelSVC", "KernelSVR", "OneClassSVM", "KernelPCA", "KernelKMeans", "KernelPerceptron",
+    )
+    for cls in names:
         def make(cls: str = cls) -> Model: return getattr(mercer, cls)(kernel="precomputed")
         yield f"given-{cls}", make, K, labels if _classifies(make()) else y, new
     words = ["".join(np.random.default_rng(i).choice(list("ab"), size=6)) for i in range(40)]
@@ -237,7 +242,8 @@ def described(a: np.ndarray | None, b: np.ndarray | None) -> str:
     if a is None or b is None:
         return "is new" if a is None else "is gone"
     if a.dtype.kind == "f" and a.shape == b.shape and b.dtype.kind == "f":
-        return f"{np.nanmax(np.abs(a.astype(float) - b.astype(float)), initial=0):.1e} of {np.nanmax(np.abs(a), initial=0):.1e} ({a.dtype}, {b.dtype})"
+        far = np.nanmax(np.abs(a.astype(float) - b.astype(float)), initial=0)
+        return f"{far:.1e} of {np.nanmax(np.abs(a), initial=0):.1e} ({a.dtype}, {b.dtype})"
     return f"{a.ravel()[:3]} {a.shape} {a.dtype} -> {b.ravel()[:3]} {b.shape} {b.dtype}"
 
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold
 
 import mercer
 from mercer.kernels import Callable, Constant, Gaussian
-from mercer.methods import Landmarks
+from mercer.methods import Fourier, Landmarks
 
 WORDS = ["abab", "aab", "abba", "bbaa", "xyx", "xxy", "yxyx", "yy", "abxy", "bayx", "aaaa", "bbbb", "xxxx", "yyyy", "ab", "xy"]
 NEW = ["aba", "xyy", "q", "", "abab"]
@@ -138,10 +138,10 @@ def test_intervals_left_out_rows_and_streams_of_items():
 def test_what_items_cannot_do_is_said():
     for m, match in [
         (mercer.KernelRidge(Gaussian()), "."),
-        (mercer.KernelRidge(Callable(spectrum), via="features"), "items have no features but those of landmarks"),
+        (mercer.KernelRidge(Callable(spectrum), via=Fourier(10)), "items have no features but those of landmarks"),
         (mercer.KernelRidge(Callable(spectrum), cv=3, via="exact"), "items have no hash"),
-        (mercer.KernelPCA(2, Callable(spectrum), via="features"), "items have no features but those of landmarks"),
-        (mercer.GaussianProcessRegressor(Callable(spectrum), 0.1, via="features"), "items have no features but those of landmarks"),
+        (mercer.KernelPCA(2, Callable(spectrum), via=Fourier(10)), "items have no features but those of landmarks"),
+        (mercer.GaussianProcessRegressor(Callable(spectrum), 0.1, via=Fourier(10)), "items have no features but those of landmarks"),
     ]:
         with pytest.raises(ValueError, match=match):
             m.fit(WORDS, Y)
@@ -155,3 +155,15 @@ def test_what_items_cannot_do_is_said():
     with pytest.raises(ValueError, match="NaN"):
         m.fit(WORDS, np.full(len(WORDS), np.nan))
     assert not hasattr(mercer.KernelPCA(2, Callable(spectrum)).fit(WORDS), "inverse_transform")
+
+
+def test_features_of_items_are_those_of_landmarks():
+    """Where nothing else is asked for; so what folds and logistic regression need is there without a word."""
+    from sklearn.model_selection import KFold
+
+    k = Callable(spectrum)
+    asked = mercer.KernelLogistic(k, via="landmarks", random_state=0).fit(WORDS, Y > 0)
+    np.testing.assert_array_equal(mercer.KernelLogistic(k, random_state=0).fit(WORDS, Y > 0).predict(NEW), asked.predict(NEW))
+    assert mercer.KernelRidge(k, cv=KFold(4), random_state=0).fit(WORDS, Y).cv_scores([0.1, 1.0]).shape == (2, 4)
+    with pytest.raises(ValueError, match=r"items have no hash.*KFold"):
+        mercer.KernelRidge(k, cv=4, random_state=0).fit(WORDS, Y)

@@ -14,9 +14,9 @@ from mercer.inputs import Array, Items, Matrix, Table, validate_data
 from mercer.invariants import Is, Labels, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
-from mercer.lifts import KernelLift, Lift, Nystrom
+from mercer.lifts import KernelLift, Lift
 from mercer.models.base import all_or_nothing, bytes_of, items_of
-from mercer.models.maps import BATCH_BYTES, MOST_FEATURES, asked, default_features
+from mercer.models.maps import BATCH_BYTES, MOST_FEATURES, asked, default_features, landmarks_of_items
 from mercer.ops.tiles import cuts
 from mercer.plan import Plan
 from mercer.store import Saved, fingerprint
@@ -64,14 +64,8 @@ class OverFeatures(Saved, BaseEstimator):
         if size is None:
             size = MOST_FEATURES if stream else default_features(X.shape[0])
         if isinstance(X, Items):
-            return self._landmarks_of_items(kernel, size)
+            return landmarks_of_items(kernel, size, self._method(), self.random_state)
         return KernelLift(kernel, size, method=self._method(), random_state=self.random_state)
-
-    def _landmarks_of_items(self, kernel: Any, size: int) -> Lift:
-        method = self._method()
-        if not isinstance(method, methods.Landmarks):
-            raise ValueError("items have no features but those of landmarks; use via='landmarks', or 'exact' where there is such a way.")
-        return Nystrom(kernel, size, landmarks=method.select, random_state=self.random_state)
 
     def _named(self, X: Matrix) -> Table:
         """Checked rows with the names of their columns, which kernels and lifts may ask for."""

@@ -23,6 +23,7 @@ from mercer.learners.gp_space import Wishes, times
 from mercer.learners.gp_start import starts
 from mercer.lifts import KernelLift
 from mercer.lifts.base import seed_of
+from mercer.models.maps import landmarks_of_items
 from mercer.ops.tiles import cuts
 from mercer.plan import Plan, quantity
 
@@ -138,7 +139,8 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     def _fit_landmarks(self, X: Matrix, labels: list[Array], found: list[Learnt]) -> None:
         method = self.via if isinstance(self.via, methods.Landmarks) else methods.Landmarks()
         size = asked(method) or default_features(X.shape[0]) // 2
-        make = self._landmarks_of_items if isinstance(X, Items) else partial(KernelLift, method=method, random_state=self.random_state)
+        listed = partial(landmarks_of_items, method=method, seed=self.random_state)
+        make: Any = listed if isinstance(X, Items) else partial(KernelLift, method=method, random_state=self.random_state)
         self.lifts_ = [make(f.kernel, size).fit(Table(X)) for f in found]
         self.processes_ = [
             LaplaceWeights.at_mode(np.asarray(phi.transform(Table(X)), np.float64), s, f.scale)

@@ -127,9 +127,15 @@ def fitted_map(
     kernel = positioned(resolve(kernel, rows, weight), rows)
     if not rows.items:
         return FittedMap.fit(KernelLift(kernel, size, method=method, random_state=seed), rows, memory)
-    if not isinstance(method, methods.Landmarks):
-        raise ValueError("items have no features but those of landmarks; use via='landmarks', or 'exact' where there is such a way.")
-    return FittedMap.fit(Nystrom(kernel, size, landmarks=method.select, random_state=seed), rows, memory)
+    return FittedMap.fit(landmarks_of_items(kernel, size, method, seed), rows, memory)
+
+
+def landmarks_of_items(kernel: Any, size: int, method: methods.Method, seed: Any) -> Nystrom:
+    """The one map that items have, where no other is asked for."""
+    if not isinstance(method, methods.Landmarks | methods.Auto):
+        raise ValueError(f"items have no features but those of landmarks, so via={method!r} has none; use via='landmarks'.")
+    select = method.select if isinstance(method, methods.Landmarks) else methods.Landmarks().select
+    return Nystrom(kernel, size, landmarks=select, random_state=seed)
 
 
 def asked(method: methods.Method) -> int | None:
