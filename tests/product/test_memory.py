@@ -1,4 +1,6 @@
 """The limit on memory: what is sized by it, and that a fit keeps to it as the system sees it."""
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -247,6 +249,15 @@ def test_a_column_is_not_refused_for_the_first_small_batch_alone(fitted):
     assert sum(b.num_rows for b in load(fitted).predict_batches(table.set_column(place, "number 0", odd))) == 40_000
     with pytest.raises(DataError, match='no value of "number 0" reads as a number'):
         list(load(fitted).predict_batches(table.set_column(place, "number 0", pa.array(["unreadable"] * 40_000))))
+
+
+@linux
+def test_the_command_has_arrow_use_an_allocator_that_gives_back_what_other_threads_freed():
+    code = "from mercer.cli.app import app; from mercer.cli.room import make_do; make_do(); import pyarrow as pa\n"
+    code += "print(pa.default_memory_pool().backend_name)"
+    environment = {k: v for k, v in os.environ.items() if k != "ARROW_DEFAULT_MEMORY_POOL"}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True).stdout
+    assert told.strip() == "system"
 
 
 @linux
