@@ -239,7 +239,7 @@ def test_predictions_read_small_batches_and_come_as_large_ones(fitted, monkeypat
     batches = list(model.predict_batches(table))
     assert [b.num_rows for b in batches] == [65_536, 4_464]
     assert pa.Table.from_batches(batches).column("row").equals(table.column("row"))
-    assert max(read) < 2 * ledger.batch(predicting.MEMORY) < table.nbytes
+    assert max(read) < 2 * ledger.batch(100e6) < table.nbytes
 
 
 def test_a_column_is_not_refused_for_the_first_small_batch_alone(fitted):
