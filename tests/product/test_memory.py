@@ -1,4 +1,6 @@
 """The limit on memory: what is sized by it, and that a fit keeps to it as the system sees it."""
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -14,7 +16,7 @@ from bench.memory import imported, peak_of_command
 from mercer.cli.fit import Asked
 from mercer.cli.guard import UsageError
 from mercer.estimators.base import bytes_of
-from mercer.product import fit_table, fitting, ledger
+from mercer.product import fit_table, fitting, ledger, predicting
 from mercer.product.crossval import ridge_path
 from mercer.product.fitting import fit, fit_stream
 from mercer.product.folds import folds
@@ -28,7 +30,8 @@ from mercer.product.rows import Rows, hashes, least
 from mercer.product.search import Problem, attempt, rungs
 from mercer.product.spool import Spool
 from mercer.product.study import Study
-from mercer.tables import counts, open_source
+from mercer.store import load
+from mercer.tables import Columns, DataError, counts, open_source
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident anonymous memory is Linux's to tell")
 
@@ -219,3 +222,55 @@ def test_a_study_holds_as_many_rows_as_memory_allows():
     assert len(study.problem.rows) == ledger.core(6e7, 50, 2) < 50_000
     assert np.array_equal(study.problem.rows.number, data.train.sample(len(study.problem.rows)).number)
     assert replace(study, memory=4e9).problem.rows is data.train
+
+
+# predictions
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    path = tmp_path_factory.mktemp("fitted") / "a.mercer"
+    fit_table(piece(2_000, 0, "regression", 0), "y", id="row", time=0.3).save(path)
+    return path
+
+
+def test_predictions_read_small_batches_and_come_as_large_ones(fitted, monkeypatch):
+    model, table = load(fitted), piece(70_000, 0, "regression", 0)
+    read, transform = [], Columns.transform
+    monkeypatch.setattr(Columns, "transform", lambda self, batch, **kw: read.append(batch.nbytes) or transform(self, batch, **kw))
+    batches = list(model.predict_batches(table))
+    assert [b.num_rows for b in batches] == [65_536, 4_464]
+    assert pa.Table.from_batches(batches).column("row").equals(table.column("row"))
+    assert max(read) < 2 * ledger.batch(100e6) < table.nbytes
+
+
+def test_a_column_is_not_refused_for_the_first_small_batch_alone(fitted):
+    table = piece(40_000, 0, "regression", 0)
+    place = table.schema.get_field_index("number 0")
+    odd = pa.array(["unreadable"] * 39_000 + ["1.5"] * 1_000)
+    assert sum(b.num_rows for b in load(fitted).predict_batches(table.set_column(place, "number 0", odd))) == 40_000
+    with pytest.raises(DataError, match='no value of "number 0" reads as a number'):
+        list(load(fitted).predict_batches(table.set_column(place, "number 0", pa.array(["unreadable"] * 40_000))))
+
+
+@linux
+def test_the_command_has_arrow_use_an_allocator_that_gives_back_what_other_threads_freed():
+    code = "from mercer.cli.app import app; from mercer.cli.room import make_do; make_do(); import pyarrow as pa\n"
+    code += "print(pa.default_memory_pool().backend_name)"
+    environment = {k: v for k, v in os.environ.items() if k != "ARROW_DEFAULT_MEMORY_POOL"}
+    told = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True).stdout
+    assert told.strip() == "system"
+
+
+@linux
+@pytest.mark.long
+@pytest.mark.parametrize(("suffix", "out"), [("csv", "parquet"), ("parquet", "csv"), ("parquet", "jsonl")])
+def test_predictions_of_any_number_of_rows_take_the_same_memory(tmp_path, fitted, suffix, out):
+    few, many = (_predicted(tmp_path, fitted, rows, suffix, out) for rows in (200_000, 2_000_000))
+    assert many <= 1.15 * few + 20e6
+
+
+def _predicted(folder, model, rows, suffix, out):
+    path = folder / f"{rows}.{suffix}"
+    write(path, rows, "regression", 0)
+    peak, ended = peak_of_command([sys.executable, "-m", "mercer", "predict", model, path, "--out", folder / f"{rows}.out.{out}"])
+    assert ended.returncode == 0, ended.stderr
+    return peak - imported("mercer.cli.predict")

@@ -15,6 +15,7 @@ from mercer.cli.terminal import Screen
 from mercer.tables.arrow import pa
 
 Write = Callable[[Any], None]
+OBJECTS = 4_096  # rows that are Python objects at a time
 FORMS = {
     ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -148,5 +149,6 @@ def _arrow(form: str, stream: IO[bytes], schema: Any) -> Any:
 def _json(stream: IO[bytes], batch: Any) -> None:
     import json
 
-    for row in batch.to_pylist():
-        stream.write(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
+    for first in range(0, batch.num_rows, OBJECTS):
+        for row in batch.slice(first, OBJECTS).to_pylist():
+            stream.write(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")

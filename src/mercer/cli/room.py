@@ -1,23 +1,31 @@
-"""A limit on the address space (ulimit -v): less is taken where it is tight, and a sentence comes at once where nothing could work.
+"""What is settled about memory before anything is imported: Arrow's allocator, and what to do where addresses are limited (ulimit -v).
 
-Libraries reserve addresses for every thread, and end the process, or try for ever, where they get none: that cannot be caught.
+Arrow's own allocator gives back what the thread that asks has freed, and the threads that read files keep 40 to 80 MB; the system's
+gives back all of it. Where addresses are tight, less is taken, and a sentence comes at once where nothing could work: libraries
+reserve addresses for every thread, and end the process, or try for ever, where they get none: that cannot be caught.
 """
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 
 LEAST = 900_000_000  # bytes: a small fit on one thread has been seen to take 760 million
 EASY, A_THREAD = 3_000_000_000, 500_000_000  # beyond them nothing has to be spared
+POOL = ("ARROW_DEFAULT_MEMORY_POOL", "system")
 ONE = {
-    "MERCER_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1",
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    POOL[0]: POOL[1], "MERCER_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
 }  # fmt: skip
 _ARENAS = -8  # of mallopt: M_ARENA_MAX
 
 
 def make_do() -> None:
-    """Before anything heavy is imported: one thread of each library where addresses are few, a MemoryError where they are too few."""
+    """Before anything heavy is imported: on Linux the system's allocator for Arrow, where addresses are few one thread of each library,
+    a MemoryError where they are too few.
+    """
+    if sys.platform.startswith("linux"):
+        os.environ.setdefault(*POOL)
     limit = limited()
     if limit is None or limit >= EASY + A_THREAD * (os.cpu_count() or 1):
         return

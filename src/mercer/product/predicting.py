@@ -8,15 +8,18 @@ import numpy as np
 from scipy.stats import binom
 
 from mercer.product import ledger
-from mercer.product.frames import Table
+from mercer.product.frames import Table, in_batches
 from mercer.tables import DataError, Source, Watch
 from mercer.tables.arrow import flat, pa
 from mercer.tables.errors import many, quoted
+from mercer.tables.source import ROWS, even
 
 if TYPE_CHECKING:
     from mercer.product.model import TableModel
 
 
+MEMORY = 100e6  # by which the batches that are read are sized, as those of a fit: what allocators keep of a batch is a multiple of it
+TOGETHER = 1 << 24  # bytes of predictions that come at once
 USUALLY, CHANCE = 0.02, 1e-3  # unusual rows are about half as many among rows like those of training; how seldom that is said in vain
 
 
@@ -57,18 +60,24 @@ class Predicting:
     def batches(self) -> Iterator[Any]:
         """Record batches; every row of the table has one row here, in the same order.
 
-        A DataError where a column is filled and nothing in it can be read.
+        A DataError where a column is filled and nothing in it can be read. Rows are read in small batches, however many come at once.
         """
+        return even(self._small(), ROWS, TOGETHER)
+
+    def _small(self) -> Iterator[Any]:
         schema = self.schema
-        for batch in (b for b in self.source.batches() if b.num_rows):
+        source = in_batches(self.source, MEMORY, len(self.model.columns.feature_names_) + len(self.model.classes))
+        for batch in (b for b in source.batches() if b.num_rows):
             rows = self.model.columns.transform(batch, target=False, watch=self.watch)
-            self.watch.check()
+            if self.watch.n_rows >= ROWS:  # fewer are too few to say that nothing in a column can be read, unless they are all
+                self.watch.check()
             found = self.model.outputs(rows.X, rows.odd)
             self.n_unusual += int(np.sum(found["unusual"].to_numpy()))
             first = [flat(batch.column(self.id))] if self.id is not None else []
             yield pa.record_batch([*first, *found.values()], schema=schema)
             del batch, rows, found, first
             ledger.tidy()  # else what allocators keep would grow with the rows
+        self.watch.check()
 
     def warnings(self) -> list[str]:
         """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""
