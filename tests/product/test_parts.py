@@ -253,6 +253,23 @@ def test_coverage_is_measured_on_other_rows_and_too_few_rows_have_no_interval():
     assert not np.isfinite(intervals.margin(rows.y[:5], np.zeros(5)).width)
 
 
+def test_measured_coverage_is_of_the_intervals_that_predict_emits():
+    """Wider ones of unusual rows cover more, and ends that are cut off cover less."""
+    rng = np.random.default_rng(0)
+    rows, f = Rows(np.zeros((500, 1)), rng.normal(size=500), np.arange(500)), np.zeros(500)
+    assert intervals.told(rows, f, intervals.margin(rows.y, f), None, wider=np.full(500, 5.0))["coverage_measured"] == 1.0
+    cut = intervals.told(rows, f, intervals.margin(rows.y, f, low=0.0), None)["coverage_measured"]
+    assert cut == pytest.approx(np.mean(rows.y >= 0), abs=0.06)
+
+
+@pytest.mark.parametrize("width", [0.5, 800.0, np.inf])
+def test_ends_of_intervals_of_a_logarithm_are_never_nan(width):
+    low, high = intervals.Margin(width, shift=1.0)(np.array([-1.0, 0.0, 3.0]), np.array([1.0, 2.0, 1.0]))
+    assert not np.isnan([*low, *high]).any()
+    assert np.all(low <= high)
+    assert np.isinf(high).all() == (width == np.inf)
+
+
 def test_a_threshold_finds_the_rare_class():
     rng = np.random.default_rng(0)
     y = (rng.uniform(size=3000) < 0.04).astype(int)

@@ -42,6 +42,8 @@ def test_units_that_differ_are_never_taken_for_one():
     """12 kg and 500 g are not 12 and 500."""
     treatment, _ = fitted([f"{v:.0f} {'kg' if i % 2 else 'g'}" for i, v in enumerate(RNG.normal(70, 9, N))])
     assert treatment.kind == "category"
+    told(treatment, "two units (g, kg)")
+    treatment, _ = fitted([f"{v:.0f}{' kg' if i % 2 else ' or so'}" for i, v in enumerate(RNG.normal(70, 9, N))])
     told(treatment, "mixes numbers and text")
     treatment, encoder = fitted([f"{v:.1f} {'g' if i == 7 else 'kg'}" for i, v in enumerate(RNG.normal(70, 9, N))])
     assert treatment.kind == "number"
