@@ -56,6 +56,17 @@ def test_a_target_with_a_unit(tmp_path):
     found = Columns("y").fit([batch])
     assert found.task_ == "regression"
     assert np.allclose(found.transform(batch).y, Y, atol=1e-3)
+    assert any('has "m" behind its numbers' in text for text in found.warnings_)
+    assert found.treatments_[1].details.endswith(" m")
+
+
+def test_spellings_of_a_target_that_were_merged_are_told():
+    spelled = np.where(np.median(Y) < Y, np.resize(["yes", "YES", "Y"], N), np.resize(["no", "N"], N))
+    found = Columns("y").fit([pa.record_batch({"x": RNG.normal(size=N), "y": spelled.tolist()})])
+    assert len(found.classes_) == 2
+    assert [text for text in found.warnings_ if "several ways" in text and '"YES"' in text]
+    plain = Columns("y").fit([pa.record_batch({"x": RNG.normal(size=N), "y": np.where(np.median(Y) < Y, "yes", "no").tolist()})])
+    assert not any("several ways" in text for text in plain.warnings_)
 
 
 def test_codes_with_leading_zeros_stay_codes():
