@@ -380,6 +380,26 @@ def test_the_verdict_says_who_won():
     assert "linear model was kept" in verdict.verdict(m, "linear", first, None, None)
 
 
+@pytest.mark.parametrize("name", ["r2", "rmse", "accuracy"])
+@pytest.mark.parametrize("gap", [1e-9, -1e-9, 1e-4, -1e-4])
+def test_a_difference_that_rounds_to_zero_is_none(name, gap):
+    size = 10_000.0 if name == "rmse" else 1.0
+    other = verdict.Rival("x", 0.81249 * size, (gap * size * 0.1, 0.5 * gap * size * 0.1, 1.5 * gap * size * 0.1))
+    for text in (verdict.against_linear(METRICS[name], other), verdict.against_trees(METRICS[name], other)):
+        assert "no difference in the digits shown" in text
+        assert " by " not in text
+
+
+@pytest.mark.parametrize("n", [*range(1, 40), 1000])
+def test_shares_of_all_rows_are_one_exactly(n):
+    y, w = np.arange(n) % 2, np.random.default_rng(n).uniform(0.1, 3, n)
+    for name in ("accuracy", "balanced_accuracy", *(["auc"] if n > 1 else [])):
+        assert METRICS[name](y, np.eye(2)[y], w).value == 1.0
+        assert METRICS[name](y, np.eye(2)[y], np.full(n, 0.1)).value == 1.0
+    right = np.arange(n) % 3 == 0
+    assert METRICS["accuracy"](np.zeros(n, int), np.eye(2)[1 - right], np.ones(n)).value == right.sum() / n
+
+
 def test_where_less_is_better_the_verdict_turns_round():
     m = METRICS["rmse"]
     assert "trees are better" in verdict.against_trees(m, rival(2.0, 1.0, 3.0))

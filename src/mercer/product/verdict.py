@@ -78,17 +78,29 @@ def against_trees(metric: Metric, rival: Rival) -> str:
 def _even(metric: Metric, rival: Rival, who: str, verb: str) -> str:
     """About as good where the scores are near; where they are far apart, that the rows are too few to tell."""
     shown, gap = number(rival.value, metric.name), abs(rival.difference[0])
+    if _same(metric, rival):
+        return f"{who} {verb} as good ({shown}): there is no difference in the digits shown."
     if gap <= NEAR * (abs(rival.value) if metric.name in IN_UNITS else 1.0):
         return f"{who} {verb} about as good ({shown}): the difference is within its error."
     far = f"the difference of {number(gap, metric.name)} is within its error"
     return f"{who} scored {shown}; {far}, so these rows do not tell which is better."
 
 
+def _same(metric: Metric, rival: Rival) -> bool:
+    """Whether the scores, or all of what is between them, are the same in the digits shown."""
+    gap = rival.difference[0]
+    mine, other, between = (number(value, metric.name) for value in (rival.value + gap, rival.value, gap))
+    return mine == other or not between.strip("-0.,")
+
+
 def _state(metric: Metric, rival: Rival) -> tuple[str, str]:
-    """Better, worse or neither, by whether the interval of the difference leaves zero out; and by how much."""
+    """Better, worse or neither, by whether the interval of the difference leaves zero out; and by how much.
+
+    Scores that are equal in all digits shown, as of exact fits, are even, whatever rounding leaves between them.
+    """
     value, low, high = (metric.gain(v) for v in rival.difference)
     low, high = min(low, high), max(low, high)
-    state = "better" if low > 0 else "worse" if high < 0 else "even"
+    state = "even" if _same(metric, rival) else "better" if low > 0 else "worse" if high < 0 else "even"
     return state, f"{number(abs(value), metric.name)} ({' to '.join(number(v, metric.name) for v in sorted((abs(low), abs(high))))})"
 
 

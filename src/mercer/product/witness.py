@@ -142,7 +142,8 @@ def doubts(study: Study, found: Found) -> list[tuple[str, str]]:
         error = float(np.linalg.norm([mine.error(study.data.held.unit), cv.error(units), *(1 / s.count for s in (mine, cv) if s.count)]))
         gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
         explained = gap > 0 and e.rows > few and f.kind not in ("linear", "constant")
-        if abs(gap) > APART * error and not explained:
+        same = verdict.number(mine.value, study.metric.name) == verdict.number(cv.value, study.metric.name)
+        if abs(gap) > APART * error and not (explained or same):
             far = abs(gap) / max(error, 1e-12)
             out.append((f.name, verdict.disagreement(study.metric, f.name, mine.value, cv.value, far)))
     return out
