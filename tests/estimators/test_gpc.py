@@ -193,3 +193,9 @@ def test_a_failed_fit_leaves_the_old_model():
     with pytest.raises(ValueError, match="one class only"):
         m.fit(X[:, :1], np.zeros(40))
     np.testing.assert_array_equal(m.predict_proba(X), before)
+
+
+@pytest.mark.parametrize(("labels", "shown"), [(np.zeros(4, int), "0"), (np.array(["a"] * 4), "'a'"), (np.ones(4, bool), "True")])
+def test_the_only_class_is_named_without_its_type(labels, shown):
+    with pytest.raises(ValueError, match=rf"one class only \({shown}\)"):
+        GPC().fit(np.arange(8.0).reshape(4, 2), labels)

@@ -305,6 +305,13 @@ def test_a_grid_search_varies_the_method():
         Fourier(8).set_params(width=3)
 
 
+def test_one_row_is_spoken_of_as_one():
+    with pytest.raises(ValueError, match="1 row is too few to split"):
+        KernelRidge(lift=PHI).fit(X[:1], y[:1]).predict_interval(X[:3])
+    with pytest.warns(UserWarning, match="1 row calibrates them"):
+        KernelRidge(lift=PHI).fit(X[:5], y[:5]).predict_interval(X[:3])
+
+
 def test_infinite_intervals_are_said_to_be():
     m = KernelRidge(lift=PHI).fit(X[:20], y[:20])
     with pytest.warns(UserWarning, match="4 rows calibrate them, and a coverage of 0.9 takes 9"):

@@ -108,9 +108,28 @@ def test_what_is_no_table_is_refused(data):
         as_source(data)
 
 
-def test_ambiguous_and_mixed_columns_are_refused():
-    with pytest.raises(DataError, match="several columns"):
-        as_source(pa.table([[1], [2]], names=["a", "a"]))
+def test_names_that_come_again_are_numbered_as_those_of_files_are():
+    for data in (pa.table([[1], [2]], names=["a", "a"]), pd.DataFrame([[1, 2]], columns=["a", "a"])):
+        found = as_source(data)
+        assert found.schema.names == ["a", "a_2"]
+        assert found.said == ('the table has several columns of one name; they were numbered: "a" as "a_2".',)
+    assert as_source(pd.DataFrame({1: [1], "1": [2]})).schema.names == ["1", "1_2"]
+
+
+def test_frames_with_names_that_come_again_are_fitted_and_predicted_with_a_warning():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    data = pd.DataFrame(np.c_[X, X @ [1, 2, 0.5] + rng.normal(size=120)], columns=["a", "a", "b", "y"], index=np.arange(120) * 3)
+    found = fit_table(data, "y", time=QUICK)
+    assert found.columns.used_ == ("a", "a_2", "b")
+    assert any('"a" as "a_2"' in text for text in found.evidence.warnings)
+    with pytest.warns(UserWarning, match='"a" as "a_2"'):
+        predicted = found.predict(data)
+    assert predicted.index.equals(data.index)
+    assert np.corrcoef(predicted["prediction"], data["y"])[0, 1] > 0.8
+
+
+def test_mixed_columns_are_refused():
     with pytest.raises(DataError, match="several types"):
         as_source(pd.DataFrame({"a": [1, "x", b"y"]}))
 

@@ -253,6 +253,23 @@ def test_coverage_is_measured_on_other_rows_and_too_few_rows_have_no_interval():
     assert not np.isfinite(intervals.margin(rows.y[:5], np.zeros(5)).width)
 
 
+def test_measured_coverage_is_of_the_intervals_that_predict_emits():
+    """Wider ones of unusual rows cover more, and ends that are cut off cover less."""
+    rng = np.random.default_rng(0)
+    rows, f = Rows(np.zeros((500, 1)), rng.normal(size=500), np.arange(500)), np.zeros(500)
+    assert intervals.told(rows, f, intervals.margin(rows.y, f), None, wider=np.full(500, 5.0))["coverage_measured"] == 1.0
+    cut = intervals.told(rows, f, intervals.margin(rows.y, f, low=0.0), None)["coverage_measured"]
+    assert cut == pytest.approx(np.mean(rows.y >= 0), abs=0.06)
+
+
+@pytest.mark.parametrize("width", [0.5, 800.0, np.inf])
+def test_ends_of_intervals_of_a_logarithm_are_never_nan(width):
+    low, high = intervals.Margin(width, shift=1.0)(np.array([-1.0, 0.0, 3.0]), np.array([1.0, 2.0, 1.0]))
+    assert not np.isnan([*low, *high]).any()
+    assert np.all(low <= high)
+    assert np.isinf(high).all() == (width == np.inf)
+
+
 def test_a_threshold_finds_the_rare_class():
     rng = np.random.default_rng(0)
     y = (rng.uniform(size=3000) < 0.04).astype(int)
@@ -361,6 +378,26 @@ def test_the_verdict_says_who_won():
     assert "about as good" in verdict.verdict(m, "fourier", first, None, rival(0.01, -0.02, 0.04))
     assert "constant" in verdict.verdict(m, "constant", first, None, None)
     assert "linear model was kept" in verdict.verdict(m, "linear", first, None, None)
+
+
+@pytest.mark.parametrize("name", ["r2", "rmse", "accuracy"])
+@pytest.mark.parametrize("gap", [1e-9, -1e-9, 1e-4, -1e-4])
+def test_a_difference_that_rounds_to_zero_is_none(name, gap):
+    size = 10_000.0 if name == "rmse" else 1.0
+    other = verdict.Rival("x", 0.81249 * size, (gap * size * 0.1, 0.5 * gap * size * 0.1, 1.5 * gap * size * 0.1))
+    for text in (verdict.against_linear(METRICS[name], other), verdict.against_trees(METRICS[name], other)):
+        assert "no difference in the digits shown" in text
+        assert " by " not in text
+
+
+@pytest.mark.parametrize("n", [*range(1, 40), 1000])
+def test_shares_of_all_rows_are_one_exactly(n):
+    y, w = np.arange(n) % 2, np.random.default_rng(n).uniform(0.1, 3, n)
+    for name in ("accuracy", "balanced_accuracy", *(["auc"] if n > 1 else [])):
+        assert METRICS[name](y, np.eye(2)[y], w).value == 1.0
+        assert METRICS[name](y, np.eye(2)[y], np.full(n, 0.1)).value == 1.0
+    right = np.arange(n) % 3 == 0
+    assert METRICS["accuracy"](np.zeros(n, int), np.eye(2)[1 - right], np.ones(n)).value == right.sum() / n
 
 
 def test_where_less_is_better_the_verdict_turns_round():

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from mercer.cli import app
 from mercer.cli.summary import summary
-from mercer.product import Evidence, fit_table
+from mercer.product import Evidence, fit_table, verdict
 from mercer.product.decide import Decision
 from mercer.product.metrics import METRICS
 from mercer.product.targets import Log, robust_smear
@@ -204,7 +204,7 @@ def shifted(slope, n, seed):
 def test_where_cross_validation_and_holdout_disagree_it_is_said_loudly():
     e = fit_table(shifted(1.0, 300, 0), "y", test=shifted(0.2, 200, 1), time=AT_ONCE).evidence
     assert e.warnings[0].startswith("cross-validation and holdout disagree: Linear has R²")
-    assert "But cross-validation and holdout disagree on the score of linear" in e.verdict
+    assert e.verdict.startswith("Cross-validation and holdout disagree on the score of linear, so none of this is firm")
     assert "cross-validation and holdout disagree" in summary(e)
     assert "cross-validation and holdout disagree" in html(e)
     assert "cross-validation and holdout disagree" in json.dumps(e.as_dict())
@@ -218,6 +218,12 @@ def test_where_they_agree_nothing_is_said():
     assert said == 0
 
 
+def test_exact_fits_do_not_disagree_over_rounding():
+    x = np.random.default_rng(0).normal(size=(150, 2))
+    e = fit_table(pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": x @ [1.0, 0.1]}), "y", time=AT_ONCE).evidence
+    assert not any("disagree" in text for text in (*e.warnings, e.verdict))
+
+
 def test_a_baseline_whose_scores_disagree_is_named_too():
     """The chosen model is not linear, and the linear one is what fails on the held-out rows."""
     def bent(n, seed, slope):
@@ -228,4 +234,27 @@ def test_a_baseline_whose_scores_disagree_is_named_too():
     e = fit_table(bent(400, 0, True), "y", test=bent(200, 1, False), metric="rmse", time=AT_ONCE).evidence
     assert e.chosen.kind != "linear"
     assert any("disagree" in text and "Linear has RMSE" in text for text in e.warnings)
-    assert "linear" in e.verdict.rsplit("But cross-validation", 1)[1]
+    assert "linear" in e.verdict.split(", so none of this is firm")[0]
+
+
+def test_no_verdict_on_models_that_were_never_tried():
+    """Hundreds of classes in no time: that only a constant was tried says nothing of the columns."""
+    rng = np.random.default_rng(0)
+    i = rng.permutation(np.repeat(np.arange(300), 4))
+    X = 5 * rng.normal(size=(300, 4))[i] + 0.1 * rng.normal(size=(1200, 4))
+    e = fit_table(pd.DataFrame(X, columns=list("abcd")).assign(label=[f"c{j}" for j in i]), "label", time=AT_ONCE).evidence
+    assert e.chosen.kind == "constant"
+    assert "tell little" not in e.verdict
+    assert "could be tried in the time given" in e.verdict
+    assert "--time" in e.verdict
+
+
+@pytest.mark.parametrize("kind", ["constant", "linear"])
+def test_the_verdict_tells_what_was_left_out_for_time_and_memory(kind):
+    m, short = METRICS["r2"], {"Landmarks": "time", "Explicit lift": "memory"}
+    alone, some = (verdict.verdict(m, kind, "First.", None, None, (), short, alone) for alone in (True, False))
+    assert "could be tried in the time and memory given" in alone
+    assert "tell little" not in alone + some
+    assert "landmarks, explicit lift" in some
+    assert all("(--time and --memory)" in text for text in (alone, some))
+    assert "--time" not in verdict.verdict(m, kind, "First.", None, None)

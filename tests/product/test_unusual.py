@@ -1,5 +1,7 @@
 """Rows unlike any of training: how many are flagged by chance, which always are, and how their intervals widen."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -135,3 +137,30 @@ def test_a_messy_table_has_few_unusual_rows_by_chance(n):
 
     found = fit_table(messy(n, 0), "y", time=AT_ONCE).predict(messy(3000, 1))
     assert found["unusual"].mean() < 0.03
+
+
+def units(n, seed):
+    rng = np.random.default_rng(seed)
+    x, a = rng.uniform(1, 200, n), rng.normal(size=n)
+    cells = [f"{v:.1f} mg" if most else f"{1000 * v:.0f} ug" for v, most in zip(x, rng.uniform(size=n) < 0.75, strict=True)]
+    return pd.DataFrame({"c": cells, "a": a, "b": rng.normal(size=n), "y": x / 50 + a + 0.3 * rng.normal(size=n)})
+
+
+def codes(n, seed):
+    rng = np.random.default_rng(seed)
+    return units(n, seed).assign(c=[f"k{int(v)}" for v in rng.pareto(0.5, n).clip(0, 1e9)])
+
+
+@pytest.mark.parametrize("make", [units, codes])
+def test_rows_with_new_values_in_a_column_of_mostly_new_values_are_usual_and_its_own_file_has_not_drifted(make):
+    train = make(600, 0)
+    found = fit_table(train, "y", time=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert found.predict(make(2000, 1))["unusual"].mean() < 0.03
+        assert found.predict(train)["unusual"].mean() < 0.03
+
+
+def test_two_units_are_named():
+    said = fit_table(units(200, 0), "y", time=1e-3).evidence.warnings
+    assert any("two units (mg, ug)" in text for text in said)

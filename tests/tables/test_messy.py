@@ -42,6 +42,8 @@ def test_units_that_differ_are_never_taken_for_one():
     """12 kg and 500 g are not 12 and 500."""
     treatment, _ = fitted([f"{v:.0f} {'kg' if i % 2 else 'g'}" for i, v in enumerate(RNG.normal(70, 9, N))])
     assert treatment.kind == "category"
+    told(treatment, "two units (g, kg)")
+    treatment, _ = fitted([f"{v:.0f}{' kg' if i % 2 else ' or so'}" for i, v in enumerate(RNG.normal(70, 9, N))])
     told(treatment, "mixes numbers and text")
     treatment, encoder = fitted([f"{v:.1f} {'g' if i == 7 else 'kg'}" for i, v in enumerate(RNG.normal(70, 9, N))])
     assert treatment.kind == "number"
@@ -54,6 +56,17 @@ def test_a_target_with_a_unit(tmp_path):
     found = Columns("y").fit([batch])
     assert found.task_ == "regression"
     assert np.allclose(found.transform(batch).y, Y, atol=1e-3)
+    assert any('has "m" behind its numbers' in text for text in found.warnings_)
+    assert found.treatments_[1].details.endswith(" m")
+
+
+def test_spellings_of_a_target_that_were_merged_are_told():
+    spelled = np.where(np.median(Y) < Y, np.resize(["yes", "YES", "Y"], N), np.resize(["no", "N"], N))
+    found = Columns("y").fit([pa.record_batch({"x": RNG.normal(size=N), "y": spelled.tolist()})])
+    assert len(found.classes_) == 2
+    assert [text for text in found.warnings_ if "several ways" in text and '"YES"' in text]
+    plain = Columns("y").fit([pa.record_batch({"x": RNG.normal(size=N), "y": np.where(np.median(Y) < Y, "yes", "no").tolist()})])
+    assert not any("several ways" in text for text in plain.warnings_)
 
 
 def test_codes_with_leading_zeros_stay_codes():

@@ -97,7 +97,7 @@ class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class only ({self.classes_[0]!r}); give rows of at least two.")
+            raise ValueError(f"y has one class only ({self.classes_[:1].tolist()[0]!r}); give rows of at least two.")
         self.__dict__.pop("lifts_", None)
         self.plan_ = self._route(X.shape[0])
         rows, targets = X.astype(np.float64), range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))

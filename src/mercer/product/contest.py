@@ -26,6 +26,7 @@ SOLVES, LOGISTIC = 30, 3  # factorisations of an attempt; how much longer logist
 FITTED = 0.7  # the share of the time by which the cross-validation of a machine is over
 PLAIN = 0.3  # an explicit lift needs less than random features: 0.2 and 0.27 were measured
 SIZE = 640  # their features: beyond 512 their rounds are cheaper
+NO_TIME, LATE, NO_ROOM = "no time was left to try it", "it took too long", "its features would exceed the memory"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,12 @@ class Contest:
     chosen: Finalist
     left_out: tuple[tuple[str, str], ...]
     tuned: Tuned | None = None  # a machine that has yet to meet the chosen one, as there are more rows than folds were made of
+
+    @property
+    def short(self) -> dict[str, str]:
+        """Those who were left out for want of time or memory, and of which: with more of it they would have been tried."""
+        lack = {NO_TIME: "time", LATE: "time", NO_ROOM: "memory"}
+        return {name: lack[why] for name, why in self.left_out if why in lack}
 
 
 def contest(p: Problem, clock: Clock, memory: float = 4e9) -> Contest:
@@ -65,7 +72,7 @@ def _held(p: Problem, here: Problem) -> Problem:
 def _machine(p: Problem, here: Problem, best: Tried, clock: Clock, memory: float, found: list[Finalist]) -> tuple[Tuned | None, str]:
     """The machine to meet the chosen one, where it was not compared with all; and why there is none."""
     if clock.left(FITTED) <= 0:
-        return None, "no time was left to try it"
+        return None, NO_TIME
     if p.n_classes > CROWDED:
         return None, f"{p.n_classes:,} classes are too many for it"
     if p.n_classes and len(np.unique(here.rows.y)) < 2:
@@ -77,12 +84,12 @@ def _machine(p: Problem, here: Problem, best: Tried, clock: Clock, memory: float
             return tuned, ""
         guess = FOLDS * tuned.seconds * (len(p.rows) / tuned.rows) ** tuned.power
         if guess > max(clock.left(FITTED), CHEAP * clock.budget):
-            return None, "no time was left to try it"
+            return None, NO_TIME
         clock.say(f"comparing by cross-validation: {NAMES['machine'].lower()}")
         try:
             found.append(machine(here, tuned, memory, Clock(max(clock.left(FITTED), PATIENCE * guess))))
         except Late:
-            return None, "it took too long"
+            return None, LATE
     return None, ""
 
 
@@ -105,7 +112,7 @@ def _tried(here: Problem, recipe: Recipe, best: Tried, clock: Clock, found: list
     try:
         found.append(_enter(here, recipe, best, until, targets))
     except Late:
-        return "it took too long"
+        return LATE
     return ""
 
 
@@ -126,10 +133,10 @@ def _skipped(here: Problem, recipe: Recipe, best: Tried, clock: Clock) -> str:
     if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * WIDEST:
         return f"{here.rows.X.shape[1]:,} columns are too many to expand"
     if recipe.kind == "explicit" and recipe.size(_asked(here, best), here.rows.X.shape[1], 0) > 2 * ledger.features(here.memory):
-        return "its features would exceed the memory"
+        return NO_ROOM
     crowded = here.n_classes > CROWDED and recipe.kind != "linear"
     if (recipe.kind in OPTIONAL or crowded) and _left(clock) < _guess(here, recipe, best):
-        return "no time was left to try it"
+        return NO_TIME
     return ""
 
 

@@ -1,7 +1,6 @@
 """Tables in memory as sources of record batches: pyarrow tables, and data frames of any library that narwhals knows."""
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -11,7 +10,8 @@ from typing import Any
 from mercer.product import ledger
 from mercer.tables import DataError, Source, open_source
 from mercer.tables.arrow import Batch, dated, pa
-from mercer.tables.errors import quoted, said
+from mercer.tables.errors import said
+from mercer.tables.sniff import numbered
 from mercer.tables.source import BYTES, ROWS
 
 PROBE = 1_000  # rows whose bytes are looked at
@@ -57,7 +57,8 @@ def as_source(data: Any) -> Table:
         return data
     if isinstance(data, str | PathLike) or _paths(data):
         return open_source(data)
-    return Frame(_plain(_arrow(data)))
+    table, renamed = _numbered(_arrow(data))
+    return Frame(_plain(table), said=renamed)
 
 
 def like(table: Any, data: Any) -> Any:
@@ -66,7 +67,7 @@ def like(table: Any, data: Any) -> Any:
         return table
     import narwhals as nw
 
-    frame = nw.from_native(data, eager_only=True)
+    frame = nw.from_native(_positioned(data), eager_only=True)
     made: Any = nw.from_arrow(table, backend=frame.implementation).to_native()
     if hasattr(data, "index") and hasattr(made, "set_axis"):
         made.index = data.index
@@ -98,21 +99,36 @@ def _arrow(data: Any) -> Any:
         return pa.Table.from_batches([data])
     import narwhals as nw
 
+    names = list(getattr(data, "columns", ()))
     try:
-        frame = nw.from_native(data, eager_only=True)
+        frame = nw.from_native(_positioned(data), eager_only=True)
     except TypeError as error:
         what = f"{type(data).__module__}.{type(data).__name__}".removeprefix("builtins.")
         raise TypeError(f"give a path, a list of paths, a data frame or a pyarrow table, not {what}.") from error
     try:
-        return frame.rename({name: str(name) for name in frame.columns}).to_arrow()
+        table = frame.rename({name: f"{i}" for i, name in enumerate(frame.columns)}).to_arrow()
+        return table.rename_columns([str(name) for name in names])
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise DataError(f"a column of the data frame holds values of several types: {said(error)}.") from error
 
 
+def _positioned(data: Any) -> Any:
+    """A pandas frame with positions for names, which may come again, and for its index, which is no column; others as they are."""
+    if not (hasattr(data, "set_axis") and getattr(data, "ndim", 0) == 2):
+        return data
+    return data.set_axis(range(data.shape[1]), axis=1).reset_index(drop=True)
+
+
+def _numbered(table: Any) -> tuple[Any, tuple[str, ...]]:
+    """Names that come again are numbered, as those of files are, and a sentence says so."""
+    old, new = table.schema.names, numbered(table.schema.names)
+    each = ", ".join(f'"{a}" as "{b}"' for a, b in [(a, b) for a, b in zip(old, new, strict=True) if a != b][:8])
+    told = (f"the table has several columns of one name; they were numbered: {each}.",) * bool(each)
+    return (table.rename_columns(list(new)) if each else table), told
+
+
 def _plain(table: Any) -> Any:
-    """With text for names, and dictionaries as the values that they stand for; ambiguous names are refused."""
-    if twice := [name for name, count in Counter(table.schema.names).items() if count > 1]:
-        raise DataError(f"the table has several columns named {quoted(twice)}; rename them.")
+    """With dictionaries as the values that they stand for."""
     if not table.schema.names:
         raise DataError("the table has no columns.")
     kinds = [(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]

@@ -47,7 +47,9 @@ class Margin:
         if self.shift is None:
             return np.maximum(f - width, self.low), f + width
         base = np.maximum(f + self.shift, 0)
-        return np.maximum(base * np.exp(-width) - self.shift, self.low), base * np.exp(width) - self.shift
+        with np.errstate(over="ignore", invalid="ignore"):  # 0 times a factor that overflows is 0, unless the width is infinite
+            top = np.where(np.isinf(width), np.inf, np.where(base > 0, base * np.exp(width), 0.0))
+        return np.maximum(base * np.exp(-width) - self.shift, self.low), top - self.shift
 
     def at(self, coverage: float) -> Margin:
         """The margin for another coverage; where residuals were left out, the next larger that was kept."""
@@ -88,15 +90,20 @@ def _residuals(y: Array, f: Array, shift: float | None) -> Array:
     return np.where(base > 0, np.abs(np.log(np.maximum(base, tiny) / np.maximum(f + shift, tiny))), np.inf)
 
 
-def measured(rows: Rows, f: Array, target: Any = None, coverage: float = COVERAGE, seed: int = 0) -> float:
-    """The share covered where each half of the rows is judged by the margin of the other; groups stay whole."""
+def measured(
+    rows: Rows, f: Array, target: Any = None, coverage: float = COVERAGE, seed: int = 0, low: float = -np.inf, wider: Array | float = 1.0,
+) -> float:  # fmt: skip
+    """The share covered where each half of the rows is judged by the margin of the other, widened and cut off as predictions are;
+    groups stay whole.
+    """
+    factor = np.broadcast_to(wider, f.shape)
     key = rows.number if rows.unit is None else rows.unit
     half = hashes(key, seed + 7) % np.uint64(2) == 0
     covered = np.zeros(len(rows), bool)
     for other in (half, ~half):
         if other.any():
-            low, high = margin(rows.y[other], f[other], target, coverage)(f[~other])
-            covered[~other] = (low <= rows.y[~other]) & (rows.y[~other] <= high)
+            bottom, top = margin(rows.y[other], f[other], target, coverage, low)(f[~other], factor[~other])
+            covered[~other] = (bottom <= rows.y[~other]) & (rows.y[~other] <= top)
     return float(covered.mean())
 
 
@@ -105,7 +112,7 @@ def told(rows: Rows, f: Array, found: Margin, target: Any, seed: int = 0, wider:
     low, high = found(f, wider)
     return {
         "coverage_asked": found.coverage,
-        "coverage_measured": measured(rows, f, target, found.coverage, seed),
+        "coverage_measured": measured(rows, f, target, found.coverage, seed, found.low, wider),
         "median_width": float(np.median(high - low)) if np.isfinite(found.width) else None,
         "guarantee": guarantee(rows, found.coverage),
     }

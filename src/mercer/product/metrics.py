@@ -148,23 +148,23 @@ def _auc(positive: Array, p: Array, w: Array) -> Score:
     if not all(s > 0 for s in sums):
         return Score(float("nan"), np.zeros(len(p)))
     share = np.empty(len(p))
-    share[positive] = _below(p[positive], p[~positive], w[~positive]) / sums[1]
-    share[~positive] = 1 - _below(p[~positive], p[positive], w[positive]) / sums[0]
-    value = float(w[positive] @ share[positive]) / sums[0]
+    share[positive] = _below(p[positive], p[~positive], w[~positive])
+    share[~positive] = 1 - _below(p[~positive], p[positive], w[positive])
+    value = min(1.0, float(w[positive] @ share[positive]) / float(w[positive] @ np.ones(positive.sum())))
     fewest = min(int(np.sum(w[side] > 0)) for side in own)
     return Score(value, w * (share - value) / np.where(positive, *sums), True, 2.0 * fewest)
 
 
 def _below(p: Array, other: Array, w: Array) -> Array:
-    """The weight of the others below each, equal ones counting half."""
+    """The share of the weight of the others that is below each, equal ones counting half."""
     order = np.argsort(other, kind="stable")
     sums = np.concatenate([[0.0], np.cumsum(w[order])])
-    return (sums[np.searchsorted(other[order], p, "left")] + sums[np.searchsorted(other[order], p, "right")]) / 2
+    return (sums[np.searchsorted(other[order], p, "left")] + sums[np.searchsorted(other[order], p, "right")]) / (2 * sums[-1])
 
 
 def _mean(values: Array, w: Array, *, proportion: bool = False) -> Score:
-    v = portions(w)
-    mean = float(v @ values)
+    v, u = portions(w), w if w.any() else np.ones(len(w))
+    mean = float(u @ values) / (float(u @ np.ones(len(u))) or 1.0)  # summed alike, so that a share of all is 1 and not 1 + 2e-16
     count = float(np.sum(w > 0)) if proportion else 0.0
     return Score(mean, v * (values - mean), proportion, count, low=0.0)
 

@@ -139,7 +139,7 @@ class TableModel:
         """Columns of the predictions, all or some; what was odd about the rows is a warning."""
         job = self.predicting(data)
         table = pa.Table.from_batches(job.batches(), job.schema)
-        for text in job.oddities():
+        for text in (*job.source.said, *job.oddities()):
             warnings.warn(text, UserWarning, stacklevel=3)
         return like(table if names is None else table.select(names), data)
 

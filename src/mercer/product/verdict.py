@@ -1,7 +1,7 @@
 """The verdict: one to three plain sentences on what the holdout showed, also where others did better."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mercer.product.metrics import Metric
@@ -78,34 +78,63 @@ def against_trees(metric: Metric, rival: Rival) -> str:
 def _even(metric: Metric, rival: Rival, who: str, verb: str) -> str:
     """About as good where the scores are near; where they are far apart, that the rows are too few to tell."""
     shown, gap = number(rival.value, metric.name), abs(rival.difference[0])
+    if _same(metric, rival):
+        return f"{who} {verb} as good ({shown}): there is no difference in the digits shown."
     if gap <= NEAR * (abs(rival.value) if metric.name in IN_UNITS else 1.0):
         return f"{who} {verb} about as good ({shown}): the difference is within its error."
     far = f"the difference of {number(gap, metric.name)} is within its error"
     return f"{who} scored {shown}; {far}, so these rows do not tell which is better."
 
 
+def _same(metric: Metric, rival: Rival) -> bool:
+    """Whether the scores, or all of what is between them, are the same in the digits shown."""
+    gap = rival.difference[0]
+    mine, other, between = (number(value, metric.name) for value in (rival.value + gap, rival.value, gap))
+    return mine == other or not between.strip("-0.,")
+
+
 def _state(metric: Metric, rival: Rival) -> tuple[str, str]:
-    """Better, worse or neither, by whether the interval of the difference leaves zero out; and by how much."""
+    """Better, worse or neither, by whether the interval of the difference leaves zero out; and by how much.
+
+    Scores that are equal in all digits shown, as of exact fits, are even, whatever rounding leaves between them.
+    """
     value, low, high = (metric.gain(v) for v in rival.difference)
     low, high = min(low, high), max(low, high)
-    state = "better" if low > 0 else "worse" if high < 0 else "even"
+    state = "even" if _same(metric, rival) else "better" if low > 0 else "worse" if high < 0 else "even"
     return state, f"{number(abs(value), metric.name)} ({' to '.join(number(v, metric.name) for v in sorted((abs(low), abs(high))))})"
 
 
-def verdict(metric: Metric, kind: str, first: str, linear: Rival | None, trees: Rival | None, doubted: Sequence[str] = ()) -> str:
-    """All of it; `doubted` names the models whose score on the holdout is not what cross-validation led to expect."""
-    parts = [first]
-    if kind == "constant":
-        parts.append("By cross-validation nothing that was tried predicts better than a constant: these columns tell little of the target.")
-    elif linear is not None and kind != "linear":
+def verdict(
+    metric: Metric, kind: str, first: str, linear: Rival | None, trees: Rival | None, doubted: Sequence[str] = (),
+    short: Mapping[str, str] | None = None, alone: bool = False,
+) -> str:  # fmt: skip
+    """All of it; `doubted` names the models whose score on the holdout is not what cross-validation led to expect, `short` those that
+    were left out and of what there was too little, and `alone` tells that nothing more flexible than the chosen one was tried.
+    """
+    whom = " and of ".join(name.lower() for name in doubted)
+    parts = [f"Cross-validation and holdout disagree on the score of {whom}, so none of this is firm: see the warnings."] if doubted else []
+    parts.append(first)
+    if kind in ("constant", "linear"):
+        parts.append(_kept(kind, short or {}, alone))
+    elif linear is not None:
         parts.append(against_linear(metric, linear))
-    elif kind == "linear":
-        parts.append("Nothing more flexible was better by more than its error in cross-validation, so the linear model was kept.")
     parts += [against_trees(metric, trees)] if trees is not None else []
-    if doubted:
-        whom = " and of ".join(name.lower() for name in doubted)
-        parts.append(f"But cross-validation and holdout disagree on the score of {whom}, so none of this is firm: see the warnings.")
     return " ".join(parts)
+
+
+def _kept(kind: str, short: Mapping[str, str], alone: bool) -> str:
+    """Why a constant or the linear model was kept: nothing is said of models that were never tried."""
+    lack = " and ".join(sorted(set(short.values()), reverse=True))
+    remedy = f"give more {lack} ({' and '.join('--' + what for what in lack.split(' and '))})"
+    if short and alone:
+        what = "Nothing but a constant" if kind == "constant" else "Nothing more flexible than the linear model"
+        return f"{what} could be tried in the {lack} given, so this does not tell what the columns are worth: {remedy}."
+    left = f" Not tried, for want of {lack}: {', '.join(short).lower()}; {remedy} to have them compared." * bool(short)
+    if kind == "constant":
+        end = "." if short else ": these columns tell little of the target."
+        return f"By cross-validation nothing that was tried predicts better than a constant{end}{left}"
+    tried = "that was tried " * bool(short)
+    return f"Nothing more flexible {tried}was better by more than its error in cross-validation, so the linear model was kept.{left}"
 
 
 def disagreement(metric: Metric, name: str, holdout: float, cv: float, errors: float) -> str:

@@ -118,7 +118,14 @@ def _verdict(study: Study, found: Found) -> str:
     shown = (e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held), study.data.alarming)
     first = verdict.sentence(study.metric, NAMES[e.kind], *shown)
     linear, trees = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
-    return verdict.verdict(study.metric, e.kind, first, linear, trees, [name for name, _ in doubts(study, found)])
+    doubted, more = [name for name, _ in doubts(study, found)], _more_flexible(found)
+    return verdict.verdict(study.metric, e.kind, first, linear, trees, doubted, found.contest.short, not more)
+
+
+def _more_flexible(found: Found) -> bool:
+    """Whether anything more flexible than a constant, or than a linear model where that was chosen, was compared with it."""
+    simple = ("constant",) if found.kind == "constant" else ("constant", "linear")
+    return found.contest.tuned is not None or any(f.kind not in simple for f in found.contest.found)
 
 
 def doubts(study: Study, found: Found) -> list[tuple[str, str]]:
@@ -135,7 +142,8 @@ def doubts(study: Study, found: Found) -> list[tuple[str, str]]:
         error = float(np.linalg.norm([mine.error(study.data.held.unit), cv.error(units), *(1 / s.count for s in (mine, cv) if s.count)]))
         gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
         explained = gap > 0 and e.rows > few and f.kind not in ("linear", "constant")
-        if abs(gap) > APART * error and not explained:
+        same = verdict.number(mine.value, study.metric.name) == verdict.number(cv.value, study.metric.name)
+        if abs(gap) > APART * error and not (explained or same):
             far = abs(gap) / max(error, 1e-12)
             out.append((f.name, verdict.disagreement(study.metric, f.name, mine.value, cv.value, far)))
     return out
@@ -186,7 +194,7 @@ def _shared_groups(data: Gathered) -> int:
 
 
 def _plan(predictor: Predictor) -> str:
-    return "constant: nothing predicted better" if isinstance(predictor, Constant) else str(getattr(predictor.estimator, "plan_", ""))
+    return "constant" if isinstance(predictor, Constant) else str(getattr(predictor.estimator, "plan_", ""))
 
 
 def _with_values(worst: list[dict[str, Any]], source: Table, columns: Any) -> list[dict[str, Any]]:

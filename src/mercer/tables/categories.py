@@ -55,7 +55,8 @@ class Category(Encoder):
         return beside([h.astype(np.float64) for h in hot] + [s(self._logs(x)) for s in (self.frequency,) if s], len(x))
 
     def _logs(self, x: Array) -> Array:
-        shares = np.log(np.array([*self.shares, min(self.shares) / 2]))
+        """Of a level that training lacks, that of its rarest one: less would put a row far from all others by this alone."""
+        shares = np.log(np.array([*self.shares, min(self.shares)]))
         return shares[np.where(np.isnan(x), len(self.levels), x).astype(np.int64)]
 
     def names(self, name: str) -> tuple[str, ...]:

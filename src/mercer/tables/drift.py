@@ -61,6 +61,16 @@ class Reference:
         at = np.where(np.isnan(values), len(self.edges) + 1, at)
         return np.bincount(at, minlength=len(self.edges) + 2)
 
+    def beside(self, q: Array) -> Array:
+        """The shares that rows with shares q are held against: levels of one row, which count as unseen, as rare ones where rows have
+        them after all, since they are rows of training, or some are.
+        """
+        p, unseen = np.array(self.shares), len(self.edges)
+        if self.category:
+            moved = max(0.0, min(p[unseen] - q[unseen], q[unseen - 1] - p[unseen - 1]))
+            p[unseen - 1 : unseen + 1] += (moved, -moved)
+        return p
+
     def odd(self, values: Array) -> Array:
         """Which rows have a level that training lacks, or lack a value that training always had, where either is odd."""
         out = np.isnan(values) if self.odd_gone else np.zeros(len(values), bool)
@@ -234,7 +244,8 @@ class Watch:
     def _compared(self, name: str, chance: float) -> Drifted:
         known, counts = self.columns.references_[name], self.counts[name]
         m = int(counts.sum())
-        p, q = np.array(known.shares), counts / max(m, 1)
+        q = counts / max(m, 1)
+        p = known.beside(q)
         index, terms = stability(p, q, known.n, m)
         threshold = LARGE if index <= LARGE else max(LARGE, noise(p, known.n, m, chance))
         i = int(np.argmax(terms * (q > p)))  # what there is more of says more than what there is less of

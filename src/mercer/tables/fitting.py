@@ -70,7 +70,7 @@ def _roles(c: Columns, sample: RowSample) -> dict[str, Choice]:
 def _about_target(c: Columns) -> str:
     t = c.target_
     if t.task == "regression":
-        return f"from {t.low:.6g} to {t.high:.6g}"
+        return f"from {t.low:.6g} to {t.high:.6g}{f' {t.unit}' * bool(t.unit)}"
     shown = [f"{name[:30]} {count:,}" for name, count in zip(t.classes, t.counts, strict=True)]
     return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")
 

@@ -144,7 +144,7 @@ def _numbers(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bo
     _measurable(name, sketch.low, sketch.high)
     skew = tails(values)[0]
     said = [f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'] * (skew > SKEWED)
-    said += _left_out(name, sketch.n_texts) + _far(name, gone_marks(values, sketch.low, sketch.high))
+    said += _in_units(name, sketch.unit) + _left_out(name, sketch.n_texts) + _far(name, gone_marks(values, sketch.low, sketch.high))
     return Target(name, "regression", reason, skew=skew, positive=sketch.low > 0, low=sketch.low, high=sketch.high, warnings=tuple(said),
                   unit=sketch.unit)  # fmt: skip
 
@@ -164,7 +164,8 @@ def _far(name: str, marks: tuple[float, ...]) -> list[str]:
 
 
 def _classes(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
-    labels, counts = _merged(*_levels(sketch, sample, numeric))
+    spelled, each = _levels(sketch, sample, numeric)
+    labels, counts = _merged(spelled, each)
     if FEW < len(labels) > sum(counts) / 2:
         own = f'the target "{name}" has {len(labels):,} classes in {sum(counts):,} rows'
         raise DataError(f"{own}, too few rows for each; choose another column.")
@@ -174,7 +175,19 @@ def _classes(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bo
     order = sorted(range(len(labels)), key=lambda i: float(labels[i]) if numeric else labels[i])
     found = Target(name, "classification", reason, tuple(labels[i] for i in order), tuple(counts[i] for i in order), numeric,
                    boolean=pa.types.is_boolean(sketch.kind), unit=sketch.unit)  # fmt: skip
-    return replace(found, warnings=_about_classes(found, sketch.n_texts if numeric else 0))
+    said = _spelled(found, spelled) + _in_units(name, sketch.unit if numeric else "")
+    return replace(found, warnings=(*said, *_about_classes(found, sketch.n_texts if numeric else 0)))
+
+
+def _spelled(found: Target, spelled: list[str]) -> list[str]:
+    """That several spellings were taken for two classes."""
+    ways, (no, *yes) = ", ".join(f'"{v[:20]}"' for v in sorted(spelled)[:8]), found.classes
+    merged = f'the target "{found.name}" spells yes and no in several ways ({ways}), which were taken for "{no}" and "{"".join(yes)}".'
+    return [merged] * (len(spelled) > len(found.classes))
+
+
+def _in_units(name: str, unit: str) -> list[str]:
+    return [f'the target "{name}" has "{unit}" behind its numbers; predictions are numbers of {unit}.'] * bool(unit)
 
 
 def _levels(sketch: Sketch, sample: Column, numeric: bool) -> tuple[list[str], list[int]]:

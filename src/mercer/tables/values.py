@@ -116,12 +116,20 @@ def unit_of(column: Column) -> str:
     >>> unit_of(pa.array(["1.5 kg", "2KG", "NA", "3"])), unit_of(pa.array(["1 kg", "2 g", "3 m", "x"])), unit_of(pa.array(["1e5", "5%"]))
     ('kg', '', '')
     """
-    cells = pc.utf8_lower(text(column).drop_null())
-    found = pc.extract_regex(cells, _UNIT).field("unit").drop_null() if len(cells) else cells
-    if not len(found):
-        return ""
-    best = max(pc.value_counts(found).to_pylist(), key=lambda item: item["counts"])
-    return str(best["values"]) if 2 * best["counts"] >= len(cells) else ""
+    cells = text(column).drop_null()
+    found = units(cells)
+    return found[0][0] if found and 2 * found[0][1] >= len(cells) else ""
+
+
+def units(cells: Column) -> list[tuple[str, int]]:
+    """The units behind the numbers of texts, in small letters, and how many cells have each; the most frequent first.
+
+    >>> units(pa.array(["1 km", "2KM", "300 m", "x"]))
+    [('km', 2), ('m', 1)]
+    """
+    found = pc.extract_regex(pc.utf8_lower(cells), _UNIT).field("unit").drop_null() if len(cells) else cells
+    counted = pc.value_counts(found).to_pylist() if len(found) else []
+    return sorted(((str(item["values"]), int(item["counts"])) for item in counted if item["values"]), key=lambda item: (-item[1], item[0]))
 
 
 def padded(column: Column) -> int:

@@ -12,8 +12,9 @@ from mercer.tables.scale import Scale
 from mercer.tables.seen import MAX_CATEGORIES, Choice, Seen
 from mercer.tables.sketch import short
 from mercer.tables.target import label
-from mercer.tables.values import text
+from mercer.tables.values import text, units
 
+RARELY, NEARLY_ALL = 0.01, 0.9  # of the cells: a unit that fewer have is none; so many with one make a column of units
 LONG, SEVERAL = 40, 4  # characters and words, on average, that make a text
 
 
@@ -76,9 +77,19 @@ def mixed(seen: Seen) -> Choice:
     """Numbers and texts side by side: a category, its levels counted in the sample."""
     found = pc.value_counts(short(text(seen.sample).drop_null()))
     values, counts = found.field("values").to_pylist(), found.field("counts").to_numpy(zero_copy_only=False)
-    share = seen.sketch.n_texts / seen.sketch.n_filled
-    said = (f'"{seen.name}" mixes numbers and text ({share:.0%} text) and is treated as a category.',)
+    said = (f'"{seen.name}" {_mixture(seen)}',)
     return _levels(seen, values, counts * max(seen.sketch.n / max(len(seen.sample), 1), 1.0), len(values), False, said)
+
+
+def _mixture(seen: Seen) -> str:
+    """What is mixed: units, where nearly all cells are numbers with one, else numbers and text."""
+    cells = text(seen.sample).drop_null()
+    found = [(unit, count) for unit, count in units(cells) if count > RARELY * len(cells)]
+    if seen.sketch.unit and len(found) > 1 and sum(count for _, count in found) > NEARLY_ALL * len(cells):
+        how_many = "two" if len(found) == 2 else f"{len(found)}"
+        which = ", ".join(unit for unit, _ in found)
+        return f"has numbers in {how_many} units ({which}) and is treated as a category; convert them to one unit to have numbers."
+    return f"mixes numbers and text ({seen.sketch.n_texts / seen.sketch.n_filled:.0%} text) and is treated as a category."
 
 
 def _levels(seen: Seen, values: list[str], counts: Array, total: int, numeric: bool, said: tuple[str, ...] = ()) -> Choice:

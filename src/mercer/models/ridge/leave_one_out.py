@@ -131,7 +131,7 @@ def calibrated(rows: TrainingRows, without: Callable[[Array], Any]) -> Calibrati
     """On a fifth of the rows, by the model `without(held)` them."""
     held = permutation(Stream(0), len(rows)) % CALIBRATION == 0  # of row numbers: equal rows may be on both sides
     if held.all() or not held.any():
-        raise ValueError(f"{len(rows)} rows are too few to split; use method='jackknife+'.")
+        raise ValueError(f"{_rows(len(rows), 'is', 'are')} too few to split; use method='jackknife+'.")
     model, at, rest = without(held), np.flatnonzero(held), np.flatnonzero(~held)
     predicted = model.predict(rows.between(at, rest)).ravel()
     return Calibration(model, np.abs(rows.Y[held, 0] - predicted), rest if rows.gram else None)
@@ -153,11 +153,15 @@ def _columns(n: int) -> int:
     return max(1, (32 << 20) // (8 * n))
 
 
+def _rows(n: int, one: str, more: str) -> str:
+    return f"{n:,} row {one}" if n == 1 else f"{n:,} rows {more}"
+
+
 def _promise(text: str, values: tuple[float, ...], n: int, coverage: float) -> str:
     """What n rows that calibrate can promise; where that takes infinite intervals, a warning says so too."""
     if np.ceil((n + 1) * coverage - 1e-9) <= n:
         return text.format(*values)
     least = int(np.ceil(coverage / (1 - coverage) - 1e-9))
-    few = f"the intervals are infinite: {n} rows calibrate them, and a coverage of {coverage:g} takes {least:,}"
+    few = f"the intervals are infinite: {_rows(n, 'calibrates', 'calibrate')} them, and a coverage of {coverage:g} takes {least:,}"
     warnings.warn(f"{few}; give more rows.", UserWarning, stacklevel=4)
     return f"all rows are covered, as {few}"
