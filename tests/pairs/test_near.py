@@ -162,7 +162,8 @@ def test_rational_quadratics_of_far_points(mixture, far):
 
 def test_directions_do_not_hang_on_norms():
     k = Linear().normalized()
-    for x, z, want in (([1e-3, 0], [1e6, 0], 0.0), ([1, 1.0000001], [1e8, 1e8], 4.99999975e-8), ([1e-3, 0], [1e4, 1e4], 0.7653668647301796)):
+    root = 0.7653668647301796
+    for x, z, want in (([1e-3, 0], [1e6, 0], 0.0), ([1, 1.0000001], [1e8, 1e8], 4.99999975e-8), ([1e-3, 0], [1e4, 1e4], root)):
         np.testing.assert_allclose(k.distance([x], [z]), [[want]], rtol=1e-8)
         np.testing.assert_allclose((k**2).distance([x], [z]) ** 2, [[2 * want**2 - want**4 / 2]], rtol=1e-7)
 
