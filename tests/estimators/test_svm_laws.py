@@ -142,8 +142,8 @@ def test_the_gap_holds_for_quotients_near_one(kernel, kind, c):
 
 
 FAR = [
-    (Gaussian() + 10, 1.0), (3.0 * Gaussian(3.0) + 100, 1.0), (Gaussian(), 1e-3), (Cauchy(1e3) + 1, 1.0), (RationalQuadratic(1e3, 0.1), 1.0),
-    (Linear() + 100, 1.0), (Laplace(1e3), 1.0), (Gaussian(2.0) * Cauchy(5.0) + 20, 1.0),
+    (Gaussian() + 10, 1.0), (3.0 * Gaussian(3.0) + 100, 1.0), (Gaussian(), 1e-3), (Cauchy(1e3) + 1, 1.0),
+    (RationalQuadratic(1e3, 0.1), 1.0), (Linear() + 100, 1.0), (Laplace(1e3), 1.0), (Gaussian(2.0) * Cauchy(5.0) + 20, 1.0),
 ]  # fmt: skip
 
 
