@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
 from mercer import KernelSVC, KernelSVR, OneClassSVM
-from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
+from mercer.kernels import Cauchy, Gaussian, Laplace, Linear, Polynomial, RationalQuadratic
 
 
 def exactly(A):
@@ -124,6 +124,43 @@ def test_the_gap_of_a_regression_holds(kernel, offset, scale, bias, kind, dtype)
     gap, _ = true_gap(gram(kernel, X.astype(float), bias), b, y, 0.2, 1, None, bias)
     assert gap <= 1.01 * m.gap_ * abs(m.objective_) + 1e-12 * len(y)
     assert m.gap_ <= 2 * m.tol or said  # of the duals and of rounding, each at most tol
+
+
+@pytest.mark.parametrize("c", [1.0, 1e10, 1e14])
+@pytest.mark.parametrize("kind", ["plain", "near"])
+@pytest.mark.parametrize("kernel", [Cauchy(1e6), Cauchy(1e3), RationalQuadratic(1e6, 1.0)], ids=str)
+def test_the_gap_holds_for_quotients_near_one(kernel, kind, c):
+    X, y = rows(kind, 24, 2, 1.0, 0.0, np.float64, seed=3)
+    m, said = fitted(KernelSVC(kernel, C=c, via="exact", max_iter=50), X, y)
+    b, s, E = everywhere(m, len(y)), np.where(y, 1.0, -1.0), exactly(X)
+    width = Fraction(kernel.bandwidth) ** 2 * (2 if isinstance(kernel, RationalQuadratic) else 1)
+    E = np.vstack([E, sum(E) / len(E)])
+    K = 1 / (1 + ((E[:, None] - E[None]) ** 2).sum(2) / width)
+    gap, _ = true_gap(K[:-1, :-1] - K[:-1, -1:] - K[-1:, :-1] + K[-1, -1], b, s, 0, c, s, True)
+    assert gap <= 1.01 * m.gap_ * abs(m.objective_) + 1e-12 * c * len(y)
+    assert m.gap_ <= 2 * m.tol or said
+
+
+FAR = [
+    (Gaussian() + 10, 1.0), (3.0 * Gaussian(3.0) + 100, 1.0), (Gaussian(), 1e-3), (Cauchy(1e3) + 1, 1.0),
+    (RationalQuadratic(1e3, 0.1), 1.0), (Linear() + 100, 1.0), (Laplace(1e3), 1.0), (Gaussian(2.0) * Cauchy(5.0) + 20, 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kernel", "spread"), FAR, ids=str)
+@pytest.mark.parametrize("model", [KernelSVC, KernelSVR])
+def test_scores_of_far_queries_are_those_of_plain_kernel_values(model, kernel, spread):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.sign(X[:, 0] + 0.3 * rng.normal(size=60))
+    X = X * spread
+    m = model(kernel).fit(X, y)
+    Z = np.concatenate([s * np.array([[1.0, 0.0], [-0.6, 0.8]]) for s in (0.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e8)])
+    found = m.decision_function(Z) if model is KernelSVC else m.predict(Z)
+    K, b = kernel(Z, X[m.support_]), np.ravel(m.dual_coef_)
+    want = K @ b + m.intercept_
+    assert np.isfinite(found).all()
+    assert (np.abs(found - want) <= 1e-9 * (1 + np.abs(K) @ np.abs(b))).all()
 
 
 @pytest.mark.parametrize("offset", [0.0, 10.0, 1e3, 1e6])

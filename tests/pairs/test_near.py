@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 
-from mercer.kernels import Callable, Gaussian, Kernel, Linear, Matern
+from mercer.kernels import Callable, Gaussian, Kernel, Linear, Matern, RationalQuadratic
 from mercer.ops.special import half_integer_coefficients, matern_deficit
 from tests.market import KERNELS, LEAVES, TREES, dots, rows, trees
 
@@ -25,6 +25,11 @@ def series(x, term, start):
     return total
 
 
+def sin(x):
+    x = x - 2 * PI * (x / (2 * PI)).to_integral_value()
+    return series(x, x, 1)
+
+
 def atan(x):
     if abs(x) > Decimal("0.3"):
         return 2 * atan(x / (1 + (1 + x * x).sqrt()))
@@ -35,8 +40,8 @@ class Digits:
     """The functions of formulas, to 80 digits."""
 
     exp, log1p, sqrt = Decimal.exp, staticmethod(lambda a: (1 + a).ln()), staticmethod(lambda a: Decimal(a).sqrt())
-    sin, cos = staticmethod(lambda a: series(a, a, 1)), staticmethod(lambda a: series(a, Decimal(1), 0))
-    sinc = staticmethod(lambda a: series(a, Decimal(1), 1) if a else Decimal(1))
+    sin, cos = staticmethod(sin), staticmethod(lambda a: series(a, Decimal(1), 0))
+    sinc = staticmethod(lambda a: sin(a) / a if a else Decimal(1))
     ratio = staticmethod(lambda a, b: a / b if b else Decimal(0))
 
 
@@ -51,7 +56,7 @@ class Number(Decimal):
         locals()[f"__{_name}__"] = _of(f"__{_name}__")
 
     def __pow__(self, n):
-        return Number(Decimal.__pow__(self, int(n)))
+        return Number(Decimal.__pow__(self, int(n)) if n else 1)
 
     def __neg__(self):
         return Number(Decimal.__neg__(self))
@@ -129,6 +134,38 @@ def test_distances_to_80_digits(name, offset):
         found = k.distance(X, Z)
         want = np.array([[exactly(k, x.tolist(), z.tolist()) for z in Z] for x in X])
         np.testing.assert_allclose(found, want, rtol=1e-8, atol=1e-300, err_msg=f"{size}")
+
+
+UNITS = {"normalized linear": 1e-15, "step": 2e-8, "normalized": 1e-9}  # rounding of unit vectors, of angles (as a root), of cosines
+TURNS = {"periodic", "periodic ard", "columns"}  # a period forgets what is far: x itself has no digits left there
+
+
+@pytest.mark.parametrize("name", READ)
+def test_far_points_and_unlike_norms_to_80_digits(name):
+    """Rows of norms 1e-3 to 1e8, in unlike, near, equal and opposite directions."""
+    k, rng = READ[name], np.random.default_rng(1)
+    u = np.array([0.6, 0.64, 0.48])
+    ways = [u, u + 1e-7 * rng.normal(size=3), u + 1e-2 * rng.normal(size=3), rng.normal(size=3), -u + 1e-3 * rng.normal(size=3)]
+    X = np.array([s * w for s, w in zip((1e-3, 1.0, 1e3, 1e5, 1e8), ways, strict=True)])
+    Z = np.array([s * w for s in ((1.0, 1e3) if name in TURNS else (1e-3, 1.0, 1e3, 1e4, 1e6, 1e8)) for w in ways[::2]])
+    X = X[:3] if name in TURNS else X
+    want = np.array([[exactly(k, x.tolist(), z.tolist()) for z in Z] for x in X])
+    np.testing.assert_allclose(k.distance(X, Z), want, rtol=1e-8, atol=UNITS.get(name, 1e-300))
+
+
+@pytest.mark.parametrize("mixture", [0.1, 0.6, 3.0])
+@pytest.mark.parametrize("far", [1e3, 1e4, 1e5, 1e7, 1e8, 1e12])
+def test_rational_quadratics_of_far_points(mixture, far):
+    k = RationalQuadratic(1.0, mixture)
+    np.testing.assert_allclose(k.distance([[0.0]], [[far]]), [[exactly(k, [0.0], [far])]], rtol=1e-12)
+
+
+def test_directions_do_not_hang_on_norms():
+    k = Linear().normalized()
+    root = 0.7653668647301796
+    for x, z, want in (([1e-3, 0], [1e6, 0], 0.0), ([1, 1.0000001], [1e8, 1e8], 4.99999975e-8), ([1e-3, 0], [1e4, 1e4], root)):
+        np.testing.assert_allclose(k.distance([x], [z]), [[want]], rtol=1e-8)
+        np.testing.assert_allclose((k**2).distance([x], [z]) ** 2, [[2 * want**2 - want**4 / 2]], rtol=1e-7)
 
 
 def test_exponentials_and_high_orders():

@@ -32,6 +32,10 @@ class AboutTiles:
     def diag(self, X: Table) -> Array:
         return np.broadcast_to(self.of(X.data, X.data, paired=True).core, len(X)).astype(np.float64)
 
+    def rounded(self, X: Table) -> bool:
+        """Whether some of it is a difference of kernel values, and has their rounding."""
+        return self.of(X.data, X.data, paired=True).rounded
+
     def edge(self, X: Table) -> Array:
         """k(x, p) - k(p, p)"""
         return np.broadcast_to(self.of(X.data, X.data, paired=True).left, len(X)).astype(np.float64)
@@ -39,6 +43,9 @@ class AboutTiles:
 
 class DifferenceTiles(AboutTiles):
     """The same by differences of kernel values, where the formula asks for more than is known about a point."""
+
+    def rounded(self, X: Table) -> bool:
+        return True
 
     def _values(self, X: Array, Z: Array) -> Array:
         X, Z = (A.astype(np.float64, copy=False) for A in (X, Z))

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
-from mercer.learners.smo_about import SHARED, AboutTiles, DifferenceTiles, tiles_about
+from mercer.learners.smo_about import SHARED, AboutTiles, tiles_about
 from mercer.learners.smo_tiles import tiles_of
 from mercer.ops import smo
 from mercer.ops.threads import parallel_map
@@ -117,7 +117,7 @@ class AboutRows(KernelRows):
         self.kernel, self.X, self.n, self.tiles = kernel, X, len(X), tiles
         raw = checked(kernel.diag(X))
         self.diag, self.edge = np.maximum(tiles.diag(X), 0.0), tiles.edge(X)
-        self.scale = raw if isinstance(tiles, DifferenceTiles) else self.diag
+        self.scale = raw if tiles.rounded(X) else self.diag
         self.stored(dtype)
 
     def stored(self, dtype: Any) -> KernelRows:

@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.ops.distances import refine
 from mercer.pairs.side import per_column, square
 
+ENOUGH = 1e-14  # error of squared distances, in bandwidths
 Value = Any  # a number, or an array that broadcasts over the tile
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
     """A quantity of pairs as core(x, z) + left(x) + right(z) + base, where core vanishes wherever one of the two is p.
+
+    Rounding of the core is relative to its own size, unless it is `rounded`: then to that of the values.
 
     >>> q = Spread(6.0, 2.0, 3.0, 1.0)  # x'z at x = 3, z = 4 about p = 1
     >>> (q * q).core, 12.0**2 - 3.0**2 - 4.0**2 + 1
@@ -26,12 +30,14 @@ class Spread:
     left: Value = 0.0
     right: Value = 0.0
     base: Value = 0.0
+    whole: Value | None = None  # their sum, where it is known to more digits than its terms
+    rounded: bool = False  # whether the core is a difference of values, with their rounding
 
     __array_ufunc__ = None
 
     @property
     def all(self) -> Value:
-        return self.core + self.edges
+        return self.core + self.edges if self.whole is None else self.whole
 
     @property
     def edges(self) -> Value:
@@ -39,7 +45,9 @@ class Spread:
 
     def __add__(self, o: Any) -> Spread:
         o = spread(o)
-        return Spread(self.core + o.core, self.left + o.left, self.right + o.right, self.base + o.base)
+        whole = None if self.whole is None and o.whole is None else self.all + o.all
+        edges = self.left + o.left, self.right + o.right, self.base + o.base
+        return Spread(self.core + o.core, *edges, whole, self.rounded or o.rounded)
 
     __radd__ = __add__
 
@@ -54,21 +62,24 @@ class Spread:
 
     def __mul__(self, o: Any) -> Spread:
         if not isinstance(o, Spread):
-            return Spread(self.core * o, self.left * o, self.right * o, self.base * o)
+            whole = None if self.whole is None else self.whole * o
+            return Spread(self.core * o, self.left * o, self.right * o, self.base * o, whole, self.rounded)
         core = self.core * o.all + self.edges * o.core + (self.left * o.right + self.right * o.left)
         left, right = ((a + self.base) * b + a * o.base for a, b in ((self.left, o.left), (self.right, o.right)))
-        return Spread(core, left, right, self.base * o.base)
+        return Spread(core, left, right, self.base * o.base, None, self.rounded or o.rounded)
 
     __rmul__ = __mul__
 
     def __truediv__(self, o: Any) -> Spread:
-        return self * (spread(o)._of(lambda v: 1 / v) if isinstance(o, Spread) else 1 / o)
+        return self * (o.inverse() if isinstance(o, Spread) else 1 / o)
 
     def __rtruediv__(self, o: Any) -> Spread:
-        return self._of(lambda v: o / v)
+        return self.inverse() * o
 
     def __pow__(self, n: Any) -> Spread:
-        if not float(n).is_integer() or n < 0 or n > 64:
+        if float(n).is_integer() and -64 <= n < 0:
+            return self.inverse() ** -n
+        if not float(n).is_integer() or abs(n) > 64:
             return self._of(lambda v: v**n)
         out = Spread(0.0, base=1.0)
         for _ in range(int(n)):
@@ -78,13 +89,34 @@ class Spread:
     def exp(self) -> Spread:
         """exp(core + left + right + base), each part by expm1."""
         scale, x, z = np.exp(self.base), np.expm1(self.left), np.expm1(self.right)
-        core = scale * ((1 + x) * (1 + z) * np.expm1(self.core) + x * z)
-        return Spread(core, scale * x, scale * z, scale)
+        edge, whole = scale * (1 + x) * (1 + z), np.exp(self.all)
+        near = edge * np.expm1(np.minimum(self.core, 1))  # where rows are far from p, exp(core) is beyond all numbers
+        core = np.where(self.core > 1, whole - edge, near) + scale * x * z
+        return Spread(core, scale * x, scale * z, scale, whole, self.rounded)
+
+    def inverse(self) -> Spread:
+        """1/v, whose core is l r (X + Z) / (W X Z base) - core / (W v) of X = l + base, Z = r + base and W = X + r."""
+        left, right, base = self.left, self.right, self.base
+        if not (np.all(base > 0) and np.all(left >= 0) and np.all(right >= 0)):
+            return self._of(lambda v: 1 / v)
+        x, z = left + base, right + base
+        core = left / x * (right / z) * ((x + z) / (x + right) / base) - self.core / (x + right) / self.all
+        return Spread(core, -left / x / base, -right / z / base, 1 / base, 1 / self.all, self.rounded)
+
+    def log(self) -> Spread:
+        """log v, whose core is log1p((core base - l r) / ((l + base) (r + base)))."""
+        left, right, base = self.left, self.right, self.base
+        if not (np.all(base > 0) and np.all(left > -base) and np.all(right > -base)):
+            return self._of(np.log)
+        x, z, whole = left + base, right + base, np.log(self.all)
+        share = np.asarray(self.core / x * (base / z) - left / x * (right / z))
+        core = np.where(share > -0.5, np.log1p(np.maximum(share, -0.5)), whole + np.log(base) - np.log(x) - np.log(z))
+        return Spread(core, np.log1p(left / base), np.log1p(right / base), np.log(base), whole, self.rounded)
 
     def _of(self, f: Callable[[Value], Value]) -> Spread:
         """Any other function, by differences of its values."""
         both, x, z, base = f(self.all), f(self.left + self.base), f(self.right + self.base), f(self.base)
-        return Spread((both - x) - (z - base), x - base, z - base, base)
+        return Spread((both - x) - (z - base), x - base, z - base, base, both, rounded=True)
 
 
 def spread(v: Any) -> Spread:
@@ -92,7 +124,7 @@ def spread(v: Any) -> Spread:
 
 
 class Functions:
-    """exp by its parts; other functions by differences."""
+    """exp and logarithms by their parts; other functions by differences."""
 
     @staticmethod
     def exp(v: Any) -> Spread:
@@ -100,7 +132,11 @@ class Functions:
 
     @staticmethod
     def log1p(v: Any) -> Spread:
-        return spread(v)._of(np.log1p)
+        return (spread(v) + 1.0).log()
+
+    @staticmethod
+    def log(v: Any) -> Spread:
+        return spread(v).log()
 
     @staticmethod
     def sqrt(v: Any) -> Spread:
@@ -142,7 +178,15 @@ class About:
         b = per_column(bandwidth, self.width)
         X, Z = self.X / b, self.Z / b
         x, z = np.einsum("ij,ij->i", X, X), np.einsum("ij,ij->i", Z, Z)
-        return Spread(-2 * self._times(X, Z), self._edge(x, left=True), self._edge(z, left=False), 0.0)
+        dot = self._times(X, Z)
+        if self.paired:
+            whole: Array = np.einsum("ij,ij->i", X - Z, X - Z)
+        else:  # what is far from p and near to each other has its distance by differences
+            whole = np.maximum(x[:, None] + z - 2 * dot, 0)
+            error = np.finfo(np.float64).eps * (x.max(initial=0) + z.max(initial=0))
+            if error > ENOUGH:
+                whole = refine(whole, self.X, self.Z, b, error / ENOUGH)
+        return Spread(-2 * dot, self._edge(x, left=True), self._edge(z, left=False), 0.0, whole)
 
     def pick(self, columns: Sequence[int | str]) -> About:
         some = [int(c) for c in columns]

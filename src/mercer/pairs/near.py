@@ -15,41 +15,39 @@ from mercer.pairs.side import per_column, square
 from mercer.pairs.tile import Diagonal, Map, Tile
 
 NEAR = 1e-6  # squared distances below this share of the squared norms are taken by differences
+FAR = 0.125  # from this share of the terms on, their plain sum has all digits
 PIECE = 1 << 20  # numbers of differences at a time
 
 
 class Near:
-    """A function k of pairs, held by a = k(x, x) and b = k(z, z) through m = a + b and e = a - b, and by s = m - 2 k(x, z).
+    """A function k of pairs: a = k(x, x), b = k(z, z) and v = k(x, z), with e = a - b and s = a + b - 2 v to relative accuracy.
 
     Sums, products, quotients and exponentials of such have e and s without any difference of near numbers; plain numbers are
-    constants.
+    constants. Where s is not small against its terms, they have it to all digits. Products of rows know their `unit`: what s
+    would be of rows of norm one.
     """
 
     __array_ufunc__ = None
 
-    def __init__(self, m: Any, e: Any, s: Any) -> None:
-        self.m, self.e, self.s = m, e, s
+    def __init__(self, a: Any, b: Any, v: Any, e: Any, s: Any, unit: Callable[[], Any] | None = None) -> None:
+        self.a, self.b, self.value, self.e, self.unit = a, b, v, e, unit
+        plain = a + b - 2 * v
+        self.s = np.where(np.abs(plain) >= FAR * (np.abs(a) + np.abs(b) + 2 * np.abs(v)), plain, s)
 
     @property
-    def value(self) -> Any:
-        """k(x, z)"""
-        return (self.m - self.s) / 2
-
-    @property
-    def ends(self) -> tuple[Any, Any]:
-        """k(x, x) and k(z, z)"""
-        return (self.m + self.e) / 2, (self.m - self.e) / 2
+    def m(self) -> Any:
+        return self.a + self.b
 
     def __add__(self, other: Any) -> Near:
         o = near(other)
-        return Near(self.m + o.m, self.e + o.e, self.s + o.s)
+        return Near(self.a + o.a, self.b + o.b, self.value + o.value, self.e + o.e, self.s + o.s)
 
     def __mul__(self, other: Any) -> Near:
         if not isinstance(other, Near):
-            return Near(self.m * other, self.e * other, self.s * other)
-        a, b = self, other
-        m = (a.m * b.m + a.e * b.e) / 2
-        return Near(m, (a.m * b.e + b.m * a.e) / 2, (a.e * b.e + a.s * (b.m - b.s / 2) + b.s * (a.m - a.s / 2)) / 2)
+            return Near(self.a * other, self.b * other, self.value * other, self.e * other, self.s * other, self.unit)
+        p, q = self, other
+        e, s = (p.m * q.e + q.m * p.e) / 2, (p.e * q.e + p.s * (q.m / 2 + q.value) + q.s * (p.m / 2 + p.value)) / 2
+        return Near(p.a * q.a, p.b * q.b, p.value * q.value, e, s, _both(p.unit, q.unit))
 
     def __neg__(self) -> Near:
         return -1.0 * self
@@ -61,9 +59,9 @@ class Near:
         return near(other) + -self
 
     def __rtruediv__(self, other: Any) -> Near:
-        """c / k: 1/a + 1/b - 2/k = (e^2 - m s) / (2 a b k)."""
-        a, b = self.ends
-        return near(other) * Near(self.m / (a * b), -self.e / (a * b), (self.e**2 - self.m * self.s) / (2 * a * b * self.value))
+        """c / k: 1/a + 1/b - 2/v = (e^2 - m s) / (2 a b v)."""
+        a, b, v, e = self.a, self.b, self.value, self.e
+        return near(other) * Near(1 / a, 1 / b, 1 / v, -e / (a * b), (e**2 - self.m * self.s) / (2 * a * b * v))
 
     def __truediv__(self, other: Any) -> Near:
         return self * (1 / other)
@@ -73,22 +71,34 @@ class Near:
             return Nears.exp(n * Nears.log(self))
         if n < 0:
             return 1.0 / self ** -n
-        out, base, n = near(1.0), self, int(n)
-        while n:
-            out, base, n = out * base if n % 2 else out, base * base if n > 1 else base, n // 2
-        return out
+        if n == 0:
+            return near(1.0)
+        half = self ** (int(n) // 2) if n > 1 else self
+        return half if n == 1 else half * half * self if n % 2 else half * half
 
     __rmul__, __radd__ = __mul__, __add__
 
 
+def _both(p: Callable[[], Any] | None, q: Callable[[], Any] | None) -> Callable[[], Any] | None:
+    """1 - u/2 of a product is the product of those."""
+    if p is None or q is None:
+        return None
+
+    def unit() -> Any:
+        u, w = p(), p() if p is q else q()
+        return u + w - u * w / 2
+
+    return unit
+
+
 def near(value: Any) -> Near:
     """A constant, unless it is more."""
-    return value if isinstance(value, Near) else Near(2.0 * value, 0.0 * value, 0.0 * value)
+    return value if isinstance(value, Near) else Near(value, value, value, 0.0 * value, 0.0 * value)
 
 
 def still(profile: Any) -> Near:
     """1 - profile, for a profile of distances that is 0 at x = z."""
-    return Near(2.0, 0.0, 2 * profile)
+    return Near(1.0, 1.0, 1 - profile, 0.0, 2 * profile)
 
 
 class Nears(Numbers):
@@ -99,14 +109,16 @@ class Nears(Numbers):
         """e^a + e^b - 2 e^k = 2 e^(m/2) (2 sinh^2(e/4) - expm1(-s/2))."""
         a = near(a)
         top = np.exp(a.m / 2)
-        return Near(2 * top * np.cosh(a.e / 2), 2 * top * np.sinh(a.e / 2), 2 * top * (2 * np.sinh(a.e / 4) ** 2 - np.expm1(-a.s / 2)))
+        s = 2 * top * (2 * np.sinh(a.e / 4) ** 2 - np.expm1(-a.s / 2))
+        return Near(np.exp(a.a), np.exp(a.b), np.exp(a.value), 2 * top * np.sinh(a.e / 2), s)
 
     @staticmethod
     def log1p(a: Any) -> Any:  # type: ignore[override]
         """log(A B / K^2) = log1p((2 M s - s^2 - e^2) / (4 K^2)), of A = 1 + a and so on."""
-        A = near(a) + 1.0
-        x, z = A.ends
-        return Near(np.log(x) + np.log(z), np.log1p(A.e / z), np.log1p((2 * A.m * A.s - A.s**2 - A.e**2) / (4 * A.value**2)))
+        k = near(a)
+        A = k + 1.0
+        s = np.log1p((2 * A.m * A.s - A.s**2 - A.e**2) / (4 * A.value**2))
+        return Near(np.log1p(k.a), np.log1p(k.b), np.log1p(k.value), np.log1p(A.e / A.b), s)
 
     @staticmethod
     def log(a: Any) -> Any:  # type: ignore[override]
@@ -142,10 +154,17 @@ class Nears(Numbers):
     def ratio(a: Any, b: Any) -> Any:
         """k / sqrt(k(x, x) k(z, z)): 2 - 2 k / sqrt(a b) = (s - (sqrt a - sqrt b)^2) / sqrt(a b); nothing where a or b is 0."""
         a = near(a)
-        x, z = (np.sqrt(np.maximum(v, 0)) for v in a.ends)
+        x, z = (np.sqrt(np.maximum(v, 0)) for v in (a.a, a.b))
         gap, size = Numbers.ratio(a.e * np.ones_like(x + z), x + z), x * z
-        found = np.where(size > 0, Numbers.ratio(np.maximum(a.s - gap**2, 0), size), (x > 0) * 1.0 + (z > 0))
-        return Near((x > 0) * 1.0 + (z > 0), (x > 0) * 1.0 - (z > 0), found)
+        cosine, share = (Numbers.ratio(v * np.ones_like(size), size) for v in (a.value, np.abs(a.s)))
+        found = Numbers.ratio(np.maximum(a.s - gap**2, 0), size * np.ones_like(gap))
+        if a.unit is None:  # norms that are unlike leave no more digits in s than in the cosine
+            found = np.where(share <= 1, found, np.maximum(2 - 2 * cosine, 0))
+        else:
+            unit = a.unit()
+            found = np.where(share**2 <= unit, found, unit)
+        one, two = (x > 0) * 1.0, (z > 0) * 1.0
+        return Near(one, two, cosine, one - two, np.where(size > 0, found, one + two))
 
 
 def _polynomial(coefficients: Sequence[float], t: Any) -> Any:
@@ -177,36 +196,33 @@ class NearPairs:
         return self._dot(square(A, self.width, np.float64))
 
     def _dot(self, A: Array) -> Near:
-        """|x|^2 + |z|^2, |x|^2 - |z|^2 = (x - z)'(x + z) and |x - z|^2, under a metric where there is one."""
+        """x'z, under a metric where there is one."""
         X, Z = self._rows()
-        x, z = (np.einsum("ij,ij->i", _times(R, A), R) for R in (X, Z))
-        m, e = x[:, None] + z, x[:, None] - z
-        centred = [R - (X.mean(0) + Z.mean(0)) / 2 for R in (X, Z)]
-        u, v = (np.einsum("ij,ij->i", _times(R, A), R) for R in centred)
-        s = np.maximum(u[:, None] + v - 2 * _times(centred[0], A) @ centred[1].T, 0)
-        rows, cols = np.nonzero(s <= NEAR * np.maximum(m, u[:, None] + v))
-        step = max(1, PIECE // max(1, X.shape[1]))
-        for at in (slice(i, i + step) for i in range(0, len(rows), step)):
-            D, S = X[rows[at]] - Z[cols[at]], X[rows[at]] + Z[cols[at]]
-            DA = _times(D, A)
-            s[rows[at], cols[at]], e[rows[at], cols[at]] = np.einsum("ij,ij->i", DA, D), np.einsum("ij,ij->i", DA, S)
-        return Near(m, e, s)
+        x, z, e, s = _parted(X, Z, A)
+
+        def unit() -> Array:
+            """Of rows of norm one; zero rows stay."""
+            U, V = (R / np.where(r > 0, np.sqrt(np.abs(r)), 1.0)[:, None] for R, r in ((X, x), (Z, z)))
+            found: Array = _parted(U, V, A)[3]
+            return found
+
+        return Near(x[:, None], z, _times(X, A) @ Z.T, e, s, unit)
 
     def sqdist(self, bandwidth: Any = 1.0) -> Near:
-        return Near(0.0, 0.0, -2 * self._squares(bandwidth))
+        return _apart(self._squares(bandwidth))
 
     def dist(self, bandwidth: Any = 1.0) -> Near:
-        return Near(0.0, 0.0, -2 * np.sqrt(self._squares(bandwidth)))
+        return _apart(np.sqrt(self._squares(bandwidth)))
 
     def absdist(self, bandwidth: Any = 1.0) -> Near:
-        return Near(0.0, 0.0, -2 * self.tile.absdist(bandwidth))
+        return _apart(self.tile.absdist(bandwidth))
 
     def sinsq(self, period: Any, bandwidth: Any) -> Near:
         X, Z, b, p = self.tile._dense(per_column(bandwidth, self.width), per_column(period, self.width, "period"))
         total = np.zeros((len(X), len(Z)))
         for x, z, width, length in zip(X.T, Z.T, b, p, strict=True):
             total += np.square(np.sin(np.pi * (x[:, None] - z) / length) / width)
-        return Near(0.0, 0.0, -2 * total)
+        return _apart(total)
 
     @property
     def prod1p(self) -> Near:
@@ -222,22 +238,22 @@ class NearPairs:
         """x_j z_j of every column that some row uses."""
         X, Z = self.tile._dense()
         sides = ((x[:, None], z) for x, z in zip(X.T, Z.T, strict=True))
-        return [Near(x**2 + z**2, (x - z) * (x + z), np.square(x - z)) for x, z in sides]
+        return [_product(x, z) for x, z in sides]
 
     @property
     def angle(self) -> Near:
         """2 atan(|u - v| / |u + v|) of unit vectors, |u - v|^2 being 2 - 2 cosine; a right angle where a row is zero."""
         c = Nears.ratio(self.dot, None)
         x, z = self.tile.rows.angle, self.tile.cols.angle
-        t = np.where(c.m == 2, 2 * np.arctan2(np.sqrt(c.s), np.sqrt(np.maximum(4 - c.s, 0))), math.pi / 2)
-        return Near(x + z, x - z, x + z - 2 * t)
+        t = np.where((c.a > 0) & (c.b > 0), 2 * np.arctan2(np.sqrt(c.s), np.sqrt(np.maximum(4 - c.s, 0))), math.pi / 2)
+        return Near(x, z, t, x - z, x + z - 2 * t)
 
     @property
     def sizes(self) -> Near:
         """|x| |z|, by (|x| - |z|)^2."""
         p = self.dot
-        x, z = (np.sqrt(np.maximum(v, 0)) for v in p.ends)
-        return Near(p.m, p.e, np.square(Numbers.ratio(p.e, x + z)))
+        x, z = (np.sqrt(np.maximum(v, 0)) for v in (p.a, p.b))
+        return Near(p.a, p.b, x * z, p.e, np.square(Numbers.ratio(p.e, x + z)))
 
     def arc(self, order: int) -> Near:
         """The arc-cosine kernel, by what its function of the angle loses from angle zero on."""
@@ -269,7 +285,8 @@ class NearPairs:
     def call(self, f: Callable[[Any, Any], Any]) -> Near:
         """A user's own function: its values alone, so near pairs keep the digits that their difference leaves."""
         x, z = self.tile.rows.call(f), self.tile.cols.call(f)
-        return Near(x + z, x - z, x + z - 2 * self.tile.call(f))
+        v = self.tile.call(f)
+        return Near(x, z, v, x - z, x + z - 2 * v)
 
     # inside
     def _rows(self) -> tuple[Array, Array]:
@@ -297,7 +314,33 @@ class Sided:
         if self.which:
             return 1.0
         x, z = self.pairs.tile.rows.of(f), self.pairs.tile.cols.of(f)
-        return Near(x**2 + z**2, (x - z) * (x + z), np.square(x - z))
+        return _product(x, z)
+
+
+def _apart(distance: Any) -> Near:
+    """What is zero at x = z."""
+    return Near(0.0, 0.0, distance, 0.0, -2 * distance)
+
+
+def _product(x: Any, z: Any) -> Near:
+    """f(x) f(z) of numbers."""
+    return Near(x**2, z**2, x * z, (x - z) * (x + z), np.square(x - z))
+
+
+def _parted(X: Array, Z: Array, A: Array) -> tuple[Array, Array, Array, Array]:
+    """|x|^2, |z|^2, their difference (x - z)'(x + z) and |x - z|^2, under a metric where there is one."""
+    x, z = (np.einsum("ij,ij->i", _times(R, A), R) for R in (X, Z))
+    e = x[:, None] - z
+    centred = [R - (X.mean(0) + Z.mean(0)) / 2 for R in (X, Z)]
+    u, v = (np.einsum("ij,ij->i", _times(R, A), R) for R in centred)
+    s = np.maximum(u[:, None] + v - 2 * _times(centred[0], A) @ centred[1].T, 0)
+    rows, cols = np.nonzero(s <= NEAR * np.maximum(x[:, None] + z, u[:, None] + v))
+    step = max(1, PIECE // max(1, X.shape[1]))
+    for at in (slice(i, i + step) for i in range(0, len(rows), step)):
+        D, S = X[rows[at]] - Z[cols[at]], X[rows[at]] + Z[cols[at]]
+        DA = _times(D, A)
+        s[rows[at], cols[at]], e[rows[at], cols[at]] = np.einsum("ij,ij->i", DA, D), np.einsum("ij,ij->i", DA, S)
+    return x, z, e, s
 
 
 def _times(X: Array, A: Array) -> Array:
@@ -309,7 +352,7 @@ def squares(on: Callable[[Any], Any], tile: Tile) -> Array:
 
     A formula that asks for what this reading has not is read by its values, with the digits that their difference leaves.
     """
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+    with np.errstate(all="ignore"):
         try:
             found = near(on(NearPairs(tile))).s
         except (TypeError, AttributeError):
