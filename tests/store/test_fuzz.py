@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 
-from mercer.store import encode, objects
+from mercer.store import encode, load, objects, save
+from tests.store.corpus import TABLES, WAYS, models
 from tests.store.fuzz import run, verdict, written
 from tests.store.market import fitted
 
@@ -10,6 +11,14 @@ FEW = {
     "lift fused sketch", "lift columns", "lift sink", "lift splines", "plain Hermite", "plain KernelKMeans", "plain KernelSVC",
     "plain SoftNeighborsClassifier", "budget merging", "monomials of csr", "sparse projection", "ridge spread",
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*WAYS, *TABLES])
+def test_every_model_of_the_corpus_is_saved_and_loaded(name, tmp_path):
+    """Those of the market are in `test_models`."""
+    ((_, model),) = models({name})
+    save(model, tmp_path / "m")
+    assert repr(load(tmp_path / "m")) == repr(model)
 
 
 def test_a_hundred_changed_files():
