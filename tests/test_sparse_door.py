@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 
-from mercer.inputs import sound, table
-from mercer.kernels import Gaussian
+from mercer.inputs import Table, sound, table
+from mercer.kernels import Gaussian, Linear
 from tests.store.market import LABELS, MODELS, Y
 
 DENSE = np.where(np.random.default_rng(0).uniform(size=(60, 3)) < 0.6, np.random.default_rng(1).normal(size=(60, 3)), 0.0)
@@ -134,3 +134,23 @@ def test_every_estimator_and_map_has_that_door(name):
 
 def plainly(A):
     return A.toarray() if sp.issparse(A) else np.asarray(A)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_table_made_by_others_is_looked_at(name):
+    """Kernels and maps take a table as it is."""
+    with pytest.raises(ValueError, match="no sound sparse matrix"):
+        Gaussian()(Table(HOSTILE[name]()))
+
+
+def test_parts_of_a_table_are_not_looked_at_again(monkeypatch):
+    t = Table(sp.csr_array(DENSE))
+    monkeypatch.setattr("mercer.inputs.sound", lambda *a: pytest.fail("looked at twice"))
+    np.testing.assert_array_equal(t[3:9][np.array([2, 0])].astype(np.float32).data.toarray(), DENSE[[5, 3]].astype(np.float32))
+    assert table(t) is t
+
+
+def test_a_table_of_places_in_disorder_is_put_in_order():
+    X = unchecked(np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3]), (1, 3))
+    np.testing.assert_array_equal(Linear()(Table(X)), [[20.0]])
+    np.testing.assert_array_equal(X.indices, [2, 0, 2])

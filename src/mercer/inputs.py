@@ -58,14 +58,25 @@ class Table:
     must = dict(data=Samples("n", "d"), columns=Each(Text(), size="d") | None)
 
     def __post_init__(self) -> None:
+        """Sparse rows are looked at here, whoever made them: loops read at their places without a look."""
         if isinstance(self.data, Items):
             object.__setattr__(self, "data", self.data.values)
+        elif sp.issparse(self.data):
+            object.__setattr__(self, "data", sound(self.data))
+
+    @classmethod
+    def _of(cls, data: Matrix, columns: tuple[str, ...] | None) -> Table:
+        """Of rows that were looked at before, as those of a table were."""
+        t = object.__new__(cls)
+        object.__setattr__(t, "data", data)
+        object.__setattr__(t, "columns", columns)
+        return t
 
     def __len__(self) -> int:
         return len(self.data) if isinstance(self.data, list) else int(self.data.shape[0])
 
     def __getitem__(self, rows: Rows) -> Table:
-        return Table(self.data[rows] if not isinstance(self.data, list) else _pick(self.data, rows), self.columns)
+        return Table._of(self.data[rows] if not isinstance(self.data, list) else _pick(self.data, rows), self.columns)
 
     @property
     def sparse(self) -> bool:
@@ -85,7 +96,7 @@ class Table:
         return np.dtype(float) if self.items else np.dtype(self.data.dtype)
 
     def astype(self, dtype: Any) -> Table:
-        return self if self.items or self.data.dtype == dtype else Table(self.data.astype(dtype), self.columns)
+        return self if self.items or self.data.dtype == dtype else Table._of(self.data.astype(dtype), self.columns)
 
     def in_order_of(self, other: Table) -> Table:
         """With the columns in the order of another table's, where both have the same names."""
@@ -162,7 +173,7 @@ def _numeric(X: Any, name: str) -> Table:
     if sp.issparse(X):
         if X.ndim != 2 or X.shape[1] == 0:
             raise ValueError(f"{name} must have rows and columns, got a sparse array of shape {X.shape}; give at least one column.")
-        return Table(_floats(sound(X, name), name))
+        return Table._of(_floats(sound(X, name), name), None)
     data, columns = _frame(X) if hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__") else (X, None)
     return Table(_dense(data, name), columns)
 

@@ -234,7 +234,7 @@ def test_a_folder_is_refused_and_a_device_takes_it(tmp_path):
     with pytest.raises(IsADirectoryError):
         write(binary(), tmp_path)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"nowhere/report\.html cannot be written: the folder .*nowhere does not exist"):
         write(binary(), tmp_path / "nowhere" / "report.html")
     write(binary(), os.devnull)
     assert not os.path.isfile(os.devnull)

@@ -74,13 +74,22 @@ def test_without_overwrite_a_new_file_is_written(tmp_path, monkeypatch):
 
 
 def test_places_that_cannot_be_written_to(tmp_path, old):
-    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
+    with pytest.raises(FileNotFoundError, match=r"none/m cannot be written: the folder .*none does not exist; make it first"):
         save(Gaussian(), tmp_path / "none" / "m")
     with pytest.raises(IsADirectoryError, match="is a folder"):
         save(Gaussian(), tmp_path)
     with pytest.raises(OSError, match=r"m\.mercer"):
         save(Gaussian(), old / "m")
     untouched(old)
+
+
+def test_trouble_is_told_of_the_path_that_was_given(tmp_path, monkeypatch):
+    """Not of the draft beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files.os, "fsync", failing(PermissionError(13, "Permission denied")))
+    with pytest.raises(PermissionError) as e:
+        save(Gaussian(), "m.mercer")
+    assert e.value.filename == "m.mercer"
 
 
 def test_a_link_keeps_pointing_to_the_file(tmp_path, old):

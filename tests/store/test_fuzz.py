@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 
-from mercer.store import encode, objects
+from mercer.store import encode, load, objects, save
+from tests.store.corpus import TABLES, WAYS, Y, asked, models
 from tests.store.fuzz import run, verdict, written
 from tests.store.market import fitted
 
@@ -12,12 +13,50 @@ FEW = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("name", [*WAYS, *TABLES])
+def test_every_model_of_the_corpus_is_saved_and_loaded(name, tmp_path):
+    """Those of the market are in `test_models`."""
+    ((_, model),) = models({name})
+    save(model, tmp_path / "m")
+    assert repr(load(tmp_path / "m")) == repr(model)
+
+
 def test_a_hundred_changed_files():
     found, failed = run(100, seed=7, bounds=False, names=FEW)
     assert failed == []
     assert sum(found.values()) == 100
     assert found["refused"] > 30
     assert found["answered"] > 10
+
+
+RIDGES = (
+    "ridge exact", "ridge of a gram", "ridge weighted", "ridge of a weighted gram", "ridge given folds", "ridge of two", "ridge falkon",
+    "ridge exact of csr", "ridge folds",
+)  # fmt: skip
+
+
+def others(a):
+    """An array in other shapes, and, where it holds places, with one that is the first outside."""
+    yield from (np.delete(a, -1, axis) for axis in range(a.ndim) if a.shape[axis])
+    yield from (np.repeat(a, 2, axis) for axis in range(a.ndim))
+    yield from (a.ravel(), a[None], a[:0], np.atleast_2d(a).T) if a.ndim else ()
+    if a.dtype.kind == "i" and a.size:
+        yield np.where(np.arange(a.size).reshape(a.shape) == a.argmax(), len(Y), a)
+
+
+@pytest.mark.parametrize("name", RIDGES)
+def test_the_rows_targets_and_coefficients_of_a_ridge_have_one_size(name, tmp_path):
+    """Each array alone in another shape is refused, or nothing that is asked reads beyond it."""
+    ((_, model),) = models({name})
+    tree, arrays = encode(model)
+    said = []
+    for i, a in enumerate(arrays):
+        for other in others(np.asarray(a)):
+            if other.shape != a.shape or not np.array_equal(other, a):
+                written(tmp_path / "m", tree, [*arrays[:i], np.ascontiguousarray(other), *arrays[i + 1 :]])
+                said.append((i, a.shape, other.shape, verdict(tmp_path / "m", lambda m: asked(name, m))))
+    assert [v for v in said if v[-1].startswith("FAIL")] == []
+    assert sum(v[-1] == "refused" for v in said) > 0.4 * len(said)  # what the user gave, such as folds, only `fit` reads
 
 
 @pytest.mark.long

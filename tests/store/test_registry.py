@@ -3,7 +3,19 @@ import pytest
 
 from mercer.kernels import Gaussian
 from mercer.store import register
-from mercer.store.registry import FUNCTIONS, OTHERS, VALUES, _ours, find, find_function, function_name, modules, name_of
+from mercer.store.registry import (
+    FUNCTIONS,
+    OTHERS,
+    VALUES,
+    _ours,
+    field_names,
+    find,
+    find_function,
+    function_name,
+    modules,
+    name_of,
+    unsaid,
+)
 
 CLASSES = sorted({f"{m.__name__}.{n}": c for p in VALUES for m in modules(p) for n, c in vars(m).items() if _ours(c, m, p)}.items())
 
@@ -36,3 +48,11 @@ def test_a_class_of_a_user_never_hides_one_of_ours():
 
 def test_functions_are_found_by_their_names():
     assert [function_name(find_function(name)) for name in FUNCTIONS] == list(FUNCTIONS)
+
+
+def test_a_class_that_says_what_its_fields_must_be_says_it_of_all_its_arrays():
+    """One that was left out takes the class from all files, and with it every model that holds one."""
+    every = {c for p in VALUES + OTHERS for m in modules(p) for c in vars(m).values() if isinstance(c, type) and "must" in vars(c)}
+    values = [c for c in every if field_names(c) is not None]
+    assert len(values) > 40
+    assert {c.__name__: unsaid(c) for c in values if unsaid(c)} == {}

@@ -33,6 +33,7 @@ def models():
         if "kernel" in given:
             yield f"{name} precomputed", cls, {**seed, "kernel": "precomputed"}, False
     yield "KernelRidge weighted", mercer.KernelRidge, {}, True
+    yield "KernelSVC warm", mercer.KernelSVC, {"warm_start": True}, True
     yield "KernelSVC probability", mercer.KernelSVC, {"probability": True, "random_state": 0}, True
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.invariants import Floats
+from mercer.invariants import Floats, Number, Text, Whole
 from mercer.ops import smo
 
 CLOSED, NEAR = 0.01, 100.0  # the gap, of tol times the objective, that ends it, and from which the best multiplier is worth its sort
@@ -66,7 +66,11 @@ class Duals:
     least: float = 0.0  # the objective that a gap is at least relative to
     G: Array | None = None  # K b - t, until the gap is certified
 
-    must = dict(b=Floats("n"))
+    must = dict(
+        b=Floats("n"), intercept=Number(finite=False), objective=Number(finite=False), gap=Number(finite=False),
+        violation=Number(finite=False), ended=Text(), rounds=Whole(), steps=Whole(), made=Whole(), rounding=Number(finite=False),
+        least=Number(finite=False), G=Floats("n", finite=False) | None,
+    )  # fmt: skip
 
     @property
     def converged(self) -> bool:

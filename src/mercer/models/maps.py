@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer import methods
-from mercer.inputs import Array, Table
+from mercer.inputs import Array, Items, Table
 from mercer.invariants import Is, Number
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
@@ -46,6 +46,12 @@ class FittedMap:
     def width(self) -> int:
         """D"""
         return int(self.lift.n_features_out_)
+
+    @property
+    def reads(self) -> int | None:
+        """The columns of rows that it takes; None for items."""
+        points = getattr(self.lift, "landmarks_", None)
+        return None if isinstance(points, list | Items) else int(self.lift.n_features_in_)
 
     @property
     def fingerprint(self) -> str:

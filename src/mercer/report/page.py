@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +10,7 @@ from mercer.product.evidence import Evidence
 from mercer.report import scores, words
 from mercer.report.sections import hero, sections
 from mercer.report.tags import Markup, join, tag, text
+from mercer.store.commit import beside, naming
 
 # Nothing is fetched and nothing runs, even if a name in the data tried to.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -34,10 +34,17 @@ def html(evidence: Evidence, model_id: str = "") -> str:
 def write(evidence: Evidence, path: str | os.PathLike[str]) -> None:
     """Write the report; a failure leaves what was there before."""
     goal, page = Path(os.path.realpath(path)), html(evidence).encode()
+    if not goal.parent.is_dir():
+        raise FileNotFoundError(f"{os.fspath(path)} cannot be written: the folder {goal.parent} does not exist; make it first.")
+    with naming(path):
+        _write(goal, page)
+
+
+def _write(goal: Path, page: bytes) -> None:
     if goal.exists() and not goal.is_file():  # a device or a pipe takes the bytes; a folder refuses them
         goal.write_bytes(page)
         return
-    part = goal.with_name(f".mercer-{secrets.token_hex(8)}.part")
+    part = beside(goal)
     try:
         _flush(part, page)
         os.replace(part, goal)

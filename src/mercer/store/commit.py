@@ -43,7 +43,7 @@ def _draft(goal: Path, pieces: Sequence[bytes]) -> Iterator[Path]:
     """A file beside the goal, whole and on disk, which vanishes unless it is moved."""
     part = beside(goal)
     try:
-        with _naming(goal):
+        with naming(goal):
             with open(part, "xb") as f:
                 for piece in pieces:
                     f.write(piece)
@@ -64,7 +64,7 @@ def _take(moves: list[tuple[Path, Path]], *, overwrite: bool) -> None:
     undo: list[tuple[Path, Path | None]] = []
     try:
         for part, goal in moves:
-            with _naming(goal):
+            with naming(goal):
                 undo.append((goal, _kept(goal)))
                 os.replace(part, goal)
     except BaseException:
@@ -96,12 +96,12 @@ def beside(goal: Path) -> Path:
 
 
 @contextmanager
-def _naming(goal: Path) -> Iterator[None]:
+def naming(goal: str | os.PathLike[str]) -> Iterator[None]:
     """Trouble with a draft, told of the file that was asked for."""
     try:
         yield
     except OSError as e:
-        raise (type(e)(e.errno, e.strerror, str(goal)) if e.errno is not None else e) from e
+        raise (type(e)(e.errno, e.strerror, os.fspath(goal)) if e.errno is not None else e) from e
 
 
 @contextmanager

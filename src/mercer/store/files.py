@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mercer.store import arrays
-from mercer.store.commit import beside, settle
+from mercer.store.commit import beside, naming, settle
 from mercer.store.tree import decode, encode
 
 MAGIC = b"MERCER\x1a\n"
@@ -94,7 +94,8 @@ def save(obj: Any, path: File, *, kind: str = "estimator", overwrite: bool = Tru
     ...     load(f"{folder}/k.mercer")
     Gaussian(bandwidth=2.0)
     """
-    write(Path(os.path.realpath(path)), packed(obj, kind), overwrite=overwrite)
+    with naming(path):
+        write(Path(os.path.realpath(path)), packed(obj, kind), overwrite=overwrite)
 
 
 def packed(obj: Any, kind: str = "estimator") -> Parts:
@@ -179,7 +180,7 @@ def _check_target(path: Path, *, overwrite: bool) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the path of a file.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first.")
+        raise FileNotFoundError(f"{path} cannot be written: the folder {path.parent} does not exist; make it first.")
     if not overwrite and path.exists():
         raise FileExistsError(f"{path} is there already; give another path, or overwrite=True.")
 

@@ -39,6 +39,9 @@ class Expansion:
 
     must = dict(kernel=Is("Kernel") | Text("precomputed"), points=Is("Table") | None)
 
+    def _laws(self) -> str | None:
+        return None if isinstance(self.kernel, str) == (self.points is None) else "has a kernel without points, or points without one"
+
     def operator(self, X: Table, Z: Table | None = None) -> Operator:
         """k(X, Z); a given matrix is that already."""
         if self.points is None:
@@ -71,6 +74,16 @@ class DualRidge:
         plan=Is("Plan"), over=Is("Expansion"), weights=Is("Weights"), residual=Number(0), steps=Whole(),
         loo_scores=Floats(None, finite=False) | Floats(None, None, finite=False) | None,
     )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        points = self.over.points
+        return self.weights.misfit(self.weights.size if points is None else len(points), self.flat)
+
+    @property
+    def reads(self) -> int | None:
+        """The columns of rows that it takes; None for items."""
+        points = self.over.points
+        return self.weights.size if points is None else None if points.items else points.width
 
     @property
     def kernel(self) -> Any:

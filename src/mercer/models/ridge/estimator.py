@@ -98,6 +98,17 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         _kept=Ints("kept", below="n_features_in_", distinct=True) | None,
     )  # fmt: skip
 
+    def _laws(self) -> str | None:
+        """Rows, targets and coefficients are of the same sizes, whichever of them is asked."""
+        model, rows, kept, reads = self.solution_, self._training, self._kept, self.solution_.reads
+        if reads is not None and reads != (self.n_features_in_ if kept is None else len(kept)):
+            return f"has a solution over {reads} columns, which are not those that it takes"
+        if rows is not None and rows.Y.shape[1] != _outputs(model):
+            return f"has targets of {rows.Y.shape[1]} outputs and a solution of {_outputs(model)}"
+        if rows is not None and rows.idle is not None and reads not in (None, rows.idle[1].width):
+            return f"has rows of weight zero with {rows.idle[1].width} columns"
+        return None if self._split is None else self._split.misfit(reads)
+
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -380,6 +391,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             if points is None or len(points) != len(self._training):
                 raise ValueError("the rows of the model are not those of its targets.")
             self._training = replace(self._training, X=points)
+
+
+def _outputs(model: Solution) -> int:
+    return model.outputs if isinstance(model, MomentRidge) else model.weights.outputs
 
 
 def _refit(model: Solution) -> Any:

@@ -119,6 +119,19 @@ class Calibration:
         model=Is("DualRidge", "FeatureRidge"), errors=Floats(None, low=0), columns=Ints(None, below=1 << 62, distinct=True) | None,
     )  # fmt: skip
 
+    def _laws(self) -> str | None:
+        if self.model.weights.outputs != 1 or not len(self.errors):
+            return "has no errors, or a model of several outputs"
+        if self.columns is not None and len(self.columns) != self.model.weights.size:
+            return f"has {self.model.weights.size} coefficients for {len(self.columns)} columns"
+        return None
+
+    def misfit(self, reads: int | None) -> str | None:
+        """What is wrong where rows have so many columns."""
+        if self.columns is None:
+            return None if self.model.reads == reads else f"is calibrated by a model of {self.model.reads} columns, not of {reads}"
+        return None if reads is not None and self.columns.max() < reads else f"is calibrated on columns beyond {reads}"
+
     def interval(self, X: Table, coverage: float) -> Interval:
         """Split conformal: as wide as the errors say."""
         promised = _promise(SPLIT, (coverage,), len(self.errors), coverage)

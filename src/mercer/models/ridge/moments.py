@@ -45,6 +45,19 @@ class MomentRidge:
         chosen=Number(0) | None, loo_scores=Floats(None, finite=False) | None,
     )  # fmt: skip
 
+    def _laws(self) -> str | None:
+        p, q, alpha = self.phi.width + self.outputs, self.outputs, self.penalties.alpha
+        if any(len(m.shift) != p for m in self.moments):
+            return f"has moments that are not of {self.phi.width} features and {q} outputs"
+        if alpha.shape not in ((), (q,)):
+            return f"has penalties of {len(alpha)} outputs, not of {q}"
+        return f"has {q} outputs where y had one axis" if self.flat and q != 1 else None
+
+    @property
+    def reads(self) -> int | None:
+        """The columns of rows that it takes; None for items."""
+        return self.phi.reads
+
     @property
     def kernel(self) -> Any:
         return self.phi.lift.kernel_

@@ -35,6 +35,14 @@ class FeatureRidge:
     loo_scores = None
     must = dict(plan=Is("Plan"), phi=Is("FittedMap"), weights=Is("Weights"), residual=Number(0), steps=Whole())
 
+    def _laws(self) -> str | None:
+        return self.weights.misfit(self.phi.width, self.flat)
+
+    @property
+    def reads(self) -> int | None:
+        """The columns of rows that it takes; None for items."""
+        return self.phi.reads
+
     @property
     def kernel(self) -> Any:
         return self.phi.lift.kernel_

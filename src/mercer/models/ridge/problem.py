@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer import methods
 from mercer.inputs import Array, Items, Table
-from mercer.invariants import Each, Floats, Ints, Is, Number, Truths
+from mercer.invariants import Each, Floats, Ints, Is, Number, Text, Truths
 from mercer.learners.ridge import FoldErrors, spread
 from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
@@ -36,7 +36,10 @@ class Penalties:
     by: str = ""  # "folds", "loo", or as given
     intercept: bool = True
 
-    must = dict(alpha=Floats(low=0) | Floats("q", low=0), grid=Floats(None, low=0))
+    must = dict(alpha=Floats(low=0) | Floats("q", low=0), grid=Floats(None, low=0), by=Text("", "folds", "loo"))
+
+    def _laws(self) -> str | None:
+        return None if len(self.grid) else "has no penalty to choose from"
 
     def best_by_folds(self, found: FoldErrors, n: int) -> float:
         """That of the smallest error of all folds together."""
@@ -159,8 +162,23 @@ class TrainingRows:
 
     must = dict(
         X=Is("Table"), Y=Floats("n", "q"), weight=Floats("n", low=0) | None, folds=Is("Folds"), idle=Each(Truths(None), Is("Table")) | None,
-        kept=Ints(None, below=1 << 62, distinct=True) | None,
+        kept=Ints("n", below=1 << 62, distinct=True) | None,
     )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        n, given = len(self.Y), self.folds.given
+        if not n or len(self.X) not in (n, 0):  # rows that are those of the solution are left out of files
+            return f"has {len(self.X)} rows and {n} targets"
+        if given is not None and len(given) != n:
+            return f"has folds of {len(given)} rows, not of {n}"
+        if self.gram and self.X.width != n:
+            return f"has a kernel matrix of {self.X.width} columns for {n} rows"
+        return None if self.idle is None else self._of_idle(*self.idle)
+
+    def _of_idle(self, mask: Array, X: Table) -> str | None:
+        if int(mask.sum()) != len(X) or int((~mask).sum()) != len(self.Y):
+            return f"has {len(X)} rows of weight zero beside {len(self.Y)}, which are not those that are marked"
+        return None if not len(self.X) or X.width == self.X.width else f"has rows of weight zero with {X.width} columns"
 
     @classmethod
     def of(cls, X: Table, Y: Array, weight: Array | None, cv: Any, *, gram: bool) -> Self:
@@ -220,6 +238,25 @@ class Weights:
     intercept: Array
 
     must = dict(alpha=Number(0) | Floats() | Floats("q"), coef=Floats("D", "q"), intercept=Floats("q"))
+
+    def _laws(self) -> str | None:
+        return None if self.coef.shape[1] else "is of no output"
+
+    @property
+    def size(self) -> int:
+        """m"""
+        return len(self.coef)
+
+    @property
+    def outputs(self) -> int:
+        """q"""
+        return int(self.coef.shape[1])
+
+    def misfit(self, size: int, flat: bool) -> str | None:
+        """What is wrong where there should be so many coefficients an output, and one output where y had one axis."""
+        if self.size != size:
+            return f"has {self.size} coefficients of {size} features or rows"
+        return f"has {self.outputs} outputs where y had one axis" if flat and self.outputs != 1 else None
 
     def shaped(self, flat: bool) -> tuple[Array, Any]:
         """Coefficients and intercept; of one output without an axis, where y had none."""
