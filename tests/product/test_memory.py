@@ -16,7 +16,7 @@ from bench.memory import imported, peak_of_command
 from mercer.cli.fit import Asked
 from mercer.cli.guard import UsageError
 from mercer.estimators.base import bytes_of
-from mercer.product import fit_table, fitting, ledger, predicting
+from mercer.product import fit_table, fitting, ledger
 from mercer.product.crossval import ridge_path
 from mercer.product.fitting import fit, fit_stream
 from mercer.product.folds import folds
