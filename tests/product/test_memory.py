@@ -16,7 +16,7 @@ from bench.memory import imported, peak_of_command
 from mercer.cli.fit import Asked
 from mercer.cli.guard import UsageError
 from mercer.estimators.base import bytes_of
-from mercer.product import fit_table, fitting, ledger, predicting
+from mercer.product import fit_table, fitting, ledger
 from mercer.product.crossval import ridge_path
 from mercer.product.fitting import fit, fit_stream
 from mercer.product.folds import folds
@@ -64,6 +64,14 @@ def test_a_fit_keeps_to_its_limit(tmp_path):
 ])  # fmt: skip
 def test_larger_fits_keep_to_their_limits(tmp_path, rows, suffix, task, limit, seconds):
     assert kept_to(tmp_path, rows, suffix, task, limit, seconds, seed=rows) <= OVER
+
+
+@linux
+def test_the_memory_that_a_child_shares_with_its_parent_counts_once():
+    code = "import os, time; held = b'x' * 10**8; child = os.fork(); time.sleep(0.2); child and os.waitpid(child, 0)"
+    peak, ended = peak_of_command([sys.executable, "-c", code])
+    assert ended.returncode == 0
+    assert 1e8 < peak < 1.8e8
 
 
 # too little
