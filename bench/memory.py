@@ -74,10 +74,18 @@ def anonymous(pid: int | str) -> int:
 
 
 def _family(pid: int) -> Iterator[int]:
-    """A process and all that it started."""
+    """A process and all that it started, but for copies of itself: a child shows its parent's memory, which would count twice,
+    until it runs a program of its own.
+    """
     yield pid
     with suppress(OSError):
+        own = _command(pid)
         for task in Path(f"/proc/{pid}/task").iterdir():
             with suppress(OSError):
                 for child in (task / "children").read_text().split():
-                    yield from _family(int(child))
+                    if _command(int(child)) != own:
+                        yield from _family(int(child))
+
+
+def _command(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()

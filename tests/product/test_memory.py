@@ -66,6 +66,14 @@ def test_larger_fits_keep_to_their_limits(tmp_path, rows, suffix, task, limit, s
     assert kept_to(tmp_path, rows, suffix, task, limit, seconds, seed=rows) <= OVER
 
 
+@linux
+def test_the_memory_that_a_child_shares_with_its_parent_counts_once():
+    code = "import os, time; held = b'x' * 10**8; child = os.fork(); time.sleep(0.2); child and os.waitpid(child, 0)"
+    peak, ended = peak_of_command([sys.executable, "-c", code])
+    assert ended.returncode == 0
+    assert 1e8 < peak < 1.8e8
+
+
 # too little
 def test_a_limit_too_small_for_anything_is_one_sentence_at_once(tmp_path):
     with pytest.raises(UsageError, match=r"^--memory of 40 MB is too little to fit anything; the smallest that works is 150 MB\.$"):
