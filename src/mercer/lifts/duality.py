@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import methods
-from mercer.inputs import Matrix, Table
+from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import (
     AllSubsets,
     Anova,
@@ -100,8 +100,14 @@ def width(k: Kernel, X: Table) -> int | None:
 
     >>> from mercer.inputs import table
     >>> width(Linear() * Polynomial(2) + 1, table([[1.0, 2.0, 3.0]]))
-    31
+    20
     """
+    few, one = _width(k, X), _expanded(k)
+    return few if few is None or one is None else min(few, _width(one, X) or few)
+
+
+def _width(k: Kernel, X: Table) -> int | None:
+    """The same by the outermost rule alone."""
     d = X.width
     match k:
         case Constant(): return 1
@@ -156,6 +162,48 @@ def _polynomial(t: Kernel, n: int) -> Polynomial | None:
     return None
 
 
+HIGHEST = 32  # degree of polynomials in x'z that are expanded
+
+
+def _expanded(k: Kernel) -> Kernel | None:
+    """A sum, product or power that is a polynomial in x'z, as a sum of powers of x'z, whose features are each there once.
+
+    >>> _expanded((Linear() + 1) * Linear())
+    1.0 * Linear() + 1.0 * Linear() ** 2
+    """
+    if not isinstance(k, Sum | Product | Power) or (isinstance(k, Power) and _polynomial(k.kernel, k.degree)):
+        return None
+    a = _coefficients(k)
+    return None if a is None else _series(Linear(), a.tolist())
+
+
+def _coefficients(k: Kernel) -> Array | None:
+    """a0, a1, ... where k = a0 + a1 x'z + ..., none below zero; None for other kernels and high degrees."""
+    match k:
+        case Constant(): return np.ones(1)
+        case Linear(metric=None): return np.array([0.0, 1.0])
+        case Polynomial(degree=p, bias=c): return _power(np.array([c, 1.0]), p)
+        case Scale(by=c, kernel=t): return None if (a := _coefficients(t)) is None else c * a
+        case Power(kernel=t, degree=n): return None if (a := _coefficients(t)) is None else _power(a, n)
+        case Series(kernel=t, coefficients=cs): return _coefficients(_series(t, cs))
+        case Sum(terms=ts): return _folded(np.polynomial.polynomial.polyadd, ts)
+        case Product(terms=ts): return _folded(np.polynomial.polynomial.polymul, ts)
+    return None
+
+
+def _power(a: Array, n: int) -> Array | None:
+    return np.polynomial.polynomial.polypow(a, n) if (len(a) - 1) * n <= HIGHEST else None
+
+
+def _folded(rule: Any, ts: tuple[Kernel, ...]) -> Array | None:
+    total: Array | None = None
+    for a in map(_coefficients, ts):
+        if a is None:
+            return None
+        total = a if total is None else rule(total, a)
+    return total if total is not None and len(total) <= HIGHEST + 1 else None
+
+
 def _series(t: Kernel, a: Any) -> Kernel:
     """a0 + a1 t + a2 t^2 + ... as a sum of powers."""
     terms = [Scale(c, Constant() if n == 0 else t if n == 1 else Power(t, n)) for n, c in enumerate(a) if c > 0]
@@ -164,6 +212,9 @@ def _series(t: Kernel, a: Any) -> Kernel:
 
 def exact(k: Kernel, b: Budget) -> Lift:
     """The kernel's own features."""
+    one = _expanded(k)
+    if one is not None and (_width(one, b.X) or 0) < (_width(k, b.X) or 0):
+        k = one
     match k:
         case Constant(): return One()
         case Linear(metric=A): return Identity(A)

@@ -36,10 +36,10 @@ class KernelLift(Lift):
         the pairs, certified on other pairs in `certificate_`. `plan_` says which.
     method : "auto", "exact", "fourier", "landmarks", "sketch", or a value of `mercer.methods`.
 
-    >>> from mercer.kernels import Gaussian, Linear, Polynomial
-    >>> phi = (Linear() * Polynomial(2)).lift().fit([[1.0, 2.0]])
+    >>> from mercer.kernels import AllSubsets, Linear
+    >>> phi = (Linear() * AllSubsets()).lift().fit([[1.0, 2.0]])
     >>> phi.n_features_out_, phi.map_
-    (12, Tensor(lifts=[Identity(), Monomials(weights='kernel')]))
+    (8, Tensor(lifts=[Identity(), Subsets()]))
     """
 
     sparse: ClassVar[bool] = True
