@@ -59,6 +59,14 @@ def test_the_rows_targets_and_coefficients_of_a_ridge_have_one_size(name, tmp_pa
     assert sum(v[-1] == "refused" for v in said) > 0.4 * len(said)  # what the user gave, such as folds, only `fit` reads
 
 
+def test_a_gaussian_process_of_no_outputs_is_refused(tmp_path):
+    """Mean and unit gone together, so that they agree with each other and not with the targets."""
+    ((_, model),) = models({"gp exact"})
+    tree, arrays = encode(model)
+    written(tmp_path / "m", tree, [a[:0] if a.shape == (1,) else a for a in arrays])
+    assert verdict(tmp_path / "m", lambda m: None, far=True) == "refused"
+
+
 @pytest.mark.long
 def test_two_thousand_changed_files_with_every_bound_checked():
     """In a fresh cache: loops that were compiled before were compiled without the check."""

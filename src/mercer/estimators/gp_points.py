@@ -14,7 +14,7 @@ from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.estimators.gp_gram import GramWay, streams
 from mercer.estimators.gp_learn import Candidate
 from mercer.estimators.gp_settings import check_flag, check_mean, check_noise, check_restarts, found_in
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Each, Floats, Is
 from mercer.kernels import Kernel
 from mercer.learners.gp_iterative import IterativeProcess
@@ -33,6 +33,15 @@ class PointWay(GramWay):
 
     # the way
     must = dict(process_=Is("PointProcess"), _units=Each(Floats("q"), Floats("q")))
+
+    def _laws(self) -> str | None:
+        if "process_" not in vars(self):
+            return None
+        p, q = self.process_, len(self._units[0])
+        if not q or p.Y.shape[1] != q:
+            return f"has targets of {p.Y.shape[1]} outputs and units of {q}"
+        wide = self.n_features_in_ if isinstance(p.kernel, Kernel) and not isinstance(p.X, Items) else None
+        return f"has points of {p.X.shape[1]} columns, not of {wide}" if wide not in (None, p.X.shape[1]) else None
 
     def _route(self, n: int, outputs: int) -> Plan:
         """Which way, by the number of rows and the settings alone."""
