@@ -63,7 +63,7 @@ def check(kernel, choice, X, *, half=False, seed=0):
     near = 10 * eps / cut**0.5 + kernel_rounding  # a feature is rounded by eps / sqrt(cut)
     far = 10 * (np.finfo(float).eps / cut + eps / cut**0.5) + kernel_rounding / cut**0.5 * eps**0.25
     E = left_out(kernel, phi, X)
-    assert np.linalg.eigvalsh(E)[0] > -near * len(X)
+    assert np.linalg.eigvalsh(E)[0] > -(near * len(X) + (choice != "all") * np.finfo(float).eps / cut)  # rows beyond near-copies
     assert E.diagonal().max() < 1 + near
     assert np.abs(left_out(kernel, phi, points)).max() < cut + near
     rng = np.random.default_rng(seed)
