@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from mercer.inputs import Array
 from mercer.learners.ridge import penalised
 from mercer.learners.smooth import Problem
 from mercer.ops.threads import single_blas
+from mercer.ops.tiles import cuts
 from mercer.stats.sample import mix
 
 REFRESH = {1, 4, 9, 20, 40, 80}  # the rounds at which the curvature of the sampled rows is taken again
 MEMORY = 20  # rounds that a quasi-Newton step remembers
+PIECE = 8 << 20  # bytes of scaled features that are multiplied at a time
 
 
 class Curvature:
@@ -26,14 +29,18 @@ class Curvature:
     """
 
     def __init__(self, F: Array, q: Array, alpha: float, *, every: bool, intercept: bool) -> None:
-        root = np.sqrt(q)
-        self.A = F.astype(np.float64 if every else F.dtype) * root.astype(F.dtype)[:, None]
+        root, kind = np.sqrt(q), np.dtype(np.float64) if every else F.dtype
         self.tall = F.shape[1] <= F.shape[0]
-        G = (self.A.T @ self.A if self.tall else self.A @ self.A.T).astype(np.float64)
+        if self.tall:  # products of A alone are needed: some rows at a time, and no second array of all features
+            G, h = _products(F, root, kind)
+        else:
+            self.A = F.astype(kind)
+            self.A *= root.astype(F.dtype)[:, None]
+            G, h = (self.A @ self.A.T).astype(np.float64), (root.astype(kind) @ self.A).astype(np.float64)
         self.mu = alpha if every or self.tall else harmonic(G, alpha)
         self.solve, self.border = penalised(G, self.mu), None
         if intercept:
-            h = (root.astype(self.A.dtype) @ self.A).astype(np.float64)[:, None]
+            h = h[:, None]
             u = self._inner(h)
             self.border = (u, max(q.sum() - float(np.vdot(h, u)), 1e-12 * q.sum()) or 1.0)
 
@@ -49,6 +56,18 @@ class Curvature:
         u, schur = self.border
         b = (r[-1:] - u.T @ r[:-1]) / schur
         return np.concatenate([self._inner(r[:-1]) - u * b, b])
+
+
+def _products(F: Array, root: Array, kind: np.dtype[Any]) -> tuple[Array, Array]:
+    """A'A and A'root of A = root F."""
+    D = F.shape[1]
+    G, h = np.zeros((D, D)), np.zeros(D)
+    for rows in cuts(len(F), max(1024, PIECE // (kind.itemsize * D))):
+        A = F[rows].astype(kind)
+        A *= root[rows].astype(F.dtype)[:, None]
+        G += A.T @ A
+        h += root[rows].astype(kind) @ A
+    return G, h
 
 
 def harmonic(G: Array, alpha: float) -> float:
