@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import mercer
+from mercer.inputs import Items
 from mercer.kernels import Callable as CallableKernel
 from mercer.kernels import Gaussian, Laplace, Linear, Matern, Polynomial
 from mercer.lifts import Monomials, RandomFourier
@@ -167,7 +168,8 @@ def given() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
         def item(cls: str = cls) -> Model: return getattr(mercer, cls)(k.normalized())
         t = np.array([w.count("a") for w in words])
         yield f"items-{cls}", item, words, t > 3 if cls == "KernelSVC" else t.astype(float), words[:7]
-    for cls in ("KernelPCA", "KernelKMeans", "KernelLogistic", "KernelPerceptron", "NadarayaWatson", "SoftNeighborsClassifier", "Perceptron"):
+    small = ("KernelPCA", "KernelKMeans", "KernelLogistic", "KernelPerceptron", "NadarayaWatson", "SoftNeighborsClassifier", "Perceptron")
+    for cls in small:
         def other(cls: str = cls) -> Model: return getattr(mercer, cls)(kernel=k.normalized(), random_state=0)
         yield f"items-{cls}", other, words, t > 3 if _classifies(other()) else t.astype(float), words[:7]
 
@@ -262,7 +264,7 @@ def array(name: str, of: Callable[[], Any]) -> Iterator[tuple[str, np.ndarray]]:
             if part is not None and not callable(part):
                 yield f"{name}[{i}]", np.asarray(part)
         return
-    if value is None or callable(value) or isinstance(value, list):
+    if value is None or callable(value) or isinstance(value, list | Items):
         return
     found = np.asarray(value)
     if found.dtype != object:
