@@ -26,6 +26,12 @@ def whole(value: Any, name: str) -> int:
     raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
 
 
+def check_via_beside_lift(via: Any, lift: Any) -> None:
+    """Refuse a way that a given map leaves no choice of."""
+    if lift is not None and via not in ("auto", "features"):
+        raise ValueError(f"a lift is the feature map itself, so via must be 'auto' or 'features' beside it, got {via!r}.")
+
+
 def two_or_more(classes: Array) -> Array:
     """The classes of y, which must be two at least."""
     if len(classes) < 2:

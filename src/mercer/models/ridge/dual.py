@@ -10,51 +10,20 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
-from mercer.invariants import Floats, Is, Number, Text, Whole
-from mercer.kernels import positioned
-from mercer.kernels.defaults import resolve
+from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.stretch import bandwidths, scaled
 from mercer.learners import dual_folds, kernel_ridge
 from mercer.learners.cholesky import Cholesky
 from mercer.learners.ridge import FoldErrors, spread
 from mercer.learners.solvers import CG, Auto
+from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.ridge.leave_one_out import ByInverse
-from mercer.models.ridge.problem import SQUARES, Operator, Settings, TrainingRows, Weights
+from mercer.models.ridge.problem import SQUARES, Settings, TrainingRows, Weights
 from mercer.models.settings import grid
-from mercer.operators import KernelOperator
-from mercer.operators.stored import GivenOperator
 from mercer.plan import Plan
 from mercer.store import register
 
 Refit = Callable[[Settings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
-
-
-@register
-@dataclass(frozen=True, eq=False)
-class Expansion:
-    """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""
-
-    kernel: Any
-    points: Table | None
-
-    must = dict(kernel=Is("Kernel") | Text("precomputed"), points=Is("Table") | None)
-
-    def _laws(self) -> str | None:
-        return None if isinstance(self.kernel, str) == (self.points is None) else "has a kernel without points, or points without one"
-
-    def operator(self, X: Table, Z: Table | None = None) -> Operator:
-        """k(X, Z); a given matrix is that already."""
-        if self.points is None:
-            return GivenOperator(np.asarray(X.data))
-        return KernelOperator(self.kernel, X, Z)
-
-    def gram(self, X: Table, Z: Table) -> Array:
-        """k(X, Z) in float64."""
-        return np.asarray(self.operator(X, Z).block(), np.float64)
-
-    def combined(self, X: Table, coef: Array, intercept: Any) -> Array:
-        """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows."""
-        return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
 
 
 @register
@@ -126,7 +95,7 @@ def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -
 
 def expansion(s: Settings, rows: TrainingRows) -> Expansion:
     """The kernel that was meant, at these rows; its values there must be numbers."""
-    kernel = "precomputed" if s.precomputed else positioned(resolve(s.kernel, rows.X, rows.weight), rows.X)
+    kernel = "precomputed" if s.precomputed else kernel_at(s.kernel, rows.X, rows.weight)
     over = Expansion(kernel, None if s.precomputed else rows.X)
     with np.errstate(over="ignore"):
         if not np.isfinite(over.operator(rows.X).diag()).all():

@@ -12,7 +12,8 @@ from mercer.inputs import Array, Table
 from mercer.learners.falkon import Batch, LandmarkSolution, falkon
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
-from mercer.models.ridge.dual import DualRidge, Expansion, Refit, expansion, penalty, warn_if_open
+from mercer.models.expansion import Expansion
+from mercer.models.ridge.dual import DualRidge, Refit, expansion, penalty, warn_if_open
 from mercer.models.ridge.problem import Settings, TrainingRows, Weights
 from mercer.ops.tiles import cuts
 from mercer.plan import Plan

@@ -14,8 +14,6 @@ from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
 from mercer.models.maps import asked
 from mercer.models.settings import grid, penalty, positive, whole
-from mercer.operators import KernelOperator
-from mercer.operators.stored import GivenOperator
 from mercer.plan import Plan
 from mercer.store import register
 
@@ -23,7 +21,6 @@ GRID = np.logspace(-6, 6, 25)
 LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
 MOMENTS = 2048  # landmarks up to which one pass of moments costs less than several of products
 SQUARES = 40.0  # bytes an entry of K that leave-one-out holds at most: eigenvectors, workspace, pieces of queries
-Operator = KernelOperator | GivenOperator
 
 
 @register
