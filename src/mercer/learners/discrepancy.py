@@ -18,12 +18,14 @@ from mercer.lifts.base import stream_of
 from mercer.lifts.landmarks import Gram
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.philox import Stream, permutation
+from mercer.store import register
 
 COLUMNS = 256  # permutations that are multiplied with K at once
 DENSE = 2000  # rows up to which both kernel matrices of HSIC are held whole
 RANK = 500  # of their factors beyond
 
 
+@register("two_sample.TestResult")
 @dataclass(frozen=True, eq=False)
 class TestResult:
     """The statistic, its values under permutations, and p = (1 + how many of them are as large) / (1 + their number).

@@ -29,7 +29,7 @@ from mercer.store import register
 Refit = Callable[[Settings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
 
 
-@register
+@register("ridge.Expansion")
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""
@@ -57,7 +57,7 @@ class Expansion:
         return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
 
 
-@register
+@register("ridge.Dual")
 @dataclass(frozen=True, eq=False)
 class DualRidge:
     """Coefficients of an expansion over the rows of `fit`, or over landmarks."""
