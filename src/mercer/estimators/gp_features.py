@@ -18,10 +18,10 @@ from mercer.inputs import Array, Matrix
 from mercer.invariants import Each, Is, Number
 from mercer.kernels import Kernel
 from mercer.learners.bayes import Evidence, Posterior
-from mercer.learners.decompose import ROUNDS, Spectrum, eigen, ritz
 from mercer.learners.gp_left import Shares
 from mercer.learners.gp_space import NOISE
 from mercer.lifts import KernelLift
+from mercer.linalg.decompose import ROUNDS, Spectrum, eigen, ritz
 from mercer.stats import Moments
 from mercer.store import register
 

@@ -13,8 +13,8 @@ from mercer.estimators.base import all_or_nothing
 from mercer.estimators.dual_pca import DUAL, DualPCA, check_finite
 from mercer.estimators.feature_pca import FeaturePCA
 from mercer.inputs import Array, Matrix
-from mercer.learners.decompose import Components, SketchedMoments
 from mercer.lifts import Identity
+from mercer.linalg.decompose import Components, SketchedMoments
 from mercer.store import register
 
 

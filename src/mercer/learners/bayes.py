@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number
-from mercer.learners.decompose import Spectrum
+from mercer.linalg.decompose import Spectrum
 from mercer.store import register
 
 GRID = 81  # ratios of scale to noise that are tried before the best is refined

@@ -13,9 +13,9 @@ from mercer.invariants import Floats
 from mercer.kernels import Kernel
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
-from mercer.learners.precondition import RPCholesky
 from mercer.lifts.base import stream_of
 from mercer.lifts.landmarks import Gram
+from mercer.linalg.precondition import RPCholesky
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.philox import Stream, permutation
 from mercer.store import register

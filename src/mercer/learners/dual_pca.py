@@ -10,7 +10,7 @@ from scipy.linalg import cholesky, eigh, qr
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
-from mercer.learners.decompose import MORE, Spectrum, largest, signed
+from mercer.linalg.decompose import MORE, Spectrum, largest, signed
 from mercer.operators import dense
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts

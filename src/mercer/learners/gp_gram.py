@@ -9,9 +9,9 @@ import numpy as np
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.learners.bayes import Evidence
-from mercer.learners.decompose import eigen
 from mercer.learners.gp_process import PIECE, PointProcess
 from mercer.learners.gp_space import NOISE
+from mercer.linalg.decompose import eigen
 from mercer.ops.tiles import cuts
 from mercer.store import register
 

@@ -15,8 +15,8 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import Kernel
 from mercer.learners.gp_points import LARGE, best_scale
 from mercer.learners.gp_process import PointProcess, stack
-from mercer.learners.precondition import Woodbury
-from mercer.learners.solvers import CG, Iterated
+from mercer.linalg.precondition import Woodbury
+from mercer.linalg.solvers import CG, Iterated
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts

@@ -16,9 +16,9 @@ from mercer.store.outside import OUTSIDE
 
 # Where the classes of each family are registered: imported when a file names one of them.
 ROOMS = {
-    **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "models")},
+    **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "linalg", "models")},
     **dict.fromkeys(("gp", "svm", "pca", "kmeans", "logistic", "perceptron", "smoothing"), "mercer.estimators"),
-    **dict.fromkeys(("linalg", "two_sample"), "mercer.learners"),
+    "two_sample": "mercer.learners",
     "ridge": "mercer.models.ridge",
     "automl": "mercer.product",
 }

@@ -15,9 +15,9 @@ from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.kernels.stretch import bandwidths, scaled
 from mercer.learners import dual_folds, kernel_ridge
-from mercer.learners.cholesky import Cholesky
 from mercer.learners.ridge import FoldErrors, spread
-from mercer.learners.solvers import CG, Auto
+from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.solvers import CG, Auto
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import SQUARES, Operator, Settings, TrainingRows, Weights
 from mercer.models.settings import grid

@@ -8,10 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.inputs import Array, Table
-from mercer.learners.cholesky import Cholesky, Factored
-from mercer.learners.krylov import Solved, conjugate_gradients, refined
-from mercer.learners.precondition import MANY, Identity, RPCholesky, Woodbury
-from mercer.learners.systems import System
+from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
+from mercer.linalg.cholesky import Cholesky, Factored
+from mercer.linalg.precondition import MANY, Identity, RPCholesky, Woodbury
 from mercer.operators import KernelOperator, Operator, StoredOperator
 from mercer.plan import quantity
 from mercer.store import register

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, lu_factor, lu_solve, solve_triangular
 
 from mercer.inputs import Array
-from mercer.learners.krylov import Solved, refined
-from mercer.learners.systems import System
+from mercer.linalg.cg import Solved, System, refined
 from mercer.operators import Operator, dense
 from mercer.ops.tiles import cuts
 from mercer.store import register
