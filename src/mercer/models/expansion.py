@@ -17,7 +17,7 @@ from mercer.store import register
 Operator = KernelOperator | GivenOperator
 
 
-@register
+@register("models.Expansion")
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""

@@ -63,7 +63,7 @@ def choose(n: int, s: KMeansSettings) -> str:
     return "exact" if s.precomputed or s.way != "auto" or n <= MOST_ROWS else "features"
 
 
-@register
+@register("kmeans.Run")
 @dataclass(frozen=True, eq=False)
 class Run:
     """What the steps came to: the cluster of each row, sum_i w_i |x_i - mean|^2, the steps, and |mean|^2 of every cluster."""
@@ -76,7 +76,7 @@ class Run:
     must = dict(labels=Ints("n", below="k"), inertia=Number(), steps=Whole(), squares=Floats("k"))
 
 
-@register
+@register("kmeans.KernelMeans")
 @dataclass(frozen=True, eq=False)
 class KernelMeans:
     """Means m_c = sum_i coef_ic phi(x_i); a linear kernel is taken about an origin, so that a large offset costs no digits."""
@@ -115,7 +115,7 @@ class KernelMeans:
         return np.asarray(self.kernel.diag(about(X, self.origin)), np.float64)
 
 
-@register
+@register("kmeans.FeatureMeans")
 @dataclass(frozen=True, eq=False)
 class FeatureMeans:
     """Means m_c (k, D) among features, which are taken about an origin near them."""

@@ -19,7 +19,7 @@ from mercer.plan import Plan
 from mercer.store import register
 
 
-@register
+@register("kmeans.KernelKMeans")
 class KernelKMeans(ClusterMixin, KernelEstimator):
     """argmin sum_i w_i min_c |phi(x_i) - m_c|^2: k-means in the space of a kernel.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
-from mercer.learners.decompose import MORE, Components
+from mercer.linalg.decompose import MORE, Components
 from mercer.lifts.base import seed_of
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.expansion import Expansion, Operator, kernel_at
@@ -25,7 +25,7 @@ INDEFINITE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}  # times 
 ROUNDING = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-3}  # of a Gram matrix, as a share of its largest value
 
 
-@register
+@register("pca.DualProjection")
 @dataclass(frozen=True, eq=False)
 class DualProjection:
     """Components as sums over the rows of `fit`."""

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer import methods
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Is
-from mercer.learners.decompose import SketchedMoments
+from mercer.linalg.decompose import SketchedMoments
 from mercer.lifts import Identity
 from mercer.models.base import KernelEstimator, all_or_nothing, check_finite
 from mercer.models.pca import dual, features
@@ -42,7 +42,7 @@ def _inverts(self: Any) -> bool:
     return not self._precomputed and not isinstance(self.via, methods.Fourier | methods.Sketch)
 
 
-@register
+@register("pca.KernelPCA")
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """z = V'(phi(x) - mean), V the leading eigenvectors of the covariance of phi; the largest entry of each is positive.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, Whole
-from mercer.learners.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
+from mercer.linalg.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
 from mercer.lifts import Identity
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.maps import FittedMap
@@ -22,7 +22,7 @@ from mercer.store import register
 Statistics = Moments | SketchedMoments
 
 
-@register
+@register("pca.FeatureProjection")
 @dataclass(frozen=True, eq=False)
 class FeatureProjection:
     """Components in the space of features, computed when first asked for.

@@ -13,9 +13,9 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.stretch import bandwidths, scaled
 from mercer.learners import dual_folds, kernel_ridge
-from mercer.learners.cholesky import Cholesky
 from mercer.learners.ridge import FoldErrors, spread
-from mercer.learners.solvers import CG, Auto
+from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.solvers import CG, Auto
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import SQUARES, Settings, TrainingRows, Weights
@@ -26,7 +26,7 @@ from mercer.store import register
 Refit = Callable[[Settings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
 
 
-@register
+@register("ridge.Dual")
 @dataclass(frozen=True, eq=False)
 class DualRidge:
     """Coefficients of an expansion over the rows of `fit`, or over landmarks."""

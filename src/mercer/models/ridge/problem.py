@@ -23,7 +23,7 @@ MOMENTS = 2048  # landmarks up to which one pass of moments costs less than seve
 SQUARES = 40.0  # bytes an entry of K that leave-one-out holds at most: eigenvectors, workspace, pieces of queries
 
 
-@register
+@register("ridge.Penalties")
 @dataclass(frozen=True, eq=False)
 class Penalties:
     """The penalty, one number or one an output; or, by folds or left-out rows, the best of `grid`. And whether there is an intercept."""
@@ -144,7 +144,7 @@ def square_bytes(D: int, folds: int) -> float:
     return 8.0 * D**2 * (2 * folds + 4)
 
 
-@register
+@register("ridge.TrainingRows")
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
     """The rows of one `fit` that count: X (n, d), Y (n, q), their weights and folds; those of weight zero wait aside."""
@@ -225,7 +225,7 @@ def fold_of(folds: Folds, X: Table) -> Array:
     return folds.of(Items(X.data) if X.items else X.data)
 
 
-@register
+@register("ridge.Weights")
 @dataclass(frozen=True, eq=False)
 class Weights:
     """f = sum_j coef_j g_j + intercept for a penalty alpha, over features or rows g: coef (m, q), intercept (q,)."""
