@@ -7,11 +7,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import KernelLogistic
+from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
 from mercer.learners.rounds import Curvature
 from mercer.learners.smooth import Logistic, Problem, Softmax
 from mercer.lifts import Monomials, RandomFourier
+from mercer.methods import Auto
+from mercer.models.logistic import KernelLogistic, LogisticSettings, rows_of
+from mercer.models.maps import fitted_map
 
 
 def data(n=300, d=4, classes=2, seed=0, dtype=np.float64):
@@ -187,9 +190,10 @@ def test_what_is_refused():
 
 def test_a_step_that_is_too_long_is_halved():
     X, y = data(50)
-    m = KernelLogistic(Linear())
-    X, codes, w = m._checked(X, y, None)
-    p = Problem(m._rows(X), Logistic(), 2.0 * codes[:, None] - 1, w, 1.0, True)
+    rows, codes = Table(X), np.unique(y, return_inverse=True)[1]
+    phi = fitted_map(Linear(), None, Auto(), rows, seed=None, memory=1e9)
+    features = rows_of(phi, rows, LogisticSettings.of(KernelLogistic(Linear())))
+    p = Problem(features, Logistic(), 2.0 * codes[:, None] - 1, np.ones(len(codes)), 1.0, True)
     x = p.at(p.zero)
     new = p.step(x, -100 * x.gradient, -100 * float(np.vdot(x.gradient, x.gradient)))
     assert new.value < x.value

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from mercer.kernels import Gaussian, Laplace, Linear
-from mercer.learners import discrepancy
-from mercer.learners.discrepancy import TestResult, hsic_test, mmd_test
+from mercer.models import two_sample as discrepancy
+from mercer.models.two_sample import TestResult, hsic_test, mmd_test
 
 
 def samples(seed, n=30, m=25, d=2):

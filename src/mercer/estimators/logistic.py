@@ -1,24 +1,22 @@
-"""KernelLogistic over features, and what classifiers over features share."""
+"""What classifiers over features share; of support vector machines alone by now."""
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import OverFeatures, all_or_nothing, bytes_of
+from mercer.estimators.base import OverFeatures, bytes_of
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Floats
-from mercer.learners.rounds import Minimum, minimise
-from mercer.learners.smooth import Logistic, Problem, Rows, Softmax, moved, offset
-from mercer.models.settings import class_weights, positive, whole
+from mercer.learners.rounds import Minimum
+from mercer.learners.smooth import Rows, moved, offset
+from mercer.models.settings import class_weights
 from mercer.plan import Plan
-from mercer.store import register
 
 
 class FeaturesClassifier(ClassifierMixin, OverFeatures):
@@ -97,70 +95,3 @@ class FeaturesClassifier(ClassifierMixin, OverFeatures):
         held = float(rows.dtype.itemsize) * rows.D * (r + (rows.n if rows.kept else 0))
         work = 4.0 * rows.n * rows.D * found[0].theta.shape[1] * passes
         return Plan(way, f"{rows.D:,} features, {where}; curvature of {curvature}", settings, bytes=held, flops=work, passes=passes)
-
-
-@register("logistic.KernelLogistic")
-class KernelLogistic(FeaturesClassifier):
-    """argmin sum_i w_i loss_i + alpha/2 |coef|^2 over the features of a kernel; scikit-learn's C is 1/alpha.
-
-    loss = log(1 + exp(-y f)) for two classes, -log softmax(f)_y for more; f = phi(x)'coef + intercept, the intercept free.
-    Few rows (8,192, or 512 of more than 512 features) and two classes: Newton's rounds; else L-BFGS, preconditioned by the
-    curvature of a fixed sample of rows. A round is one pass, a fold of values and gradients; D x D arrays are never
-    needed beyond D = 512. Models of losses that are not quadratic do not add, so there is no partial_fit, merge or forget.
-
-    Parameters
-    ----------
-    kernel : a kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), or None: a Gaussian scaled to the data.
-    alpha : the penalty, > 0.
-    via : "auto" or "features", "landmarks", or a value of `mercer.methods` (`Fourier(1000)`, `Landmarks(500)`, `Exact()`).
-    lift : a feature map, instead of a kernel.
-    class_weight : None, "balanced", or a dict of weights by class, which multiply those of the rows.
-    tol : the last step is the one that promises to lower the objective by less than tol^2 of it (float32: 1e-7 of it).
-    memory_limit : of the features kept in memory, as bytes or "4GB"; beyond it they are computed again at every pass.
-
-    Attributes: `classes_`, `coef_` (1 or K, D), `intercept_`, `n_iter_`, `objective_`, `lift_`, `kernel_`, `plan_`.
-
-    >>> X = np.linspace(-3, 3, 200)[:, None]
-    >>> m = KernelLogistic(alpha=1e-2, random_state=0).fit(X, np.abs(X[:, 0]) < 1)
-    >>> m.predict([[0.0], [2.0]]), bool(m.predict_proba([[0.0]])[0, 1] > 0.95)
-    (array([ True, False]), True)
-    """
-
-    def __init__(
-        self, kernel: Any = None, alpha: float = 1.0, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True,
-        class_weight: Any = None, tol: float = 1e-6, max_iter: int = 100, memory_limit: Any = None, random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.via = via
-        self.lift = lift
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the map, then rounds of passes over its features."""
-        alpha = positive(self.alpha, "alpha")
-        X, codes, w = self._checked(X, y, sample_weight)
-        two, rows = len(self.classes_) == 2, self._rows(X)
-        Y = 2.0 * codes[:, None] - 1 if two else np.eye(len(self.classes_))[codes]
-        p = Problem(rows, Logistic() if two else Softmax(), Y, w, alpha, self.fit_intercept)
-        m = minimise(p, positive(self.tol, "tol"), whole(self.max_iter, "max_iter"))
-        self._keep(rows, m.theta)
-        self.n_iter_, self.objective_, self.plan_ = m.rounds, m.value, self._rounds_plan(rows, [m])
-        self._warn(m.converged, "raise max_iter or alpha")
-        return self
-
-    def predict_proba(self, X: Any) -> Array:
-        """The probability of every class, (n, K)."""
-        f = self.decision_function(X)
-        return np.stack([expit(-f), expit(f)], axis=1) if f.ndim == 1 else softmax(f, axis=1)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Its logarithm, without underflow."""
-        f = self.decision_function(X)
-        return np.stack([log_expit(-f), log_expit(f)], axis=1) if f.ndim == 1 else log_softmax(f, axis=1)

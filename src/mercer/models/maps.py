@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer import methods
-from mercer.inputs import Array, Items, Table
+from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Is, Number
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
@@ -58,15 +58,22 @@ class FittedMap:
         """Equal for equal maps only: statistics of different maps do not add."""
         return fingerprint(self.lift)
 
+    def transform(self, rows: Table) -> Matrix:
+        """phi of these rows, sparse where the map gives it so."""
+        return self.lift.transform(Table(rows.data) if isinstance(self.lift, Lift) else rows.data)
+
     def features(self, rows: Table) -> Array:
         """phi of these rows, dense."""
-        F = self.lift.transform(Table(rows.data) if isinstance(self.lift, Lift) else rows.data)
+        F = self.transform(rows)
         return np.asarray(F.toarray() if sp.issparse(F) else F)
 
+    def parts(self, n: int) -> list[slice]:
+        """The rows of each batch, few enough that it stays small."""
+        return cuts(n, max(16, min(1 << 14, int(self.batch) // (8 * self.width))))
+
     def batches(self, rows: Table) -> Iterator[tuple[slice, Array]]:
-        """The features of rows, few enough at a time that a batch stays small."""
-        for at in cuts(len(rows), max(16, min(1 << 14, int(self.batch) // (8 * self.width)))):
-            yield at, self.features(rows[at])
+        """The features of rows, batch by batch."""
+        return ((at, self.features(rows[at])) for at in self.parts(len(rows)))
 
     def gram(self, X: Table, Z: Table) -> Array:
         """phi(X) phi(Z)', in float64."""

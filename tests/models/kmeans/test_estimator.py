@@ -11,12 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators.kmeans import KernelKMeans
 from mercer.inputs import table
 from mercer.kernels import Gaussian, Linear
-from mercer.learners.kmeans import FeatureSpace, KernelSpace, kmeans, means, seeds, swapped
 from mercer.lifts import Identity
 from mercer.methods import Fourier, Landmarks
+from mercer.models.kmeans import KernelKMeans
+from mercer.models.kmeans.lloyd import FeatureSpace, KernelSpace, kmeans, means, seeds, swapped
 from mercer.operators import KernelOperator
 from mercer.ops.philox import Stream
 
@@ -239,7 +239,7 @@ def test_the_model_keeps_rows_of_its_own(monkeypatch, make):
     Z, data = X[:5].copy(), X.data if sp.issparse(X) else X
     data[:] = 0
     np.testing.assert_array_equal(m.distances(Z), before)
-    monkeypatch.setattr("mercer.estimators.kmeans.LARGE", 100)
+    monkeypatch.setattr("mercer.models.kmeans.clusters.LARGE", 100)
     large = blobs(40)[0]
     assert KernelKMeans(2, Gaussian(2.0), random_state=0).fit(large).X_fit_ is large
 

@@ -6,8 +6,8 @@ import pytest
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
-from mercer.learners.dual_pca import asymmetry, components, leading, lowest
-from mercer.learners.preimages import PreImages
+from mercer.models.pca.eigenvectors import asymmetry, components, leading, lowest
+from mercer.models.pca.preimages import PreImages
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 
@@ -134,13 +134,13 @@ def test_pre_images_are_at_least_as_near_as_the_rows_and_the_regression():
 def test_pre_images_come_in_pieces(monkeypatch, kernel):
     X = data(60, 3)
     whole = pre_images(kernel, X)
-    monkeypatch.setattr("mercer.learners.preimages.PIECE_BYTES", 8 * 60 * 7)
+    monkeypatch.setattr("mercer.models.pca.preimages.PIECE_BYTES", 8 * 60 * 7)
     np.testing.assert_allclose(pre_images(kernel, X), whole, atol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplace(2.0), Linear()], ids=["gaussian", "laplace", "linear"])
 def test_pre_images_of_many_queries_hold_no_queries_by_rows(monkeypatch, kernel):
-    monkeypatch.setattr("mercer.learners.preimages.PIECE_BYTES", 1 << 17)
+    monkeypatch.setattr("mercer.models.pca.preimages.PIECE_BYTES", 1 << 17)
     X = data(200, 3)
     found = components(KernelOperator(kernel, X), 3)
     way, Z = PreImages.of(kernel, Table(X), found), np.tile(found.training_scores(), (30, 1))
@@ -154,7 +154,7 @@ def test_pre_images_of_many_queries_hold_no_queries_by_rows(monkeypatch, kernel)
 
 @pytest.mark.parametrize("most", [0, 5000], ids=["by products", "by a factor"])
 def test_the_lowest_eigenvalue_tells_kernels_from_others(most, monkeypatch):
-    monkeypatch.setattr("mercer.learners.dual_pca.FACTORED", most)
+    monkeypatch.setattr("mercer.models.pca.eigenvectors.FACTORED", most)
     n = 150
     A, H = np.random.default_rng(0).normal(size=(n, n)), np.eye(n) - 1 / n
     K = A + A.T

@@ -207,7 +207,7 @@ def test_the_way_is_chosen_by_shapes(monkeypatch):
     assert KernelPCA(2).partial_fit(X).plan_.way == "features"
     with pytest.raises(ValueError, match="via must be"):
         KernelPCA(via="best").fit(X)
-    monkeypatch.setattr("mercer.estimators.dual_pca.MOST_ROWS", 119)
+    monkeypatch.setattr("mercer.models.pca.problem.MOST_ROWS", 119)
     assert KernelPCA(2).fit(X).plan_.way == "features"
     assert KernelPCA(2, via="exact").fit(X).plan_.way == "exact"
 
@@ -392,7 +392,7 @@ def test_huge_rows_are_refused_without_other_warnings(options, limit):
 
 
 def test_many_pre_images_take_little_memory(monkeypatch):
-    monkeypatch.setattr("mercer.learners.preimages.PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr("mercer.models.pca.preimages.PIECE_BYTES", 1 << 16)
     m = KernelPCA(4, Gaussian(3.0), "exact").fit(data() / 5)
     Z = np.tile(m.fit_transform(data() / 5), (30, 1))
     m.inverse_transform(Z[:5])

@@ -6,11 +6,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators.kernel_perceptron import KernelPerceptron
-from mercer.estimators.perceptron import Perceptron
 from mercer.kernels import Callable, Gaussian, Laplace, Linear
 from mercer.kernels.rkhs import RKHSFunction
-from mercer.learners.budget import POLICIES, forgetron_bound
+from mercer.models.perceptron import KernelPerceptron, Perceptron
+from mercer.models.perceptron.budget import POLICIES, forgetron_bound
 
 
 def rings(n=400, seed=0):
@@ -185,7 +184,7 @@ def test_the_forgetrons_bound_holds_after_it_has_forgotten(seed):
     u = RKHSFunction(Gaussian(2.0), [[1.5, 0.0], [-1.5, 0.0]], [0.8, -0.8])
     m = KernelPerceptron(Gaussian(2.0), 100, "forgetron", comparator=u).fit(X, y)
     assert m.plan_.settings["acted"] > 100
-    assert m.mistakes_ <= m.bound_ == forgetron_bound(u.norm(), m._bound.hinge, 100)
+    assert m.mistakes_ <= m.bound_ == forgetron_bound(u.norm(), m.scan_.bound.hinge, 100)
 
 
 def test_a_comparator_of_another_space_is_refused():

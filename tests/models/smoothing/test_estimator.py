@@ -10,9 +10,9 @@ from sklearn.datasets import load_iris
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 from mercer.kernels import Callable, Cauchy, Gaussian, Laplace, Linear, Matern, Periodic, exp
 from mercer.kernels.stretch import scaled
+from mercer.models.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 from mercer.ops.threads import limit
 
 EXPRESSIONS = {
@@ -110,8 +110,8 @@ def test_the_chosen_bandwidth_learns(dtype):
 
 
 def test_only_some_rows_are_left_out_of_many(monkeypatch):
-    monkeypatch.setattr("mercer.estimators.smoothing_base.LOO_PAIRS", 10_000)
-    monkeypatch.setattr("mercer.estimators.smoothing_base.LOO_ROWS", 50)
+    monkeypatch.setattr("mercer.models.smoothing.bandwidths.LOO_PAIRS", 10_000)
+    monkeypatch.setattr("mercer.models.smoothing.bandwidths.LOO_ROWS", 50)
     X, y = data(500)
     a, b = (NadarayaWatson(random_state=0).fit(X, y) for _ in range(2))
     assert a.plan_.settings["rows left out"] == 50
@@ -282,7 +282,7 @@ def answers(model, Z):
     """Predictions and the largest votes, which must tell the same."""
     with pytest.warns(FarAwayWarning, match="answered by the nearest points"):
         out = model.predict(Z)
-    index, shares = model.votes(Z, len(model._train))
+    index, shares = model.votes(Z, len(model.smoothing_.rows))
     np.testing.assert_allclose(shares.sum(1), 1)
     np.testing.assert_allclose((shares * np.asarray(model.smoother_.Y[:, 0])[index]).sum(1), out, atol=1e-9)
     return out
@@ -364,8 +364,8 @@ BAD = {
 @pytest.mark.parametrize("fitted", [False, True])
 @pytest.mark.parametrize("model", [NadarayaWatson, SoftNeighborsClassifier])
 def test_a_refused_fit_changes_nothing(model, fitted, name, monkeypatch):
-    monkeypatch.setattr("mercer.estimators.smoothing_base.LOO_PAIRS", 10)
-    monkeypatch.setattr("mercer.estimators.smoothing_base.LOO_ROWS", 10)
+    monkeypatch.setattr("mercer.models.smoothing.bandwidths.LOO_PAIRS", 10)
+    monkeypatch.setattr("mercer.models.smoothing.bandwidths.LOO_ROWS", 10)
     X, y = data(30)
     m = model(random_state=0).fit(X, y > 0) if fitted else model()
     m.set_params(**BAD[name][0])
@@ -423,9 +423,9 @@ def test_what_the_caller_does_to_his_arrays_changes_nothing(model, sparse):
 
 
 def test_large_rows_are_not_copied(monkeypatch):
-    monkeypatch.setattr("mercer.estimators.smoothing_base.COPIED", 100)
+    monkeypatch.setattr("mercer.models.smoothing.bandwidths.COPIED", 100)
     X, y = data(50)
-    assert np.shares_memory(NadarayaWatson(Gaussian()).fit(X, y)._train.data, X)
+    assert np.shares_memory(NadarayaWatson(Gaussian()).fit(X, y).smoothing_.rows.data, X)
 
 
 @pytest.mark.parametrize("bandwidth", ["loo", "fixed"])

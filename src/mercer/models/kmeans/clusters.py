@@ -131,7 +131,7 @@ class FeatureMeans:
 
     def _laws(self) -> str | None:
         k, D = self.centers.shape
-        fits = D == self.phi.width and len(self.run.squares) == k
+        fits = self.phi.width == D and len(self.run.squares) == k
         return None if fits else f"has {k} means among {D} features, not {len(self.run.squares)} among {self.phi.width}"
 
     @property

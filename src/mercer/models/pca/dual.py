@@ -10,8 +10,8 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
-from mercer.linalg.decompose import MORE, Components
 from mercer.lifts.base import seed_of
+from mercer.linalg.decompose import MORE, Components
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.expansion import Expansion, Operator, kernel_at
 from mercer.models.pca import eigenvectors

@@ -12,7 +12,6 @@ from mercer import methods
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Is
 from mercer.linalg.decompose import SketchedMoments
-from mercer.lifts import Identity
 from mercer.models.base import KernelEstimator, all_or_nothing, check_finite
 from mercer.models.pca import dual, features
 from mercer.models.pca.dual import DualProjection
@@ -60,13 +59,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
 
-    Attributes: `projection_`, `explained_variance_` (over n - 1), `explained_variance_ratio_`, `eigenvalues_` (of the centred kernel matrix),
-    `plan_`, `kernel_`; over features also `components_` (k, D), `mean_`, `lift_`; in the dual `dual_coef_` (n, k), `X_fit_`.
+    Attributes: `projection_`, `explained_variance_` (over n - 1), `explained_variance_ratio_`, `eigenvalues_` (of the centred kernel
+    matrix), `plan_`, `kernel_`; over features also `components_` (k, D), `mean_`, `lift_`; in the dual `dual_coef_` (n, k), `X_fit_`.
     `partial_fit` continues a stream over the map that its first batch fixed, `merge` joins two of them.
 
     Scholkopf, Smola and Muller, Nonlinear component analysis as a kernel eigenvalue problem (1998).
 
     >>> X = np.random.default_rng(0).normal(size=(100, 3)) * [3.0, 1.0, 0.1]
+    >>> from mercer.lifts import Identity
     >>> m = KernelPCA(2, lift=Identity()).fit(X)
     >>> m.explained_variance_ratio_.round(2), list(m.get_feature_names_out())
     (array([0.91, 0.09]), ['kernelpca0', 'kernelpca1'])

@@ -10,8 +10,8 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, Whole
-from mercer.linalg.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
 from mercer.lifts import Identity
+from mercer.linalg.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.maps import FittedMap
 from mercer.models.pca.problem import PCASettings

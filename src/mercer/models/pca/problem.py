@@ -50,7 +50,7 @@ class PCASettings:
 
     def too_wide(self, D: int) -> bool:
         """Whether D x D moments, a batch's and the workspace of their eigenvectors are beyond the memory limit."""
-        return 24.0 * D**2 > self.memory
+        return self.memory < 24.0 * D**2
 
 
 def choose(X: Table, s: PCASettings) -> Plan:

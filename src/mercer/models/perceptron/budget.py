@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Ints, Is, Number, Whole, check
-from mercer.kernels import Gaussian, Kernel, Scale
+from mercer.kernels import Gaussian, Scale
 from mercer.ops import budget as ops
 from mercer.ops.budget import Memory
 from mercer.ops.budget_merging import merged
@@ -28,7 +27,7 @@ SQUARE = (ops.FORGETRON, ops.PROJECTRON, ops.PLUS, ops.MERGING)  # policies that
 
 @register("perceptron.Rule")
 @dataclass(frozen=True)
-class Rule:
+class UpdateRule:
     """When a row becomes a point, and what happens beyond the budget; see `KernelPerceptron`."""
 
     policy: int = ops.UNLIMITED
@@ -45,7 +44,10 @@ class Rule:
 
 
 class Source(Protocol):
-    """Where rows come from: `points` are whatever `take` gives, and only this knows how to compare them."""
+    """Where rows come from: `points` are whatever `take` gives, and only this knows how to compare them.
+
+    No operator, as points come and go with every block, and merging makes points that are no rows.
+    """
 
     def __len__(self) -> int: ...
     def take(self, rows: Array) -> Any: ...
@@ -53,60 +55,17 @@ class Source(Protocol):
     def join(self, points: Any, piece: Any, index: Array) -> Any: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of a table, compared by a kernel."""
-
-    kernel: Kernel
-    table: Table
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def take(self, rows: Array) -> Table:
-        return self.table[rows]
-
-    def values(self, piece: Table, points: Table) -> Array:
-        return np.asarray(self.kernel(piece, points))
-
-    def join(self, points: Table, piece: Table, index: Array) -> Table:
-        """The points and the rows of a piece, one after the other, in another order."""
-        a, b = points.data, piece.data
-        if points.items:
-            return Table([(*a, *b)[i] for i in index])
-        return Table(sp.vstack([a, b], format="csr")[index] if points.sparse else np.concatenate([a, b])[index], points.columns)
-
-
-@dataclass(frozen=True, eq=False)
-class Gram:
-    """Rows that are known by a given kernel matrix; points are positions."""
-
-    K: Array
-
-    def __len__(self) -> int:
-        return len(self.K)
-
-    def take(self, rows: Array) -> Array:
-        return rows
-
-    def values(self, piece: Array, points: Array) -> Array:
-        return np.asarray(self.K[np.ix_(piece, points)])
-
-    def join(self, points: Array, piece: Array, index: Array) -> Array:
-        return np.concatenate([points, piece])[index]
-
-
 @register("perceptron.Scanner")
 @dataclass(eq=False)
 class Scanner:
     """The state of a scan: `memory`, the points, and the rule."""
 
-    rule: Rule
+    rule: UpdateRule
     memory: Memory
     points: Any
     stream: Stream
 
-    must = dict(rule=Is("budget.Rule"), memory=Is("Memory"), points=Is("Table") | Ints("n", below=1 << 48), stream=Is("Stream"))
+    must = dict(rule=Is("UpdateRule"), memory=Is("Memory"), points=Is("Table") | Ints("n", below=1 << 48), stream=Is("Stream"))
 
     def __post_init__(self) -> None:
         check(self)
@@ -123,7 +82,7 @@ class Scanner:
         return "has room for points of another width" if self.rule.merges and m.P.shape != (room, wide) else None
 
     @classmethod
-    def start(cls, rule: Rule, classes: int, source: Source, stream: Stream) -> Scanner:
+    def start(cls, rule: UpdateRule, classes: int, source: Source, stream: Stream) -> Scanner:
         """No points yet."""
         room = rule.budget + 1 if rule.policy != ops.UNLIMITED else BLOCK
         C, pairs = 1 if classes == 2 else classes, room if rule.policy in SQUARE else 1

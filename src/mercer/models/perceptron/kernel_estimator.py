@@ -2,31 +2,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from mercer.estimators.base import all_or_nothing
-from mercer.estimators.rows import shown
-from mercer.estimators.scans import Scanning
 from mercer.inputs import Array, Table
+from mercer.invariants import Is
 from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
-from mercer.learners.budget import BLOCK, SQUARE, Gram, Rows, Rule, Scanner, Source, can_merge, finite, forgetron_bound
-from mercer.learners.perceptron import Bound, best_bound, margins
-from mercer.models.settings import two_or_more
-from mercer.operators import KernelOperator
-from mercer.ops import budget as ops
+from mercer.models.base import KernelEstimator, all_or_nothing, is_precomputed
+from mercer.models.expansion import scaled_kernel_at
+from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
+from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_of, source_of, values_of
+from mercer.models.perceptron.scan import MistakeBound, best_bound, margins
+from mercer.models.settings import check_same_classes, coded, shown, two_or_more
 from mercer.ops.philox import Stream
 from mercer.plan import Plan
 from mercer.store import register
 
 
 @register("perceptron.KernelPerceptron")
-class KernelPerceptron(ClassifierMixin, Scanning):
+class KernelPerceptron(ClassifierMixin, KernelEstimator):
     """f = sum_i a_i k(x_i, .): at every mistake y f(x) <= 0 the row becomes a point, f <- f + y k(x, .).
 
     The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two classes have a function each:
@@ -53,7 +52,7 @@ class KernelPerceptron(ClassifierMixin, Scanning):
     comparator : an `RKHSFunction` u, or one a class: `bound_` then tells, at any time, how many mistakes there can have been at
         most for this u. It holds for margin=0, until a policy first acts; for the forgetron also after, if u is small enough.
 
-    Attributes: `points_`, `dual_coef_` (C, n), `classes_`, `mistakes_`, `counts_` (after `fit`), `n_iter_`, `kernel_`, `plan_`;
+    Attributes: `scan_`, `points_`, `dual_coef_` (C, n), `classes_`, `mistakes_`, `counts_` (after `fit`), `n_iter_`, `kernel_`, `plan_`;
     `support_`, the positions of the points, with kernel="precomputed".
 
     Freund and Schapire (1999); Crammer and Singer (2003) for many classes; Cavallanti, Cesa-Bianchi and Gentile (2007), random;
@@ -82,109 +81,142 @@ class KernelPerceptron(ClassifierMixin, Scanning):
         self.comparator = comparator
         self.random_state = random_state
 
+    scan_: KernelScan
+    classes_: Array
+
+    must = dict(scan_=Is("KernelScan"))
+
+    def _laws(self) -> str | None:
+        K, C, reads = len(self.classes_), len(self.scan_.scanner.memory.A), self.scan_.reads
+        if (K if K > 2 else 1) != C or K < 2:
+            return f"has weights of {C} scores for {K} classes"
+        return None if reads in (None, self.n_features_in_) else f"has points of {reads} columns, which are not those that it takes"
+
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Scan the rows in their order, `max_iter` times or until a pass makes no mistake. A refusal leaves the model as it was."""
-        passes, rule = whole(shown(self.max_iter), "max_iter", least=1), self._rule()
-        self._anew()
-        rows, y = self._checked(X, y, reset=True)
+        passes, rule = whole(shown(self.max_iter), "max_iter", least=1), rule_of(self)
+        rows, y = self._checked(X, y, None)
         self.classes_ = two_or_more(np.unique(y))
-        labels = self._labels(y)
-        self._begin(rows, rule)
-        self.n_iter_ = self._passes(self._source(rows), labels, passes)
-        why = "no mistake in the last pass" if self.converged_ else f"mistakes up to the last of {self.n_iter_} passes"
-        self.plan_ = self._scan_plan(why)
-        return self
+        labels, begun = coded(y, self.classes_), self._begun(rows, rule)
+        rng = check_random_state(self.random_state)
+        scan = begun.repeated(rows, labels, self._comparators(begun), passes, rng if self.shuffle else None)
+        why = "no mistake in the last pass" if scan.converged else f"mistakes up to the last of {scan.steps} passes"
+        return self._become(scan, why)
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Continue the scan with these rows. A batch that is refused leaves the model as it was."""
-        if self._pairwise:
+        before = self.scan_ if self.__sklearn_is_fitted__() else None
+        if is_precomputed(self.kernel if before is None else before.kernel):
             raise ValueError("kernel='precomputed' names points by their place in one matrix, so it has no stream; give a kernel.")
-        first, rule = not hasattr(self, "scanner_"), self._rule()
-        rows, y = self._checked(X, y, reset=first)
-        if first:
+        rule = rule_of(self)
+        rows, y = self._checked(X, y, before)
+        if before is None:
             self.classes_ = two_or_more(np.unique(y if classes is None else classes))
         else:
-            self._same(rule, rows, classes)
-        labels = self._labels(y)
-        if first:
-            self._begin(rows, rule)
-        self._scan(self._source(rows), labels)
-        for name in ("counts_", "converged_"):  # of the rows of one `fit` only
-            self.__dict__.pop(name, None)
-        self.n_iter_ = max(1, getattr(self, "n_iter_", 1))
-        self.plan_ = self._scan_plan("a stream: every row is seen once, in the order of its coming")
-        return self
+            check_same_classes(classes, self.classes_)
+            before.check_same(rule, self.kernel, rows, compared=self.comparator is not None)
+        labels = coded(y, self.classes_)
+        begun = self._begun(rows, rule) if before is None else before.continued()
+        scan, _ = begun.over(rows, labels, self._comparators(begun))
+        return self._become(scan, "a stream: every row is seen once, in the order of its coming")
 
-    def _begin(self, rows: Table, rule: Rule) -> None:
-        kernel = self.kernel_ = self._resolved(rows)
+    def _checked(self, X: Any, y: Any, fitted: KernelScan | None) -> tuple[Table, Array]:
+        """Rows as the fitted kernel reads them, or of a new fit, and their classes."""
+        rows, y = self._rows_and_targets(X, y, reset=fitted is None, kernel=None if fitted is None else fitted.kernel)
+        check_classification_targets(y)
+        return rows, y
+
+    def _begun(self, rows: Table, rule: UpdateRule) -> KernelScan:
+        """A scan that has seen no row."""
+        kernel = scaled_kernel_at(self.kernel, rows)
         if rule.merges and not can_merge(kernel):
             raise ValueError(f"policy='merging' makes points between points, which needs a Gaussian; for {kernel!r} use 'projectron'.")
         seed = int(check_random_state(self.random_state).randint(2**31))
-        self.scanner_ = Scanner.start(rule, len(self.classes_), self._source(rows), Stream(seed))
-        self._bound = None if self.comparator is None else Bound(math.hypot(*(u.norm() for u in self._functions(self.comparator))))
+        scanner = Scanner.start(rule, len(self.classes_), source_of(kernel, rows), Stream(seed))
+        if self.comparator is None:
+            return KernelScan(kernel, scanner)
+        us = comparators(self.comparator, kernel, len(self.classes_))
+        return KernelScan(kernel, scanner, bound=MistakeBound(math.hypot(*(u.norm() for u in us))))
 
-    def _source(self, rows: Table) -> Source:
-        return Gram(rows.data) if self._pairwise else Rows(self.kernel_, rows)
+    def _comparators(self, scan: KernelScan) -> list[RKHSFunction]:
+        return [] if scan.bound is None else comparators(self.comparator, scan.kernel, len(self.classes_))
 
-    def _passes(self, source: Source, labels: Array, most: int) -> int:
-        """Scan until all is well; the number of passes."""
-        rng, n = check_random_state(self.random_state), len(labels)
-        self.counts_, slots = np.zeros(n, np.int64), np.full(n, -1)
-        for step in range(1, most + 1):
-            wrong = self._scan(source, labels, rng.permutation(n) if self.shuffle else None, slots)
-            self.counts_ += wrong
-            self.converged_ = not wrong.any()
-            if self.converged_:
-                return step
-        return most
-
-    def _scan(self, source: Source, labels: Array, order: Array | None = None, slots: Array | None = None) -> Array:
-        """One pass, on a copy of the state that replaces it at the end."""
-        scanner, bound = self.scanner_.copy(), self._bound
-        wrong = scanner.scan(source, labels, order, slots)
-        if bound is not None:
-            m = margins(self._of(self._functions(self.comparator), source), labels)
-            hinge = bound.hinge + float(np.maximum(0, 1 - m).sum())
-            radius = math.sqrt(scanner.memory.tally[ops.RADIUS])
-            bound = replace(bound, radius=radius, margin=min(bound.margin, float(m.min())), hinge=hinge)
-        self.scanner_, self._bound = scanner, bound
-        return wrong
-
-    def _scan_plan(self, why: str) -> Plan:
-        s = self.scanner_
-        n, seen, C = s.count(ops.SIZE), s.count(ops.SEEN), len(s.memory.A)
+    def _become(self, scan: KernelScan, why: str) -> Self:
         kept = "all mistakes" if self.budget is None else f"{self.policy}, budget {self.budget}"
-        settings = {"points": n, "kept": kept, "rows": seen, "mistakes": self.mistakes_, "acted": s.count(ops.REDUCED)}
-        room = s.memory.A.shape[1]
-        size = 8.0 * (room**2 * (s.rule.policy in SQUARE) + room * (2 * C + self.n_features_in_) + BLOCK * (room + 2 * BLOCK))
-        return Plan("ordered scan", why, settings, size, 2.0 * seen * n * (C + self.n_features_in_), self.n_iter_)
+        self.scan_ = scan.planned(kept, self.n_features_in_, why)
+        return self
 
-    # asking
+    # what is known
+    def __sklearn_is_fitted__(self) -> bool:
+        return "scan_" in vars(self)
+
+    def _scan(self) -> KernelScan:
+        check_is_fitted(self)
+        return self.scan_
+
+    def _part(self, name: str, what: str) -> Any:
+        """A part of the scan that not every one has."""
+        if (found := getattr(self._scan(), name)) is None:
+            raise AttributeError(what)
+        return found
+
+    @property
+    def plan_(self) -> Plan: return self._part("plan", "the scan has no plan.")
+
+    @property
+    def kernel_(self) -> Any: return self._scan().kernel
+
+    @property
+    def scanner_(self) -> Scanner:
+        """The points, their weights and the rule."""
+        return self._scan().scanner
+
+    @property
+    def n_iter_(self) -> int: return self._scan().steps
+
+    @property
+    def counts_(self) -> Array:
+        """How often each row of `fit` was a mistake."""
+        return self._part("counts", "counts_ are those of the rows of one `fit`; a stream has none.")
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the last pass of `fit` made no mistake."""
+        return self._part("converged", "converged_ is said of the passes of one `fit`; a stream has none.")
+
     @property
     def mistakes_(self) -> int:
         """Mistakes made so far, in all passes."""
-        check_is_fitted(self, "scanner_")
-        return self.scanner_.count(ops.MISTAKES)
+        return self._scan().mistakes
 
     @property
     def bound_(self) -> float:
         """No more mistakes than this can have been made, for the comparator given."""
-        check_is_fitted(self, "scanner_")
-        rule, b = self.scanner_.rule, self._bound
-        if b is None:
-            raise AttributeError("bound_ needs a comparator from the start; give comparator=u, or ask mistake_bound(X, y).")
-        if rule.margin > 0:
-            raise AttributeError("bound_ is that of the perceptron, with margin=0; steps for margin errors have none here.")
-        if self.scanner_.count(ops.REDUCED) == 0:
-            return b.value
-        bound = forgetron_bound(b.radius * b.norm, b.hinge, rule.budget) if rule.policy == ops.FORGETRON else math.inf
-        if math.isinf(bound):
-            raise AttributeError("no bound holds any more, as the policy has acted; the forgetron has one, for comparators small enough.")
-        return bound
+        return self._scan().mistake_bound()
 
+    @property
+    def dual_coef_(self) -> Array:
+        """The weights of the points, (1, n) for two classes, else (C, n)."""
+        return self._scan().weights(self.average)
+
+    @property
+    def points_(self) -> Any:
+        """The points: rows of X, or made by merging."""
+        if (scan := self._scan()).given:
+            raise AttributeError("kernel='precomputed' has no points, only their positions: see support_.")
+        return scan.scanner.points.data
+
+    @property
+    def support_(self) -> Array:
+        """Positions of the points among the rows of fit, with kernel="precomputed"."""
+        if not (scan := self._scan()).given:
+            raise AttributeError("support_ is there with kernel='precomputed' only; see points_.")
+        return np.asarray(scan.scanner.points)
+
+    # asking
     @np.errstate(over="ignore", invalid="ignore")
     def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
         """No more mistakes than this can be made in `passes` passes over these rows, in any order, by a perceptron that keeps all.
@@ -192,58 +224,25 @@ class KernelPerceptron(ClassifierMixin, Scanning):
         For the comparator u (by default the fitted function) at the best of many lengths: (R |u| / margin)^2 where u separates
         the rows, else by its hinge loss.
         """
-        check_is_fitted(self, "scanner_")
-        passes = self.n_iter_ if passes is None else whole(shown(passes), "passes", least=1)
-        rows, y = self._checked(X, y, reset=False)
-        us = self._functions(self.as_functions() if comparator is None else comparator)
-        m = margins(self._of(us, Rows(self.kernel_, rows)), self._labels(y))
-        radius = math.sqrt(finite(float(self.kernel_.diag(rows).max()) * (2 if len(us) > 1 else 1)))
+        scan = self._scan()
+        passes = scan.steps if passes is None else whole(shown(passes), "passes", least=1)
+        rows, y = self._checked(X, y, scan)
+        us = comparators(self.as_functions() if comparator is None else comparator, scan.kernel, len(self.classes_))
+        m = margins(values_of(us, rows), coded(y, self.classes_))
+        radius = math.sqrt(finite(float(scan.kernel.diag(rows).max()) * (2 if len(us) > 1 else 1)))
         return best_bound(m, radius, math.hypot(*(u.norm() for u in us)), passes)
 
     def as_functions(self) -> list[RKHSFunction]:
         """f as functions of the kernel's space, one for two classes, else one a class."""
-        check_is_fitted(self, "scanner_")
-        if self._pairwise:
+        if (scan := self._scan()).given:
             raise ValueError("a precomputed kernel cannot be evaluated at points; give a kernel.")
-        return [RKHSFunction(self.kernel_, self.scanner_.points, w) for w in self.dual_coef_]
+        return [RKHSFunction(scan.kernel, scan.scanner.points, w) for w in self.dual_coef_]
 
-    @property
-    def dual_coef_(self) -> Array:
-        """The weights of the points, (1, n) for two classes, else (C, n)."""
-        check_is_fitted(self, "scanner_")
-        last = isinstance(self.average, bool | np.bool_) and not self.average
-        return self.scanner_.weights if last else self.scanner_.mean
-
-    @property
-    def points_(self) -> Any:
-        """The points: rows of X, or made by merging."""
-        check_is_fitted(self, "scanner_")
-        if self._pairwise:
-            raise AttributeError("kernel='precomputed' has no points, only their positions: see support_.")
-        return self.scanner_.points.data
-
-    @property
-    def support_(self) -> Array:
-        """Positions of the points among the rows of fit, with kernel="precomputed"."""
-        check_is_fitted(self, "scanner_")
-        if not self._pairwise:
-            raise AttributeError("support_ is there with kernel='precomputed' only; see points_.")
-        return np.asarray(self.scanner_.points)
-
-    @np.errstate(over="ignore", invalid="ignore")
     def decision_function(self, X: Any) -> Array:
         """f(x), (n,) for two classes, else one score a class, (n, C)."""
-        check_is_fitted(self, "scanner_")
-        rows, W = self._checked_rows(X, reset=False), self.dual_coef_.T
-        if not len(W):
-            out = np.zeros((len(rows), W.shape[1]), rows.dtype)
-        elif self._pairwise:
-            out = rows.data[:, self.support_] @ W
-        else:
-            out = KernelOperator(self.kernel_, rows, self.scanner_.points.astype(rows.dtype)) @ W
-        out = out.astype(rows.dtype, copy=False)
-        finite(out)
-        return out[:, 0] if W.shape[1] == 1 else out
+        scan = self._scan()
+        out = scan.decision(self._rows(X, reset=False, kernel=scan.kernel), self.average)
+        return out[:, 0] if out.shape[1] == 1 else out
 
     def predict(self, X: Any) -> Array:
         """The class of every row."""

@@ -12,12 +12,11 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
 from mercer.kernels.algebra import Power
 from mercer.kernels.stretch import bandwidths, scaled
-from mercer.learners.voters import Given, Points, Voters, nonnegative
+from mercer.models.base import fields_alone
+from mercer.models.smoothing.voters import Voters
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 from mercer.store import register
-
-__all__ = ["Given", "Points", "Smoother", "Voters", "nonnegative", "scaled"]
 
 HELD = 8 << 20  # bytes of sums that a task holds
 # Differences of larger logarithms are rounding. Bandwidths are then widened step by step, until squares are numbers again; the
@@ -27,7 +26,7 @@ Groups = tuple[Array, Array]  # one number for every row and one for every train
 
 
 @register("smoothing.Smoother")
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Smoother:
     """sum_i w_i k(x, x_i) y_i / sum_i w_i k(x, x_i), for targets Y (n, q) kept about their mean and in units of their range."""
 
@@ -35,7 +34,9 @@ class Smoother:
     Y: Array
     weight: Array | None = None
 
-    must = dict(voters=Is("Points", "voters.Given"), Y=Floats("n", "q"), weight=Floats("n", low=0) | None)
+    must = dict(voters=Is("Points", "GivenVotes"), Y=Floats("n", "q"), weight=Floats("n", low=0) | None)
+
+    __getstate__ = fields_alone
 
     def _laws(self) -> str | None:
         return None if len(self.voters) == len(self.Y) else f"has {len(self.Y)} targets of {len(self.voters)} points"

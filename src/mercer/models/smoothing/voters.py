@@ -26,7 +26,7 @@ CLOSED = (Sum, Product, Scale, Power, Exp, Series, Normalized, OnColumns, Warped
 
 
 class Voters(Protocol):
-    """The training points as seen from queries."""
+    """The training points as seen from queries: by logarithms of kernel values, where an operator's values would underflow."""
 
     def __len__(self) -> int: ...
     def products(self, X: Table, V: Array) -> Array: ...
@@ -71,7 +71,7 @@ class Points:
 
 @register("smoothing.GivenGram")
 @dataclass(frozen=True, eq=False)
-class Given:
+class GivenVotes:
     """Training points known by rows of a kernel matrix alone."""
 
     n: int
