@@ -13,11 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_X_y
 
 from mercer.inputs import Array, Items, Table, table, validate_data
-from mercer.invariants import Labels, Whole
+from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
 from mercer.store import Saved
 
 F = TypeVar("F", bound=Callable[..., Any])
+V = TypeVar("V")
 
 
 def all_or_nothing(method: F) -> F:
@@ -120,6 +121,21 @@ def is_precomputed(kernel: Any) -> bool:
 def fields_alone(value: Any) -> dict[str, Any]:
     """What pickle takes of a fitted value: its fields, not what was computed from them."""
     return {f.name: getattr(value, f.name) for f in fields(value)}
+
+
+def parted(state: dict[str, Any], *names: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The attributes of a file of before, less these; and these, None where the file has not.
+
+    >>> parted({"a": 1, "b": 2}, "b", "c")
+    ({'a': 1}, {'b': 2, 'c': None})
+    """
+    return {name: v for name, v in state.items() if name not in names}, {name: state.get(name) for name in names}
+
+
+def checked(value: V) -> V:
+    """A fitted value made of what a file of before held, looked at."""
+    check(value)
+    return value
 
 
 def check_finite(values: Any, what: str = "kernel values") -> None:

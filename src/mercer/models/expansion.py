@@ -10,6 +10,7 @@ from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Is, Text
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
+from mercer.models.base import checked
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.store import register
@@ -29,6 +30,12 @@ class Expansion:
 
     def _laws(self) -> str | None:
         return None if isinstance(self.kernel, str) == (self.points is None) else "has a kernel without points, or points without one"
+
+    @classmethod
+    def of_file(cls, kernel: Any, rows: Matrix | None, names: Any) -> Expansion:
+        """Of the kernel and rows that a file of before held."""
+        points = None if rows is None else checked(Table(rows, None if names is None else tuple(names)))
+        return checked(cls(kernel, points))
 
     def operator(self, X: Table, Z: Table | None = None) -> Operator:
         """k(X, Z); a given matrix is that already."""

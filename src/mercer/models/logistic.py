@@ -17,7 +17,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.learners.rounds import Minimum, minimise
 from mercer.learners.smooth import Logistic, Problem, Rows, Softmax, moved, offset
-from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of
+from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, parted
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.settings import class_weights, positive, whole
 from mercer.plan import Plan
@@ -224,6 +224,16 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     def n_features_lifted_(self) -> int:
         """D"""
         return self._solution().phi.width
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Of a file in which the parts of the solution were attributes."""
+        names = ("coef_", "intercept_", "objective_", "n_iter_")
+        rest, old = parted(state, *names, "plan_", "lift_", "kernel_", "n_features_lifted_")
+        if old["plan_"] is None:
+            return rest
+        phi = FittedMap.of_file(old["lift_"], bytes_of(rest["memory_limit"]))
+        return {**rest, "solution_": checked(LogisticSolution(old["plan_"], phi, *(old[name] for name in names)))}
 
     # asking
     def decision_function(self, X: Any) -> Array:

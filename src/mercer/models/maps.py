@@ -16,6 +16,7 @@ from mercer.invariants import Is, Number
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
+from mercer.models.base import checked
 from mercer.ops.tiles import cuts
 from mercer.plan import Plan
 from mercer.stats import Moments
@@ -41,6 +42,11 @@ class FittedMap:
     def fit(cls, lift: Any, rows: Table, memory: float = math.inf) -> FittedMap:
         """Fit a map to rows, whose columns it may name; an eighth of the memory is for batches."""
         return cls(lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8))
+
+    @classmethod
+    def of_file(cls, lift: Any, memory: float = math.inf) -> FittedMap:
+        """Of a fitted lift that a file of before held."""
+        return checked(cls(lift, min(BATCH_BYTES, memory / 8)))
 
     @property
     def width(self) -> int:

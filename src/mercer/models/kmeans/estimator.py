@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Is
-from mercer.models.base import KernelEstimator, all_or_nothing, check_finite
-from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, KMeansSettings, fit
+from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, check_finite, checked, parted
+from mercer.models.expansion import Expansion
+from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, KMeansSettings, Run, fit
 from mercer.models.kmeans.lloyd import Clusters
+from mercer.models.maps import FittedMap
 from mercer.plan import Plan
 from mercer.store import register
 
@@ -141,6 +143,21 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     def n_features_lifted_(self) -> int:
         """D"""
         return self._part("phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Of a file in which the parts of the clusters were attributes."""
+        run = ("labels_", "inertia_", "n_iter_", "center_squares_")
+        names = ("dual_coef_", "X_fit_", "kernel_", "plan_", "lift_", "n_features_lifted_", "cluster_centers_", "_origin")
+        rest, old = parted(state, *run, *names)
+        if old["plan_"] is None:
+            return rest
+        plan, found = old["plan_"], checked(Run(*(old[name] for name in run)))
+        if old["dual_coef_"] is not None:
+            over, origin = Expansion.of_file(old["kernel_"], old["X_fit_"], rest.get("feature_names_in_")), old["_origin"]
+            return {**rest, "clusters_": checked(KernelMeans(plan, found, over, old["dual_coef_"], 0.0 if origin is None else origin))}
+        phi = FittedMap.of_file(old["lift_"], bytes_of(rest["memory_limit"]))
+        return {**rest, "clusters_": checked(FeatureMeans(plan, found, phi, old["cluster_centers_"], old["_origin"]))}
 
     # asking
     @available_if(lambda self: not self._precomputed)

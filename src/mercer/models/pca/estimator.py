@@ -12,7 +12,9 @@ from mercer import methods
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Is
 from mercer.linalg.decompose import SketchedMoments
-from mercer.models.base import KernelEstimator, all_or_nothing, check_finite
+from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, check_finite, checked, parted
+from mercer.models.expansion import Expansion
+from mercer.models.maps import FittedMap
 from mercer.models.pca import dual, features
 from mercer.models.pca.dual import DualProjection
 from mercer.models.pca.features import FeatureProjection
@@ -234,6 +236,21 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if Z.shape[1] != projection.size:
             raise ValueError(f"Z has {Z.shape[1]} columns, but there are {projection.size} components; give what transform gave.")
         return projection.inverse(Z)
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Of a file in which the parts of the projection were attributes."""
+        names = ("_dual", "_back", "_found", "moments_", "X_fit_", "kernel_", "plan_", "lift_", "n_features_lifted_")
+        rest, old = parted(state, *names)
+        if old["plan_"] is None:
+            return rest
+        if old["_dual"] is not None:
+            over = Expansion.of_file(old["kernel_"], old["X_fit_"], rest.get("feature_names_in_"))
+            return {**rest, "projection_": checked(DualProjection(old["plan_"], over, old["_dual"]))}
+        phi, moments = FittedMap.of_file(old["lift_"], bytes_of(rest["memory_limit"])), old["moments_"]
+        size, source = min(rest["n_components"], phi.width), old["_found"] if moments is None else moments
+        n = old["plan_"].settings["rows"] if moments is None else None
+        return {**rest, "projection_": checked(FeatureProjection(phi, size, source, n))}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,7 +13,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
 from mercer.lifts import Identity
-from mercer.models.base import KernelEstimator, all_or_nothing
+from mercer.models.base import KernelEstimator, all_or_nothing, checked, parted
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.perceptron.scan import FeatureScan, MistakeBound, ScanState, best_bound, measure
 from mercer.models.settings import check_same_classes, coded, two_or_more
@@ -193,6 +193,17 @@ class Perceptron(ClassifierMixin, KernelEstimator):
 
     @property
     def intercept_(self) -> Array: return self._scan().weights(self.average)[:, -1]
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Of a file in which the parts of the scan were attributes."""
+        names = ("n_iter_", "_bound", "counts_", "converged_", "plan_")
+        rest, old = parted(state, *names, "state_", "lift_", "kernel_", "n_features_lifted_")
+        if old["state_"] is None:
+            return rest
+        told = (old[name] for name in names)
+        scan = FeatureScan(FittedMap.of_file(old["lift_"]), old["state_"], bool(rest["fit_intercept"]), *told)
+        return {**rest, "scan_": checked(scan)}
 
     # asking
     def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:

@@ -13,7 +13,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
-from mercer.models.base import KernelEstimator, all_or_nothing, is_precomputed
+from mercer.models.base import KernelEstimator, all_or_nothing, checked, is_precomputed, parted
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
 from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_of, source_of, values_of
@@ -215,6 +215,16 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
         if not (scan := self._scan()).given:
             raise AttributeError("support_ is there with kernel='precomputed' only; see points_.")
         return np.asarray(scan.scanner.points)
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Of a file in which the parts of the scan were attributes."""
+        names = ("n_iter_", "_bound", "counts_", "converged_", "plan_")
+        rest, old = parted(state, *names, "scanner_", "kernel_")
+        if old["scanner_"] is None:
+            return rest
+        scan = checked(KernelScan(old["kernel_"], old["scanner_"], *(old[name] for name in names)))
+        return {**rest, "scan_": scan, "_of_items": not scan.given and scan.scanner.points.items}
 
     # asking
     @np.errstate(over="ignore", invalid="ignore")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
-from mercer.models.base import KernelEstimator, all_or_nothing
+from mercer.models.base import KernelEstimator, all_or_nothing, checked, parted
 from mercer.models.settings import shown
 from mercer.models.smoothing.bandwidths import FittedSmoother, SmoothingSettings, fit
 from mercer.models.smoothing.smoother import Smoother
@@ -74,6 +74,16 @@ class VotingEstimator(KernelEstimator):
     def loo_errors_(self) -> Array:
         """The squared error of left-out rows at each of them."""
         return self._part("errors")
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Of a file in which the parts of the smoother were attributes."""
+        names = ("plan_", "smoother_", "_train", "scales_", "loo_errors_")
+        rest, old = parted(state, *names, "kernel_", "_groups")
+        if old["smoother_"] is None:
+            return rest
+        fitted = checked(FittedSmoother(*(old[name] for name in names)))
+        return {**rest, "smoothing_": fitted, "_of_items": fitted.rows.items}
 
     # asking
     def _asked(self, X: Any) -> tuple[FittedSmoother, Table]:
