@@ -80,7 +80,7 @@ def command(name: str) -> None:
         with contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing), contextlib.suppress(SystemExit):
             if name == "predict":
                 mercer.fit_table("t.csv", "progression", time=1).save("m.mercer")
-            given = {"fit": ["t.csv", "--target", "progression", "--time", "5"], "predict": ["m.mercer", "t.csv"]}[name]
+            given = {"fit": ["t.csv", "--target", "progression", "--time", "5"], "predict": ["m.mercer", "t.csv", "--out", "p.csv"]}[name]
             app([name, *given], standalone_mode=False)
 
 
