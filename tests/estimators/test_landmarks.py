@@ -4,8 +4,8 @@ import pytest
 
 from mercer.estimators import GaussianProcessClassifier, GaussianProcessRegressor, KernelPCA, KernelRidge, KernelSVC
 from mercer.kernels import Gaussian, Matern
-from mercer.learners.falkon import falkon
 from mercer.methods import Landmarks
+from mercer.models.ridge.landmarks import falkon
 
 RNG = np.random.default_rng(0)
 LINE = np.linspace(0, 1, 60)[:, None]

@@ -5,9 +5,9 @@ import scipy.sparse as sp
 
 from mercer.estimators import KernelLogistic, KernelRidge, Perceptron
 from mercer.kernels import Gaussian
-from mercer.learners.falkon import falkon
 from mercer.lifts import Identity
 from mercer.methods import Fourier, Landmarks
+from mercer.models.ridge.landmarks import falkon
 from mercer.models.ridge.problem import Settings
 from mercer.stats import Moments, row_hashes
 

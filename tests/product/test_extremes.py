@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from mercer import fit_table
-from mercer.learners.ridge import penalised
+from mercer.linalg.least_squares import penalised
 from mercer.product.clock import Clock
 from mercer.product.contest import contest
 from mercer.product.crossval import ridge_path

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.ridge import penalised
 from mercer.learners.smooth import Problem
+from mercer.linalg.least_squares import penalised
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
 from mercer.stats.sample import mix

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from mercer.inputs import Array
-from mercer.learners import ridge
+from mercer.linalg import least_squares
 from mercer.ops.threads import single_blas
 from mercer.product.crossval import dense
 from mercer.product.recipes import Recipe, rounded
@@ -29,7 +29,7 @@ def slopes(lift: Any, X: Array, Y: Array, alpha: float, w: Array | None = None) 
         phi = clone(lift).fit(X)
         F = dense(phi.transform(X))
         m = Moments.of(np.concatenate([F, Y.astype(np.float32)], axis=1), w, shift=np.concatenate([F.mean(0), Y.mean(0)]))
-        coef = ridge.solve(m, F.shape[1], alpha).coef.astype(np.float32)
+        coef = least_squares.solve(m, F.shape[1], alpha).coef.astype(np.float32)
     few = X[:ROWS]
     base = F[: len(few)] @ coef
     return np.array([_slope(phi, few, j, base, coef) for j in range(X.shape[1])])

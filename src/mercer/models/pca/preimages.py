@@ -12,7 +12,7 @@ from mercer.invariants import Floats, Ints, Is
 from mercer.kernels import Gaussian, Linear, Scale
 from mercer.kernels.base import Kernel
 from mercer.kernels.defaults import spread
-from mercer.learners.kernel_ridge import exact
+from mercer.linalg.least_squares import exact
 from mercer.models.pca.eigenvectors import DualComponents
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.tiles import cuts

@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.stretch import bandwidths, scaled
-from mercer.learners import dual_folds, kernel_ridge
-from mercer.learners.ridge import FoldErrors, spread
 from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.least_squares import DualSolution, exact
 from mercer.linalg.solvers import CG, Auto
 from mercer.models.expansion import Expansion, kernel_at
+from mercer.models.ridge.cross_validation import FoldErrors, Inverses, dual_fold_errors, dual_loo_errors, spread
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import SQUARES, Settings, TrainingRows, Weights
 from mercer.models.settings import grid
@@ -83,7 +83,7 @@ def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -
     scaled_rows = replace(rows, Y=rows.Y / unit)
     alpha, over, scores = penalty(s, over, scaled_rows, plan, refit)
     solver, reason = solver_for(s, len(rows), plan.way)
-    found = kernel_ridge.exact(over.operator(rows.X), scaled_rows.Y, alpha, rows.weight, intercept=s.intercept, solver=solver)
+    found = exact(over.operator(rows.X), scaled_rows.Y, alpha, rows.weight, intercept=s.intercept, solver=solver)
     if not found.definite:
         text = "K + alpha / weight has eigenvalues below zero, so K is of no kernel: f solves the equations and minimises nothing"
         warnings.warn(f"{text}; raise alpha.", stacklevel=5)
@@ -114,7 +114,7 @@ def solver_for(s: Settings, n: int, way: str) -> tuple[Cholesky | CG, str]:
     return solver, why
 
 
-def written(plan: Plan, n: int, solver: Cholesky | CG, found: kernel_ridge.DualSolution, why: str, memory: float) -> Plan:
+def written(plan: Plan, n: int, solver: Cholesky | CG, found: DualSolution, why: str, memory: float) -> Plan:
     """The plan, as it was carried out."""
     factored = isinstance(solver, Cholesky)
     held = 16.0 * n * n if factored else min(2.0 * n * n, memory)
@@ -161,8 +161,8 @@ def candidates(s: Settings, kernel: Any) -> list[Any]:
 def loo_scores(s: Settings, over: Expansion, rows: TrainingRows) -> Array:
     """R^2 of left-out rows for every penalty."""
     s.check_square_fits(len(rows))
-    inverses = dual_folds.Inverses.of(over.operator(rows.X), rows.weights, intercept=s.intercept)
-    return rows.scores(dual_folds.loo_errors(inverses, rows.Y, rows.weights, s.grid()))
+    inverses = Inverses.of(over.operator(rows.X), rows.weights, intercept=s.intercept)
+    return rows.scores(dual_loo_errors(inverses, rows.Y, rows.weights, s.grid()))
 
 
 def fold_errors(s: Settings, over: Expansion, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
@@ -170,7 +170,7 @@ def fold_errors(s: Settings, over: Expansion, rows: TrainingRows, alphas: Array,
     fold = rows.fold().astype(np.intp)
     if s.way in ("auto", "exact") and SQUARES * len(rows) ** 2 <= s.memory:
         op = over.operator(rows.X)
-        return dual_folds.fold_errors(op, rows.Y, rows.weights, alphas, fold, rows.folds.k, intercept=s.intercept)
+        return dual_fold_errors(op, rows.Y, rows.weights, alphas, fold, rows.folds.k, intercept=s.intercept)
     return FoldErrors(*_by_refits(s.without_choices(over.kernel, 1.0), rows, alphas, fold, refit), spread(rows.Y, rows.weights))
 
 

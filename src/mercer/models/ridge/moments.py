@@ -9,10 +9,10 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number, Whole
-from mercer.learners import dual_folds, ridge
-from mercer.learners.ridge import FoldErrors
+from mercer.linalg.least_squares import solve
 from mercer.models.folds import Folds
 from mercer.models.maps import HEAD, FittedMap
+from mercer.models.ridge.cross_validation import FoldErrors, dual_loo_errors, moment_fold_errors, moment_loo_errors
 from mercer.models.ridge.leave_one_out import ByInverse, ByMoments
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import Penalties, Settings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
@@ -79,17 +79,17 @@ class MomentRidge:
         alpha: Any = p.alpha if self.chosen is None else self.chosen
         if p.by == "folds":
             alpha = p.best_by_folds(self._errors(p.grid), total.count)
-        found = ridge.solve(total, self.phi.width, alpha, intercept=p.intercept)
+        found = solve(total, self.phi.width, alpha, intercept=p.intercept)
         return Weights(alpha, found.coef, found.intercept)
 
     def choosing(self, rows: TrainingRows) -> MomentRidge:
         """At the penalty of the best left-out rows."""
         p = self.penalties
         if self._few(rows):
-            errors = dual_folds.loo_errors(self._by_inverse(rows).inverses(), rows.Y, rows.weights, p.grid)
+            errors = dual_loo_errors(self._by_inverse(rows).inverses(), rows.Y, rows.weights, p.grid)
         else:
             lifted = self.phi.batches(rows.X)
-            errors = ridge.loo_errors(self.total, self.phi.width, lifted, rows.Y, rows.weight, p.grid, intercept=p.intercept)
+            errors = moment_loo_errors(self.total, self.phi.width, lifted, rows.Y, rows.weight, p.grid, intercept=p.intercept)
         scores = rows.scores(errors)
         return replace(self, chosen=p.best_by_loo(scores, len(rows)), loo_scores=scores)
 
@@ -97,7 +97,7 @@ class MomentRidge:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
     def _errors(self, alphas: Array) -> FoldErrors:
-        return ridge.fold_errors(self.moments, self.phi.width, alphas, intercept=self.penalties.intercept)
+        return moment_fold_errors(self.moments, self.phi.width, alphas, intercept=self.penalties.intercept)
 
     def fold_errors(self, s: Settings, rows: TrainingRows | None, alphas: Array, refit: Any) -> FoldErrors:
         """From the statistics alone."""
@@ -120,7 +120,7 @@ class MomentRidge:
         """The model of the rows that are not held out."""
         weight = None if rows.weight is None else rows.weight[~held]
         rest = self.phi.moments(rows.X[~held], self.moments[0].shift, rows.Y[~held], weight)
-        found = ridge.solve(rest, self.phi.width, self.weights.alpha, intercept=self.penalties.intercept)
+        found = solve(rest, self.phi.width, self.weights.alpha, intercept=self.penalties.intercept)
         return replace(self.alone(), weights=Weights(self.weights.alpha, found.coef, found.intercept))
 
     def alone(self) -> FeatureRidge:

@@ -5,8 +5,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from mercer.inputs import Table
+from mercer.models.expansion import Expansion
 from mercer.models.maps import BATCH_BYTES, FittedMap
-from mercer.models.ridge.dual import DualRidge, Expansion
+from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.moments import MomentRidge
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import Settings

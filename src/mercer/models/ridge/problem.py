@@ -9,10 +9,10 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Array, Items, Table
 from mercer.invariants import Each, Floats, Ints, Is, Number, Text, Truths
-from mercer.learners.ridge import FoldErrors, spread
 from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
 from mercer.models.maps import asked
+from mercer.models.ridge.cross_validation import FoldErrors, spread
 from mercer.models.settings import grid, penalty, positive, whole
 from mercer.plan import Plan
 from mercer.store import register

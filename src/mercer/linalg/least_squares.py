@@ -1,19 +1,76 @@
-"""Kernel ridge regression in the dual: coefficients by any solver, and leave-one-out without refits."""
+"""Penalised least squares: in the primal from moments of features, in the dual with a kernel matrix, by any solver."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from mercer.inputs import Array
 from mercer.linalg.cholesky import Factored
 from mercer.linalg.solvers import Auto, Iterated, Solver
 from mercer.operators import Operator
+from mercer.stats import Moments
 
 LEAST = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
 
 
+# primal
+@dataclass(frozen=True, eq=False)
+class PrimalSolution:
+    """f(x) = phi(x)'coef + intercept; coef (D, q), intercept (q,)."""
+
+    coef: Array
+    intercept: Array
+
+
+def parts(m: Moments, D: int, *, intercept: bool) -> tuple[Array, Array]:
+    """(A, B) of the normal equations (A + alpha I) coef = B, about the mean where there is an intercept."""
+    C = m.centred() if intercept else m.about_zero()
+    return C[:D, :D], C[:D, D:]
+
+
+def solve(m: Moments, D: int, alpha: float | Array, *, intercept: bool = True) -> PrimalSolution:
+    """argmin sum w |y - f(x)|^2 + alpha |coef|^2; alpha one number, or one an output.
+
+    >>> rows = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])  # phi, y
+    >>> s = solve(Moments.of(rows, shift=np.zeros(2)), 1, 1e-12)
+    >>> s.coef.round(6), s.intercept.round(6)
+    (array([[2.]]), array([1.]))
+    """
+    A, B = parts(m, D, intercept=intercept)
+    return solve_normal(m, A, B, alpha, intercept=intercept)
+
+
+def solve_normal(m: Moments, A: Array, B: Array, alpha: float | Array, *, intercept: bool) -> PrimalSolution:
+    """The same from the parts of the equations."""
+    D = len(A)
+    penalties = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (B.shape[1],))
+    coef = np.empty_like(B)
+    for a in np.unique(penalties):
+        coef[:, penalties == a] = penalised(A, float(a))(B[:, penalties == a])
+    return PrimalSolution(coef, m.mean[D:] - m.mean[:D] @ coef if intercept else np.zeros(B.shape[1]))
+
+
+def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
+    """The solver of (A + alpha I) x = b; where rounding makes that indefinite, with the least jitter that mends it."""
+    jitter, size = 0.0, float(np.abs(np.diag(A)).max(initial=0)) or 1.0
+    while np.isfinite(size):
+        M = A.copy()
+        M[np.diag_indices(len(A))] += alpha + jitter
+        try:
+            factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+            return lambda b: np.asarray(cho_solve(factor, b, check_finite=False))
+        except np.linalg.LinAlgError:
+            jitter = max(10 * jitter, np.finfo(np.float64).eps * len(A) * size)
+        if not jitter <= size:
+            break
+    raise ValueError("the statistics are of no rows (not finite, or of negative variance); scale the columns of X first.")
+
+
+# dual
 @dataclass(frozen=True, eq=False)
 class DualSolution:
     """f(x) = sum_i coef_i k(x, x_i) + intercept; coef (n, q), zero for rows of weight zero.

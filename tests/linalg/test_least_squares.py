@@ -4,11 +4,11 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge as Theirs
 
 from mercer.kernels import Constant, Gaussian, Laplace, Linear
-from mercer.learners import ridge as primal
-from mercer.learners.dual_folds import Inverses, loo_errors
-from mercer.learners.kernel_ridge import exact
+from mercer.linalg import least_squares as primal
 from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.least_squares import exact
 from mercer.linalg.solvers import CG
+from mercer.models.ridge.cross_validation import Inverses, dual_loo_errors
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.stats import Moments
@@ -75,7 +75,7 @@ def test_leave_one_out_by_formula_is_n_refits(intercept, weighted, alpha):
         np.testing.assert_allclose(loo[i], (Y[[i]] - predict(Gaussian(1.5), X[rest], s, X[[i]]))[0], atol=1e-8)
     on = np.flatnonzero(w)
     inverses, alphas = Inverses.of(KernelOperator(Gaussian(1.5), X[on]), w[on], intercept=intercept), np.array([alpha, 10 * alpha])
-    for a, e in zip(alphas, loo_errors(inverses, Y[on], w[on], alphas), strict=True):
+    for a, e in zip(alphas, dual_loo_errors(inverses, Y[on], w[on], alphas), strict=True):
         loo = exact(op, Y, a, w, intercept=intercept, solver=Cholesky(), loo=True).loo
         np.testing.assert_allclose(e, np.average(loo**2, axis=0, weights=w), rtol=1e-7)
 
@@ -86,7 +86,7 @@ def test_leave_one_out_finds_the_bandwidth():
         X, Y, _ = data(120, seed=seed)
         widths = [0.05, 1.5, 80.0]
         inverses = [Inverses.of(KernelOperator(Gaussian(b), X), np.ones(120), intercept=True) for b in widths]
-        errors = np.stack([loo_errors(v, Y, np.ones(120), np.array([1e-2, 1.0])) for v in inverses])
+        errors = np.stack([dual_loo_errors(v, Y, np.ones(120), np.array([1e-2, 1.0])) for v in inverses])
         assert errors.shape == (3, 2, 2)
         found.add(widths[int(errors.mean((1, 2)).argmin())])
     assert found == {1.5}

@@ -1,4 +1,4 @@
-"""Ridge regression from moments: any penalty, folds by subtraction, leave-one-out in closed form."""
+"""Folds and left-out rows of ridge regression without refits: from moments of features, or from A^-1 = (K + diag(alpha / w))^-1."""
 from __future__ import annotations
 
 import math
@@ -6,64 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import eigh, solve
 
 from mercer.inputs import Array
+from mercer.linalg.least_squares import LEAST, PrimalSolution, parts, penalised, solve_normal
+from mercer.operators import Operator, dense
 from mercer.stats import Moments
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """f(x) = phi(x)'coef + intercept; coef (D, q), intercept (q,)."""
-
-    coef: Array
-    intercept: Array
-
-
-def parts(m: Moments, D: int, *, intercept: bool) -> tuple[Array, Array]:
-    """(A, B) of the normal equations (A + alpha I) coef = B, about the mean where there is an intercept."""
-    C = m.centred() if intercept else m.about_zero()
-    return C[:D, :D], C[:D, D:]
-
-
-def solve(m: Moments, D: int, alpha: float | Array, *, intercept: bool = True) -> Solution:
-    """argmin sum w |y - f(x)|^2 + alpha |coef|^2; alpha one number, or one an output.
-
-    >>> rows = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])  # phi, y
-    >>> s = solve(Moments.of(rows, shift=np.zeros(2)), 1, 1e-12)
-    >>> s.coef.round(6), s.intercept.round(6)
-    (array([[2.]]), array([1.]))
-    """
-    A, B = parts(m, D, intercept=intercept)
-    return _solved(m, A, B, alpha, intercept=intercept)
-
-
-def _solved(m: Moments, A: Array, B: Array, alpha: float | Array, *, intercept: bool) -> Solution:
-    D = len(A)
-    penalties = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (B.shape[1],))
-    coef = np.empty_like(B)
-    for a in np.unique(penalties):
-        coef[:, penalties == a] = penalised(A, float(a))(B[:, penalties == a])
-    return Solution(coef, m.mean[D:] - m.mean[:D] @ coef if intercept else np.zeros(B.shape[1]))
-
-
-def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
-    """The solver of (A + alpha I) x = b; where rounding makes that indefinite, with the least jitter that mends it."""
-    jitter, size = 0.0, float(np.abs(np.diag(A)).max(initial=0)) or 1.0
-    while np.isfinite(size):
-        M = A.copy()
-        M[np.diag_indices(len(A))] += alpha + jitter
-        try:
-            factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
-            return lambda b: np.asarray(cho_solve(factor, b, check_finite=False))
-        except np.linalg.LinAlgError:
-            jitter = max(10 * jitter, np.finfo(np.float64).eps * len(A) * size)
-        if not jitter <= size:
-            break
-    raise ValueError("the statistics are of no rows (not finite, or of negative variance); scale the columns of X first.")
-
-
-def squared_error(m: Moments, D: int, s: Solution) -> tuple[Array, Array]:
+def squared_error(m: Moments, D: int, s: PrimalSolution) -> tuple[Array, Array]:
     """sum w (y - f)^2 and sum w (y - mean y)^2 of the rows in these moments, for every output: no row is needed."""
     lead = np.vstack([-s.coef, np.eye(s.coef.shape[1])])  # y - f = z'lead + offset
     offset = m.shift @ lead - s.intercept
@@ -96,7 +47,7 @@ class FoldErrors:
         return int(np.isfinite(self.error[0]).all(axis=1).sum())
 
 
-def fold_errors(folds: list[Moments], D: int, alphas: Array, *, intercept: bool) -> FoldErrors:
+def moment_fold_errors(folds: list[Moments], D: int, alphas: Array, *, intercept: bool) -> FoldErrors:
     """From the moments of the folds alone: total - fold is the refit without the fold."""
     total = sum(folds[1:], folds[0])
     q = len(total.shift) - D
@@ -107,7 +58,7 @@ def fold_errors(folds: list[Moments], D: int, alphas: Array, *, intercept: bool)
             continue  # nothing to score, or to fit
         A, B = parts(rest, D, intercept=intercept)
         for i, a in enumerate(alphas):
-            error[i, j], spread[j] = squared_error(fold, D, _solved(rest, A, B, a, intercept=intercept))
+            error[i, j], spread[j] = squared_error(fold, D, solve_normal(rest, A, B, a, intercept=intercept))
     return FoldErrors(error, spread, np.maximum(np.diag(total.centred())[D:], 0))
 
 
@@ -144,7 +95,7 @@ def spread(Y: Array, w: Array | None) -> Array:
     return np.asarray(u @ np.square(Y - np.average(Y, axis=0, weights=u)))
 
 
-def loo_errors(
+def moment_loo_errors(
     m: Moments, D: int, lifted: Iterable[tuple[slice, Array]], Y: Array, weight: Array | None, alphas: Array, *, intercept: bool
 ) -> Array:
     """The mean squared left-out residual (a, q) for every penalty, in one pass over (rows, features); nan where not known."""
@@ -160,3 +111,77 @@ def loo_errors(
         fitted = np.einsum("id,da,dq->iaq", P, E, lever, optimize=True) + level
         total += np.einsum("i,iaq->aq", w[rows], np.square((Y[rows, None] - fitted) / left[:, :, None]))
     return np.asarray(total / w.sum())
+
+
+# in the dual
+@dataclass(frozen=True, eq=False)
+class Inverses:
+    """A^-1 for any penalty, from one eigendecomposition of W^1/2 K W^1/2; all weights are positive."""
+
+    values: Array
+    Q: Array  # with rows scaled by sqrt(w)
+    intercept: bool
+
+    @classmethod
+    def of(cls, op: Operator, w: Array, *, intercept: bool) -> Inverses:
+        s, K = np.sqrt(w), dense(op, np.float64)
+        K *= s[:, None]
+        K *= s
+        values, Q = eigh(K, overwrite_a=True, check_finite=False)
+        return cls(np.maximum(values, LEAST * max(float(values[-1]), 1e-300)), Q * s[:, None], intercept)
+
+    def at(self, alpha: float, Y: Array) -> Inverse:
+        e = 1 / (self.values + alpha)
+        coef, one = self.Q @ (e[:, None] * (self.Q.T @ Y)), self.Q @ (e * self.Q.sum(0))
+        total = float(one.sum()) if self.intercept else np.inf
+        return Inverse(self.Q, e, coef - np.outer(one, coef.sum(0) / total), one, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """G = A^-1 - A^-1 1 1'A^-1 / 1'A^-1 1 (without the second part where there is no intercept), and coef = G Y."""
+
+    Q: Array
+    e: Array
+    coef: Array
+    one: Array
+    total: float
+
+    def block(self, rows: Array) -> Array:
+        """G[rows, rows]"""
+        P = self.Q[rows]
+        return np.asarray((P * self.e) @ P.T - np.outer(self.one[rows], self.one[rows] / self.total))
+
+    def left_out(self, rows: Array) -> Array:
+        """y - f without these rows, at these rows."""
+        return np.asarray(solve(self.block(rows), self.coef[rows], assume_a="sym"))
+
+    def change(self, K: Array) -> Array:
+        """How coefficients of unit rows move f at rows whose kernel values (m, n) are given: (m, n)."""
+        G = (K @ self.Q * self.e) @ self.Q.T
+        return np.asarray(G - np.outer(K @ self.one, self.one / self.total) + self.one / self.total)
+
+    def alone(self) -> Array:
+        """y_i - f_-i(x_i) = coef_i / G_ii; nan where G_ii is rounding: one row, without itself, is no row."""
+        whole = np.square(self.Q) @ self.e
+        diag = whole - self.one**2 / self.total
+        return np.asarray(self.coef / np.where(diag > 1e-12 * whole, diag, np.nan)[:, None])
+
+
+def dual_loo_errors(inverses: Inverses, Y: Array, w: Array, alphas: Array) -> Array:
+    """The mean squared left-out residual (a, q) for every penalty; nan where one row is all there is."""
+    return np.stack([np.average(np.square(inverses.at(float(a), Y).alone()), axis=0, weights=w) for a in alphas])
+
+
+def dual_fold_errors(op: Operator, Y: Array, w: Array, alphas: Array, fold: Array, k: int, *, intercept: bool) -> FoldErrors:
+    """Squared errors on every fold without it, for every penalty: r_S = (G_SS)^-1 coef_S."""
+    inverses, members = Inverses.of(op, w, intercept=intercept), [np.flatnonzero(fold == j) for j in range(k)]
+    error, within = np.full((len(alphas), k, Y.shape[1]), np.nan), np.full((k, Y.shape[1]), np.nan)
+    used = [j for j in range(k) if 0 < len(members[j]) < len(Y)]
+    for i, a in enumerate(alphas):
+        found = inverses.at(float(a), Y)
+        for j in used:
+            error[i, j] = w[members[j]] @ np.square(found.left_out(members[j]))
+    for j in used:
+        within[j] = spread(Y[members[j]], w[members[j]])
+    return FoldErrors(error, within, spread(Y, w))

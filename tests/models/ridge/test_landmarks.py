@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Callable, Gaussian, Laplace, Linear
-from mercer.learners import falkon as module
-from mercer.learners.falkon import falkon
-from mercer.learners.kernel_ridge import exact
 from mercer.lifts import Nystrom
+from mercer.linalg.least_squares import exact
+from mercer.models.ridge import landmarks as module
+from mercer.models.ridge.landmarks import falkon
 from mercer.operators import KernelOperator
 
 
@@ -99,7 +99,7 @@ def test_the_sample_is_uniform_whatever_the_batches():
     X = module.table(np.arange(1000.0)[:, None])
     found = []
     for step in (1000, 170):
-        sample = module.Sample(50, module.Stream(3))
+        sample = module.SampledRows(50, module.Stream(3))
         for i in range(0, 1000, step):
             sample.add(X[i : i + step], np.ones(len(X[i : i + step])), i)
         found.append(np.concatenate([rows.data[:, 0] for rows, _ in sample.rows]))
