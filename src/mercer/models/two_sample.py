@@ -14,7 +14,6 @@ from mercer.kernels import Kernel
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
 from mercer.lifts.base import stream_of
-from mercer.lifts.landmarks import Gram
 from mercer.linalg.precondition import RPCholesky
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.philox import Stream, permutation
@@ -183,7 +182,7 @@ class _Matrix:
         if len(rows) <= DENSE:
             K = np.asarray(kernel(rows), np.float64)
             return cls(K, True, K.sum(1), np.diag(K).copy())
-        F = RPCholesky(seed=int(stream.key()[0]))._factor(Gram(rows, kernel), RANK, np.full(len(rows), 1e-9), np.dtype(np.float64))
+        F = RPCholesky(seed=int(stream.key()[0])).factor(KernelOperator(kernel, rows), RANK, np.full(len(rows), 1e-9), np.dtype(np.float64))
         return cls(F, False, F @ F.sum(0), np.einsum("ij,ij->i", F, F))
 
     def inner(self, other: _Matrix, order: Array) -> float:
