@@ -35,9 +35,10 @@ ATTRIBUTES = (
     "scale_", "prior_mean_", "log_marginal_likelihood_", "log_marginal_likelihood_error_", "effective_dimension_", "loo_variances_",
     "loo_log_densities_", "support_", "n_support_", "gap_", "objective_", "offset_", "components_", "explained_variance_",
     "explained_variance_ratio_", "eigenvalues_", "mean_", "labels_", "inertia_", "classes_", "mistakes_", "rounding_", "center_squares_",
-    "n_features_lifted_", "bandwidth_", "cluster_centers_", "scales_", "loo_errors_", "loo_confidences_", "counts_", "points_", "bound_",
-    "loss_",
+    "n_features_lifted_", "bandwidth_",
 )
+OF_SMALL = ("cluster_centers_", "scales_", "loo_errors_", "loo_confidences_", "counts_", "points_", "bound_", "loss_")
+SMALL = ("pca", "kmeans", "logistic", "perceptron", "kernel-perceptron", "nadaraya", "neighbours")  # families asked for those too
 
 
 def table(n: int, d: int, dtype: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -103,6 +104,16 @@ def others() -> Iterator[tuple[str, Callable[[], Model]]]:
     yield from special()
 
 
+class WithWeights:
+    """A model that is fitted with weights, some of them zero."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> Model:
+        return self.model.fit(X, y, sample_weight=np.arange(X.shape[0]) % 4 / 2.0)
+
+
 def special() -> Iterator[tuple[str, Callable[[], Model]]]:
     """Ways of the small families that need settings of their own."""
     g = Gaussian(1.2)
@@ -121,6 +132,11 @@ def special() -> Iterator[tuple[str, Callable[[], Model]]]:
     yield "nadaraya-default", lambda: mercer.NadarayaWatson()
     yield "nadaraya-loo", lambda: mercer.NadarayaWatson(Laplace(1.0), bandwidth="loo", scales=[0.5, 1.0, 2.0])
     yield "neighbours-default", lambda: mercer.SoftNeighborsClassifier()
+    yield "kmeans-weighted", lambda: WithWeights(mercer.KernelKMeans(3, random_state=0))
+    yield "kmeans-weighted-features", lambda: WithWeights(mercer.KernelKMeans(3, via=Fourier(40), random_state=0))
+    yield "logistic-weighted", lambda: WithWeights(mercer.KernelLogistic(via=Fourier(40), class_weight={0: 2.0}, random_state=0))
+    yield "nadaraya-weighted", lambda: WithWeights(mercer.NadarayaWatson())
+    yield "neighbours-weighted", lambda: WithWeights(mercer.SoftNeighborsClassifier())
     yield "perceptron-columns", lambda: mercer.Perceptron(max_iter=5)
     yield "perceptron-average", lambda: mercer.Perceptron(g, Fourier(60), average=True, shuffle=True, max_iter=7, random_state=0)
     yield "perceptron-comparator", lambda: mercer.Perceptron(lift=Monomials(1), comparator=np.ones((3, 6)), max_iter=3)
@@ -160,7 +176,9 @@ def given() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
         "NadarayaWatson", "SoftNeighborsClassifier",
     )
     for cls in names:
-        def make(cls: str = cls) -> Model: return getattr(mercer, cls)(kernel="precomputed")
+        options = {"random_state": 0} if cls == "KernelKMeans" else {}
+
+        def make(cls: str = cls, options: dict[str, Any] = options) -> Model: return getattr(mercer, cls)(kernel="precomputed", **options)
         yield f"given-{cls}", make, K, labels if _classifies(make()) else y, new
     words = ["".join(np.random.default_rng(i).choice(list("ab"), size=6)) for i in range(40)]
     k = CallableKernel(lambda A, B: np.array([[float(sum(a[i : i + 2] in b for i in range(5))) for b in B] for a in A]))
@@ -188,6 +206,7 @@ def large() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
 
 
 def _classifies(model: Model) -> bool:
+    model = model.model if isinstance(model, WithWeights) else model
     return hasattr(model, "predict_proba") or hasattr(model, "classes_") or type(model).__name__ in (
         "KernelSVC", "KernelLogistic", "Perceptron", "KernelPerceptron", "SoftNeighborsClassifier", "GaussianProcessClassifier",
     )
@@ -228,7 +247,7 @@ def streamed(name: str, make: Callable[[], Model], X: Any, y: Any, new: Any) -> 
         model.partial_fit(X[:30], y[:30], **options).partial_fit(X[30:], y[30:])
     except ValueError:
         return
-    for attribute in ATTRIBUTES:
+    for attribute in ATTRIBUTES + OF_SMALL:
         yield from array(f"{name}.{attribute}", lambda attribute=attribute: getattr(model, attribute))
     yield f"{name}.plan_", np.array([str(model.plan_)])
 
@@ -238,7 +257,7 @@ def ask(model: Model, new: Any) -> Any:
 
 
 def said(name: str, model: Model, new: Any) -> Iterator[tuple[str, np.ndarray]]:
-    for attribute in ATTRIBUTES:
+    for attribute in ATTRIBUTES + (OF_SMALL if name.startswith(SMALL) else ()):
         yield from array(f"{name}.{attribute}", lambda attribute=attribute: getattr(model, attribute))
     yield f"{name}.plan_", np.array([str(getattr(model, "plan_", ""))])
     for method in METHODS:
