@@ -13,7 +13,7 @@ from mercer.estimators import KernelRidge
 from mercer.kernels import Gaussian, Polynomial
 from mercer.lifts import Basis, Identity, Interactions, KitchenSink, Monomials, RandomFourier
 from mercer.methods import Exact, Fourier, Landmarks
-from mercer.models.ridge.problem import Settings
+from mercer.models.ridge.problem import RidgeSettings
 from mercer.stats import row_hashes
 
 rng = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def test_total_less_a_fold_is_a_refit_without_the_fold():
             peer = refit(X[folds != j], y[folds != j], a)
             score = peer.score(PHI.fit(X).transform(X[folds == j]), y[folds == j])
             assert m.cv_scores(alphas)[i, j] == pytest.approx(score, abs=1e-6)
-    assert m.alpha_ in Settings.of(m).grid()
+    assert m.alpha_ in RidgeSettings.of(m).grid()
 
 
 def test_leave_one_out_is_n_refits():
@@ -264,7 +264,7 @@ def test_a_fold_of_one_row_does_not_choose_the_penalty():
     assert np.isnan(m.cv_scores([1.0])).all()  # one row has no spread
     F = PHI.fit(X).transform(X[:40])
     errors = {a: sum((y[i] - Ridge(a).fit(np.delete(F, i, 0), np.delete(y[:40], i)).predict(F[i : i + 1])[0]) ** 2 for i in range(40))
-              for a in Settings.of(m).grid()}
+              for a in RidgeSettings.of(m).grid()}
     assert m.alpha_ == pytest.approx(min(errors, key=errors.get))
 
 

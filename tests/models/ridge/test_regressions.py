@@ -8,7 +8,7 @@ from mercer.kernels import Gaussian
 from mercer.lifts import Identity
 from mercer.methods import Fourier, Landmarks
 from mercer.models.ridge.landmarks import falkon
-from mercer.models.ridge.problem import Settings
+from mercer.models.ridge.problem import RidgeSettings
 from mercer.stats import Moments, row_hashes
 
 rng = np.random.default_rng(0)
@@ -30,7 +30,7 @@ def test_models_that_go_through_the_rows_do_not_look_perfect_without_them():
     t = A[:, 0] + A[:, 1] ** 2
     options = dict(kernel=Gaussian(1.0), alpha=1e-6, via=Fourier(600), random_state=0)
     m = KernelRidge(**options, cv="loo").fit(A, t)
-    for a, score in zip(Settings.of(m).grid()[::6], m.loo_scores_[::6], strict=True):
+    for a, score in zip(RidgeSettings.of(m).grid()[::6], m.loo_scores_[::6], strict=True):
         one = KernelRidge(Gaussian(1.0), a, via=Fourier(600), random_state=0).fit(A, t)
         rest = [KernelRidge(lift=one.lift_.map_, alpha=a).fit(np.delete(A, i, 0), np.delete(t, i)).predict(A[[i]])[0] for i in range(30)]
         assert score == pytest.approx(1 - np.mean((t - rest) ** 2) / t.var(), abs=1e-4)

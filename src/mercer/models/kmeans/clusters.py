@@ -15,7 +15,7 @@ from mercer.kernels import Linear, Scale
 from mercer.lifts.base import stream_of
 from mercer.models.base import bytes_of, check_finite, is_precomputed
 from mercer.models.expansion import Expansion, kernel_at
-from mercer.models.kmeans.lloyd import Clusters, FeatureSpace, KernelSpace, Space, kmeans
+from mercer.models.kmeans.lloyd import Clusters, FeatureSpace, KernelSpace, RowSpace, kmeans
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.settings import check_via_beside_lift, whole
 from mercer.plan import Plan
@@ -199,7 +199,7 @@ def _batches(phi: FittedMap, X: Table, memory: float) -> Callable[[], Iterable[t
     return lambda: kept
 
 
-def _run(s: KMeansSettings, space: Space, X: Table, w: Array) -> Clusters:
+def _run(s: KMeansSettings, space: RowSpace, X: Table, w: Array) -> Clusters:
     found = kmeans(space, s.n_clusters, w, _order(s, X), stream_of(s.random_state), n_init=s.n_init, max_iter=s.max_iter)
     check_finite(found.inertia)
     return found

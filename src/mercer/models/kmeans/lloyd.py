@@ -12,7 +12,7 @@ from mercer.inputs import Array
 from mercer.ops.philox import Stream, uniforms
 
 
-class Space(Protocol):
+class RowSpace(Protocol):
     """Rows in a Hilbert space."""
 
     def to_rows(self, rows: Array) -> Array:
@@ -86,7 +86,7 @@ class Clusters:
     settled: bool
 
 
-def kmeans(space: Space, k: int, weight: Array, order: Array, stream: Stream, *, n_init: int = 1, max_iter: int = 300) -> Clusters:
+def kmeans(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream, *, n_init: int = 1, max_iter: int = 300) -> Clusters:
     """The best of n_init runs of Lloyd's algorithm from k-means++ seeds, improved by swaps.
 
     order: of the rows in draws; one by their values makes the result free of how the rows are arranged or repeated.
@@ -101,7 +101,7 @@ def kmeans(space: Space, k: int, weight: Array, order: Array, stream: Stream, *,
     return min(runs, key=lambda run: run.inertia)
 
 
-def seeds(space: Space, k: int, weight: Array, order: Array, stream: Stream) -> Array:
+def seeds(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream) -> Array:
     """k rows, each drawn in proportion to w d^2, the best of a few draws; then k rounds in which one of them may be swapped.
 
     Arthur and Vassilvitskii, k-means++ (2007); Lattanzi and Sohler, A better k-means++ algorithm via local search (2019).
@@ -137,7 +137,7 @@ def swapped(D: Array, far: Array, weight: Array) -> Array:
     return np.asarray(stays.sum() + np.bincount(at, weight * np.minimum(second, far) - stays, minlength=D.shape[1]))
 
 
-def _candidates(space: Space, nearest: Array, chosen: list[int], weight: Array, order: Array, u: Array) -> tuple[Array, Array]:
+def _candidates(space: RowSpace, nearest: Array, chosen: list[int], weight: Array, order: Array, u: Array) -> tuple[Array, Array]:
     """Rows drawn in proportion to w d^2, and the squared distances of all rows to them."""
     mass = weight * nearest
     if not mass.any():  # fewer points than clusters
@@ -153,7 +153,7 @@ def _draw(mass: Array, order: Array, u: Array) -> Array:
     return order[np.minimum(at, int(np.flatnonzero(mass[order])[-1]))]
 
 
-def _lloyd(space: Space, first: Array, weight: Array, max_iter: int) -> Clusters:
+def _lloyd(space: RowSpace, first: Array, weight: Array, max_iter: int) -> Clusters:
     k, n = len(first), len(weight)
     near = space.to_rows(first)
     labels, step, before = near.argmin(1), 0, math.inf

@@ -43,7 +43,7 @@ class UpdateRule:
         return self.policy == ops.MERGING
 
 
-class Source(Protocol):
+class PointSource(Protocol):
     """Where rows come from: `points` are whatever `take` gives, and only this knows how to compare them.
 
     No operator, as points come and go with every block, and merging makes points that are no rows.
@@ -82,7 +82,7 @@ class Scanner:
         return "has room for points of another width" if self.rule.merges and m.P.shape != (room, wide) else None
 
     @classmethod
-    def start(cls, rule: UpdateRule, classes: int, source: Source, stream: Stream) -> Scanner:
+    def start(cls, rule: UpdateRule, classes: int, source: PointSource, stream: Stream) -> Scanner:
         """No points yet."""
         room = rule.budget + 1 if rule.policy != ops.UNLIMITED else BLOCK
         C, pairs = 1 if classes == 2 else classes, room if rule.policy in SQUARE else 1
@@ -109,7 +109,7 @@ class Scanner:
         n, total = self.count(ops.SIZE), max(self.memory.tally[ops.SEEN], 1.0) ** (self.rule.power + 1)
         return self.memory.A[:, :n] - self.memory.U[:, :n] / total
 
-    def scan(self, source: Source, labels: Array, order: Array | None = None, slots: Array | None = None) -> Array:
+    def scan(self, source: PointSource, labels: Array, order: Array | None = None, slots: Array | None = None) -> Array:
         """Take in the rows in their order; which were mistakes. `slots` tells over several passes which rows are points."""
         rows = np.arange(len(source)) if order is None else order
         held = np.full(len(source), -1) if slots is None else slots
@@ -128,7 +128,7 @@ class Scanner:
             start += size
 
     @np.errstate(over="ignore", invalid="ignore")  # what is too large is refused by a sentence
-    def _block(self, source: Source, rows: Array, labels: Array, slots: Array) -> Array:
+    def _block(self, source: PointSource, rows: Array, labels: Array, slots: Array) -> Array:
         piece, n, b = source.take(rows), self.count(ops.SIZE), len(rows)
         m = self._roomy(n + b)
         K = np.zeros((b, min(n + b, m.A.shape[1])))
@@ -158,7 +158,7 @@ class Scanner:
             self.memory = Memory(A, U, owner, born, source, m.Q, m.P, m.tally)
         return self.memory
 
-    def _moved(self, source: Source, piece: Any, old: int) -> Any:
+    def _moved(self, source: PointSource, piece: Any, old: int) -> Any:
         """The points after a block."""
         n = self.count(ops.SIZE)
         if self.rule.merges:

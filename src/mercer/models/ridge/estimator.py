@@ -21,7 +21,7 @@ from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife
 from mercer.models.ridge.moments import MomentRidge, begin
 from mercer.models.ridge.old_files import upgraded
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import Settings, TrainingRows
+from mercer.models.ridge.problem import RidgeSettings, TrainingRows
 from mercer.models.settings import grid
 from mercer.plan import Plan
 from mercer.stats import Moments
@@ -118,7 +118,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit by the way that `via` and the shapes ask for; `plan_` says which."""
-        s = Settings.of(self)
+        s = RidgeSettings.of(self)
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=True)
         s.penalty(Y.shape[1])  # refuses what is none
         training = TrainingRows.of(rows, Y, w, self.cv, gram=self._precomputed)
@@ -132,7 +132,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
         A model that "auto" fitted exactly becomes one over features, whose first batch are the rows of its `fit`.
         """
-        s, folds, begun = Settings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
+        s, folds, begun = RidgeSettings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
         stream = self._stream(s, folds) if begun else None
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=not begun)
         s.penalty(Y.shape[1])
@@ -141,7 +141,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         _check_outputs(Y, stream)
         return self._become(stream.taking(stream.gathered(rows, Y, w), s, "of a stream, over a map that its first batch fixed"))
 
-    def _stream(self, s: Settings, folds: Folds) -> MomentRidge:
+    def _stream(self, s: RidgeSettings, folds: Folds) -> MomentRidge:
         """The statistics that batches add to; those of an exact model are begun from its rows."""
         model = self.solution_
         if isinstance(model, MomentRidge):
@@ -164,7 +164,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     def merge(self, other: KernelRidge) -> Self:
         """Take in the rows that another model of the same map has seen."""
         mine = self._statistics()
-        s, theirs = Settings.of(self), _mergeable(mine, other)
+        s, theirs = RidgeSettings.of(self), _mergeable(mine, other)
         s.penalty(mine.outputs)
         return self._become(mine.taking(theirs.moments, s, "of two models over the same map"))
 
@@ -180,7 +180,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             raise ValueError("folds were given by position, so the fold of a row is not known; give cv as a number of folds.")
         rows, Y, w, _ = self._checked(X, y, sample_weight, reset=False)
         _check_outputs(Y, mine)
-        return self._become(mine.losing(mine.gathered(rows, Y, w), len(Y), Settings.of(self)))
+        return self._become(mine.losing(mine.gathered(rows, Y, w), len(Y), RidgeSettings.of(self)))
 
     def _statistics(self) -> MomentRidge:
         check_is_fitted(self)
@@ -294,7 +294,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             raise ValueError("cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again.")
         if folds is None:
             raise ValueError("cv_scores of a model without statistics needs its rows again; fit once more.")
-        s = Settings.of(self)
+        s = RidgeSettings.of(self)
         return model.fold_errors(s, rows, s.grid() if alphas is None else grid(alphas, "alphas"), _refit(model)).scores()  # type: ignore[arg-type]
 
     # left-out rows
@@ -310,7 +310,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     def _left_out(self) -> Array:
         """y_i - f_-i(x_i), (n, q)."""
         rows, model = self._at_hand(), self._solution()
-        return model.left_out(Settings.of(self), rows).residuals(model.weights.alpha, model.predict)
+        return model.left_out(RidgeSettings.of(self), rows).residuals(model.weights.alpha, model.predict)
 
     @property
     def loo_predictions_(self) -> Array:
@@ -355,12 +355,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         rows = self._at_hand()
         if isinstance(model, FeatureRidge) and len(rows) > model.phi.width:
             raise ValueError("jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit.")
-        left = model.left_out(Settings.of(self), rows)
+        left = model.left_out(RidgeSettings.of(self), rows)
         return jackknife_interval(left, len(rows), model.weights.alpha, model.predict, new, float(coverage))
 
     def _calibration(self) -> Calibration:
         if self._split is None:
-            rows, model, s = self._at_hand(), self._solution(), Settings.of(self)
+            rows, model, s = self._at_hand(), self._solution(), RidgeSettings.of(self)
             self._split = calibrated(rows, lambda held: model.without(s, rows, held, _refit(model)))
         return self._split
 

@@ -18,7 +18,7 @@ from mercer.lifts.landmarks import pivoted
 from mercer.linalg.cg import conjugate_gradients, refined
 from mercer.models.expansion import Expansion
 from mercer.models.ridge.dual import DualRidge, Refit, expansion, penalty, warn_if_open
-from mercer.models.ridge.problem import Settings, TrainingRows, Weights
+from mercer.models.ridge.problem import RidgeSettings, TrainingRows, Weights
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts, settle_allocator
@@ -37,7 +37,7 @@ Batch = tuple[Any, Array, "Array | None"]
 Batches = Callable[[], Iterable[Batch]]
 
 
-def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -> DualRidge:
+def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -> DualRidge:
     """Landmarks by the method that was asked for, then conjugate gradients for every penalty."""
     if s.bandwidths is not None:
         raise ValueError("bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them.")
@@ -62,7 +62,7 @@ def outputs(alpha: Any, q: int) -> Iterator[tuple[float, Array]]:
     return ((float(a), penalties == a) for a in np.unique(penalties))
 
 
-def chosen(s: Settings, kernel: Any, rows: TrainingRows) -> tuple[Table, str]:
+def chosen(s: RidgeSettings, kernel: Any, rows: TrainingRows) -> tuple[Table, str]:
     """Rows, chosen as asked where that fits, else with equal chances."""
     m = s.landmarks(len(rows))
     select = s.method.select if isinstance(s.method, methods.Landmarks) else "rpcholesky"
@@ -76,7 +76,7 @@ def _bare(X: Table) -> Any:
     return X if X.items else X.data
 
 
-def solved(s: Settings, kernel: Any, rows: TrainingRows, at: Array, points: Table, alpha: float) -> LandmarkSolution:
+def solved(s: RidgeSettings, kernel: Any, rows: TrainingRows, at: Array, points: Table, alpha: float) -> LandmarkSolution:
     """The outputs of one penalty."""
     X, Y, w = rows.X, rows.Y[:, at], rows.weight
 
@@ -89,7 +89,7 @@ def solved(s: Settings, kernel: Any, rows: TrainingRows, at: Array, points: Tabl
     )  # fmt: skip
 
 
-def written(s: Settings, n: int, used: int, how: str, residual: float, steps: int) -> Plan:
+def written(s: RidgeSettings, n: int, used: int, how: str, residual: float, steps: int) -> Plan:
     m = s.landmarks(n)
     settings = {"rows": n, "landmarks": used, "choice": how, "residual": residual, "steps": steps}
     why = f"{m:,} landmarks: passes of products cost less than their m x m moments"

@@ -24,7 +24,7 @@ CALIBRATION = 5  # a fifth of the rows calibrates a split conformal interval
 Predict = Callable[[Table], Array]
 
 
-class LeftOut(Protocol):
+class LeftOutModel(Protocol):
     """What a model tells of the rows of its `fit`, each by the model of all others."""
 
     def residuals(self, alpha: Any, predict: Predict) -> Array:
@@ -150,7 +150,7 @@ def calibrated(rows: TrainingRows, without: Callable[[Array], Any]) -> Calibrati
     return Calibration(model, np.abs(rows.Y[held, 0] - predicted), rest if rows.gram else None)
 
 
-def jackknife_interval(left: LeftOut, n: int, alpha: Any, predict: Predict, X: Table, coverage: float) -> Interval:
+def jackknife_interval(left: LeftOutModel, n: int, alpha: Any, predict: Predict, X: Table, coverage: float) -> Interval:
     """Every row calibrates the model without it."""
     promised = _promise(JACKKNIFE, (max(0.0, 2 * coverage - 1), coverage), n, coverage)
     r = left.residuals(alpha, predict)[:, 0]

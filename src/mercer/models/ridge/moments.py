@@ -15,7 +15,7 @@ from mercer.models.maps import HEAD, FittedMap
 from mercer.models.ridge.cross_validation import FoldErrors, dual_loo_errors, moment_fold_errors, moment_loo_errors
 from mercer.models.ridge.leave_one_out import ByInverse, ByMoments
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import Penalties, Settings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
+from mercer.models.ridge.problem import Penalties, RidgeSettings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
 from mercer.plan import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -99,7 +99,7 @@ class MomentRidge:
     def _errors(self, alphas: Array) -> FoldErrors:
         return moment_fold_errors(self.moments, self.phi.width, alphas, intercept=self.penalties.intercept)
 
-    def fold_errors(self, s: Settings, rows: TrainingRows | None, alphas: Array, refit: Any) -> FoldErrors:
+    def fold_errors(self, s: RidgeSettings, rows: TrainingRows | None, alphas: Array, refit: Any) -> FoldErrors:
         """From the statistics alone."""
         return self._errors(alphas)
 
@@ -111,12 +111,12 @@ class MomentRidge:
     def _by_inverse(self, rows: TrainingRows) -> ByInverse:
         return ByInverse(self.phi.gram, rows, self.penalties.intercept)
 
-    def left_out(self, s: Settings, rows: TrainingRows) -> ByInverse | ByMoments:
+    def left_out(self, s: RidgeSettings, rows: TrainingRows) -> ByInverse | ByMoments:
         if self._few(rows):
             return self._by_inverse(rows)
         return ByMoments(self.phi, self.total, rows, self.penalties.intercept, self.weights.shaped(self.flat))
 
-    def without(self, s: Settings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
+    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
         """The model of the rows that are not held out."""
         weight = None if rows.weight is None else rows.weight[~held]
         rest = self.phi.moments(rows.X[~held], self.moments[0].shift, rows.Y[~held], weight)
@@ -132,13 +132,13 @@ class MomentRidge:
         """The moments of rows, apart from those held."""
         return self.phi.fold_moments(X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k)
 
-    def taking(self, new: list[Moments], s: Settings, why: str) -> MomentRidge:
+    def taking(self, new: list[Moments], s: RidgeSettings, why: str) -> MomentRidge:
         """With these moments too; nothing can fail from here on."""
         for mine, more in zip(self.moments, new, strict=True):
             mine += more
         return replace(self, penalties=s.penalties(self.outputs), why=why)
 
-    def losing(self, gone: list[Moments], count: int, s: Settings) -> MomentRidge:
+    def losing(self, gone: list[Moments], count: int, s: RidgeSettings) -> MomentRidge:
         """Without the rows of these moments."""
         left = [a - b for a, b in zip(self.moments, gone, strict=True)]
         most = sum(m.n for m in self.moments)
@@ -154,7 +154,7 @@ def origin(phi: FittedMap, X: Table, Y: Array) -> Array:
     return np.concatenate([phi.shift(X), Y[:HEAD].mean(0)])
 
 
-def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRidge:
+def fit(s: RidgeSettings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRidge:
     """One pass."""
     shift = origin(phi, rows.X, rows.Y)
     moments = phi.fold_moments(rows.X, shift, rows.Y, rows.weight, rows.fold(), rows.folds.k)
@@ -163,7 +163,7 @@ def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRi
     return found.choosing(rows) if s.loo else found
 
 
-def begin(s: Settings, phi: FittedMap, folds: Folds, X: Table, Y: Array, flat: bool) -> MomentRidge:
+def begin(s: RidgeSettings, phi: FittedMap, folds: Folds, X: Table, Y: Array, flat: bool) -> MomentRidge:
     """A stream over this map that has seen no row; X and Y are the first of it."""
     if not moments_fit(phi.width, folds.k, s.memory):
         raise ValueError("a stream needs D x D statistics, which exceed memory_limit; raise it, or use fewer features.")

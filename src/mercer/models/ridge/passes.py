@@ -16,7 +16,7 @@ from mercer.models.folds import Folds
 from mercer.models.maps import HEAD, TOO_LARGE, FittedMap
 from mercer.models.ridge.cross_validation import FoldErrors
 from mercer.models.ridge.leave_one_out import ByInverse
-from mercer.models.ridge.problem import Settings, TrainingRows, Weights
+from mercer.models.ridge.problem import RidgeSettings, TrainingRows, Weights
 from mercer.plan import Plan
 from mercer.store import register
 
@@ -53,23 +53,23 @@ class FeatureRidge:
     def predict(self, X: Table) -> Array:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
-    def fold_errors(self, s: Settings, rows: TrainingRows, alphas: Array, refit: Any) -> FoldErrors:
+    def fold_errors(self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Any) -> FoldErrors:
         p, _ = passes(s, rows, self.phi)
         return errors(s, p, p.sums(), alphas)
 
-    def left_out(self, s: Settings, rows: TrainingRows) -> ByInverse:
+    def left_out(self, s: RidgeSettings, rows: TrainingRows) -> ByInverse:
         if len(rows) > self.phi.width:
             raise AttributeError("leave-one-out over features needs their D x D statistics; raise memory_limit, or use fewer features.")
         return ByInverse(self.phi.gram, rows, s.intercept)
 
-    def without(self, s: Settings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
+    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
         """The model of the rows that are not held out."""
         p, taken = passes(s, replace(rows.some(np.flatnonzero(~held)), folds=Folds(1)), self.phi)
         found, _, _ = solved(s, p, p.sums(), self.weights.alpha)
         return replace(self, weights=Weights(self.weights.alpha, found.coef, found.intercept + taken))
 
 
-def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> FeatureRidge:
+def fit(s: RidgeSettings, rows: TrainingRows, phi: FittedMap, flat: bool) -> FeatureRidge:
     """All folds and penalties side by side, then the model of the best."""
     if s.loo:
         raise ValueError("cv='loo' over features needs their D x D statistics, beyond memory_limit; raise it, or give cv=5.")
@@ -86,20 +86,20 @@ def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> FeatureR
     return FeatureRidge(plan, phi, Weights(alpha, found.coef, found.intercept + taken), flat, residual, steps + 1)
 
 
-def passes(s: Settings, rows: TrainingRows, phi: FittedMap) -> tuple[FoldPasses, Array]:
+def passes(s: RidgeSettings, rows: TrainingRows, phi: FittedMap) -> tuple[FoldPasses, Array]:
     """The problem about the means of the first rows, and what was taken off y."""
     taken, fold = rows.Y[:HEAD].mean(0) * s.intercept, rows.fold().astype(np.intp)
     shift = phi.shift(rows.X)
     return FoldPasses(lambda: phi.batches(rows.X), rows.Y - taken, rows.weights, fold, rows.folds.k, shift, s.intercept), taken
 
 
-def errors(s: Settings, p: FoldPasses, sums: FoldSums, alphas: Array) -> FoldErrors:
+def errors(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alphas: Array) -> FoldErrors:
     """Of every fold and penalty, as many problems at a time as fit."""
     width = int(max(1, s.memory // (64 * len(p.shift) * p.Y.shape[1])))
     return p.errors(sums, alphas, s.tol, s.max_iter, width)
 
 
-def solved(s: Settings, p: FoldPasses, sums: FoldSums, alpha: Any) -> tuple[PrimalSolution, int, float]:
+def solved(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alpha: Any) -> tuple[PrimalSolution, int, float]:
     """The model of all rows, its passes and its residual."""
     alphas = np.broadcast_to(alpha, (1, p.Y.shape[1]))
     found, steps, residual = p.solve(sums, np.array([NONE]), alphas, s.tol, s.max_iter)

@@ -52,7 +52,7 @@ class Penalties:
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class RidgeSettings:
     """The parameters of `KernelRidge`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
 
     kernel: Any
@@ -117,7 +117,7 @@ class Settings:
         return min(n, MOMENTS if m is None else whole(m, "n_landmarks"))
 
 
-def choose(n: int, s: Settings) -> Plan:
+def choose(n: int, s: RidgeSettings) -> Plan:
     """The way of n rows: "features", "exact", "iterative" or "landmarks", and why."""
     if s.lift is not None:
         return Plan("features", "")

@@ -13,7 +13,7 @@ from mercer.invariants import Floats, Is
 from mercer.kernels.algebra import Power
 from mercer.kernels.stretch import bandwidths, scaled
 from mercer.models.base import fields_alone
-from mercer.models.smoothing.voters import Voters
+from mercer.models.smoothing.voters import QueryKernel
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 from mercer.store import register
@@ -30,7 +30,7 @@ Groups = tuple[Array, Array]  # one number for every row and one for every train
 class Smoother:
     """sum_i w_i k(x, x_i) y_i / sum_i w_i k(x, x_i), for targets Y (n, q) kept about their mean and in units of their range."""
 
-    voters: Voters
+    voters: QueryKernel
     Y: Array
     weight: Array | None = None
 

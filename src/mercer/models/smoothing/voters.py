@@ -25,7 +25,7 @@ COLUMNS = 256  # of a tile
 CLOSED = (Sum, Product, Scale, Power, Exp, Series, Normalized, OnColumns, Warped)  # nonnegative parts give a nonnegative whole
 
 
-class Voters(Protocol):
+class QueryKernel(Protocol):
     """The training points as seen from queries: by logarithms of kernel values, where an operator's values would underflow."""
 
     def __len__(self) -> int: ...
