@@ -123,6 +123,13 @@ def fields_alone(value: Any) -> dict[str, Any]:
     return {f.name: getattr(value, f.name) for f in fields(value)}
 
 
+def part(value: Any, name: str, what: str) -> Any:
+    """A part of a fitted value that not every way has, or has not always; AttributeError where it is None, so that `hasattr` works."""
+    if (found := getattr(value, name)) is None:
+        raise AttributeError(what)
+    return found
+
+
 def parted(state: dict[str, Any], *names: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The attributes of a file of before, less these; and these, None where the file has not.
 

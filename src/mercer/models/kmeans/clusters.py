@@ -88,7 +88,7 @@ class KernelMeans:
     origin: Any = 0.0
 
     must = dict(plan=Is("Plan"), run=Is("Run"), over=Is("Expansion"), coef=Floats("n", "k"), origin=Number() | Floats(None))
-    phi = None
+    phi, centers = None, None
 
     def _laws(self) -> str | None:
         points, (n, k) = self.over.points, self.coef.shape

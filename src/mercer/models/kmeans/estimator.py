@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Is
-from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, check_finite, checked, parted
+from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, check_finite, checked, part, parted
 from mercer.models.expansion import Expansion
 from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, KMeansSettings, Run, fit
 from mercer.models.kmeans.lloyd import Clusters
@@ -92,12 +92,6 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         check_is_fitted(self)
         return self.clusters_
 
-    def _part(self, name: str, what: str) -> Any:
-        """A part of the clusters that not every way has."""
-        if (found := getattr(self._clusters(), name)) is None:
-            raise AttributeError(what)
-        return found
-
     @property
     def plan_(self) -> Plan: return self._clusters().plan
 
@@ -123,26 +117,25 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     @property
     def dual_coef_(self) -> Array:
         """(n, k); AttributeError over features."""
-        return self._part("coef", "dual_coef_ is there for means over rows (via='exact'); this model has cluster_centers_.")
+        return part(self._clusters(), "coef", "dual_coef_ is there for means over rows (via='exact'); this model has cluster_centers_.")
 
     @property
     def X_fit_(self) -> Matrix | None:
         """The rows that dual_coef_ are of; None for a given kernel matrix."""
-        return self._part("over", "X_fit_ is there for means over rows (via='exact'); this model has cluster_centers_.").rows
+        return part(self._clusters(), "over", "X_fit_ is there for means over rows (via='exact'); this model has cluster_centers_.").rows
 
     @property
     def cluster_centers_(self) -> Array:
         """(k, D); AttributeError for means over rows."""
-        self._part("phi", "cluster_centers_ are there for models over features; this one has dual_coef_.")
-        return self.clusters_.centers  # type: ignore[union-attr]
+        return part(self._clusters(), "centers", "cluster_centers_ are there for models over features; this one has dual_coef_.")
 
     @property
-    def lift_(self) -> Any: return self._part("phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+    def lift_(self) -> Any: return part(self._clusters(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
 
     @property
     def n_features_lifted_(self) -> int:
         """D"""
-        return self._part("phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+        return part(self._clusters(), "phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:

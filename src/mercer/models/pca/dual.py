@@ -57,6 +57,11 @@ class DualProjection:
         return len(self.found.values)
 
     @property
+    def dual(self) -> Array:
+        """(n, k)"""
+        return self.found.dual
+
+    @property
     def eigenvalues(self) -> Array:
         return self.found.values
 

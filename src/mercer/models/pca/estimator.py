@@ -12,7 +12,7 @@ from mercer import methods
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Is
 from mercer.linalg.decompose import SketchedMoments
-from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, check_finite, checked, parted
+from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, check_finite, checked, part, parted
 from mercer.models.expansion import Expansion
 from mercer.models.maps import FittedMap
 from mercer.models.pca import dual, features
@@ -144,12 +144,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         check_is_fitted(self)
         return self.projection_
 
-    def _part(self, name: str, what: str) -> Any:
-        """A part of the projection that not every way has."""
-        if (found := getattr(self._projection(), name)) is None:
-            raise AttributeError(what)
-        return found
-
     @property
     def plan_(self) -> Plan: return self._projection().plan
 
@@ -183,26 +177,25 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @property
     def moments_(self) -> Moments | SketchedMoments:
         """What batches add to."""
-        return self._part("moments", "moments_ is there for models over features, unless they were fitted by passes.")
+        return part(self._projection(), "moments", "moments_ is there for models over features, unless they were fitted by passes.")
 
     @property
-    def lift_(self) -> Any: return self._part("phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+    def lift_(self) -> Any: return part(self._projection(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
 
     @property
     def n_features_lifted_(self) -> int:
         """D"""
-        return self._part("phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+        return part(self._projection(), "phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
 
     @property
     def dual_coef_(self) -> Array:
         """(n, k); AttributeError over features."""
-        self._part("over", "dual_coef_ is there for components of the kernel matrix (via='exact' or 'iterative').")
-        return self.projection_.found.dual  # type: ignore[union-attr]
+        return part(self._projection(), "dual", "dual_coef_ is there for components of the kernel matrix (via='exact' or 'iterative').")
 
     @property
     def X_fit_(self) -> Matrix | None:
         """The rows that dual_coef_ are of; None for a given kernel matrix."""
-        return self._part("over", "X_fit_ is there for components of the kernel matrix (via='exact' or 'iterative').").rows
+        return part(self._projection(), "over", "X_fit_ is there for components of the kernel matrix (via='exact' or 'iterative').").rows
 
     @property
     def _n_features_out(self) -> int: return self._projection().size

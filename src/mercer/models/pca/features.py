@@ -38,7 +38,7 @@ class FeatureProjection:
     rows: int | None = None  # of a fit by passes
 
     must = dict(phi=Is("FittedMap"), size=Whole(1), source=Is("Moments", "SketchedMoments", "Components"), rows=Whole(1) | None)
-    over = None
+    over, dual = None, None
     __getstate__ = fields_alone
 
     def _laws(self) -> str | None:

@@ -13,7 +13,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
 from mercer.lifts import Identity
-from mercer.models.base import KernelEstimator, all_or_nothing, checked, parted
+from mercer.models.base import KernelEstimator, all_or_nothing, checked, part, parted
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.perceptron.scan import FeatureScan, MistakeBound, ScanState, best_bound, measure
 from mercer.models.settings import check_same_classes, coded, two_or_more
@@ -138,14 +138,8 @@ class Perceptron(ClassifierMixin, KernelEstimator):
         check_is_fitted(self)
         return self.scan_
 
-    def _part(self, name: str, what: str) -> Any:
-        """A part of the scan that not every one has."""
-        if (found := getattr(self._scan(), name)) is None:
-            raise AttributeError(what)
-        return found
-
     @property
-    def plan_(self) -> Plan: return self._part("plan", "the scan has no plan.")
+    def plan_(self) -> Plan: return part(self._scan(), "plan", "the scan has no plan.")
 
     @property
     def state_(self) -> ScanState:
@@ -158,12 +152,12 @@ class Perceptron(ClassifierMixin, KernelEstimator):
     @property
     def counts_(self) -> Array:
         """How often each row of `fit` was a mistake."""
-        return self._part("counts", "counts_ are those of the rows of one `fit`; a stream has none.")
+        return part(self._scan(), "counts", "counts_ are those of the rows of one `fit`; a stream has none.")
 
     @property
     def converged_(self) -> bool:
         """Whether the last pass of `fit` made no mistake."""
-        return self._part("converged", "converged_ is said of the passes of one `fit`; a stream has none.")
+        return part(self._scan(), "converged", "converged_ is said of the passes of one `fit`; a stream has none.")
 
     @property
     def mistakes_(self) -> int:
@@ -184,7 +178,7 @@ class Perceptron(ClassifierMixin, KernelEstimator):
     @property
     def bound_(self) -> float:
         """No more mistakes than this can have been made, for the comparator given."""
-        return self._part("bound", "bound_ needs a comparator from the start; give comparator=u, or ask mistake_bound(X, y).").value
+        return part(self._scan(), "bound", "bound_ needs a comparator from the start; give comparator=u, or ask mistake_bound(X, y).").value
 
     @property
     def coef_(self) -> Array:

@@ -13,7 +13,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
-from mercer.models.base import KernelEstimator, all_or_nothing, checked, is_precomputed, parted
+from mercer.models.base import KernelEstimator, all_or_nothing, checked, is_precomputed, part, parted
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
 from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_of, source_of, values_of
@@ -157,14 +157,8 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
         check_is_fitted(self)
         return self.scan_
 
-    def _part(self, name: str, what: str) -> Any:
-        """A part of the scan that not every one has."""
-        if (found := getattr(self._scan(), name)) is None:
-            raise AttributeError(what)
-        return found
-
     @property
-    def plan_(self) -> Plan: return self._part("plan", "the scan has no plan.")
+    def plan_(self) -> Plan: return part(self._scan(), "plan", "the scan has no plan.")
 
     @property
     def kernel_(self) -> Any: return self._scan().kernel
@@ -180,12 +174,12 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
     @property
     def counts_(self) -> Array:
         """How often each row of `fit` was a mistake."""
-        return self._part("counts", "counts_ are those of the rows of one `fit`; a stream has none.")
+        return part(self._scan(), "counts", "counts_ are those of the rows of one `fit`; a stream has none.")
 
     @property
     def converged_(self) -> bool:
         """Whether the last pass of `fit` made no mistake."""
-        return self._part("converged", "converged_ is said of the passes of one `fit`; a stream has none.")
+        return part(self._scan(), "converged", "converged_ is said of the passes of one `fit`; a stream has none.")
 
     @property
     def mistakes_(self) -> int:

@@ -13,12 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
-from mercer.models.base import KernelEstimator, all_or_nothing, checked, parted
+from mercer.models.base import KernelEstimator, all_or_nothing, checked, part, parted
 from mercer.models.settings import shown
 from mercer.models.smoothing.bandwidths import FittedSmoother, SmoothingSettings, fit
 from mercer.models.smoothing.smoother import Smoother
 from mercer.plan import Plan
 from mercer.store import register
+
+UNCHOSEN = "scales_ and loo_errors_ are there where left-out rows chose the bandwidth; give bandwidth='loo'."
 
 
 class FarAwayWarning(UserWarning):
@@ -51,11 +53,6 @@ class VotingEstimator(KernelEstimator):
         check_is_fitted(self)
         return self.smoothing_
 
-    def _part(self, name: str) -> Any:
-        if (found := getattr(self._smoothing(), name)) is None:
-            raise AttributeError("scales_ and loo_errors_ are there where left-out rows chose the bandwidth; give bandwidth='loo'.")
-        return found
-
     @property
     def plan_(self) -> Plan: return self._smoothing().plan
 
@@ -68,12 +65,12 @@ class VotingEstimator(KernelEstimator):
     @property
     def scales_(self) -> Array:
         """The factors of bandwidths that were tried."""
-        return self._part("scales")
+        return part(self._smoothing(), "scales", UNCHOSEN)
 
     @property
     def loo_errors_(self) -> Array:
         """The squared error of left-out rows at each of them."""
-        return self._part("errors")
+        return part(self._smoothing(), "errors", UNCHOSEN)
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
