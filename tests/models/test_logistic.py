@@ -13,7 +13,7 @@ from mercer.learners.rounds import Curvature
 from mercer.learners.smooth import Logistic, Problem, Softmax
 from mercer.lifts import Monomials, RandomFourier
 from mercer.methods import Auto
-from mercer.models.logistic import KernelLogistic, LogisticSettings, rows_of
+from mercer.models.logistic import KernelLogistic, feature_rows
 from mercer.models.maps import fitted_map
 
 
@@ -192,7 +192,7 @@ def test_a_step_that_is_too_long_is_halved():
     X, y = data(50)
     rows, codes = Table(X), np.unique(y, return_inverse=True)[1]
     phi = fitted_map(Linear(), None, Auto(), rows, seed=None, memory=1e9)
-    features = rows_of(phi, rows, LogisticSettings.of(KernelLogistic(Linear())))
+    features = feature_rows(phi, rows, intercept=True, limit=1e9)
     p = Problem(features, Logistic(), 2.0 * codes[:, None] - 1, np.ones(len(codes)), 1.0, True)
     x = p.at(p.zero)
     new = p.step(x, -100 * x.gradient, -100 * float(np.vdot(x.gradient, x.gradient)))

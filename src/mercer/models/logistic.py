@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -75,39 +76,45 @@ class LogisticSolution:
 
 def fit(s: LogisticSettings, X: Table, codes: Array, K: int, w: Array, phi: FittedMap) -> tuple[LogisticSolution, bool]:
     """Rounds of passes over the features of rows of classes `codes`; and whether they reached the tolerance."""
-    rows, two = rows_of(phi, X, s), K == 2
+    rows, two = feature_rows(phi, X, intercept=s.intercept, limit=s.memory), K == 2
     Y = 2.0 * codes[:, None] - 1 if two else np.eye(K)[codes]
     m = minimise(Problem(rows, Logistic() if two else Softmax(), Y, w, s.alpha, s.intercept), s.tol, s.max_iter)
-    coef = m.theta[: rows.D]
-    b = m.theta[rows.D] if s.intercept else np.zeros(m.theta.shape[1])
-    b = b if rows.shift is None else b - rows.shift @ coef  # of features that are not shifted
-    return LogisticSolution(_plan(phi, rows, m), phi, coef.T.copy(), b, m.value, m.rounds), m.converged
+    coef, b = unshifted(rows, m.theta, intercept=s.intercept)
+    return LogisticSolution(rounds_plan(phi.lift, rows, [m]), phi, coef, b, m.value, m.rounds), m.converged
 
 
-def rows_of(phi: FittedMap, X: Table, s: LogisticSettings) -> Rows:
+def feature_rows(phi: FittedMap, X: Table, *, intercept: bool, limit: float) -> Rows:
     """The features of X: kept as one array where they fit the memory limit, else computed again at every pass."""
     head = phi.features(X[:1024])
-    shift = offset(head) if s.intercept else None
+    shift = offset(head) if intercept else None
     n, D = len(X), phi.width
-    if float(n) * D * head.dtype.itemsize <= s.memory:
+    if float(n) * D * head.dtype.itemsize <= limit:
         kept = moved(phi.features(X), shift)
-        return Rows(n, D, kept.dtype, shift, True, lambda: [(slice(0, n), kept)], lambda i: kept[i], s.memory)
+        return Rows(n, D, kept.dtype, shift, True, lambda: [(slice(0, n), kept)], lambda i: kept[i], limit)
 
     def pick(i: Array) -> Array:
         return moved(phi.features(X[i]), shift)
 
-    return Rows(n, D, head.dtype, shift, False, lambda: ((at, moved(F, shift)) for at, F in phi.batches(X)), pick, s.memory)
+    return Rows(n, D, head.dtype, shift, False, lambda: ((at, moved(F, shift)) for at, F in phi.batches(X)), pick, limit)
 
 
-def _plan(phi: FittedMap, rows: Rows, m: Minimum) -> Plan:
-    """How the rounds went."""
-    way = "newton" if m.exact else "preconditioned quasi-newton"
-    curvature = "all rows at every round" if m.exact else f"{m.rows:,} sampled rows, preconditioning L-BFGS; no D x D array"
+def unshifted(rows: Rows, theta: Array, *, intercept: bool) -> tuple[Array, Array]:
+    """coef (K, D) and intercept (K,) of features that are not shifted."""
+    coef = theta[: rows.D]
+    b = theta[rows.D] if intercept else np.zeros(theta.shape[1])
+    return coef.T.copy(), b if rows.shift is None else b - rows.shift @ coef
+
+
+def rounds_plan(lift: Any, rows: Rows, found: Sequence[Minimum]) -> Plan:
+    """How the rounds of `minimise` went."""
+    passes, r = sum(m.passes for m in found), found[0].rows
+    way = "newton" if found[0].exact else "preconditioned quasi-newton"
+    curvature = "all rows at every round" if found[0].exact else f"{r:,} sampled rows, preconditioning L-BFGS; no D x D array"
     where = "kept in memory" if rows.kept else "computed again at every pass, as they exceed memory_limit"
-    settings = {"lift": type(phi.lift).__name__, "n_features": rows.D, "rows": rows.n, "rounds": m.rounds}
-    held = float(rows.dtype.itemsize) * rows.D * (m.rows + (rows.n if rows.kept else 0))
-    work = 4.0 * rows.n * rows.D * m.theta.shape[1] * m.passes
-    return Plan(way, f"{rows.D:,} features, {where}; curvature of {curvature}", settings, bytes=held, flops=work, passes=m.passes)
+    settings = {"lift": type(lift).__name__, "n_features": rows.D, "rows": rows.n, "rounds": sum(m.rounds for m in found)}
+    held = float(rows.dtype.itemsize) * rows.D * (r + (rows.n if rows.kept else 0))
+    work = 4.0 * rows.n * rows.D * found[0].theta.shape[1] * passes
+    return Plan(way, f"{rows.D:,} features, {where}; curvature of {curvature}", settings, bytes=held, flops=work, passes=passes)
 
 
 @register("logistic.KernelLogistic")
