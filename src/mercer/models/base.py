@@ -124,8 +124,8 @@ def fields_alone(value: Any) -> dict[str, Any]:
 
 
 def part(value: Any, name: str, what: str) -> Any:
-    """A part of a fitted value that not every way has, or has not always; AttributeError where it is None, so that `hasattr` works."""
-    if (found := getattr(value, name)) is None:
+    """A part of a fitted value that not every way has, or has not always; AttributeError where there is none, so that `hasattr` works."""
+    if (found := getattr(value, name, None)) is None:
         raise AttributeError(what)
     return found
 

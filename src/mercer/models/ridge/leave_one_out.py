@@ -105,6 +105,16 @@ def by_penalty(Y: Array, alpha: Any, of: Callable[[float, Array], Array]) -> Arr
     return out
 
 
+def with_idle(rows: TrainingRows, left_out: Array, predict: Predict) -> Array:
+    """Predictions of left-out rows, and plain ones of rows of weight zero, which never counted: those of all rows, (n, q)."""
+    if rows.idle is None:
+        return left_out
+    mask, X = rows.idle
+    out = np.empty((len(mask), left_out.shape[1]))
+    out[~mask], out[mask] = left_out, predict(X).reshape(-1, out.shape[1])
+    return out
+
+
 # intervals
 @register("ridge.Calibration")
 @dataclass(frozen=True, eq=False)

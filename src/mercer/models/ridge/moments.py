@@ -128,6 +128,11 @@ class MomentRidge:
         return FeatureRidge(self.plan, self.phi, self.weights, self.flat, 0.0, self.steps)
 
     # changes
+    def check_outputs(self, Y: Array) -> None:
+        """Refuse targets of another number of outputs."""
+        if Y.shape[1] != self.outputs:
+            raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {self.outputs}; give as many.")
+
     def gathered(self, X: Table, Y: Array, weight: Array | None) -> list[Moments]:
         """The moments of rows, apart from those held."""
         return self.phi.fold_moments(X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k)
@@ -170,3 +175,18 @@ def begin(s: RidgeSettings, phi: FittedMap, folds: Folds, X: Table, Y: Array, fl
     shift = origin(phi, X, Y)
     zero = [Moments.zero(shift) for _ in range(folds.k)]
     return MomentRidge(s.penalties(Y.shape[1]), phi, folds, Y.shape[1], flat, zero, "of a stream, over a map that its first batch fixed")
+
+
+def mergeable(mine: MomentRidge, theirs: MomentRidge | FeatureRidge) -> list[Moments]:
+    """The statistics of another model, where they add to these."""
+    if mine.phi.fingerprint != theirs.phi.fingerprint:
+        raise ValueError(
+            "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
+        )
+    if not isinstance(theirs, MomentRidge):
+        raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+    if mine.folds.given is not None or theirs.folds.given is not None:
+        raise ValueError("folds given by position do not merge; give cv as a number of folds.")
+    if len(mine.moments) != len(theirs.moments) or mine.outputs != theirs.outputs:
+        raise ValueError("the models differ in cv or in the number of outputs; fit both with the same.")
+    return theirs.moments
