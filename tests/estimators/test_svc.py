@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import (
 
 from mercer.estimators import KernelSVC
 from mercer.kernels import Gaussian, Linear
-from mercer.learners.hinge import Dual, Proximal, SquaredHinge, balanced, best_intercept
 from mercer.lifts import Monomials, Parabolic, RandomFourier
+from mercer.models.svm.hinge import Dual, Proximal, SquaredHinge, balanced, best_intercept
 
 OverFeatures = partial(KernelSVC, via="features")
 

@@ -14,12 +14,12 @@ from mercer.estimators.svm_classifier import EXACT_ROWS, ExactClassifier
 from mercer.estimators.svm_probability import calibrated, enough_rows
 from mercer.inputs import Array
 from mercer.kernels import Kernel
-from mercer.learners.hinge import Dual, Gapped, SquaredHinge
-from mercer.learners.rounds import minimise
 from mercer.learners.smo_calibrate import probabilities
-from mercer.learners.smooth import Problem, Rows
 from mercer.methods import Method
+from mercer.models.linear import Problem, Rows
+from mercer.models.newton import minimise
 from mercer.models.settings import positive, whole
+from mercer.models.svm.hinge import Dual, Gapped, SquaredHinge
 from mercer.plan import Plan
 
 LOSSES = ("hinge", "squared_hinge")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.rounds import Minimum, minimise
-from mercer.learners.smooth import Problem, Rows
+from mercer.models.linear import Problem, Rows
+from mercer.models.newton import Minimum, minimise
 from mercer.ops.smo_sweep import sweep
 
 CHECK, PATIENCE = 10, 60  # sweeps between two looks at the duality gap, and before multipliers take over

@@ -1,4 +1,4 @@
-"""Smooth losses of scores that are linear in features: their values and slopes, summed over tiles of rows in one pass."""
+"""Penalised linear models on features: losses of scores, their values and slopes, summed over tiles of rows in one pass."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.learners.ridge import penalised
-from mercer.learners.smooth import Problem
+from mercer.models.linear import Problem
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
 from mercer.stats.sample import mix
