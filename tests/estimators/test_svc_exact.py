@@ -20,11 +20,13 @@ from sklearn.utils.estimator_checks import (
     check_sample_weight_equivalence_on_sparse_data,
 )
 
-from mercer.estimators import svc, svm_classifier, svm_probability
-from mercer.estimators.svc import KernelSVC
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial
 from mercer.lifts import Monomials
 from mercer.methods import Fourier
+from mercer.models.svm import calibration as svm_probability
+from mercer.models.svm import classifier as svc
+from mercer.models.svm import dual as svm_classifier
+from mercer.models.svm.classifier import KernelSVC
 
 EPS = float(np.finfo(np.float32).eps)
 EQUIVALENCE = (check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data)
@@ -175,8 +177,8 @@ def test_one_against_the_rest_is_each_alone():
 def test_many_rows_go_by_blocks_and_agree_with_one_block(monkeypatch, multiclass):
     X, y = data(420, classes=3)
     whole = KernelSVC(Gaussian(), via="exact", multiclass=multiclass, tol=1e-4).fit(X, y)
-    monkeypatch.setattr("mercer.learners.smo_blocks.WHOLE", 100)
-    monkeypatch.setattr("mercer.learners.smo_blocks.LEAST", 64)
+    monkeypatch.setattr("mercer.models.svm.blocks.WHOLE", 100)
+    monkeypatch.setattr("mercer.models.svm.blocks.LEAST", 64)
     blocks = KernelSVC(Gaussian(), via="exact", multiclass=multiclass, tol=1e-4).fit(X, y)
     assert blocks.n_iter_ > whole.n_iter_
     assert blocks.objective_ == pytest.approx(whole.objective_, rel=1e-4)
@@ -333,7 +335,7 @@ def test_what_is_refused():
 
 def test_a_warning_where_rounds_run_out(monkeypatch):
     X, y = data(300)
-    monkeypatch.setattr("mercer.learners.smo_whole.STEPS", 1)
+    monkeypatch.setattr("mercer.models.svm.solver.STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol, or lower C"):
         KernelSVC(Linear(), C=1e3, via="exact", max_iter=1, tol=1e-9).fit(X, y)
 

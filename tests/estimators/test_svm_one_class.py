@@ -7,8 +7,8 @@ from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators.one_class import OneClassSVM, filled
 from mercer.kernels import Gaussian
+from mercer.models.svm.one_class import OneClassSVM, filled
 
 
 def data(n=300, seed=0):
@@ -74,8 +74,8 @@ def test_many_rows_go_by_blocks_and_a_given_matrix_is_its_kernel(monkeypatch):
     X = data(600)
     whole, given = OneClassSVM(Gaussian(), nu=0.1).fit(X), OneClassSVM("precomputed", nu=0.1).fit(Gaussian()(X))
     np.testing.assert_allclose(given.decision_function(Gaussian()(X)), whole.decision_function(X), atol=1e-2)
-    monkeypatch.setattr("mercer.learners.smo_blocks.WHOLE", 100)
-    monkeypatch.setattr("mercer.learners.smo_blocks.LEAST", 128)
+    monkeypatch.setattr("mercer.models.svm.blocks.WHOLE", 100)
+    monkeypatch.setattr("mercer.models.svm.blocks.LEAST", 128)
     blocks = OneClassSVM(Gaussian(), nu=0.1).fit(X)
     assert blocks.objective_ == pytest.approx(whole.objective_, rel=1e-4)
     assert blocks.dual_coef_.sum() == pytest.approx(60)

@@ -6,24 +6,21 @@ import pytest
 
 from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian, Linear, Polynomial
-from mercer.learners import smo as dual
-from mercer.learners import smo_blocks as blocks
-from mercer.learners.smo import begun, block_bytes, block_size, held, solve, solved
-from mercer.learners.smo_box import Box, balance, relative, soft_balance, started
-from mercer.learners.smo_calibrate import probabilities, sigmoid
-from mercer.learners.smo_certify import certified
-from mercer.learners.smo_columns import Columns
-from mercer.learners.smo_compress import project
-from mercer.learners.smo_interior import inner_start
-from mercer.learners.smo_path import path
-from mercer.learners.smo_rows import WIDTH, GivenRows, KernelRows, certain, room
-from mercer.learners.smo_scores import times
-from mercer.learners.smo_tiles import BitTiles, tiles_of
-from mercer.ops import smo
+from mercer.models.svm import blocks
+from mercer.models.svm import solver as dual
+from mercer.models.svm.calibration import probabilities, sigmoid
+from mercer.models.svm.compression import project
+from mercer.models.svm.interior import inner_start
+from mercer.models.svm.problem import Box, balance, certified, relative, soft_balance, started
+from mercer.models.svm.solver import begun, block_bytes, block_size, held, path, solve, solved
+from mercer.operators.cache import Columns
+from mercer.operators.products import times
+from mercer.operators.tiled import WIDTH, GivenRows, KernelRows, certain, room
+from mercer.operators.tiles import BitTiles, tiles_of
+from mercer.ops import kernel_rows, smo
 from mercer.ops.bits import lookup, packed, reference_lookup
-from mercer.ops.smo_gauss import half_exp, reference_half_exp
-from mercer.ops.smo_singles import singles
-from mercer.ops.smo_sweep import sweep
+from mercer.ops.distances import half_exp, reference_half_exp
+from mercer.ops.smo import singles, sweep
 from mercer.ops.threads import limit
 
 
@@ -100,7 +97,7 @@ def test_rows_are_added_in_float64(dtype, m):
     rng = np.random.default_rng(m)
     K, index, delta, out = rng.normal(size=(12, 37)).astype(dtype), rng.permutation(12)[:m], rng.normal(size=m), rng.normal(size=37)
     expected = out + delta @ K[index].astype(np.float64)
-    smo.add_rows(K, index, delta, out)
+    kernel_rows.add_rows(K, index, delta, out)
     np.testing.assert_allclose(out, expected, atol=1e-14)
 
 
@@ -108,10 +105,10 @@ def test_entries_are_picked_and_repacked():
     rng = np.random.default_rng(0)
     K, rows, cols = rng.normal(size=(9, 12)), rng.permutation(9)[:4], rng.permutation(12)[:5]
     out = np.full((4, 5), np.nan)
-    smo.pick(K, rows, cols, out)
+    kernel_rows.pick(K, rows, cols, out)
     np.testing.assert_array_equal(out, K[np.ix_(rows, cols)])
     out[:] = np.nan
-    smo.repack(K.reshape(9, 3, 4).transpose(1, 0, 2).copy(), rows, *np.divmod(cols, 4), out)
+    kernel_rows.repack(K.reshape(9, 3, 4).transpose(1, 0, 2).copy(), rows, *np.divmod(cols, 4), out)
     np.testing.assert_array_equal(out, K[np.ix_(rows, cols)])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.models.linear import Problem, Rows
 from mercer.models.newton import Minimum, minimise
-from mercer.ops.smo_sweep import sweep
+from mercer.ops.smo import sweep
 
 CHECK, PATIENCE = 10, 60  # sweeps between two looks at the duality gap, and before multipliers take over
 SLOW = 0.95  # a look that leaves more of the gap than this asks for the other way

@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.estimators.base import bytes_of
-from mercer.estimators.svm_base import SupportVectors
-from mercer.estimators.svm_probability import enough_rows
 from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Each, Floats, Ints, Is, Said, Text
-from mercer.learners.smo_classes import How, OneVsOne, Rule, by_class, one_vs_rest, votes
-from mercer.learners.smo_rows import KernelRows
-from mercer.learners.smo_scores import by_pairs
 from mercer.models.settings import class_weights
+from mercer.models.svm.base import SupportVectors
+from mercer.models.svm.calibration import enough_rows
+from mercer.models.svm.multiclass import How, OneVsOne, Rule, by_class, one_vs_rest, votes
+from mercer.operators.products import by_pairs
+from mercer.operators.tiled import KernelRows
 
 EXACT_ROWS = 20_000  # up to so many rows, "auto" is exact
 

@@ -7,14 +7,14 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from mercer.estimators.base import all_or_nothing, bytes_of
-from mercer.estimators.svm_base import SupportVectors
-from mercer.estimators.svr import exact_only
 from mercer.inputs import Array
 from mercer.invariants import Floats
-from mercer.learners.smo import solve
-from mercer.learners.smo_box import Box
-from mercer.learners.smo_scores import dense_enough
 from mercer.models.settings import positive, whole
+from mercer.models.svm.base import SupportVectors
+from mercer.models.svm.problem import Box
+from mercer.models.svm.regressor import exact_only
+from mercer.models.svm.solver import solve
+from mercer.operators.products import dense_enough
 
 EDGE = {4: 5e-7, 8: 3e-13}  # of the size of its terms, by that of a float: a score within it of rho is on the edge
 

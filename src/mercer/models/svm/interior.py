@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from mercer.inputs import Array
-from mercer.learners.smo_box import EPS, Box
+from mercer.models.svm.problem import EPS, Box
 from mercer.ops import smo
 
 RANK, CUT = 512, 4.0  # columns of a factor at most, and the residual, in roundings of the largest diagonal entry, that ends it

@@ -8,8 +8,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
-from mercer.learners.smo_about import SHARED, AboutTiles, tiles_about
-from mercer.learners.smo_tiles import tiles_of
+from mercer.operators.tiles import SHARED, AboutTiles, tiles_about, tiles_of
 from mercer.ops import smo
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts

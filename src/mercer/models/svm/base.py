@@ -14,13 +14,13 @@ from mercer.estimators.base import bytes_of
 from mercer.estimators.rows import OverRows
 from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Floats, Ints, Samples
-from mercer.learners.smo import held
-from mercer.learners.smo_box import Duals, relative
-from mercer.learners.smo_compress import Compression, project
-from mercer.learners.smo_rows import LARGEST, AboutRows, GivenRows, KernelRows, certain
-from mercer.learners.smo_scores import dense_enough, times
 from mercer.lifts.base import seed_of
 from mercer.models.settings import whole
+from mercer.models.svm.compression import Compression, project
+from mercer.models.svm.problem import Duals, relative
+from mercer.models.svm.solver import held
+from mercer.operators.products import dense_enough, times
+from mercer.operators.tiled import LARGEST, AboutRows, GivenRows, KernelRows, certain
 from mercer.plan import Plan
 
 EPS = float(np.finfo(np.float32).eps)

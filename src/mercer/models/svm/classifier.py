@@ -10,15 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.base import VIAS, all_or_nothing
 from mercer.estimators.logistic import FeaturesClassifier
-from mercer.estimators.svm_classifier import EXACT_ROWS, ExactClassifier
-from mercer.estimators.svm_probability import calibrated, enough_rows
 from mercer.inputs import Array
 from mercer.kernels import Kernel
-from mercer.learners.smo_calibrate import probabilities
 from mercer.methods import Method
 from mercer.models.linear import Problem, Rows
 from mercer.models.newton import minimise
 from mercer.models.settings import positive, whole
+from mercer.models.svm.calibration import calibrated, enough_rows, probabilities
+from mercer.models.svm.dual import EXACT_ROWS, ExactClassifier
 from mercer.models.svm.hinge import Dual, Gapped, SquaredHinge
 from mercer.plan import Plan
 

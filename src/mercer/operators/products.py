@@ -8,11 +8,10 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
-from mercer.learners.smo_about import AboutTiles, tiles_about
-from mercer.learners.smo_rows import PIECE, WIDTH
-from mercer.learners.smo_tiles import BitTiles, GaussianTiles, tiles_of
 from mercer.operators import KernelOperator
-from mercer.ops import smo
+from mercer.operators.tiled import PIECE, WIDTH
+from mercer.operators.tiles import AboutTiles, BitTiles, GaussianTiles, tiles_about, tiles_of
+from mercer.ops import kernel_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
@@ -85,7 +84,7 @@ def by_tiles(tiles: GaussianTiles | BitTiles | AboutTiles, X: Table, Z: Table, p
             if len(rules) > 1:
                 sums[rules] += narrow @ K
             else:
-                smo.add_rows(K, every[: len(K)], coef[0], sums[rules[0]])
+                kernel_rows.add_rows(K, every[: len(K)], coef[0], sums[rules[0]])
 
     parallel_map(work, cuts(len(X), WIDTH))
     return out.T

@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from mercer.estimators.base import all_or_nothing, bytes_of
-from mercer.estimators.svm_base import SupportVectors
 from mercer.inputs import Array
 from mercer.invariants import Floats
-from mercer.learners.smo import solve
-from mercer.learners.smo_box import Box
 from mercer.models.settings import positive, whole
+from mercer.models.svm.base import SupportVectors
+from mercer.models.svm.problem import Box
+from mercer.models.svm.solver import solve
 
 VIAS = ("auto", "exact")
 

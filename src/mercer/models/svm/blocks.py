@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.smo_box import Box, Duals, found, inside, started
-from mercer.learners.smo_columns import Columns
-from mercer.learners.smo_rows import KernelRows, room
-from mercer.ops import smo
-from mercer.ops.smo_singles import singles
+from mercer.models.svm.problem import Box, Duals, found, inside, started
+from mercer.operators.cache import Columns
+from mercer.operators.tiled import KernelRows, room
+from mercer.ops import kernel_rows, smo
 from mercer.ops.threads import single_blas
 
 WHOLE = 2048  # up to so many duals are one block
@@ -107,7 +106,7 @@ class Solver:
         b, lo, hi, q = p.b[block], p.lo[block], p.hi[block], len(block)
         G = np.zeros(K.shape[1])
         G[:q] = p.G[block]
-        steps = smo.pairs if self.box.bias else singles
+        steps = smo.pairs if self.box.bias else smo.singles
         goal = max(DEPTH * worst, self.slack / 2)
         shape = (-1, smo.LANE)
         self.steps += steps(K.reshape(q, *shape), G.reshape(shape), b, lo, hi, self.box.e, goal, STEPS)
@@ -143,7 +142,7 @@ class Solver:
         """K of the block, its columns padded to lanes; what the last block had is copied."""
         p, q, k = self.part, len(block), len(kept)
         K = room(q, self.rows.dtype)
-        smo.pick(self.K, kept, kept, K)
+        kernel_rows.pick(self.K, kept, kept, K)
         self.K = self.K[:0, :0].copy()  # one block at a time
         if k < q:
             K[k:, :q] = self.rows.block(p.index[block[k:]], p.index[block])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.smo_rows import PIECE, WIDTH, KernelRows
-from mercer.ops import smo
+from mercer.operators.tiled import PIECE, WIDTH, KernelRows
+from mercer.ops import kernel_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
 
@@ -65,13 +65,13 @@ class Columns:
         def work(c: int) -> None:
             cols, out = self.cuts[c], G[self.cuts[c]]
             for K, index, d in groups:
-                smo.add_rows(K[c], index, d, out)
+                kernel_rows.add_rows(K[c], index, d, out)
             for s, fill, room in fills:
                 m, width = s.stop - s.start, cols.stop - cols.start
                 K = np.empty((m, width), self.rows.dtype) if room is None else room[c, :, :width]
                 fill(c, K)
-                smo.meet(K, column[s], cols.start, diagonal[s])
-                smo.add_rows(K, every[:m], step[s], out)
+                kernel_rows.meet(K, column[s], cols.start, diagonal[s])
+                kernel_rows.add_rows(K, every[:m], step[s], out)
 
         parallel_map(work, range(len(self.cuts)))
 
@@ -90,7 +90,7 @@ class Columns:
     def _fill(self, rows: Array, of: Array) -> Fill:
         if self.parent is not None and of[0] >= 0:
             parent, K, places = self.parent, self.parent.blocks[of[0]].K, self.parent.place[rows]
-            return lambda c, out: smo.repack(K, places, *np.divmod(parent.column[self.index[self.cuts[c]]], WIDTH), out)
+            return lambda c, out: kernel_rows.repack(K, places, *np.divmod(parent.column[self.index[self.cuts[c]]], WIDTH), out)
         left = self.rows.side(rows, left=True)
         return lambda c, out: self.rows.fill(left, self._side(c), out)
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.invariants import Ints, Is
-from mercer.learners import smo_blocks
-from mercer.learners.smo import cache, settled, solve
-from mercer.learners.smo_box import Box, Duals
-from mercer.learners.smo_rows import KernelRows, room
-from mercer.learners.smo_whole import whole
+from mercer.models.svm import blocks
+from mercer.models.svm.problem import Box, Duals
+from mercer.models.svm.solver import cache, settled, solve, whole
+from mercer.operators.tiled import KernelRows, room
 from mercer.ops.threads import parallel_map
 
 
@@ -48,7 +47,7 @@ def one_vs_rest(rows: KernelRows, signs: list[Array], c: Array, how: How, starts
     every = np.arange(rows.n)
     given: list[Array | None] = [None] * len(signs) if starts is None else list(starts)
     boxes = [how.box(y, c) for y in signs]
-    if rows.n <= smo_blocks.WHOLE:
+    if rows.n <= blocks.WHOLE:
         K = rows.square()
         found = parallel_map(lambda v: whole(K.copy(), v[0], how.tol, how.most, v[1]), list(zip(boxes, given, strict=True)))
         return [Rule(every, settled(rows, box, m, how.tol, how.most, how.limit)) for box, m in zip(boxes, found, strict=True)]
@@ -69,9 +68,9 @@ class OneVsOne:
         self.rows, self.c, self.how = rows, c, how
         self.of = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
         sizes = np.array([len(i) for i in self.of], float)
-        small = float(np.square(sizes[sizes <= smo_blocks.WHOLE]).sum()) * rows.dtype.itemsize <= how.limit / 2
+        small = float(np.square(sizes[sizes <= blocks.WHOLE]).sum()) * rows.dtype.itemsize <= how.limit / 2
         most = np.sort(sizes)[-2:].sum() if len(sizes) > 1 else 0
-        share = self.of if small and most <= smo_blocks.WHOLE else []
+        share = self.of if small and most <= blocks.WHOLE else []
         self.own = parallel_map(lambda i: rows.block(i, i), share)
         self.left, self.right = ([rows.side(i, left=left) for i in share] for left in (True, False))
 
@@ -79,7 +78,7 @@ class OneVsOne:
         """In the order (0, 1), (0, 2), ..., (1, 2), ..."""
         pairs = list(combinations(range(len(self.of)), 2))
         jobs = [(a, b, None if starts is None else starts[k]) for k, (a, b) in enumerate(pairs)]
-        small = [k for k, (a, b) in enumerate(pairs) if len(self.of[a]) + len(self.of[b]) <= smo_blocks.WHOLE]
+        small = [k for k, (a, b) in enumerate(pairs) if len(self.of[a]) + len(self.of[b]) <= blocks.WHOLE]
         done = dict(zip(small, parallel_map(lambda k: self._pair(*jobs[k]), small), strict=True))
         return [self._settled(*pairs[k], done[k]) if k in done else self._pair(*jobs[k]) for k in range(len(pairs))]
 
