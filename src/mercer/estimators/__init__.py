@@ -8,9 +8,7 @@ from mercer.estimators.pca import KernelPCA
 from mercer.estimators.perceptron import Perceptron
 from mercer.estimators.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 from mercer.models.ridge import KernelRidge
-from mercer.models.svm.classifier import KernelSVC
-from mercer.models.svm.one_class import OneClassSVM
-from mercer.models.svm.regressor import KernelSVR
+from mercer.models.svm import KernelSVC, KernelSVR, OneClassSVM
 
 __all__ = [
     "FarAwayWarning", "GaussianProcessClassifier", "GaussianProcessRegressor", "KernelKMeans", "KernelLogistic", "KernelPCA",

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
 
-from mercer.inputs import Array
+from mercer.inputs import Array, Table
+from mercer.models.maps import FittedMap
 from mercer.ops.tiles import cuts
 from mercer.stats import Newton
 from mercer.stats.fold import fold, threads
@@ -139,6 +140,27 @@ class Problem:
                 return x
             value = self.loss.value(x.f + t * df, self.Y, self.w) + self._penalty(x.theta + t * d)
         return new if t == 1 else self.at(x.theta + t * d)
+
+
+def feature_rows(phi: FittedMap, X: Table, *, intercept: bool, limit: float) -> Rows:
+    """The features of X: kept as one array where they fit the limit of memory, else computed again at every pass."""
+    head, n, D = phi.features(X[:1024]), len(X), phi.width
+    shift = offset(head) if intercept else None
+    if float(n) * D * head.dtype.itemsize <= limit:
+        kept = moved(phi.features(X), shift)
+        return Rows(n, D, kept.dtype, shift, True, lambda: [(slice(0, n), kept)], lambda i: kept[i], limit)
+
+    def pick(i: Array) -> Array:
+        return moved(phi.features(X[i]), shift)
+
+    return Rows(n, D, head.dtype, shift, False, lambda: ((rows, moved(F, shift)) for rows, F in phi.batches(X)), pick, limit)
+
+
+def unshifted(rows: Rows, theta: Array, *, intercept: bool) -> tuple[Array, Array]:
+    """coef (K, D) and intercept (K,) of features that are not shifted."""
+    coef = theta[: rows.D]
+    b = theta[rows.D] if intercept else np.zeros(theta.shape[1])
+    return coef.T.copy(), b if rows.shift is None else b - rows.shift @ coef
 
 
 def offset(head: Array) -> Array | None:

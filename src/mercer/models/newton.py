@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.learners.ridge import penalised
-from mercer.models.linear import Problem
+from mercer.models.linear import Problem, Rows
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
+from mercer.plan import Plan
 from mercer.stats.sample import mix
 
 REFRESH = {1, 4, 9, 20, 40, 80}  # the rounds at which the curvature of the sampled rows is taken again
@@ -117,6 +118,18 @@ def minimise(p: Problem, tol: float, max_iter: int, start: Array | None = None) 
         if stuck:
             break
     return Minimum(x.theta, x.f, x.value, k, passes, len(picked), exact, done)
+
+
+def rounds_plan(lift: Any, rows: Rows, found: Sequence[Minimum]) -> Plan:
+    """How the rounds of `minimise` went, over the features of this lift."""
+    passes, r = sum(m.passes for m in found), found[0].rows
+    way = "newton" if found[0].exact else "preconditioned quasi-newton"
+    curvature = "all rows at every round" if found[0].exact else f"{r:,} sampled rows, preconditioning L-BFGS; no D x D array"
+    where = "kept in memory" if rows.kept else "computed again at every pass, as they exceed memory_limit"
+    settings = {"lift": type(lift).__name__, "n_features": rows.D, "rows": rows.n, "rounds": sum(m.rounds for m in found)}
+    held = float(rows.dtype.itemsize) * rows.D * (r + (rows.n if rows.kept else 0))
+    work = 4.0 * rows.n * rows.D * found[0].theta.shape[1] * passes
+    return Plan(way, f"{rows.D:,} features, {where}; curvature of {curvature}", settings, bytes=held, flops=work, passes=passes)
 
 
 def two_loops(g: Array, pairs: Iterable[tuple[Array, Array]], H: Callable[[Array], Array]) -> Array:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.operators.tiled import PIECE, WIDTH, KernelRows
+from mercer.operators.base import TiledOperator
+from mercer.operators.tiles import TILE_COLUMNS, TILE_ROWS
 from mercer.ops import kernel_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
@@ -16,22 +17,22 @@ from mercer.ops.tiles import cuts, settle_allocator
 Fill = Callable[[int, Array], None]  # of one tile
 
 
-class Columns:
-    """Some columns of K, cut into tiles, and the rows that are kept for them: blocks (tiles, rows, WIDTH), filled in place.
+class RowCache:
+    """Some columns of K, cut into tiles, and the rows that are kept for them: blocks (tiles, rows, TILE_COLUMNS), filled in place.
 
     Fewer columns than a `parent` has take the rows that they need from it where it keeps them.
     """
 
-    def __init__(self, rows: KernelRows, limit: float, index: Array | None = None, parent: Columns | None = None) -> None:
+    def __init__(self, rows: TiledOperator, limit: float, index: Array | None = None, parent: RowCache | None = None) -> None:
         self.rows, self.limit, self.parent = rows, limit, parent
-        self.index = index = np.arange(rows.n) if index is None else index
-        self.cuts = cuts(len(index), WIDTH)
+        self.index = index = np.arange(rows.shape[0]) if index is None else index
+        self.cuts = cuts(len(index), TILE_COLUMNS)
         self.sides: list[Any] = [None] * len(self.cuts)
-        self.blocks: dict[int, Block] = {}
+        self.blocks: dict[int, CacheBlock] = {}
         self.spare: Array | None = None
         self.made = self.clock = 0
-        self.block_of, self.place = np.full(rows.n, -1), np.zeros(rows.n, np.intp)
-        self.column = np.full(rows.n, -1)
+        self.block_of, self.place = np.full(rows.shape[0], -1), np.zeros(rows.shape[0], np.intp)
+        self.column = np.full(rows.shape[0], -1)
         self.column[index] = np.arange(len(index))
         settle_allocator()
 
@@ -40,18 +41,18 @@ class Columns:
 
     @property
     def row_bytes(self) -> float:
-        return float(len(self.cuts)) * WIDTH * self.rows.dtype.itemsize
+        return float(len(self.cuts)) * TILE_COLUMNS * self.rows.dtype.itemsize
 
     @property
     def held(self) -> float:
         """Bytes of the rows that are kept."""
         return self.row_bytes * sum(b.used for b in self.blocks.values())
 
-    def only(self, keep: Array) -> Columns:
+    def only(self, keep: Array) -> RowCache:
         """Some of these columns; the rows that are kept for all of them stay where they are."""
         root = self.parent or self
         root._trim(0.75 * root.limit)
-        return Columns(self.rows, root.limit - root.held, self.index[keep], root)
+        return RowCache(self.rows, root.limit - root.held, self.index[keep], root)
 
     def add(self, G: Array, rows: Array, delta: Array, again: Array | None = None) -> None:
         """G += K[index, rows] @ delta, in float64; rows that are not kept are computed, and kept where there is room.
@@ -60,7 +61,7 @@ class Columns:
         """
         groups, other = self._known(rows, delta)
         new, step, fills = self._new(rows[other], delta[other], np.ones(len(other), bool) if again is None else again[other])
-        column, diagonal, every = self.column[new], self.rows.diag[new], np.arange(PIECE)
+        column, diagonal, every = self.column[new], self.rows.diag()[new], np.arange(TILE_ROWS)
 
         def work(c: int) -> None:
             cols, out = self.cuts[c], G[self.cuts[c]]
@@ -90,7 +91,7 @@ class Columns:
     def _fill(self, rows: Array, of: Array) -> Fill:
         if self.parent is not None and of[0] >= 0:
             parent, K, places = self.parent, self.parent.blocks[of[0]].K, self.parent.place[rows]
-            return lambda c, out: kernel_rows.repack(K, places, *np.divmod(parent.column[self.index[self.cuts[c]]], WIDTH), out)
+            return lambda c, out: kernel_rows.repack(K, places, *np.divmod(parent.column[self.index[self.cuts[c]]], TILE_COLUMNS), out)
         left = self.rows.side(rows, left=True)
         return lambda c, out: self.rows.fill(left, self._side(c), out)
 
@@ -116,12 +117,12 @@ class Columns:
 
     def _piece(self) -> int:
         """Rows that are computed, and go, together: few where the limit is low."""
-        return int(np.clip(self.limit / self.row_bytes / 4, 64, PIECE))
+        return int(np.clip(self.limit / self.row_bytes / 4, 64, TILE_ROWS))
 
     def _memory(self) -> Array:
         """Of the block that went last, whose pages are there already, or new; what is not written to takes no room yet."""
         K, self.spare = self.spare, None
-        return np.empty((len(self.cuts), self._piece(), WIDTH), self.rows.dtype) if K is None else K
+        return np.empty((len(self.cuts), self._piece(), TILE_COLUMNS), self.rows.dtype) if K is None else K
 
     def _room(self, rows: Array) -> Array | None:
         """Places for these rows, in the newest block or in another: the least recently used ones go where the limit asks for it."""
@@ -131,7 +132,7 @@ class Columns:
         self._trim(self.limit - size)
         if self.clock not in self.blocks or not self.blocks[self.clock].fits(len(rows)):
             self.clock += 1
-            self.blocks[self.clock] = Block(self._memory())
+            self.blocks[self.clock] = CacheBlock(self._memory())
         block = self.blocks[self.clock]
         first = block.used
         block.used += len(rows)
@@ -140,8 +141,8 @@ class Columns:
 
 
 @dataclass(eq=False)
-class Block:
-    """Kernel rows by tiles (tiles, rows, WIDTH), of which so many are used."""
+class CacheBlock:
+    """Kernel rows by tiles (tiles, rows, TILE_COLUMNS), of which so many are used."""
 
     K: Array
     used: int = 0

@@ -1,16 +1,14 @@
-"""Scores by support vectors: one pass over tiles, with the coefficients of all rules at once."""
+"""Products of kernels between queries and vectors, k(X, Z) @ coefficients, by the fastest tiles that are precise enough."""
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
-from mercer.operators import KernelOperator
-from mercer.operators.tiled import PIECE, WIDTH
-from mercer.operators.tiles import AboutTiles, BitTiles, GaussianTiles, tiles_about, tiles_of
+from mercer.operators.kernel import KernelOperator
+from mercer.operators.tiles import TILE_COLUMNS, TILE_ROWS, AboutTiles, BitTiles, GaussianTiles, tiles_about, tiles_of
 from mercer.ops import kernel_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
@@ -25,20 +23,18 @@ def dense_enough(rows: Table, limit: float) -> Table:
     return Table(rows.data.toarray(), rows.columns)
 
 
-def times(kernel: Kernel | str, X: Table, vectors: Any, coef: Array, *, balanced: bool = False) -> Array:
-    """k(X, vectors) @ coef, (n, k); of a given kernel matrix, `vectors` are its columns."""
+def times(kernel: Kernel, X: Table, vectors: Any, coef: Array, *, balanced: bool = False) -> Array:
+    """k(X, vectors) @ coef, (n, k)."""
     m, k = coef.shape
     return scores(kernel, X, vectors, [(slice(0, m), list(range(k)), coef.T)], k, balanced=balanced)
 
 
-def scores(kernel: Kernel | str, X: Table, vectors: Any, parts: list[Part], width: int, *, balanced: bool = False) -> Array:
+def scores(kernel: Kernel, X: Table, vectors: Any, parts: list[Part], width: int, *, balanced: bool = False) -> Array:
     """(n, width), where each part adds to some of its columns: k(X, vectors[part]) @ coefficients'.
 
     Where those of every column sum to zero (`balanced`), what k(x, z) has of x alone adds nothing, nor shall its rounding.
     """
-    out, parts = np.zeros((len(X), width), X.dtype), [p for p in parts if p[0].stop > p[0].start]
-    if isinstance(kernel, str):
-        return _given(X.data, vectors, parts, out, balanced)
+    out, parts = np.zeros((len(X), width), X.dtype), _filled(parts)
     X, Z = _alike(X, Table(vectors, X.columns))
     if balanced and (centred := tiles_about(kernel, Z, np.float64)) is not None:
         edge = centred.edge(Z)
@@ -54,11 +50,17 @@ def scores(kernel: Kernel | str, X: Table, vectors: Any, parts: list[Part], widt
     return out
 
 
-def _given(K: Array, vectors: Any, parts: list[Part], out: Array, balanced: bool) -> Array:
+def given_scores(K: Array, vectors: Array, parts: list[Part], width: int, *, balanced: bool = False) -> Array:
+    """The same of a given matrix K (n, m), whose columns `vectors` are those of the vectors."""
+    out, parts = np.zeros((len(K), width), K.dtype), _filled(parts)
     mean = K[:, vectors].mean(1, dtype=np.float64)[:, None] if balanced and len(vectors) else 0.0
     for s, rules, coef in parts:
         out[:, rules] += ((K[:, vectors[s]] - mean) @ coef.T).astype(out.dtype)
     return out
+
+
+def _filled(parts: list[Part]) -> list[Part]:
+    return [p for p in parts if p[0].stop > p[0].start]
 
 
 def _alike(X: Table, Z: Table) -> tuple[Table, Table]:
@@ -71,13 +73,13 @@ def _alike(X: Table, Z: Table) -> tuple[Table, Table]:
 
 def by_tiles(tiles: GaussianTiles | BitTiles | AboutTiles, X: Table, Z: Table, parts: list[Part], width: int) -> Array:
     """The same by tiles of vectors (down) and rows (across), summed in float64; several rules of a tile by one product of its precision."""
-    out, every = np.zeros((width, len(X))), np.arange(PIECE)
-    pieces = [(Z[s][c], rules, coef[:, c]) for s, rules, coef in parts for c in cuts(coef.shape[1], PIECE)]
+    out, every = np.zeros((width, len(X))), np.arange(TILE_ROWS)
+    pieces = [(Z[s][c], rules, coef[:, c]) for s, rules, coef in parts for c in cuts(coef.shape[1], TILE_ROWS)]
     left = [(tiles.side(rows, left=True), rules, coef.astype(tiles.dtype), coef) for rows, rules, coef in pieces]
 
     def work(cols: slice) -> None:
         right, sums = tiles.side(X[cols], left=False), out[:, cols]
-        spare = np.empty((PIECE, cols.stop - cols.start), tiles.dtype)
+        spare = np.empty((TILE_ROWS, cols.stop - cols.start), tiles.dtype)
         for side, rules, narrow, coef in left:
             K = spare[: coef.shape[1]]
             tiles.fill(side, right, K)
@@ -86,16 +88,5 @@ def by_tiles(tiles: GaussianTiles | BitTiles | AboutTiles, X: Table, Z: Table, p
             else:
                 kernel_rows.add_rows(K, every[: len(K)], coef[0], sums[rules[0]])
 
-    parallel_map(work, cuts(len(X), WIDTH))
+    parallel_map(work, cuts(len(X), TILE_COLUMNS))
     return out.T
-
-
-def by_pairs(kernel: Kernel | str, X: Table, vectors: Any, coef: Array, counts: Array, *, balanced: bool = False) -> Array:
-    """Scores of every two classes, from coefficients (K - 1, m) of vectors that are sorted by class, so many of each."""
-    K, ends = len(counts), np.cumsum(counts)
-    column = {pair: k for k, pair in enumerate(combinations(range(K), 2))}
-    parts = [
-        (slice(end - count, end), [column[min(b, c), max(b, c)] for b in range(K) if b != c], coef[:, end - count : end])
-        for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True))
-    ]
-    return scores(kernel, X, vectors, parts, len(column), balanced=balanced)

@@ -1,7 +1,7 @@
 """Tiles of kernel values, written where they are to be kept: of any kernel, fast ones of Gaussians (float32, bits), and about a point."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -14,9 +14,17 @@ from mercer.pairs.about import Spread, about
 from mercer.pairs.side import per_column, square_norms
 
 NARROW = np.dtype(np.float32)
+TILE_ROWS, TILE_COLUMNS = 1024, 256  # BLAS is twice as fast on short rows as on long ones
 
 
-class Tiles:
+class Tiles(Protocol):
+    """Kernel values between two sets of rows: each is made ready once, as a side, and a tile is then written in place."""
+
+    def side(self, rows: Table, *, left: bool) -> Any: ...
+    def fill(self, left: Any, right: Any, out: Array) -> None: ...
+
+
+class PairTiles:
     """k(x, z) for any two sets of rows, about one centre, so that an entry is always the same number."""
 
     def __init__(self, kernel: Kernel, centre: Array | None) -> None:
@@ -83,22 +91,22 @@ def _either(A: Array, low: Array, high: Array) -> bool:
     return all(bool(((part == low) | (part == high)).all()) for part in (A[:100], A))
 
 
-def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: Any) -> Any:
+def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: Any) -> Tiles:
     """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells squared distances well enough."""
     centre = centre_of(X, Z)
     if not isinstance(kernel, Gaussian) or centre is None:
-        return Tiles(kernel, centre)
+        return PairTiles(kernel, centre)
     if (bits := BitTiles.of(kernel, X, Z, dtype)) is not None:
         return bits
-    return _narrow(kernel, centre, X, Z) if np.dtype(dtype) == NARROW else Tiles(kernel, centre)
+    return _narrow(kernel, centre, X, Z) if np.dtype(dtype) == NARROW else PairTiles(kernel, centre)
 
 
-def _narrow(kernel: Gaussian, centre: Array, X: Table, Z: Table) -> Any:
+def _narrow(kernel: Gaussian, centre: Array, X: Table, Z: Table) -> Tiles:
     fast = GaussianTiles(kernel, centre)
     with np.errstate(over="ignore", invalid="ignore"):
         x = square_norms(fast.scaled(X))
         z = x if Z is X else square_norms(fast.scaled(Z))
-    return fast if precise_enough(x, z, NARROW, TOLERANCE[NARROW]) else Tiles(kernel, centre)
+    return fast if precise_enough(x, z, NARROW, TOLERANCE[NARROW]) else PairTiles(kernel, centre)
 
 
 SHARED = 4.0  # of the mean of k(x, x), relative to that about a point: from here on the digits are worth the tiles
@@ -110,6 +118,9 @@ class AboutTiles:
 
     def __init__(self, kernel: Kernel, p: Array, dtype: Any) -> None:
         self.kernel, self.p, self.dtype = kernel, p, np.dtype(dtype)
+
+    def astype(self, dtype: Any) -> Self:
+        return type(self)(self.kernel, self.p, dtype)
 
     def of(self, X: Array, Z: Array, *, paired: bool = False) -> Spread:
         return about(self.kernel.on, X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False), self.p, paired=paired)

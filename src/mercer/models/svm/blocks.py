@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.models.svm.problem import Box, Duals, found, inside, started
-from mercer.operators.cache import Columns
-from mercer.operators.tiled import KernelRows, room
+from mercer.models.svm.problem import DualProblem, DualSolution, evaluate, inside, started
+from mercer.operators import TiledOperator
+from mercer.operators.cache import RowCache
 from mercer.ops import kernel_rows, smo
 from mercer.ops.threads import single_blas
 
@@ -20,7 +21,7 @@ SHRINK_EVERY, SHRINK_PART = 4, 0.4  # rounds between two looks at what could be 
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ActiveSet:
     """The duals that take part, with their gradient G = Kb - t."""
 
     index: Array
@@ -29,14 +30,14 @@ class Part:
     lo: Array
     hi: Array
     ridge: Array
-    columns: Columns
+    columns: RowCache
 
-    def only(self, keep: Array) -> Part:
+    def only(self, keep: Array) -> ActiveSet:
         index, b, G, lo, hi, ridge = (v[keep] for v in (self.index, self.b, self.G, self.lo, self.hi, self.ridge))
-        return Part(index, b, G, lo, hi, ridge, self.columns.only(keep))
+        return ActiveSet(index, b, G, lo, hi, ridge, self.columns.only(keep))
 
 
-class Solver:
+class BlockSolver:
     """Rounds: choose a block of duals by their slopes, solve it, and add its kernel rows times the changes to the gradient.
 
     Of Joachims (1998) with the second-order choice of Fan, Chen and Lin (2005). Half of a block stays from one round to the next.
@@ -44,31 +45,31 @@ class Solver:
     """
 
     def __init__(
-        self, rows: KernelRows, box: Box, tol: float, *, columns: Columns, start: Array | None = None, shrinks: bool = True,
+        self, op: TiledOperator, problem: DualProblem, tol: float, *, columns: RowCache, start: Array | None = None, shrinks: bool = True,
         largest: int = MOST,
     ) -> None:  # fmt: skip
-        self.rows, self.box, self.tol, self.columns, self.shrinks, self.largest = rows, box, tol, columns, shrinks, largest
-        self.slack, self.b = tol * box.unit, started(box, start)
-        self.G = -box.t.astype(np.float64)
-        self.ridge = np.zeros(rows.n) if box.ridge is None else box.ridge
+        self.op, self.problem, self.tol, self.columns, self.shrinks, self.largest = op, problem, tol, columns, shrinks, largest
+        self.slack, self.b = tol * problem.unit, started(problem, start)
+        self.G = -problem.t.astype(np.float64)
+        self.ridge = np.zeros(op.shape[0]) if problem.ridge is None else problem.ridge
         self.left: list[tuple[Array, Array]] = []  # which duals were left out, and all duals at that time
-        self.block, self.K = np.empty(0, np.intp), np.empty((0, 0), rows.dtype)
+        self.block, self.K = np.empty(0, np.intp), np.empty((0, 0), op.dtype)
         self.rounds = self.steps = self.made = 0
-        self.root = np.sqrt(np.maximum(rows.diag, 0.0))
+        self.root = np.sqrt(np.maximum(op.diag(), 0.0))
         self.part = self._everyone()
         if len(given := np.flatnonzero(self.b)):
             self._add(given, self.b[given])
 
-    def _everyone(self) -> Part:
-        box = self.box
-        return Part(np.arange(self.rows.n), self.b, self.G, box.lo, box.hi, self.ridge, self.columns)
+    def _everyone(self) -> ActiveSet:
+        problem = self.problem
+        return ActiveSet(np.arange(self.op.shape[0]), self.b, self.G, problem.lo, problem.hi, self.ridge, self.columns)
 
     @single_blas()  # tiles keep the cores busy; threads of BLAS for short sums between them would only wait for each other
-    def run(self, most: int) -> Duals:
+    def run(self, most: int) -> DualSolution:
         """Rounds until the gap is at most tol/100 of the objective, or at most tol and no two slopes differ by more than tol."""
         while True:
-            rise, fall = self._slopes()
-            found = self._found(rise, fall)
+            up, down = self._slopes()
+            found = self._found(up, down)
             if found.converged or self.rounds >= most:
                 if not self.left:
                     return found
@@ -77,7 +78,7 @@ class Solver:
             if found.violation <= self.slack:
                 self.slack /= 10  # flat, but the gap is not closed
                 continue
-            self._round(rise, fall, found.violation)
+            self._round(up, down, found.violation)
             if self.shrinks and self.rounds % SHRINK_EVERY == 0:
                 self._shrink()
 
@@ -86,30 +87,31 @@ class Solver:
         p, change = self.part, np.empty(len(self.part.b))
         if smo.snap(p.b, p.lo, p.hi, change):
             self._add(np.flatnonzero(change), change[change != 0])
-        rise, fall = np.empty(len(p.b)), np.empty(len(p.b))
-        smo.gates(p.b, p.lo, p.hi, self.box.e, rise, fall)
-        rise += p.G
-        fall += p.G
-        return rise, fall
+        up, down = np.empty(len(p.b)), np.empty(len(p.b))
+        smo.gates(p.b, p.lo, p.hi, self.problem.e, up, down)
+        up += p.G
+        down += p.G
+        return up, down
 
-    def _found(self, rise: Array, fall: Array) -> Duals:
+    def _found(self, up: Array, down: Array) -> DualSolution:
         p = self.part
-        box = replace(self.box, t=self.box.t[p.index], lo=p.lo, hi=p.hi, ridge=p.ridge)
+        problem = replace(self.problem, t=self.problem.t[p.index], lo=p.lo, hi=p.hi, ridge=p.ridge)
         made = self.made + self.columns.made + (p.columns.made if self.left else 0)
-        return found(box, p.b, p.G, rise, fall, self.tol, self.slack, (self.rounds, self.steps, made), self.root[p.index])
+        work = self.rounds, self.steps, made
+        return evaluate(problem, p.b, p.G, up, down, tol=self.tol, slack=self.slack, work=work, root=self.root[p.index])
 
-    def _round(self, rise: Array, fall: Array, worst: float) -> None:
+    def _round(self, up: Array, down: Array, worst: float) -> None:
         """Solve one block, and tell the others."""
         p = self.part
-        block, kept = self._choose(rise, fall)
+        block, kept = self._choose(up, down)
         K = self._square(block, kept)
         b, lo, hi, q = p.b[block], p.lo[block], p.hi[block], len(block)
         G = np.zeros(K.shape[1])
         G[:q] = p.G[block]
-        steps = smo.pairs if self.box.bias else smo.singles
+        steps = smo.pairs if self.problem.bias else smo.singles
         goal = max(DEPTH * worst, self.slack / 2)
         shape = (-1, smo.LANE)
-        self.steps += steps(K.reshape(q, *shape), G.reshape(shape), b, lo, hi, self.box.e, goal, STEPS)
+        self.steps += steps(K.reshape(q, *shape), G.reshape(shape), b, lo, hi, self.problem.e, goal, STEPS)
         change, self.rounds = b - p.b[block], self.rounds + 1
         moved = change != 0
         p.b[block] = b
@@ -121,7 +123,7 @@ class Solver:
         p.columns.add(p.G, p.index[which], change, inside(p.b[which], p.lo[which], p.hi[which]))
         p.G[which] += p.ridge[which] * change
 
-    def _choose(self, rise: Array, fall: Array) -> tuple[Array, Array]:
+    def _choose(self, up: Array, down: Array) -> tuple[Array, Array]:
         """The duals of a block: some of the last one (at these places in it), and those whose slopes are most wrong."""
         p = self.part
         if len(p.b) <= min(WHOLE, self.largest):
@@ -132,20 +134,20 @@ class Solver:
         q = int(np.clip(2 * between.sum(), min(LEAST, most), most)) // 2 * 2
         kept = np.argsort(~between[self.block], kind="stable")[: q // 2]
         stay = self.block[kept]
-        rise[stay], fall[stay] = np.inf, -np.inf
-        up = lowest(rise, (q - len(stay)) // 2)
-        fall[up] = -np.inf
-        down = lowest(-fall, (q - len(stay)) // 2)
-        return np.concatenate([stay, up, down]), kept
+        up[stay], down[stay] = np.inf, -np.inf
+        risers = lowest(up, (q - len(stay)) // 2)
+        down[risers] = -np.inf
+        fallers = lowest(-down, (q - len(stay)) // 2)
+        return np.concatenate([stay, risers, fallers]), kept
 
     def _square(self, block: Array, kept: Array) -> Array:
         """K of the block, its columns padded to lanes; what the last block had is copied."""
         p, q, k = self.part, len(block), len(kept)
-        K = room(q, self.rows.dtype)
+        K = padded(q, self.op.dtype)
         kernel_rows.pick(self.K, kept, kept, K)
         self.K = self.K[:0, :0].copy()  # one block at a time
         if k < q:
-            K[k:, :q] = self.rows.block(p.index[block[k:]], p.index[block])
+            K[k:, :q] = self.op.block(p.index[block[k:]], p.index[block])
             K[:k, k:q] = K[k:, :k].T
             new = np.arange(k, q)
             K[new, new] += p.ridge[block[k:]].astype(K.dtype)
@@ -154,11 +156,11 @@ class Solver:
     # shrinking
     def _shrink(self) -> None:
         """Leave out the duals that no pair would move now."""
-        rise, fall = self._slopes()
-        low, high = float(rise.min()), float(fall.max())
-        if not self.box.bias:
+        up, down = self._slopes()
+        low, high = float(up.min()), float(down.max())
+        if not self.problem.bias:
             low, high = min(low, -high, 0.0), max(high, -low, 0.0)
-        keep = (rise <= high) | (fall >= low)
+        keep = (up <= high) | (down >= low)
         if keep.mean() > 1 - SHRINK_PART or high - low <= 4 * self.slack:
             return
         self._settle()
@@ -180,10 +182,24 @@ class Solver:
         self.made += self.part.columns.made
         self.block = self.part.index[self.block]
         for index, then in self.left:
-            moved, change = np.flatnonzero(self.b != then), np.zeros(self.rows.n)
+            moved, change = np.flatnonzero(self.b != then), np.zeros(self.op.shape[0])
             self.columns.add(change, moved, (self.b - then)[moved])  # of all columns, as for these rows are kept
             self.G[index] += change[index]
         self.left, self.part = [], self._everyone()
+
+
+def padded(n: int, dtype: Any) -> Array:
+    """For n rows and columns, filled up by zeros to whole lanes."""
+    out = np.empty((n, smo.lanes(n) * smo.LANE), dtype)
+    out[:, n:] = 0
+    return out
+
+
+def square(op: TiledOperator) -> Array:
+    """All of K, its columns padded to lanes: for few rows."""
+    out = padded(op.shape[0], op.dtype)
+    op.block(slice(None), slice(None), out[:, : op.shape[0]])
+    return out
 
 
 def lowest(values: Array, k: int) -> Array:

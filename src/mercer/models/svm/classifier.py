@@ -1,33 +1,27 @@
 """KernelSVC: the exact dual over rows; over features, squared hinge by Newton's rounds, hinge by dual coordinate descent."""
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.base import VIAS, all_or_nothing
-from mercer.estimators.logistic import FeaturesClassifier
 from mercer.inputs import Array
-from mercer.kernels import Kernel
-from mercer.methods import Method
-from mercer.models.linear import Problem, Rows
-from mercer.models.newton import minimise
-from mercer.models.settings import positive, whole
-from mercer.models.svm.calibration import calibrated, enough_rows, probabilities
-from mercer.models.svm.dual import EXACT_ROWS, ExactClassifier
-from mercer.models.svm.hinge import Dual, Gapped, SquaredHinge
-from mercer.plan import Plan
-
-LOSSES = ("hinge", "squared_hinge")
-EXACT = ("support_", "support_vectors_", "dual_coef_", "n_support_", "multiclass_", "compression_")
-FEATURES = ("coef_", "lift_", "n_features_lifted_")
-EITHER = ("sigmoid_", "gap_")
+from mercer.invariants import Is
+from mercer.models.base import all_or_nothing, bytes_of
+from mercer.models.svm.base import SupportVectorEstimator
+from mercer.models.svm.calibration import probabilities
+from mercer.models.svm.fit import WarmStart, fit, with_probabilities
+from mercer.models.svm.machine import DualMachine
+from mercer.models.svm.plan import ClassifierSettings, LabelledRows
+from mercer.store import register
 
 
-class KernelSVC(FeaturesClassifier, ExactClassifier):
+@register
+class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     """argmin |f|^2/2 + C sum_i w_i loss(y_i (f(x_i) + b)), f in the RKHS of a kernel, or linear in features of it.
 
     loss(t) = max(0, 1 - t) ("hinge") or its square ("squared_hinge"). As in scikit-learn's SVC the intercept b is not penalised
@@ -56,7 +50,7 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
     memory_limit : of the kernel rows and blocks, or the features, kept in memory, as bytes or "4GB". Not counted: X and its support
         vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
 
-    Attributes: `classes_`, `intercept_`, `n_iter_`, `objective_`, `gap_` (hinge or exact: relative;
+    Attributes: `machine_`, `classes_`, `intercept_`, `n_iter_`, `objective_`, `gap_` (hinge or exact: relative;
     exact: with what rounding may add), `kernel_`,
     `plan_`; exact: `support_`, `support_vectors_`, `dual_coef_` (1, m), (K, m) or of pairs (K - 1, m) as in scikit-learn,
     `n_support_`; over features: `coef_` (1 or K, D), `lift_`.
@@ -67,7 +61,19 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
     (array([ True, False]), True, True)
     """
 
-    kernel_: Any
+    classes_: Array
+    _last: WarmStart | None = None  # where a next fit may start
+
+    must = dict(machine_=Is("DualMachine", "FeatureMachine"), _last=Is("WarmStart") | None)
+
+    def _laws(self) -> str | None:
+        m, K = self.machine_, len(self.classes_)
+        said = len(m.counts) if isinstance(m, DualMachine) else 2 if len(m.coef) == 1 else len(m.coef)
+        if said != K or K < 2:
+            return f"has a machine of {said} classes for {K} classes"
+        if self._last is not None and self._last.codes.max(initial=0) >= K:
+            return "starts at classes that are not there"
+        return m.misfit(self.n_features_in_)
 
     def __init__(
         self, kernel: Any = None, C: float = 1.0, loss: str = "hinge", via: Any = "auto", *, lift: Any = None,
@@ -92,38 +98,49 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the dual over the rows, or fit the map and then one rule for two classes, or one a class against the rest."""
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}.")
-        C, tol, most = positive(self.C, "C"), positive(self.tol, "tol"), whole(self.max_iter, "max_iter")
-        exact = self._exactly(X)
-        for name in (*EXACT, *FEATURES, *EITHER, *(() if exact and self.warm_start else ("_last",))):
-            self.__dict__.pop(name, None)  # of a former fit that went another way
-        rows, y = (self._fit_exact if exact else self._fit_features)(X, y, sample_weight, C, tol, most)
-        if self.probability:
-            self.sigmoid_ = calibrated(self, rows, y, sample_weight)
+        s = ClassifierSettings.of(self)
+        every, y = self._rows_and_targets(X, y, reset=True)
+        check_classification_targets(y)
+        rows = LabelledRows.of(every, y, self._weights(sample_weight, every), gram=s.precomputed)
+        machine, self._last = fit(s, rows, len(every), self._last)
+        self.classes_, self.machine_ = rows.classes, with_probabilities(s, rows, machine) if s.probability else machine
         return self
 
-    def _exactly(self, X: Any) -> bool:
-        """Whether the dual over rows is asked for, or chosen."""
-        if self.multiclass not in ("auto", "ovo", "ovr"):
-            raise ValueError(f"multiclass must be 'auto', 'ovo' or 'ovr', got {self.multiclass!r}.")
-        named = isinstance(self.via, str) and self.via in (*VIAS, "exact")
-        if not (named or isinstance(self.via, Method)):
-            raise ValueError(f"via must be one of exact, {', '.join(VIAS)}, or a value of mercer.methods, got {self.via!r}.")
-        exact = self.via == "exact" or (self.via == "auto" and self.lift is None and (self._rows_only() or length(X) <= EXACT_ROWS))
-        if self.lift is not None and (exact or self.kernel is not None):
-            raise ValueError("give a kernel or a lift, not both; a lift goes with features, not with via='exact'.")
-        if not exact and (self._rows_only() or self.multiclass == "ovo"):
-            raise ValueError("kernel='precomputed', kernels of items and multiclass='ovo' need via='exact'.")
-        return exact
+    # what is known
+    @property
+    def multiclass_(self) -> str:
+        """"ovo" or "ovr"; AttributeError over features, which have no other than "ovr"."""
+        return self._part("multiclass", "multiclass_ is there for models over rows; over features it is 'ovr'.")
 
-    def _rows_only(self) -> bool:
-        return self._pairwise or (isinstance(self.kernel, Kernel) and self.kernel.takes_items)
+    @property
+    def coef_(self) -> Array:
+        """(1 or K, D); AttributeError for models over rows."""
+        self._part("phi", "coef_ is there for models over features; this one has dual_coef_.")
+        return self.machine_.coef
 
+    @property
+    def lift_(self) -> Any: return self._part("phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+
+    @property
+    def n_features_lifted_(self) -> int:
+        """D"""
+        return self._part("phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+
+    @property
+    def sigmoid_(self) -> tuple[Array, Array]:
+        """(a, b), one of each a score."""
+        return self._part("sigmoid", "sigmoid_ is there with probability=True.")
+
+    # asking
     def decision_function(self, X: Any) -> Array:
         """(n,) for two classes, the second where positive, else (n, K): one score a class, or its votes among pairs."""
-        check_is_fitted(self, "intercept_")
-        return self._decide(X) if hasattr(self, "dual_coef_") else FeaturesClassifier.decision_function(self, X)
+        machine = self._machine()
+        return machine.decide(self._rows(X, reset=False), bytes_of(self.memory_limit))
+
+    def predict(self, X: Any) -> Array:
+        """The class of the largest score."""
+        f = self.decision_function(X)
+        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(1)]
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> Array:
@@ -135,56 +152,3 @@ class KernelSVC(FeaturesClassifier, ExactClassifier):
     def predict_log_proba(self, X: Any) -> Array:
         """Its logarithm."""
         return np.log(self.predict_proba(X))
-
-    # over features
-    def _fit_features(self, X: Any, y: Any, sample_weight: Any, C: float, tol: float, most: int) -> tuple[Any, Any]:
-        n, (checked, codes, w) = length(X), self._checked(X, y, sample_weight)
-        if self.probability:
-            enough_rows(codes)
-        rows, K = self._rows(checked), len(self.classes_)
-        signs = [np.where(codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))]
-        solve = self._hinge if self.loss == "hinge" else self._squared
-        solve(rows, signs, C * w, 0.1 * tol, most)
-        if self.via == "auto" and self.lift is None:
-            self.plan_ = replace(self.plan_, rejected=(("exact dual", f"{n:,} rows are more than {EXACT_ROWS:,}"),))
-        return X, y
-
-    def _squared(self, rows: Rows, signs: list[Array], c: Array, tol: float, most: int) -> None:
-        found = [minimise(Problem(rows, SquaredHinge(), y[:, None], c, 1.0, self.fit_intercept), tol, most) for y in signs]
-        self._keep_minima(rows, found)
-        self.plan_ = self._rounds_plan(rows, found)
-
-    def _hinge(self, rows: Rows, signs: list[Array], c: Array, tol: float, most: int) -> None:
-        found = [Dual(rows, y, c, self.fit_intercept).solve(tol, most) for y in signs]
-        self._keep_minima(rows, found)
-        self.gap_ = max(m.gap for m in found)
-        self.plan_ = self._dual_plan(rows, found)
-
-    def _keep_minima(self, rows: Rows, found: list[Any]) -> None:
-        self._keep(rows, np.concatenate([m.theta for m in found], axis=1))
-        self.n_iter_, self.objective_ = max(m.rounds for m in found), sum(m.value for m in found)
-        stale = any(getattr(m, "stale", False) for m in found)
-        rounded = "what is left is rounding: give X in float64, raise tol, or lower C"
-        self._warn(all(m.converged for m in found), rounded if stale else "raise max_iter or tol, or lower C")
-
-    def _dual_plan(self, rows: Rows, found: list[Gapped]) -> Plan:
-        where = "kept in memory" if rows.kept else "computed again at every sweep, as they exceed memory_limit"
-        why = f"{rows.D:,} features, {where}; the dual of the hinge, until its gap is {self.gap_:.1e}"
-        settings = {
-            "lift": type(self.lift_).__name__, "n_features": rows.D, "rows": rows.n, "sweeps": sum(m.rounds for m in found),
-            "duality_gap": self.gap_,
-        }  # fmt: skip
-        passes = sum(m.passes for m in found)
-        held = float(rows.dtype.itemsize) * rows.D * (rows.n if rows.kept else 0)
-        return Plan("dual coordinate descent", why, settings, bytes=held, flops=4.0 * rows.n * rows.D * passes, passes=passes)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse() and not self._pairwise
-        return tags
-
-
-def length(X: Any) -> int:
-    """The number of rows of whatever came, before it is checked."""
-    shape = getattr(X, "shape", None)
-    return int(shape[0]) if shape else len(X) if hasattr(X, "__len__") else 0

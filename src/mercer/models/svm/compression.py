@@ -1,7 +1,7 @@
 """Fewer support vectors: functions of an RKHS projected onto the span of a few of their own points, with the measured cost."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,28 +10,29 @@ import scipy.linalg
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
 from mercer.lifts.landmarks import Gram, rpcholesky
+from mercer.models.svm.machine import Compression, DualMachine, Machine
 from mercer.ops.philox import Stream
 
 CUT = 1e-10  # of a residual, relative to the diagonal: vectors that others tell up to it add nothing
 
 
-@dataclass(frozen=True)
-class Compression:
-    """What was left out: vectors before and after, |f - g| / |f| in the RKHS, and on rows: rms of f - g, share of decisions that changed.
-
-    >>> print(Compression(900, 100, 0.02, 0.01, 0.001))
-    100 of 900 support vectors: relative error 0.02, scores moved by 0.01 (rms), 0.1% of decisions changed
-    """
-
-    before: int
-    after: int
-    error: float
-    rms: float
-    changed: float
-
-    def __str__(self) -> str:
-        cost = f"relative error {self.error:.3g}, scores moved by {self.rms:.3g} (rms), {100 * self.changed:.3g}% of decisions changed"
-        return f"{self.after} of {self.before} support vectors: {cost}"
+def compress(machine: Machine, budget: int, X: Table | None, seed: int) -> DualMachine:
+    """The same over at most `budget` vectors; the cost is measured on rows X, or else on the support vectors."""
+    if not isinstance(machine, DualMachine):
+        raise ValueError("compress needs support vectors, and a model over features has none; fit with via='exact'.")
+    if machine.vectors is None:
+        raise ValueError("compress needs a kernel; a model of kernel='precomputed' does not have the values between its vectors.")
+    if not len(machine.support):
+        raise ValueError("compress needs support vectors, and this model, a constant, has none; use it as it is.")
+    vectors, rows = machine.vectors, machine.vectors if X is None else X
+    before = machine.raw(rows)
+    keep, coef, error = project(machine.kernel, vectors, machine.functions, budget, seed)
+    of = np.repeat(np.arange(len(machine.counts)), machine.counts)[keep]
+    counts = np.bincount(of, minlength=len(machine.counts)).astype(np.int32)
+    small = replace(machine, support=machine.support[keep], vectors=vectors[keep], coef=coef, counts=counts)
+    after = small.raw(rows)
+    rms = float(np.sqrt(np.mean(np.square(after - before))))
+    return replace(small, compression=Compression(len(vectors), len(keep), error, rms, machine.changed(before, after)))
 
 
 def project(kernel: Kernel | None, vectors: Table, coef: Array, budget: int, seed: int) -> tuple[Array, Array, float]:

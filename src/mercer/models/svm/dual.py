@@ -1,134 +1,127 @@
-"""Exact classifiers: from checked rows and weights to rules, their support vectors, and scores of classes."""
+"""From checked rows to duals and back: the operator that a dual problem is solved on, and the machine that its solutions make."""
 from __future__ import annotations
 
-from itertools import combinations
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.exceptions import ConvergenceWarning
 
-from mercer.estimators.base import bytes_of
 from mercer.inputs import Array, Table
-from mercer.invariants import Counts, Each, Floats, Ints, Is, Said, Text
-from mercer.models.settings import class_weights
-from mercer.models.svm.base import SupportVectors
-from mercer.models.svm.calibration import enough_rows
-from mercer.models.svm.multiclass import How, OneVsOne, Rule, by_class, one_vs_rest, votes
-from mercer.operators.products import by_pairs
-from mercer.operators.tiled import KernelRows
+from mercer.kernels import positioned
+from mercer.kernels.defaults import resolve
+from mercer.models.svm.machine import FitSummary
+from mercer.models.svm.problem import DualSolution, relative
+from mercer.models.svm.solver import held
+from mercer.operators import AboutOperator, CentredOperator, TiledOperator, TileOperator
+from mercer.operators.products import dense_enough
+from mercer.operators.tiled import LARGEST
+from mercer.ops.tiles import cuts
+from mercer.plan import Plan
 
-EXACT_ROWS = 20_000  # up to so many rows, "auto" is exact
+EPS = float(np.finfo(np.float32).eps)
+ASYMMETRY, INDEFINITE = 1e-5, 1e-5  # of a given matrix, relative to its largest entry: more is no rounding, even of float32
+SOME, CHECKED_ROWS = 256, 1024  # rows whose eigenvalues are looked at, and rows that are compared with columns at a time
+SQUARABLE = 1e150
+INDEFINITE_GIVEN = (
+    "X is a kernel matrix with negative eigenvalues: the duals are a stationary point, and gap_ bounds nothing; "
+    "give a positive semidefinite one."
+)
 
 
-class ExactClassifier(SupportVectors):
-    """One rule for two classes; for more, one for every two of them, or one a class against the rest."""
+def kernel_of(kernel: Any, rows: Table, weight: Array) -> Any:
+    """The kernel that was meant, for these rows."""
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return kernel
+    values = rows.data.data if rows.sparse else rows.data
+    scaled = kernel is None or (isinstance(kernel, str) and kernel == "rbf")
+    if scaled and not rows.items and values.size and not float(np.abs(values).max()) < SQUARABLE:
+        raise ValueError("X is too large to square, so no bandwidth can be scaled to it; scale the columns first.")
+    return positioned(resolve(kernel, rows, weight), rows)
 
-    via: Any
-    loss: str
-    fit_intercept: bool
-    class_weight: Any
-    multiclass: str
-    probability: bool
-    warm_start: bool
-    classes_: Array
-    n_support_: Array
 
-    must = dict(
-        n_support_=Counts("K"), sigmoid_=Each(Floats("s"), Floats("s")),
-        _last=Each(Each(Text(), Said(), Text()), Ints("n", below="K"), Floats("n", low=0), Each(Is("smo_classes.Rule"))),
-    )  # fmt: skip
+def operator_of(
+    kernel: Any, rows: Table, *, largest: float, tol: float, memory: float, bias: bool = True, balanced: bool = False, ridge: float = 0.0
+) -> TiledOperator:
+    """Kernel values in float32, unless the rounding of a sum over all rows, times the largest dual, would show at tol.
 
-    def _laws(self) -> str | None:
-        K, shape = len(self.classes_), (len(self.dual_coef_), len(self.intercept_)) if hasattr(self, "dual_coef_") else None
-        if shape not in (None, (1, 1) if K == 2 else (K, K), (K - 1, K * (K - 1) // 2)):
-            return f"has {shape[0]} rows of coefficients and {shape[1]} intercepts for {K} classes"
-        _, codes, _, rules = getattr(self, "_last", (None, (), None, []))
-        return "starts at rows that are not there" if any(r.index.max(initial=0) >= len(codes) for r in rules) else None
+    Where the duals sum to zero (`balanced`), about a point.
+    """
+    rows = rows if isinstance(kernel, str) else dense_enough(rows, memory)
+    narrow = rows.dtype == np.float32
+    op = _values(kernel, rows, bias, balanced)
+    shows = EPS * largest * len(rows) ** 0.5 * float(np.abs(op.diag()).max()) > (tol if narrow else 0.1 * tol) or ridge > LARGEST
+    if shows and narrow and not isinstance(op, AboutOperator):
+        op = _values(kernel, rows.astype(np.float64), bias, balanced)
+    return op.astype(np.float64 if shows else np.float32)
 
-    def _fit_exact(self, X: Any, y: Any, sample_weight: Any, C: float, tol: float, most: int) -> tuple[Any, Array]:
-        """Rules of checked rows, which are returned with y."""
-        every, y = self._checked_pair(X, y, reset=True)
-        check_classification_targets(y)
-        w = self._row_weights(sample_weight, every)
-        rows, kept, w = self._only(every, w > 0), np.flatnonzero(w > 0), w[w > 0]
-        self.classes_, codes = np.unique(y[kept], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has {len(self.classes_)} class among rows of positive weight; give rows of at least two classes.")
-        if self.probability:
-            enough_rows(codes)
-        self.kernel_ = self._resolved(rows, w)
-        c = C * w * class_weights(self.class_weight, self.classes_, codes, w)[codes]
-        ridge = 0.0 if self.loss == "hinge" else 0.5 / float(c.min())
-        source = self._source(rows, float(c.max()), tol, ridge, balanced=bool(self.fit_intercept))
-        rules = self._rules(source, codes, c, How(self.loss, bool(self.fit_intercept), tol, most, bytes_of(self.memory_limit)))
-        self._keep_rules(rows, kept, rules, codes)
-        self.intercept_ = np.array([source.intercept(r.duals.b, r.duals.intercept, r.index) for r in rules])
-        beyond = "as asked" if self.via == "exact" or self._pairwise else f"at most {EXACT_ROWS:,}"
-        self._settle([rule.duals for rule in rules], source, f"{len(rows):,} rows, {beyond}; blocks of the dual until its gap is closed")
-        return every.data, y
 
-    def _rules(self, source: KernelRows, codes: Array, c: Array, how: How) -> list[Rule]:
-        K = len(self.classes_)
-        self.multiclass_ = "ovr" if K == 2 or self.multiclass == "ovr" else "ovo"
-        starts = self._starts(codes, c)
-        if self.multiclass_ == "ovo":
-            rules = OneVsOne(source, codes, c, how).solve(starts)
-        else:
-            rules = one_vs_rest(source, [np.where(codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))], c, how, starts)
-        if self.warm_start:
-            self._last = self._kind(), codes, c, rules
-        return rules
+def _values(kernel: Any, rows: Table, bias: bool, balanced: bool) -> TiledOperator:
+    op: TiledOperator
+    if not isinstance(kernel, str):
+        op = TileOperator(kernel, rows)
+    else:
+        if not certain(rows.data, bias):
+            warnings.warn(INDEFINITE_GIVEN, UserWarning, stacklevel=6)
+        op = CentredOperator(rows.data)
+    return op.balanced() if balanced else op
 
-    def _starts(self, codes: Array, c: Array) -> list[Array] | None:
-        """The duals of the last fit, scaled to the new bounds, where it was of the same problems and only C differs."""
-        kind, before, was, rules = getattr(self, "_last", (None, codes[:0], c, []))
-        if not self.warm_start or kind != self._kind() or not np.array_equal(before, codes):
-            return None
-        ratio = c / was
-        if self.loss != "hinge" or not np.allclose(ratio, ratio[0], rtol=1e-12, atol=0):
-            return None
-        return [np.clip(r.duals.b * ratio[0], -c[r.index], c[r.index]) for r in rules]
 
-    def _kind(self) -> tuple[str, bool, str]:
-        """What decides where duals may lie, beside the classes and C."""
-        return self.loss, bool(self.fit_intercept), self.multiclass_
+def certain(K: Array, bias: bool) -> bool:
+    """Whether a given matrix, which must be symmetric, shows no negative eigenvalue among some of its rows.
 
-    def _keep_rules(self, rows: Table, kept: Array, rules: list[Rule], codes: Array) -> None:
-        K = len(self.classes_)
-        coef = by_class(rules, codes, K) if self.multiclass_ == "ovo" else np.stack([r.duals.b for r in rules])
-        self._keep_support(rows, kept, coef, np.argsort(codes, kind="stable"))
-        place = np.searchsorted(kept, self.support_)
-        self.n_support_ = np.bincount(codes[place], minlength=K).astype(np.int32)
+    With a bias the sum of duals is fixed, and only vectors that sum to zero count.
 
-    def _decide(self, X: Any) -> Array:
-        return self._combined(self._raw(X))
+    >>> certain(np.eye(3), False), certain(np.eye(3) - 1, False), certain(np.eye(3) - 1, True)
+    (True, False, True)
+    """
+    size = float(np.abs(K).max(initial=0))
+    for s in cuts(len(K), CHECKED_ROWS):
+        if np.abs(K[s] - K[:, s].T).max(initial=0) > ASYMMETRY * size:
+            raise ValueError("X must be symmetric with kernel='precomputed', and it is not; give (X + X.T) / 2 if that is meant.")
+    some = np.linspace(0, len(K) - 1, min(len(K), SOME)).astype(np.intp)
+    part = K[some[:, None], some].astype(np.float64)
+    part = part - part.mean(0) - part.mean(1)[:, None] + part.mean() if bias else part
+    values = np.linalg.eigvalsh(part)
+    return bool(values[0] >= -INDEFINITE * max(size, values[-1]))
 
-    def _combined(self, f: Array) -> Array:
-        """(n,) for two classes, else (n, K), from the scores of all rules."""
-        f = f + self.intercept_.astype(f.dtype)
-        return f[:, 0] if len(self.classes_) == 2 else votes(f, len(self.classes_)) if self.multiclass_ == "ovo" else f
 
-    def _of_table(self, rows: Table) -> Array:
-        if self._by_class:
-            return by_pairs(self.kernel_, rows, self.support_vectors_, self.dual_coef_, self.n_support_, balanced=self._balanced)
-        return super()._of_table(rows)
+def intercept_of(op: TiledOperator, solution: DualSolution, index: Array | slice = slice(None)) -> float:
+    """That of sum_j b_j k(x, x_j), from the one that was found with what this operator has of k."""
+    return solution.intercept - float(solution.b @ op.edge[index])
 
-    @property
-    def _by_class(self) -> bool:
-        """Whether the coefficients are those of pairs, by the class of each vector."""
-        return len(self.classes_) > 2 and len(self.dual_coef_) == len(self.classes_) - 1
 
-    def _functions(self) -> Array:
-        if not self._by_class:
-            return self.dual_coef_
-        pairs, of = list(combinations(range(len(self.classes_)), 2)), np.repeat(np.arange(len(self.n_support_)), self.n_support_)
-        return np.stack([np.where(of == a, self.dual_coef_[b - 1], np.where(of == b, self.dual_coef_[a], 0.0)) for a, b in pairs])
+def support_of(kernel: Any, rows: Table, kept: Array, coef: Array, order: Array | None = None) -> dict[str, Any]:
+    """The parts of a machine: vectors, places and coefficients of the rows whose coefficients (k, n) are not zero, in this order."""
+    order = np.arange(len(rows)) if order is None else order
+    at = order[(coef != 0).any(0)[order]]
+    vectors = None if isinstance(kernel, str) else Table(rows[at].data)
+    return dict(kernel=kernel, vectors=vectors, support=kept[at], coef=np.ascontiguousarray(coef[:, at]))
 
-    def _recount(self, keep: Array) -> None:
-        of = np.repeat(np.arange(len(self.n_support_)), self.n_support_)[keep]
-        self.n_support_ = np.bincount(of, minlength=len(self.classes_)).astype(np.int32)
 
-    def _changed(self, before: Array, after: Array) -> float:
-        """The share of rows whose class changed."""
-        was, now = (self._combined(f) for f in (before, after))
-        return float(np.mean((was > 0) != (now > 0) if was.ndim == 1 else was.argmax(1) != now.argmax(1)))
+def summary_of(found: Sequence[DualSolution], op: TiledOperator, why: str, *, vectors: int, memory: float) -> FitSummary:
+    """What the duals took."""
+    size = sum(max(abs(m.objective), m.least) for m in found)
+    gap = relative(sum(m.gap for m in found), size)
+    settings = {
+        "rows": op.shape[0], "support_vectors": vectors, "problems": len(found), "rounds": sum(m.rounds for m in found),
+        "steps": sum(m.steps for m in found), "kernel_values": op.dtype.name, "gap": gap,
+        "rounding": relative(sum(m.rounding for m in found), size),
+        "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),
+    }  # fmt: skip
+    made, most = float(sum(m.made * len(m.b) for m in found)), max(len(m.b) for m in found)
+    bytes_, flops = held(most, made, len(found), memory, op.dtype.itemsize), made * 2.0 * max(1, op.X.width)
+    plan = Plan("exact dual", why, settings, bytes=bytes_, flops=flops)
+    return FitSummary(plan, -sum(m.objective for m in found), max(m.rounds for m in found), gap)
+
+
+def warn_if_open(name: str, found: Sequence[DualSolution], summary: FitSummary, tol: float, most: int, remedies: tuple[str, str]) -> None:
+    """Where rounds ran out, or where slopes are as flat as rounding lets them be and the gap is not closed."""
+    if not all(m.converged for m in found):
+        text = f"stopped after {summary.rounds} rounds (max_iter={most}) at a relative gap of {summary.gap:.1e}"
+        warnings.warn(f"{name} {text}; raise max_iter or tol, or {remedies[0]}.", ConvergenceWarning, stacklevel=5)
+    elif max(m.open for m in found) > tol:
+        gap = max(m.relative for m in found)
+        text = f"ended at a relative gap of {gap:.1e}, above tol={tol:.1e}: its slopes are flat up to rounding"
+        warnings.warn(f"{name} {text}; {remedies[1]}.", ConvergenceWarning, stacklevel=5)

@@ -1,20 +1,61 @@
-"""The hinge over features: losses that are smooth about it, and its dual by coordinates, with a certified gap."""
+"""Hinge losses over features: the square by Newton's rounds, the hinge by its dual in coordinates, with a certified gap."""
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from mercer.inputs import Array
-from mercer.models.linear import Problem, Rows
-from mercer.models.newton import Minimum, minimise
+from mercer.inputs import Array, Table
+from mercer.models.linear import Problem, Rows, feature_rows, unshifted
+from mercer.models.maps import FittedMap
+from mercer.models.newton import Minimum, minimise, rounds_plan
+from mercer.models.svm.machine import FitSummary
+from mercer.models.svm.multiclass import HingeSettings
 from mercer.ops.smo import sweep
+from mercer.plan import Plan
 
 CHECK, PATIENCE = 10, 60  # sweeps between two looks at the duality gap, and before multipliers take over
 SLOW = 0.95  # a look that leaves more of the gap than this asks for the other way
 STALE = 5  # looks without a better gap after which rounding, not work, is what is left
 SHARPEST = {4: 8.0, 8: 64.0}  # by the size of a float: beyond it the rounding of scores shows in a
+
+
+def fit(phi: FittedMap, X: Table, signs: Sequence[Array], c: Array, how: HingeSettings) -> tuple[Array, Array, FitSummary]:
+    """One rule for each vector of signs: coef (k, D), intercept (k,), and how it went."""
+    rows = feature_rows(phi, X, intercept=how.bias, limit=how.limit)
+    found: Sequence[Minimum]
+    if how.loss == "hinge":
+        gapped = [HingeDual(rows, y, c, how.bias).solve(how.tol, how.most) for y in signs]
+        gap: float | None = max(m.gap for m in gapped)
+        found, plan = gapped, _dual_plan(phi, rows, gapped)
+    else:
+        found = [minimise(Problem(rows, SquaredHinge(), y[:, None], c, 1.0, how.bias), how.tol, how.most) for y in signs]
+        gap, plan = None, rounds_plan(phi.lift, rows, found)
+    _warn_if_open(found, how.most)
+    coef, intercept = unshifted(rows, np.concatenate([m.theta for m in found], axis=1), intercept=how.bias)
+    return coef, intercept, FitSummary(plan, sum(m.value for m in found), max(m.rounds for m in found), gap)
+
+
+def _warn_if_open(found: Sequence[Minimum], most: int) -> None:
+    if not all(m.converged for m in found):
+        rounded = "what is left is rounding: give X in float64, raise tol, or lower C"
+        remedy = rounded if any(isinstance(m, Gapped) and m.stale for m in found) else "raise max_iter or tol, or lower C"
+        text = f"KernelSVC stopped after {max(m.rounds for m in found)} rounds (max_iter={most}) before tol was reached; {remedy}."
+        warnings.warn(text, ConvergenceWarning, stacklevel=6)
+
+
+def _dual_plan(phi: FittedMap, rows: Rows, found: Sequence[Gapped]) -> Plan:
+    gap, passes = max(m.gap for m in found), sum(m.passes for m in found)
+    where = "kept in memory" if rows.kept else "computed again at every sweep, as they exceed memory_limit"
+    why = f"{rows.D:,} features, {where}; the dual of the hinge, until its gap is {gap:.1e}"
+    settings = {
+        "lift": type(phi.lift).__name__, "n_features": rows.D, "rows": rows.n, "sweeps": sum(m.rounds for m in found), "duality_gap": gap,
+    }  # fmt: skip
+    held = float(rows.dtype.itemsize) * rows.D * (rows.n if rows.kept else 0)
+    return Plan("dual coordinate descent", why, settings, bytes=held, flops=4.0 * rows.n * rows.D * passes, passes=passes)
 
 
 class SquaredHinge:
@@ -51,7 +92,7 @@ class Gapped(Minimum):
     stale: bool = False
 
 
-class Dual:
+class HingeDual:
     """max_a sum a - |F'(a y)|^2/2, 0 <= a <= c, and sum a y = 0 where there is an intercept: by coordinates.
 
     The intercept b is the multiplier of that sum: coordinates see the augmented term scale (sum a y)^2/2, and b moves by

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from mercer.inputs import Array
-from mercer.models.svm.problem import EPS, Box
+from mercer.models.svm.problem import EPS, DualProblem
 from mercer.ops import smo
 
 RANK, CUT = 512, 4.0  # columns of a factor at most, and the residual, in roundings of the largest diagonal entry, that ends it
@@ -46,15 +46,15 @@ def factor(column: Callable[[int], Array], diagonal: Array, most: int = RANK, ep
 
 
 def inner_start(
-    column: Callable[[int], Array], diagonal: Array, box: Box, most: int = RANK, eps: float = EPS
+    column: Callable[[int], Array], diagonal: Array, problem: DualProblem, most: int = RANK, eps: float = EPS
 ) -> tuple[Array, bool] | None:  # fmt: skip
     """Duals within their bounds and of the sum asked for, and whether the kernel is known to rounding; None where its rank is high."""
     F, left = factor(column, diagonal, most, eps)
     if left.max(initial=0) > CLOSE * float(diagonal.max(initial=0)):
         return None
-    b = np.clip(Interior(F, left, box).solve(), box.lo, box.hi)
-    if box.bias:
-        b = shifted(b, box.lo, box.hi, box.total)
+    b = np.clip(Interior(F, left, problem).solve(), problem.lo, problem.hi)
+    if problem.bias:
+        b = shifted(b, problem.lo, problem.hi, problem.total)
     return b, F.shape[1] < min(most, len(diagonal)) or len(diagonal) <= most
 
 
@@ -76,19 +76,19 @@ def shifted(b: Array, lo: Array, hi: Array, total: float) -> Array:
 class Interior:
     """min_v |G'v|^2/2 + d v^2/2 + g'v, 0 <= v <= u, s'v = total: one v for every side of a dual that may leave zero."""
 
-    def __init__(self, F: Array, d: Array, box: Box) -> None:
-        self.box = box
-        up, down = np.flatnonzero(box.hi > 0), np.flatnonzero(box.lo < 0)
+    def __init__(self, F: Array, d: Array, problem: DualProblem) -> None:
+        self.problem = problem
+        up, down = np.flatnonzero(problem.hi > 0), np.flatnonzero(problem.lo < 0)
         self.row, self.sign = np.concatenate([up, down]), np.repeat([1.0, -1.0], [len(up), len(down)])
-        u = np.concatenate([box.hi[up], -box.lo[down]])
-        ridge = d if box.ridge is None else d + box.ridge
-        alone = float((np.abs(box.t) + box.e).max() / max(float((np.square(F).sum(1) + ridge).mean()), 1e-300)) or 1.0
+        u = np.concatenate([problem.hi[up], -problem.lo[down]])
+        ridge = d if problem.ridge is None else d + problem.ridge
+        alone = float((np.abs(problem.t) + problem.e).max() / max(float((np.square(F).sum(1) + ridge).mean()), 1e-300)) or 1.0
         u = np.where(u > BEYOND * alone, np.inf, u)  # no dual goes there
         finite = u[np.isfinite(u)]
         self.unit = float(finite.max()) if len(finite) else alone
-        self.u, self.total, self.bias, self.n = u / self.unit, box.total / self.unit, box.bias, len(box.t)
+        self.u, self.total, self.bias, self.n = u / self.unit, problem.total / self.unit, problem.bias, len(problem.t)
         self.G, self.d = (F[self.row] * self.sign[:, None]) * np.sqrt(self.unit), ridge[self.row] * self.unit
-        self.g = box.e - self.sign * box.t[self.row]
+        self.g = problem.e - self.sign * problem.t[self.row]
 
     def duals(self, v: Array) -> Array:
         b = np.zeros(self.n)
@@ -100,13 +100,13 @@ class Interior:
 
     def _gap(self, v: Array, nu: float) -> tuple[float, float]:
         """The duality gap of these duals, and the size of their objective; bounds far beyond them would only magnify rounding."""
-        box, b = self.box, self.duals(v)
+        problem, b = self.problem, self.duals(v)
         far = 10 * self.unit * float(v.max(initial=0))
         G = np.zeros(self.n)
-        G[self.row] = self.sign * (self.slope(v) - box.e)
-        ridge = np.zeros(self.n) if box.ridge is None else box.ridge
-        gap = float(smo.gap(G, b, np.maximum(box.lo, -far), np.minimum(box.hi, far), box.e, ridge, -nu))
-        return gap, abs(0.5 * float(b @ (G - box.t)) + box.e * float(np.abs(b).sum()))
+        G[self.row] = self.sign * (self.slope(v) - problem.e)
+        ridge = np.zeros(self.n) if problem.ridge is None else problem.ridge
+        gap = float(smo.gap(G, b, np.maximum(problem.lo, -far), np.minimum(problem.hi, far), problem.e, ridge, -nu))
+        return gap, abs(0.5 * float(b @ (G - problem.t)) + problem.e * float(np.abs(b).sum()))
 
     @np.errstate(all="ignore")  # numbers that are not finite end it
     def solve(self) -> Array:
@@ -133,31 +133,25 @@ class Interior:
         except (np.linalg.LinAlgError, ValueError):
             return None
         base = -(self.slope(v) + nu * self.sign)
-        dv, dz, dw, _ = self._direction(solve, base, v, z, w, room, bounded, np.zeros(len(v)), np.zeros(len(v)))
+
+        def direction(low: Array, high: Array) -> tuple[Array, Array, Array, float]:
+            dv, dnu = solve(base + low / v - high / room), 0.0
+            if self.bias:
+                across = solve(self.sign)
+                dnu = float((self.sign @ (v + dv) - self.total) / (self.sign @ across))
+                dv = dv - dnu * across
+            dz = (low - z * dv) / v - z
+            return dv, dz, np.where(bounded, (high + w * dv) / room - w, 0.0), dnu
+
+        dv, dz, dw, _ = direction(np.zeros(len(v)), np.zeros(len(v)))
         long = min(_longest(v, dv), _longest(room, -dv, bounded)), min(_longest(z, dz), _longest(w, dw, bounded))
         after = float((z + long[1] * dz) @ (v + long[0] * dv) + np.where(bounded, (w + long[1] * dw) * (room - long[0] * dv), 0).sum())
         mu = (apart / count) * max(after / apart, 1e-6) ** 3
-        low, high = mu - dv * dz, np.where(bounded, mu + dv * dw, 0.0)
-        dv, dz, dw, dnu = self._direction(solve, base, v, z, w, room, bounded, low, high)
-        a = INSIDE * min(_longest(v, dv), _longest(room, -dv, bounded))
-        c = INSIDE * min(_longest(z, dz), _longest(w, dw, bounded))
-        a, c = min(a, 1.0), min(c, 1.0)
+        dv, dz, dw, dnu = direction(mu - dv * dz, np.where(bounded, mu + dv * dw, 0.0))
+        a = min(INSIDE * min(_longest(v, dv), _longest(room, -dv, bounded)), 1.0)
+        c = min(INSIDE * min(_longest(z, dz), _longest(w, dw, bounded)), 1.0)
         out = v + a * dv, z + c * dz, w + c * dw, nu + c * dnu
         return out if all(np.isfinite(x).all() for x in out) and max(a, c) > 1e-10 else None
-
-    def _direction(
-        self, solve: Callable[[Array], Array], base: Array, v: Array, z: Array, w: Array, room: Array, bounded: Array,
-        low: Array, high: Array,
-    ) -> tuple[Array, Array, Array, float]:  # fmt: skip
-        dv = solve(base + low / v - high / room)
-        dnu = 0.0
-        if self.bias:
-            across = solve(self.sign)
-            dnu = float((self.sign @ (v + dv) - self.total) / (self.sign @ across))
-            dv = dv - dnu * across
-        dz = (low - z * dv) / v - z
-        dw = np.where(bounded, (high + w * dv) / room - w, 0.0)
-        return dv, dz, dw, dnu
 
     def _solver(self, theta: Array) -> Callable[[Array], Array]:
         """(GG' + diag(H))^-1, by the r x r matrix I + G'H^-1 G, with one refinement."""

@@ -1,25 +1,31 @@
 """OneClassSVM: the region where most of the rows are, by its exact dual."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from mercer.estimators.base import all_or_nothing, bytes_of
-from mercer.inputs import Array
-from mercer.invariants import Floats
+from mercer.inputs import Array, Table
+from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.settings import positive, whole
-from mercer.models.svm.base import SupportVectors
-from mercer.models.svm.problem import Box
-from mercer.models.svm.regressor import exact_only
+from mercer.models.svm.base import SupportVectorEstimator
+from mercer.models.svm.dual import kernel_of, operator_of, summary_of, support_of, warn_if_open
+from mercer.models.svm.machine import DualMachine
+from mercer.models.svm.plan import exact_only, with_positive_weight
+from mercer.models.svm.problem import DualProblem, DualSolution
 from mercer.models.svm.solver import solve
+from mercer.operators import TiledOperator
 from mercer.operators.products import dense_enough
+from mercer.store import register
 
 EDGE = {4: 5e-7, 8: 3e-13}  # of the size of its terms, by that of a float: a score within it of rho is on the edge
+REMEDIES = "scale the columns of X", "scale the columns of X, or raise tol"
 
 
-class OneClassSVM(OutlierMixin, SupportVectors):
+@register
+class OneClassSVM(OutlierMixin, SupportVectorEstimator):
     """argmin |f|^2/2 - nu W rho + sum_i w_i max(0, rho - f(x_i)), W = sum w: at most a share nu of the weight is left outside.
 
     f(x) - rho is positive inside. Schoelkopf et al., Estimating the support of a high-dimensional distribution (2001).
@@ -40,17 +46,13 @@ class OneClassSVM(OutlierMixin, SupportVectors):
     Where rows lie all around the origin of a linear kernel, the best f is 0 and every row is at its edge: an objective below
     tol nu W times the mean of k(x, x) counts as zero, and `gap_` is relative to that.
 
-    Attributes: `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `offset_` = rho, `gap_`
+    Attributes: `machine_`, `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `offset_` = rho, `gap_`
     (relative, with what rounding may add), `objective_` (of the dual), `n_iter_`, `kernel_`, `plan_`.
 
     >>> X = np.concatenate([np.random.default_rng(0).normal(size=(200, 2)), [[9.0, 9.0]]])
     >>> OneClassSVM(nu=0.05).fit(X).predict([[0.0, 0.0], [9.0, 9.0]])
     array([ 1, -1])
     """
-
-    _remedies = "scale the columns of X", "scale the columns of X, or raise tol"
-    _size = 0.0  # of the terms of a score: what its rounding is relative to
-    must = dict(dual_coef_=Floats(1, "m"), intercept_=Floats(1), offset_=Floats(1))
 
     def __init__(
         self, kernel: Any = None, nu: float = 0.5, via: Any = "auto", *, tol: float = 1e-3, max_iter: int = 1000, memory_limit: Any = None
@@ -68,35 +70,36 @@ class OneClassSVM(OutlierMixin, SupportVectors):
         exact_only(self.via)
         if not (isinstance(self.nu, int | float | np.number) and 0 < self.nu <= 1):
             raise ValueError(f"nu must be a number in (0, 1], got {self.nu!r}.")
-        tol, most = positive(self.tol, "tol"), whole(self.max_iter, "max_iter")
-        every = self._checked_rows(X, reset=True)
-        self._square(every)
+        tol, most, memory = positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), bytes_of(self.memory_limit)
+        every = self._square_rows(X)
         w = self._row_weights(sample_weight, every)
-        rows, c, mean = self._only(every, w > 0), w[w > 0] / w[w > 0].mean(), float(w[w > 0].mean())
-        self.kernel_ = self._resolved(rows, c)
-        source = self._source(rows, float(c.max()), tol)
-        start = filled(c, float(self.nu))
-        total = float(start.sum())
-        box = Box(np.zeros(len(c)), np.zeros(len(c)), c, total=total, least=tol * total * float(np.abs(source.diag).mean()))
-        found = solve(source, box, tol, most, limit=bytes_of(self.memory_limit), start=start)
-        if source.dtype != np.float64 and found.rounding > 0.1 * tol * max(abs(found.objective), found.least):
-            source = source.wide  # an objective near zero is a sum that cancels: float32 would show in it
-            found = solve(source, box, tol, most, limit=bytes_of(self.memory_limit), start=found.b)
+        rows, kept = with_positive_weight(every, w, gram=self._precomputed)
+        mean = float(w[kept].mean())
+        c = w[kept] / w[kept].mean()
+        kernel = kernel_of(self.kernel, rows, c)
+        op = operator_of(kernel, rows, largest=float(c.max()), tol=tol, memory=memory)
+        op, found = region(op, c, float(self.nu), tol, most, memory)
         found = found.times(mean)
-        self._keep_support(rows, np.flatnonzero(w > 0), found.b[None], np.arange(len(rows)))
-        self.intercept_, self.n_support_ = np.array([found.intercept]), np.array([len(self.support_)], np.int32)
-        self._size = float(np.abs(found.b).sum() * np.abs(source.scale).max())
-        used = every[w > 0] if self._pairwise else dense_enough(rows, bytes_of(self.memory_limit))
-        self.offset_ = np.minimum(-self.intercept_, highest(self._of_table(used)[:, 0].astype(np.float64), c, float(self.nu)))
-        self.intercept_ = -self.offset_
-        self._settle([found], source, f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}")
+        parts = support_of(kernel, rows, kept, found.b[None])
+        counts, size = np.array([len(parts["support"])], np.int32), float(np.abs(found.b).sum() * np.abs(op.scale).max())
+        why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
+        summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
+        machine = DualMachine(**parts, intercept=np.array([found.intercept]), counts=counts, summary=summary, size=size)
+        used = every[kept] if self._precomputed else dense_enough(rows, memory)
+        self.machine_ = replace(machine, intercept=-offset(machine, used, c, float(self.nu)))
+        warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
         return self
+
+    @property
+    def offset_(self) -> Array:
+        """rho"""
+        return -self._machine().intercept
 
     def score_samples(self, X: Any) -> Array:
         """f(x); rho itself where it is that up to the rounding of the sum."""
         f = self._raw(X)[:, 0]
         rho = self.offset_[0].astype(f.dtype)
-        return np.where(np.abs(f - rho) <= EDGE[f.dtype.itemsize] * self._size, rho, f)
+        return np.where(np.abs(f - rho) <= EDGE[f.dtype.itemsize] * self.machine_.size, rho, f)
 
     def decision_function(self, X: Any) -> Array:
         """f(x) - rho: positive inside, zero on the edge."""
@@ -106,6 +109,24 @@ class OneClassSVM(OutlierMixin, SupportVectors):
     def predict(self, X: Any) -> Array:
         """1 inside, -1 outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+
+def region(op: TiledOperator, c: Array, nu: float, tol: float, most: int, memory: float) -> tuple[TiledOperator, DualSolution]:
+    """The duals of weights c, and the operator they were found with: in float64 where float32 would show."""
+    start = filled(c, nu)
+    total = float(start.sum())
+    least = tol * total * float(np.abs(op.diag()).mean())
+    problem = DualProblem(np.zeros(len(c)), np.zeros(len(c)), c, total=total, least=least)
+    found = solve(op, problem, tol, most, limit=memory, start=start)
+    if op.dtype != np.float64 and found.rounding > 0.1 * tol * max(abs(found.objective), found.least):
+        op = op.wide  # an objective near zero is a sum that cancels: float32 would show in it
+        found = solve(op, problem, tol, most, limit=memory, start=found.b)
+    return op, found
+
+
+def offset(machine: DualMachine, rows: Table, c: Array, nu: float) -> Array:
+    """rho: that of the dual, or less, so that at most a share nu of the weight of these rows lies outside."""
+    return np.minimum(-machine.intercept, highest(machine.raw(rows)[:, 0].astype(np.float64), c, nu))
 
 
 def highest(f: Array, c: Array, nu: float) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Text, Whole
-from mercer.operators.tiled import KernelRows
+from mercer.operators import TiledOperator
+from mercer.operators.tiled import strip
 from mercer.ops import smo
 from mercer.ops.threads import single_blas
 
@@ -20,7 +21,7 @@ NOISE = 1e-15  # of a gap, relative to the sums that it is the difference of
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class DualProblem:
     """min_b b'(K + diag(ridge))b/2 - t'b + e |b|_1, lo <= b <= hi, lo <= 0 <= hi; with a bias, sum b = total.
 
     `unit` is that of slopes: tol counts in it.
@@ -36,9 +37,14 @@ class Box:
     total: float = 0.0
     least: float = 0.0  # an objective below it counts as zero: what a gap is then relative to
 
-    def scaled(self, s: float) -> Box:
+    def scaled(self, s: float) -> DualProblem:
         """The same problem with s times its C."""
         return replace(self, lo=self.lo * s, hi=self.hi * s, ridge=None if self.ridge is None else self.ridge / s)
+
+    def part(self, some: Array) -> DualProblem:
+        """That of some duals."""
+        ridge = None if self.ridge is None else self.ridge[some]
+        return replace(self, t=self.t[some], lo=self.lo[some], hi=self.hi[some], ridge=ridge)
 
     @property
     def C(self) -> float:
@@ -53,7 +59,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class Duals:
+class DualSolution:
     """A solution: the duals, the intercept, the objective b'Kb/2 - t'b + e|b|, its gap, and what it took."""
 
     b: Array
@@ -79,7 +85,7 @@ class Duals:
     def converged(self) -> bool:
         return self.ended != ""
 
-    def times(self, s: float) -> Duals:
+    def times(self, s: float) -> DualSolution:
         """The same solution for weights in another unit, where they are all there is."""
         return replace(self, b=self.b * s, intercept=self.intercept * s, objective=self.objective * s**2, gap=self.gap * s**2,
                        rounding=self.rounding * s**2, least=self.least * s**2)  # fmt: skip
@@ -109,72 +115,74 @@ def inside(b: Array, lo: Array, hi: Array) -> Array:
     return (b > lo) & (b < hi) & (b != 0)
 
 
-def started(box: Box, start: Array | None) -> Array:
+def started(problem: DualProblem, start: Array | None) -> Array:
     """Duals to start from; no step mends a sum that is not the one asked for."""
-    b = np.zeros(len(box.t)) if start is None else np.clip(start.astype(np.float64), box.lo, box.hi)
-    if box.bias and abs(b.sum() - box.total) > 1e-9 * (np.abs(b).sum() + abs(box.total)):
-        raise ValueError(f"start must lie within the bounds and sum to {box.total:.3g}, got {b.sum():.3g} within them; start from None.")
+    b = np.zeros(len(problem.t)) if start is None else np.clip(start.astype(np.float64), problem.lo, problem.hi)
+    if problem.bias and abs(b.sum() - problem.total) > 1e-9 * (np.abs(b).sum() + abs(problem.total)):
+        asked = f"lie within the bounds and sum to {problem.total:.3g}, got {b.sum():.3g} within them"
+        raise ValueError(f"start must {asked}; start from None.")
     return b
 
 
-def found(
-    box: Box, b: Array, G: Array, rise: Array, fall: Array, tol: float, slack: float, took: tuple[int, int, int], root: Array
-) -> Duals:  # fmt: skip
+def evaluate(
+    problem: DualProblem, b: Array, G: Array, up: Array, down: Array, *,
+    tol: float, slack: float, work: tuple[int, int, int], root: Array,
+) -> DualSolution:  # fmt: skip
     """What duals are worth: their violation, their gap and whether that is small enough.
 
     Slopes that differ by at most `slack` end it only where the gap is at most tol of the objective, or rounding allows no less:
     that of the sums K b, of terms of the size of `root`, the square roots of the diagonal.
     """
-    low, high = float(rise.min()), float(fall.max())
-    worst = high - low if box.bias else max(high, -low)
-    nu = multiplier(rise, inside(b, box.lo, box.hi), low, high) if box.bias else 0.0
-    value = 0.5 * float(b @ (G - box.t)) + box.e * float(np.abs(b).sum())
-    gap, enough = float(smo.gap(G, b, box.lo, box.hi, box.e, box.ridge, nu)), CLOSED * tol * max(abs(value), box.least)
-    begins = took[1] == 0  # duals that were given may all be inside their bounds, as those of an interior-point method
-    soft = bool(np.any(box.ridge))
-    if box.bias and enough < gap and (begins or (gap < NEAR * enough and not soft)):
-        nu = soft_balance(G, b, box) if soft else balance(G, box, float(b.sum()))
-        gap = float(smo.gap(G, b, box.lo, box.hi, box.e, box.ridge, nu))
-    gap = 0.0 if value == 0 and gap <= box.noise(nu) else gap
-    least = max(FLATTEST * tol * box.unit, ROUNDING * float(np.abs(G).max()))
-    flat = worst <= slack and (gap <= tol * max(abs(value), box.least) or slack <= least)
+    low, high = float(up.min()), float(down.max())
+    worst = high - low if problem.bias else max(high, -low)
+    nu = multiplier(up, inside(b, problem.lo, problem.hi), low, high) if problem.bias else 0.0
+    value = 0.5 * float(b @ (G - problem.t)) + problem.e * float(np.abs(b).sum())
+    gap, enough = float(smo.gap(G, b, problem.lo, problem.hi, problem.e, problem.ridge, nu)), CLOSED * tol * max(abs(value), problem.least)
+    begins = work[1] == 0  # duals that were given may all be inside their bounds, as those of an interior-point method
+    soft = bool(np.any(problem.ridge))
+    if problem.bias and enough < gap and (begins or (gap < NEAR * enough and not soft)):
+        nu = soft_balance(G, b, problem) if soft else balance(G, problem, float(b.sum()))
+        gap = float(smo.gap(G, b, problem.lo, problem.hi, problem.e, problem.ridge, nu))
+    gap = 0.0 if value == 0 and gap <= problem.noise(nu) else gap
+    least = max(FLATTEST * tol * problem.unit, ROUNDING * float(np.abs(G).max()))
+    flat = worst <= slack and (gap <= tol * max(abs(value), problem.least) or slack <= least)
     rounded = worst <= EPS * float(root.max() * (np.abs(b) @ root))
     ended = "gap" if gap <= enough else "slopes" if flat else "rounding" if rounded else ""
-    return Duals(b, -nu, value, gap, max(worst, 0.0), ended, *took, least=box.least, G=G)
+    return DualSolution(b, -nu, value, gap, max(worst, 0.0), ended, *work, least=problem.least, G=G)
 
 
-def balance(G: Array, box: Box, total: float) -> float:
+def balance(G: Array, problem: DualProblem, total: float) -> float:
     """The multiplier of the least gap, which is convex: its slope rises by -lo at G - e and by hi at G + e, from sum lo - sum b.
 
-    >>> box = Box(np.array([1.0, -1.0]), np.array([0.0, -1.0]), np.array([1.0, 0.0]))
-    >>> balance(np.array([1.0, 1.0]), box, 0.0)
+    >>> problem = DualProblem(np.array([1.0, -1.0]), np.array([0.0, -1.0]), np.array([1.0, 0.0]))
+    >>> balance(np.array([1.0, 1.0]), problem, 0.0)
     1.0
     """
-    turns, rises = np.concatenate([G - box.e, G + box.e]), np.concatenate([-box.lo, box.hi])
+    turns, rises = np.concatenate([G - problem.e, G + problem.e]), np.concatenate([-problem.lo, problem.hi])
     order = np.argsort(turns)
-    slope = box.lo.sum() - total + np.cumsum(rises[order])
+    slope = problem.lo.sum() - total + np.cumsum(rises[order])
     return float(turns[order[min(int(np.searchsorted(slope, 0.0)), len(order) - 1)]])
 
 
-def soft_balance(G: Array, b: Array, box: Box) -> float:
+def soft_balance(G: Array, b: Array, problem: DualProblem) -> float:
     """The same where there is a ridge, by bisection: the duals that are best for a multiplier fall as it rises, to the sum of b."""
-    ridge = np.zeros(len(b)) if box.ridge is None else box.ridge
+    ridge = np.zeros(len(b)) if problem.ridge is None else problem.ridge
     h, total, ridge = G - ridge * b, float(b.sum()), np.maximum(ridge, 1e-300)
-    low, high = float(h.min()) - box.e, float(h.max()) + box.e
+    low, high = float(h.min()) - problem.e, float(h.max()) + problem.e
     for _ in range(200):
         nu = (low + high) / 2
         if not low < nu < high:
             break
-        rise, fall = np.maximum(nu - h - box.e, 0.0), np.maximum(h - nu - box.e, 0.0)
-        above = float(np.where(box.hi > 0, rise, np.where(box.lo < 0, -fall, 0.0)) @ (1 / ridge)) > total
+        rise, fall = np.maximum(nu - h - problem.e, 0.0), np.maximum(h - nu - problem.e, 0.0)
+        above = float(np.where(problem.hi > 0, rise, np.where(problem.lo < 0, -fall, 0.0)) @ (1 / ridge)) > total
         low, high = (low, nu) if above else (nu, high)
     return (low + high) / 2
 
 
-def multiplier(rise: Array, free: Array, low: float, high: float) -> float:
+def multiplier(up: Array, free: Array, low: float, high: float) -> float:
     """That of the sum of b, less the bias: the mean slope of duals inside their bounds, or the middle of what bounds allow."""
     if free.any():
-        return float(rise[free].mean())
+        return float(up[free].mean())
     ends = [v for v in (low, high) if abs(v) < smo.FAR / 2]
     return sum(ends) / len(ends) if ends else 0.0
 
@@ -183,22 +191,22 @@ SAMPLED, TIMES = 32, 2.0  # rows whose sums are taken again, and the error of th
 
 
 @single_blas()  # of short sums
-def certified(rows: KernelRows, box: Box, found: Duals, index: Array | None = None) -> Duals:
+def certified(op: TiledOperator, problem: DualProblem, found: DualSolution, index: Array | None = None) -> DualSolution:
     """The gap with its rounding: sums K b of some rows are taken again in float64, and all may be as wrong as the worst of them.
 
     The rounding of float64 itself is counted in the size of the terms of a sum. Duals clearly at a bound do not feel it.
     """
-    b, G, ridge = found.b, found.G, np.zeros(len(found.b)) if box.ridge is None else box.ridge
+    b, G, ridge = found.b, found.G, np.zeros(len(found.b)) if problem.ridge is None else problem.ridge
     support = np.flatnonzero(b)
     if G is None or not len(support):
         return replace(found, G=None)
-    at = np.arange(rows.n) if index is None else index
-    root = np.sqrt(np.abs(rows.scale[at]))
-    some = _some(inside(b, box.lo, box.hi))
-    exact = rows.wide.strip(at[some], at[support]) @ b[support] + ridge[some] * b[some] - box.t[some]
+    at = np.arange(op.shape[0]) if index is None else index
+    root = np.sqrt(np.abs(op.scale[at]))
+    some = _some(inside(b, problem.lo, problem.hi))
+    exact = strip(op.wide, at[some], at[support]) @ b[support] + ridge[some] * b[some] - problem.t[some]
     measured = float(np.max(np.abs(G[some] - exact) / np.maximum(root[some], 1e-300)))
     error = root * (TIMES * measured + EPS * float(np.abs(b) @ root))
-    gap = float(smo.gap_within(G, b, box.lo, box.hi, box.e, ridge, -found.intercept, error))
+    gap = float(smo.gap_within(G, b, problem.lo, problem.hi, problem.e, ridge, -found.intercept, error))
     return replace(found, gap=max(gap, found.gap), rounding=max(gap - found.gap, 0.0), G=None)
 
 

@@ -6,18 +6,22 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from mercer.estimators.base import all_or_nothing, bytes_of
 from mercer.inputs import Array
-from mercer.invariants import Floats
+from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.settings import positive, whole
-from mercer.models.svm.base import SupportVectors
-from mercer.models.svm.problem import Box
+from mercer.models.svm.base import SupportVectorEstimator
+from mercer.models.svm.dual import intercept_of, kernel_of, operator_of, summary_of, support_of, warn_if_open
+from mercer.models.svm.machine import DualMachine
+from mercer.models.svm.plan import exact_only, with_positive_weight
+from mercer.models.svm.problem import DualProblem
 from mercer.models.svm.solver import solve
+from mercer.store import register
 
-VIAS = ("auto", "exact")
+REMEDIES = "lower C", "centre and scale the columns of X, or lower C"
 
 
-class KernelSVR(RegressorMixin, SupportVectors):
+@register
+class KernelSVR(RegressorMixin, SupportVectorEstimator):
     """argmin |f|^2/2 + C sum_i w_i max(0, |y_i - f(x_i) - b| - epsilon), f in the RKHS of a kernel, b free.
 
     The dual has one variable a row, b_i = alpha_i - alpha*_i in [-C w_i, C w_i], with a kink at zero; it is solved by blocks
@@ -37,7 +41,7 @@ class KernelSVR(RegressorMixin, SupportVectors):
     memory_limit : of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its support vectors, some vectors
         of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
 
-    Attributes: `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `gap_` (relative, with what
+    Attributes: `machine_`, `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `gap_` (relative, with what
     rounding may add), `objective_` (of the dual), `n_iter_`, `kernel_`, `plan_`.
 
     >>> X = np.linspace(0, 6, 100)[:, None]
@@ -45,8 +49,6 @@ class KernelSVR(RegressorMixin, SupportVectors):
     >>> bool(abs(m.predict([[1.0]])[0] - np.sin(1.0)) < 0.07), bool(len(m.support_) < 30)
     (True, True)
     """
-
-    must = dict(dual_coef_=Floats(1, "m"), intercept_=Floats(1))
 
     def __init__(
         self, kernel: Any = None, C: float = 1.0, epsilon: float = 0.1, via: Any = "auto", *, fit_intercept: bool = True,
@@ -66,30 +68,25 @@ class KernelSVR(RegressorMixin, SupportVectors):
         """Solve the dual."""
         exact_only(self.via)
         C, tol, most, e = positive(self.C, "C"), positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), tube(self.epsilon)
-        rows, y = self._checked_pair(X, y, reset=True, y_numeric=True)
-        w = self._row_weights(sample_weight, rows)
-        rows, t = self._only(rows, w > 0), targets(y)[w > 0]
-        self.kernel_ = self._resolved(rows, w[w > 0])
-        c = C * w[w > 0]
-        unit = min(1.0, float(t.std()) or 1.0)
-        source = self._source(rows, float(c.max()), tol * unit, balanced=bool(self.fit_intercept))
-        found = solve(source, Box(t, -c, c, e, bias=bool(self.fit_intercept), unit=unit), tol, most, limit=bytes_of(self.memory_limit))
-        self._keep_support(rows, np.flatnonzero(w > 0), found.b[None], np.arange(len(rows)))
-        self.intercept_ = np.array([source.intercept(found.b, found.intercept)])
-        self.n_support_ = np.array([len(self.support_)], np.int32)
-        self._settle([found], source, f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}")
+        every, y = self._rows_and_targets(X, y, reset=True, y_numeric=True)
+        w, memory, bias = self._row_weights(sample_weight, every), bytes_of(self.memory_limit), bool(self.fit_intercept)
+        rows, kept = with_positive_weight(every, w, gram=self._precomputed)
+        t, c = targets(y)[kept], C * w[kept]
+        kernel, unit = kernel_of(self.kernel, rows, w[kept]), min(1.0, float(t.std()) or 1.0)
+        op = operator_of(kernel, rows, largest=float(c.max()), tol=tol * unit, memory=memory, bias=bias, balanced=bias)
+        found = solve(op, DualProblem(t, -c, c, e, bias=bias, unit=unit), tol, most, limit=memory)
+        parts = support_of(kernel, rows, kept, found.b[None])
+        counts = np.array([len(parts["support"])], np.int32)
+        why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
+        summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
+        warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
+        self.machine_ = DualMachine(**parts, intercept=np.array([intercept_of(op, found)]), counts=counts, summary=summary)
         return self
 
     def predict(self, X: Any) -> Array:
         """sum_j coef_j k(x, z_j) + intercept."""
         f = self._raw(X)[:, 0]
-        return f + self.intercept_[0].astype(f.dtype)
-
-
-def exact_only(via: Any) -> None:
-    """Only the dual over rows is there."""
-    if not (isinstance(via, str) and via in VIAS):
-        raise ValueError(f"via must be one of {', '.join(VIAS)}, got {via!r}.")
+        return f + self.machine_.intercept[0].astype(f.dtype)
 
 
 def tube(epsilon: Any) -> float:

@@ -9,11 +9,11 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.models.svm import blocks
-from mercer.models.svm.blocks import Solver
+from mercer.models.svm.blocks import BlockSolver, square
 from mercer.models.svm.interior import RANK, inner_start
-from mercer.models.svm.problem import Box, Duals, certified, found, started
-from mercer.operators.cache import Columns
-from mercer.operators.tiled import KernelRows
+from mercer.models.svm.problem import DualProblem, DualSolution, certified, evaluate, started
+from mercer.operators import TiledOperator
+from mercer.operators.cache import RowCache
 from mercer.ops import kernel_rows, smo
 from mercer.ops.philox import Stream, permutation
 from mercer.ops.threads import n_threads, single_blas
@@ -24,59 +24,62 @@ PART, ROUGH = 3, 0.1  # one row in so many is solved first, to this tolerance
 
 
 def solve(
-    rows: KernelRows, box: Box, tol: float, most: int = 1000, *, limit: float = 1e9, start: Array | None = None,
-    columns: Columns | None = None,
-) -> Duals:  # fmt: skip
-    """The duals of a box problem; `columns` may hold the kernel rows of other problems over the same rows.
+    op: TiledOperator, problem: DualProblem, tol: float, most: int = 1000, *, limit: float = 1e9, start: Array | None = None,
+    columns: RowCache | None = None,
+) -> DualSolution:  # fmt: skip
+    """The duals of a problem; `columns` may hold the kernel rows of other problems over the same rows.
 
     >>> from mercer.inputs import Table
     >>> from mercer.kernels import Linear
+    >>> from mercer.operators import TileOperator
     >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
-    >>> m = solve(KernelRows(Linear(), Table(X)), Box(y, np.minimum(y, 0), np.maximum(y, 0)), 1e-6)
+    >>> m = solve(TileOperator(Linear(), Table(X)), DualProblem(y, np.minimum(y, 0), np.maximum(y, 0)), 1e-6)
     >>> m.b, round(m.intercept, 6)
     (array([ 0. , -0.5,  0.5,  0. ]), -2.0)
     """
-    return settled(rows, box, solved(rows, box, tol, most, limit, start, columns), tol, most, limit)
+    return settled(op, problem, solved(op, problem, tol, most, limit, start, columns), tol, most, limit)
 
 
 def solved(
-    rows: KernelRows, box: Box, tol: float, most: int, limit: float, start: Array | None = None, columns: Columns | None = None
-) -> Duals:  # fmt: skip
+    op: TiledOperator, problem: DualProblem, tol: float, most: int, limit: float, start: Array | None = None,
+    columns: RowCache | None = None,
+) -> DualSolution:  # fmt: skip
     """The same with a gap that does not count rounding."""
-    if rows.n <= blocks.WHOLE:
-        return whole(rows.square(), box, tol, most, start)
-    own, largest = columns is None, block_size(limit, rows.dtype.itemsize)
-    start = begun(rows, box, max(tol, ROUGH), limit) if own and start is None else start
-    kept = cache(rows, limit) if columns is None else columns
+    if op.shape[0] <= blocks.WHOLE:
+        return whole(square(op), problem, tol, most, start)
+    own, largest = columns is None, block_size(limit, op.dtype.itemsize)
+    start = begun(op, problem, max(tol, ROUGH), limit) if own and start is None else start
+    kept = cache(op, limit) if columns is None else columns
 
-    def run(box: Box, b: Array, most: int) -> Duals:
-        return Solver(rows, box, tol, columns=kept, start=b, shrinks=own, largest=largest).run(most)
+    def run(problem: DualProblem, b: Array, most: int) -> DualSolution:
+        return BlockSolver(op, problem, tol, columns=kept, start=b, shrinks=own, largest=largest).run(most)
 
-    def inner(box: Box) -> tuple[Array, bool] | None:
-        every, rank = np.arange(rows.n), int(np.clip(limit / (32.0 * rows.n), 1, RANK))
-        return inner_start(lambda j: rows.wide.block(every, np.array([j]))[:, 0], rows.diag, box, rank)
+    def inner(problem: DualProblem) -> tuple[Array, bool] | None:
+        every, rank = np.arange(op.shape[0]), int(np.clip(limit / (32.0 * op.shape[0]), 1, RANK))
+        return inner_start(lambda j: op.wide.block(every, np.array([j]))[:, 0], op.diag(), problem, rank)
 
-    return by_path(run, box, rows.diag, started(box, start), most, PATIENCE, inner)
+    return by_path(run, problem, op.diag(), started(problem, start), most, PATIENCE, inner)
 
 
-def settled(rows: KernelRows, box: Box, found: Duals, tol: float, most: int, limit: float, index: Array | None = None) -> Duals:
+def settled(
+    op: TiledOperator, problem: DualProblem, found: DualSolution, tol: float, most: int, limit: float, index: Array | None = None
+) -> DualSolution:  # fmt: skip
     """With a gap that counts rounding; where that of float32 is what keeps it open, solved on in float64."""
-    found = certified(rows, box, found, index)
-    if found.relative <= tol or found.rounding < 0.5 * found.gap or rows.wide is rows:
+    found = certified(op, problem, found, index)
+    if found.relative <= tol or found.rounding < 0.5 * found.gap or op.wide is op:
         return found
-    return solve(rows.wide if index is None else rows.wide.pick(index), box, tol, most, limit=limit, start=found.b)
+    return solve(op.wide if index is None else op.wide.restrict(index), problem, tol, most, limit=limit, start=found.b)
 
 
-def begun(rows: KernelRows, box: Box, tol: float, limit: float) -> Array | None:
+def begun(op: TiledOperator, problem: DualProblem, tol: float, limit: float) -> Array | None:
     """Duals to start from: those of some of the rows, which find most of what matters at a small part of the price.
 
     None where the sum of all duals is told: that of some would be another.
     """
-    if box.total:
+    if problem.total:
         return None
-    some, b = np.sort(permutation(Stream(0), rows.n)[: rows.n // PART]), np.zeros(rows.n)
-    part = replace(box, t=box.t[some], lo=box.lo[some], hi=box.hi[some], ridge=None if box.ridge is None else box.ridge[some])
-    b[some] = solved(rows.pick(some), part, tol, PATIENCE, limit).b
+    some, b = np.sort(permutation(Stream(0), op.shape[0])[: op.shape[0] // PART]), np.zeros(op.shape[0])
+    b[some] = solved(op.restrict(some), problem.part(some), tol, PATIENCE, limit).b
     return b
 
 
@@ -94,9 +97,9 @@ def block_bytes(limit: float, itemsize: int) -> float:
     return 2.0 * itemsize * block_size(limit, itemsize) ** 2
 
 
-def cache(rows: KernelRows, limit: float) -> Columns:
+def cache(op: TiledOperator, limit: float) -> RowCache:
     """The kernel rows that are kept beside the blocks."""
-    return Columns(rows, max(limit - block_bytes(limit, rows.dtype.itemsize), 0.0))
+    return RowCache(op, max(limit - block_bytes(limit, op.dtype.itemsize), 0.0))
 
 
 def held(n: int, made: float, problems: int, limit: float, itemsize: int) -> float:
@@ -111,109 +114,109 @@ LOOKS = 5  # such looks before a path
 
 
 @single_blas()
-def whole(K: Array, box: Box, tol: float, most: int, start: Array | None = None) -> Duals:
+def whole(K: Array, problem: DualProblem, tol: float, most: int, start: Array | None = None) -> DualSolution:
     """The duals of few rows as one block: K (n, n) with its columns padded to lanes, whose diagonal gets the ridge."""
     diagonal = K.diagonal().astype(np.float64)
 
-    def run(box: Box, b: Array, most: int) -> Duals:
-        return _descended(K, diagonal, box, tol, most, b)
+    def run(problem: DualProblem, b: Array, most: int) -> DualSolution:
+        return _descended(K, diagonal, problem, tol, most, b)
 
-    def inner(box: Box) -> tuple[Array, bool] | None:
+    def inner(problem: DualProblem) -> tuple[Array, bool] | None:
         K[np.arange(len(K)), np.arange(len(K))] = diagonal
-        return inner_start(lambda j: K[:, j].astype(np.float64), diagonal, box, eps=float(np.finfo(K.dtype).eps))
+        return inner_start(lambda j: K[:, j].astype(np.float64), diagonal, problem, eps=float(np.finfo(K.dtype).eps))
 
-    return by_path(run, box, diagonal, started(box, start), most, LOOKS, inner)
+    return by_path(run, problem, diagonal, started(problem, start), most, LOOKS, inner)
 
 
-def _descended(K: Array, diagonal: Array, box: Box, tol: float, most: int, b: Array) -> Duals:
+def _descended(K: Array, diagonal: Array, problem: DualProblem, tol: float, most: int, b: Array) -> DualSolution:
     """Steps from these duals, with a look at the gap after every so many."""
-    n, shape, every, ridge = len(K), (-1, smo.LANE), np.arange(len(K)), np.zeros(len(K)) if box.ridge is None else box.ridge
+    n, shape, every, ridge = len(K), (-1, smo.LANE), np.arange(len(K)), np.zeros(len(K)) if problem.ridge is None else problem.ridge
     K[every, every] = diagonal + ridge
-    b, G, change, slack = b.copy(), np.zeros(K.shape[1]), np.empty(n), tol * box.unit
-    G[:n] = -box.t
+    b, G, change, slack = b.copy(), np.zeros(K.shape[1]), np.empty(n), tol * problem.unit
+    G[:n] = -problem.t
     given = np.flatnonzero(b)
     kernel_rows.add_rows(K, given, b[given], G)
-    box, r, steps, rise, fall = replace(box, ridge=ridge), 0, 0, np.empty(n), np.empty(n)
+    problem, r, steps, up, down = replace(problem, ridge=ridge), 0, 0, np.empty(n), np.empty(n)
     root = np.sqrt(np.maximum(diagonal, 0.0))
-    go = smo.pairs if box.bias else smo.singles
+    go = smo.pairs if problem.bias else smo.singles
     while True:
-        if smo.snap(b, box.lo, box.hi, change):
+        if smo.snap(b, problem.lo, problem.hi, change):
             kernel_rows.add_rows(K, np.flatnonzero(change), change[change != 0], G)
-        smo.gates(b, box.lo, box.hi, box.e, rise, fall)
-        result = found(box, b, G[:n], rise + G[:n], fall + G[:n], tol, slack, (r, steps, n), root)
+        smo.gates(b, problem.lo, problem.hi, problem.e, up, down)
+        result = evaluate(problem, b, G[:n], up + G[:n], down + G[:n], tol=tol, slack=slack, work=(r, steps, n), root=root)
         if result.converged or r >= most:
             return result
         slack, r = slack / 10 if result.violation <= slack else slack, r + 1
-        steps += go(K.reshape(n, *shape), G.reshape(shape), b, box.lo, box.hi, box.e, slack, max(10 * n, STEPS))
+        steps += go(K.reshape(n, *shape), G.reshape(shape), b, problem.lo, problem.hi, problem.e, slack, max(10 * n, STEPS))
 
 
 RISE, LONGEST = math.sqrt(10.0), 30  # of C from one problem to the next, and the most that rise so, before the last
 
-Run = Callable[[Box, Array, int], Duals]  # a problem, duals to start from, and rounds
-Inner = Callable[[Box], "tuple[Array, bool] | None"]  # the duals of an interior-point method, and whether its kernel was exact
+Run = Callable[[DualProblem, Array, int], DualSolution]  # a problem, duals to start from, and rounds
+Inner = Callable[[DualProblem], "tuple[Array, bool] | None"]  # the duals of an interior-point method, and whether its kernel was exact
 
 
-def by_path(run: Run, box: Box, diagonal: Array, start: Array, most: int, patience: int, inner: Inner) -> Duals:
+def by_path(run: Run, problem: DualProblem, diagonal: Array, start: Array, most: int, patience: int, inner: Inner) -> DualSolution:
     """`run`, and where it has not ended after `patience` rounds, from inside, or over a path that ends at the same problem.
 
     From far away, steps of two duals zigzag where C k(x, x) is large, as in a linear kernel of few columns. Kernels of low rank are
     then solved by an interior-point method; else, from the duals of a smaller C, which are nearly in proportion, steps do not.
     """
-    found = run(box, start, min(most, patience))
+    found = run(problem, start, min(most, patience))
     if found.converged or found.rounds >= most:
         return found
-    if (within := inner(box)) is not None:
-        found, exact = _from_inside(run, box, found, within[0], min(most - found.rounds, patience)), within[1]
+    if (within := inner(problem)) is not None:
+        found, exact = _from_inside(run, problem, found, within[0], min(most - found.rounds, patience)), within[1]
         if found.converged or found.rounds >= most:
             return found
         if exact:  # all that is left is the rounding of K
             return replace(found, ended="rounding")
-    shares = path(box, diagonal)
-    last = _risen(run, box, shares, most - found.rounds, patience) if shares else run(box, found.b, most - found.rounds)
+    shares = path(problem, diagonal)
+    last = _risen(run, problem, shares, most - found.rounds, patience) if shares else run(problem, found.b, most - found.rounds)
     best = last if last.converged or last.gap <= found.gap else found
     return replace(best, rounds=found.rounds + last.rounds, steps=found.steps + last.steps, made=max(found.made, last.made))
 
 
-def _from_inside(run: Run, box: Box, before: Duals, b: Array, patience: int) -> Duals:
+def _from_inside(run: Run, problem: DualProblem, before: DualSolution, b: Array, patience: int) -> DualSolution:
     """The best of what was found before, of the duals from inside, and of steps from these."""
-    first = run(box, b, 0)
-    after = first if first.converged else run(box, b, patience)
+    first = run(problem, b, 0)
+    after = first if first.converged else run(problem, b, patience)
     close = any(m.gap < abs(m.objective) for m in (before, first, after))  # else no gap says anything
     best = after if after.converged else min(before, first, after, key=lambda m: m.gap if close else m.objective)
     rounds, steps = before.rounds + after.rounds + 1, before.steps + after.steps
     return replace(best, rounds=rounds, steps=steps, made=max(before.made, after.made))
 
 
-def path(box: Box, diagonal: Array) -> list[float]:
+def path(problem: DualProblem, diagonal: Array) -> list[float]:
     """The shares of C that lead to 1, from where C k(x, x) is of the size of the targets; none where that sum is fixed.
 
-    >>> box = Box(np.array([1.0, -1.0]), np.array([0.0, -10.0]), np.array([10.0, 0.0]))
-    >>> [round(s, 3) for s in path(box, np.ones(2))]
+    >>> problem = DualProblem(np.array([1.0, -1.0]), np.array([0.0, -10.0]), np.array([10.0, 0.0]))
+    >>> [round(s, 3) for s in path(problem, np.ones(2))]
     [0.1, 0.316, 1.0]
     """
-    size = float(np.abs(box.t).max())
-    if size == 0 or box.total != 0:
+    size = float(np.abs(problem.t).max())
+    if size == 0 or problem.total != 0:
         return []
-    steep = box.C * float(np.abs(diagonal).max()) / size
+    steep = problem.C * float(np.abs(diagonal).max()) / size
     k = math.ceil(2 * math.log10(steep) - 1e-9) if steep > 1 else 0
     return [RISE**-i for i in range(k, max(k - LONGEST, 0), -1)] + [1.0] if k else []
 
 
-def _risen(run: Run, box: Box, shares: list[float], most: int, patience: int) -> Duals:
+def _risen(run: Run, problem: DualProblem, shares: list[float], most: int, patience: int) -> DualSolution:
     """The last problem of a path; every other has `patience` rounds."""
-    now, b, rounds, steps = box.scaled(shares[0]), np.zeros(len(box.t)), 0, 0
+    now, b, rounds, steps = problem.scaled(shares[0]), np.zeros(len(problem.t)), 0, 0
     for share, following in zip(shares, [*shares[1:], None], strict=True):
         room = most - rounds if following is None else min(patience, (most - rounds) // 2)
         found = run(now, b, room)
         rounds, steps = rounds + found.rounds, steps + found.steps
         if following is not None:
-            after = box.scaled(following)
+            after = problem.scaled(following)
             b = np.clip(found.b * stretch(found, now, after, following / share), after.lo, after.hi)
             now = after
     return replace(found, rounds=rounds, steps=steps)
 
 
-def stretch(found: Duals, now: Box, after: Box, most: float) -> float:
+def stretch(found: DualSolution, now: DualProblem, after: DualProblem, most: float) -> float:
     """The factor from 1 to `most` by which duals best meet the next problem: its objective along them is a parabola.
 
     Duals at their bounds rise with C; those of separated rows stay.
