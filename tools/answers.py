@@ -33,8 +33,9 @@ ATTRIBUTES = (
     "scale_", "prior_mean_", "log_marginal_likelihood_", "log_marginal_likelihood_error_", "effective_dimension_", "loo_variances_",
     "loo_log_densities_", "support_", "n_support_", "gap_", "objective_", "offset_", "components_", "explained_variance_",
     "explained_variance_ratio_", "eigenvalues_", "mean_", "labels_", "inertia_", "classes_", "mistakes_", "rounding_", "center_squares_",
-    "n_features_lifted_", "bandwidth_", "support_vectors_", "sigmoid_", "multiclass_", "kernel_",
+    "n_features_lifted_", "bandwidth_",
 )
+OF_MACHINES = ("support_vectors_", "sigmoid_", "multiclass_")
 
 
 def table(n: int, d: int, dtype: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -246,7 +247,8 @@ def ask(model: Model, new: Any) -> Any:
 
 
 def said(name: str, model: Model, new: Any) -> Iterator[tuple[str, np.ndarray]]:
-    for attribute in ATTRIBUTES:
+    more = OF_MACHINES if type(model).__name__ in ("KernelSVC", "KernelSVR", "OneClassSVM") else ()
+    for attribute in ATTRIBUTES + more:
         yield from array(f"{name}.{attribute}", lambda attribute=attribute: getattr(model, attribute))
     yield f"{name}.plan_", np.array([str(getattr(model, "plan_", ""))])
     for method in METHODS:
