@@ -8,9 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.invariants import Said
+from mercer.kernels.arrays import FrozenArray
 from mercer.kernels.base import Kernel, positive, whole
+from mercer.store import register
 
 
+@register("kernels.Constant")
 class Constant(Kernel):
     """1"""
 
@@ -20,6 +23,7 @@ class Constant(Kernel):
         return p.one
 
 
+@register("kernels.Linear")
 class Linear(Kernel):
     """x'z, or x'Az for a symmetric positive semidefinite metric A
 
@@ -27,7 +31,7 @@ class Linear(Kernel):
     array([[11.]])
     """
 
-    metric: tuple[tuple[float, ...], ...] | None = None
+    metric: FrozenArray | None = None
     static: ClassVar[tuple[str, ...]] = ("metric",)
 
     def check(self) -> None:
@@ -36,6 +40,7 @@ class Linear(Kernel):
         A = _matrix(self.metric)
         if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all():
             raise ValueError(f"metric must be a square matrix of finite numbers, got shape {A.shape}.")
+        self.metric = FrozenArray.of(self.metric)
         if not np.allclose(A, A.T, rtol=1e-10, atol=1e-12 * np.abs(A).max()):
             raise ValueError("metric must be symmetric; use (A + A.T) / 2.")
         low = float(np.linalg.eigvalsh(A)[0])
@@ -43,7 +48,7 @@ class Linear(Kernel):
             raise ValueError(f"metric must be positive semidefinite, its smallest eigenvalue is {low:.3g}; use A @ A.T of some A.")
 
     def on(self, p: Any) -> Any:
-        return p.dot if self.metric is None else p.bilinear(np.asarray(self.metric))
+        return p.dot if self.metric is None else p.bilinear(self.metric.values)
 
 
 def _matrix(metric: Any) -> Any:
@@ -53,6 +58,7 @@ def _matrix(metric: Any) -> Any:
         raise ValueError(f"metric must be a square matrix of numbers, got {metric!r}.") from e
 
 
+@register("kernels.Polynomial")
 class Polynomial(Kernel):
     """(bias + x'z)^degree
 
@@ -70,6 +76,7 @@ class Polynomial(Kernel):
         return (self.bias + p.dot) ** self.degree
 
 
+@register("kernels.AllSubsets")
 class AllSubsets(Kernel):
     """prod_j (1 + x_j z_j): all 2^d products of columns, in O(d)
 
@@ -81,6 +88,7 @@ class AllSubsets(Kernel):
         return p.prod1p
 
 
+@register("kernels.Anova")
 class Anova(Kernel):
     """sum over j1 < ... < j_order of prod x_j z_j: all interactions of that order, in O(d order)
 
@@ -97,6 +105,7 @@ class Anova(Kernel):
         return p.elementary(self.order)
 
 
+@register("kernels.ArcCosine")
 class ArcCosine(Kernel):
     """|x|^n |z|^n J_n(angle) / pi for n = 0, 1, 2: an infinitely wide layer of step, ramp or squared-ramp units
 
@@ -125,6 +134,7 @@ class ArcCosine(Kernel):
         return size * size * (3 * sin * cos + (math.pi - t) * (1 + 2 * cos * cos)) / math.pi
 
 
+@register("kernels.Callable")
 class Callable(Kernel):
     """f(X, Z) -> (n, m): a symmetric function of your own; rows may be numbers or any list
 

@@ -19,6 +19,7 @@ from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.fit import Solution, fit, map_of
 from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval
 from mercer.models.ridge.moments import MomentRidge, begin
+from mercer.models.ridge.old_files import upgraded
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import Settings, TrainingRows
 from mercer.models.settings import grid
@@ -34,7 +35,7 @@ def _streams(self: Any) -> bool:
     return self.lift is not None or (self.via not in ("exact", "iterative") and not self._precomputed)
 
 
-@register
+@register("ridge.KernelRidge")
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     """argmin sum_i w_i (y_i - f(x_i) - b)^2 + alpha |f|^2 over functions f of a kernel, or f(x) = phi(x)'c over its features.
 
@@ -108,6 +109,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         if rows is not None and rows.idle is not None and reads not in (None, rows.idle[1].width):
             return f"has rows of weight zero with {rows.idle[1].width} columns"
         return None if self._split is None else self._split.misfit(reads)
+
+    @staticmethod
+    def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
+        return upgraded(state)
 
     # fitting
     @all_or_nothing

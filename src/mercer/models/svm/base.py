@@ -14,6 +14,7 @@ from mercer.models.base import KernelEstimator, bytes_of
 from mercer.models.settings import whole
 from mercer.models.svm.compression import compress
 from mercer.models.svm.machine import Compression, Machine
+from mercer.models.svm.old_files import upgraded
 from mercer.plan import Plan
 
 
@@ -27,6 +28,10 @@ class SupportVectorEstimator(KernelEstimator):
 
     def _laws(self) -> str | None:
         return self.machine_.misfit(self.n_features_in_)
+
+    @staticmethod
+    def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
+        return upgraded(state)
 
     # rows
     def _row_weights(self, sample_weight: Any, rows: Table) -> Array:

@@ -20,7 +20,7 @@ from mercer.models.svm.plan import ClassifierSettings, LabelledRows
 from mercer.store import register
 
 
-@register
+@register("svm.KernelSVC")
 class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     """argmin |f|^2/2 + C sum_i w_i loss(y_i (f(x_i) + b)), f in the RKHS of a kernel, or linear in features of it.
 

@@ -24,7 +24,7 @@ from mercer.store import register
 REMEDIES = "lower C", "centre and scale the columns of X, or lower C"  # where rounds ran out, and where rounding is what is left
 
 
-@register
+@register("svm.WarmStart")
 @dataclass(frozen=True, eq=False)
 class WarmStart:
     """The rules of a fit, and what decided where their duals may lie: the loss, the bias, the classes and the bounds c."""

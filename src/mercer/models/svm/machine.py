@@ -15,7 +15,7 @@ from mercer.plan import Plan
 from mercer.store import register
 
 
-@register
+@register("svm.FitSummary")
 @dataclass(frozen=True, eq=False)
 class FitSummary:
     """How a fit went: its plan, the objective it reached, its rounds, and the relative duality gap where there is one."""
@@ -28,7 +28,7 @@ class FitSummary:
     must = dict(plan=Is("Plan"), objective=Number(finite=False), rounds=Whole(), gap=Number(finite=False) | None)
 
 
-@register
+@register("svm.Compression")
 @dataclass(frozen=True)
 class Compression:
     """What was left out: vectors before and after, |f - g| / |f| in the RKHS, and on rows: rms of f - g, share of decisions that changed.
@@ -48,7 +48,7 @@ class Compression:
         return f"{self.after} of {self.before} support vectors: {cost}"
 
 
-@register
+@register("svm.DualMachine")
 @dataclass(frozen=True, eq=False)
 class DualMachine:
     """f = sum_j coef_j k(., z_j) + intercept over support vectors z_j, some of the rows it was fitted on (at the places `support`).
@@ -142,7 +142,7 @@ class DualMachine:
         return float(np.mean((was > 0) != (now > 0) if was.ndim == 1 else was.argmax(1) != now.argmax(1)))
 
 
-@register
+@register("svm.FeatureMachine")
 @dataclass(frozen=True, eq=False)
 class FeatureMachine:
     """f = phi(x)'coef + intercept: one score for two classes, else one a class, coef (k, D)."""

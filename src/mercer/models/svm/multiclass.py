@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from mercer.models.svm.solver import cache, settled, solve, whole
 from mercer.operators import TiledOperator
 from mercer.operators.products import Part
 from mercer.ops.threads import parallel_map
+from mercer.store import register
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class HingeSettings:
         return DualProblem(y, np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0), ridge=0.5 / c, bias=self.bias)
 
 
+@register("svm.BinaryRule")
 @dataclass(frozen=True, eq=False)
 class BinaryRule:
     """One score: the duals of these rows."""
@@ -43,6 +46,10 @@ class BinaryRule:
     solution: DualSolution
 
     must = dict(index=Ints("m", below=1 << 48), solution=Is("DualSolution"))
+
+    @staticmethod
+    def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
+        return {"index": state["index"], "solution": state["duals"]} if "duals" in state else state
 
 
 def one_vs_rest(op: TiledOperator, signs: list[Array], c: Array, how: HingeSettings, starts: list[Array] | None = None) -> list[BinaryRule]:

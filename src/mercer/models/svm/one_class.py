@@ -24,7 +24,7 @@ EDGE = {4: 5e-7, 8: 3e-13}  # of the size of its terms, by that of a float: a sc
 REMEDIES = "scale the columns of X", "scale the columns of X, or raise tol"
 
 
-@register
+@register("svm.OneClassSVM")
 class OneClassSVM(OutlierMixin, SupportVectorEstimator):
     """argmin |f|^2/2 - nu W rho + sum_i w_i max(0, rho - f(x_i)), W = sum w: at most a share nu of the weight is left outside.
 

@@ -13,6 +13,7 @@ from mercer.operators import TiledOperator
 from mercer.operators.tiled import strip
 from mercer.ops import smo
 from mercer.ops.threads import single_blas
+from mercer.store import register
 
 CLOSED, NEAR = 0.01, 100.0  # the gap, of tol times the objective, that ends it, and from which the best multiplier is worth its sort
 EPS = float(np.finfo(np.float64).eps)
@@ -58,6 +59,7 @@ class DualProblem:
         return NOISE * float(np.where(np.isfinite(wide), wide, 0.0) @ (np.abs(self.t) + (self.e + abs(nu))))
 
 
+@register("svm.DualSolution")
 @dataclass(frozen=True, eq=False)
 class DualSolution:
     """A solution: the duals, the intercept, the objective b'Kb/2 - t'b + e|b|, its gap, and what it took."""

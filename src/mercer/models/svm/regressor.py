@@ -20,7 +20,7 @@ from mercer.store import register
 REMEDIES = "lower C", "centre and scale the columns of X, or lower C"
 
 
-@register
+@register("svm.KernelSVR")
 class KernelSVR(RegressorMixin, SupportVectorEstimator):
     """argmin |f|^2/2 + C sum_i w_i max(0, |y_i - f(x_i) - b| - epsilon), f in the RKHS of a kernel, b free.
 
