@@ -116,8 +116,8 @@ class CentredOperator(GivenOperator):
 
     >>> K = CentredOperator(np.array([[12.0, 10.0], [10.0, 14.0]])).balanced()
     >>> K.block(), K.edge
-    (array([[ 0.5, -0.5],
-           [-0.5,  0.5]]), array([11., 12.]))
+    (array([[ 1.5, -1.5],
+           [-1.5,  1.5]]), array([11., 12.]))
     """
 
     def __init__(self, K: Array, dtype: Any = np.float64, edge: Array | None = None, middle: float = 0.0) -> None:

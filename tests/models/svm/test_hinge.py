@@ -13,9 +13,12 @@ from sklearn.utils.estimator_checks import (
 )
 
 from mercer.estimators import KernelSVC
+from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
-from mercer.lifts import Monomials, Parabolic, RandomFourier
-from mercer.models.svm.hinge import Dual, Proximal, SquaredHinge, balanced, best_intercept
+from mercer.lifts import KernelLift, Monomials, Parabolic, RandomFourier
+from mercer.models.linear import feature_rows
+from mercer.models.maps import FittedMap
+from mercer.models.svm.hinge import HingeDual, Proximal, SquaredHinge, balanced, best_intercept
 
 OverFeatures = partial(KernelSVC, via="features")
 
@@ -162,9 +165,9 @@ def test_intercepts_and_balance():
 
 def test_multipliers_take_over_where_sweeps_are_slow():
     X, y = data(400, 20, noise=2.0)
-    m = OverFeatures(Linear(), C=100.0)
-    X, codes, w = m._checked(X, y, None)
-    dual = Dual(m._rows(X), np.where(codes == 1, 1.0, -1.0), 100.0 * w, True)
+    phi = FittedMap.fit(KernelLift(Linear(), 20), Table(X))
+    rows = feature_rows(phi, Table(X), intercept=True, limit=1e9)
+    dual = HingeDual(rows, np.where(y == np.unique(y)[1], 1.0, -1.0), np.full(400, 100.0), True)
     dual._sweeps(60)
     assert dual._look()[-1] > 1e-3
     assert OverFeatures(Linear(), C=100.0).fit(X, y).gap_ <= 1e-4

@@ -23,9 +23,7 @@ from sklearn.utils.estimator_checks import (
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial
 from mercer.lifts import Monomials
 from mercer.methods import Fourier
-from mercer.models.svm import calibration as svm_probability
-from mercer.models.svm import classifier as svc
-from mercer.models.svm import dual as svm_classifier
+from mercer.models.svm import calibration, fit, hinge, plan
 from mercer.models.svm.classifier import KernelSVC
 
 EPS = float(np.finfo(np.float32).eps)
@@ -248,8 +246,7 @@ def test_auto_is_exact_for_few_rows_and_features_beyond(monkeypatch):
     X, y = data(100)
     assert KernelSVC().fit(X, y).plan_.way == "exact dual"
     assert hasattr(KernelSVC(lift=Monomials(2)).fit(X, y), "coef_")
-    for module in (svc, svm_classifier):
-        monkeypatch.setattr(module, "EXACT_ROWS", 50)
+    monkeypatch.setattr(plan, "EXACT_ROWS", 50)
     m = KernelSVC(random_state=0).fit(X, y)
     assert "not exact dual: 100 rows are more than 50" in str(m.plan_)
     assert hasattr(m, "coef_")
@@ -355,7 +352,7 @@ def test_warm_starts_only_where_the_problems_are_the_same(change):
     m.set_params(**change, C=2.0).fit(X, y)
     cold = KernelSVC(Gaussian(), C=2.0, via="exact", **{**first, **change}).fit(X, y)
     np.testing.assert_array_equal(m.decision_function(X), cold.decision_function(X))
-    assert not hasattr(m.set_params(warm_start=False).fit(X, y), "_last")
+    assert m.set_params(warm_start=False).fit(X, y)._last is None
 
 
 @pytest.mark.parametrize("C", [0.1, 0.03, 0.01, 0.003])
@@ -397,7 +394,7 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(svm_classifier, "one_vs_rest", interrupt)
+    monkeypatch.setattr(fit, "one_vs_rest", interrupt)
     with pytest.raises(KeyboardInterrupt):
         m.set_params(C=2.0).fit(X, y)
     assert set(vars(m)) == kept
@@ -409,8 +406,8 @@ def test_too_few_rows_for_probabilities_are_told_before_anything_is_solved(monke
     def solved(*args, **options):
         raise AssertionError("solved first")
 
-    monkeypatch.setattr(svm_classifier, "one_vs_rest", solved)
-    monkeypatch.setattr(svc, "Dual", solved)
+    monkeypatch.setattr(fit, "one_vs_rest", solved)
+    monkeypatch.setattr(hinge, "HingeDual", solved)
     with pytest.raises(ValueError, match="two rows of every class"):
         KernelSVC(via=via, probability=True, random_state=0).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
 
@@ -440,18 +437,13 @@ def test_probabilities_do_not_depend_on_the_unit_of_weights(via):
 
 def test_folds_go_the_way_of_the_model(monkeypatch):
     X, y = data(100)
-    for module in (svc, svm_classifier):
-        monkeypatch.setattr(module, "EXACT_ROWS", 90)
-    ways, fit = [], KernelSVC.fit
-
-    def noted(self, *args, **options):
-        fit(self, *args, **options)
-        ways.append(hasattr(self, "support_"))
-        return self
-
-    monkeypatch.setattr(KernelSVC, "fit", noted)
+    monkeypatch.setattr(plan, "EXACT_ROWS", 90)
+    ways = []
+    own = {name: getattr(fit, name) for name in ("over_rows", "over_features")}
+    for name in own:
+        monkeypatch.setattr(fit, name, lambda *args, name=name: ways.append(name) or own[name](*args))
     KernelSVC(probability=True, random_state=0).fit(X, y)
-    assert ways == [False] * (svm_probability.FOLDS + 1)
+    assert ways == ["over_features"] * (calibration.FOLDS + 1)
 
 
 def test_nothing_of_a_former_fit_stays():
