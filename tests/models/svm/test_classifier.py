@@ -175,8 +175,8 @@ def test_one_against_the_rest_is_each_alone():
 def test_many_rows_go_by_blocks_and_agree_with_one_block(monkeypatch, multiclass):
     X, y = data(420, classes=3)
     whole = KernelSVC(Gaussian(), via="exact", multiclass=multiclass, tol=1e-4).fit(X, y)
-    monkeypatch.setattr("mercer.models.svm.blocks.WHOLE", 100)
-    monkeypatch.setattr("mercer.models.svm.blocks.LEAST", 64)
+    monkeypatch.setattr("mercer.models.svm.blocks.ONE_BLOCK", 100)
+    monkeypatch.setattr("mercer.models.svm.blocks.MIN_BLOCK", 64)
     blocks = KernelSVC(Gaussian(), via="exact", multiclass=multiclass, tol=1e-4).fit(X, y)
     assert blocks.n_iter_ > whole.n_iter_
     assert blocks.objective_ == pytest.approx(whole.objective_, rel=1e-4)

@@ -212,8 +212,8 @@ def test_offsets_change_nothing_for_pairs_of_classes_given_matrices_warm_starts_
     given = KernelSVC("precomputed", multiclass="ovr").fit(K, y)
     assert given.objective_ == pytest.approx(KernelSVC(Linear(), via="exact", multiclass="ovr").fit(X, y).objective_, rel=1e-4)
     assert np.mean(given.predict(K) == KernelSVC("precomputed", multiclass="ovr").fit(X @ X.T, y).predict(X @ X.T)) > 0.98
-    monkeypatch.setattr("mercer.models.svm.blocks.WHOLE", 60)
-    monkeypatch.setattr("mercer.models.svm.blocks.LEAST", 64)
+    monkeypatch.setattr("mercer.models.svm.blocks.ONE_BLOCK", 60)
+    monkeypatch.setattr("mercer.models.svm.blocks.MIN_BLOCK", 64)
     blocks = KernelSVC(Linear(), via="exact").fit(far, y > 0)
     assert blocks.gap_ <= 1e-3
     assert np.mean(blocks.predict(far) == KernelSVC(Linear(), via="exact").fit(X, y > 0).predict(X)) > 0.97

@@ -5,7 +5,7 @@ import pytest
 from mercer.inputs import Table
 from mercer.kernels import Gaussian
 from mercer.models.svm.problem import DualProblem, balance, certified, relative, soft_balance
-from mercer.models.svm.solver import solve, solved
+from mercer.models.svm.solver import solve, solve_uncertified
 from mercer.operators import TileOperator
 from mercer.ops import smo
 from tests.models.svm.examples import example, value
@@ -64,7 +64,7 @@ def test_a_gap_within_errors_is_the_largest_of_them():
 def test_rounding_of_stored_values_is_counted_and_solved_away_where_it_shows():
     X, problem = example(300, C=300.0, e=0.01)
     narrow = TileOperator(Gaussian(), Table(X.astype(np.float32)), np.float32)
-    rough = certified(narrow, problem, solved(narrow, problem, 1e-3, 1000, 1e9))
+    rough = certified(narrow, problem, solve_uncertified(narrow, problem, 1e-3, 1000, 1e9))
     K = Gaussian()(X.astype(np.float32).astype(float))
     G = K @ rough.b - problem.t
     true = smo.gap(G, rough.b, problem.lo, problem.hi, problem.e, np.zeros(300), -rough.intercept)

@@ -80,8 +80,8 @@ def test_weights_are_repetitions():
 def test_many_rows_go_by_blocks(monkeypatch):
     X, y = data(600)
     whole = KernelSVR(Gaussian(), C=5.0, tol=1e-4).fit(X, y)
-    monkeypatch.setattr("mercer.models.svm.blocks.WHOLE", 100)
-    monkeypatch.setattr("mercer.models.svm.blocks.LEAST", 128)
+    monkeypatch.setattr("mercer.models.svm.blocks.ONE_BLOCK", 100)
+    monkeypatch.setattr("mercer.models.svm.blocks.MIN_BLOCK", 128)
     blocks = KernelSVR(Gaussian(), C=5.0, tol=1e-4).fit(X, y)
     assert blocks.n_iter_ > 1
     assert blocks.objective_ == pytest.approx(whole.objective_, rel=1e-4)

@@ -8,8 +8,8 @@ from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
 from mercer.models.svm import blocks
 from mercer.models.svm import solver as dual
-from mercer.models.svm.problem import DualProblem, started
-from mercer.models.svm.solver import begun, block_bytes, block_size, held, path, solve
+from mercer.models.svm.problem import DualProblem, feasible_start
+from mercer.models.svm.solver import block_bytes, block_size, initial_duals, kernel_bytes, path, solve
 from mercer.operators import TileOperator
 from mercer.ops.threads import limit
 from tests.models.svm.examples import example, value
@@ -17,7 +17,7 @@ from tests.models.svm.examples import example, value
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    for name, size in {"WHOLE": 60, "LEAST": 64, "MOST": 128}.items():
+    for name, size in {"ONE_BLOCK": 60, "MIN_BLOCK": 64, "MAX_BLOCK": 128}.items():
         monkeypatch.setattr(blocks, name, size)
 
 
@@ -32,7 +32,7 @@ def test_blocks_and_shrinking_end_where_one_block_does(monkeypatch, e, bias, mem
     for name, seen in (("_shrink", shrunk), ("_widen", widened)):
         monkeypatch.setattr(blocks.BlockSolver, name, counted(getattr(blocks.BlockSolver, name), seen))
     m = solve(TileOperator(Gaussian(), Table(X), dtype), problem, 1e-4, limit=memory)
-    monkeypatch.setattr(blocks, "WHOLE", 1000)
+    monkeypatch.setattr(blocks, "ONE_BLOCK", 1000)
     whole = solve(TileOperator(Gaussian(), Table(X)), problem, 1e-4)
     assert m.converged
     assert m.objective == pytest.approx(whole.objective, rel=1e-4)
@@ -90,7 +90,7 @@ def test_bounds_far_beyond_all_duals_change_nothing(C):
 @pytest.mark.usefixtures("small_blocks")
 def test_a_start_that_no_step_could_mend_is_refused(monkeypatch, n):
     X, problem = example(n)
-    monkeypatch.setattr(blocks, "WHOLE", 300)
+    monkeypatch.setattr(blocks, "ONE_BLOCK", 300)
     rows = TileOperator(Gaussian(), Table(X))
     with pytest.raises(ValueError, match="sum to 0"):
         solve(rows, problem, 1e-3, start=problem.hi)
@@ -98,7 +98,7 @@ def test_a_start_that_no_step_could_mend_is_refused(monkeypatch, n):
     beyond[[0, 1]] = 100 * np.where(problem.hi[:2] > 0, 1.0, -1.0)
     with pytest.raises(ValueError, match="start must lie within the bounds"):
         solve(rows, problem, 1e-3, start=beyond - beyond.mean())
-    assert started(DualProblem(problem.t, problem.lo, problem.hi, bias=False), problem.hi).sum() > 0  # without a bias any sum will do
+    assert feasible_start(DualProblem(problem.t, problem.lo, problem.hi, bias=False), problem.hi).sum() > 0  # any sum will do
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -107,7 +107,7 @@ def test_a_start_that_no_step_could_mend_is_refused(monkeypatch, n):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("hopeless", [True, False])
 def test_hard_problems_end_by_a_path(monkeypatch, C, ridge, bias, hopeless):
-    monkeypatch.setattr(blocks, "WHOLE", 1000)
+    monkeypatch.setattr(blocks, "ONE_BLOCK", 1000)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     y = np.where((rng.random(200) < 0.5) if hopeless else (X[:, 0] > 0.3), 1.0, -1.0)
@@ -130,7 +130,7 @@ def test_hard_problems_end_by_a_path_of_blocks(monkeypatch):
     problem = DualProblem(y, np.minimum(y, 0) * 1e3, np.maximum(y, 0) * 1e3)
     m = solve(TileOperator(Linear(), Table(X)), problem, 1e-3)
     assert m.relative <= 1e-3
-    monkeypatch.setattr(blocks, "WHOLE", 1000)
+    monkeypatch.setattr(blocks, "ONE_BLOCK", 1000)
     assert m.objective == pytest.approx(solve(TileOperator(Linear(), Table(X)), problem, 1e-3).objective, rel=1e-3)
 
 
@@ -157,9 +157,9 @@ def test_flat_slopes_end_it_only_where_the_gap_is_closed_too():
 def test_blocks_are_as_large_as_memory_allows():
     assert 2 * block_size(4e7, 4) ** 2 * 4 <= 1e7
     assert block_bytes(1e9, 4) == 2 * 4 * 4096**2
-    assert held(100, 1.0, 1, 1e3, 8) == 8e4  # one matrix, which no limit makes smaller
-    assert held(10**5, 1e4, 1, 1e9, 4) == block_bytes(1e9, 4) + 4e4
-    assert held(10**5, 1e12, 1, 1e9, 4) == 1e9
+    assert kernel_bytes(100, 1.0, 1, 1e3, 8) == 8e4  # one matrix, which no limit makes smaller
+    assert kernel_bytes(10**5, 1e4, 1, 1e9, 4) == block_bytes(1e9, 4) + 4e4
+    assert kernel_bytes(10**5, 1e12, 1, 1e9, 4) == 1e9
 
 
 @pytest.mark.parametrize("e", [0.0, 0.1])
@@ -167,11 +167,11 @@ def test_blocks_are_as_large_as_memory_allows():
 def test_duals_of_some_rows_are_a_start_nearer_to_the_optimum(e, bias):
     X, problem = example(3000, C=5.0, e=e, bias=bias)
     rows = TileOperator(Gaussian(), Table(X))
-    start = begun(rows, problem, 0.1, 1e9)
+    start = initial_duals(rows, problem, 0.1, 1e9)
     K, zero = Gaussian()(X), np.zeros(3000)
     assert 0 < (start != 0).sum() <= 1000
     assert value(K, problem, start) < value(K, problem, zero)
-    assert started(problem, start) is not None  # within the bounds, and with the sum that is asked for
+    assert feasible_start(problem, start) is not None  # within the bounds, and with the sum that is asked for
     with_start, without = solve(rows, problem, 1e-4), solve(rows, problem, 1e-4, start=zero)
     assert with_start.objective == pytest.approx(without.objective, rel=1e-4)
     assert with_start.rounds < without.rounds
@@ -179,4 +179,4 @@ def test_duals_of_some_rows_are_a_start_nearer_to_the_optimum(e, bias):
 
 def test_a_sum_that_is_told_has_no_start_from_some_rows():
     X, problem = example(3000)
-    assert begun(TileOperator(Gaussian(), Table(X)), replace(problem, total=1.0), 0.1, 1e9) is None
+    assert initial_duals(TileOperator(Gaussian(), Table(X)), replace(problem, total=1.0), 0.1, 1e9) is None

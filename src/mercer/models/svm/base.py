@@ -12,8 +12,7 @@ from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, bytes_of
 from mercer.models.settings import whole
-from mercer.models.svm.compression import compress
-from mercer.models.svm.machine import Compression, Machine
+from mercer.models.svm.machine import Compression, DualMachine, Machine, compress
 from mercer.models.svm.old_files import upgraded
 from mercer.plan import Plan
 
@@ -22,7 +21,7 @@ class SupportVectorEstimator(KernelEstimator):
     """An estimator that holds one machine: `machine_`, over support vectors or over features."""
 
     memory_limit: Any
-    machine_: Any
+    machine_: Machine
 
     must = dict(machine_=Is("DualMachine"))
 
@@ -48,8 +47,8 @@ class SupportVectorEstimator(KernelEstimator):
 
     def _raw(self, X: Any) -> Array:
         """Scores (n, k) of new rows, without the intercept."""
-        machine = self._machine()
-        return machine.queried(self._rows(X, reset=False), bytes_of(self.memory_limit))
+        check_is_fitted(self)
+        return self._dual().queried(self._rows(X, reset=False), bytes_of(self.memory_limit))
 
     def compress(self, budget: int, X: Any = None, random_state: Any = 0) -> Self:
         """The same model over at most `budget` of its support vectors; what that costs is in `compression_`.
@@ -57,79 +56,69 @@ class SupportVectorEstimator(KernelEstimator):
         The function is projected, in the RKHS of its kernel, onto the span of vectors chosen by randomly pivoted Cholesky. The
         cost is measured on rows X, or else on the support vectors themselves.
         """
-        machine = self._machine()
-        rows = None if X is None else self._rows(X, reset=False)
-        small = copy.copy(self)
-        small.machine_ = compress(machine, whole(budget, "budget"), rows, seed_of(random_state))
+        check_is_fitted(self)
+        rows, small = None if X is None else self._rows(X, reset=False), copy.copy(self)
+        small.machine_ = compress(self.machine_, whole(budget, "budget"), rows, seed_of(random_state))
         return small
 
     # what is known
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
 
-    def _machine(self) -> Any:
-        check_is_fitted(self)
+    def _dual(self) -> DualMachine:
+        """The machine, where it is one over rows."""
+        if not isinstance(self.machine_, DualMachine):
+            raise AttributeError("support vectors and dual coefficients are there for models over rows; this one is over features.")
         return self.machine_
 
-    def _part(self, name: str, what: str) -> Any:
-        """A part of the machine that not every one has."""
-        if (found := getattr(_fitted(self), name, None)) is None:
-            raise AttributeError(what)
-        return found
+    @property
+    def plan_(self) -> Plan: return self.machine_.summary.plan
 
     @property
-    def plan_(self) -> Plan: return _fitted(self).summary.plan
+    def kernel_(self) -> Any: return self.machine_.kernel
 
     @property
-    def kernel_(self) -> Any: return _fitted(self).kernel
-
-    @property
-    def n_iter_(self) -> int: return _fitted(self).summary.rounds
+    def n_iter_(self) -> int: return self.machine_.summary.rounds
 
     @property
     def objective_(self) -> float:
         """Of the dual, or over features of the primal problem."""
-        return _fitted(self).summary.objective
+        return self.machine_.summary.objective
 
     @property
     def gap_(self) -> float:
         """The duality gap, relative to the objective; AttributeError where there is none."""
-        if (gap := _fitted(self).summary.gap) is None:
+        if (gap := self.machine_.summary.gap) is None:
             raise AttributeError("gap_ is that of a dual problem, and the squared hinge over features is solved without one.")
         return gap
 
     @property
-    def intercept_(self) -> Array: return _fitted(self).intercept
+    def intercept_(self) -> Array: return self.machine_.intercept
 
     @property
     def support_(self) -> Array:
         """The places of the support vectors among the rows of `fit`; AttributeError over features."""
-        return self._part("support", "support_ is there for models over rows; this one is over features.")
+        return self._dual().support
 
     @property
     def support_vectors_(self) -> Any:
         """Their rows, or the columns of a given matrix."""
-        places = self.support_
-        vectors = self.machine_.vectors
-        return places if vectors is None else vectors.data
+        m = self._dual()
+        return m.support if m.vectors is None else m.vectors.data
 
     @property
     def dual_coef_(self) -> Array:
         """(1, m), (K, m) or of pairs (K - 1, m); AttributeError over features."""
-        self._part("support", "dual_coef_ is there for models over rows; this one has coef_.")
-        return self.machine_.coef
+        return self._dual().coef
 
     @property
     def n_support_(self) -> Array:
         """How many there are, of every class."""
-        return self._part("counts", "n_support_ is there for models over rows; this one is over features.")
+        return self._dual().counts
 
     @property
     def compression_(self) -> Compression:
         """What `compress` has cost."""
-        return self._part("compression", "compression_ is there for a model that compress returned.")
-
-
-def _fitted(model: SupportVectorEstimator) -> Machine:
-    """Its machine; AttributeError before `fit`."""
-    return model.machine_
+        if (found := self._dual().compression) is None:
+            raise AttributeError("compression_ is there for a model that compress returned.")
+        return found

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.models.svm.problem import DualProblem, DualSolution, evaluate, inside, started
+from mercer.models.svm.problem import DualProblem, DualSolution, evaluate, feasible_start, inside
 from mercer.operators import TiledOperator
 from mercer.operators.cache import RowCache
 from mercer.ops import kernel_rows, smo
 from mercer.ops.threads import single_blas
 
-WHOLE = 2048  # up to so many duals are one block
-LEAST, MOST = 2048, 4096  # duals of a block: twice those inside their bounds, within these
+ONE_BLOCK = 2048  # up to so many duals are one block
+MIN_BLOCK, MAX_BLOCK = 2048, 4096  # duals of a block: twice those inside their bounds, within these
 STEPS = 100_000  # inside a block
 DEPTH = 0.05  # a block is solved until its violation is this part of that of all duals
 SHRINK_EVERY, SHRINK_PART = 4, 0.4  # rounds between two looks at what could be left out, and the least part that pays
@@ -46,10 +46,10 @@ class BlockSolver:
 
     def __init__(
         self, op: TiledOperator, problem: DualProblem, tol: float, *, columns: RowCache, start: Array | None = None, shrinks: bool = True,
-        largest: int = MOST,
+        largest: int = MAX_BLOCK,
     ) -> None:  # fmt: skip
         self.op, self.problem, self.tol, self.columns, self.shrinks, self.largest = op, problem, tol, columns, shrinks, largest
-        self.slack, self.b = tol * problem.unit, started(problem, start)
+        self.slack, self.b = tol * problem.unit, feasible_start(problem, start)
         self.G = -problem.t.astype(np.float64)
         self.ridge = np.zeros(op.shape[0]) if problem.ridge is None else problem.ridge
         self.left: list[tuple[Array, Array]] = []  # which duals were left out, and all duals at that time
@@ -126,12 +126,12 @@ class BlockSolver:
     def _choose(self, up: Array, down: Array) -> tuple[Array, Array]:
         """The duals of a block: some of the last one (at these places in it), and those whose slopes are most wrong."""
         p = self.part
-        if len(p.b) <= min(WHOLE, self.largest):
+        if len(p.b) <= min(ONE_BLOCK, self.largest):
             every = np.arange(len(p.b))
             return every, every[: len(self.block) if np.array_equal(every, self.block) else 0]
         between = inside(p.b, p.lo, p.hi)
         most = min(self.largest, len(p.b))
-        q = int(np.clip(2 * between.sum(), min(LEAST, most), most)) // 2 * 2
+        q = int(np.clip(2 * between.sum(), min(MIN_BLOCK, most), most)) // 2 * 2
         kept = np.argsort(~between[self.block], kind="stable")[: q // 2]
         stay = self.block[kept]
         up[stay], down[stay] = np.inf, -np.inf

@@ -15,7 +15,7 @@ from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.calibration import probabilities
 from mercer.models.svm.fit import WarmStart, fit, with_probabilities
-from mercer.models.svm.machine import DualMachine
+from mercer.models.svm.machine import DualMachine, FeatureMachine
 from mercer.models.svm.plan import ClassifierSettings, LabelledRows
 from mercer.store import register
 
@@ -110,32 +110,38 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     @property
     def multiclass_(self) -> str:
         """"ovo" or "ovr"; AttributeError over features, which have no other than "ovr"."""
-        return self._part("multiclass", "multiclass_ is there for models over rows; over features it is 'ovr'.")
+        return self._dual().multiclass
 
     @property
     def coef_(self) -> Array:
         """(1 or K, D); AttributeError for models over rows."""
-        self._part("phi", "coef_ is there for models over features; this one has dual_coef_.")
-        return self.machine_.coef
+        return self._linear().coef
 
     @property
-    def lift_(self) -> Any: return self._part("phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+    def lift_(self) -> Any: return self._linear().phi.lift
 
     @property
     def n_features_lifted_(self) -> int:
         """D"""
-        return self._part("phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+        return self._linear().phi.width
+
+    def _linear(self) -> FeatureMachine:
+        if not isinstance(self.machine_, FeatureMachine):
+            raise AttributeError("a map and coefficients of its features are there for models over features; this one has dual_coef_.")
+        return self.machine_
 
     @property
     def sigmoid_(self) -> tuple[Array, Array]:
         """(a, b), one of each a score."""
-        return self._part("sigmoid", "sigmoid_ is there with probability=True.")
+        if (found := self.machine_.sigmoid) is None:
+            raise AttributeError("sigmoid_ is there with probability=True.")
+        return found
 
     # asking
     def decision_function(self, X: Any) -> Array:
         """(n,) for two classes, the second where positive, else (n, K): one score a class, or its votes among pairs."""
-        machine = self._machine()
-        return machine.decide(self._rows(X, reset=False), bytes_of(self.memory_limit))
+        check_is_fitted(self)
+        return self.machine_.decide(self._rows(X, reset=False), bytes_of(self.memory_limit))
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score."""

@@ -13,7 +13,7 @@ from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.models.svm.machine import FitSummary
 from mercer.models.svm.problem import DualSolution, relative
-from mercer.models.svm.solver import held
+from mercer.models.svm.solver import kernel_bytes
 from mercer.operators import AboutOperator, CentredOperator, TiledOperator, TileOperator
 from mercer.operators.products import dense_enough
 from mercer.operators.tiled import LARGEST
@@ -111,7 +111,7 @@ def summary_of(found: Sequence[DualSolution], op: TiledOperator, why: str, *, ve
         "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),
     }  # fmt: skip
     made, most = float(sum(m.made * len(m.b) for m in found)), max(len(m.b) for m in found)
-    bytes_, flops = held(most, made, len(found), memory, op.dtype.itemsize), made * 2.0 * max(1, op.X.width)
+    bytes_, flops = kernel_bytes(most, made, len(found), memory, op.dtype.itemsize), made * 2.0 * max(1, op.X.width)
     plan = Plan("exact dual", why, settings, bytes=bytes_, flops=flops)
     return FitSummary(plan, -sum(m.objective for m in found), max(m.rounds for m in found), gap)
 

@@ -45,7 +45,7 @@ def factor(column: Callable[[int], Array], diagonal: Array, most: int = RANK, ep
     return F, left
 
 
-def inner_start(
+def interior_start(
     column: Callable[[int], Array], diagonal: Array, problem: DualProblem, most: int = RANK, eps: float = EPS
 ) -> tuple[Array, bool] | None:  # fmt: skip
     """Duals within their bounds and of the sum asked for, and whether the kernel is known to rounding; None where its rank is high."""

@@ -13,7 +13,7 @@ from mercer.invariants import Ints, Is
 from mercer.models.svm import blocks
 from mercer.models.svm.blocks import padded, square
 from mercer.models.svm.problem import DualProblem, DualSolution
-from mercer.models.svm.solver import cache, settled, solve, whole
+from mercer.models.svm.solver import refined, row_cache, solve, solve_one_block
 from mercer.operators import TiledOperator
 from mercer.operators.products import Part
 from mercer.ops.threads import parallel_map
@@ -57,12 +57,12 @@ def one_vs_rest(op: TiledOperator, signs: list[Array], c: Array, how: HingeSetti
     every = np.arange(op.shape[0])
     given: list[Array | None] = [None] * len(signs) if starts is None else list(starts)
     problems = [how.problem(y, c) for y in signs]
-    if op.shape[0] <= blocks.WHOLE:
+    if op.shape[0] <= blocks.ONE_BLOCK:
         K = square(op)
-        found = parallel_map(lambda v: whole(K.copy(), v[0], how.tol, how.most, v[1]), list(zip(problems, given, strict=True)))
+        found = parallel_map(lambda v: solve_one_block(K.copy(), v[0], how.tol, how.most, v[1]), list(zip(problems, given, strict=True)))
         both = zip(problems, found, strict=True)
-        return [BinaryRule(every, settled(op, problem, m, how.tol, how.most, how.limit)) for problem, m in both]
-    shared = cache(op, how.limit) if len(signs) > 1 else None
+        return [BinaryRule(every, refined(op, problem, m, how.tol, how.most, how.limit)) for problem, m in both]
+    shared = row_cache(op, how.limit) if len(signs) > 1 else None
     return [
         BinaryRule(every, solve(op, problem, how.tol, how.most, limit=how.limit, start=start, columns=shared))
         for problem, start in zip(problems, given, strict=True)
@@ -79,9 +79,9 @@ class OneVsOne:
         self.op, self.c, self.how = op, c, how
         self.of = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
         sizes = np.array([len(i) for i in self.of], float)
-        small = float(np.square(sizes[sizes <= blocks.WHOLE]).sum()) * op.dtype.itemsize <= how.limit / 2
+        small = float(np.square(sizes[sizes <= blocks.ONE_BLOCK]).sum()) * op.dtype.itemsize <= how.limit / 2
         most = np.sort(sizes)[-2:].sum() if len(sizes) > 1 else 0
-        share = self.of if small and most <= blocks.WHOLE else []
+        share = self.of if small and most <= blocks.ONE_BLOCK else []
         self.own = parallel_map(lambda i: op.block(i, i), share)
         self.left, self.right = ([op.side(i, left=left) for i in share] for left in (True, False))
 
@@ -89,13 +89,13 @@ class OneVsOne:
         """In the order (0, 1), (0, 2), ..., (1, 2), ..."""
         pairs = list(combinations(range(len(self.of)), 2))
         jobs = [(a, b, None if starts is None else starts[k]) for k, (a, b) in enumerate(pairs)]
-        small = [k for k, (a, b) in enumerate(pairs) if len(self.of[a]) + len(self.of[b]) <= blocks.WHOLE]
+        small = [k for k, (a, b) in enumerate(pairs) if len(self.of[a]) + len(self.of[b]) <= blocks.ONE_BLOCK]
         done = dict(zip(small, parallel_map(lambda k: self._pair(*jobs[k]), small), strict=True))
         return [self._settled(*pairs[k], done[k]) if k in done else self._pair(*jobs[k]) for k in range(len(pairs))]
 
     def _settled(self, a: int, b: int, rule: BinaryRule) -> BinaryRule:
         how, problem = self.how, self._problem(a, b, rule.index)
-        return BinaryRule(rule.index, settled(self.op, problem, rule.solution, how.tol, how.most, how.limit, rule.index))
+        return BinaryRule(rule.index, refined(self.op, problem, rule.solution, how.tol, how.most, how.limit, rule.index))
 
     def _problem(self, a: int, b: int, index: Array) -> DualProblem:
         return self.how.problem(np.repeat([1.0, -1.0], [len(self.of[a]), len(self.of[b])]), self.c[index])
@@ -104,7 +104,7 @@ class OneVsOne:
         index, how = np.concatenate([self.of[a], self.of[b]]), self.how
         problem = self._problem(a, b, index)
         if self.own:
-            return BinaryRule(index, whole(self._block(a, b), problem, how.tol, how.most, start))
+            return BinaryRule(index, solve_one_block(self._block(a, b), problem, how.tol, how.most, start))
         return BinaryRule(index, solve(self.op.restrict(index), problem, how.tol, how.most, limit=how.limit, start=start))
 
     def _block(self, a: int, b: int) -> Array:

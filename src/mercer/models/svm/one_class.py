@@ -93,13 +93,13 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
     @property
     def offset_(self) -> Array:
         """rho"""
-        return -self._machine().intercept
+        return -self.machine_.intercept
 
     def score_samples(self, X: Any) -> Array:
         """f(x); rho itself where it is that up to the rounding of the sum."""
         f = self._raw(X)[:, 0]
         rho = self.offset_[0].astype(f.dtype)
-        return np.where(np.abs(f - rho) <= EDGE[f.dtype.itemsize] * self.machine_.size, rho, f)
+        return np.where(np.abs(f - rho) <= EDGE[f.dtype.itemsize] * self._dual().size, rho, f)
 
     def decision_function(self, X: Any) -> Array:
         """f(x) - rho: positive inside, zero on the edge."""

@@ -117,7 +117,7 @@ def inside(b: Array, lo: Array, hi: Array) -> Array:
     return (b > lo) & (b < hi) & (b != 0)
 
 
-def started(problem: DualProblem, start: Array | None) -> Array:
+def feasible_start(problem: DualProblem, start: Array | None) -> Array:
     """Duals to start from; no step mends a sum that is not the one asked for."""
     b = np.zeros(len(problem.t)) if start is None else np.clip(start.astype(np.float64), problem.lo, problem.hi)
     if problem.bias and abs(b.sum() - problem.total) > 1e-9 * (np.abs(b).sum() + abs(problem.total)):

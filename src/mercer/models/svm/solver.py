@@ -10,15 +10,15 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.models.svm import blocks
 from mercer.models.svm.blocks import BlockSolver, square
-from mercer.models.svm.interior import RANK, inner_start
-from mercer.models.svm.problem import DualProblem, DualSolution, certified, evaluate, started
+from mercer.models.svm.interior import RANK, interior_start
+from mercer.models.svm.problem import DualProblem, DualSolution, certified, evaluate, feasible_start
 from mercer.operators import TiledOperator
 from mercer.operators.cache import RowCache
 from mercer.ops import kernel_rows, smo
 from mercer.ops.philox import Stream, permutation
 from mercer.ops.threads import n_threads, single_blas
 
-FEWEST = 256  # duals of a block, however little memory there is
+SMALLEST_BLOCK = 256  # duals of a block, however little memory there is
 PATIENCE = 60  # rounds before a path
 PART, ROUGH = 3, 0.1  # one row in so many is solved first, to this tolerance
 
@@ -37,31 +37,31 @@ def solve(
     >>> m.b, round(m.intercept, 6)
     (array([ 0. , -0.5,  0.5,  0. ]), -2.0)
     """
-    return settled(op, problem, solved(op, problem, tol, most, limit, start, columns), tol, most, limit)
+    return refined(op, problem, solve_uncertified(op, problem, tol, most, limit, start, columns), tol, most, limit)
 
 
-def solved(
+def solve_uncertified(
     op: TiledOperator, problem: DualProblem, tol: float, most: int, limit: float, start: Array | None = None,
     columns: RowCache | None = None,
 ) -> DualSolution:  # fmt: skip
     """The same with a gap that does not count rounding."""
-    if op.shape[0] <= blocks.WHOLE:
-        return whole(square(op), problem, tol, most, start)
+    if op.shape[0] <= blocks.ONE_BLOCK:
+        return solve_one_block(square(op), problem, tol, most, start)
     own, largest = columns is None, block_size(limit, op.dtype.itemsize)
-    start = begun(op, problem, max(tol, ROUGH), limit) if own and start is None else start
-    kept = cache(op, limit) if columns is None else columns
+    start = initial_duals(op, problem, max(tol, ROUGH), limit) if own and start is None else start
+    kept = row_cache(op, limit) if columns is None else columns
 
     def run(problem: DualProblem, b: Array, most: int) -> DualSolution:
         return BlockSolver(op, problem, tol, columns=kept, start=b, shrinks=own, largest=largest).run(most)
 
     def inner(problem: DualProblem) -> tuple[Array, bool] | None:
         every, rank = np.arange(op.shape[0]), int(np.clip(limit / (32.0 * op.shape[0]), 1, RANK))
-        return inner_start(lambda j: op.wide.block(every, np.array([j]))[:, 0], op.diag(), problem, rank)
+        return interior_start(lambda j: op.wide.block(every, np.array([j]))[:, 0], op.diag(), problem, rank)
 
-    return by_path(run, problem, op.diag(), started(problem, start), most, PATIENCE, inner)
+    return solve_by_path(run, problem, op.diag(), feasible_start(problem, start), most, PATIENCE, inner)
 
 
-def settled(
+def refined(
     op: TiledOperator, problem: DualProblem, found: DualSolution, tol: float, most: int, limit: float, index: Array | None = None
 ) -> DualSolution:  # fmt: skip
     """With a gap that counts rounding; where that of float32 is what keeps it open, solved on in float64."""
@@ -71,7 +71,7 @@ def settled(
     return solve(op.wide if index is None else op.wide.restrict(index), problem, tol, most, limit=limit, start=found.b)
 
 
-def begun(op: TiledOperator, problem: DualProblem, tol: float, limit: float) -> Array | None:
+def initial_duals(op: TiledOperator, problem: DualProblem, tol: float, limit: float) -> Array | None:
     """Duals to start from: those of some of the rows, which find most of what matters at a small part of the price.
 
     None where the sum of all duals is told: that of some would be another.
@@ -79,7 +79,7 @@ def begun(op: TiledOperator, problem: DualProblem, tol: float, limit: float) -> 
     if problem.total:
         return None
     some, b = np.sort(permutation(Stream(0), op.shape[0])[: op.shape[0] // PART]), np.zeros(op.shape[0])
-    b[some] = solved(op.restrict(some), problem.part(some), tol, PATIENCE, limit).b
+    b[some] = solve_uncertified(op.restrict(some), problem.part(some), tol, PATIENCE, limit).b
     return b
 
 
@@ -89,7 +89,7 @@ def block_size(limit: float, itemsize: int) -> int:
     >>> block_size(1e9, 4), block_size(1e8, 8), block_size(0, 8)
     (4096, 1250, 256)
     """
-    return int(np.clip(np.sqrt(limit / (8 * itemsize)), FEWEST, blocks.MOST))
+    return int(np.clip(np.sqrt(limit / (8 * itemsize)), SMALLEST_BLOCK, blocks.MAX_BLOCK))
 
 
 def block_bytes(limit: float, itemsize: int) -> float:
@@ -97,14 +97,14 @@ def block_bytes(limit: float, itemsize: int) -> float:
     return 2.0 * itemsize * block_size(limit, itemsize) ** 2
 
 
-def cache(op: TiledOperator, limit: float) -> RowCache:
+def row_cache(op: TiledOperator, limit: float) -> RowCache:
     """The kernel rows that are kept beside the blocks."""
     return RowCache(op, max(limit - block_bytes(limit, op.dtype.itemsize), 0.0))
 
 
-def held(n: int, made: float, problems: int, limit: float, itemsize: int) -> float:
+def kernel_bytes(n: int, made: float, problems: int, limit: float, itemsize: int) -> float:
     """Bytes of kernel values: one matrix a thread up to 2,048 rows, else blocks and the rows that were made and kept."""
-    if n <= blocks.WHOLE:
+    if n <= blocks.ONE_BLOCK:
         return float(itemsize) * n * n * min(problems, n_threads() + 1)
     return min(block_bytes(limit, itemsize) + made * itemsize, max(limit, block_bytes(limit, itemsize)))
 
@@ -114,21 +114,21 @@ LOOKS = 5  # such looks before a path
 
 
 @single_blas()
-def whole(K: Array, problem: DualProblem, tol: float, most: int, start: Array | None = None) -> DualSolution:
+def solve_one_block(K: Array, problem: DualProblem, tol: float, most: int, start: Array | None = None) -> DualSolution:
     """The duals of few rows as one block: K (n, n) with its columns padded to lanes, whose diagonal gets the ridge."""
     diagonal = K.diagonal().astype(np.float64)
 
     def run(problem: DualProblem, b: Array, most: int) -> DualSolution:
-        return _descended(K, diagonal, problem, tol, most, b)
+        return _descend(K, diagonal, problem, tol, most, b)
 
     def inner(problem: DualProblem) -> tuple[Array, bool] | None:
         K[np.arange(len(K)), np.arange(len(K))] = diagonal
-        return inner_start(lambda j: K[:, j].astype(np.float64), diagonal, problem, eps=float(np.finfo(K.dtype).eps))
+        return interior_start(lambda j: K[:, j].astype(np.float64), diagonal, problem, eps=float(np.finfo(K.dtype).eps))
 
-    return by_path(run, problem, diagonal, started(problem, start), most, LOOKS, inner)
+    return solve_by_path(run, problem, diagonal, feasible_start(problem, start), most, LOOKS, inner)
 
 
-def _descended(K: Array, diagonal: Array, problem: DualProblem, tol: float, most: int, b: Array) -> DualSolution:
+def _descend(K: Array, diagonal: Array, problem: DualProblem, tol: float, most: int, b: Array) -> DualSolution:
     """Steps from these duals, with a look at the gap after every so many."""
     n, shape, every, ridge = len(K), (-1, smo.LANE), np.arange(len(K)), np.zeros(len(K)) if problem.ridge is None else problem.ridge
     K[every, every] = diagonal + ridge
@@ -156,7 +156,7 @@ Run = Callable[[DualProblem, Array, int], DualSolution]  # a problem, duals to s
 Inner = Callable[[DualProblem], "tuple[Array, bool] | None"]  # the duals of an interior-point method, and whether its kernel was exact
 
 
-def by_path(run: Run, problem: DualProblem, diagonal: Array, start: Array, most: int, patience: int, inner: Inner) -> DualSolution:
+def solve_by_path(run: Run, problem: DualProblem, diagonal: Array, start: Array, most: int, patience: int, inner: Inner) -> DualSolution:
     """`run`, and where it has not ended after `patience` rounds, from inside, or over a path that ends at the same problem.
 
     From far away, steps of two duals zigzag where C k(x, x) is large, as in a linear kernel of few columns. Kernels of low rank are
@@ -172,7 +172,7 @@ def by_path(run: Run, problem: DualProblem, diagonal: Array, start: Array, most:
         if exact:  # all that is left is the rounding of K
             return replace(found, ended="rounding")
     shares = path(problem, diagonal)
-    last = _risen(run, problem, shares, most - found.rounds, patience) if shares else run(problem, found.b, most - found.rounds)
+    last = _along_path(run, problem, shares, most - found.rounds, patience) if shares else run(problem, found.b, most - found.rounds)
     best = last if last.converged or last.gap <= found.gap else found
     return replace(best, rounds=found.rounds + last.rounds, steps=found.steps + last.steps, made=max(found.made, last.made))
 
@@ -202,7 +202,7 @@ def path(problem: DualProblem, diagonal: Array) -> list[float]:
     return [RISE**-i for i in range(k, max(k - LONGEST, 0), -1)] + [1.0] if k else []
 
 
-def _risen(run: Run, problem: DualProblem, shares: list[float], most: int, patience: int) -> DualSolution:
+def _along_path(run: Run, problem: DualProblem, shares: list[float], most: int, patience: int) -> DualSolution:
     """The last problem of a path; every other has `patience` rounds."""
     now, b, rounds, steps = problem.scaled(shares[0]), np.zeros(len(problem.t)), 0, 0
     for share, following in zip(shares, [*shares[1:], None], strict=True):

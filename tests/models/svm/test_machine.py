@@ -4,7 +4,7 @@ import pytest
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian
-from mercer.models.svm.compression import project
+from mercer.models.svm.machine import project
 
 
 def test_a_projection_with_all_vectors_loses_nothing_and_fewer_lose_more():
