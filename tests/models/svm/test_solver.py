@@ -31,7 +31,7 @@ def test_blocks_and_shrinking_end_where_one_block_does(monkeypatch, e, bias, mem
     shrunk, widened = [], []
     for name, seen in (("_shrink", shrunk), ("_widen", widened)):
         monkeypatch.setattr(blocks.BlockSolver, name, counted(getattr(blocks.BlockSolver, name), seen))
-    m = solve(TileOperator(Gaussian(), Table(X), dtype), problem, 1e-4, limit=memory)
+    m = solve(TileOperator(Gaussian(), Table(X), dtype), problem, 1e-4, memory=memory)
     monkeypatch.setattr(blocks, "ONE_BLOCK", 1000)
     whole = solve(TileOperator(Gaussian(), Table(X)), problem, 1e-4)
     assert m.converged

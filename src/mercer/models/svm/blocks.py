@@ -1,4 +1,4 @@
-"""Rounds of exact SVMs: a block of duals is chosen, solved by second-order steps and told to the others; shrinking."""
+"""Rounds of blocks: some duals are chosen, solved by second-order steps, and the gradient of all is brought up to date; shrinking."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -69,7 +69,7 @@ class BlockSolver:
         """Rounds until the gap is at most tol/100 of the objective, or at most tol and no two slopes differ by more than tol."""
         while True:
             up, down = self._slopes()
-            found = self._found(up, down)
+            found = self._evaluated(up, down)
             if found.converged or self.rounds >= most:
                 if not self.left:
                     return found
@@ -83,7 +83,7 @@ class BlockSolver:
                 self._shrink()
 
     def _slopes(self) -> tuple[Array, Array]:
-        """Of a rise and of a fall of every dual that takes part; far away where it may not."""
+        """Slopes of the up and down sets: of a rise and of a fall of every dual that takes part; far away where it may not."""
         p, change = self.part, np.empty(len(self.part.b))
         if smo.snap(p.b, p.lo, p.hi, change):
             self._add(np.flatnonzero(change), change[change != 0])
@@ -93,7 +93,7 @@ class BlockSolver:
         down += p.G
         return up, down
 
-    def _found(self, up: Array, down: Array) -> DualSolution:
+    def _evaluated(self, up: Array, down: Array) -> DualSolution:
         p = self.part
         problem = replace(self.problem, t=self.problem.t[p.index], lo=p.lo, hi=p.hi, ridge=p.ridge)
         made = self.made + self.columns.made + (p.columns.made if self.left else 0)
@@ -101,7 +101,7 @@ class BlockSolver:
         return evaluate(problem, p.b, p.G, up, down, tol=self.tol, slack=self.slack, work=work, root=self.root[p.index])
 
     def _round(self, up: Array, down: Array, worst: float) -> None:
-        """Solve one block, and tell the others."""
+        """Solve one block, and bring the gradient up to date."""
         p = self.part
         block, kept = self._choose(up, down)
         K = self._square(block, kept)

@@ -25,16 +25,16 @@ SHARPEST = {4: 8.0, 8: 64.0}  # by the size of a float: beyond it the rounding o
 
 def fit(phi: FittedMap, X: Table, signs: Sequence[Array], c: Array, how: HingeSettings) -> tuple[Array, Array, FitSummary]:
     """One rule for each vector of signs: coef (k, D), intercept (k,), and how it went."""
-    rows = feature_rows(phi, X, intercept=how.bias, limit=how.limit)
+    rows = feature_rows(phi, X, intercept=how.bias, limit=how.memory)
     found: Sequence[Minimum]
     if how.loss == "hinge":
-        gapped = [HingeDual(rows, y, c, how.bias).solve(how.tol, how.most) for y in signs]
+        gapped = [HingeDual(rows, y, c, how.bias).solve(how.tol, how.max_iter) for y in signs]
         gap: float | None = max(m.gap for m in gapped)
         found, plan = gapped, _dual_plan(phi, rows, gapped)
     else:
-        found = [minimise(Problem(rows, SquaredHinge(), y[:, None], c, 1.0, how.bias), how.tol, how.most) for y in signs]
+        found = [minimise(Problem(rows, SquaredHinge(), y[:, None], c, 1.0, how.bias), how.tol, how.max_iter) for y in signs]
         gap, plan = None, rounds_plan(phi.lift, rows, found)
-    _warn_if_open(found, how.most)
+    _warn_if_open(found, how.max_iter)
     coef, intercept = unshifted(rows, np.concatenate([m.theta for m in found], axis=1), intercept=how.bias)
     return coef, intercept, FitSummary(plan, sum(m.value for m in found), max(m.rounds for m in found), gap)
 

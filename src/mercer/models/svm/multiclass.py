@@ -27,8 +27,8 @@ class HingeSettings:
     loss: str = "hinge"
     bias: bool = True
     tol: float = 1e-3
-    most: int = 1000
-    limit: float = 1e9
+    max_iter: int = 1000
+    memory: float = 1e9
 
     def problem(self, y: Array, c: Array) -> DualProblem:
         """max(0, 1 - y f), weighted by c: duals y a, 0 <= a <= c; its square: no upper bound, and 1/(2 c) on the diagonal."""
@@ -59,12 +59,13 @@ def one_vs_rest(op: TiledOperator, signs: list[Array], c: Array, how: HingeSetti
     problems = [how.problem(y, c) for y in signs]
     if op.shape[0] <= blocks.ONE_BLOCK:
         K = square(op)
-        found = parallel_map(lambda v: solve_one_block(K.copy(), v[0], how.tol, how.most, v[1]), list(zip(problems, given, strict=True)))
+        jobs = list(zip(problems, given, strict=True))
+        found = parallel_map(lambda job: solve_one_block(K.copy(), job[0], how.tol, how.max_iter, job[1]), jobs)
         both = zip(problems, found, strict=True)
-        return [BinaryRule(every, refined(op, problem, m, how.tol, how.most, how.limit)) for problem, m in both]
-    shared = row_cache(op, how.limit) if len(signs) > 1 else None
+        return [BinaryRule(every, refined(op, problem, m, how.tol, how.max_iter, how.memory)) for problem, m in both]
+    shared = row_cache(op, how.memory) if len(signs) > 1 else None
     return [
-        BinaryRule(every, solve(op, problem, how.tol, how.most, limit=how.limit, start=start, columns=shared))
+        BinaryRule(every, solve(op, problem, how.tol, how.max_iter, memory=how.memory, start=start, columns=shared))
         for problem, start in zip(problems, given, strict=True)
     ]
 
@@ -79,7 +80,7 @@ class OneVsOne:
         self.op, self.c, self.how = op, c, how
         self.of = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
         sizes = np.array([len(i) for i in self.of], float)
-        small = float(np.square(sizes[sizes <= blocks.ONE_BLOCK]).sum()) * op.dtype.itemsize <= how.limit / 2
+        small = float(np.square(sizes[sizes <= blocks.ONE_BLOCK]).sum()) * op.dtype.itemsize <= how.memory / 2
         most = np.sort(sizes)[-2:].sum() if len(sizes) > 1 else 0
         share = self.of if small and most <= blocks.ONE_BLOCK else []
         self.own = parallel_map(lambda i: op.block(i, i), share)
@@ -95,7 +96,7 @@ class OneVsOne:
 
     def _settled(self, a: int, b: int, rule: BinaryRule) -> BinaryRule:
         how, problem = self.how, self._problem(a, b, rule.index)
-        return BinaryRule(rule.index, refined(self.op, problem, rule.solution, how.tol, how.most, how.limit, rule.index))
+        return BinaryRule(rule.index, refined(self.op, problem, rule.solution, how.tol, how.max_iter, how.memory, rule.index))
 
     def _problem(self, a: int, b: int, index: Array) -> DualProblem:
         return self.how.problem(np.repeat([1.0, -1.0], [len(self.of[a]), len(self.of[b])]), self.c[index])
@@ -104,8 +105,8 @@ class OneVsOne:
         index, how = np.concatenate([self.of[a], self.of[b]]), self.how
         problem = self._problem(a, b, index)
         if self.own:
-            return BinaryRule(index, solve_one_block(self._block(a, b), problem, how.tol, how.most, start))
-        return BinaryRule(index, solve(self.op.restrict(index), problem, how.tol, how.most, limit=how.limit, start=start))
+            return BinaryRule(index, solve_one_block(self._block(a, b), problem, how.tol, how.max_iter, start))
+        return BinaryRule(index, solve(self.op.restrict(index), problem, how.tol, how.max_iter, memory=how.memory, start=start))
 
     def _block(self, a: int, b: int) -> Array:
         """The kernel values of both classes, their columns padded to lanes."""

@@ -117,10 +117,10 @@ def region(op: TiledOperator, c: Array, nu: float, tol: float, most: int, memory
     total = float(start.sum())
     least = tol * total * float(np.abs(op.diag()).mean())
     problem = DualProblem(np.zeros(len(c)), np.zeros(len(c)), c, total=total, least=least)
-    found = solve(op, problem, tol, most, limit=memory, start=start)
+    found = solve(op, problem, tol, most, memory=memory, start=start)
     if op.dtype != np.float64 and found.rounding > 0.1 * tol * max(abs(found.objective), found.least):
         op = op.wide  # an objective near zero is a sum that cancels: float32 would show in it
-        found = solve(op, problem, tol, most, limit=memory, start=found.b)
+        found = solve(op, problem, tol, most, memory=memory, start=found.b)
     return op, found
 
 

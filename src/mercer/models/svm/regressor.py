@@ -74,7 +74,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         t, c = targets(y)[kept], C * w[kept]
         kernel, unit = kernel_of(self.kernel, rows, w[kept]), min(1.0, float(t.std()) or 1.0)
         op = operator_of(kernel, rows, largest=float(c.max()), tol=tol * unit, memory=memory, bias=bias, balanced=bias)
-        found = solve(op, DualProblem(t, -c, c, e, bias=bias, unit=unit), tol, most, limit=memory)
+        found = solve(op, DualProblem(t, -c, c, e, bias=bias, unit=unit), tol, most, memory=memory)
         parts = support_of(kernel, rows, kept, found.b[None])
         counts = np.array([len(parts["support"])], np.int32)
         why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"

@@ -1,4 +1,4 @@
-"""Exact SVMs: one block for few rows, rounds of blocks for many, from the duals of some of them, and a path where these are not enough."""
+"""Dual problems solved: as one block for few rows, by rounds of blocks for many, and along a path where these are not enough."""
 from __future__ import annotations
 
 import math
@@ -21,10 +21,13 @@ from mercer.ops.threads import n_threads, single_blas
 SMALLEST_BLOCK = 256  # duals of a block, however little memory there is
 PATIENCE = 60  # rounds before a path
 PART, ROUGH = 3, 0.1  # one row in so many is solved first, to this tolerance
+STEPS = 20_000  # of one block, between two looks at the gap, at least
+LOOKS = 5  # such looks before a path
+RISE, LONGEST = math.sqrt(10.0), 30  # of C from one problem of a path to the next, and the most that rise so, before the last
 
 
 def solve(
-    op: TiledOperator, problem: DualProblem, tol: float, most: int = 1000, *, limit: float = 1e9, start: Array | None = None,
+    op: TiledOperator, problem: DualProblem, tol: float, most: int = 1000, *, memory: float = 1e9, start: Array | None = None,
     columns: RowCache | None = None,
 ) -> DualSolution:  # fmt: skip
     """The duals of a problem; `columns` may hold the kernel rows of other problems over the same rows.
@@ -37,80 +40,76 @@ def solve(
     >>> m.b, round(m.intercept, 6)
     (array([ 0. , -0.5,  0.5,  0. ]), -2.0)
     """
-    return refined(op, problem, solve_uncertified(op, problem, tol, most, limit, start, columns), tol, most, limit)
+    return refined(op, problem, solve_uncertified(op, problem, tol, most, memory, start, columns), tol, most, memory)
 
 
 def solve_uncertified(
-    op: TiledOperator, problem: DualProblem, tol: float, most: int, limit: float, start: Array | None = None,
+    op: TiledOperator, problem: DualProblem, tol: float, most: int, memory: float, start: Array | None = None,
     columns: RowCache | None = None,
 ) -> DualSolution:  # fmt: skip
     """The same with a gap that does not count rounding."""
     if op.shape[0] <= blocks.ONE_BLOCK:
         return solve_one_block(square(op), problem, tol, most, start)
-    own, largest = columns is None, block_size(limit, op.dtype.itemsize)
-    start = initial_duals(op, problem, max(tol, ROUGH), limit) if own and start is None else start
-    kept = row_cache(op, limit) if columns is None else columns
+    own, largest = columns is None, block_size(memory, op.dtype.itemsize)
+    start = initial_duals(op, problem, max(tol, ROUGH), memory) if own and start is None else start
+    kept = row_cache(op, memory) if columns is None else columns
 
     def run(problem: DualProblem, b: Array, most: int) -> DualSolution:
         return BlockSolver(op, problem, tol, columns=kept, start=b, shrinks=own, largest=largest).run(most)
 
     def inner(problem: DualProblem) -> tuple[Array, bool] | None:
-        every, rank = np.arange(op.shape[0]), int(np.clip(limit / (32.0 * op.shape[0]), 1, RANK))
+        every, rank = np.arange(op.shape[0]), int(np.clip(memory / (32.0 * op.shape[0]), 1, RANK))
         return interior_start(lambda j: op.wide.block(every, np.array([j]))[:, 0], op.diag(), problem, rank)
 
     return solve_by_path(run, problem, op.diag(), feasible_start(problem, start), most, PATIENCE, inner)
 
 
 def refined(
-    op: TiledOperator, problem: DualProblem, found: DualSolution, tol: float, most: int, limit: float, index: Array | None = None
+    op: TiledOperator, problem: DualProblem, found: DualSolution, tol: float, most: int, memory: float, index: Array | None = None
 ) -> DualSolution:  # fmt: skip
     """With a gap that counts rounding; where that of float32 is what keeps it open, solved on in float64."""
     found = certified(op, problem, found, index)
     if found.relative <= tol or found.rounding < 0.5 * found.gap or op.wide is op:
         return found
-    return solve(op.wide if index is None else op.wide.restrict(index), problem, tol, most, limit=limit, start=found.b)
+    return solve(op.wide if index is None else op.wide.restrict(index), problem, tol, most, memory=memory, start=found.b)
 
 
-def initial_duals(op: TiledOperator, problem: DualProblem, tol: float, limit: float) -> Array | None:
+def initial_duals(op: TiledOperator, problem: DualProblem, tol: float, memory: float) -> Array | None:
     """Duals to start from: those of some of the rows, which find most of what matters at a small part of the price.
 
-    None where the sum of all duals is told: that of some would be another.
+    None where the sum of all duals is fixed: that of some would be another.
     """
     if problem.total:
         return None
     some, b = np.sort(permutation(Stream(0), op.shape[0])[: op.shape[0] // PART]), np.zeros(op.shape[0])
-    b[some] = solve_uncertified(op.restrict(some), problem.part(some), tol, PATIENCE, limit).b
+    b[some] = solve_uncertified(op.restrict(some), problem.part(some), tol, PATIENCE, memory).b
     return b
 
 
-def block_size(limit: float, itemsize: int) -> int:
+def block_size(memory: float, itemsize: int) -> int:
     """The most duals of a block: two of them take at most a quarter of the limit, but they are never fewer than 256.
 
     >>> block_size(1e9, 4), block_size(1e8, 8), block_size(0, 8)
     (4096, 1250, 256)
     """
-    return int(np.clip(np.sqrt(limit / (8 * itemsize)), SMALLEST_BLOCK, blocks.MAX_BLOCK))
+    return int(np.clip(np.sqrt(memory / (8 * itemsize)), SMALLEST_BLOCK, blocks.MAX_BLOCK))
 
 
-def block_bytes(limit: float, itemsize: int) -> float:
+def block_bytes(memory: float, itemsize: int) -> float:
     """Of two blocks: that of a round, and what it takes from the last one."""
-    return 2.0 * itemsize * block_size(limit, itemsize) ** 2
+    return 2.0 * itemsize * block_size(memory, itemsize) ** 2
 
 
-def row_cache(op: TiledOperator, limit: float) -> RowCache:
+def row_cache(op: TiledOperator, memory: float) -> RowCache:
     """The kernel rows that are kept beside the blocks."""
-    return RowCache(op, max(limit - block_bytes(limit, op.dtype.itemsize), 0.0))
+    return RowCache(op, max(memory - block_bytes(memory, op.dtype.itemsize), 0.0))
 
 
-def kernel_bytes(n: int, made: float, problems: int, limit: float, itemsize: int) -> float:
+def kernel_bytes(n: int, made: float, problems: int, memory: float, itemsize: int) -> float:
     """Bytes of kernel values: one matrix a thread up to 2,048 rows, else blocks and the rows that were made and kept."""
     if n <= blocks.ONE_BLOCK:
         return float(itemsize) * n * n * min(problems, n_threads() + 1)
-    return min(block_bytes(limit, itemsize) + made * itemsize, max(limit, block_bytes(limit, itemsize)))
-
-
-STEPS = 20_000  # between two looks at the gap, at least
-LOOKS = 5  # such looks before a path
+    return min(block_bytes(memory, itemsize) + made * itemsize, max(memory, block_bytes(memory, itemsize)))
 
 
 @single_blas()
@@ -150,8 +149,7 @@ def _descend(K: Array, diagonal: Array, problem: DualProblem, tol: float, most: 
         steps += go(K.reshape(n, *shape), G.reshape(shape), b, problem.lo, problem.hi, problem.e, slack, max(10 * n, STEPS))
 
 
-RISE, LONGEST = math.sqrt(10.0), 30  # of C from one problem to the next, and the most that rise so, before the last
-
+# hard problems
 Run = Callable[[DualProblem, Array, int], DualSolution]  # a problem, duals to start from, and rounds
 Inner = Callable[[DualProblem], "tuple[Array, bool] | None"]  # the duals of an interior-point method, and whether its kernel was exact
 
