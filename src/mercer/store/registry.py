@@ -17,9 +17,10 @@ from mercer.store.outside import OUTSIDE
 # Where the classes of each family are registered: imported when a file names one of them.
 ROOMS = {
     **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "linalg", "models")},
-    **dict.fromkeys(("gp", "svm", "pca", "kmeans", "logistic", "perceptron", "smoothing"), "mercer.estimators"),
+    **dict.fromkeys(("gp", "pca", "kmeans", "logistic", "perceptron", "smoothing"), "mercer.estimators"),
     "two_sample": "mercer.learners",
     "ridge": "mercer.models.ridge",
+    "svm": "mercer.models.svm",
     "automl": "mercer.product",
 }
 _ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annotation of a field that may hold some
