@@ -9,12 +9,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
-from mercer.learners.rounds import Curvature
-from mercer.learners.smooth import Logistic, Problem, Softmax
 from mercer.lifts import Monomials, RandomFourier
 from mercer.methods import Auto
-from mercer.models.logistic import KernelLogistic, feature_rows
+from mercer.models.linear import Logistic, Problem, Softmax, feature_rows
+from mercer.models.logistic import KernelLogistic
 from mercer.models.maps import fitted_map
+from mercer.models.newton import Curvature
 
 
 def data(n=300, d=4, classes=2, seed=0, dtype=np.float64):

@@ -1,15 +1,13 @@
 """Estimators: thin; they validate, plan, lift or operate, fold or solve."""
 from mercer.estimators.gp import GaussianProcessRegressor, VarianceStarvationWarning
 from mercer.estimators.gpc import GaussianProcessClassifier
-from mercer.estimators.one_class import OneClassSVM
-from mercer.estimators.svc import KernelSVC
-from mercer.estimators.svr import KernelSVR
 from mercer.models.kmeans import KernelKMeans
 from mercer.models.logistic import KernelLogistic
 from mercer.models.pca import KernelPCA
 from mercer.models.perceptron import KernelPerceptron, Perceptron
 from mercer.models.ridge import KernelRidge
 from mercer.models.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
+from mercer.models.svm import KernelSVC, KernelSVR, OneClassSVM
 
 __all__ = [
     "FarAwayWarning", "GaussianProcessClassifier", "GaussianProcessRegressor", "KernelKMeans", "KernelLogistic", "KernelPCA",

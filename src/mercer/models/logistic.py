@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
-from mercer.learners.rounds import Minimum, minimise
-from mercer.learners.smooth import Logistic, Problem, Rows, Softmax, moved, offset
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, parted
+from mercer.models.linear import Logistic, Problem, Softmax, feature_rows, unshifted
 from mercer.models.maps import FittedMap, fitted_map
+from mercer.models.newton import minimise, rounds_plan
 from mercer.models.settings import class_weights, positive, whole
 from mercer.plan import Plan
 from mercer.store import register
@@ -81,40 +80,6 @@ def fit(s: LogisticSettings, X: Table, codes: Array, K: int, w: Array, phi: Fitt
     m = minimise(Problem(rows, Logistic() if two else Softmax(), Y, w, s.alpha, s.intercept), s.tol, s.max_iter)
     coef, b = unshifted(rows, m.theta, intercept=s.intercept)
     return LogisticSolution(rounds_plan(phi.lift, rows, [m]), phi, coef, b, m.value, m.rounds), m.converged
-
-
-def feature_rows(phi: FittedMap, X: Table, *, intercept: bool, limit: float) -> Rows:
-    """The features of X: kept as one array where they fit the memory limit, else computed again at every pass."""
-    head = phi.features(X[:1024])
-    shift = offset(head) if intercept else None
-    n, D = len(X), phi.width
-    if float(n) * D * head.dtype.itemsize <= limit:
-        kept = moved(phi.features(X), shift)
-        return Rows(n, D, kept.dtype, shift, True, lambda: [(slice(0, n), kept)], lambda i: kept[i], limit)
-
-    def pick(i: Array) -> Array:
-        return moved(phi.features(X[i]), shift)
-
-    return Rows(n, D, head.dtype, shift, False, lambda: ((at, moved(F, shift)) for at, F in phi.batches(X)), pick, limit)
-
-
-def unshifted(rows: Rows, theta: Array, *, intercept: bool) -> tuple[Array, Array]:
-    """coef (K, D) and intercept (K,) of features that are not shifted."""
-    coef = theta[: rows.D]
-    b = theta[rows.D] if intercept else np.zeros(theta.shape[1])
-    return coef.T.copy(), b if rows.shift is None else b - rows.shift @ coef
-
-
-def rounds_plan(lift: Any, rows: Rows, found: Sequence[Minimum]) -> Plan:
-    """How the rounds of `minimise` went."""
-    passes, r = sum(m.passes for m in found), found[0].rows
-    way = "newton" if found[0].exact else "preconditioned quasi-newton"
-    curvature = "all rows at every round" if found[0].exact else f"{r:,} sampled rows, preconditioning L-BFGS; no D x D array"
-    where = "kept in memory" if rows.kept else "computed again at every pass, as they exceed memory_limit"
-    settings = {"lift": type(lift).__name__, "n_features": rows.D, "rows": rows.n, "rounds": sum(m.rounds for m in found)}
-    held = float(rows.dtype.itemsize) * rows.D * (r + (rows.n if rows.kept else 0))
-    work = 4.0 * rows.n * rows.D * found[0].theta.shape[1] * passes
-    return Plan(way, f"{rows.D:,} features, {where}; curvature of {curvature}", settings, bytes=held, flops=work, passes=passes)
 
 
 @register("logistic.KernelLogistic")

@@ -16,7 +16,7 @@ from mercer.estimators import KernelRidge, KernelSVC
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
 from mercer.kernels import Kernel
-from mercer.learners.smo_classes import votes
+from mercer.models.svm.multiclass import votes
 from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.product.cells import Tree
 from mercer.product.predictors import codes_law

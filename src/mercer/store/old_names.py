@@ -31,6 +31,6 @@ OLD = {
     "estimators.NadarayaWatson": "smoothing.NadarayaWatson", "estimators.SoftNeighborsClassifier": "smoothing.SoftNeighborsClassifier",
     "learners.Points": "smoothing.Points", "learners.Smoother": "smoothing.Smoother", "learners.voters.Given": "smoothing.GivenGram",
     "estimators.KernelSVC": "svm.KernelSVC", "estimators.KernelSVR": "svm.KernelSVR", "estimators.OneClassSVM": "svm.OneClassSVM",
-    "learners.Compression": "svm.Compression", "learners.Duals": "svm.Duals", "learners.smo_classes.Rule": "svm.MulticlassRule",
+    "learners.Compression": "svm.Compression", "learners.Duals": "svm.DualSolution", "learners.smo_classes.Rule": "svm.BinaryRule",
     "learners.TestResult": "two_sample.TestResult",
 }  # fmt: skip
