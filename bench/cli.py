@@ -22,9 +22,9 @@ from threadpoolctl import threadpool_limits
 from bench import data
 from bench.harness import Case, Measure, Quality
 from bench.memory import peak_memory
-from mercer.product import fit_table
-from mercer.product.clock import Clock
-from mercer.product.gather import Roles, gather
+from mercer.automl import fit_table
+from mercer.automl.budget import Clock
+from mercer.automl.data import Roles, gather
 from mercer.tables import open_source
 
 SECONDS = 60

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mercer.automl.cells import Tree
+from mercer.automl.machines import Machine
 from mercer.invariants import Broken, By, Each, Either, Floats, Ints, Is, Labels, Said, Samples, Whole, check, declared, lists_places
 from mercer.lifts import Monomials
 from mercer.ops.fastfood import Fastfood
@@ -14,8 +16,6 @@ from mercer.ops.monomials_csr import expand_csr
 from mercer.ops.philox import Stream
 from mercer.ops.projections import Hashed
 from mercer.ops.sketches import CountSketch, _by_transform
-from mercer.product.cells import Tree
-from mercer.product.machines import Machine
 from mercer.store import decode, encode, save
 from mercer.store.registry import OTHERS, VALUES, _ours, _registered, field_names, find, modules, name_of, unsaid
 from tests.store.market import MODELS, fitted

@@ -434,11 +434,11 @@ def test_a_pipe_gives_the_model_a_plain_name():
 
 
 def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, monkeypatch):
-    from mercer.product import gather
+    from mercer.automl import data
 
     path = tmp_path / "t.csv"
     path.write_bytes((folder / "d.csv").read_bytes())
-    true = gather.Columns.fit
+    true = data.Columns.fit
 
     def meddled(self, source, *more):
         found = true(self, source, *more)
@@ -446,7 +446,7 @@ def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, mon
             file.write(path.read_bytes().splitlines()[-1] + b"\n")
         return found
 
-    monkeypatch.setattr(gather.Columns, "fit", meddled)
+    monkeypatch.setattr(data.Columns, "fit", meddled)
     found = call("fit", path, "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
     assert found.exit_code == 1
     assert found.stderr == f"mercer: {path} has changed since it was opened; give a file that nothing writes to while it is read.\n"
@@ -546,15 +546,15 @@ def test_spreadsheets_run_nothing_of_the_predictions(identified, tmp_path):
 
 # check
 def test_check_says_what_a_model_holds_and_predicts_nothing(folder, monkeypatch):
-    monkeypatch.setattr("mercer.product.model.TableModel.outputs", None)
+    monkeypatch.setattr("mercer.automl.model.TableModel.outputs", None)
     found = call("check", folder / "d.mercer", "--report", folder / "d.html")
     assert found.exit_code == 0, found.output
     digest = hashlib.sha256((folder / "d.mercer").read_bytes()).hexdigest()
-    for word in (digest, f"id        {digest[:16]}", "table model, sound", "product.TableModel", "of this model"):
+    for word in (digest, f"id        {digest[:16]}", "table model, sound", "automl.TableModel", "of this model"):
         assert word in found.stdout
     held = json.loads(call("check", folder / "d.mercer", "--json").stdout)
     assert held["sha256"] == digest
-    assert held["classes"]["product.TableModel"] == 1
+    assert held["classes"]["automl.TableModel"] == 1
     assert sum(a["bytes"] for a in held["arrays"]) < held["bytes"] == (folder / "d.mercer").stat().st_size
 
 
@@ -584,7 +584,7 @@ def test_a_full_disk_at_the_report_or_the_model_leaves_neither(folder, tmp_path,
             raise OSError(28, "No space left on device")
         real(handle)
 
-    monkeypatch.setattr("mercer.product.fit._bytes", lambda model: 1)  # which writes a file, too
+    monkeypatch.setattr("mercer.automl.fit._bytes", lambda model: 1)  # which writes a file, too
     monkeypatch.setattr(os, "fsync", full)
     found = call("fit", folder / "d.csv", "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
     assert found.exit_code == 1

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from mercer.automl.result import Contender, Evidence
 from mercer.cli.summary import summary
-from mercer.product.evidence import Contender, Evidence
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from threadpoolctl import threadpool_limits
 
 import mercer
-from mercer.product.evidence import Contender, Evidence
+from mercer.automl.result import Contender, Evidence
 
 NAMES = ("rooms", "age", "income", "latitude", "longitude", "occupants", "distance_to_sea", "noise")
 

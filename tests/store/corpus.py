@@ -162,10 +162,9 @@ def _table(target, drop):
 
 def _machines(n_classes):
     """A table model whose machine has several cells, put together by hand, as small tables have but one."""
-    from mercer.product.machines import Setting, fit
-    from mercer.product.predictors import Classifier, Regressor
-    from mercer.product.rows import Rows
-    from mercer.product.targets import Identity
+    from mercer.automl.machines import Setting, fit
+    from mercer.automl.predictors import Classifier, Identity, Regressor
+    from mercer.automl.rows import Rows
 
     t = _table("k" if n_classes else "y", "y" if n_classes else "k")
     width = len(t.columns.feature_names_)

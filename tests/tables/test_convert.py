@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.tables import Columns, DataError, convert, open_source
+from mercer.tables import Columns, DataError, open_source
+from mercer.tables.read import convert
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.tables.categories import Category, Text
-from mercer.tables.encoders import Boolean, Date, Number, from_state
-from mercer.tables.relations import acts_as_codes, copies, distinct_rows, leaks
+from mercer.tables.encoders import Boolean, Category, Date, Number, Text, from_state
+from mercer.tables.finish import acts_as_codes, copies, distinct_rows, leaks
 from mercer.tables.scale import FAR, Scale, tails
 
 NUMBER = Number(Scale(2.0, 2.0), 5.0, True)

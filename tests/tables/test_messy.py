@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mercer.tables import Columns, DataError, open_source
 from mercer.tables.dates import SEVERAL, form_of, seconds
 from mercer.tables.encoders import from_state
-from mercer.tables.unfilled import gone_marks
+from mercer.tables.values import gone_marks
 
 N = 240
 RNG = np.random.default_rng(0)

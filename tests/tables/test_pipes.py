@@ -12,7 +12,8 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from mercer.tables import DataError, open_source, pipes
+from mercer.tables import DataError, open_source
+from mercer.tables.read import pipes
 
 N = 4000
 TABLE = pa.table({"x": [i * 0.5 for i in range(N)], "word": [f"w{i % 7}" for i in range(N)], "y": [float(i % 11) for i in range(N)]})

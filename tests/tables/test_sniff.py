@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.tables import CsvOptions, open_source
-from mercer.tables.marks import marks
-from mercer.tables.sniff import sniff
+from mercer.tables.read.sniff import marks, sniff
 
 
 def found(text, given=None):

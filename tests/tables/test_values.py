@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.tables.counts import Counts, Distinct, hashes
 from mercer.tables.dates import CYCLES, form_of, seconds, varying
 from mercer.tables.errors import nearest
+from mercer.tables.sketch import Counts, Distinct, hashes
 from mercer.tables.values import WORDS, numbers, text, truths
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from mercer import report as reports
+from mercer.automl import TableModel, budget, fit_table
+from mercer.automl.metrics import METRICS
+from mercer.automl.result import Evidence
 from mercer.cli.csvflags import flags as csv_flags
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free
@@ -18,14 +21,11 @@ from mercer.cli.progress import progress
 from mercer.cli.summary import summary
 from mercer.cli.terminal import in_json, printable
 from mercer.estimators.base import bytes_of
-from mercer.product import TableModel, fit_table, ledger
-from mercer.product.evidence import Evidence
-from mercer.product.metrics import METRICS
 from mercer.store import commit
 from mercer.store.files import id_of, packed
 from mercer.tables import CsvOptions, DataError, Source, open_source
+from mercer.tables.dates import time_form
 from mercer.tables.errors import Misnamed, nearest
-from mercer.tables.times import time_form
 
 FOUND_OUT = CsvOptions()
 TASKS = ("auto", "regression", "classification")
@@ -199,7 +199,7 @@ def _memory(text: str) -> float:
     except ValueError as error:
         raise UsageError(f"--memory must be a number of bytes or text such as 4GB, got {text}.") from error
     try:
-        return ledger.check(found)
+        return budget.check(found)
     except ValueError as error:
         raise UsageError(f"--{error}") from error
 

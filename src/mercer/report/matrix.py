@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mercer.product.evidence import Evidence
+from mercer.automl.result import Evidence
 from mercer.report import words
 from mercer.report.tables import table
 from mercer.report.tags import Child, Markup, join, name, tag

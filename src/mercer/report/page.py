@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from mercer.product.evidence import Evidence
+from mercer.automl.result import Evidence
 from mercer.report import scores, words
 from mercer.report.sections import hero, sections
 from mercer.report.tags import Markup, join, tag, text

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer.product.evidence import Evidence
+from mercer.automl.result import Evidence
 from mercer.report import words
 from mercer.report.scale import Scale, drawable, labels, spread
 from mercer.report.tags import Child, Markup, join, tag

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mercer.product.evidence import Contender, Evidence
+from mercer.automl.result import Contender, Evidence
 from mercer.report import words
 from mercer.report.rows import MIDDLE, Row, at, band, figure, mark, rule, span, whisker
 from mercer.report.scale import Scale, around, drawable

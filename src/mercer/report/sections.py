@@ -1,7 +1,7 @@
 """Sections of the page, in the order in which a reader asks: how good, why, where not, with what care, at what cost, and again how."""
 from __future__ import annotations
 
-from mercer.product.evidence import Contender, Evidence
+from mercer.automl.result import Contender, Evidence
 from mercer.report import matrix, plots, scores, tables, words
 from mercer.report.tags import Child, Markup, join, name, tag
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from mercer.product.evidence import Contender, Evidence
+from mercer.automl.result import Contender, Evidence
 from mercer.report import words
 from mercer.report.scores import holdout_places, ranked
 from mercer.report.tags import Child, Markup, join, name, tag

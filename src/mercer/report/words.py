@@ -6,8 +6,8 @@ import re
 import sys
 from typing import Any, TypeGuard
 
+from mercer.automl.result import Evidence
 from mercer.plan import quantity
-from mercer.product.evidence import Evidence
 
 NOTHING = "–"
 LONGEST = 120  # characters of one value from the data

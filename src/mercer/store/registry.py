@@ -16,7 +16,7 @@ from mercer.store.outside import OUTSIDE
 
 # Packages whose dataclasses and named tuples are values that cost nothing to make, and packages of which only estimators are found unasked.
 VALUES = ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "learners", "estimators", "models")
-OTHERS = ("operators", "planner", "engines", "tables", "product")
+OTHERS = ("operators", "planner", "engines", "tables", "automl")
 NAME = re.compile(r"([a-z_]+)(\.[a-z0-9_]+)?\.([A-Za-z_][A-Za-z0-9_]*)")  # the module only where a package has the class twice
 
 _ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annotation of a field that may hold some

@@ -11,18 +11,15 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 from mercer.tables.arrow import Batch, Column, flat, pa
-from mercer.tables.counts import hashes
-from mercer.tables.decide import family
+from mercer.tables.dates import moments
 from mercer.tables.drift import DriftReport, Reference, Watch
 from mercer.tables.encoders import Encoder, from_state
 from mercer.tables.errors import DataError, Misnamed, nearest, quoted
-from mercer.tables.gone import Gone, weights
-from mercer.tables.seen import MAX_CATEGORIES
-from mercer.tables.sketch import CELLS, RowSample, Sketch, missing_rows
-from mercer.tables.source import batches_of
+from mercer.tables.infer import family
+from mercer.tables.read.source import batches_of
+from mercer.tables.sketch import CELLS, RowSample, Sketch, hashes, missing_rows
 from mercer.tables.target import Target
-from mercer.tables.times import moments
-from mercer.tables.treatment import Rows, SchemaReport, Treatment
+from mercer.tables.treatment import MAX_CATEGORIES, Gone, Rows, SchemaReport, Treatment, weights
 from mercer.tables.values import text
 
 TASKS = ("auto", "regression", "classification")
@@ -79,7 +76,7 @@ class Columns:
 
     def fit(self, source: Any, cells: int = CELLS) -> Self:
         """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from a sample of so many cells."""
-        from mercer.tables.fitting import settle
+        from mercer.tables.finish import settle
 
         sketches: dict[str, Sketch] = {}
         sample, gone = RowSample(seed=self.random_state, cells=cells), Gone()

@@ -14,8 +14,7 @@ from scipy.stats import gamma
 
 from mercer.inputs import Array
 from mercer.tables.arrow import pa
-from mercer.tables.categories import Category, Text
-from mercer.tables.encoders import Boolean, Date, Encoder
+from mercer.tables.encoders import Boolean, Category, Date, Encoder, Text
 from mercer.tables.errors import DataError, many
 from mercer.tables.values import text
 

@@ -11,8 +11,7 @@ from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.errors import DataError, Misnamed
 from mercer.tables.scale import tails
 from mercer.tables.sketch import Sketch, short
-from mercer.tables.unfilled import gone_marks
-from mercer.tables.values import null, numbers, text, truth, truths
+from mercer.tables.values import gone_marks, null, numbers, text, truth, truths
 
 FEW = 20  # whole numbers with at most so many distinct values are classes
 TIMES = 10  # where there are at least so many rows for each

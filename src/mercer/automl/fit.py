@@ -1,0 +1,171 @@
+"""fit_table: from a table to a model and its evidence, in the seconds and the memory given."""
+from __future__ import annotations
+
+import sys
+import tempfile
+import time as clocks
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.automl import budget, intervals, metrics, witness
+from mercer.automl.budget import Clock, quiet
+from mercer.automl.data import Gathered, Roles, gather
+from mercer.automl.frames import Table, as_source, in_batches
+from mercer.automl.intervals import unusual, widening
+from mercer.automl.metrics import Metric
+from mercer.automl.model import TableModel
+from mercer.automl.study import Entry, Found, Study
+from mercer.estimators.base import bytes_of
+from mercer.inputs import Array
+from mercer.tables import Columns
+
+
+def fit_table(
+    source: Any, target: str, *, task: str = "auto", metric: str | None = None, exclude: Sequence[str] = (), id: str | None = None,
+    weight: str | None = None, group: str | None = None, time_column: str | None = None, test: Any = 0.2, time: float = 60,
+    memory: Any = "4GB", seed: int = 0, keep_rows: bool = True, progress: Callable[[str], None] | None = None, command: str = "",
+) -> TableModel:  # fmt: skip
+    """A model of a table, and the evidence for it.
+
+    The holdout (`test`: a share or a file; whole groups with `group`, the last rows with `time_column`) is told apart first:
+    no treatment, choice or fit sees it. Constant, linear, explicit, Fourier and landmark models are compared by
+    cross-validation on the training rows, and the simplest within one standard error of the best is fitted to all of them.
+    A kernel machine (support vectors, or ridge regression at the rows) takes part in the same folds of up to 8,000 rows, 5,000
+    where there are more than two classes. Beyond, where few rows would under-rate it, it meets the best of the others on a tenth
+    of the training rows that neither was fitted to (though settings of both were chosen with them); it is fitted in cells that
+    overlap where all rows at once would take too long.
+
+    Parameters
+    ----------
+    source : a path, several, a data frame (pandas, polars, ...), a pyarrow table, or a `mercer.tables.Source`
+    target : the column to predict
+    task : "auto", "regression" or "classification"
+    metric : r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc
+    exclude, id, weight, group, time_column : names of columns
+    test : the share of the rows that is held out, or a file or table of its own
+    time : seconds for search and fits; reading the table and judging the model are not counted. What is tried and how large
+        it is depend on them: where time runs short, the same seed may give another model
+    memory : bytes, or text such as "4GB", at least 150 MB: of resident anonymous memory beyond what the imported program has. Rows
+        that exceed their share wait on disk: contenders are compared on as many as fit, of the holdout as many are judged, and
+        numbers are predicted by a last fit that streams all of them
+    seed : of the holdout, the folds and the random features
+    keep_rows : whether the evidence, and with it the report, shows single rows of the table: the worst ones with their values, and
+        pairs of actual and predicted values. The model itself holds treated rows of training in any case (a sample, and those that a
+        kernel machine or landmarks rest on)
+    progress : called with what is being done
+    command : what to show as the way to do this again
+
+    >>> from mercer.datasets import diabetes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = fit_table(diabetes().write_csv(f"{folder}/diabetes.csv"), "progression", time=1)
+    >>> model.evidence.task, model.evidence.rows_train + model.evidence.rows_holdout
+    ('regression', 442)
+    """
+    began, say = clocks.perf_counter(), _tidying(progress or quiet)
+    if not (isinstance(time, int | float) and 0 < time < float("inf")):
+        raise ValueError(f"time must be a number of seconds > 0, got {time!r}.")
+    able = budget.working(budget.check(bytes_of(memory)))
+    table, held = as_source(source), _share(test)
+    roles = Roles(target, tuple(exclude), id, weight, group, time_column)
+    with budget.threads(able):
+        data = gather(table, roles, held, task=task, memory=able, seed=seed, clock=Clock(time, say))
+        study = Study(data, *_metric(data, metric), able, seed, Clock(time, say))
+        with _unasked():
+            found = study.run()
+        say("judging the holdout")
+        draft = _model(study, found, in_batches(table if isinstance(held, float) else held, able), command, keep_rows)
+        return _measured(draft, replace(table, most=0), began)  # of few rows
+
+
+def _tidying(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Between stages, what the former has left is given back."""
+    def said(text: str) -> None:
+        budget.tidy()
+        say(text)
+
+    return said
+
+
+@contextmanager
+def _unasked() -> Iterator[None]:
+    """Without scikit-learn's doubt whether so many classes are classes, which the task has settled; outside all threads."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        yield
+
+
+def _share(test: Any) -> float | Table:
+    if not isinstance(test, int | float):
+        return as_source(test)
+    if not 0 < test < 1:
+        raise ValueError(f"test must be a share between 0 and 1, or a file, got {test!r}.")
+    return float(test)
+
+
+def _metric(data: Gathered, name: str | None) -> tuple[Metric, str]:
+    shares = np.bincount(data.train.y) / len(data.train) if data.columns.task_ == "classification" else None
+    return metrics.choose(data.columns.task_, name, shares)
+
+
+def _model(study: Study, found: Found, source: Table, command: str, keep_rows: bool) -> TableModel:
+    """The chosen predictor with its treatment, its intervals and its evidence."""
+    e, decision, held = found.chosen, witness.decision(study, found), study.data.held
+    margin = None if study.n_classes else _margin(study, e)
+    strange = unusual(study.data.train, study.seed, _ranged(study.data.columns))
+    wider = widening(strange(held.X, held.odd))
+    told = witness.evidence(study, found, margin, decision, source, command, wider, keep_rows)
+    return TableModel(study.data.columns, e.predictor, margin, decision, told, strange)
+
+
+def _ranged(columns: Columns) -> Array:
+    """Features that have a range: those of a category have levels, of which new ones are odd cells or none."""
+    return np.array([columns.treatments_[j].kind != "category" for j in columns.origin_])
+
+
+def _margin(study: Study, e: Entry) -> intervals.Margin:
+    """From the residuals of the holdout; an end is never negative where no training target was."""
+    low = 0.0 if study.data.train.y.min() >= 0 else -np.inf
+    return intervals.margin(study.data.held.y, e.judged.predicted, witness.target_of(e.predictor), low=low)
+
+
+def _measured(model: TableModel, source: Table, began: float) -> TableModel:
+    """With what the finished model weighs and how fast it is."""
+    batch = next(source.batches(1000))
+    evidence = replace(
+        model.evidence, model_bytes=_bytes(model), latency_row_ms=_milliseconds(model, batch.slice(0, 1)),
+        latency_1000_ms=_milliseconds(model, batch), seconds=clocks.perf_counter() - began, memory_peak_bytes=_peak(),
+    )  # fmt: skip
+    return replace(model, evidence=evidence)
+
+
+def _bytes(model: TableModel) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        model.save(path)
+        return path.stat().st_size
+
+
+def _milliseconds(model: TableModel, batch: Any, repeats: int = 5) -> float:
+    """From cells to predictions, the median."""
+    times = []
+    for _ in range(repeats):
+        start = clocks.perf_counter()
+        rows = model.columns.transform(batch, target=False)
+        model.outputs(rows.X, rows.odd)
+        times.append(clocks.perf_counter() - start)
+    return 1000 * float(np.median(times))
+
+
+def _peak() -> int | None:
+    """The most memory that this process has had, where the system tells."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,111 @@
+"""Gradient-boosted trees as scikit-learn grows them by default, given categories as codes: the rival that a table deserves."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
+
+from mercer.automl.budget import Clock
+from mercer.automl.predictors import in_steps, spread_out
+from mercer.automl.rows import Rows
+from mercer.inputs import Array
+from mercer.ops.tiles import cuts
+
+PROBE, FEW = 5_000, 20_000
+PROBING = 0.2  # of the seconds, that the first look takes at most
+MOST_CODES = 255
+ROUNDS, SECONDS_A_TREE = 100, 1e-3  # scikit-learn's default; 0.4 ms were measured for trees of 300 rows, and larger ones take more
+FIRST, LEAST_SECONDS = 3, 1.0  # rounds that are timed; what trees always get
+SMALL = 4_000_000  # cells, below which threads wait for each other longer than they work
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Treated columns for trees: the indicators of one category joined to one column of codes, all else as it is."""
+
+    single: tuple[int, ...]
+    blocks: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, origin: Sequence[int], kinds: Sequence[str], X: Array) -> Design:
+        """A block is what the indicators of a category look like: several columns of two values each."""
+        single: list[int] = []
+        blocks: list[tuple[int, ...]] = []
+        for j, kind in enumerate(kinds):
+            mine = [i for i, o in enumerate(origin) if o == j]
+            hot = [i for i in mine if kind in ("category", "text") and len(np.unique(X[:5000, i])) <= 2]
+            joined = 2 < len(hot) <= MOST_CODES
+            blocks += [tuple(hot)] * joined
+            single += [i for i in mine if not (joined and i in hot)]
+        return cls(tuple(single), tuple(blocks))
+
+    @property
+    def categorical(self) -> Array:
+        return np.arange(len(self.single) + len(self.blocks)) >= len(self.single)
+
+    def __call__(self, X: Array) -> Array:
+        out = np.empty((len(X), len(self.single) + len(self.blocks)), np.float32)
+        for s in cuts(len(X), 1 << 14):
+            out[s, : len(self.single)] = X[s][:, list(self.single)]
+            for j, block in enumerate(self.blocks):
+                out[s, len(self.single) + j] = X[s][:, list(block)].argmax(1)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """A fitted ensemble; like the other predictors, numbers or probabilities."""
+
+    estimator: Any
+    design: Design
+    n_classes: int
+    rounds: int = ROUNDS  # fewer where time was up before trees were done
+    low: float = -np.inf  # of numbers: 0 where none was negative, as for all others
+
+    def __call__(self, X: Array) -> Array:
+        if not self.n_classes:
+            return np.maximum(in_steps(lambda rows: self.estimator.predict(self.design(rows)), X), self.low)
+        P = in_steps(lambda rows: self.estimator.predict_proba(self.design(rows)), X)
+        return spread_out(self.estimator, P, self.n_classes)
+
+
+def least_seconds(n_classes: int) -> float:
+    """What one tree a class and round takes, however few the rows.
+
+    >>> least_seconds(2) < 1 < 10 < least_seconds(150)
+    True
+    """
+    return 0.0 if n_classes <= 2 else SECONDS_A_TREE * ROUNDS * n_classes
+
+
+def grow(rows: Rows, design: Design, n_classes: int, seed: int, clock: Clock, seconds: float) -> tuple[Trees, int]:
+    """The ensemble of all rows, or of as many as the seconds allow, and how many those are; where even so time is up, fewer rounds."""
+    n = len(rows)
+    if n > FEW:
+        probe = Clock(0)
+        _, rounds = _fitted(rows.sample(PROBE, seed), design, n_classes, seed, PROBING * seconds)
+        n = max(FEW, min(n, int(PROBE * seconds * rounds / ROUNDS / max(probe.spent, 1e-3))))
+    used = rows.sample(n, seed)
+    clock.say(f"growing trees on {len(used):,} rows, for comparison")
+    model, rounds = _fitted(used, design, n_classes, seed, max(seconds, LEAST_SECONDS))
+    return Trees(model, design, n_classes, rounds, 0.0 if not n_classes and used.y.min() >= 0 else -np.inf), len(used)
+
+
+def _fitted(rows: Rows, design: Design, n_classes: int, seed: int, seconds: float) -> tuple[Any, int]:
+    """Some rounds first, which tell how many more there is time for; and how many were asked for in the end."""
+    kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
+    categorical, y = design.categorical, rows.y
+    if n_classes and np.bincount(y).max() == len(y):
+        raise ValueError("trees need rows of two classes.")
+    model = kind(categorical_features=categorical if categorical.any() else None, random_state=seed, max_iter=FIRST, warm_start=True)
+    X, whole, rounds, added = design(rows.X), Clock(seconds), 0, FIRST
+    with threadpool_limits(1 if len(rows) * len(categorical) < SMALL else None, user_api="openmp"):
+        while added > 0:
+            watch, rounds = Clock(0), rounds + added
+            model.set_params(max_iter=rounds).fit(X, y, sample_weight=rows.weight)
+            added = int(min(ROUNDS - rounds, 3 * rounds, whole.left() * added / max(watch.spent, 1e-6)))
+    return model, rounds
