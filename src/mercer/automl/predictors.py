@@ -155,7 +155,7 @@ class Regressor:
     low: float
     high: float
 
-    must = dict(estimator=Is("BaseEstimator", "Machine"), target=Is("targets.Identity", "targets.Log"))
+    must = dict(estimator=Is("BaseEstimator", "Machine"), target=Is("predictors.Identity", "predictors.Log"))
 
     def __call__(self, X: Array) -> Array:
         return np.clip(self.target.back(in_steps(self.estimator.predict, X)), self.low, self.high)
