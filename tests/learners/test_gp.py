@@ -16,7 +16,7 @@ from mercer.learners.gp_points import evidence, root
 from mercer.learners.gp_priors import Gamma, InverseGamma, LogNormal
 from mercer.learners.gp_process import PointProcess
 from mercer.learners.gp_update import appended, put_back, reference_put_back, removed
-from mercer.learners.precondition import Woodbury
+from mercer.linalg.precondition import Woodbury
 from tests.market import rows, trees
 
 KERNELS = {"gaussian": Gaussian((0.5, 1.0, 2.0)), "matern": 0.7 * Matern(1.2, nu=2.5), "sum": Gaussian(0.4) + 0.3 * Periodic(1.0, 2.0)}

@@ -12,9 +12,10 @@ from mercer.automl.predictors import Predictor
 from mercer.automl.rows import Rows, hashes
 from mercer.inputs import Array
 from mercer.invariants import Number, Whole
-from mercer.store import encode
+from mercer.store import encode, register
 
 
+@register("automl.Decision")
 @dataclass(frozen=True)
 class Decision:
     """The likeliest class; where `code` >= 0, of two classes that one from `threshold` on.

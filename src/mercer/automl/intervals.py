@@ -13,11 +13,13 @@ from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Whole
 from mercer.models.intervals import conformal_quantile
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 COVERAGE = 0.9
 KEPT_RESIDUALS = 4_096  # residuals that a model carries
 
 
+@register("automl.Margin")
 @dataclass(frozen=True, eq=False)
 class Margin:
     """f - width to f + width; with `shift` not None, factors of exp(width) on f + shift instead.
@@ -139,6 +141,7 @@ WIDEST = 10.0  # times as wide as others an interval gets
 STEP = 1 << 12
 
 
+@register("automl.Unusual")
 @dataclass(frozen=True, eq=False)
 class Unusual:
     """`rows` (m, p) of training with their range from `low` to `high`; `far` is how far from all of them, and `out` how far beyond

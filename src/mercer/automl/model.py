@@ -12,13 +12,11 @@ import numpy as np
 from scipy.stats import binom
 
 from mercer.automl import budget
-from mercer.automl.cells import Tree
 from mercer.automl.evaluate import Decision
 from mercer.automl.frames import Table, as_source, in_batches, like
 from mercer.automl.intervals import COVERAGE, Margin, Unusual, widening
-from mercer.automl.machines import Machine, Only
 from mercer.automl.metrics import named
-from mercer.automl.predictors import Classifier, Constant, Identity, Log, Predictor, Regressor
+from mercer.automl.predictors import Classifier, Constant, Predictor, Regressor
 from mercer.automl.result import Evidence, card
 from mercer.automl.verdict import number
 from mercer.inputs import Array
@@ -131,11 +129,8 @@ def plain(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-for _value in (Decision, Margin, Unusual, Constant, Regressor, Classifier, Identity, Log, Machine, Only, Tree):
-    register(_value)
 
-
-@register
+@register("automl.TableModel")
 @dataclass(frozen=True, eq=False, repr=False)
 class TableModel:
     """What `mercer fit` makes: predicts tables that have the columns of the one it was fitted to.

@@ -11,11 +11,13 @@ from mercer.automl.metrics import METRICS, Metric, portions
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 SKEWED = 1.0  # skewness beyond which a logarithm is tried
 FENCE = 3.0  # interquartile ranges beyond the quartiles, from which on a residual is that of a dirty row (Tukey, 1977: "far out")
 
 
+@register("automl.Identity")
 @dataclass(frozen=True)
 class Identity:
     """The target itself, z = (y - centre) / scale, so that float32 keeps its digits wherever it lies.
@@ -37,6 +39,7 @@ class Identity:
         return "the target as it is"
 
 
+@register("automl.Log")
 @dataclass(frozen=True)
 class Log:
     """z = log(y + shift), and back: exp(z) `smear` - shift.
@@ -109,6 +112,7 @@ def indicators(codes: Array, k: int) -> Array:
 STEP = 1 << 13
 
 
+@register("automl.Constant")
 @dataclass(frozen=True, eq=False)
 class Constant:
     """The mean of the target, or the share of every class."""
@@ -146,6 +150,7 @@ class Constant:
         return np.tile(one, (len(X), 1)) if self.n_classes else np.full(len(X), one[0])
 
 
+@register("automl.Regressor")
 @dataclass(frozen=True, eq=False)
 class Regressor:
     """estimator(X) back in the units of the target, kept within what was seen by half its range."""
@@ -161,6 +166,7 @@ class Regressor:
         return np.clip(self.target.back(in_steps(self.estimator.predict, X)), self.low, self.high)
 
 
+@register("automl.Classifier")
 @dataclass(frozen=True, eq=False)
 class Classifier:
     """Probabilities (n, K); a class that the training rows lack has probability 0."""
