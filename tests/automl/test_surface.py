@@ -14,8 +14,8 @@ import mercer
 from mercer.automl import fit_table
 from mercer.automl.frames import like
 from mercer.automl.intervals import KEPT_RESIDUALS, margin
-from mercer.automl.metrics import METRICS
-from mercer.automl.verdict import number, sentence
+from mercer.automl.metrics import METRICS, number
+from mercer.automl.verdict import sentence
 from mercer.cli import app
 from mercer.tables import DataError
 

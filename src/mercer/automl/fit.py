@@ -8,19 +8,27 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mercer.automl import budget, intervals, metrics, witness
+from mercer.automl import budget, evaluate, intervals, metrics
 from mercer.automl.budget import Clock, quiet
-from mercer.automl.data import Gathered, Roles, gather
+from mercer.automl.candidates import Finalist
+from mercer.automl.data import Gathered, Roles, gather, numbered
+from mercer.automl.evaluate import Decision, for_rare
 from mercer.automl.frames import Table, as_source, in_batches
-from mercer.automl.intervals import unusual, widening
+from mercer.automl.intervals import Margin, unusual, widening
 from mercer.automl.metrics import Metric
 from mercer.automl.model import TableModel
+from mercer.automl.predictors import Constant, Predictor, Regressor
+from mercer.automl.recipes import NAMES
+from mercer.automl.result import Contender, Evidence
 from mercer.automl.study import Entry, Found, Study
+from mercer.automl.verdict import tested_groups, verdict_of, warnings_of
 from mercer.estimators.base import bytes_of
 from mercer.inputs import Array
 from mercer.tables import Columns
@@ -115,11 +123,11 @@ def _metric(data: Gathered, name: str | None) -> tuple[Metric, str]:
 
 def _model(study: Study, found: Found, source: Table, command: str, keep_rows: bool) -> TableModel:
     """The chosen predictor with its treatment, its intervals and its evidence."""
-    e, decision, held = found.chosen, witness.decision(study, found), study.data.held
+    e, decision, held = found.chosen, _decided(study, found), study.data.held
     margin = None if study.n_classes else _margin(study, e)
     strange = unusual(study.data.train, study.seed, _ranged(study.data.columns))
     wider = widening(strange(held.X, held.odd))
-    told = witness.evidence(study, found, margin, decision, source, command, wider, keep_rows)
+    told = _result(study, found, margin, decision, source, command, wider, keep_rows)
     return TableModel(study.data.columns, e.predictor, margin, decision, told, strange)
 
 
@@ -131,7 +139,7 @@ def _ranged(columns: Columns) -> Array:
 def _margin(study: Study, e: Entry) -> intervals.Margin:
     """From the residuals of the holdout; an end is never negative where no training target was."""
     low = 0.0 if study.data.train.y.min() >= 0 else -np.inf
-    return intervals.margin(study.data.held.y, e.judged.predicted, witness.target_of(e.predictor), low=low)
+    return intervals.margin(study.data.held.y, e.judged.predicted, target_of(e.predictor), low=low)
 
 
 def _measured(model: TableModel, source: Table, began: float) -> TableModel:
@@ -169,3 +177,105 @@ def _peak() -> int | None:
     except ImportError:  # Windows
         return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _result(
+    study: Study, found: Found, margin: Margin | None, decision: Decision, source: Table, command: str, wider: Array | float = 1.0,
+    keep_rows: bool = True,
+) -> Evidence:  # fmt: skip
+    """Everything but what is measured of the finished model; `source` holds the held-out rows, whose intervals are `wider`.
+
+    Where rows are not to be kept, neither the worst of them nor pairs of actual and predicted values are put down.
+    """
+    e, columns, held = found.chosen, study.data.columns, study.data.held
+    f, classes, linear = e.judged.predicted, columns.classes_, found["linear"]
+    codes = decision(f) if classes else None
+    names = [t.name for t in columns.treatments_]
+    return Evidence(
+        version=version("mercer"), command=command, seed=study.seed, created=datetime.now(UTC).isoformat(timespec="seconds"),
+        target=columns.target, task=columns.task_, task_reason=columns.task_reason_, classes=classes,
+        metric=study.metric.name, higher_is_better=study.metric.higher_is_better, metric_note=_metric_note(study, e, decision),
+        rows_train=len(study.data.train), rows_holdout=len(held), rows_dropped=study.data.dropped, holdout_rule=study.data.rule,
+        contenders=_contenders(found), verdict=verdict_of(study, found),
+        lift_gain=None if linear is None or e is linear else metrics.difference(e.judged.score, linear.judged.score, held.unit),
+        importance=evaluate.importance(e.predictor, held, study.metric, columns.origin_, names, study.seed),
+        columns=tuple(t.as_dict() for t in columns.treatments_), warnings=warnings_of(study, found, decision),
+        worst=tuple(_with_values(evaluate.worst(held, f, classes, codes), source, columns)) if keep_rows else (),
+        points=() if classes or not keep_rows else evaluate.points(held, f, study.seed),
+        interval=None if margin is None else intervals.told(held, f, margin, target_of(e.predictor), study.seed, wider),
+        confusion=evaluate.confusion(held.y, codes, len(classes)) if codes is not None else (),
+        calibration=evaluate.calibration(held.y, f) if classes else (),
+        model_bytes=0, latency_row_ms=0.0, latency_1000_ms=0.0, seconds=0.0, memory_peak_bytes=None, plan=_plan(e.predictor),
+        scores=_scores(study, e, decision), decision=_decision(decision, classes),
+    )  # fmt: skip
+
+
+def _decided(study: Study, found: Found) -> Decision:
+    """Where one of two classes is so rare that accuracy was not the metric, a threshold that finds it."""
+    chosen = found.contest.chosen
+    if study.why and found.known is not None:
+        return for_rare(*found.known)
+    if not study.why or chosen.probabilities is None:
+        return Decision()
+    return for_rare(study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities)
+
+
+def target_of(predictor: Predictor) -> Any:
+    """The transformation of the target that a predictor fits."""
+    return predictor.target if isinstance(predictor, Regressor) else None
+
+
+def _scores(study: Study, e: Entry, decision: Decision) -> dict[str, float]:
+    """Every metric of the task, of the numbers, probabilities and classes that the model predicts for the holdout."""
+    held, f = study.data.held, e.judged.predicted
+    able = [m for m in metrics.METRICS.values() if m.task == study.metric.task]
+    if not study.n_classes:
+        return {m.name: m(held.y, f, held.weight).value for m in able}
+    return {m.name: m.decided(held.y, f, decision(f), held.weight).value for m in able}
+
+
+def _decision(decision: Decision, classes: tuple[str, ...]) -> dict[str, Any] | None:
+    return {"class": classes[decision.code], "threshold": decision.threshold} if len(classes) == 2 else None
+
+
+def _metric_note(study: Study, e: Entry, decision: Decision) -> str:
+    """What the metric means, why it was chosen, and for classes the others beside it."""
+    note = study.metric.note + (f"; chosen because {study.why}" if study.why else "")
+    if not study.n_classes:
+        return note
+    values, others = _scores(study, e, decision), [m for m in ("accuracy", "log_loss", "auc") if m != study.metric.name]
+    return f"{note}; also " + ", ".join(f"{metrics.TITLES[m]} {metrics.number(values[m], m)}" for m in others)
+
+
+def _contenders(found: Found) -> tuple[Contender, ...]:
+    finalists = {f.kind: f for f in found.contest.found}
+    units = tested_groups(found)
+    return tuple(_contender(kind, found[kind], finalists.get(kind), found, units) for kind in NAMES if kind in finalists or found[kind])
+
+
+def _contender(kind: str, e: Entry | None, f: Finalist | None, found: Found, units: Array | None) -> Contender:
+    detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
+    note = e.note if e else "cross-validated only: no time was left to fit it to all rows"
+    cv, error = (f.score.value, f.score.error(units)) if f else (None, None)
+    holdout, low, high = (e.judged.score.value, e.judged.low, e.judged.high) if e else (None, None, None)
+    seconds = e.seconds if e else f.seconds if f else 0.0
+    return Contender(NAMES[kind], kind, detail, cv, error, holdout, low, high, seconds, kind == found.kind, note)
+
+
+def _plan(predictor: Predictor) -> str:
+    return "constant" if isinstance(predictor, Constant) else str(getattr(predictor.estimator, "plan_", ""))
+
+
+def _with_values(worst: list[dict[str, Any]], source: Table, columns: Any) -> list[dict[str, Any]]:
+    """The original values of the worst rows, read from the file again."""
+    wanted = {row["row"] - 1: row for row in worst}
+    shown = [t.name for t in columns.treatments_ if t.kind not in ("target", "excluded", "empty", "constant")]
+    for batch, first in numbered(source) if wanted else ():
+        names = [name for name in shown if name in batch.schema.names]
+        for n in [n for n in wanted if first <= n < first + batch.num_rows]:
+            wanted[n]["values"] = {name: _text(batch.column(name)[n - first].as_py()) for name in names}
+    return worst
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

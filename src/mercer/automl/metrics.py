@@ -231,6 +231,29 @@ METRICS = {
         Metric("auc", "classification", auc, True, "chance that a row of the class is ranked above one that is not (0.5 is chance)"),
     )
 }
+TITLES = {
+    "r2": "R²", "rmse": "RMSE", "mae": "mean absolute error", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log loss", "auc": "area under the curve",
+}
+IN_UNITS = ("rmse", "mae")  # of the target
+
+
+def number(value: float, metric: str) -> str:
+    """Four digits, shares with three decimals.
+
+    >>> number(0.81234, "r2"), number(45678.9, "rmse"), number(-0.0001, "r2")
+    ('0.812', '45,680', '0.000')
+    """
+    if metric not in IN_UNITS:
+        return _unsigned(f"{value:.3f}")
+    digits = float(f"{value:.4g}")
+    return _unsigned(f"{digits:,.0f}" if abs(digits) >= 1000 else f"{digits:g}")
+
+
+def _unsigned(digits: str) -> str:
+    """Without a minus before a zero."""
+    return digits if digits.strip("-0.") else digits.lstrip("-")
+
 
 
 def choose(task: str, name: str | None = None, shares: Any = None) -> tuple[Metric, str]:

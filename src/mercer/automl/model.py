@@ -15,10 +15,9 @@ from mercer.automl import budget
 from mercer.automl.evaluate import Decision
 from mercer.automl.frames import Table, as_source, in_batches, like
 from mercer.automl.intervals import COVERAGE, Margin, Unusual, widening
-from mercer.automl.metrics import named
+from mercer.automl.metrics import named, number
 from mercer.automl.predictors import Classifier, Constant, Predictor, Regressor
 from mercer.automl.result import Evidence, card
-from mercer.automl.verdict import number
 from mercer.inputs import Array
 from mercer.store import register, save
 from mercer.tables import Columns, DataError, Source, Watch

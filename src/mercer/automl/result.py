@@ -7,7 +7,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from html import escape
 from typing import Any
 
-from mercer.automl.verdict import TITLES, number
+from mercer.automl.metrics import TITLES, number
 from mercer.tables.errors import many
 
 

@@ -20,14 +20,13 @@ from mercer.automl import machines, refit
 from mercer.automl.budget import Clock
 from mercer.automl.candidates import Contest
 from mercer.automl.machines import Machine
-from mercer.automl.metrics import Score, gap_error
+from mercer.automl.metrics import TITLES, Score, gap_error, number
 from mercer.automl.predictors import Classifier, Identity, Log, Predictor, Regressor, in_steps
 from mercer.automl.recipes import NAMES
 from mercer.automl.rows import Rows
 from mercer.automl.search import Problem
 from mercer.automl.splits import folds
 from mercer.automl.tuning import Tuned
-from mercer.automl.verdict import TITLES, number
 from mercer.inputs import Array
 
 PARTS, MOST = 10, 10_000  # a tenth of the rows validates, and at most so many

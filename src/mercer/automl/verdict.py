@@ -1,17 +1,22 @@
-"""The verdict: one to three plain sentences on what the holdout showed, also where others did better."""
+"""The verdict: one to three plain sentences on what the holdout showed, also where others did better; and what to be wary of."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mercer.automl.metrics import Metric
+import numpy as np
+
+from mercer.automl.candidates import split_of
+from mercer.automl.data import Gathered
+from mercer.automl.evaluate import Decision
+from mercer.automl.metrics import IN_UNITS, TITLES, Metric, difference, number
+from mercer.automl.recipes import NAMES
+from mercer.automl.study import Entry, Found, Study
+from mercer.inputs import Array
 from mercer.tables.errors import many
 
-TITLES = {
-    "r2": "R²", "rmse": "RMSE", "mae": "mean absolute error", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
-    "log_loss": "log loss", "auc": "area under the curve",
-}
-IN_UNITS = ("rmse", "mae")  # of the target
+APART = 3.0  # standard errors between the scores of cross-validation and holdout, from which on they disagree
+MORE = 1.25  # times the rows of cross-validation, from which on a better score needs no other explanation
 NEAR = 0.02  # a difference below this, of errors relative, is none to speak of
 
 
@@ -23,23 +28,6 @@ class Rival:
     value: float
     difference: tuple[float, float, float]
     handicap: str = ""  # what it had less of than the chosen one, which makes a comparison say nothing
-
-
-def number(value: float, metric: str) -> str:
-    """Four digits, shares with three decimals.
-
-    >>> number(0.81234, "r2"), number(45678.9, "rmse"), number(-0.0001, "r2")
-    ('0.812', '45,680', '0.000')
-    """
-    if metric not in IN_UNITS:
-        return _unsigned(f"{value:.3f}")
-    digits = float(f"{value:.4g}")
-    return _unsigned(f"{digits:,.0f}" if abs(digits) >= 1000 else f"{digits:g}")
-
-
-def _unsigned(digits: str) -> str:
-    """Without a minus before a zero."""
-    return digits if digits.strip("-0.") else digits.lstrip("-")
 
 
 def sentence(metric: Metric, name: str, value: float, low: float, high: float, rows: int, copies: int = 0) -> str:
@@ -143,3 +131,91 @@ def disagreement(metric: Metric, name: str, holdout: float, cv: float, errors: f
     what = f"{name} has {title} {shown[0]} on the holdout but {shown[1]} in cross-validation, {errors:.0f} standard errors apart"
     why = "the held-out rows are unlike the training rows, or a few odd rows decide the score"
     return f"cross-validation and holdout disagree: {what}; {why}: rely on neither number before you know."
+
+
+def tested_groups(found: Found) -> Array | None:
+    """The groups of the rows that cross-validation tests."""
+    here = found.contest.here
+    return None if here.rows.unit is None else here.rows.unit[split_of(here).tested()]
+
+
+def verdict_of(study: Study, found: Found) -> str:
+    """The verdict on what a study has chosen."""
+    e = found.chosen
+    shown = (e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held), study.data.alarming)
+    first = sentence(study.metric, NAMES[e.kind], *shown)
+    linear, trees = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
+    doubted, more = [name for name, _ in doubts(study, found)], _more_flexible(found)
+    return verdict(study.metric, e.kind, first, linear, trees, doubted, found.contest.short, not more)
+
+
+def _more_flexible(found: Found) -> bool:
+    """Whether anything more flexible than a constant, or than a linear model where that was chosen, was compared with it."""
+    simple = ("constant",) if found.kind == "constant" else ("constant", "linear")
+    return found.contest.tuned is not None or any(f.kind not in simple for f in found.contest.found)
+
+
+def doubts(study: Study, found: Found) -> list[tuple[str, str]]:
+    """Of the chosen model and of the linear one, those whose scores by cross-validation and on the holdout disagree, and how.
+
+    The holdout may well be better for a model that was fitted to more rows than cross-validation had, unless it is linear.
+    """
+    out, units, few = [], tested_groups(found), MORE * len(found.contest.here.rows)
+    for f in found.contest.found:
+        e = found[f.kind]
+        if e is None or f.kind not in (found.kind, "linear"):
+            continue
+        mine, cv = e.judged.score, f.score
+        error = float(np.linalg.norm([mine.error(study.data.held.unit), cv.error(units), *(1 / s.count for s in (mine, cv) if s.count)]))
+        gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
+        explained = gap > 0 and e.rows > few and f.kind not in ("linear", "constant")
+        same = number(mine.value, study.metric.name) == number(cv.value, study.metric.name)
+        if abs(gap) > APART * error and not (explained or same):
+            far = abs(gap) / max(error, 1e-12)
+            out.append((f.name, disagreement(study.metric, f.name, mine.value, cv.value, far)))
+    return out
+
+
+def _rival(study: Study, e: Entry, other: Entry | None) -> Rival | None:
+    if other is None or other is e:
+        return None
+    gap = difference(e.judged.score, other.judged.score, study.data.held.unit)
+    fewer = other.rows < e.rows
+    handicap = other.handicap or (f"{'grown' if other.kind == 'trees' else 'fitted'} on only {other.rows:,} rows" if fewer else "")
+    return Rival(NAMES[other.kind], other.judged.score.value, gap, handicap)
+
+
+def warnings_of(study: Study, found: Found, decision: Decision) -> tuple[str, ...]:
+    """What to be wary of: doubts, copies, classes and groups on one side or both, and what was not tried."""
+    told, data = [*(text for _, text in doubts(study, found)), *study.data.columns.warnings_], study.data
+    equal = f"{data.copies:,} of {many(len(data.held), 'holdout row')}"
+    if data.alarming:
+        are = "is an exact copy of a training row" if data.copies == 1 else "are exact copies of training rows"
+        told.insert(0, f"{equal} {are}; the score may be too good.")
+    elif data.copies:
+        usual = f"about {data.by_chance:,.0f} would by chance, as columns have few values"
+        equals = "equals a training row" if data.copies == 1 else "equal training rows"
+        told.append(f"{equal} {equals}; {usual if data.explained else 'too few to change the score much'}.")
+    if data.unknown:
+        one = data.unknown == 1
+        what = f"{many(data.unknown, 'held-out row')} {'has' if one else 'have'} a class that no training row has"
+        told.append(f"{what}; {'it was' if one else 'they were'} left out of the score.")
+    if decision.code >= 0:
+        label = data.columns.classes_[decision.code]
+        where = "in cross-validation" if found.known is None else "on the validation rows"
+        rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
+        told.append(f'"{label}" is rare, so {rule}.')
+    told += [f"{name} was not tried: {why}." for name, why in found.contest.left_out]
+    if found["trees"] is None:
+        why = f"{study.n_classes:,} classes would have taken too long" if study.room_for_trees else "their sums would exceed the memory"
+        told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")
+    both = _shared_groups(data)
+    if both:
+        are = "group is" if both == 1 else "groups are"
+        told.append(f"{both:,} {are} in the training data and in the holdout; the score may be too good.")
+    return tuple(told)
+
+
+def _shared_groups(data: Gathered) -> int:
+    sides: list[Array | None] = [data.train.unit, data.held.unit]
+    return 0 if sides[0] is None or sides[1] is None else len(np.intersect1d(sides[0], sides[1]))

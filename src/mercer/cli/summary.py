@@ -1,8 +1,8 @@
 """Evidence as a few lines of text for a terminal or a log."""
 from __future__ import annotations
 
+from mercer.automl.metrics import TITLES, number
 from mercer.automl.result import Contender, Evidence
-from mercer.automl.verdict import TITLES, number
 from mercer.report import words
 
 SHOWN = 8  # warnings; the report has them all
