@@ -259,7 +259,7 @@ def test_a_column_is_not_refused_for_the_first_small_batch_alone(fitted):
 
 @linux
 def test_the_command_has_arrow_use_an_allocator_that_gives_back_what_other_threads_freed():
-    code = "from mercer.cli.app import app; from mercer.cli.room import make_do; make_do(); import pyarrow as pa\n"
+    code = "from mercer.cli.app import app; from mercer.cli.guard import make_do; make_do(); import pyarrow as pa\n"
     code += "print(pa.default_memory_pool().backend_name)"
     environment = {k: v for k, v in os.environ.items() if k != "ARROW_DEFAULT_MEMORY_POOL"}
     told = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True).stdout

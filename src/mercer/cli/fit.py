@@ -17,9 +17,8 @@ from mercer.automl.result import Evidence
 from mercer.cli.csvflags import flags as csv_flags
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free
-from mercer.cli.progress import progress
 from mercer.cli.summary import summary
-from mercer.cli.terminal import in_json, printable
+from mercer.cli.terminal import in_json, printable, progress
 from mercer.estimators.base import bytes_of
 from mercer.store import commit
 from mercer.store.files import id_of, packed
