@@ -1,5 +1,6 @@
 """Metrics against scikit-learn's, and their intervals against resampling."""
 
+
 import numpy as np
 import pytest
 from sklearn import metrics as sk
@@ -157,3 +158,13 @@ def test_areas_are_averaged_over_folds_and_too_rare_classes_left_out():
     assert mine.value == pytest.approx(np.mean(each))
     assert mine.error() > 0
     assert over_folds(METRICS["accuracy"], y, P, np.ones(100), fold).value == METRICS["accuracy"](y, P).value
+
+
+@pytest.mark.parametrize("n", [*range(1, 40), 1000])
+def test_shares_of_all_rows_are_one_exactly(n):
+    y, w = np.arange(n) % 2, np.random.default_rng(n).uniform(0.1, 3, n)
+    for name in ("accuracy", "balanced_accuracy", *(["auc"] if n > 1 else [])):
+        assert METRICS[name](y, np.eye(2)[y], w).value == 1.0
+        assert METRICS[name](y, np.eye(2)[y], np.full(n, 0.1)).value == 1.0
+    right = np.arange(n) % 3 == 0
+    assert METRICS["accuracy"](np.zeros(n, int), np.eye(2)[1 - right], np.ones(n)).value == right.sum() / n

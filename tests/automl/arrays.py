@@ -1,0 +1,25 @@
+"""Problems on arrays, for tests of the parts of a study."""
+
+import numpy as np
+
+from mercer.automl.budget import Clock
+from mercer.automl.metrics import METRICS
+from mercer.automl.recipes import EXPLICIT, LINEAR, Recipe
+from mercer.automl.rows import Rows
+from mercer.automl.search import Problem
+from mercer.kernels import Gaussian
+
+KINDS = [LINEAR, EXPLICIT, Recipe("fourier", Gaussian(1.0)), Recipe("landmarks", Gaussian(1.0))]
+
+
+def problem(n=600, seed=0, classes=0, **more):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).astype(np.float32)
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=n)
+    if classes:
+        y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    return Problem(Rows(X, y, np.arange(n), **more), METRICS["accuracy" if classes else "r2"], classes)
+
+
+def forever():
+    return Clock(1e9)
