@@ -3,12 +3,14 @@
 import numpy as np
 
 from mercer.automl.budget import Clock
+from mercer.automl.machines import Setting
 from mercer.automl.metrics import METRICS
 from mercer.automl.recipes import EXPLICIT, LINEAR, Recipe
 from mercer.automl.rows import Rows
 from mercer.automl.search import Problem
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Laplace
 
+SETTING = Setting(Laplace(2.0, norm=1), 0.1)
 KINDS = [LINEAR, EXPLICIT, Recipe("fourier", Gaussian(1.0)), Recipe("landmarks", Gaussian(1.0))]
 
 
@@ -23,3 +25,11 @@ def problem(n=600, seed=0, classes=0, **more):
 
 def forever():
     return Clock(1e9)
+
+
+def checkers(n, seed=0, classes=2):
+    """A board of fields, which no straight line parts."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 4, size=(n, 2)).astype(np.float32)
+    y = (np.floor(X).sum(1) % classes).astype(int)
+    return Problem(Rows(X, y, np.arange(n)), METRICS["accuracy"], classes)
