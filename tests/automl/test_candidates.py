@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from mercer import KernelLogistic, KernelRidge
-from mercer.automl import candidates as contests
-from mercer.automl import search
-from mercer.automl.budget import Clock, Late
-from mercer.automl.candidates import Finalist, choose, constant, contest, finalist
+from mercer.automl import candidates, search
+from mercer.automl.budget import Clock, OutOfTime
+from mercer.automl.candidates import Candidate, constant_candidate, feature_candidate, one_standard_error_rule, select
 from mercer.automl.metrics import METRICS
-from mercer.automl.predictors import Identity
+from mercer.automl.predictors import IdentityTarget
 from mercer.automl.recipes import EXPLICIT, LINEAR, Recipe
-from mercer.automl.refit import fit
-from mercer.automl.rows import Rows
-from mercer.automl.search import Problem, attempt
+from mercer.automl.refit import fit_all_rows
+from mercer.automl.rows import Dataset
+from mercer.automl.search import SearchProblem, try_recipe
 from mercer.kernels import Gaussian
 from tests.automl.arrays import KINDS, forever, problem
 
@@ -24,12 +23,12 @@ from tests.automl.arrays import KINDS, forever, problem
 @pytest.mark.parametrize("classes", [0, 2, 3])
 def test_every_kind_is_compared_and_fitted(recipe, classes):
     p = problem(300, classes=classes)
-    f = finalist(p, recipe, recipe.size(64, 3, 300))
+    f = feature_candidate(p, recipe, recipe.size(64, 3, 300))
     assert np.isfinite(f.score.value)
-    predictor = fit(p, f, f.size, 1e9)
+    predictor = fit_all_rows(p, f, f.size, 1e9)
     found = predictor(p.rows.X)
     assert found.shape == ((300, classes) if classes else (300,))
-    assert p.metric(p.rows.y, found).value > constant(p).score.value
+    assert p.metric(p.rows.y, found).value > constant_candidate(p).score.value
     assert isinstance(predictor.estimator, KernelLogistic if classes else KernelRidge)
     assert not hasattr(predictor.estimator, "moments_")
     assert recipe.detail(64)
@@ -38,31 +37,32 @@ def test_every_kind_is_compared_and_fitted(recipe, classes):
 def test_the_simplest_within_an_error_is_chosen():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2)).astype(np.float32)
-    line = Problem(Rows(X, X[:, 0] + 0.5 * rng.normal(size=400), np.arange(400)), METRICS["r2"], 0)
-    found = [constant(line), *(finalist(line, r, 128) for r in (LINEAR, EXPLICIT, Recipe("fourier", Gaussian(1.0))))]
-    assert choose(line, found).kind == "linear"
-    noise = Problem(Rows(X, rng.normal(size=400), np.arange(400)), METRICS["r2"], 0)
-    found = [constant(noise), *(finalist(noise, r, 128) for r in (LINEAR, Recipe("fourier", Gaussian(1.0))))]
-    assert choose(noise, found).kind == "constant"
+    line = SearchProblem(Dataset(X, X[:, 0] + 0.5 * rng.normal(size=400), np.arange(400)), METRICS["r2"], 0)
+    found = [constant_candidate(line), *(feature_candidate(line, r, 128) for r in (LINEAR, EXPLICIT, Recipe("fourier", Gaussian(1.0))))]
+    assert one_standard_error_rule(line, found).kind == "linear"
+    noise = SearchProblem(Dataset(X, rng.normal(size=400), np.arange(400)), METRICS["r2"], 0)
+    found = [constant_candidate(noise), *(feature_candidate(noise, r, 128) for r in (LINEAR, Recipe("fourier", Gaussian(1.0))))]
+    assert one_standard_error_rule(noise, found).kind == "constant"
     wave = problem(600)
-    found = [constant(wave), finalist(wave, LINEAR, 3), finalist(wave, Recipe("fourier", Gaussian(1.0)), 256)]
-    assert choose(wave, found).kind == "fourier"
+    found = [constant_candidate(wave), feature_candidate(wave, LINEAR, 3), feature_candidate(wave, Recipe("fourier", Gaussian(1.0)), 256)]
+    assert one_standard_error_rule(wave, found).kind == "fourier"
 
 
 def test_one_row_more_is_no_reason_for_a_more_flexible_model():
     y = np.arange(140) % 2
-    p = Problem(Rows(np.zeros((140, 1), np.float32), y, np.arange(140)), METRICS["accuracy"], 2)
+    p = SearchProblem(Dataset(np.zeros((140, 1), np.float32), y, np.arange(140)), METRICS["accuracy"], 2)
     right = np.eye(2)[y]
     almost = right.copy()
     almost[0] = almost[0, ::-1]
     simple, flexible = (
-        Finalist(kind, None, 0, 0.0, Identity(), METRICS["accuracy"](y, P), 0.0) for kind, P in (("linear", almost), ("fourier", right))
+        Candidate(kind, None, 0, 0.0, IdentityTarget(), METRICS["accuracy"](y, P), 0.0)
+        for kind, P in (("linear", almost), ("fourier", right))
     )
-    assert choose(p, [simple, flexible]) is simple
+    assert one_standard_error_rule(p, [simple, flexible]) is simple
     worse = right.copy()
     worse[:10] = worse[:10, ::-1]
-    far = Finalist("linear", None, 0, 0.0, Identity(), METRICS["accuracy"](y, worse), 0.0)
-    assert choose(p, [far, flexible]) is flexible
+    far = Candidate("linear", None, 0, 0.0, IdentityTarget(), METRICS["accuracy"](y, worse), 0.0)
+    assert one_standard_error_rule(p, [far, flexible]) is flexible
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -70,35 +70,36 @@ def test_one_row_more_is_no_reason_for_a_more_flexible_model():
 def test_a_constant_is_at_chance_however_rare_a_class_is(name, seed):
     y = np.zeros(300, int)
     y[np.random.default_rng(seed).choice(300, 7, replace=False)] = 1
-    p = Problem(Rows(np.zeros((300, 1), np.float32), y, np.arange(300)), METRICS[name], 2, seed)
-    assert constant(p).score.value == pytest.approx(0.5)
+    p = SearchProblem(Dataset(np.zeros((300, 1), np.float32), y, np.arange(300)), METRICS[name], 2, seed)
+    assert constant_candidate(p).score.value == pytest.approx(0.5)
 
 
 def test_cheap_contenders_take_part_however_short_the_time_is():
     p = problem(300)
-    found = contest(p, Clock(1e3, start=time.perf_counter() - 1e4))
-    assert {"linear", "explicit", "fourier", "landmarks"} <= {f.kind for f in found.found}
-    assert [name for name, _ in contest(p, Clock(1e-6)).left_out] == ["Explicit lift", "Landmarks", "Kernel machine"]
+    found = select(p, Clock(1e3, start=time.perf_counter() - 1e4))
+    assert {"linear", "explicit", "fourier", "landmarks"} <= {f.kind for f in found.candidates}
+    assert [name for name, _ in select(p, Clock(1e-6)).left_out] == ["Explicit lift", "Landmarks", "Kernel machine"]
 
 
 @pytest.mark.parametrize("classes", [0, 2])
 def test_a_kind_that_takes_too_long_is_given_up_between_folds(classes, monkeypatch):
-    with pytest.raises(Late):
-        finalist(problem(200, classes=classes), LINEAR, 3, until=Clock(0, start=0.0))
-    monkeypatch.setattr(contests, "_enter", lambda here, recipe, best, until, targets: until.check() or finalist(here, LINEAR, 3))
-    monkeypatch.setattr(contests, "_left", lambda clock: -1.0)
-    monkeypatch.setattr(contests, "PATIENCE", -1.0)
+    with pytest.raises(OutOfTime):
+        feature_candidate(problem(200, classes=classes), LINEAR, 3, until=Clock(0, start=0.0))
+    late = lambda here, recipe, best, until, targets: until.check() or feature_candidate(here, LINEAR, 3)
+    monkeypatch.setattr(candidates, "_candidate", late)
+    monkeypatch.setattr(candidates, "_left", lambda clock: -1.0)
+    monkeypatch.setattr(candidates, "PATIENCE", -1.0)
     found: list = []
-    best = attempt(problem(200), LINEAR, 3)
-    assert contests._tried(problem(200), EXPLICIT, best, forever(), found, ()) == "it took too long"
-    assert contests._tried(problem(200), LINEAR, best, forever(), found, ()) == ""
+    best = try_recipe(problem(200), LINEAR, 3)
+    assert candidates._compare(problem(200), EXPLICIT, best, forever(), found, ()) == "it took too long"
+    assert candidates._compare(problem(200), LINEAR, best, forever(), found, ()) == ""
     assert [f.kind for f in found] == ["linear"]
 
 
 def test_many_columns_are_compared_on_fewer_rows_where_time_is_short():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 400)).astype(np.float32)
-    p = Problem(Rows(X, X[:, 0], np.arange(3000)), METRICS["r2"], 0)
-    best = search.Tried(Recipe("fourier", Gaussian(1.0)), 64, 1.0, Identity(), constant(p).score, 1.0)
-    assert len(contests._affordable(p, p, best, Clock(1.0)).rows) == contests.FEWEST
-    assert contests._affordable(p, p, best, forever()) is p
+    p = SearchProblem(Dataset(X, X[:, 0], np.arange(3000)), METRICS["r2"], 0)
+    best = search.Trial(Recipe("fourier", Gaussian(1.0)), 64, 1.0, IdentityTarget(), constant_candidate(p).score, 1.0)
+    assert len(candidates._affordable(p, p, best, Clock(1.0)).rows) == candidates.FEWEST
+    assert candidates._affordable(p, p, best, forever()) is p

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from mercer.automl import cells
-from mercer.automl.cells import Tree
+from mercer.automl.cells import CellTree
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.05, 0.2])
 @pytest.mark.parametrize("seed", range(3))
 def test_every_row_is_among_the_rows_of_its_cell(overlap, seed):
     X = np.random.default_rng(seed).normal(size=(3000, 4)).astype(np.float32)
-    tree, rows = Tree.of(X, 400, overlap)
+    tree, rows = CellTree.of(X, 400, overlap)
     cell = tree.cell(X)
     assert max(map(len, rows)) <= 400
     assert np.array_equal(np.unique(np.concatenate(rows)), np.arange(3000))
@@ -20,7 +20,7 @@ def test_every_row_is_among_the_rows_of_its_cell(overlap, seed):
 
 
 def test_rows_that_do_not_differ_stay_in_one_cell():
-    tree, rows = Tree.of(np.ones((100, 2), np.float32), 10)
+    tree, rows = CellTree.of(np.ones((100, 2), np.float32), 10)
     assert [len(r) for r in rows] == [10]
     assert tree.cell(np.zeros((3, 2), np.float32)).tolist() == [0, 0, 0]
 
@@ -39,7 +39,7 @@ def ties(kind, n):
 def test_rows_that_are_equal_in_much_are_in_cells_that_are_small(kind):
     n, most = 6000, 600
     X = ties(kind, n)
-    tree, rows = Tree.of(X, most)
+    tree, rows = CellTree.of(X, most)
     cell = tree.cell(X)
     assert max(map(len, rows)) <= most
     assert sum(map(len, rows)) < 1.6 * n
@@ -55,7 +55,7 @@ def test_rows_that_are_equal_in_much_are_in_cells_that_are_small(kind):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_row_alone_has_the_cell_that_it_has_among_others(d, seed):
     X = (1000 + np.random.default_rng(seed).integers(0, 3, size=(1200, d)) / 3).astype(np.float32)
-    tree, _ = Tree.of(X, 100)
+    tree, _ = CellTree.of(X, 100)
     cell = tree.cell(X)
     assert [int(tree.cell(x[None])[0]) for x in X] == cell.tolist()
     assert tree.cell(np.asfortranarray(X)).tolist() == cell.tolist()
@@ -64,12 +64,12 @@ def test_a_row_alone_has_the_cell_that_it_has_among_others(d, seed):
 @pytest.mark.parametrize("d", [10, 300])
 def test_long_directions_vary_as_the_longest_do(d):
     X = np.random.default_rng(0).normal(size=(1000, d)) * np.r_[3.0, 2.0, np.ones(d - 2)]
-    most = np.var(X @ cells.longest(X))
-    assert all(np.var(X @ cells.long(X, start)) > 0.9 * most for start in range(3))
-    assert np.array_equal(cells.long(X, 1), cells.long(X, 1))
+    most = np.var(X @ cells.principal_direction(X))
+    assert all(np.var(X @ cells.power_direction(X, start)) > 0.9 * most for start in range(3))
+    assert np.array_equal(cells.power_direction(X, 1), cells.power_direction(X, 1))
 
 
 def test_many_columns_need_no_square_of_them(monkeypatch):
-    monkeypatch.setattr(cells, "longest", lambda X: pytest.fail("eigenvectors of many columns"))
+    monkeypatch.setattr(cells, "principal_direction", lambda X: pytest.fail("eigenvectors of many columns"))
     X = np.random.default_rng(0).normal(size=(400, 300)).astype(np.float32)
-    assert len(Tree.of(X, 130)[1]) == 4
+    assert len(CellTree.of(X, 130)[1]) == 4

@@ -6,8 +6,8 @@ from sklearn.linear_model import Ridge
 
 from mercer.automl import crossval
 from mercer.automl.crossval import refits, ridge_path
-from mercer.automl.rows import Rows
-from mercer.automl.splits import Folds, folds
+from mercer.automl.rows import Dataset
+from mercer.automl.splits import FoldPlan, make_folds
 from mercer.lifts import Identity as Columns
 from tests.automl.arrays import problem
 
@@ -16,7 +16,7 @@ from tests.automl.arrays import problem
 def test_out_of_fold_predictions_are_those_of_refits(weighted):
     p = problem(200)
     w = np.random.default_rng(1).uniform(0.5, 2, 200) if weighted else None
-    split = folds(p.rows)
+    split = make_folds(p.rows)
     mine = ridge_path(Columns(), p.rows.X, p.rows.y, w, split, np.array([0.1, 10.0]))
     for alpha, f in zip((0.1, 10.0), mine, strict=True):
         theirs = refits(lambda a=alpha: Ridge(alpha=a), lambda m, X: m.predict(X), p.rows.X, p.rows.y, w, split)
@@ -25,7 +25,7 @@ def test_out_of_fold_predictions_are_those_of_refits(weighted):
 
 def test_forward_folds_leave_the_first_block_out():
     p = problem(120, time=np.arange(120.0))
-    split = folds(p.rows)
+    split = make_folds(p.rows)
     f = ridge_path(Columns(), p.rows.X, p.rows.y, None, split, np.array([1.0]))[0, :, 0]
     assert np.isnan(f[split.block == 0]).all()
     assert np.isfinite(f[split.tested()]).all()
@@ -35,12 +35,12 @@ def test_forward_folds_leave_the_first_block_out():
 
 def test_folds_without_training_rows_are_refused():
     with pytest.raises(ValueError, match="no fold"):
-        refits(Ridge, lambda m, X: m.predict(X), np.zeros((2, 1)), np.zeros(2), None, Folds(np.zeros(2, int), (((1,), 0),)))
+        refits(Ridge, lambda m, X: m.predict(X), np.zeros((2, 1)), np.zeros(2), None, FoldPlan(np.zeros(2, int), (((1,), 0),)))
 
 
 def test_a_test_fold_does_not_see_its_own_target():
     p = problem(300)
-    split = folds(p.rows)
+    split = make_folds(p.rows)
     _, test = split.split(0)
     y = p.rows.y.copy()
     y[test] += 100
@@ -54,7 +54,7 @@ def test_more_columns_than_rows_give_what_refits_give(weighted, timed):
     rng = np.random.default_rng(0)
     X = rng.normal(3, 1, size=(60, 90)).astype(np.float32)
     y, w = X[:, 0] + rng.normal(size=60), rng.uniform(0.5, 2, 60) if weighted else None
-    split = folds(Rows(X, y, np.arange(60), time=np.arange(60.0) if timed else None))
+    split = make_folds(Dataset(X, y, np.arange(60), time=np.arange(60.0) if timed else None))
     tested = split.tested()
     mine = ridge_path(Columns(), X, np.stack([y, -2 * y], axis=1), w, split, np.array([0.1, 10.0]))
     for alpha, f in zip((0.1, 10.0), mine, strict=True):
@@ -67,7 +67,7 @@ def test_more_columns_than_rows_give_what_refits_give(weighted, timed):
 def test_the_dual_and_the_moments_agree_on_rows_without_weight(monkeypatch):
     rng = np.random.default_rng(0)
     X, y, w = rng.normal(size=(60, 90)).astype(np.float32), rng.normal(size=60), rng.integers(0, 2, 60).astype(float)
-    split = folds(Rows(X, y, np.arange(60)))
+    split = make_folds(Dataset(X, y, np.arange(60)))
     dual = ridge_path(Columns(), X, y, w, split, np.array([1.0]))
     monkeypatch.setattr(crossval, "MOST_DUAL", 0)
     assert dual == pytest.approx(ridge_path(Columns(), X, y, w, split, np.array([1.0])), abs=1e-3)

@@ -41,7 +41,7 @@ def test_files_are_replaced_where_that_is_asked_for(tmp_path):
 
 
 def test_the_summary_names_a_metric_once_and_writes_numbers_out(fitted):
-    wide = replace(fitted.evidence, interval={**fitted.evidence.interval, "median_width": 160_512.0})
+    wide = replace(fitted.result, interval={**fitted.result.interval, "median_width": 160_512.0})
     text = summary(wide)
     assert "metric    R² (1 is perfect" in text
     assert "160,500" in text

@@ -7,13 +7,13 @@ import pytest
 
 from mercer import fit_table
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import contest
+from mercer.automl.candidates import select
 from mercer.automl.crossval import ridge_path
 from mercer.automl.metrics import METRICS
 from mercer.automl.recipes import LINEAR
-from mercer.automl.rows import Rows
-from mercer.automl.search import Problem
-from mercer.automl.splits import folds
+from mercer.automl.rows import Dataset
+from mercer.automl.search import SearchProblem
+from mercer.automl.splits import make_folds
 from mercer.learners.ridge import penalised
 
 RNG = np.random.default_rng(0)
@@ -32,8 +32,8 @@ def test_a_system_that_is_not_finite_is_refused_at_once(size):
 @pytest.mark.parametrize("scale", [2.0**64, 2.0**-90, 2.0**98])
 def test_paths_scale_with_the_target(scale):
     """Squares of 2^64 do not fit single precision."""
-    rows = Rows(X, Y, np.arange(len(X)))
-    lift, split, alphas = LINEAR.lift(3, 0), folds(rows, seed=0), np.array([1e-3, 1.0])
+    rows = Dataset(X, Y, np.arange(len(X)))
+    lift, split, alphas = LINEAR.lift(3, 0), make_folds(rows, seed=0), np.array([1e-3, 1.0])
     plain = ridge_path(lift, X, Y[:, None], None, split, alphas)
     assert np.allclose(ridge_path(lift, X, scale * Y[:, None], None, split, alphas) / scale, plain, rtol=1e-3, atol=1e-4)
 
@@ -41,21 +41,21 @@ def test_paths_scale_with_the_target(scale):
 def test_a_target_of_large_whole_numbers():
     whole = ((Y - Y.min()) / (Y.max() - Y.min()) * (2**64 - 2**12)).astype(np.uint64)
     model = fit_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": whole}), "y", time=0.01)
-    assert model.evidence.rows_train == 240
+    assert model.result.rows_train == 240
     assert np.isfinite(model.predict(pa.table({"a": X[:, 0], "b": X[:, 1]}))).all()
 
 
 def test_many_classes_are_given_up_in_time_and_in_silence():
     """What is dear is tried only where there is time: 1,000 classes with 5 seconds took 71."""
     y = np.arange(900) % 150
-    rows = Rows(RNG.normal(size=(900, 2)).astype(np.float32), y, np.arange(900))
+    rows = Dataset(RNG.normal(size=(900, 2)).astype(np.float32), y, np.arange(900))
     said = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        found = contest(Problem(rows, METRICS["accuracy"], 150), Clock(0.01, said.append))
+        found = select(SearchProblem(rows, METRICS["accuracy"], 150), Clock(0.01, said.append))
     assert sum(text.startswith("trying ") for text in said) == 1
     assert dict(found.left_out)["Fourier features"] == "no time was left to try it"
-    assert "machine" not in {f.kind for f in found.found}
+    assert "machine" not in {f.kind for f in found.candidates}
 
 
 def test_many_classes_leak_no_warning(recwarn):

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mercer.automl import Evidence, TableModel, fit_table
+from mercer.automl import FitResult, TableModel, fit_table
 from mercer.automl.budget import Clock
-from mercer.automl.data import Roles, gather
+from mercer.automl.data import Roles, prepare_data
 from mercer.automl.rows import hashes
 from mercer.store import load
 from mercer.tables import DataError, open_source
@@ -54,8 +54,8 @@ def predictions(model, source):
     return pa.Table.from_batches(model.predict_batches(source))
 
 
-def test_evidence_of_numbers_is_complete(prices):
-    e = prices.evidence
+def test_the_result_of_numbers_is_complete(prices):
+    e = prices.result
     assert (e.task, e.metric, e.target) == ("regression", "r2", "price")
     assert e.rows_train + e.rows_holdout == 240
     assert {"constant", "linear", "explicit", "fourier", "landmarks", "machine", "trees"} == {c.kind for c in e.contenders}
@@ -70,11 +70,11 @@ def test_evidence_of_numbers_is_complete(prices):
     assert set(e.worst[0]["values"]) >= {"size", "town"}
     assert 1000 < e.model_bytes < 2_000_000  # neither rows nor moments travel
     assert e.latency_row_ms > 0
-    assert Evidence.from_dict(json.loads(json.dumps(e.as_dict(), allow_nan=False))).verdict == e.verdict
+    assert FitResult.from_dict(json.loads(json.dumps(e.as_dict(), allow_nan=False))).verdict == e.verdict
 
 
-def test_evidence_of_classes_is_complete(dear):
-    e = dear.evidence
+def test_the_result_of_classes_is_complete(dear):
+    e = dear.result
     assert (e.task, e.metric, e.classes) == ("classification", "accuracy", ("no", "yes"))
     assert np.sum(e.confusion) == e.rows_holdout
     assert sum(c for _, _, c in e.calibration) == e.rows_holdout
@@ -107,7 +107,7 @@ def test_a_saved_model_predicts_the_same(which, houses, tmp_path, request):
     again = load(tmp_path / "m.mercer")
     assert isinstance(again, TableModel)
     assert predictions(again, houses).equals(predictions(model, houses))
-    assert again.evidence.as_dict() == model.evidence.as_dict()
+    assert again.result.as_dict() == model.result.as_dict()
 
 
 def test_new_tables_are_checked(prices, tmp_path):
@@ -133,23 +133,23 @@ def test_one_row_at_a_time_is_the_same_as_all(prices, houses, tmp_path):
 
 def gathered(path, target="price", **more):
     roles = Roles(target, **more)
-    return gather(open_source(path), roles, 0.2, task="auto", memory=4e9, seed=0, clock=Clock(1e9))
+    return prepare_data(open_source(path), roles, 0.2, task="auto", memory=4e9, seed=0, clock=Clock(1e9))
 
 
 def test_the_holdout_does_not_touch_the_treatment(tmp_path):
     values = table()
     first = gathered(write(tmp_path / "a.parquet", values), exclude=("dear",))
-    for n in first.held.number:
+    for n in first.held.row_id:
         values["size"][n], values["town"][n], values["price"][n] = 1e6, f"nowhere {n}", 1e9
     second = gathered(write(tmp_path / "b.parquet", values), exclude=("dear",))
     assert first.columns.feature_names_ == second.columns.feature_names_
     assert np.array_equal(first.train.X, second.train.X)
-    assert np.array_equal(first.train.number, second.train.number)
+    assert np.array_equal(first.train.row_id, second.train.row_id)
 
 
 def test_groups_and_times_stay_apart(houses):
     by_group = gathered(houses, group="owner")
-    assert not set(by_group.train.unit.tolist()) & set(by_group.held.unit.tolist())
+    assert not set(by_group.train.group.tolist()) & set(by_group.held.group.tolist())
     by_time = gathered(houses, time_column="sold")
     assert by_time.train.time.max() <= by_time.held.time.min()
     assert 10 < len(by_time.held) < 100
@@ -157,7 +157,7 @@ def test_groups_and_times_stay_apart(houses):
 
 def test_rows_wait_on_disk_where_memory_is_short(houses):
     roles = Roles("price", exclude=("dear",))
-    small = gather(open_source(houses), roles, 0.2, task="auto", memory=1000.0, seed=0, clock=Clock(1e9))
+    small = prepare_data(open_source(houses), roles, 0.2, task="auto", memory=1000.0, seed=0, clock=Clock(1e9))
     assert isinstance(small.train.X, np.memmap)
     assert np.array_equal(small.train.X, gathered(houses, exclude=("dear",)).train.X)
 
@@ -168,12 +168,12 @@ def test_rows_without_a_target_are_dropped_and_counted(tmp_path):
     data = gathered(write(tmp_path / "t.parquet", values))
     assert data.dropped == 20
     assert len(data.train) + len(data.held) == 220
-    assert min(data.train.number.min(), data.held.number.min()) == 20
+    assert min(data.train.row_id.min(), data.held.row_id.min()) == 20
 
 
 def test_a_file_of_its_own_is_the_holdout(houses, tmp_path):
     test = write(tmp_path / "test.parquet", table(60, seed=5))
-    data = gather(open_source(houses), Roles("price"), open_source(test), task="auto", memory=4e9, seed=0, clock=Clock(1e9))
+    data = prepare_data(open_source(houses), Roles("price"), open_source(test), task="auto", memory=4e9, seed=0, clock=Clock(1e9))
     assert (len(data.train), len(data.held)) == (240, 60)
     assert "test.parquet" in data.rule
 
@@ -182,7 +182,7 @@ def test_a_class_that_training_lacks_is_left_out_of_the_score(houses, tmp_path):
     values = table(60, seed=5)
     values["dear"][:3] = ["perhaps"] * 3
     test = open_source(write(tmp_path / "test.parquet", values))
-    data = gather(open_source(houses), Roles("dear"), test, task="auto", memory=4e9, seed=0, clock=Clock(1e9))
+    data = prepare_data(open_source(houses), Roles("dear"), test, task="auto", memory=4e9, seed=0, clock=Clock(1e9))
     assert data.unknown == 3
     assert len(data.held) == 57
 
@@ -218,7 +218,7 @@ def test_a_rare_class_is_found_and_the_metric_says_why(tmp_path):
     rare = x[:, 0] + x[:, 1] + 0.5 * rng.normal(size=700) > 2.6
     path = write(tmp_path / "rare.parquet", {"a": x[:, 0], "b": x[:, 1], "y": np.where(rare, "ill", "well")})
     model = fit_table(path, "y", time=AT_ONCE)
-    e = model.evidence
+    e = model.result
     assert e.metric == "auc"
     assert "rarer class" in e.metric_note
     assert any("F1" in w for w in e.warnings)
@@ -227,7 +227,7 @@ def test_a_rare_class_is_found_and_the_metric_says_why(tmp_path):
 
 @pytest.mark.parametrize("role", [{"group": "owner"}, {"time_column": "sold"}])
 def test_groups_and_times_go_all_the_way(houses, role):
-    e = fit_table(houses, "price", exclude=["dear", "weight", "id"], time=AT_ONCE, **role).evidence
+    e = fit_table(houses, "price", exclude=["dear", "weight", "id"], time=AT_ONCE, **role).result
     assert ("groups" if "group" in role else "last fifth") in e.holdout_rule
     assert next(iter(role.values())) in e.holdout_rule
     assert any("not tried" in w for w in e.warnings)
@@ -268,11 +268,11 @@ def test_a_zero_that_the_search_does_not_see_does_not_stop_it(monkeypatch):
 
 def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch):
     monkeypatch.setattr("mercer.automl.candidates.CLASSIFIED", 300)
-    monkeypatch.setattr("mercer.automl.validate.Meeting.ahead", lambda self, mine, theirs: 9.0)
+    monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, mine, theirs: 9.0)
     rng = np.random.default_rng(0)
     x = rng.normal(size=600)
     rare = {"x": x, "y": np.where(x + 0.5 * rng.normal(size=600) > 2.0, "yes", "no")}
-    told = " ".join(fit_table(pa.table(rare), "y", time=ENOUGH).evidence.warnings)
+    told = " ".join(fit_table(pa.table(rare), "y", time=ENOUGH).result.warnings)
     assert "best F1 on the validation rows" in told
 
 
@@ -280,9 +280,9 @@ def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch)
 def test_a_linear_model_that_met_a_machine_is_fitted_to_all_rows(wins, monkeypatch):
     monkeypatch.setattr("mercer.automl.candidates.BY_FOLDS", 200)
     monkeypatch.setattr("mercer.automl.validate.CLEAR", 1e9)  # which leaves it to the second round
-    monkeypatch.setattr("mercer.automl.validate.Meeting.ahead", lambda self, mine, theirs: 2.0 if wins else 0.0)
+    monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, mine, theirs: 2.0 if wins else 0.0)
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
-    found = {c.kind: c for c in fit_table(pa.table({"x": x, "y": x + rng.normal(size=400)}), "y", time=ENOUGH).evidence.contenders}
+    found = {c.kind: c for c in fit_table(pa.table({"x": x, "y": x + rng.normal(size=400)}), "y", time=ENOUGH).result.contenders}
     assert found["machine"].chosen is wins
     assert found["linear"].note == ""

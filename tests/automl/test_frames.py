@@ -122,7 +122,7 @@ def test_frames_with_names_that_come_again_are_fitted_and_predicted_with_a_warni
     data = pd.DataFrame(np.c_[X, X @ [1, 2, 0.5] + rng.normal(size=120)], columns=["a", "a", "b", "y"], index=np.arange(120) * 3)
     found = fit_table(data, "y", time=QUICK)
     assert found.columns.used_ == ("a", "a_2", "b")
-    assert any('"a" as "a_2"' in text for text in found.evidence.warnings)
+    assert any('"a" as "a_2"' in text for text in found.result.warnings)
     with pytest.warns(UserWarning, match='"a" as "a_2"'):
         predicted = found.predict(data)
     assert predicted.index.equals(data.index)
@@ -162,25 +162,25 @@ def test_the_training_file_is_no_holdout(tmp_path):
 
 
 def test_copies_of_training_rows_are_counted_and_the_score_is_not_called_unseen(prices):
-    e = fit_table(frame(), "price", exclude=["dear"], test=pd.concat([frame()[:30], frame(20, seed=1)]), time=QUICK).evidence
+    e = fit_table(frame(), "price", exclude=["dear"], test=pd.concat([frame()[:30], frame(20, seed=1)]), time=QUICK).result
     assert e.warnings[0].startswith("30 of 50 holdout rows are exact copies")
     assert "nothing was fitted" not in e.verdict
     assert "30 of them copies" in e.verdict
-    assert "nothing was fitted" in prices.evidence.verdict
-    twice = fit_table(pd.concat([frame(), frame()]), "price", exclude=["dear"], time=QUICK).evidence
+    assert "nothing was fitted" in prices.result.verdict
+    twice = fit_table(pd.concat([frame(), frame()]), "price", exclude=["dear"], time=QUICK).result
     assert "exact copies" in twice.warnings[0]
 
 
 def test_a_wide_table_keeps_every_contender_small():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 300))
-    e = fit_table(pd.DataFrame(X, columns=[f"x{i}" for i in range(300)]).assign(y=X[:, 0] + X[:, 1]), "y", time=QUICK).evidence
+    e = fit_table(pd.DataFrame(X, columns=[f"x{i}" for i in range(300)]).assign(y=X[:, 0] + X[:, 1]), "y", time=QUICK).result
     assert {"linear", "fourier", "trees"} <= {c.kind for c in e.contenders}
     assert len(e.importance) == 200
 
 
 def test_few_rows_are_split_exactly_and_too_few_say_how_many_are_needed():
-    e = fit_table(frame(60), "dear", exclude=["price"], time=QUICK).evidence
+    e = fit_table(frame(60), "dear", exclude=["price"], time=QUICK).result
     assert (e.rows_train, e.rows_holdout) == (48, 12)
     share = np.mean(frame(60)["dear"] == "yes")
     assert np.array(e.confusion).sum(1)[1] == pytest.approx(12 * share, abs=1)
@@ -190,7 +190,7 @@ def test_few_rows_are_split_exactly_and_too_few_say_how_many_are_needed():
 
 def test_a_win_over_starved_trees_is_none(monkeypatch):
     monkeypatch.setattr(Study, "_within_memory", lambda self: self.data.train.sample(30, 0))
-    verdict = fit_table(frame(), "price", exclude=["dear"], time=QUICK).evidence.verdict
+    verdict = fit_table(frame(), "price", exclude=["dear"], time=QUICK).result.verdict
     assert "Gradient-boosted trees were grown on only 30 rows, so nothing is said of them." in verdict
     assert "beats" not in verdict
 
@@ -199,7 +199,7 @@ def test_equal_rows_of_a_coarse_table_are_no_alarm():
     rng = np.random.default_rng(0)
     a, b, c = rng.integers(0, 3, size=(3, 400))
     coarse = pd.DataFrame({"a": a, "b": b, "c": c, "y": np.where((a + b + rng.integers(0, 2, 400)) % 2, "odd", "even")})
-    e = fit_table(coarse, "y", time=QUICK).evidence
+    e = fit_table(coarse, "y", time=QUICK).result
     assert "nothing was fitted" in e.verdict
     assert any("equal training rows" in text and "by chance" in text for text in e.warnings)
     assert not any("copies of training rows" in text for text in e.warnings)

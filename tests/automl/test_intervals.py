@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from mercer.automl import intervals
-from mercer.automl.predictors import Log
-from mercer.automl.rows import Rows
+from mercer.automl.predictors import LogTarget
+from mercer.automl.rows import Dataset
 
 
-@pytest.mark.parametrize("target", [None, Log()])
+@pytest.mark.parametrize("target", [None, LogTarget()])
 def test_intervals_cover_what_they_promise_over_many_holdouts(target):
     covered = []
     for seed in range(60):
@@ -22,8 +22,8 @@ def test_intervals_cover_what_they_promise_over_many_holdouts(target):
 
 def test_coverage_is_measured_on_other_rows_and_too_few_rows_have_no_interval():
     rng = np.random.default_rng(0)
-    rows = Rows(np.zeros((500, 1)), rng.normal(size=500), np.arange(500))
-    told = intervals.told(rows, np.zeros(500), intervals.margin(rows.y, np.zeros(500)), None)
+    rows = Dataset(np.zeros((500, 1)), rng.normal(size=500), np.arange(500))
+    told = intervals.interval_summary(rows, np.zeros(500), intervals.margin(rows.y, np.zeros(500)), None)
     assert 0.85 < told["coverage_measured"] < 0.95
     assert "90 %" in told["guarantee"]
     assert not np.isfinite(intervals.margin(rows.y[:5], np.zeros(5)).width)
@@ -32,9 +32,9 @@ def test_coverage_is_measured_on_other_rows_and_too_few_rows_have_no_interval():
 def test_measured_coverage_is_of_the_intervals_that_predict_emits():
     """Wider ones of unusual rows cover more, and ends that are cut off cover less."""
     rng = np.random.default_rng(0)
-    rows, f = Rows(np.zeros((500, 1)), rng.normal(size=500), np.arange(500)), np.zeros(500)
-    assert intervals.told(rows, f, intervals.margin(rows.y, f), None, wider=np.full(500, 5.0))["coverage_measured"] == 1.0
-    cut = intervals.told(rows, f, intervals.margin(rows.y, f, low=0.0), None)["coverage_measured"]
+    rows, f = Dataset(np.zeros((500, 1)), rng.normal(size=500), np.arange(500)), np.zeros(500)
+    assert intervals.interval_summary(rows, f, intervals.margin(rows.y, f), None, wider=np.full(500, 5.0))["coverage_measured"] == 1.0
+    cut = intervals.interval_summary(rows, f, intervals.margin(rows.y, f, low=0.0), None)["coverage_measured"]
     assert cut == pytest.approx(np.mean(rows.y >= 0), abs=0.06)
 
 
@@ -48,5 +48,5 @@ def test_ends_of_intervals_of_a_logarithm_are_never_nan(width):
 
 def test_targets_that_have_no_logarithm_make_intervals_wide_and_no_warning():
     y = np.r_[np.ones(18), 0.0, -1.0]
-    assert intervals.margin(y, np.ones(20), Log()).width == np.inf
-    assert intervals.margin(y, np.ones(20), Log(2.0)).width < 2.0
+    assert intervals.margin(y, np.ones(20), LogTarget()).width == np.inf
+    assert intervals.margin(y, np.ones(20), LogTarget(2.0)).width < 2.0

@@ -15,17 +15,17 @@ from bench.limit import OVER, piece, write
 from bench.memory import imported, peak_of_command
 from mercer.automl import budget, fit_table, refit
 from mercer.automl.crossval import ridge_path
-from mercer.automl.data import copies
+from mercer.automl.data import duplicates
 from mercer.automl.frames import Frame, in_batches
 from mercer.automl.metrics import METRICS
-from mercer.automl.predictors import Constant
+from mercer.automl.predictors import ConstantPredictor
 from mercer.automl.recipes import ALPHAS, LINEAR
-from mercer.automl.refit import fit, fit_stream
-from mercer.automl.rows import Rows, Spool, float_of, hashes, key_of, least, nth_key
-from mercer.automl.search import Problem, attempt, rungs
-from mercer.automl.splits import folds
+from mercer.automl.refit import fit_all_rows, fit_streamed_rows
+from mercer.automl.rows import Dataset, GrowingArray, float_from_bits, hashes, least_hashed, nth_smallest, sortable_bits
+from mercer.automl.search import SearchProblem, rungs, try_recipe
+from mercer.automl.splits import make_folds
 from mercer.automl.study import Study
-from mercer.cli.fit import Asked
+from mercer.cli.fit import FitOptions
 from mercer.cli.guard import UsageError
 from mercer.estimators.base import bytes_of
 from mercer.store import load
@@ -37,7 +37,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="residen
 def problem(n, p=3, seed=0, memory=4e9):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p)).astype(np.float32)
-    return Problem(Rows(X, X @ np.arange(1.0, p + 1) + rng.normal(size=n), np.arange(n)), METRICS["r2"], 0, seed, memory)
+    return SearchProblem(Dataset(X, X @ np.arange(1.0, p + 1) + rng.normal(size=n), np.arange(n)), METRICS["r2"], 0, seed, memory)
 
 
 def kept_to(tmp_path, rows, suffix, task, limit, seconds, seed=0):
@@ -75,7 +75,7 @@ def test_the_memory_that_a_child_shares_with_its_parent_counts_once():
 # too little
 def test_a_limit_too_small_for_anything_is_one_sentence_at_once(tmp_path):
     with pytest.raises(UsageError, match=r"^--memory of 40 MB is too little to fit anything; the smallest that works is 150 MB\.$"):
-        Asked(("nowhere.csv",), "y", memory="40MB").check()
+        FitOptions(("nowhere.csv",), "y", memory="40MB").check()
     with pytest.raises(ValueError, match="memory of 1 MB is too little"):
         fit_table(tmp_path / "nowhere.csv", "y", memory=1e6)
 
@@ -83,21 +83,21 @@ def test_a_limit_too_small_for_anything_is_one_sentence_at_once(tmp_path):
 # sizes
 @given(st.floats(6e7, 1e11), st.integers(1, 5_000), st.integers(0, 1_000))
 def test_what_the_ledger_grants_fits_together(memory, columns, n_classes):
-    held = budget.held(memory, columns, 3, n_classes)
-    core = budget.core(memory, columns, 3)
+    held = budget.holdout_rows(memory, columns, 3, n_classes)
+    core = budget.training_rows(memory, columns, 3)
     assert 4 * columns * held <= memory / 5 or held == 1_000
     assert 3 * 4 * columns * core <= memory / 4 or core == 2_000
-    assert 8.0 * budget.features(memory) ** 2 * 20 <= memory / 2
-    trees = budget.trees(memory, columns, n_classes)
+    assert 8.0 * budget.max_features(memory) ** 2 * 20 <= memory / 2
+    trees = budget.tree_rows(memory, columns, n_classes)
     assert trees == 0 or 22 * columns * trees <= memory / 2
 
 
 def test_the_default_limit_bounds_no_usual_table():
-    memory = budget.working(4e9)
-    assert budget.core(memory, 100, 3) > 500_000
-    assert budget.held(memory, 100, 3, 2) > 500_000
-    assert budget.features(memory) > max(size for _, size in rungs(10**6))
-    assert budget.features(memory, refit.SQUARES) >= refit.MOST_FEATURES
+    memory = budget.working_memory(4e9)
+    assert budget.training_rows(memory, 100, 3) > 500_000
+    assert budget.holdout_rows(memory, 100, 3, 2) > 500_000
+    assert budget.max_features(memory) > max(size for _, size in rungs(10**6))
+    assert budget.max_features(memory, refit.SQUARES) >= refit.MOST_FEATURES
     assert budget.batch_rows(memory, 500) >= 65_536
 
 
@@ -108,7 +108,7 @@ def test_batches_are_as_small_as_the_memory_asks(tmp_path):
         source = in_batches(open_source(tmp_path / name), 3e7)
         batches = list(source.batches())
         assert sum(b.num_rows for b in batches) == 20_000
-        assert max(b.nbytes for b in batches) < 2 * budget.batch(3e7)
+        assert max(b.nbytes for b in batches) < 2 * budget.batch_bytes(3e7)
         assert pa.Table.from_batches(batches).equals(pa.Table.from_batches(open_source(tmp_path / name).batches()))
     frame = in_batches(Frame(piece(5_000, 0, "regression", 0)), 3e7)
     assert sum(b.num_rows for b in frame.batches()) == 5_000
@@ -118,7 +118,7 @@ def test_batches_are_as_small_as_the_memory_asks(tmp_path):
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=200), st.data())
 def test_the_nth_of_many_is_that_of_all_sorted(values, data):
     v, n = np.array(values), data.draw(st.integers(0, len(values) - 1))
-    assert float_of(nth_key(lambda: (key_of(part) for part in np.array_split(v, 3)), n)) == np.sort(v)[n]
+    assert float_from_bits(nth_smallest(lambda: (sortable_bits(part) for part in np.array_split(v, 3)), n)) == np.sort(v)[n]
 
 
 @settings(max_examples=30)
@@ -128,11 +128,11 @@ def test_samples_by_parts_are_those_of_all_hashes(n, seed, data):
     wanted = np.sort(np.argsort(hashes(number, seed), kind="stable")[:size])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mercer.automl.rows.STEP", 37)
-        assert np.array_equal(least(number, size, seed), wanted)
-    rows = Rows(np.zeros((n, 1), np.float32), np.zeros(n), number)
+        assert np.array_equal(least_hashed(number, size, seed), wanted)
+    rows = Dataset(np.zeros((n, 1), np.float32), np.zeros(n), number)
     fewer = data.draw(st.integers(0, size))
-    thin = [part.number for part in rows.thinned(size, seed, 50, fewer)]
-    rest = np.setdiff1d(number[wanted], rows.sample(fewer, seed).number if fewer else [])
+    thin = [part.row_id for part in rows.sampled_batches(size, seed, 50, fewer)]
+    rest = np.setdiff1d(number[wanted], rows.sample(fewer, seed).row_id if fewer else [])
     assert sorted(np.concatenate([*thin, np.zeros(0, int)]).tolist()) == sorted(rest.tolist())
 
 
@@ -150,19 +150,19 @@ def test_texts_hash_the_same_in_pieces(texts):
 
 def test_copies_are_counted_as_if_all_rows_were_compared(monkeypatch):
     rng = np.random.default_rng(0)
-    rows = Rows(rng.integers(0, 3, (900, 4)).astype(np.float32), rng.integers(0, 2, 900), np.arange(900))
+    rows = Dataset(rng.integers(0, 3, (900, 4)).astype(np.float32), rng.integers(0, 2, 900), np.arange(900))
     train, held = rows.take(slice(0, 50)), rows.take(slice(50, None))
     known = {(*x, y) for x, y in zip(train.X.tolist(), train.y.tolist(), strict=True)}
     wanted = sum((*x, y) in known for x, y in zip(held.X.tolist(), held.y.tolist(), strict=True))
     monkeypatch.setattr("mercer.automl.data.VALUES", 100)
-    assert copies(train, held) == wanted > 0
+    assert duplicates(train, held) == wanted > 0
 
 
 def test_spools_of_any_type_are_the_same_in_memory_and_on_disk():
     rng = np.random.default_rng(0)
     parts = [rng.integers(0, 9, k) for k in (5, 0, 7)]
     for most in (0, 1e9):
-        spool = Spool(1, most, np.int64)
+        spool = GrowingArray(1, most, np.int64)
         for part in parts:
             spool.add(part)
         assert (spool.n_bytes == 0) == (most == 0)
@@ -176,16 +176,16 @@ def test_a_stream_of_rows_gives_the_model_of_all_of_them():
     p = problem(20_000)
     f = _linear(p)
     few = p.sample(3_000)
-    streamed = fit_stream(few, p.rows, len(p.rows), f, 3, 2e8)
-    whole = fit(p, f, 3, 4e9)
+    streamed = fit_streamed_rows(few, p.rows, len(p.rows), f, 3, 2e8)
+    whole = fit_all_rows(p, f, 3, 4e9)
     assert np.allclose(streamed(p.rows.X[:50]), whole(p.rows.X[:50]), rtol=1e-4, atol=1e-3)
     assert streamed.low == whole.low
 
 
 def _linear(p):
-    from mercer.automl.candidates import finalist
+    from mercer.automl.candidates import feature_candidate
 
-    return finalist(p.sample(2_000), LINEAR, 3)
+    return feature_candidate(p.sample(2_000), LINEAR, 3)
 
 
 def test_a_constant_of_parts_is_that_of_all():
@@ -194,26 +194,26 @@ def test_a_constant_of_parts_is_that_of_all():
     for target, k in ((y, 0), (codes, 3)):
         for weight in (w, np.zeros(100)):
             parts = [(target[s], weight[s]) for s in (slice(0, 30), slice(30, 100))]
-            assert np.allclose(Constant.streamed(parts, k).values, Constant.of(target, weight, k).values)
+            assert np.allclose(ConstantPredictor.streamed(parts, k).values, ConstantPredictor.of(target, weight, k).values)
 
 
 def test_predictions_of_the_search_do_not_hold_those_of_other_penalties():
-    tried = attempt(problem(200), LINEAR, 3)
+    tried = try_recipe(problem(200), LINEAR, 3)
     assert tried.predicted.base is None
 
 
 def test_cross_validation_in_little_memory_says_the_same():
     p = problem(3_000, 6)
-    split, Y = folds(p.rows), p.rows.y[:, None]
+    split, Y = make_folds(p.rows), p.rows.y[:, None]
     lift = LINEAR.lift(6, 0)
     few, many = (ridge_path(lift, p.rows.X, Y, None, split, ALPHAS, memory=m) for m in (1e6, 4e9))
     assert np.allclose(few, many, rtol=1e-4, atol=1e-4)
 
 
 def test_rows_beyond_the_memory_are_streamed_and_said(monkeypatch):
-    monkeypatch.setattr(budget, "core", lambda *_: 2_000)
-    monkeypatch.setattr(budget, "held", lambda *_: 500)
-    e = fit_table(piece(8_000, 0, "regression", 3), "y", time=0.3).evidence
+    monkeypatch.setattr(budget, "training_rows", lambda *_: 2_000)
+    monkeypatch.setattr(budget, "holdout_rows", lambda *_: 500)
+    e = fit_table(piece(8_000, 0, "regression", 3), "y", time=0.3).result
     kinds = {c.kind: c for c in e.contenders}
     assert e.rows_train > 6_000
     assert "; 500 of these 1,600 rows are judged, to keep to memory" in e.holdout_rule
@@ -225,8 +225,8 @@ def test_rows_beyond_the_memory_are_streamed_and_said(monkeypatch):
 def test_a_study_holds_as_many_rows_as_memory_allows():
     data = SimpleNamespace(train=problem(50_000, 50).rows, columns=SimpleNamespace(classes_=()))
     study = Study(data, METRICS["r2"], "", 6e7, 0, None)
-    assert len(study.problem.rows) == budget.core(6e7, 50, 2) < 50_000
-    assert np.array_equal(study.problem.rows.number, data.train.sample(len(study.problem.rows)).number)
+    assert len(study.problem.rows) == budget.training_rows(6e7, 50, 2) < 50_000
+    assert np.array_equal(study.problem.rows.row_id, data.train.sample(len(study.problem.rows)).row_id)
     assert replace(study, memory=4e9).problem.rows is data.train
 
 
@@ -245,7 +245,7 @@ def test_predictions_read_small_batches_and_come_as_large_ones(fitted, monkeypat
     batches = list(model.predict_batches(table))
     assert [b.num_rows for b in batches] == [65_536, 4_464]
     assert pa.Table.from_batches(batches).column("row").equals(table.column("row"))
-    assert max(read) < 2 * budget.batch(100e6) < table.nbytes
+    assert max(read) < 2 * budget.batch_bytes(100e6) < table.nbytes
 
 
 def test_a_column_is_not_refused_for_the_first_small_batch_alone(fitted):

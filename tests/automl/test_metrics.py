@@ -6,7 +6,7 @@ import pytest
 from sklearn import metrics as sk
 
 from mercer.automl import metrics
-from mercer.automl.metrics import METRICS, Score, choose, difference, over_folds, spread, wilson
+from mercer.automl.metrics import METRICS, Score, choose_metric, difference, influence_error, over_folds, wilson
 
 
 def numbers(n=400, seed=0):
@@ -107,26 +107,26 @@ def test_auc_without_one_of_the_classes_is_no_number():
 
 
 def test_defaults_and_their_reasons():
-    assert choose("regression")[0].name == "r2"
-    assert choose("classification", shares=[0.4, 0.6]) == (METRICS["accuracy"], "")
-    metric, why = choose("classification", shares=[0.95, 0.05])
+    assert choose_metric("regression")[0].name == "r2"
+    assert choose_metric("classification", shares=[0.4, 0.6]) == (METRICS["accuracy"], "")
+    metric, why = choose_metric("classification", shares=[0.95, 0.05])
     assert metric.name == "auc"
     assert "5.0%" in why
-    assert choose("classification", shares=[0.9, 0.05, 0.05])[0].name == "accuracy"
+    assert choose_metric("classification", shares=[0.9, 0.05, 0.05])[0].name == "accuracy"
 
 
 @pytest.mark.parametrize(("task", "name"), [("regression", "accuracy"), ("classification", "r2"), ("regression", "zzz")])
 def test_a_metric_of_another_task_is_refused_with_those_there_are(task, name):
     with pytest.raises(ValueError, match=r"metric must be one of .* got"):
-        choose(task, name)
+        choose_metric(task, name)
 
 
 def test_names_may_be_written_with_dashes():
-    assert choose("classification", "Log-Loss")[0] is METRICS["log_loss"]
+    assert choose_metric("classification", "Log-Loss")[0] is METRICS["log_loss"]
 
 
 def test_one_unit_has_a_finite_spread():
-    assert np.isfinite(spread(np.array([0.0])))
+    assert np.isfinite(influence_error(np.array([0.0])))
     assert Score(1.0, np.zeros(1)).error() == 0
     assert metrics.LEVEL == 0.95
 

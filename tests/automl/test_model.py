@@ -99,7 +99,7 @@ def test_a_model_writes_its_report_and_shows_itself_in_notebooks(model, tmp_path
     assert page.startswith("<!DOCTYPE html>")
     shown = model._repr_html_()
     assert "Predicting <b>y</b>" in shown
-    assert number(model.evidence.chosen.holdout, "r2") in shown
+    assert number(model.result.chosen.holdout, "r2") in shown
     assert "held-out rows" in repr(model)
 
 
@@ -111,8 +111,8 @@ def test_names_from_the_data_are_escaped_in_notebooks():
     assert "\x1b" not in shown
 
 
-def test_without_rows_no_row_is_in_the_evidence():
-    kept, left = (fit_table(table(80), "y", id="key", keep_rows=k, time=AT_ONCE).evidence for k in (True, False))
+def test_without_rows_no_row_is_in_the_result():
+    kept, left = (fit_table(table(80), "y", id="key", keep_rows=k, time=AT_ONCE).result for k in (True, False))
     assert kept.worst
     assert kept.points
     assert left.worst == left.points == ()

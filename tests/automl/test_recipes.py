@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.automl.recipes import EXPLICIT, Recipe, explicit, followed, kernels, scaled, slopes
+from mercer.automl.recipes import EXPLICIT, Recipe, explicit, follow_relevance, kernels, scaled, slopes
 from mercer.kernels import Gaussian
 from tests.automl.arrays import problem
 
@@ -12,7 +12,7 @@ def test_slopes_tell_the_columns_that_matter():
     p = problem(1500)
     found = slopes(Recipe("fourier", Gaussian(1.5)).lift(256, 0), p.rows.X, p.rows.y[:, None], 0.1)
     assert min(found[0], found[1]) > 5 * found[2]
-    kernel = followed(Recipe("fourier", Gaussian(1.5)), found, 0.5).kernel
+    kernel = follow_relevance(Recipe("fourier", Gaussian(1.5)), found, 0.5).kernel
     assert kernel.bandwidth[2] > 2 * max(kernel.bandwidth[:2])
     assert np.mean(1 / np.square(kernel.bandwidth)) == pytest.approx(1 / 1.5**2, rel=0.02)
     assert scaled(Recipe("fourier", kernel), 2.0).kernel.bandwidth[0] == pytest.approx(2 * kernel.bandwidth[0], rel=0.01)

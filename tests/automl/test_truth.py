@@ -10,10 +10,10 @@ import pytest
 from sklearn import metrics as sk
 from typer.testing import CliRunner
 
-from mercer.automl import Evidence, fit_table, verdict
+from mercer.automl import FitResult, fit_table, verdict
 from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import METRICS
-from mercer.automl.predictors import Log, robust_smear
+from mercer.automl.predictors import LogTarget, robust_retransformation
 from mercer.cli import app
 from mercer.cli.summary import summary
 from mercer.report import html
@@ -83,7 +83,7 @@ def test_every_printed_score_is_that_of_the_file_of_predictions(make, weighted, 
     done = call("fit", tmp_path / "train.csv", "-t", "y", *flags, "--json")
     assert done.exit_code == 0, done.output
     assert call("predict", tmp_path / "m.mercer", tmp_path / "held.csv", "-o", tmp_path / "p.csv").exit_code == 0
-    e, found = Evidence.from_dict(json.loads(done.stdout)), pd.read_csv(tmp_path / "p.csv")
+    e, found = FitResult.from_dict(json.loads(done.stdout)), pd.read_csv(tmp_path / "p.csv")
     truth = of_classes(found, held, list(e.classes)) if e.classes else of_numbers(found, held)
     assert e.scores == pytest.approx(truth, rel=1e-5, abs=1e-7)
     assert e.chosen.holdout == pytest.approx(truth[e.metric], rel=1e-5)
@@ -110,11 +110,11 @@ def ill():
 
 def test_the_threshold_is_shown_stored_and_settable(ill, tmp_path):
     model, table = ill
-    told = model.evidence.decision
+    told = model.result.decision
     assert told == {"class": "ill", "threshold": model.decision.threshold}
     shown = f'"ill" is predicted from a probability of {told["threshold"]:.3g} on'
-    assert shown in summary(model.evidence)
-    assert shown.replace('"', "&quot;") in html(model.evidence)
+    assert shown in summary(model.result)
+    assert shown.replace('"', "&quot;") in html(model.result)
     found = model.predict(table).to_pandas()
     assert ((found["p_ill"] >= told["threshold"]) == (found["prediction"] == "ill")).all()
     for t in (0.0, 0.3, 1.0):
@@ -164,7 +164,7 @@ def dirty(n=1200, bad=3, seed=0, price=False):
 
 
 def test_a_few_dirty_rows_do_not_spoil_a_linear_model_of_a_logarithm():
-    e = fit_table(dirty(4000), "price", test=dirty(400, 0, seed=9), time=AT_ONCE).evidence
+    e = fit_table(dirty(4000), "price", test=dirty(400, 0, seed=9), time=AT_ONCE).result
     found = {c.kind: c for c in e.contenders}
     assert "log of the target" in found["linear"].detail
     assert found["linear"].holdout > 0.9  # with the mean of exp(residual), below 0.6
@@ -177,7 +177,7 @@ def test_the_smear_is_that_of_the_clean_rows_whatever_the_dirty_ones(bad, sigma)
     rng = np.random.default_rng(bad)
     r = sigma * rng.normal(size=4000)
     wild = np.append(r, rng.uniform(8, 30, bad) * rng.choice([-1, 1], bad))
-    assert robust_smear(wild) == pytest.approx(np.exp(sigma**2 / 2), rel=0.12)
+    assert robust_retransformation(wild) == pytest.approx(np.exp(sigma**2 / 2), rel=0.12)
 
 
 @pytest.mark.parametrize("metric", ["r2", "rmse", "mae"])
@@ -186,13 +186,13 @@ def test_the_way_back_is_never_worse_than_none(metric):
     z = rng.normal(size=2000)
     for noise in (rng.normal(size=2000), rng.standard_t(2, size=2000), rng.exponential(size=2000)):
         y, m = np.exp(z + 0.5 * noise), METRICS[metric]
-        back = Log().smeared(y, z, metric=m)
+        back = LogTarget().retransformed(y, z, metric=m)
         assert m.gain(m(y, back.back(z)).value) >= m.gain(m(y, np.exp(np.minimum(z, back.top))).value) - 1e-12
 
 
 def test_weights_count_in_the_smear():
     r, w = np.array([0.0, 1.0] * 100), np.array([1.0, 0.0] * 100)
-    assert robust_smear(r, w) == pytest.approx(1.0)
+    assert robust_retransformation(r, w) == pytest.approx(1.0)
 
 
 def shifted(slope, n, seed):
@@ -202,7 +202,7 @@ def shifted(slope, n, seed):
 
 
 def test_where_cross_validation_and_holdout_disagree_it_is_said_loudly():
-    e = fit_table(shifted(1.0, 300, 0), "y", test=shifted(0.2, 200, 1), time=AT_ONCE).evidence
+    e = fit_table(shifted(1.0, 300, 0), "y", test=shifted(0.2, 200, 1), time=AT_ONCE).result
     assert e.warnings[0].startswith("cross-validation and holdout disagree: Linear has R²")
     assert e.verdict.startswith("Cross-validation and holdout disagree on the score of linear, so none of this is firm")
     assert "cross-validation and holdout disagree" in summary(e)
@@ -213,14 +213,14 @@ def test_where_cross_validation_and_holdout_disagree_it_is_said_loudly():
 def test_where_they_agree_nothing_is_said():
     said = 0
     for seed in range(3):
-        e = fit_table(shifted(1.0, 200, seed), "y", test=shifted(1.0, 100, 100 + seed), time=AT_ONCE).evidence
+        e = fit_table(shifted(1.0, 200, seed), "y", test=shifted(1.0, 100, 100 + seed), time=AT_ONCE).result
         said += any("disagree" in text for text in (*e.warnings, e.verdict))
     assert said == 0
 
 
 def test_exact_fits_do_not_disagree_over_rounding():
     x = np.random.default_rng(0).normal(size=(100, 4))[:, :3]
-    e = fit_table(pd.DataFrame(x, columns=list("abc")).assign(y=x @ [1.0, 0.0, 0.1]), "y", time=AT_ONCE).evidence
+    e = fit_table(pd.DataFrame(x, columns=list("abc")).assign(y=x @ [1.0, 0.0, 0.1]), "y", time=AT_ONCE).result
     assert not any("disagree" in text for text in (*e.warnings, e.verdict))
 
 
@@ -231,7 +231,7 @@ def test_a_baseline_whose_scores_disagree_is_named_too():
         x = rng.uniform(-2, 2, size=n) if slope else rng.uniform(-0.1, 0.1, size=n) + 2.0
         return pd.DataFrame({"x": x, "z": rng.normal(size=n), "y": np.exp(1.2 * x) * (1 + 0.01 * rng.normal(size=n)) - 3.0})
 
-    e = fit_table(bent(400, 0, True), "y", test=bent(200, 1, False), metric="rmse", time=AT_ONCE).evidence
+    e = fit_table(bent(400, 0, True), "y", test=bent(200, 1, False), metric="rmse", time=AT_ONCE).result
     assert e.chosen.kind != "linear"
     assert any("disagree" in text and "Linear has RMSE" in text for text in e.warnings)
     assert "linear" in e.verdict.split(", so none of this is firm")[0]
@@ -242,7 +242,7 @@ def test_no_verdict_on_models_that_were_never_tried():
     rng = np.random.default_rng(0)
     i = rng.permutation(np.repeat(np.arange(300), 4))
     X = 5 * rng.normal(size=(300, 4))[i] + 0.1 * rng.normal(size=(1200, 4))
-    e = fit_table(pd.DataFrame(X, columns=list("abcd")).assign(label=[f"c{j}" for j in i]), "label", time=AT_ONCE).evidence
+    e = fit_table(pd.DataFrame(X, columns=list("abcd")).assign(label=[f"c{j}" for j in i]), "label", time=AT_ONCE).result
     assert e.chosen.kind == "constant"
     assert "tell little" not in e.verdict
     assert "could be tried in the time given" in e.verdict

@@ -8,16 +8,16 @@ import pyarrow as pa
 import pytest
 
 from mercer.automl import fit_table
-from mercer.automl.intervals import LEAST, unusual, widening
-from mercer.automl.predictors import bounds
-from mercer.automl.rows import Rows
+from mercer.automl.intervals import LEAST, fit_novelty, widening
+from mercer.automl.predictors import prediction_bounds
+from mercer.automl.rows import Dataset
 from mercer.store import load
 
 AT_ONCE = 1e-3
 
 
 def rows(X):
-    return Rows(np.asarray(X, np.float32), np.zeros(len(X)), np.arange(len(X)))
+    return Dataset(np.asarray(X, np.float32), np.zeros(len(X)), np.arange(len(X)))
 
 
 def normal(rng, n, p):
@@ -43,7 +43,7 @@ def test_about_one_row_in_a_hundred_is_unusual_by_chance(make, n, p):
     flagged = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        found = unusual(rows(make(rng, n, p)), seed)
+        found = fit_novelty(rows(make(rng, n, p)), seed)
         flagged.append(np.mean(found(make(rng, 2000, p)) > 1))
     assert np.mean(flagged) < 0.02
 
@@ -51,7 +51,7 @@ def test_about_one_row_in_a_hundred_is_unusual_by_chance(make, n, p):
 def test_far_rows_are_always_unusual_and_middles_of_rings_too():
     rng = np.random.default_rng(0)
     for X in (normal(rng, 2000, 5), normal(rng, 150, 20), coded(rng, 600, 6), ring(rng, 2000, 2)):
-        found = unusual(rows(X))
+        found = fit_novelty(rows(X))
         far = X[:20].copy()
         far[:, 1] = X[:, 1].max() + 4
         assert (found(far) > 1).all()
@@ -61,7 +61,7 @@ def test_far_rows_are_always_unusual_and_middles_of_rings_too():
 
 @pytest.mark.parametrize("n", [1, 2, 10])
 def test_few_rows_and_equal_ones_have_limits(n):
-    found = unusual(rows(np.ones((n, 3))))
+    found = fit_novelty(rows(np.ones((n, 3))))
     assert found.far == found.out == LEAST
     assert found(np.ones((2, 3))).tolist() == [0.0, 0.0]
     assert (found(np.full((2, 3), 9.0)) > 1).all()
@@ -69,7 +69,7 @@ def test_few_rows_and_equal_ones_have_limits(n):
 
 
 def test_an_odd_cell_makes_a_row_unusual():
-    found = unusual(rows(np.random.default_rng(0).normal(size=(300, 2))))
+    found = fit_novelty(rows(np.random.default_rng(0).normal(size=(300, 2))))
     X = np.zeros((2, 2))
     assert (found(X, np.array([True, False])) > 1).tolist() == [True, False]
 
@@ -92,8 +92,8 @@ def test_non_negative_targets_have_non_negative_predictions_and_intervals(model)
     assert found["lower"].min() >= 0
     for coverage in (0.5, 0.99):
         assert model.predict_interval(houses(400, 1), coverage)["lower"].min() >= 0
-    assert bounds(np.array([0.0, 4.0]))[0] == 0
-    assert bounds(np.array([-1.0, 4.0]))[0] < -1
+    assert prediction_bounds(np.array([0.0, 4.0]))[0] == 0
+    assert prediction_bounds(np.array([-1.0, 4.0]))[0] < -1
 
 
 def test_negative_targets_may_have_negative_predictions():
@@ -162,5 +162,5 @@ def test_rows_with_new_values_in_a_column_of_mostly_new_values_are_usual_and_its
 
 
 def test_two_units_are_named():
-    said = fit_table(units(200, 0), "y", time=1e-3).evidence.warnings
+    said = fit_table(units(200, 0), "y", time=1e-3).result.warnings
     assert any("two units (mg, ug)" in text for text in said)

@@ -23,11 +23,11 @@ from mercer.tables.arrow import pa
 Progress = Callable[[str], None]
 
 
-class Late(Exception):
+class OutOfTime(Exception):
     """Time was up before something that may be left out was done."""
 
 
-def quiet(text: str) -> None:
+def silent(text: str) -> None:
     """Progress that nobody asked for."""
 
 
@@ -40,7 +40,7 @@ class Clock:
     """
 
     budget: float
-    say: Progress = quiet
+    say: Progress = silent
     start: float = field(default_factory=time.perf_counter)
 
     @property
@@ -52,9 +52,9 @@ class Clock:
         return share * self.budget - self.spent
 
     def check(self) -> None:
-        """Raise `Late` where the budget is spent."""
+        """Raise `OutOfTime` where the budget is spent."""
         if self.left() < 0:
-            raise Late
+            raise OutOfTime
 
 
 FIXED = 90e6  # compiled loops, threads, libraries' own buffers: 50 to 115 MB, the latter where loops are compiled for the first time
@@ -65,10 +65,10 @@ ENTRIES = 7  # contenders whose predictions of the holdout are kept
 SQUARE = 8.0  # bytes of an entry of moments
 
 
-def check(limit: float) -> float:
+def check_memory(limit: float) -> float:
     """The limit, or a sentence where it is too small for anything.
 
-    >>> check(1.4e8)
+    >>> check_memory(1.4e8)
     Traceback (most recent call last):
     ...
     ValueError: memory of 140 MB is too little to fit anything; the smallest that works is 150 MB.
@@ -78,17 +78,17 @@ def check(limit: float) -> float:
     return limit
 
 
-def working(limit: float) -> float:
+def working_memory(limit: float) -> float:
     """What is left for arrays.
 
-    >>> working(4e9)
+    >>> working_memory(4e9)
     3910000000.0
     """
     return limit - FIXED
 
 
 # reading
-def batch(memory: float) -> int:
+def batch_bytes(memory: float) -> int:
     """Bytes of a batch of cells: each is copied, filtered, cut and read as numbers on its way, a column or more at a time."""
     return int(memory / 32)
 
@@ -99,62 +99,62 @@ def batch_rows(memory: float, cells: float, columns: int = 0) -> int:
     >>> batch_rows(1e8, 100), batch_rows(1e8, 100, 1_000)
     (31250, 260)
     """
-    return max(256, int(batch(memory) / max(cells, 12.0 * columns, 1.0)))
+    return max(256, int(batch_bytes(memory) / max(cells, 12.0 * columns, 1.0)))
 
 
-def cells(memory: float) -> int:
+def sample_cells(memory: float) -> int:
     """Cells of the sample from which treatments are decided: some texts of 20 bytes, and numbers that are read from them."""
     return int(memory / 8 / 24)
 
 
-def spool(memory: float) -> float:
+def buffer_bytes(memory: float) -> float:
     """Treated rows of one side that are held before they go to disk."""
     return memory / 12
 
 
 # rows
-def core(memory: float, columns: int, vectors: int) -> int:
+def training_rows(memory: float, columns: int, vectors: int) -> int:
     """Training rows that are held at once, by all that is not a stream: they, those that do not validate, and a sample of these.
 
-    >>> core(3.9e9, 50, 2)
+    >>> training_rows(3.9e9, 50, 2)
     1504629
     """
     return max(2_000, int(memory / 12 / (4 * columns + 8 * vectors)))
 
 
-def held(memory: float, columns: int, vectors: int, n_classes: int) -> int:
+def holdout_rows(memory: float, columns: int, vectors: int, n_classes: int) -> int:
     """Held-out rows that are judged: their columns, what each contender predicts of them, and what metrics take."""
     outputs = max(n_classes, 1)
     return max(1_000, int(memory / 5 / (4 * columns + 8 * vectors + 8 * (ENTRIES * (outputs + 1) + 4 * outputs + 14))))
 
 
 # search
-def features(memory: float, copies: int = 20) -> int:
+def max_features(memory: float, copies: int = 20) -> int:
     """Features of which so many square arrays fit into half: the moments of folds, their sums and factors.
 
-    >>> features(3.9e9), features(6e7)
+    >>> max_features(3.9e9), max_features(6e7)
     (3491, 433)
     """
     return int(math.sqrt(memory / 2 / (SQUARE * copies)))
 
 
-def kept(memory: float) -> float:
+def feature_cache_bytes(memory: float) -> float:
     """Features of rows that are kept between passes."""
     return min(float(512 << 20), memory / 6)
 
 
-def rows_of(memory: float, bytes_a_row: float, share: float = 1 / 8) -> int:
+def max_rows(memory: float, bytes_a_row: float, share: float = 1 / 8) -> int:
     """Rows of so many bytes that a share of the memory holds."""
     return max(64, int(memory * share / bytes_a_row))
 
 
-def cell(memory: float, copies: float) -> int:
+def max_cell_rows(memory: float, copies: float) -> int:
     """Rows of which a square array of so many bytes a pair fits into a third."""
     return int(math.sqrt(memory / 3 / copies))
 
 
 # trees
-def trees(memory: float, columns: int, n_classes: int) -> int:
+def tree_rows(memory: float, columns: int, n_classes: int) -> int:
     """Rows that trees may be grown on: float32, float64, that again without those that stop them, and bins; scores and gradients.
 
     0 where their histograms alone are too much.
@@ -165,7 +165,7 @@ def trees(memory: float, columns: int, n_classes: int) -> int:
 
 
 @contextmanager
-def threads(memory: float) -> Iterator[None]:
+def limited_threads(memory: float) -> Iterator[None]:
     """As many threads as there is memory for: each keeps buffers of its own, in Arrow, BLAS and the allocators.
 
     What is computed does not depend on their number.
@@ -185,7 +185,7 @@ def _many(most: int) -> bool:
     return any(library["num_threads"] > most for library in threadpool_info())
 
 
-def tidy() -> None:
+def release_memory() -> None:
     """Give memory that nothing uses back to the system: what the allocators keep would count in the next stage."""
     pa.default_memory_pool().release_unused()
     if (trim := _trim()) is not None:

@@ -9,15 +9,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.automl import budget
-from mercer.automl.budget import Clock, Late
+from mercer.automl.budget import Clock, OutOfTime
 from mercer.automl.crossval import ENDLESS, refits
-from mercer.automl.machines import calibration, cross_fitted, hushed
-from mercer.automl.metrics import Score, gap_error, log_loss, over_folds
-from mercer.automl.predictors import Constant, Identity, Target, spread_out, transformations
+from mercer.automl.machines import calibration, cross_fitted_probabilities, ignore_convergence
+from mercer.automl.metrics import Score, difference_error, log_loss, over_folds
+from mercer.automl.predictors import ConstantPredictor, IdentityTarget, TargetTransform, all_classes, transformations
 from mercer.automl.recipes import KINDS, LINEAR, NAMES, WIDEST, Recipe, explicit
-from mercer.automl.search import AS_IT_IS, CROWDED, Problem, Tried, attempt, halving
-from mercer.automl.splits import FOLDS, Folds, folds
-from mercer.automl.tuning import Tuned, out_of_fold, tune
+from mercer.automl.search import CROWDED, UNTRANSFORMED, SearchProblem, Trial, successive_halving, try_recipe
+from mercer.automl.splits import FOLDS, FoldPlan, make_folds
+from mercer.automl.tuning import TunedMachine, out_of_fold, tune_machine
 from mercer.estimators import KernelLogistic
 from mercer.inputs import Array
 
@@ -28,14 +28,14 @@ SOFTER = 0.15  # a logistic loss bends about so much as a squared one
 
 
 @dataclass(frozen=True, eq=False)
-class Finalist:
+class Candidate:
     """A kind at its best: its settings and the metric of its out-of-fold predictions."""
 
     kind: str
     recipe: Recipe | None
     size: int
     alpha: float
-    target: Target
+    target: TargetTransform
     score: Score
     seconds: float
     probabilities: Array | None = None  # out of fold
@@ -46,57 +46,59 @@ class Finalist:
         return NAMES[self.kind]
 
 
-def split_of(p: Problem) -> Folds:
+def folds_of(p: SearchProblem) -> FoldPlan:
     """The folds on which finalists are compared."""
-    return folds(p.rows, k=FEWER if p.n_classes > 2 else FOLDS, seed=p.seed)
+    return make_folds(p.rows, k=FEWER if p.n_classes > 2 else FOLDS, seed=p.seed)
 
 
-def constant(p: Problem) -> Finalist:
+def constant_candidate(p: SearchProblem) -> Candidate:
     """The mean or the shares of the training blocks."""
-    split, clock = split_of(p), Clock(0)
+    split, clock = folds_of(p), Clock(0)
     out = None
     for fold in range(len(split.plan)):
         train, test = split.split(fold)
-        found = Constant.of(p.rows.y[train], p.rows.weights()[train], p.n_classes)(p.rows.X[test])
+        found = ConstantPredictor.of(p.rows.y[train], p.rows.weights()[train], p.n_classes)(p.rows.X[test])
         out = np.full((len(p.rows), *found.shape[1:]), np.nan) if out is None else out
         out[test] = found
-    return Finalist("constant", None, 0, 0.0, Identity(), _score(p, out, split), clock.spent)
+    return Candidate("constant", None, 0, 0.0, IdentityTarget(), _score(p, out, split), clock.spent)
 
 
-def finalist(p: Problem, recipe: Recipe, size: int, hint: Tried | None = None, targets: Any = AS_IT_IS, until: Clock = ENDLESS) -> Finalist:
+def feature_candidate(
+    p: SearchProblem, recipe: Recipe, size: int, hint: Trial | None = None, targets: Any = UNTRANSFORMED, until: Clock = ENDLESS
+) -> Candidate:
     """A recipe at its best penalty: by ridge from the moments, and for classes then by logistic regression around it."""
     clock = Clock(0)
-    tried = hint if hint is not None and hint.size == size else attempt(p, recipe, size, targets=targets, until=until)
+    tried = hint if hint is not None and hint.size == size else try_recipe(p, recipe, size, targets=targets, until=until)
     if p.numeric:
-        where = split_of(p).tested()
+        where = folds_of(p).tested()
         f = tried.predicted
         assert f is not None
         score = p.metric(p.rows.y[where], p.kept(tried.target.back(f[where, 0])), p.rows.weights()[where])
-        return Finalist(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
+        return Candidate(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
     alpha, P = _logistic(p, recipe, tried, until)
-    return Finalist(recipe.kind, recipe, tried.size, alpha, Identity(), _score(p, P, split_of(p)), clock.spent, P)
+    return Candidate(recipe.kind, recipe, tried.size, alpha, IdentityTarget(), _score(p, P, folds_of(p)), clock.spent, P)
 
 
-def machine(p: Problem, tuned: Tuned, memory: float, until: Clock = ENDLESS) -> Finalist:
+def machine_candidate(p: SearchProblem, tuned: TunedMachine, memory: float, until: Clock = ENDLESS) -> Candidate:
     """A kernel machine on the same folds; its scores become probabilities by a calibration that leaves their fold out."""
-    clock, split, setting = Clock(0), split_of(p), tuned.setting
+    clock, split, setting = Clock(0), folds_of(p), tuned.setting
     s, where, _ = out_of_fold(p, split, setting, tuned.target, memory, until)
     y, w = p.rows.y[where], p.rows.weights()[where]
     P = np.full(s.shape if p.n_classes else (len(s),), np.nan)
     target, scale = tuned.target, None
     if p.numeric:
-        target = target if isinstance(target, Identity) or not len(where) else target.smeared(y, s[where], w, p.metric)
+        target = target if isinstance(target, IdentityTarget) or not len(where) else target.retransformed(y, s[where], w, p.metric)
         P[where] = p.kept(target.back(s[where]))
     else:
-        P[where], scale = cross_fitted(s[where], y, w, split.block[where]), calibration(s[where], y, w)
+        P[where], scale = cross_fitted_probabilities(s[where], y, w, split.block[where]), calibration(s[where], y, w)
     found = None if p.numeric else P
-    return Finalist("machine", tuned.recipe, len(p.rows), setting.penalty, target, _score(p, P, split), clock.spent, found, scale)
+    return Candidate("machine", tuned.recipe, len(p.rows), setting.penalty, target, _score(p, P, split), clock.spent, found, scale)
 
 
-def _logistic(p: Problem, recipe: Recipe, tried: Tried, until: Clock) -> tuple[float, Array]:
+def _logistic(p: SearchProblem, recipe: Recipe, tried: Trial, until: Clock) -> tuple[float, Array]:
     """The penalty of the least log loss on one fold, and with it the probabilities over all folds."""
-    split = split_of(p)
-    one = Folds(split.block, split.plan[-1:])
+    split = folds_of(p)
+    one = FoldPlan(split.block, split.plan[-1:])
     where, alphas = one.tested(), [max(1e-6, SOFTER * tried.alpha * a) for a in AROUND]
     y, w = p.rows.y[where], p.rows.weights()[where]
     losses = [log_loss(y, _probabilities(p, recipe, tried.size, a, one, until)[where], w).value for a in alphas]
@@ -104,25 +106,25 @@ def _logistic(p: Problem, recipe: Recipe, tried: Tried, until: Clock) -> tuple[f
     return best, _probabilities(p, recipe, tried.size, best, split, until)
 
 
-def _probabilities(p: Problem, recipe: Recipe, size: int, alpha: float, split: Folds, until: Clock) -> Array:
+def _probabilities(p: SearchProblem, recipe: Recipe, size: int, alpha: float, split: FoldPlan, until: Clock) -> Array:
     def make() -> Any:
         settings = {"alpha": alpha, "tol": 1e-3, "max_iter": ROUNDS, "memory_limit": min(1e9, p.memory / 5)}
-        return Lenient(recipe.estimator(KernelLogistic, size, p.seed, **settings), p.n_classes)
+        return LenientLogistic(recipe.estimator(KernelLogistic, size, p.seed, **settings), p.n_classes)
 
     return refits(make, lambda m, X: m.predict(X), p.rows.X, p.rows.y, p.rows.weight, split, until)
 
 
-class Lenient:
+class LenientLogistic:
     """Logistic regression that takes rows of one class only, and says nothing of rounds that were not enough."""
 
     def __init__(self, estimator: Any, n_classes: int) -> None:
         self.estimator, self.n_classes = estimator, n_classes
-        self.constant: Constant | None = None
+        self.constant: ConstantPredictor | None = None
 
-    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Lenient:
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> LenientLogistic:
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         if len(np.unique(y[w > 0])) < 2:
-            self.constant = Constant.of(y, w, self.n_classes)
+            self.constant = ConstantPredictor.of(y, w, self.n_classes)
             return self
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -132,30 +134,30 @@ class Lenient:
     def predict(self, X: Array) -> Array:
         if self.constant is not None:
             return self.constant(X)
-        return spread_out(self.estimator, self.estimator.predict_proba(X), self.n_classes)
+        return all_classes(self.estimator, self.estimator.predict_proba(X), self.n_classes)
 
 
-def _score(p: Problem, out: Array | None, split: Folds) -> Score:
+def _score(p: SearchProblem, out: Array | None, split: FoldPlan) -> Score:
     assert out is not None
     where = split.tested()
     return over_folds(p.metric, p.rows.y[where], out[where], p.rows.weights()[where], split.block[where])
 
 
-def choose(p: Problem, found: list[Finalist]) -> Finalist:
+def one_standard_error_rule(p: SearchProblem, found: list[Candidate]) -> Candidate:
     """The simplest whose score is within one standard error of the best, the error being that of their difference."""
-    where = split_of(p).tested()
-    units = None if p.rows.unit is None else p.rows.unit[where]
+    where = folds_of(p).tested()
+    groups = None if p.rows.group is None else p.rows.group[where]
     best = max(found, key=lambda f: p.metric.gain(f.score.value) if np.isfinite(f.score.value) else -np.inf)
-    near = [f for f in found if _behind(p, f, best) <= gap_error(f.score, best.score, units)]
+    near = [f for f in found if _behind(p, f, best) <= difference_error(f.score, best.score, groups)]
     return min(near or [best], key=lambda f: KINDS.index(f.kind))
 
 
-def _behind(p: Problem, f: Finalist, best: Finalist) -> float:
+def _behind(p: SearchProblem, f: Candidate, best: Candidate) -> float:
     gap = p.metric.gain(best.score.value) - p.metric.gain(f.score.value)
     return gap if np.isfinite(gap) else np.inf
 
 
-SEARCH, FINALS, TUNED = 0.25, 0.45, 0.55  # shares of the time by which the search, the cross-validation and a machine's search are over
+SEARCH, COMPARED, TUNED = 0.25, 0.45, 0.55  # shares of the time by which the search, the cross-validation and a machine's search are over
 CLASSIFIED, MANY = 8_000, 5_000  # rows on which classifiers of two classes, and of more, are compared
 BY_FOLDS = 8_000  # rows up to which a machine of numbers is cross-validated; of classes, those on which all are compared
 CHEAP = 0.05  # share of the time that is always there
@@ -169,14 +171,14 @@ NO_TIME, LATE, NO_ROOM = "no time was left to try it", "it took too long", "its 
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
+class Selection:
     """Who took part, on which rows, who was chosen, and who was left out and why."""
 
-    here: Problem
-    found: tuple[Finalist, ...]
-    chosen: Finalist
+    here: SearchProblem
+    candidates: tuple[Candidate, ...]
+    chosen: Candidate
     left_out: tuple[tuple[str, str], ...]
-    tuned: Tuned | None = None  # a machine that has yet to meet the chosen one, as there are more rows than folds were made of
+    tuned: TunedMachine | None = None  # a machine that has yet to meet the chosen one, as there are more rows than folds were made of
 
     @property
     def short(self) -> dict[str, str]:
@@ -185,30 +187,32 @@ class Contest:
         return {name: lack[why] for name, why in self.left_out if why in lack}
 
 
-def contest(p: Problem, clock: Clock, memory: float = 4e9) -> Contest:
+def select(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Selection:
     """Every kind on the same rows and folds; a machine only where those are all rows, see `mercer.automl.validate`."""
-    best, here = halving(p, clock, SEARCH)
+    best, here = successive_halving(p, clock, SEARCH)
     if not p.numeric:
         here = p.sample(min(len(here.rows), CLASSIFIED if p.n_classes == 2 else MANY))
     here = _affordable(p, _held(p, here), best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
-    found, left_out = [constant(here)], list[tuple[str, str]]()
-    targets = tuple(transformations(p.rows.y)) if p.numeric else (Identity(),)
-    for recipe in _entrants(here, best.recipe):
-        why = _skipped(here, recipe, best, clock) or _tried(here, recipe, best, clock, found, targets)
+    found, left_out = [constant_candidate(here)], list[tuple[str, str]]()
+    targets = tuple(transformations(p.rows.y)) if p.numeric else (IdentityTarget(),)
+    for recipe in _recipes_to_compare(here, best.recipe):
+        why = _skipped(here, recipe, best, clock) or _compare(here, recipe, best, clock, found, targets)
         left_out += [(NAMES[recipe.kind], why)] if why else []
     tuned, why = _machine(p, here, best, clock, memory, found)
     left_out += [(NAMES["machine"], why)] if why else []
-    return Contest(here, tuple(found), choose(here, found), tuple(left_out), tuned)
+    return Selection(here, tuple(found), one_standard_error_rule(here, found), tuple(left_out), tuned)
 
 
-def _held(p: Problem, here: Problem) -> Problem:
+def _held(p: SearchProblem, here: SearchProblem) -> SearchProblem:
     """Fewer rows where there are so many columns that memory holds no moments of them: then inner products of rows are fewer."""
-    most = budget.features(p.memory)
+    most = budget.max_features(p.memory)
     return here if here.rows.X.shape[1] <= most else p.sample(min(len(here.rows), most))
 
 
-def _machine(p: Problem, here: Problem, best: Tried, clock: Clock, memory: float, found: list[Finalist]) -> tuple[Tuned | None, str]:
+def _machine(
+    p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock, memory: float, found: list[Candidate]
+) -> tuple[TunedMachine | None, str]:
     """The machine to meet the chosen one, where it was not compared with all; and why there is none."""
     if clock.left(FITTED) <= 0:
         return None, NO_TIME
@@ -217,8 +221,8 @@ def _machine(p: Problem, here: Problem, best: Tried, clock: Clock, memory: float
     if p.n_classes and len(np.unique(here.rows.y)) < 2:
         return None, "the rows have one class"
     until = max(TUNED, clock.spent / clock.budget + CHEAP)
-    with hushed():
-        tuned = tune(p, best.target, best.recipe.kernel, clock, until, memory)
+    with ignore_convergence():
+        tuned = tune_machine(p, best.target, best.recipe.kernel, clock, until, memory)
         if len(p.rows) > len(here.rows) or len(p.rows) > BY_FOLDS:
             return tuned, ""
         guess = FOLDS * tuned.seconds * (len(p.rows) / tuned.rows) ** tuned.power
@@ -226,52 +230,54 @@ def _machine(p: Problem, here: Problem, best: Tried, clock: Clock, memory: float
             return None, NO_TIME
         clock.say(f"comparing by cross-validation: {NAMES['machine'].lower()}")
         try:
-            found.append(machine(here, tuned, memory, Clock(max(clock.left(FITTED), PATIENCE * guess))))
-        except Late:
+            found.append(machine_candidate(here, tuned, memory, Clock(max(clock.left(FITTED), PATIENCE * guess))))
+        except OutOfTime:
             return None, LATE
     return None, ""
 
 
-def _affordable(p: Problem, here: Problem, best: Tried, clock: Clock) -> Problem:
+def _affordable(p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock) -> SearchProblem:
     """Fewer rows where there are so many columns that even the linear model would take too long."""
     guess, left = _guess(here, LINEAR, best), _left(clock)
     return here if guess <= left else p.sample(min(len(here.rows), max(FEWEST, int(len(here.rows) * left / guess))))
 
 
 def _left(clock: Clock) -> float:
-    return max(clock.left(FINALS), CHEAP * clock.budget)
+    return max(clock.left(COMPARED), CHEAP * clock.budget)
 
 
-def _tried(here: Problem, recipe: Recipe, best: Tried, clock: Clock, found: list[Finalist], targets: tuple[Target, ...]) -> str:
+def _compare(
+    here: SearchProblem, recipe: Recipe, best: Trial, clock: Clock, found: list[Candidate], targets: tuple[TargetTransform, ...]
+) -> str:
     """Compare a kind; why not, where time was up on the way. Linear and Fourier features are compared to the end."""
     clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
     until = ENDLESS
     if recipe.kind in OPTIONAL or here.n_classes > CROWDED:
         until = Clock(max(_left(clock), PATIENCE * _guess(here, recipe, best) if here.n_classes <= CROWDED else 0.0))
     try:
-        found.append(_enter(here, recipe, best, until, targets))
-    except Late:
+        found.append(_candidate(here, recipe, best, until, targets))
+    except OutOfTime:
         return LATE
     return ""
 
 
-def _entrants(here: Problem, fourier: Recipe) -> list[Recipe]:
+def _recipes_to_compare(here: SearchProblem, fourier: Recipe) -> list[Recipe]:
     """The cheap ones first: they are compared however short the time is."""
     return [LINEAR, explicit(here.rows.X), fourier, Recipe("landmarks", fourier.kernel)]
 
 
-def _enter(here: Problem, recipe: Recipe, best: Tried, until: Clock, targets: tuple[Target, ...]) -> Finalist:
+def _candidate(here: SearchProblem, recipe: Recipe, best: Trial, until: Clock, targets: tuple[TargetTransform, ...]) -> Candidate:
     known = best if recipe is best.recipe and best.predicted is not None and len(best.predicted) == len(here.rows) else None
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
     asked = targets if recipe.kind in ("linear", "explicit") or not here.numeric else (best.target,)  # they may want another
-    return finalist(here, recipe, size, known, asked, until)
+    return feature_candidate(here, recipe, size, known, asked, until)
 
 
-def _skipped(here: Problem, recipe: Recipe, best: Tried, clock: Clock) -> str:
+def _skipped(here: SearchProblem, recipe: Recipe, best: Trial, clock: Clock) -> str:
     """Why a kind does not take part; linear and Fourier features always do, and what costs next to nothing."""
     if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * WIDEST:
         return f"{here.rows.X.shape[1]:,} columns are too many to expand"
-    if recipe.kind == "explicit" and recipe.size(_asked(here, best), here.rows.X.shape[1], 0) > 2 * budget.features(here.memory):
+    if recipe.kind == "explicit" and recipe.size(_asked(here, best), here.rows.X.shape[1], 0) > 2 * budget.max_features(here.memory):
         return NO_ROOM
     crowded = here.n_classes > CROWDED and recipe.kind != "linear"
     if (recipe.kind in OPTIONAL or crowded) and _left(clock) < _guess(here, recipe, best):
@@ -279,7 +285,7 @@ def _skipped(here: Problem, recipe: Recipe, best: Tried, clock: Clock) -> str:
     return ""
 
 
-def _guess(here: Problem, recipe: Recipe, best: Tried) -> float:
+def _guess(here: SearchProblem, recipe: Recipe, best: Trial) -> float:
     """Seconds, by what the search took for its best recipe on its rows."""
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
     known = len(here.rows) if best.predicted is None else len(best.predicted)
@@ -292,5 +298,5 @@ def _work(n: float, D: float) -> float:
     return n * D * min(n, D) + SOLVES * min(n, D) ** 3
 
 
-def _asked(here: Problem, best: Tried) -> int:
+def _asked(here: SearchProblem, best: Trial) -> int:
     return best.size if here.numeric else max(best.size, SIZE)

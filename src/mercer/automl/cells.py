@@ -22,13 +22,13 @@ VALUES = 1 << 22  # of rows held in float64 at a time
 
 @register("automl.Tree")
 @dataclass(frozen=True, eq=False)
-class Tree:
+class CellTree:
     """Node i sends x to `children[i][x'axes[i] > cuts[i]]`: a node, or with a negative number c the cell -1 - c.
 
     A cut is between two distinct values, so that equal rows go the same way; x'axis is summed row by row in float64, so that
     a row goes the same way alone and among others.
 
-    >>> t, rows = Tree.of(np.arange(8.0)[:, None], most=4, overlap=0.0)
+    >>> t, rows = CellTree.of(np.arange(8.0)[:, None], most=4, overlap=0.0)
     >>> t.cell(np.array([[0.0], [7.0]])), [len(i) for i in rows]
     (array([0, 1]), [4, 4])
     """
@@ -59,9 +59,9 @@ class Tree:
         return int(self.axes.shape[1])
 
     @classmethod
-    def of(cls, X: Array, most: int, overlap: float = OVERLAP) -> tuple[Tree, list[Array]]:
+    def of(cls, X: Array, most: int, overlap: float = OVERLAP) -> tuple[CellTree, list[Array]]:
         """The tree of these rows, and the rows of every cell: at most `most`, of rows that hardly differ a sample of so many."""
-        grown = _Growing(X, most, overlap)
+        grown = _TreeBuilder(X, most, overlap)
         with single_blas():  # whose rounding is not that of several threads
             grown.node(np.arange(len(X)))
         axes = np.array(grown.axes, np.float32).reshape(-1, X.shape[1])
@@ -75,7 +75,7 @@ class Tree:
         left = [(0, np.arange(len(X)))] if len(self.cuts) else []  # a list, as a tree may be deeper than Python's stack
         while left:
             node, rows = left.pop()
-            right = along(X, rows, self.axes[node]) > self.cuts[node]
+            right = project(X, rows, self.axes[node]) > self.cuts[node]
             for side, mine in enumerate((rows[~right], rows[right])):
                 child = int(self.children[node, side])
                 if child < 0:
@@ -117,7 +117,7 @@ class _Cut:
         return np.sort(self.order[: self.left + near]), np.sort(self.order[max(self.left - near, 0) :])
 
 
-class _Growing:
+class _TreeBuilder:
     """What a tree is made of while it grows."""
 
     def __init__(self, X: Array, most: int, overlap: float) -> None:
@@ -145,8 +145,8 @@ class _Growing:
         """Along the first of some directions that parts rows evenly, else the one that comes nearest to it."""
         few, best = self.X[rows[:: max(1, len(rows) // SEEN)]], None
         for start in range(STARTS):
-            axis = longest(few) if not start and few.shape[1] <= SMALL else long(few, start)
-            cut = _Cut.of(axis, along(self.X, rows, axis))
+            axis = principal_direction(few) if not start and few.shape[1] <= SMALL else power_direction(few, start)
+            cut = _Cut.of(axis, project(self.X, rows, axis))
             best = cut if best is None or cut.smaller > best.smaller else best
             if best.smaller >= EVEN * len(rows):
                 break
@@ -158,13 +158,13 @@ class _Growing:
         return rows if len(rows) <= self.most else np.sort(rows[np.argsort(hashes(rows), kind="stable")[: self.most]])
 
 
-def longest(X: Array) -> Array:
+def principal_direction(X: Array) -> Array:
     """The direction in which rows vary most, of unit length."""
     A = np.asarray(X - X.mean(0), np.float64)
     return _signed(np.linalg.eigh(A.T @ A)[1][:, -1])
 
 
-def long(X: Array, start: int = 0) -> Array:
+def power_direction(X: Array, start: int = 0) -> Array:
     """A direction in which rows vary much: some steps towards the longest, from a start that no column is left out of."""
     A = np.asarray(X - X.mean(0), np.float64)
     v = (0.5 + hashes(np.arange(X.shape[1]), start) / 2.0**64) * np.where(hashes(np.arange(X.shape[1]), start + 101) % 2, 1.0, -1.0)
@@ -180,7 +180,7 @@ def _signed(v: Array) -> Array:
     return np.asarray(v * np.sign(v[np.argmax(np.abs(v))]), np.float32)
 
 
-def along(X: Array, rows: Array, axis: Array) -> Any:
+def project(X: Array, rows: Array, axis: Array) -> Any:
     """x'axis of these rows."""
     a, step = axis.astype(np.float64), max(1, VALUES // max(len(axis), 1))
     parts = [np.ascontiguousarray(X[rows[s]] * a).sum(1) for s in cuts(len(rows), step)]

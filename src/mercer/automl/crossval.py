@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from mercer.automl import budget
 from mercer.automl.budget import Clock
-from mercer.automl.splits import Folds
+from mercer.automl.splits import FoldPlan
 from mercer.inputs import Array
 from mercer.learners import ridge
 from mercer.ops.threads import limit, n_threads, parallel_map
@@ -26,7 +26,7 @@ MOST_DUAL = 4096  # rows whose inner products are held
 
 
 def ridge_path(
-    lift: Any, X: Array, Y: Array, w: Array | None, folds: Folds, alphas: Array, clock: Clock = ENDLESS, memory: float = 4e9
+    lift: Any, X: Array, Y: Array, w: Array | None, folds: FoldPlan, alphas: Array, clock: Clock = ENDLESS, memory: float = 4e9
 ) -> Array:
     """Predictions (len(alphas), n, q) of each row's fold by the moments of its training blocks; nan where no fold tests.
 
@@ -37,12 +37,12 @@ def ridge_path(
     unit = power_of_two(Y)  # squares of large targets would not fit single precision
     if unit != 1:
         return unit * ridge_path(lift, X, Y / unit, w, folds, alphas, clock, memory)
-    F = Features(phi, X, memory)
+    F = FeatureCache(phi, X, memory)
     if len(X) <= min(int(phi.n_features_out_), MOST_DUAL):
-        with at_once(len(X), memory):
+        with parallel_folds(len(X), memory):
             return dual_path(F, Y, w, folds, alphas)
     D = int(phi.n_features_out_)
-    with at_once(D, memory):
+    with parallel_folds(D, memory):
         blocks = _moments(F, Y, w, folds)
     out = np.full((len(alphas), *Y.shape), np.nan)
 
@@ -52,7 +52,7 @@ def ridge_path(
         if rest.n > 0:
             _predict(F, np.flatnonzero(folds.block == plan[1]), _solutions(rest, D, alphas), out)
 
-    with at_once(D, memory):
+    with parallel_folds(D, memory):
         parallel_map(fold, folds.plan)
     return out
 
@@ -67,7 +67,7 @@ def power_of_two(Y: Array) -> float:
     return 1.0 if size == 0 or 1e-12 < size < 1e12 else float(2.0 ** np.floor(np.log2(size)))
 
 
-def at_once(D: int, memory: float) -> Any:
+def parallel_folds(D: int, memory: float) -> Any:
     """As many folds side by side as there is memory for: each has the moments of its training rows, and solves."""
     return limit(min(n_threads(), max(1, int(memory / 4 / (8.0 * max(D, 1) ** 2 * COPIES)))))
 
@@ -79,7 +79,7 @@ def _solutions(m: Moments, D: int, alphas: Array) -> list[ridge.Solution]:
     return [ridge.Solution(c, m.mean[D:] - m.mean[:D] @ c) for c in coefs]
 
 
-def _predict(F: Features, where: Array, models: list[ridge.Solution], out: Array) -> None:
+def _predict(F: FeatureCache, where: Array, models: list[ridge.Solution], out: Array) -> None:
     coef = np.concatenate([m.coef for m in models], axis=1)  # all penalties in one product
     offset = np.concatenate([m.intercept for m in models])
     for s in cuts(len(where), F.step):
@@ -87,7 +87,7 @@ def _predict(F: Features, where: Array, models: list[ridge.Solution], out: Array
         out[:, where[s]] = found.reshape(-1, len(models), out.shape[2]).transpose(1, 0, 2)
 
 
-def _moments(F: Features, Y: Array, w: Array | None, folds: Folds) -> list[Moments]:
+def _moments(F: FeatureCache, Y: Array, w: Array | None, folds: FoldPlan) -> list[Moments]:
     """Of [phi, y], for every block, about the mean of the first rows."""
     shift = np.concatenate([F[np.arange(min(1024, len(Y)))].mean(0, dtype=np.float64), Y[:1024].mean(0)])
 
@@ -101,7 +101,7 @@ def _moments(F: Features, Y: Array, w: Array | None, folds: Folds) -> list[Momen
     return parallel_map(of, range(folds.n_blocks))
 
 
-def dual_path(F: Features, Y: Array, w: Array | None, folds: Folds, alphas: Array) -> Array:
+def dual_path(F: FeatureCache, Y: Array, w: Array | None, folds: FoldPlan, alphas: Array) -> Array:
     """What `ridge_path` gives, from K = F F' (n, n): (S K_c S + alpha I) a = S y_c on the training rows, S^2 their weights."""
     K, weight = _gram(F, len(Y)), np.ones(len(Y)) if w is None else np.asarray(w, np.float64)
     out = np.full((len(alphas), *Y.shape), np.nan)
@@ -127,21 +127,21 @@ def _dual_fold(K: Array, across: Array, Y: Array, w: Array, alphas: Array) -> Ar
     return np.asarray(np.einsum("mn,an,nq->amq", left, scale, right, optimize=True) + level)
 
 
-def _gram(F: Features, n: int) -> Array:
+def _gram(F: FeatureCache, n: int) -> Array:
     """F F' about the mean of F, where float64 keeps its digits."""
     rows = F[np.arange(n)].astype(np.float64)
     rows -= rows.mean(0)
     return np.asarray(rows @ rows.T)
 
 
-class Features:
+class FeatureCache:
     """Features of rows, kept where they are few and else computed again when asked for."""
 
     def __init__(self, phi: Any, X: Array, memory: float = 4e9) -> None:
         self.phi, self.X = phi, X
         size = 4 * int(phi.n_features_out_)
-        self.step = min(STEP, budget.rows_of(memory, size, AT_A_TIME))
-        self.kept = self._all() if size * len(X) <= budget.kept(memory) else None
+        self.step = min(STEP, budget.max_rows(memory, size, AT_A_TIME))
+        self.kept = self._all() if size * len(X) <= budget.feature_cache_bytes(memory) else None
 
     def _all(self) -> Array:
         """In one array that is filled part by part."""
@@ -162,7 +162,13 @@ def dense(F: Any) -> Array:
 
 
 def refits(
-    make: Callable[[], Any], ask: Callable[[Any, Array], Array], X: Array, y: Array, w: Array | None, folds: Folds, clock: Clock = ENDLESS
+    make: Callable[[], Any],
+    ask: Callable[[Any, Array], Array],
+    X: Array,
+    y: Array,
+    w: Array | None,
+    folds: FoldPlan,
+    clock: Clock = ENDLESS,
 ) -> Array:
     """The same by one fit a fold: make() gives a model, ask(model, X) what it predicts; the clock is asked before each."""
     out: Array | None = None
@@ -176,7 +182,7 @@ def refits(
     return out
 
 
-def _parts(folds: Folds, y: Array) -> Iterator[tuple[Array, Array]]:
+def _parts(folds: FoldPlan, y: Array) -> Iterator[tuple[Array, Array]]:
     for fold in range(len(folds.plan)):
         train, test = folds.split(fold)
         if len(train) and len(test):

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.automl import budget, splits
 from mercer.automl.budget import Clock
 from mercer.automl.frames import Table, in_batches, only
-from mercer.automl.rows import STEP, Rows, Spool
+from mercer.automl.rows import STEP, Dataset, GrowingArray
 from mercer.automl.splits import Holdout
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
@@ -55,75 +55,75 @@ class Roles:
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class TableData:
     """The treatment and the treated rows on both sides."""
 
     columns: Columns
-    train: Rows
-    held: Rows
+    train: Dataset
+    held: Dataset
     rule: str
     dropped: int
     unknown: int  # held-out rows of a class that no training row has
-    copies: int = 0  # held-out rows that equal training rows, target and all
-    by_chance: float = 0.0  # how many would where each column were drawn by itself
+    duplicates: int = 0  # held-out rows that equal training rows, target and all
+    expected_duplicates: float = 0.0  # how many would where each column were drawn by itself
 
     @property
     def alarming(self) -> int:
         """The copies, where they are more than columns of few values explain, and enough to change a score."""
-        return 0 if self.explained or self.copies <= FEW * len(self.held) else self.copies
+        return 0 if self.explained or self.duplicates <= FEW * len(self.held) else self.duplicates
 
     @property
     def explained(self) -> bool:
         """Whether chance makes about as many."""
-        return self.copies <= EXPLAINED * self.by_chance
+        return self.duplicates <= EXPLAINED * self.expected_duplicates
 
 
-def gather(source: Table, roles: Roles, test: float | Table, *, task: str, memory: float, seed: int, clock: Clock) -> Gathered:
+def prepare_data(source: Table, roles: Roles, test: float | Table, *, task: str, memory: float, seed: int, clock: Clock) -> TableData:
     """Two passes over the data, three where groups or times decide the holdout; rows that memory does not hold wait on disk."""
     roles.check(source.schema.names)
     source = in_batches(source, memory)
-    apart = _apart(source, roles, test, memory, seed)  # the target of a small table is read for it
+    apart = _holdout(source, roles, test, memory, seed)  # the target of a small table is read for it
     clock.say("reading the table")
     columns = Columns(
         roles.target, exclude=roles.exclude, id=roles.id, weight=roles.weight, group=roles.group, time_column=roles.time_column,
         task=task, random_state=seed,
     )  # fmt: skip
-    columns.fit(_training(source, apart), min(CELLS, budget.cells(memory)))
+    columns.fit(_training(source, apart), min(CELLS, budget.sample_cells(memory)))
     columns.warnings_ = (*source.said, *columns.warnings_)
-    budget.tidy()
+    budget.release_memory()
     clock.say("treating the columns")
-    train, held = (Part(columns, budget.spool(memory)) for _ in range(2))
-    for batch, first in numbered(in_batches(source, memory, len(columns.feature_names_))):
+    train, held = (RowCollector(columns, budget.buffer_bytes(memory)) for _ in range(2))
+    for batch, first in enumerate_batches(in_batches(source, memory, len(columns.feature_names_))):
         mask = apart.mask(batch, first)
         train.add(batch.filter(pa.array(~mask)), first + np.flatnonzero(~mask))
         held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask), known=True)
     if apart.test is not None:
         columns.check(apart.test.schema)
-        for batch, first in numbered(in_batches(apart.test, memory, len(columns.feature_names_))):
+        for batch, first in enumerate_batches(in_batches(apart.test, memory, len(columns.feature_names_))):
             held.add(batch, first + np.arange(batch.num_rows), known=True)
-    return _gathered(columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed)
+    return _table_data(columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed)
 
 
-def _gathered(columns: Columns, train: Part, held: Part, rule: str, share: Any, memory: float, seed: int) -> Gathered:
+def _table_data(columns: Columns, train: RowCollector, held: RowCollector, rule: str, share: Any, memory: float, seed: int) -> TableData:
     rows, test = train.rows(), held.rows()
     if len(rows) < LEAST_TRAIN or len(test) < LEAST_HELD:
         few = f"{many(len(rows), 'row')} to learn from and {len(test):,} held out"
         raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}{_in_all(share)}.")
     if not rows.X.shape[1]:
         raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")
-    _several(rows, columns)
-    some = test.sample(budget.held(memory, rows.X.shape[1], test.vectors, len(columns.classes_)), seed)
+    _check_splittable(rows, columns)
+    some = test.sample(budget.holdout_rows(memory, rows.X.shape[1], test.vectors, len(columns.classes_)), seed)
     rule = rule if some is test else f"{rule}; {len(some):,} of these {len(test):,} rows are judged, to keep to memory"
     del test
-    budget.tidy()
-    equal = copies(rows, some)
-    expected = by_chance(rows, some, columns.origin_) if equal else 0.0
-    return Gathered(columns, rows, some, rule, train.dropped + held.dropped, held.unknown, equal, expected)
+    budget.release_memory()
+    equal = duplicates(rows, some)
+    expected = expected_duplicates(rows, some, columns.origin_) if equal else 0.0
+    return TableData(columns, rows, some, rule, train.dropped + held.dropped, held.unknown, equal, expected)
 
 
-def _several(rows: Rows, columns: Columns) -> None:
+def _check_splittable(rows: Dataset, columns: Columns) -> None:
     """That training rows can be split by time, or by group."""
-    named = ("time", columns.time_column, rows.time) if rows.time is not None else ("group", columns.group, rows.unit)
+    named = ("time", columns.time_column, rows.time) if rows.time is not None else ("group", columns.group, rows.group)
     what, name, values = named
     if values is not None and all(np.all(values[s] == values[:1]) for s in cuts(len(values), STEP)):
         why = f'the training rows have one {what} only in "{name}" once the holdout is taken away, so nothing can be compared on others'
@@ -142,7 +142,7 @@ def _in_all(share: float | None) -> str:
     return f", which takes {most:,} rows with a target in all"
 
 
-def copies(train: Rows, held: Rows) -> int:
+def duplicates(train: Dataset, held: Dataset) -> int:
     """How many held-out rows are training rows as well, by a hash of all that the learners see of them."""
     wanted = np.concatenate(list(_hashed(held)))
     known, where = np.unique(wanted, return_inverse=True)
@@ -153,11 +153,11 @@ def copies(train: Rows, held: Rows) -> int:
     return int(seen[where].sum())
 
 
-def by_chance(train: Rows, held: Rows, origin: Sequence[int]) -> float:
+def expected_duplicates(train: Dataset, held: Dataset, origin: Sequence[int]) -> float:
     """How many held-out rows would equal a training row if columns and target were independent, with the values they have.
 
-    >>> rows = Rows(np.zeros((100, 1), np.float32), np.arange(100) % 2, np.arange(100))
-    >>> round(by_chance(rows, rows.take(slice(10)), [0]))
+    >>> rows = Dataset(np.zeros((100, 1), np.float32), np.arange(100) % 2, np.arange(100))
+    >>> round(expected_duplicates(rows, rows.take(slice(10)), [0]))
     10
     """
     few, many = held.sample(CHANCE), train.sample(CHANCE)
@@ -176,22 +176,22 @@ def _shares(train: Array, held: Array) -> Array:
     return np.where(known[at] == mine, counts[at] / len(train), 0.0)
 
 
-def _hashed(rows: Rows) -> Iterator[Array]:
+def _hashed(rows: Dataset) -> Iterator[Array]:
     for s in cuts(len(rows), max(16, VALUES // (rows.X.shape[1] + 1))):
         yield row_hashes(np.concatenate([rows.X[s], rows.y[s, None]], axis=1, dtype=np.float64))
 
 
-def _apart(source: Table, roles: Roles, test: float | Table, memory: float, seed: int) -> Holdout:
+def _holdout(source: Table, roles: Roles, test: float | Table, memory: float, seed: int) -> Holdout:
     """The rule that holds rows out: a file, the last ones, whole groups, or a random share."""
     if not isinstance(test, float):
         _other(source, test)
         return splits.by_file(test)
     if roles.time_column is not None:
         column = only(source, (roles.time_column,))
-        return splits.by_time(column, roles.time_column, test, times(column, roles.time_column), budget.spool(memory))
+        return splits.by_time(column, roles.time_column, test, time_reader(column, roles.time_column), budget.buffer_bytes(memory))
     if roles.group is not None:
         return splits.by_group(only(source, (roles.group,)), roles.group, test, seed)
-    return splits.counted(only(source, (roles.target,)), roles.target, test, seed)
+    return splits.stratified(only(source, (roles.target,)), roles.target, test, seed)
 
 
 def _other(source: Table, test: Table) -> None:
@@ -201,13 +201,13 @@ def _other(source: Table, test: Table) -> None:
             raise Misnamed(f"the test file {path} is training data as well, so a score on it says nothing; give rows of their own.")
 
 
-def times(source: Table, column: str) -> Callable[[Any], Array]:
+def time_reader(source: Table, column: str) -> Callable[[Any], Array]:
     """A function that gives the times of a batch as numbers; the form of dates is that of the first rows."""
     form = time_form(next(source.batches()).column(column), column)
     return lambda batch: moments(batch.column(column), form)
 
 
-def numbered(source: Table) -> Iterator[tuple[Any, int]]:
+def enumerate_batches(source: Table) -> Iterator[tuple[Any, int]]:
     """Batches with the number of their first row."""
     first = 0
     for batch in source.batches():
@@ -216,18 +216,18 @@ def numbered(source: Table) -> Iterator[tuple[Any, int]]:
 
 
 def _training(source: Table, apart: Holdout) -> Iterator[Any]:
-    for batch, first in numbered(source):
+    for batch, first in enumerate_batches(source):
         mask = apart.mask(batch, first)
         yield batch.filter(pa.array(~mask)) if mask.any() else batch
 
 
-class Part:
+class RowCollector:
     """The rows of one side as they are treated, batch by batch; beyond `most` bytes on disk."""
 
     def __init__(self, columns: Columns, most: float) -> None:
         self.columns, self.most, self.dropped, self.unknown = columns, most, 0, 0
-        self.X = Spool(len(columns.feature_names_), most)
-        self.rest: dict[str, Spool] = {}
+        self.X = GrowingArray(len(columns.feature_names_), most)
+        self.rest: dict[str, GrowingArray] = {}
 
     def add(self, batch: Any, number: Array, known: bool = False) -> None:
         """Treat a batch; rows without a target are dropped and counted, and so are `known` ones of a class that training lacks."""
@@ -235,28 +235,28 @@ class Part:
             return
         rows = self.columns.transform(batch)
         self.dropped += batch.num_rows - len(rows)
-        unit = None if rows.group is None else rows.group.view(np.int64)
-        found = {"y": rows.y, "number": number[rows.index], "weight": rows.weight, "unit": unit, "time": rows.time, "odd": rows.odd}
+        group = None if rows.group is None else rows.group.view(np.int64)
+        found = {"y": rows.y, "row_id": number[rows.index], "weight": rows.weight, "group": group, "time": rows.time, "odd": rows.odd}
         some = np.flatnonzero(rows.y >= 0) if known and rows.y is not None and self.columns.classes_ else slice(None)
         kept = rows.X[some]
         self.unknown += len(rows) - len(kept)
         self.X.add(kept)
         for name, values in found.items():
             if values is not None:
-                self.rest.setdefault(name, Spool(1, self.most, values.dtype)).add(values[some])
+                self.rest.setdefault(name, GrowingArray(1, self.most, values.dtype)).add(values[some])
         if sum(spool.n_bytes for spool in self._spools) > self.most:
             for spool in self._spools:
                 spool.spill()
 
     @property
-    def _spools(self) -> list[Spool]:
+    def _spools(self) -> list[GrowingArray]:
         return [self.X, *self.rest.values()]
 
-    def rows(self) -> Rows:
+    def rows(self) -> Dataset:
         X, found = self.X.array(), {name: spool.vector() for name, spool in self.rest.items()}
         y = found.get("y", np.zeros(0, np.int64 if self.columns.classes_ else np.float64))
-        number, time = found.get("number", np.zeros(0, np.int64)), _timed(found.get("time"))
-        return Rows(X, y, number, found.get("weight"), found.get("unit"), time, found.get("odd"))
+        row_id, time = found.get("row_id", np.zeros(0, np.int64)), _timed(found.get("time"))
+        return Dataset(X, y, row_id, found.get("weight"), found.get("group"), time, found.get("odd"))
 
 
 def _timed(time: Array | None) -> Array | None:

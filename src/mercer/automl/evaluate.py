@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.automl.metrics import Metric, Score, spread
+from mercer.automl.metrics import Metric, Score, influence_error
 from mercer.automl.predictors import Predictor
-from mercer.automl.rows import Rows, hashes
+from mercer.automl.rows import Dataset, hashes
 from mercer.inputs import Array
 from mercer.invariants import Number, Whole
 from mercer.store import encode, register
@@ -44,10 +44,10 @@ class Decision:
         return np.where(P[:, self.code] >= self.threshold, self.code, 1 - self.code)
 
 
-def for_rare(y: Array, P: Array) -> Decision:
+def best_f1_decision(y: Array, P: Array) -> Decision:
     """The threshold on the rarer of two classes that makes F1, the harmonic mean of precision and recall, largest.
 
-    >>> for_rare(np.array([0, 0, 0, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.6, 0.4]])).threshold
+    >>> best_f1_decision(np.array([0, 0, 0, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.6, 0.4]])).threshold
     0.4
     """
     known = np.isfinite(P).all(1)
@@ -69,7 +69,7 @@ LEAST, WORK = 300, 1e10  # rows that are shuffled in any case; values of the mod
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Evaluation:
     """What one predictor said of the holdout, and the metric of it."""
 
     predicted: Array
@@ -78,14 +78,14 @@ class Judged:
     high: float
 
 
-def judge(rows: Rows, metric: Metric, predicted: Array) -> Judged:
+def evaluate_predictions(rows: Dataset, metric: Metric, predicted: Array) -> Evaluation:
     """The score of these predictions with its 95 % interval; rows of one group are not independent."""
     score = metric(rows.y, predicted, rows.weight)
-    return Judged(predicted, score, *score.interval(rows.unit))
+    return Evaluation(predicted, score, *score.interval(rows.group))
 
 
 def importance(
-    predictor: Predictor, rows: Rows, metric: Metric, origin: Sequence[int], names: Sequence[str], seed: int = 0
+    predictor: Predictor, rows: Dataset, metric: Metric, origin: Sequence[int], names: Sequence[str], seed: int = 0
 ) -> tuple[tuple[str, float, float], ...]:
     """How much worse the score gets where an original column is shuffled, with a standard error; the most important first.
 
@@ -93,7 +93,7 @@ def importance(
     """
     of = np.asarray(origin)
     few = rows.sample(min(IMPORTANCE_ROWS, max(LEAST, PREDICTED // (REPEATS * len(np.unique(of))))), seed)
-    few, repeats = _in_time(met(predictor), few, min(len(np.unique(of)), SHUFFLED), seed)
+    few, repeats = _in_time(values_a_row(predictor), few, min(len(np.unique(of)), SHUFFLED), seed)
     X, predicted = np.array(few.X), predictor(few.X)
     base = metric(few.y, predicted, few.weight)
     asked = _likeliest(X, predicted, of)
@@ -101,13 +101,13 @@ def importance(
     return tuple(sorted(found, key=lambda v: -v[1]))
 
 
-def met(predictor: Predictor) -> float:
+def values_a_row(predictor: Predictor) -> float:
     """How many values of the model a row meets: those of its arrays, of a machine those of one cell."""
     cells = len(getattr(getattr(predictor, "estimator", None), "models", ())) or 1
     return float(sum(a.size for a in encode(predictor)[1])) / cells
 
 
-def _in_time(a_row: float, rows: Rows, columns: int, seed: int) -> tuple[Rows, int]:
+def _in_time(a_row: float, rows: Dataset, columns: int, seed: int) -> tuple[Dataset, int]:
     """Where a model is so large that it would take long, one repeat, and then fewer rows; by sizes, not by a clock."""
     if a_row * len(rows) * columns * REPEATS <= WORK:
         return rows, REPEATS
@@ -125,26 +125,26 @@ def _likeliest(X: Array, predicted: Array, of: Array) -> list[int]:
 
 
 def _shuffled(
-    predictor: Predictor, rows: Rows, X: Array, metric: Metric, base: Score, columns: Array, seed: int, repeats: int
+    predictor: Predictor, rows: Dataset, X: Array, metric: Metric, base: Score, columns: Array, seed: int, repeats: int
 ) -> tuple[float, float]:
     losses, errors = [], []
     own = X[:, columns]
     for repeat in range(repeats):
-        X[:, columns] = own[np.argsort(hashes(rows.number, seed + 101 + repeat))]
+        X[:, columns] = own[np.argsort(hashes(rows.row_id, seed + 101 + repeat))]
         score = metric(rows.y, predictor(X), rows.weight)
         X[:, columns] = own
         losses.append(metric.gain(base.value) - metric.gain(score.value))
-        errors.append(spread(base.influence - score.influence, rows.unit))
+        errors.append(influence_error(base.influence - score.influence, rows.group))
     return float(np.mean(losses)), float(np.mean(errors))
 
 
-def points(rows: Rows, predicted: Array, seed: int = 0) -> tuple[tuple[float, float], ...]:
+def points(rows: Dataset, predicted: Array, seed: int = 0) -> tuple[tuple[float, float], ...]:
     """(actual, predicted) of at most 2,000 rows."""
-    few = np.argsort(hashes(rows.number, seed), kind="stable")[:POINTS]
+    few = np.argsort(hashes(rows.row_id, seed), kind="stable")[:POINTS]
     return tuple(zip(rows.y[few].tolist(), predicted[few].tolist(), strict=True))
 
 
-def worst(rows: Rows, predicted: Array, classes: Sequence[str], decided: Array | None = None) -> list[dict[str, Any]]:
+def worst(rows: Dataset, predicted: Array, classes: Sequence[str], decided: Array | None = None) -> list[dict[str, Any]]:
     """The rows that were missed by most: far numbers, or wrong classes where the right one was thought improbable. `row` counts from 1.
 
     The error is |actual - predicted|, or 1 less the probability of the actual class. `decided` are the codes of the classes that
@@ -165,8 +165,8 @@ def _largest(error: Array) -> list[int]:
     return np.argsort(-error, kind="stable")[:WORST].tolist()
 
 
-def _missed(rows: Rows, i: int, actual: Any, predicted: Any, error: float) -> dict[str, Any]:
-    return {"row": int(rows.number[i]) + 1, "actual": actual, "predicted": predicted, "error": error, "values": {}}
+def _missed(rows: Dataset, i: int, actual: Any, predicted: Any, error: float) -> dict[str, Any]:
+    return {"row": int(rows.row_id[i]) + 1, "actual": actual, "predicted": predicted, "error": error, "values": {}}
 
 
 def confusion(y: Array, decided: Array, k: int) -> tuple[tuple[int, ...], ...]:

@@ -85,7 +85,7 @@ def in_batches(source: Table, memory: float, columns: int = 0) -> Table:
     """The same table in batches that suit the memory, by the bytes that the cells of its first rows take."""
     first = next(replace(source, most=0).batches(PROBE), None)  # in the smallest blocks
     rows = ROWS if first is None else budget.batch_rows(memory, first.nbytes / max(first.num_rows, 1), columns)
-    return replace(source, rows=min(ROWS, rows), most=min(BYTES, budget.batch(memory)))
+    return replace(source, rows=min(ROWS, rows), most=min(BYTES, budget.batch_bytes(memory)))
 
 
 def _paths(data: Any) -> bool:

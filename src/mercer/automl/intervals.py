@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.automl.predictors import Log
-from mercer.automl.rows import Rows, hashes
+from mercer.automl.predictors import LogTarget
+from mercer.automl.rows import Dataset, hashes
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Whole
 from mercer.models.intervals import conformal_quantile
@@ -81,7 +81,7 @@ def margin(y: Array, f: Array, target: Any = None, coverage: float = COVERAGE, l
     >>> found.width, found.at(0.5).width
     (17.0, 9.0)
     """
-    shift = target.shift if isinstance(target, Log) else None
+    shift = target.shift if isinstance(target, LogTarget) else None
     found = np.sort(_residuals(y, f, shift))
     return Margin(float(conformal_quantile(found, coverage)), coverage, shift, found[_ranks(len(found)) - 1], len(found), low)
 
@@ -94,14 +94,15 @@ def _residuals(y: Array, f: Array, shift: float | None) -> Array:
     return np.where(base > 0, np.abs(np.log(np.maximum(base, tiny) / np.maximum(f + shift, tiny))), np.inf)
 
 
-def measured(
-    rows: Rows, f: Array, target: Any = None, coverage: float = COVERAGE, seed: int = 0, low: float = -np.inf, wider: Array | float = 1.0,
+def measured_coverage(
+    rows: Dataset, f: Array, target: Any = None, coverage: float = COVERAGE, seed: int = 0, low: float = -np.inf,
+    wider: Array | float = 1.0,
 ) -> float:  # fmt: skip
     """The share covered where each half of the rows is judged by the margin of the other, widened and cut off as predictions are;
     groups stay whole.
     """
     factor = np.broadcast_to(wider, f.shape)
-    key = rows.number if rows.unit is None else rows.unit
+    key = rows.row_id if rows.group is None else rows.group
     half = hashes(key, seed + 7) % np.uint64(2) == 0
     covered = np.zeros(len(rows), bool)
     for other in (half, ~half):
@@ -111,24 +112,24 @@ def measured(
     return float(covered.mean())
 
 
-def told(rows: Rows, f: Array, found: Margin, target: Any, seed: int = 0, wider: Array | float = 1.0) -> dict[str, Any]:
-    """The interval as evidence."""
+def interval_summary(rows: Dataset, f: Array, found: Margin, target: Any, seed: int = 0, wider: Array | float = 1.0) -> dict[str, Any]:
+    """The interval, as the result shows it."""
     low, high = found(f, wider)
     return {
         "coverage_asked": found.coverage,
-        "coverage_measured": measured(rows, f, target, found.coverage, seed, found.low, wider),
+        "coverage_measured": measured_coverage(rows, f, target, found.coverage, seed, found.low, wider),
         "median_width": float(np.median(high - low)) if np.isfinite(found.width) else None,
         "guarantee": guarantee(rows, found.coverage),
     }
 
 
-def guarantee(rows: Rows, coverage: float) -> str:
+def guarantee(rows: Dataset, coverage: float) -> str:
     """What may be relied on, and what may not."""
     share = f"at least {100 * coverage:g} % of new rows from the same source"
     sure = f"{share} are covered on average (split conformal on the holdout's residuals)"
     if rows.time is not None:
         return f"{sure}, as long as the future is like the last rows"
-    return f"{sure}; rows of one group are alike, so for new groups this is approximate" if rows.unit is not None else sure
+    return f"{sure}; rows of one group are alike, so for new groups this is approximate" if rows.group is not None else sure
 
 
 KEPT_ROWS, OTHERS = 500, 2_000  # rows that are kept, and others that tell how far from them a row usually is
@@ -143,7 +144,7 @@ STEP = 1 << 12
 
 @register("automl.Unusual")
 @dataclass(frozen=True, eq=False)
-class Unusual:
+class NoveltyDetector:
     """`rows` (m, p) of training with their range from `low` to `high`; `far` is how far from all of them, and `out` how far beyond
     their range in a column, one row in two hundred of training is.
 
@@ -184,11 +185,11 @@ def widening(ratio: Array) -> Array:
     return np.where(ratio > 1, np.minimum(1 + ratio, WIDEST), 1.0)
 
 
-def unusual(train: Rows, seed: int = 0, ranged: Array | None = None) -> Unusual:
+def fit_novelty(train: Dataset, seed: int = 0, ranged: Array | None = None) -> NoveltyDetector:
     """From the training rows; `ranged` tells the columns whose range counts, all where it is None."""
     m = max(FEWEST, min(KEPT_ROWS, VALUES // max(train.X.shape[1], 1)))
     kept, more = train.sample(m, seed), train.sample(m + OTHERS, seed)
-    others = np.array(more.X[~np.isin(more.number, kept.number)], np.float32)
+    others = np.array(more.X[~np.isin(more.row_id, kept.row_id)], np.float32)
     rows = np.array(kept.X, np.float32)
     counts = np.ones(rows.shape[1], bool) if ranged is None else ranged
     low, high = np.where(counts, rows.min(0), -np.inf).astype(np.float32), np.where(counts, rows.max(0), np.inf).astype(np.float32)
@@ -196,7 +197,7 @@ def unusual(train: Rows, seed: int = 0, ranged: Array | None = None) -> Unusual:
         far, out = np.concatenate([_nearest(others[s], rows) for s in cuts(len(others), STEP)]), _excess(others, low, high)
     else:
         far, out = _nearest(rows, rows, itself=True), _excess_of_each(rows[:, counts])
-    return Unusual(rows, low, high, _limit(far), _limit(out))
+    return NoveltyDetector(rows, low, high, _limit(far), _limit(out))
 
 
 def _limit(found: Array) -> float:

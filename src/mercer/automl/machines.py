@@ -12,10 +12,10 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.automl.cells import Tree
-from mercer.automl.predictors import codes_law
+from mercer.automl.cells import CellTree
+from mercer.automl.predictors import class_codes_law
 from mercer.automl.recipes import rounded, widened
-from mercer.automl.rows import Rows
+from mercer.automl.rows import Dataset
 from mercer.estimators import KernelRidge, KernelSVC
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
@@ -29,15 +29,15 @@ SIDE, FACTORED = 4, 16.0  # cells that share the memory, whatever the number of 
 
 
 @dataclass(frozen=True)
-class Setting:
+class MachineSetting:
     """A kernel and its penalty: of ridge regression alpha, of support vectors 1/C."""
 
     kernel: Kernel
     penalty: float
 
-    def beside(self, wider: float, penalty: float) -> Setting:
+    def neighbour(self, wider: float, penalty: float) -> MachineSetting:
         """With factors on the bandwidths and the penalty."""
-        return Setting(widened(self.kernel, wider), rounded(self.penalty * penalty))
+        return MachineSetting(widened(self.kernel, wider), rounded(self.penalty * penalty))
 
     def estimator(self, n_classes: int, memory: float) -> Any:
         """The machine of one cell."""
@@ -54,7 +54,7 @@ class Machine:
     Within a cell a row is given what the machine of its rows, and of some rows beyond its borders, says.
     """
 
-    tree: Tree
+    tree: CellTree
     models: tuple[Any, ...]
     n_classes: int
     rows: int
@@ -62,13 +62,13 @@ class Machine:
     offsets: tuple[float, ...] = ()
 
     must = dict(
-        tree=Is("cells.Tree", d="d"), models=Each(Is("KernelRidge", "KernelSVC", "Only", n_features_in_="d"), size="tree.n_cells"),
+        tree=Is("CellTree", d="d"), models=Each(Is("KernelRidge", "KernelSVC", "SingleClass", n_features_in_="d"), size="tree.n_cells"),
         n_classes=Whole(), rows=Whole(), slope=Number(), offsets=Each(Number(), size="n_classes"),
     )  # fmt: skip
 
     def _laws(self) -> str | None:
-        codes = [[m.code] if isinstance(m, Only) else m.classes_ for m in self.models if self.n_classes]
-        return codes_law(codes, self.n_classes)
+        codes = [[m.code] if isinstance(m, SingleClass) else m.classes_ for m in self.models if self.n_classes]
+        return class_codes_law(codes, self.n_classes)
 
     @property
     def classes_(self) -> Array:
@@ -101,7 +101,7 @@ class Machine:
 
 @register("automl.Only")
 @dataclass(frozen=True)
-class Only:
+class SingleClass:
     """A cell whose rows are all of one class."""
 
     code: int
@@ -110,51 +110,51 @@ class Only:
 
 
 @contextmanager
-def hushed() -> Iterator[None]:
+def ignore_convergence() -> Iterator[None]:
     """Without a word on rounds that were not enough; outside all threads, which share what is said."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
 
 
-def fit(rows: Rows, y: Array, n_classes: int, setting: Setting, most: int, memory: float) -> Machine:
+def fit_machine(rows: Dataset, y: Array, n_classes: int, setting: MachineSetting, most: int, memory: float) -> Machine:
     """A machine for every cell of at most so many rows, side by side; y are codes of classes, or numbers to be fitted.
 
     Rows of weight 0 are left out. The memory of a cell, which decides how it is solved, follows from the sizes alone.
     """
     n = len(rows)
-    rows, y = _weighty(rows, y)
-    tree, parts = Tree.of(rows.X, most)
+    rows, y = _with_positive_weight(rows, y)
+    tree, parts = CellTree.of(rows.X, most)
     each = memory / 2 / min(SIDE, len(parts))
 
     def one(i: Array) -> Any:
-        return _cell(rows.X[i], y[i], None if rows.weight is None else rows.weight[i], n_classes, setting, each)
+        return _fit_cell(rows.X[i], y[i], None if rows.weight is None else rows.weight[i], n_classes, setting, each)
 
-    with limit(min(n_threads(), at_once(max(map(len, parts)), each, memory))):
+    with limit(min(n_threads(), parallel_cells(max(map(len, parts)), each, memory))):
         models = parallel_map(one, parts) if len(parts) > 1 else [one(parts[0])]
     return Machine(tree, tuple(models), n_classes, n, offsets=(0.0,) * n_classes)
 
 
-def at_once(most: int, each: float, memory: float) -> int:
+def parallel_cells(most: int, each: float, memory: float) -> int:
     """How many cells of so many rows half the memory holds.
 
-    >>> at_once(1_000, 1e9, 4e9), at_once(100_000, 1e9, 4e9)
+    >>> parallel_cells(1_000, 1e9, 4e9), parallel_cells(100_000, 1e9, 4e9)
     (125, 2)
     """
     return max(1, int(memory / 2 / min(each, FACTORED * most**2)))
 
 
-def _weighty(rows: Rows, y: Array) -> tuple[Rows, Array]:
+def _with_positive_weight(rows: Dataset, y: Array) -> tuple[Dataset, Array]:
     """Without the rows of weight 0, unless all are."""
     if rows.weight is None or not (some := rows.weight > 0).any() or some.all():
         return rows, y
     return rows.take(some), y[some]
 
 
-def _cell(X: Array, y: Array, w: Array | None, n_classes: int, setting: Setting, memory: float) -> Any:
+def _fit_cell(X: Array, y: Array, w: Array | None, n_classes: int, setting: MachineSetting, memory: float) -> Any:
     present = np.unique(y)
     if n_classes and len(present) == 1:
-        return Only(int(present[0]))
+        return SingleClass(int(present[0]))
     m = setting.estimator(n_classes, memory).fit(X, y, w)
     for name in ("_rows", "_idle"):  # which only left-out rows need
         m.__dict__.pop(name, None)
@@ -164,7 +164,7 @@ def _cell(X: Array, y: Array, w: Array | None, n_classes: int, setting: Setting,
 def scores(m: Any, X: Array, n_classes: int) -> Array:
     """Of two classes -f/2 and f/2; of more the votes, where a class that the cell lacks has one less than none."""
     out = np.full((len(X), n_classes), -1.0)
-    if isinstance(m, Only):
+    if isinstance(m, SingleClass):
         out[:, m.code] = 1.0 if n_classes == 2 else n_classes - 1.0
         return out
     f = np.asarray(m.decision_function(X), np.float64)
@@ -198,7 +198,7 @@ def calibration(s: Array, y: Array, w: Array, ridge: float = 1.0) -> tuple[float
     return float(np.exp(found.x[0])), tuple(found.x[1:].tolist())
 
 
-def cross_fitted(s: Array, y: Array, w: Array, part: Array) -> Array:
+def cross_fitted_probabilities(s: Array, y: Array, w: Array, part: Array) -> Array:
     """Probabilities of scores, each part's by the calibration of the others; one part alone is halved."""
     out, part = np.empty_like(s), part if len(np.unique(part)) > 1 else np.arange(len(s)) % 2
     for k in np.unique(part):

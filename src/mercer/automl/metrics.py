@@ -27,26 +27,26 @@ class Score:
     low: float = -float("inf")
     high: float = float("inf")
 
-    def error(self, units: Array | None = None) -> float:
-        """The standard error; `units` numbers the groups whose rows are not independent.
+    def error(self, groups: Array | None = None) -> float:
+        """The standard error; `groups` numbers the groups whose rows are not independent.
 
         >>> round(accuracy(np.array([0, 1, 1, 1]), np.eye(2)[[0, 1, 1, 0]], np.ones(4)).error(), 3)
         0.25
         """
-        return spread(self.influence, units)
+        return influence_error(self.influence, groups)
 
-    def interval(self, units: Array | None = None) -> tuple[float, float]:
+    def interval(self, groups: Array | None = None) -> tuple[float, float]:
         """95 %: normal within what the metric can be, or Wilson's for shares, which is not empty where every row was right."""
-        error, n = self.error(units), len(self.influence) if units is None else len(np.unique(units))
+        error, n = self.error(groups), len(self.influence) if groups is None else len(np.unique(groups))
         if not self.proportion or not np.isfinite(self.value):
             return max(self.low, self.value - Z * error), min(self.high, self.value + Z * error)
         p = self.value
         return wilson(p, min(n, p * (1 - p) / error**2) if 0 < p < 1 and error > 0 else min(n, self.count or n))
 
 
-def spread(influence: Array, units: Array | None = None) -> float:
-    """The root of the sum of squares of the units' total influences."""
-    totals = influence if units is None else np.bincount(np.unique(units, return_inverse=True)[1], influence)
+def influence_error(influence: Array, groups: Array | None = None) -> float:
+    """The root of the sum of squares of the groups' total influences."""
+    totals = influence if groups is None else np.bincount(np.unique(groups, return_inverse=True)[1], influence)
     m = len(totals)
     return float(np.sqrt(np.square(totals).sum() * m / max(m - 1, 1)))
 
@@ -61,29 +61,29 @@ def wilson(p: float, n: float) -> tuple[float, float]:
     return max(0.0, float((middle - half) / (1 + Z**2 / n))), min(1.0, float((middle + half) / (1 + Z**2 / n)))
 
 
-def difference(a: Score, b: Score, units: Array | None = None) -> tuple[float, float, float]:
+def difference(a: Score, b: Score, groups: Array | None = None) -> tuple[float, float, float]:
     """a - b on the same rows, with its 95 % interval."""
-    value, error = a.value - b.value, gap_error(a, b, units)
+    value, error = a.value - b.value, difference_error(a, b, groups)
     return value, value - Z * error, value + Z * error
 
 
-def gap_error(a: Score, b: Score, units: Array | None = None) -> float:
+def difference_error(a: Score, b: Score, groups: Array | None = None) -> float:
     """The standard error of a - b on the same rows; of shares never less than one row more or less would make.
 
     As Agresti and Min (2005) add a pair to each kind of disagreement: where all rows agree that is no proof.
 
     >>> one, two = (accuracy(np.zeros(50, int), np.eye(2)[[0] * (50 - k) + [1] * k], np.ones(50)) for k in (0, 1))
-    >>> bool(gap_error(one, two) > one.value - two.value), gap_error(one, one)
+    >>> bool(difference_error(one, two) > one.value - two.value), difference_error(one, one)
     (True, 0.02)
     """
     least = max(1 / s.count if s.count else 0.0 for s in (a, b))
-    return float(np.hypot(spread(a.influence - b.influence, units), least))
+    return float(np.hypot(influence_error(a.influence - b.influence, groups), least))
 
 
-def portions(w: Array) -> Array:
+def normalised(w: Array) -> Array:
     """Weights that sum to 1; equal ones where none has weight.
 
-    >>> portions(np.array([1.0, 3.0])), portions(np.zeros(2))
+    >>> normalised(np.array([1.0, 3.0])), normalised(np.zeros(2))
     (array([0.25, 0.75]), array([0.5, 0.5]))
     """
     return w / w.sum() if w.any() else np.full(len(w), 1 / max(len(w), 1))
@@ -92,14 +92,14 @@ def portions(w: Array) -> Array:
 # regression: y and predictions (n,)
 def r2(y: Array, f: Array, w: Array) -> Score:
     """1 - sum w (y - f)^2 / sum w (y - mean)^2."""
-    v = portions(w)
+    v = normalised(w)
     e, s = np.square(y - f), np.square(y - v @ y)
     A, B = float(v @ e), float(v @ s) or 1.0
     return Score(1 - A / B, v * (A * s / B - e) / B, high=1.0)
 
 
 def rmse(y: Array, f: Array, w: Array) -> Score:
-    v, e = portions(w), np.square(y - f)
+    v, e = normalised(w), np.square(y - f)
     A = float(v @ e)
     return Score(A**0.5, v * (e - A) / (2 * A**0.5) if A > 0 else 0 * e, low=0.0)
 
@@ -163,7 +163,7 @@ def _below(p: Array, other: Array, w: Array) -> Array:
 
 
 def _mean(values: Array, w: Array, *, proportion: bool = False) -> Score:
-    v, u = portions(w), w if w.any() else np.ones(len(w))
+    v, u = normalised(w), w if w.any() else np.ones(len(w))
     mean = float(u @ values) / (float(u @ np.ones(len(u))) or 1.0)  # summed alike, so that a share of all is 1 and not 1 + 2e-16
     count = float(np.sum(w > 0)) if proportion else 0.0
     return Score(mean, v * (values - mean), proportion, count, low=0.0)
@@ -256,14 +256,14 @@ def _unsigned(digits: str) -> str:
 
 
 
-def choose(task: str, name: str | None = None, shares: Any = None) -> tuple[Metric, str]:
+def choose_metric(task: str, name: str | None = None, shares: Any = None) -> tuple[Metric, str]:
     """The metric asked for, or the default and why: R², accuracy, and the area under the curve where one of two classes is rare.
 
-    >>> choose("classification", shares=[0.97, 0.03])[0].name
+    >>> choose_metric("classification", shares=[0.97, 0.03])[0].name
     'auc'
     """
     if name is not None:
-        return named(task, name), ""
+        return metric_named(task, name), ""
     if task == "regression":
         return METRICS["r2"], ""
     if shares is not None and len(shares) == 2 and min(shares) < RARE:
@@ -272,7 +272,7 @@ def choose(task: str, name: str | None = None, shares: Any = None) -> tuple[Metr
     return METRICS["accuracy"], ""
 
 
-def named(task: str, name: str) -> Metric:
+def metric_named(task: str, name: str) -> Metric:
     """The metric of that name, however it is written."""
     key = name.lower().replace("-", "_").replace(" ", "_")
     known = [m.name for m in METRICS.values() if m.task == task]

@@ -14,10 +14,10 @@ from scipy.stats import binom
 from mercer.automl import budget
 from mercer.automl.evaluate import Decision
 from mercer.automl.frames import Table, as_source, in_batches, like
-from mercer.automl.intervals import COVERAGE, Margin, Unusual, widening
-from mercer.automl.metrics import named, number
-from mercer.automl.predictors import Classifier, Constant, Predictor, Regressor
-from mercer.automl.result import Evidence, card
+from mercer.automl.intervals import COVERAGE, Margin, NoveltyDetector, widening
+from mercer.automl.metrics import metric_named, number
+from mercer.automl.predictors import Classifier, ConstantPredictor, Predictor, Regressor
+from mercer.automl.result import FitResult, card
 from mercer.inputs import Array
 from mercer.store import register, save
 from mercer.tables import Columns, DataError, Source, Watch
@@ -30,7 +30,7 @@ TOGETHER = 1 << 24  # bytes of predictions that come at once
 USUALLY, CHANCE = 0.02, 1e-3  # unusual rows are about half as many among rows like those of training; how seldom that is said in vain
 
 
-class Predicting:
+class PredictionJob:
     """The predictions of one table, batch by batch."""
 
     def __init__(self, model: TableModel, source: Table) -> None:
@@ -55,7 +55,7 @@ class Predicting:
         kinds = {"prediction": own, "unusual": pa.int64()}
         fields = [(name, kinds.get(name, pa.float64())) for name in self._names()]
         kind = self.source.schema.field(self.id).type if self.id is not None else None
-        return pa.schema(([(self.id, plain(kind))] if self.id is not None else []) + fields)
+        return pa.schema(([(self.id, _value_type(kind))] if self.id is not None else []) + fields)
 
     def _names(self) -> list[str]:
         own = [f"p_{label}" for label in self.model.classes] or ["lower", "upper"]
@@ -83,7 +83,7 @@ class Predicting:
             first = [flat(batch.column(self.id))] if self.id is not None else []
             yield pa.record_batch([*first, *found.values()], schema=schema)
             del batch, rows, found, first
-            budget.tidy()  # else what allocators keep would grow with the rows
+            budget.release_memory()  # else what allocators keep would grow with the rows
         self.watch.check()
 
     def warnings(self) -> list[str]:
@@ -120,10 +120,10 @@ class Predicting:
 
     def _mattering(self) -> set[str]:
         """The columns without which the score would be lower by more than its error."""
-        return {name for name, loss, error in self.model.evidence.importance if loss > error}
+        return {name for name, loss, error in self.model.result.importance if loss > error}
 
 
-def plain(kind: Any) -> Any:
+def _value_type(kind: Any) -> Any:
     """The type of a column's values: those of a dictionary are what it stands for."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
@@ -134,7 +134,7 @@ def plain(kind: Any) -> Any:
 class TableModel:
     """What `mercer fit` makes: predicts tables that have the columns of the one it was fitted to.
 
-    Attributes: `columns` (the treatment), `predictor`, `margin` of regression intervals, `decision` of classes, `evidence`,
+    Attributes: `columns` (the treatment), `predictor`, `margin` of regression intervals, `decision` of classes, `result`,
     `unusual` (which rows are unlike those of training). A saved model holds a sample of the treated training rows, and, where it is a
     kernel machine or rests on landmarks, more of them: treat the file as you treat the table.
 
@@ -154,19 +154,19 @@ class TableModel:
     predictor: Predictor
     margin: Margin | None
     decision: Decision
-    evidence: Evidence
-    unusual: Unusual
+    result: FitResult
+    unusual: NoveltyDetector
 
     @property
     def classes(self) -> tuple[str, ...]:
-        return self.evidence.classes
+        return self.result.classes
 
-    def predicting(self, source: Any) -> Predicting:
+    def predicting(self, source: Any) -> PredictionJob:
         """The predictions of a table, about to be made; the schema is checked here."""
-        return Predicting(self, as_source(source))
+        return PredictionJob(self, as_source(source))
 
     def with_threshold(self, threshold: float | None) -> TableModel:
-        """The same model, which predicts the class of `evidence.decision` from another probability on; of two classes only."""
+        """The same model, which predicts the class of `result.decision` from another probability on; of two classes only."""
         return self if threshold is None else replace(self, decision=self.decision.at(threshold, len(self.classes)))
 
     def predict(self, data: Any, threshold: float | None = None) -> Any:
@@ -182,14 +182,14 @@ class TableModel:
         ----------
         data : a path, several, a data frame (pandas, polars, ...) or a pyarrow table with the columns of training. The frame that
             comes back is of the same library (of pandas, with the same index), and a pyarrow table for files
-        threshold : of two classes, the probability from which on the class of `evidence.decision` is predicted
+        threshold : of two classes, the probability from which on the class of `result.decision` is predicted
         """
         return self.with_threshold(threshold)._asked(data)
 
     def predict_proba(self, data: Any) -> Any:
         """The probability of each class, `p_<class>` in the order of `classes`, as a frame like that of `predict`."""
         if not self.classes:
-            raise ValueError(f'"{self.evidence.target}" is a number, which has no classes; ask predict or predict_interval.')
+            raise ValueError(f'"{self.result.target}" is a number, which has no classes; ask predict or predict_interval.')
         return self._asked(data, [f"p_{label}" for label in self.classes])
 
     def predict_interval(self, data: Any, coverage: float = COVERAGE) -> Any:
@@ -199,16 +199,16 @@ class TableModel:
         holdout's residuals); missing where the holdout had too few rows for that.
         """
         if self.margin is None:
-            raise ValueError(f'"{self.evidence.target}" has classes, not numbers; ask predict or predict_proba.')
+            raise ValueError(f'"{self.result.target}" has classes, not numbers; ask predict or predict_proba.')
         return replace(self, margin=self.margin.at(coverage))._asked(data, ["lower", "upper"])
 
     def score(self, data: Any, metric: str | None = None) -> float:
-        """The metric (that of `evidence` where none is named) of what `predict` says of these rows, which have a target.
+        """The metric (that of `result` where none is named) of what `predict` says of these rows, which have a target.
 
         Rows without a target, or of a class that training lacks, are left out; weights count where the model has a weight column
         and the data have it. Errors (rmse, mae, log_loss) are better where they are less.
         """
-        source, asked = as_source(data), named(self.evidence.task, metric or self.evidence.metric)
+        source, asked = as_source(data), metric_named(self.result.task, metric or self.result.metric)
         self.columns.check(source.schema)
         if (target := self.columns.target) not in source.schema.names:
             raise DataError(f'the table lacks the target "{target}", without which nothing can be scored; give rows with it.')
@@ -228,8 +228,8 @@ class TableModel:
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the report: one self-contained HTML page, as `mercer fit` does."""
-        pages = import_module("mercer.report")  # which is above: evidence goes there, and nothing comes back
-        pages.write(self.evidence, path)
+        pages = import_module("mercer.report")  # which is above: a result goes there, and nothing comes back
+        pages.write(self.result, path)
 
     def _asked(self, data: Any, names: list[str] | None = None) -> Any:
         """Columns of the predictions, all or some; what was odd about the rows is a warning."""
@@ -240,7 +240,7 @@ class TableModel:
         return like(table if names is None else table.select(names), data)
 
     def __repr__(self) -> str:
-        e = self.evidence
+        e = self.result
         best = e.chosen
         score = "" if best is None or best.holdout is None else f": {best.name}, {e.metric} {number(best.holdout, e.metric)}"
         rows = many(e.rows_holdout, "held-out row")
@@ -248,7 +248,7 @@ class TableModel:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return card(self.evidence)
+        return card(self.result)
 
     def predict_batches(self, source: Any) -> Iterator[Any]:
         """Record batches in the order of the rows, with the columns of `predict`; however many rows there are, few are held at once."""
@@ -277,14 +277,14 @@ class TableModel:
     def state(self) -> dict[str, Any]:
         return {
             "columns": self.columns.state(), "predictor": self.predictor, "margin": self.margin, "decision": self.decision,
-            "evidence": self.evidence.as_dict(), "unusual": self.unusual,
+            "result": self.result.as_dict(), "unusual": self.unusual,
         }  # fmt: skip
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> TableModel:
-        columns, evidence = Columns.from_state(state["columns"]), Evidence.from_dict(state["evidence"])
-        if not isinstance(state["predictor"], Constant | Regressor | Classifier) or not isinstance(state["decision"], Decision):
+        columns, told = Columns.from_state(state["columns"]), state["result"] if "result" in state else state["evidence"]  # as before
+        if not isinstance(state["predictor"], ConstantPredictor | Regressor | Classifier) or not isinstance(state["decision"], Decision):
             raise ValueError("the file holds no predictor of a table; fit the model again.")
-        if not isinstance(state.get("unusual"), Unusual) or not isinstance(state["margin"], Margin | None):
+        if not isinstance(state.get("unusual"), NoveltyDetector) or not isinstance(state["margin"], Margin | None):
             raise ValueError("the file is of an older form of models; fit the model again.")
-        return cls(columns, state["predictor"], state["margin"], state["decision"], evidence, state["unusual"])
+        return cls(columns, state["predictor"], state["margin"], state["decision"], FitResult.from_dict(told), state["unusual"])

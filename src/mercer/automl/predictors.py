@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.automl.metrics import METRICS, Metric, portions
+from mercer.automl.metrics import METRICS, Metric, normalised
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
 from mercer.ops.tiles import cuts
@@ -19,10 +19,10 @@ FENCE = 3.0  # interquartile ranges beyond the quartiles, from which on a residu
 
 @register("automl.Identity")
 @dataclass(frozen=True)
-class Identity:
+class IdentityTarget:
     """The target itself, z = (y - centre) / scale, so that float32 keeps its digits wherever it lies.
 
-    >>> Identity(1e9, 2.0).to(np.array([1e9 + 4]))
+    >>> IdentityTarget(1e9, 2.0).to(np.array([1e9 + 4]))
     array([2.])
     """
 
@@ -41,67 +41,72 @@ class Identity:
 
 @register("automl.Log")
 @dataclass(frozen=True)
-class Log:
-    """z = log(y + shift), and back: exp(z) `smear` - shift.
+class LogTarget:
+    """z = log(y + shift), and back: exp(z) `retransformation` - shift.
 
-    Without a smear that is the median of y where residuals are symmetric. The smear that makes it the mean is the mean of
-    exp(residual) (Duan, 1983), here without those beyond Tukey's far fences: with them, three dirty rows among 40,000, whose
-    fitted z is off by ten, double every prediction. Which of the two is used is chosen by the metric.
+    Without the factor that is the median of y where residuals are symmetric. The factor that makes it the mean is the mean of
+    exp(residual), the smearing estimate of retransformation (Duan, 1983), here without those beyond Tukey's far fences: with them,
+    three dirty rows among 40,000, whose fitted z is off by ten, double every prediction. Which of the two is used is chosen by the metric.
 
-    >>> Log(1.0).back(Log(1.0).to(np.array([0.0, 3.0])))
+    >>> LogTarget(1.0).back(LogTarget(1.0).to(np.array([0.0, 3.0])))
     array([0., 3.])
     """
 
     shift: float = 0.0
-    smear: float = 1.0
+    retransformation: float = 1.0
     top: float = float("inf")  # of z: nothing is predicted far beyond what was seen
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Files of before call the factor by another name."""
+        return {"retransformation" if name == "smear" else name: value for name, value in state.items()}
 
     def to(self, y: Array) -> Array:
         return np.log(y + self.shift)
 
     def back(self, z: Array) -> Array:
-        return np.exp(np.minimum(z, self.top)) * self.smear - self.shift
+        return np.exp(np.minimum(z, self.top)) * self.retransformation - self.shift
 
-    def smeared(self, y: Array, z: Array, w: Array | None = None, metric: Metric = METRICS["r2"]) -> Log:
-        """With the smear, or none, of the better score on these targets and the z that were predicted of them."""
+    def retransformed(self, y: Array, z: Array, w: Array | None = None, metric: Metric = METRICS["r2"]) -> LogTarget:
+        """With the factor of retransformation, or none, of the better score on these targets and the z that were predicted of them."""
         seen = self.to(y)
-        plain = Log(self.shift, 1.0, float(seen.max() + seen.std()))
-        with_smear = replace(plain, smear=robust_smear(seen - np.minimum(z, plain.top), w))
-        scores = [metric.gain(metric(y, option.back(z), w).value) for option in (with_smear, plain)]
-        return plain if scores[1] > scores[0] else with_smear
+        plain = LogTarget(self.shift, 1.0, float(seen.max() + seen.std()))
+        with_factor = replace(plain, retransformation=robust_retransformation(seen - np.minimum(z, plain.top), w))
+        scores = [metric.gain(metric(y, option.back(z), w).value) for option in (with_factor, plain)]
+        return plain if scores[1] > scores[0] else with_factor
 
     def __str__(self) -> str:
         return "log of the target" if self.shift == 0 else f"log of the target + {self.shift:g}"
 
 
-def robust_smear(residuals: Array, w: Array | None = None) -> float:
+def robust_retransformation(residuals: Array, w: Array | None = None) -> float:
     """The weighted mean of exp(residual), over the residuals within three interquartile ranges of their quartiles.
 
     >>> r = np.tile([-0.1, 0.0, 0.1], 1000)
-    >>> clean, dirty = robust_smear(r), robust_smear(np.append(r, [12.0, 15.0, 20.0]))
+    >>> clean, dirty = robust_retransformation(r), robust_retransformation(np.append(r, [12.0, 15.0, 20.0]))
     >>> bool(abs(dirty - clean) < 0.002), bool(np.exp(np.append(r, 12.0)).mean() > 50)
     (True, True)
     """
     low, high = np.quantile(residuals, (0.25, 0.75))
     reach = FENCE * (high - low)
     near = (residuals >= low - reach) & (residuals <= high + reach)
-    return float(portions(np.ones(int(near.sum())) if w is None else w[near]) @ np.exp(residuals[near]))
+    return float(normalised(np.ones(int(near.sum())) if w is None else w[near]) @ np.exp(residuals[near]))
 
 
-Target = Identity | Log
+TargetTransform = IdentityTarget | LogTarget
 
 
-def transformations(y: Array) -> list[Target]:
+def transformations(y: Array) -> list[TargetTransform]:
     """Identity, and a logarithm where the target is skewed and not negative.
 
     >>> transformations(np.exp(np.linspace(0, 5, 100)))
-    [Identity(centre=..., scale=...), Log(shift=0.0, smear=1.0, top=inf)]
+    [IdentityTarget(centre=..., scale=...), LogTarget(shift=0.0, retransformation=1.0, top=inf)]
     """
     deviation = float(y.std()) or 1.0
-    plain = Identity(float(y.mean()), deviation)
+    plain = IdentityTarget(float(y.mean()), deviation)
     if float(y.min()) < 0 or np.mean(((y - y.mean()) / deviation) ** 3) < SKEWED:
         return [plain]
-    return [plain, Log(0.0 if y.min() > 0 else float(np.median(y[y > 0])) if (y > 0).any() else 1.0)]
+    return [plain, LogTarget(0.0 if y.min() > 0 else float(np.median(y[y > 0])) if (y > 0).any() else 1.0)]
 
 
 def indicators(codes: Array, k: int) -> Array:
@@ -114,7 +119,7 @@ STEP = 1 << 13
 
 @register("automl.Constant")
 @dataclass(frozen=True, eq=False)
-class Constant:
+class ConstantPredictor:
     """The mean of the target, or the share of every class."""
 
     values: tuple[float, ...]
@@ -126,7 +131,7 @@ class Constant:
         return None if len(self.values) == max(1, self.n_classes) else f"has {len(self.values)} values for {self.n_classes} classes"
 
     @classmethod
-    def of(cls, y: Array, w: Array, n_classes: int) -> Constant:
+    def of(cls, y: Array, w: Array, n_classes: int) -> ConstantPredictor:
         w = w if w.any() else np.ones(len(w))
         if not n_classes:
             return cls((float(np.average(y, weights=w)),))
@@ -134,7 +139,7 @@ class Constant:
         return cls(tuple((shares / shares.sum()).tolist()), n_classes)
 
     @classmethod
-    def streamed(cls, parts: Iterable[tuple[Array, Array]], n_classes: int) -> Constant:
+    def streamed(cls, parts: Iterable[tuple[Array, Array]], n_classes: int) -> ConstantPredictor:
         """The same of targets and weights that come in parts."""
         sums = np.zeros((2, max(n_classes, 1)))  # of weights, and as if all were 1
         totals = np.zeros(2)
@@ -156,14 +161,14 @@ class Regressor:
     """estimator(X) back in the units of the target, kept within what was seen by half its range."""
 
     estimator: Any
-    target: Target
+    target: TargetTransform
     low: float
     high: float
 
-    must = dict(estimator=Is("BaseEstimator", "Machine"), target=Is("predictors.Identity", "predictors.Log"))
+    must = dict(estimator=Is("BaseEstimator", "Machine"), target=Is("IdentityTarget", "LogTarget"))
 
     def __call__(self, X: Array) -> Array:
-        return np.clip(self.target.back(in_steps(self.estimator.predict, X)), self.low, self.high)
+        return np.clip(self.target.back(in_blocks(self.estimator.predict, X)), self.low, self.high)
 
 
 @register("automl.Classifier")
@@ -177,16 +182,16 @@ class Classifier:
     must = dict(estimator=Is("BaseEstimator", "Machine"), n_classes=Whole(2))
 
     def _laws(self) -> str | None:
-        return codes_law([self.estimator.classes_], self.n_classes)
+        return class_codes_law([self.estimator.classes_], self.n_classes)
 
     def __call__(self, X: Array) -> Array:
-        return spread_out(self.estimator, in_steps(self.estimator.predict_proba, X), self.n_classes)
+        return all_classes(self.estimator, in_blocks(self.estimator.predict_proba, X), self.n_classes)
 
 
-Predictor = Constant | Regressor | Classifier
+Predictor = ConstantPredictor | Regressor | Classifier
 
 
-def codes_law(codes: Iterable[Any], n_classes: int) -> str | None:
+def class_codes_law(codes: Iterable[Any], n_classes: int) -> str | None:
     """What is wrong with the classes of some estimators, which are places among all classes."""
     for c in map(np.asarray, codes):
         if c.dtype.kind not in "iu" or c.ndim != 1 or not len(c) or c.min() < 0 or c.max() >= n_classes:
@@ -194,22 +199,22 @@ def codes_law(codes: Iterable[Any], n_classes: int) -> str | None:
     return None
 
 
-def spread_out(estimator: Any, P: Array, n_classes: int) -> Array:
+def all_classes(estimator: Any, P: Array, n_classes: int) -> Array:
     """Probabilities with a column for every class, which sum to 1 in float64 too."""
     out = np.zeros((len(P), n_classes))
     out[:, np.asarray(estimator.classes_, np.int64)] = P / P.sum(1, keepdims=True, dtype=np.float64)
     return out
 
 
-def in_steps(f: Any, X: Array) -> Array:
+def in_blocks(f: Any, X: Array) -> Array:
     """f of the rows, as many at a time as keeps memory small."""
     return np.concatenate([np.asarray(f(X[s]), np.float64) for s in cuts(len(X), STEP)])
 
 
-def bounds(y: Array) -> tuple[float, float]:
+def prediction_bounds(y: Array) -> tuple[float, float]:
     """What a prediction is kept within: the targets seen, and half their range beyond on both sides; never negative where none was.
 
-    >>> bounds(np.array([-1.0, 1.0])), bounds(np.array([0.0, 2.0]))
+    >>> prediction_bounds(np.array([-1.0, 1.0])), prediction_bounds(np.array([0.0, 2.0]))
     ((-2.0, 2.0), (0.0, 3.0))
     """
     low, high = float(y.min()), float(y.max())

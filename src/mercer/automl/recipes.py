@@ -113,7 +113,7 @@ def kernels(X: Array) -> list[Recipe]:
     return [Recipe("fourier", family(rounded(b * wide * step))) for step in STEPS for family, wide in families]
 
 
-def finer(recipe: Recipe) -> list[Recipe]:
+def neighbours(recipe: Recipe) -> list[Recipe]:
     """The same kernel at the bandwidths beside."""
     return [scaled(recipe, step) for step in FINE]
 
@@ -171,7 +171,7 @@ def _slope(phi: Any, X: Array, j: int, base: Array, coef: Array) -> float:
     return float(np.square((dense(phi.transform(moved)) @ coef - base) / STEP).sum(1).mean())
 
 
-def followed(recipe: Recipe, relevance: Array, power: float) -> Recipe:
+def follow_relevance(recipe: Recipe, relevance: Array, power: float) -> Recipe:
     """The same kernel with bandwidths that are shorter where f is steeper: b_j in proportion to relevance_j^(-power).
 
     Their scale is such that the mean of 1/b_j^2 stays as it is.

@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.automl import budget, machines
-from mercer.automl.candidates import Finalist
-from mercer.automl.predictors import Classifier, Constant, Predictor, Regressor, Target, bounds
-from mercer.automl.rows import Rows
-from mercer.automl.search import Problem
-from mercer.automl.splits import Folds, folds
+from mercer.automl.candidates import Candidate
+from mercer.automl.predictors import Classifier, ConstantPredictor, Predictor, Regressor, TargetTransform, prediction_bounds
+from mercer.automl.rows import Dataset
+from mercer.automl.search import SearchProblem
+from mercer.automl.splits import FoldPlan, make_folds
 from mercer.estimators import KernelLogistic, KernelRidge
 from mercer.inputs import Array
 from mercer.ops.threads import single_blas
@@ -27,48 +27,50 @@ SMALL = 1e11  # multiplications, below which threads of BLAS wait for each other
 NEARBY = np.logspace(-2, 2, 5)  # of the finalist's penalty
 
 
-def fit(p: Problem, f: Finalist, size: int, memory: float) -> Predictor:
+def fit_all_rows(p: SearchProblem, f: Candidate, size: int, memory: float) -> Predictor:
     """The predictor of all these rows."""
     if f.recipe is None:
-        return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
+        return ConstantPredictor.of(p.rows.y, p.rows.weights(), p.n_classes)
     if f.kind == "machine":
         return _machine(p, f, memory)
     with single_blas() if len(p.rows) * float(size) ** 2 < SMALL else nullcontext():
         return _regressor(p, f, size, memory) if p.numeric else _classifier(p, f, size, memory)
 
 
-def _machine(p: Problem, f: Finalist, memory: float) -> Predictor:
-    """At all rows, as it was cross-validated on them; the smear and the calibration are those of rows that were left out."""
+def _machine(p: SearchProblem, f: Candidate, memory: float) -> Predictor:
+    """At all rows, as it was cross-validated on them; the retransformation and the calibration are those of rows that were left out."""
     assert f.recipe is not None
     assert f.recipe.kernel is not None
-    if p.n_classes and len(np.unique(p.rows.weighty().y)) < 2:
-        return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
-    with machines.hushed():
+    if p.n_classes and len(np.unique(p.rows.with_positive_weight().y)) < 2:
+        return ConstantPredictor.of(p.rows.y, p.rows.weights(), p.n_classes)
+    with machines.ignore_convergence():
         y = f.target.to(p.rows.y) if p.numeric else p.rows.y
-        m = machines.fit(p.rows, y, p.n_classes, machines.Setting(f.recipe.kernel, f.alpha), len(p.rows), memory)
+        m = machines.fit_machine(p.rows, y, p.n_classes, machines.MachineSetting(f.recipe.kernel, f.alpha), len(p.rows), memory)
     return machine_predictor(m, f.target, f.scale, p)
 
 
-def machine_predictor(m: machines.Machine, target: Target, scale: tuple[float, tuple[float, ...]] | None, p: Problem) -> Predictor:
+def machine_predictor(
+    m: machines.Machine, target: TargetTransform, scale: tuple[float, tuple[float, ...]] | None, p: SearchProblem
+) -> Predictor:
     """What turns its output into numbers or probabilities."""
     if scale is None:
-        return Regressor(m, target, *bounds(p.rows.y))
+        return Regressor(m, target, *prediction_bounds(p.rows.y))
     return Classifier(replace(m, slope=scale[0], offsets=scale[1]), p.n_classes)
 
 
-def _regressor(p: Problem, f: Finalist, size: int, memory: float) -> Regressor:
+def _regressor(p: SearchProblem, f: Candidate, size: int, memory: float) -> Regressor:
     """Back from a logarithm as cross-validation had it: what rows say that the model was fitted to would be too good."""
-    if len(p.rows) > min(STREAM, _few(p, memory)) and size <= budget.features(memory, SQUARES):
-        m = _streamed(p, p.rows, len(p.rows), f, size, memory, f.target)
+    if len(p.rows) > min(STREAM, _batch_rows(p, memory)) and size <= budget.max_features(memory, SQUARES):
+        m = _by_stream(p, p.rows, len(p.rows), f, size, memory, f.target)
     else:
         m = _at_once(p, f, size, memory, f.target)
-    return Regressor(slim(m), f.target, *bounds(p.rows.y))
+    return Regressor(without_statistics(m), f.target, *prediction_bounds(p.rows.y))
 
 
-def _at_once(p: Problem, f: Finalist, size: int, memory: float, target: Target) -> Any:
+def _at_once(p: SearchProblem, f: Candidate, size: int, memory: float, target: TargetTransform) -> Any:
     """The penalty is chosen once more, near the finalist's, by two folds of all rows."""
     assert f.recipe is not None
-    split = folds(p.rows, k=2, seed=p.seed)
+    split = make_folds(p.rows, k=2, seed=p.seed)
     wide = size > len(p.rows)  # then moments are large, factors slow, and the finalist was compared on these very rows
     by_folds = p.rows.time is None and len(split.plan) > 1 and not wide and _squares(size, 4) < memory / 4
     options: dict[str, Any] = {"cv": _positions(split), "alphas": f.alpha * NEARBY} if by_folds else {"alpha": f.alpha}
@@ -76,49 +78,49 @@ def _at_once(p: Problem, f: Finalist, size: int, memory: float, target: Target) 
     return m.fit(p.rows.X, target.to(p.rows.y), p.rows.weight)
 
 
-def fit_stream(p: Problem, rows: Rows, n: int, f: Finalist, size: int, memory: float) -> Predictor:
+def fit_streamed_rows(p: SearchProblem, rows: Dataset, n: int, f: Candidate, size: int, memory: float) -> Predictor:
     """The same of n of the rows, which are more than memory holds; `p` has those that it does."""
     if f.recipe is None:
         only = replace(rows, X=rows.y[:, None])
-        return Constant.streamed(((part.y, part.weights()) for part in only.thinned(n, p.seed, STREAM)), p.n_classes)
-    return Regressor(slim(_streamed(p, rows, n, f, size, memory, f.target)), f.target, *bounds(rows.y))
+        return ConstantPredictor.streamed(((part.y, part.weights()) for part in only.sampled_batches(n, p.seed, STREAM)), p.n_classes)
+    return Regressor(without_statistics(_by_stream(p, rows, n, f, size, memory, f.target)), f.target, *prediction_bounds(rows.y))
 
 
-def _streamed(p: Problem, rows: Rows, n: int, f: Finalist, size: int, memory: float, target: Target) -> Any:
+def _by_stream(p: SearchProblem, rows: Dataset, n: int, f: Candidate, size: int, memory: float, target: TargetTransform) -> Any:
     """A random batch fixes the map, the others are added to its moments."""
     assert f.recipe is not None
     m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), alpha=f.alpha)
-    few = min(BATCH, _few(p, memory))
-    for batch in chain([rows.sample(few, p.seed)], rows.thinned(n, p.seed, 4 * few, few)):
+    few = min(BATCH, _batch_rows(p, memory))
+    for batch in chain([rows.sample(few, p.seed)], rows.sampled_batches(n, p.seed, 4 * few, few)):
         m.partial_fit(batch.X, target.to(batch.y), batch.weight)
     return m
 
 
-def _few(p: Problem, memory: float) -> int:
+def _batch_rows(p: SearchProblem, memory: float) -> int:
     """Rows that are fitted together."""
-    return budget.rows_of(memory, 12.0 * p.rows.X.shape[1], 1 / 24)
+    return budget.max_rows(memory, 12.0 * p.rows.X.shape[1], 1 / 24)
 
 
 def _squares(size: int, copies: int) -> float:
     return 8.0 * size * size * copies
 
 
-def _positions(split: Folds) -> list[tuple[Array, Array]]:
+def _positions(split: FoldPlan) -> list[tuple[Array, Array]]:
     return [split.split(i) for i in range(len(split.plan))]
 
 
-def _classifier(p: Problem, f: Finalist, size: int, memory: float) -> Predictor:
+def _classifier(p: SearchProblem, f: Candidate, size: int, memory: float) -> Predictor:
     assert f.recipe is not None
-    if len(np.unique(p.rows.weighty().y)) < 2:
-        return Constant.of(p.rows.y, p.rows.weights(), p.n_classes)
+    if len(np.unique(p.rows.with_positive_weight().y)) < 2:
+        return ConstantPredictor.of(p.rows.y, p.rows.weights(), p.n_classes)
     m = f.recipe.estimator(KernelLogistic, size, p.seed, alpha=f.alpha, tol=1e-4, max_iter=ROUNDS, memory_limit=memory / 5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # how many rounds there were stands in the plan
         m.fit(p.rows.X, p.rows.y, p.rows.weight)
-    return Classifier(slim(m), p.n_classes)
+    return Classifier(without_statistics(m), p.n_classes)
 
 
-def slim(m: Any) -> Any:
+def without_statistics(m: Any) -> Any:
     """Without the moments and rows that only further training needs: a model file holds what predicts."""
     return m.without_statistics() if isinstance(m, KernelRidge) else m
 
@@ -129,7 +131,7 @@ LANDMARKS = 2048  # beyond them ridge regression has no features of its own
 
 
 @dataclass(frozen=True)
-class Size:
+class FitSize:
     """Features and rows of the last fit."""
 
     features: int
@@ -141,7 +143,7 @@ def ridge_work(n: float, D: float, solves: float) -> float:
     return n * D * D + solves * D**3 / 3 * 2  # float64 counts twice
 
 
-def seconds(here: Problem, f: Finalist, n: int, D: int) -> float:
+def expected_seconds(here: SearchProblem, f: Candidate, n: int, D: int) -> float:
     """What a fit of n rows with D features should take, by what cross-validation on `here` took."""
     took, rows = max(f.seconds, 1e-3), len(here.rows)
     if f.kind == "machine":
@@ -151,25 +153,25 @@ def seconds(here: Problem, f: Finalist, n: int, D: int) -> float:
     return took / FITS[here.n_classes == 2] * (n / (0.75 * rows)) * (D / max(f.size, 1))
 
 
-def size(here: Problem, f: Finalist, n: int, left: float, memory: float) -> Size:
+def fit_size(here: SearchProblem, f: Candidate, n: int, left: float, memory: float) -> FitSize:
     """As many features as time and memory allow, up to four times those of the search; fewer rows only where even that is too slow."""
     if f.kind in ("constant", "machine"):
-        return Size(f.size, n)
+        return FitSize(f.size, n)
     if f.kind in ("linear", "explicit"):
         return _rows(here, f, n, f.size, left, memory)
-    most = min(MOST_FEATURES, 4 * f.size, budget.features(memory, SQUARES))
+    most = min(MOST_FEATURES, 4 * f.size, budget.max_features(memory, SQUARES))
     options = [D for D in (4 * f.size, 2 * f.size) if most >= D and (f.kind != "landmarks" or (n >= 4 * D and D <= LANDMARKS))]
-    fitting = [D for D in options if seconds(here, f, n, D) <= left]
+    fitting = [D for D in options if expected_seconds(here, f, n, D) <= left]
     return _rows(here, f, n, fitting[0] if fitting else f.size, left, memory)
 
 
-def _rows(here: Problem, f: Finalist, n: int, D: int, left: float, memory: float) -> Size:
-    asked = seconds(here, f, n, D)
+def _rows(here: SearchProblem, f: Candidate, n: int, D: int, left: float, memory: float) -> FitSize:
+    asked = expected_seconds(here, f, n, D)
     rows = n if asked <= max(left, 1.0) else max(min(n, LEAST_ROWS), int(n * max(left, 1.0) / asked))
-    return Size(D, min(rows, held(here, f, memory)))
+    return FitSize(D, min(rows, max_rows_held(here, f, memory)))
 
 
-def held(here: Problem, f: Finalist, memory: float) -> int:
+def max_rows_held(here: SearchProblem, f: Candidate, memory: float) -> int:
     """The most rows that memory holds: of classifiers the scores for every class, some times over; and what maps learn from."""
     if here.numeric or f.kind == "constant":
         return 1 << 62

@@ -37,7 +37,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class FitResult:
     """What was asked, what was tried, what came out, and what to be wary of; all scores are on rows that no choice has seen."""
 
     version: str
@@ -86,9 +86,9 @@ class Evidence:
         return {name: plain(value) for name, value in asdict(self).items()}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Evidence:
-        """The evidence whose `as_dict` this is; ValueError where something is missing, unknown or of the wrong kind."""
-        return cls(**_read(values, cls, _EVIDENCE))
+    def from_dict(cls, values: Mapping[str, Any]) -> FitResult:
+        """The result whose `as_dict` this is; ValueError where something is missing, unknown or of the wrong kind."""
+        return cls(**_read(values, cls, _RESULT))
 
 
 def plain(value: Any) -> Any:
@@ -160,7 +160,7 @@ _CONTENDER: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("cv", "cv_error", "holdout", "low", "high"), _optional(_number)),
     "seconds": _number, "chosen": _flag,
 }
-_EVIDENCE: dict[str, Callable[[Any], Any]] = {
+_RESULT: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("version", "command", "created", "target", "task", "task_reason", "metric", "metric_note"), _text),
     **dict.fromkeys(("holdout_rule", "verdict", "plan"), _text),
     **dict.fromkeys(("seed", "rows_train", "rows_holdout", "rows_dropped", "model_bytes"), _whole),
@@ -180,7 +180,7 @@ _EVIDENCE: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def card(e: Evidence) -> str:
+def card(e: FitResult) -> str:
     """What was predicted and how well; names from the data are escaped, and nothing is fetched."""
     title = f"Predicting <b>{_escaped(e.target)}</b>: {_escaped(TITLES.get(e.metric, e.metric))} on {many(e.rows_holdout, 'held-out row')}"
     head = "".join(f"<th>{name}</th>" for name in ("model", "holdout", "95 % interval", "cross-validation"))

@@ -17,47 +17,47 @@ STEP = 1 << 18  # rows whose hashes are looked at together
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Dataset:
     """X (n, p) in float32, y (n,) numbers or class codes, and one value a row of what else there is.
 
-    `number` is the position in the file (from 0), `unit` numbers the group, `time` orders the rows, `odd` tells rows with odd cells.
+    `row_id` is the position in the file (from 0), `group` numbers the group, `time` orders the rows, `odd` tells rows with odd cells.
     """
 
     X: Array
     y: Array
-    number: Array
+    row_id: Array
     weight: Array | None = None
-    unit: Array | None = None
+    group: Array | None = None
     time: Array | None = None
     odd: Array | None = None
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def take(self, i: Array | slice) -> Rows:
+    def take(self, i: Array | slice) -> Dataset:
         """Those rows."""
         found: Any = {f.name: None if (v := getattr(self, f.name)) is None else v[i] for f in fields(self)}
-        return Rows(**found)
+        return Dataset(**found)
 
     def weights(self) -> Array:
         return np.ones(len(self)) if self.weight is None else self.weight
 
-    def weighty(self) -> Rows:
+    def with_positive_weight(self) -> Dataset:
         """Without the rows of weight 0, unless all are."""
         some = self.weights() > 0
         return self if some.all() or not some.any() else self.take(some)
 
-    def sample(self, n: int, seed: int = 0) -> Rows:
+    def sample(self, n: int, seed: int = 0) -> Dataset:
         """n of the rows, those whose numbers have the least hashes: a larger sample holds the smaller one."""
         if n >= len(self):
             return self
-        return self.take(least(self.number, n, seed))
+        return self.take(least_hashed(self.row_id, n, seed))
 
-    def thinned(self, n: int, seed: int, step: int, without: int = 0) -> Iterator[Rows]:
+    def sampled_batches(self, n: int, seed: int, step: int, without: int = 0) -> Iterator[Dataset]:
         """The sample of n rows, at most `step` at a time; without that of so many, which is part of it."""
-        last, first = (highest(self.number, size, seed) for size in (n, without))
+        last, first = (nth_hash(self.row_id, size, seed) for size in (n, without))
         for s in cuts(len(self), min(STEP, step * max(1, len(self) // (2 * max(n, 1))))):
-            h = hashes(self.number[s], seed)
+            h = hashes(self.row_id[s], seed)
             mine = ((h <= last) & (h > first)) if without else h <= last
             if mine.any():
                 yield self.take(s.start + np.flatnonzero(mine))
@@ -68,23 +68,23 @@ class Rows:
         return sum(getattr(self, f.name) is not None for f in fields(self)) - 1
 
 
-def least(number: Array, n: int, seed: int = 0) -> Array:
+def least_hashed(row_id: Array, n: int, seed: int = 0) -> Array:
     """The positions, in order, of the n numbers of least hash.
 
-    >>> least(np.arange(10), 3), least(np.arange(10), 4)
+    >>> least_hashed(np.arange(10), 3), least_hashed(np.arange(10), 4)
     (array([0, 6, 9]), array([0, 6, 7, 9]))
     """
-    if len(number) <= STEP:
-        return np.sort(np.argsort(hashes(number, seed), kind="stable")[:n])
-    last = highest(number, n, seed)
-    return np.concatenate([s.start + np.flatnonzero(hashes(number[s], seed) <= last) for s in cuts(len(number), STEP)])[:n]
+    if len(row_id) <= STEP:
+        return np.sort(np.argsort(hashes(row_id, seed), kind="stable")[:n])
+    last = nth_hash(row_id, n, seed)
+    return np.concatenate([s.start + np.flatnonzero(hashes(row_id[s], seed) <= last) for s in cuts(len(row_id), STEP)])[:n]
 
 
-def highest(number: Array, n: int, seed: int = 0) -> np.uint64:
+def nth_hash(row_id: Array, n: int, seed: int = 0) -> np.uint64:
     """The n-th of the hashes in order; 0 where n is."""
     if n < 1:
         return np.uint64(0)
-    return nth_key(lambda: (hashes(number[s], seed) for s in cuts(len(number), STEP)), min(n, len(number)) - 1)
+    return nth_smallest(lambda: (hashes(row_id[s], seed) for s in cuts(len(row_id), STEP)), min(n, len(row_id)) - 1)
 
 
 def hashes(values: Any, seed: int = 0) -> Array:
@@ -116,10 +116,10 @@ def uniform(values: Any, seed: int = 0) -> Array:
 BITS, FEW = 16, 1 << 16
 
 
-def nth_key(parts: Callable[[], Iterable[Array]], n: int) -> np.uint64:
+def nth_smallest(parts: Callable[[], Iterable[Array]], n: int) -> np.uint64:
     """The n-th, from 0, of the unsigned numbers in the parts, which are gone over for every 16 bits until few are left.
 
-    >>> nth_key(lambda: [np.array([7, 1], np.uint64), np.array([5], np.uint64)], 1)
+    >>> nth_smallest(lambda: [np.array([7, 1], np.uint64), np.array([5], np.uint64)], 1)
     np.uint64(5)
     """
     known, left, ranks = 0, 64, n
@@ -142,27 +142,27 @@ def _next(keys: Array, known: int, left: int) -> Array:
     return (mine >> shift & np.uint64((1 << BITS) - 1)).astype(np.int64)
 
 
-def key_of(values: Array) -> Array:
+def sortable_bits(values: Array) -> Array:
     """Unsigned numbers in the order of finite floats."""
     bits = np.asarray(values, np.float64).view(np.uint64)
     sign = bits >> np.uint64(63) == 1
     return np.where(sign, ~bits, bits | np.uint64(1 << 63))
 
 
-def float_of(key: np.uint64) -> float:
+def float_from_bits(key: np.uint64) -> float:
     """The float of that key.
 
-    >>> [float_of(k) for k in key_of(np.array([-2.5, 0.0, 3.0]))]
+    >>> [float_from_bits(k) for k in sortable_bits(np.array([-2.5, 0.0, 3.0]))]
     [-2.5, 0.0, 3.0]
     """
     bits = key & np.uint64((1 << 63) - 1) if key >> np.uint64(63) else ~key
     return float(np.array([bits], np.uint64).view(np.float64)[0])
 
 
-class Spool:
+class GrowingArray:
     """Rows (n, p), float32 unless told; beyond `most` bytes they go to an unnamed file, which vanishes with the array.
 
-    >>> s = Spool(2, most=0)
+    >>> s = GrowingArray(2, most=0)
     >>> s.add(np.ones((3, 2), np.float32)).add(np.zeros((1, 2), np.float32)).array().shape
     (4, 2)
     """
@@ -177,7 +177,7 @@ class Spool:
         """In memory."""
         return 0.0 if self.file is not None else float(self.dtype.itemsize) * self.n * self.width
 
-    def add(self, X: Array) -> Spool:
+    def add(self, X: Array) -> GrowingArray:
         """Append rows."""
         rows = np.ascontiguousarray(X, self.dtype)
         self.n += len(rows)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.automl.frames import Table
-from mercer.automl.rows import STEP, Rows, Spool, float_of, hashes, highest, key_of, nth_key, uniform
+from mercer.automl.rows import STEP, Dataset, GrowingArray, float_from_bits, hashes, nth_hash, nth_smallest, sortable_bits, uniform
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.tables import DataError
@@ -43,7 +43,7 @@ def at_random(share: float, seed: int) -> Holdout:
     return Holdout(rule, lambda batch, first: uniform(_numbers(batch, first), seed) < share)
 
 
-def counted(source: Table, column: str, share: float, seed: int) -> Holdout:
+def stratified(source: Table, column: str, share: float, seed: int) -> Holdout:
     """Of a small table exactly that share of the rows with a target, and of every class; `source` has the target only."""
     cells: list[Any] = []
     for batch in source.batches():
@@ -52,14 +52,14 @@ def counted(source: Table, column: str, share: float, seed: int) -> Holdout:
             return at_random(share, seed)
     known = np.flatnonzero(np.concatenate([~missing_rows(c) for c in cells]))
     labels = np.concatenate([np.asarray(text(c, label=True).fill_null("").to_pylist(), dtype=str) for c in cells])[known]
-    held = known[exactly(labels, hashes(known, seed), share)]
+    held = known[stratified_share(labels, hashes(known, seed), share)]
     return Holdout(f"a random {_share(share)} of the rows, by seed {seed}", lambda batch, first: np.isin(_numbers(batch, first), held))
 
 
-def exactly(labels: Array, key: Array, share: float) -> Array:
+def stratified_share(labels: Array, key: Array, share: float) -> Array:
     """Positions of a share of the rows, evenly from every class where there are classes; a class of one row is left to learn from.
 
-    >>> found = exactly(np.repeat(["a", "b"], [40, 10]), hashes(np.arange(50)), 0.2)
+    >>> found = stratified_share(np.repeat(["a", "b"], [40, 10]), hashes(np.arange(50)), 0.2)
     >>> len(found), int(np.sum(found >= 40))
     (10, 2)
     """
@@ -84,7 +84,7 @@ def by_group(source: Table, column: str, share: float, seed: int) -> Holdout:
     if len(distinct) < 2:
         raise DataError(f'the group "{column}" has {len(distinct)} group; give a column with at least two.')
     count = min(len(distinct) - 1, max(1, round(share * len(distinct))))
-    last = highest(distinct.view(np.int64), count, seed)
+    last = nth_hash(distinct.view(np.int64), count, seed)
     rule = f'{count:,} of {len(distinct):,} groups of "{column}", each whole, by seed {seed}'
     return Holdout(rule, lambda batch, first: hashes(group_hashes(batch, column).view(np.int64), seed) <= last)
 
@@ -98,7 +98,7 @@ def by_time(source: Table, column: str, share: float, values: Callable[[Any], Ar
     """The last share of the rows; equal times stay together. `values` gives the times of a batch as numbers; beyond `most` bytes
     they wait on disk.
     """
-    spool = Spool(1, most, np.float64)
+    spool = GrowingArray(1, most, np.float64)
     for batch in source.batches():
         found = values(batch)
         spool.add(found[np.isfinite(found)])
@@ -108,7 +108,9 @@ def by_time(source: Table, column: str, share: float, values: Callable[[Any], Ar
     low, high = float(known.min()), float(known.max())
     if low == high:
         raise DataError(f'the time column "{column}" has the same value in every row; give a column that orders the rows.')
-    cut = float_of(nth_key(lambda: (key_of(known[s]) for s in cuts(len(known), STEP)), math.floor((1 - share) * (len(known) - 1))))
+    cut = float_from_bits(
+        nth_smallest(lambda: (sortable_bits(known[s]) for s in cuts(len(known), STEP)), math.floor((1 - share) * (len(known) - 1)))
+    )
     cut = float(np.nextafter(high, -np.inf)) if cut == high else cut
     rule = f'the last {_share(share)} of the rows by "{column}"'
     return Holdout(rule, lambda batch, first: values(batch) > cut)
@@ -128,7 +130,7 @@ FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Folds:
+class FoldPlan:
     """The block of every row, and (training blocks, test block) for every fold."""
 
     block: Array
@@ -148,12 +150,12 @@ class Folds:
         return np.flatnonzero(np.isin(self.block, [test for _, test in self.plan]))
 
 
-def folds(rows: Rows, k: int = FOLDS, seed: int = 0) -> Folds:
+def make_folds(rows: Dataset, k: int = FOLDS, seed: int = 0) -> FoldPlan:
     """By time: each block is predicted from those before it. Else blocks at random, groups whole, classes (integers) spread evenly.
 
     Rows of one time or one group, as a small sample may have, are split at random.
 
-    >>> f = folds(Rows(np.zeros((6, 1)), np.zeros(6), np.arange(6), time=np.arange(6.0)), k=2)
+    >>> f = make_folds(Dataset(np.zeros((6, 1)), np.zeros(6), np.arange(6), time=np.arange(6.0)), k=2)
     >>> f.block, f.plan
     (array([0, 0, 1, 1, 2, 2]), (((0,), 1), ((0, 1), 2)))
     """
@@ -161,18 +163,18 @@ def folds(rows: Rows, k: int = FOLDS, seed: int = 0) -> Folds:
     if rows.time is not None and not _alike(rows.time):
         block = _by_time(rows.time, k + 1)
         last = int(block.max())
-        return Folds(block, tuple((tuple(range(j)), j) for j in range(1, last + 1)))
-    block = _at_random(rows, k, seed) if rows.unit is None or _alike(rows.unit) else _by_unit(rows.unit, rows.y, k, seed)
+        return FoldPlan(block, tuple((tuple(range(j)), j) for j in range(1, last + 1)))
+    block = _at_random(rows, k, seed) if rows.group is None or _alike(rows.group) else _by_group(rows.group, rows.y, k, seed)
     present = int(block.max()) + 1
-    return Folds(block, tuple((tuple(i for i in range(present) if i != j), j) for j in range(present)))
+    return FoldPlan(block, tuple((tuple(i for i in range(present) if i != j), j) for j in range(present)))
 
 
 def _alike(values: Array) -> bool:
     return bool(np.all(values == values[:1]))
 
 
-def _at_random(rows: Rows, k: int, seed: int) -> Array:
-    key = hashes(rows.number, seed + 1)
+def _at_random(rows: Dataset, k: int, seed: int) -> Array:
+    key = hashes(rows.row_id, seed + 1)
     return _dealt(rows.y, key, k) if rows.y.dtype.kind in "iu" else _even(key, k)
 
 
@@ -197,9 +199,9 @@ def _by_time(time: Array, blocks: int) -> Array:
     return np.unique(np.searchsorted(edges, time, side="right"), return_inverse=True)[1]
 
 
-def _by_unit(unit: Array, y: Array, k: int, seed: int) -> Array:
+def _by_group(group: Array, y: Array, k: int, seed: int) -> Array:
     """Whole groups, the largest first, into the block that has the least of what they hold: rows of each class, or rows."""
-    groups, where, counts = np.unique(unit, return_inverse=True, return_counts=True)
+    groups, where, counts = np.unique(group, return_inverse=True, return_counts=True)
     held = _by_class(where, y, len(groups))  # (groups, classes), as shares of each class
     block, full = np.empty(len(groups), np.int64), np.zeros((min(k, len(groups)), held.shape[1]))
     for g in np.lexsort((hashes(groups, seed + 1), -counts)):

@@ -9,16 +9,16 @@ import numpy as np
 
 from mercer.automl import budget, evaluate, refit, trees
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import Contest, Finalist, contest
-from mercer.automl.data import Gathered
-from mercer.automl.evaluate import Judged
+from mercer.automl.candidates import Candidate, Selection, select
+from mercer.automl.data import TableData
+from mercer.automl.evaluate import Evaluation
 from mercer.automl.metrics import Metric
-from mercer.automl.predictors import Classifier, Log, Predictor, Regressor
+from mercer.automl.predictors import Classifier, LogTarget, Predictor, Regressor
 from mercer.automl.recipes import Recipe
-from mercer.automl.refit import Size, held
-from mercer.automl.rows import Rows
-from mercer.automl.search import Problem
-from mercer.automl.validate import Met, meet, refitted
+from mercer.automl.refit import FitSize, max_rows_held
+from mercer.automl.rows import Dataset
+from mercer.automl.search import SearchProblem
+from mercer.automl.validate import ValidationResult, compare_on_validation, refit_machine
 from mercer.inputs import Array
 
 FITS, LEAST, TREES = 0.8, 0.25, 0.15  # the share of the time by which models are fitted; the least that the chosen one and trees get
@@ -27,12 +27,12 @@ AGAIN = 1.2  # times the seconds of a rival's fit that must be left to do it onc
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class FittedCandidate:
     """A contender after its last fit."""
 
     kind: str
     predictor: Any
-    judged: Judged
+    evaluation: Evaluation
     seconds: float
     detail: str
     note: str = ""
@@ -41,19 +41,19 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class StudyResult:
     """All that was fitted and judged."""
 
-    contest: Contest
-    entries: tuple[Entry, ...]
+    selection: Selection
+    entries: tuple[FittedCandidate, ...]
     kind: str  # of the chosen one
     known: tuple[Array, Array] | None = None  # classes and probabilities of rows that a chosen machine was not fitted to
 
-    def __getitem__(self, kind: str) -> Entry | None:
+    def __getitem__(self, kind: str) -> FittedCandidate | None:
         return next((e for e in self.entries if e.kind == kind), None)
 
     @property
-    def chosen(self) -> Entry:
+    def chosen(self) -> FittedCandidate:
         return next(e for e in self.entries if e.kind == self.kind)
 
 
@@ -61,7 +61,7 @@ class Found:
 class Study:
     """The gathered rows, the metric (`why` says what made it another than usual), and what may be spent on them."""
 
-    data: Gathered
+    data: TableData
     metric: Metric
     why: str
     memory: float
@@ -73,26 +73,26 @@ class Study:
         return len(self.data.columns.classes_)
 
     @cached_property
-    def problem(self) -> Problem:
+    def problem(self) -> SearchProblem:
         """The training rows that memory holds at once: all of most tables, else a sample."""
         rows = self.data.train
-        most = budget.core(self.memory, rows.X.shape[1], rows.vectors)
-        return Problem(rows.sample(most, self.seed), self.metric, self.n_classes, self.seed, self.memory)
+        most = budget.training_rows(self.memory, rows.X.shape[1], rows.vectors)
+        return SearchProblem(rows.sample(most, self.seed), self.metric, self.n_classes, self.seed, self.memory)
 
-    def run(self) -> Found:
+    def run(self) -> StudyResult:
         """Baselines and the chosen one first, then trees, then the others as time allows."""
-        outcome = contest(self.problem, self.clock, self.memory)
-        met = None if outcome.tuned is None else meet(self.problem, outcome, self.clock, FITS, LEAST, self.memory)
-        entries = [] if met is None else self._met(outcome, met)
-        kind = "machine" if met is not None and met.wins else outcome.chosen.kind
+        outcome = select(self.problem, self.clock, self.memory)
+        met = None if outcome.tuned is None else compare_on_validation(self.problem, outcome, self.clock, FITS, LEAST, self.memory)
+        entries = [] if met is None else self._validated(outcome, met)
+        kind = "machine" if met is not None and met.machine_wins else outcome.chosen.kind
         first = {"constant", "linear", kind} - {e.kind for e in entries}
-        entries += [self._entry(outcome, f) for f in outcome.found if f.kind in first]
+        entries += [self._entry(outcome, f) for f in outcome.candidates if f.kind in first]
         entries += self._trees()
-        others = [f for f in outcome.found if f.kind not in {e.kind for e in entries}]
+        others = [f for f in outcome.candidates if f.kind not in {e.kind for e in entries}]
         entries += [self._entry(outcome, f) for f in others if self._affordable(outcome, f)]
-        return Found(outcome, tuple(entries), kind, met.machine.known if met is not None and met.wins else None)
+        return StudyResult(outcome, tuple(entries), kind, met.machine.known if met is not None and met.machine_wins else None)
 
-    def _met(self, outcome: Contest, met: Met) -> list[Entry]:
+    def _validated(self, outcome: Selection, met: ValidationResult) -> list[FittedCandidate]:
         """Those who met, with the fits that they met with; the winner fitted again, to the validation rows as well, where there is time.
 
         A linear model is fitted again in any case: what a lift gains is told against it.
@@ -100,58 +100,60 @@ class Study:
         entries = [self._of_machine(outcome, met)]
         rival, f = met.rival, outcome.chosen
         more = AGAIN * rival.seconds < self.clock.left(FITS) or self._reach(f) > len(self.problem.rows) if rival is not None else False
-        if rival is None or f.kind in ("constant", "linear") or (not met.wins and more):
+        if rival is None or f.kind in ("constant", "linear") or (not met.machine_wins and more):
             return entries
         detail, note = _detail(f, rival.features, rival.predictor), self._after(met, rival.rows)
-        judged, seconds = self._judged(rival.predictor), f.seconds + rival.seconds
-        return [*entries, Entry(f.kind, rival.predictor, judged, seconds, detail, note, rival.rows)]
+        judged, seconds = self._evaluated(rival.predictor), f.seconds + rival.seconds
+        return [*entries, FittedCandidate(f.kind, rival.predictor, judged, seconds, detail, note, rival.rows)]
 
-    def _of_machine(self, outcome: Contest, met: Met) -> Entry:
+    def _of_machine(self, outcome: Selection, met: ValidationResult) -> FittedCandidate:
         tuned, mine = outcome.tuned, met.machine
         assert tuned is not None
         m, rows, seconds, n = mine.predictor, mine.rows, mine.seconds, len(self.problem.rows)
-        if met.wins and rows == n - met.aside and again(seconds, rows, n, met.power) < self.clock.left(FITS):
+        if met.machine_wins and rows == n - met.n_validation and scaled_seconds(seconds, rows, n, met.power) < self.clock.left(FITS):
             watch = Clock(0)
-            m, rows = refitted(self.problem, tuned, m, mine.features, self.memory), n
+            m, rows = refit_machine(self.problem, tuned, m, mine.features, self.memory), n
             seconds += watch.spent
-        note = "; ".join(filter(None, (self._after(met, rows), met.words)))
-        return Entry("machine", m, self._judged(m), seconds, machine_detail(tuned.recipe, tuned.setting.penalty, m), note, rows)
+        note = "; ".join(filter(None, (self._after(met, rows), met.summary)))
+        return FittedCandidate(
+            "machine", m, self._evaluated(m), seconds, machine_detail(tuned.recipe, tuned.setting.penalty, m), note, rows
+        )
 
-    def _affordable(self, outcome: Contest, f: Finalist) -> bool:
+    def _affordable(self, outcome: Selection, f: Candidate) -> bool:
         """On all rows, with room to spare for what a guess of seconds is worth."""
-        return 2 * refit.seconds(outcome.here, f, len(self.data.train), f.size) < self.clock.left()
+        return 2 * refit.expected_seconds(outcome.here, f, len(self.data.train), f.size) < self.clock.left()
 
-    def _entry(self, outcome: Contest, f: Finalist) -> Entry:
+    def _entry(self, outcome: Selection, f: Candidate) -> FittedCandidate:
         n, left = self._reach(f), max(self.clock.left(FITS), LEAST * self.clock.budget)
-        whole = Size(f.size, min(n, held(outcome.here, f, self.memory)))
+        whole = FitSize(f.size, min(n, max_rows_held(outcome.here, f, self.memory)))
         timed = f is outcome.chosen or f.kind == "linear"
-        size = refit.size(outcome.here, f, n, left, self.memory) if timed else whole
+        size = refit.fit_size(outcome.here, f, n, left, self.memory) if timed else whole
         self.clock.say(f"fitting {f.name.lower()} to {size.rows:,} rows")
         watch = Clock(0)
         if size.rows <= len(self.problem.rows):
-            predictor = refit.fit(self.problem.sample(size.rows), f, size.features, self.memory)
+            predictor = refit.fit_all_rows(self.problem.sample(size.rows), f, size.features, self.memory)
         else:
-            predictor = refit.fit_stream(self.problem, self.data.train, size.rows, f, size.features, self.memory)
-        budget.tidy()
+            predictor = refit.fit_streamed_rows(self.problem, self.data.train, size.rows, f, size.features, self.memory)
+        budget.release_memory()
         seconds = watch.spent + f.seconds
         detail, note = _detail(f, size.features, predictor), self._note("fitted", size.rows)
-        return Entry(f.kind, predictor, self._judged(predictor), seconds, detail, note, size.rows)
+        return FittedCandidate(f.kind, predictor, self._evaluated(predictor), seconds, detail, note, size.rows)
 
-    def _reach(self, f: Finalist) -> int:
+    def _reach(self, f: Candidate) -> int:
         """How many rows a last fit may be of: all where they are streamed, else those that are held."""
-        wide = f.size > budget.features(self.memory, refit.SQUARES)
+        wide = f.size > budget.max_features(self.memory, refit.SQUARES)
         streams = f.kind == "constant" or (not self.n_classes and f.kind != "machine" and not wide)
         with np.errstate(all="ignore"):
             defined = self.n_classes or np.isfinite(f.target.to(np.array([self.data.train.y.min()]))).all()
         return len(self.data.train) if streams and defined else len(self.problem.rows)
 
-    def _after(self, met: Met, rows: int) -> str:
+    def _after(self, met: ValidationResult, rows: int) -> str:
         """How many rows a fit of the meeting has seen, and why not all."""
         n, core = len(self.data.train), len(self.problem.rows)
-        others = "the others validate" if n == core else f"{met.aside:,} others validate"
-        return f"fitted on {rows:,} of {n:,} rows, {others}" if rows == core - met.aside else self._note("fitted", rows)
+        others = "the others validate" if n == core else f"{met.n_validation:,} others validate"
+        return f"fitted on {rows:,} of {n:,} rows, {others}" if rows == core - met.n_validation else self._note("fitted", rows)
 
-    def _trees(self) -> list[Entry]:
+    def _trees(self) -> list[FittedCandidate]:
         """None where the training rows have one class only, or so many that as many trees a round take too long."""
         kinds, used = [t.kind for t in self.data.columns.treatments_], self._within_memory()
         if used is None:
@@ -159,33 +161,33 @@ class Study:
         seconds = min(max(self.clock.left(), TREES * self.clock.budget), MOST_TREES * self.clock.budget)
         if self.n_classes and (len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds):
             return []
-        design, watch = trees.Design.of(self.data.columns.origin_, kinds, used.X), Clock(0)
-        grown, n = trees.grow(used, design, self.n_classes, self.seed, self.clock, seconds)
+        design, watch = trees.TreeColumns.of(self.data.columns.origin_, kinds, used.X), Clock(0)
+        grown, n = trees.grow_trees(used, design, self.n_classes, self.seed, self.clock, seconds)
         detail = f"scikit-learn's {type(grown.estimator).__name__}, default settings"
         short = f"stopped after {grown.rounds} of {trees.ROUNDS} rounds, to keep to time" if grown.rounds < trees.ROUNDS else ""
         note = "; ".join(text for text in (self._note("grown", n), short) if text)
-        return [Entry("trees", grown, self._judged(grown), watch.spent, detail, note, n, short)]
+        return [FittedCandidate("trees", grown, self._evaluated(grown), watch.spent, detail, note, n, short)]
 
-    def _within_memory(self) -> Rows | None:
+    def _within_memory(self) -> Dataset | None:
         """The rows of which trees may be grown; None where not even the sums of their bins fit."""
         return self.problem.rows.sample(self.room_for_trees, self.seed) if self.room_for_trees else None
 
     @property
     def room_for_trees(self) -> int:
         """Rows of which trees may be grown."""
-        return budget.trees(self.memory, self.data.train.X.shape[1], self.n_classes)
+        return budget.tree_rows(self.memory, self.data.train.X.shape[1], self.n_classes)
 
     def _note(self, what: str, n: int) -> str:
         return "" if n == len(self.data.train) else f"{what} on {n:,} of {len(self.data.train):,} rows, to keep to time and memory"
 
-    def _judged(self, predictor: Any) -> Judged:
-        return evaluate.judge(self.data.held, self.metric, predictor(self.data.held.X))
+    def _evaluated(self, predictor: Any) -> Evaluation:
+        return evaluate.evaluate_predictions(self.data.held, self.metric, predictor(self.data.held.X))
 
 
-def again(seconds: float, rows: int, n: int, power: float) -> float:
+def scaled_seconds(seconds: float, rows: int, n: int, power: float) -> float:
     """The seconds of a fit to n rows, by those of a fit to fewer.
 
-    >>> again(9.0, 900, 1800, 2.0)
+    >>> scaled_seconds(9.0, 900, 1800, 2.0)
     36.0
     """
     return float(seconds * (n / rows) ** power)
@@ -199,10 +201,10 @@ def machine_detail(recipe: Recipe, penalty: float, predictor: Predictor) -> str:
 
 
 def _target(predictor: Predictor) -> str:
-    return f"; fits the {predictor.target}" if isinstance(predictor, Regressor) and isinstance(predictor.target, Log) else ""
+    return f"; fits the {predictor.target}" if isinstance(predictor, Regressor) and isinstance(predictor.target, LogTarget) else ""
 
 
-def _detail(f: Finalist, size: int, predictor: Predictor) -> str:
+def _detail(f: Candidate, size: int, predictor: Predictor) -> str:
     if f.recipe is None:
         return "the mean of the target, or the share of each class"
     if f.kind == "machine":

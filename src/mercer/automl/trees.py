@@ -10,8 +10,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 
 from mercer.automl.budget import Clock
-from mercer.automl.predictors import in_steps, spread_out
-from mercer.automl.rows import Rows
+from mercer.automl.predictors import all_classes, in_blocks
+from mercer.automl.rows import Dataset
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 
@@ -24,14 +24,14 @@ SMALL = 4_000_000  # cells, below which threads wait for each other longer than 
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class TreeColumns:
     """Treated columns for trees: the indicators of one category joined to one column of codes, all else as it is."""
 
     single: tuple[int, ...]
     blocks: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, origin: Sequence[int], kinds: Sequence[str], X: Array) -> Design:
+    def of(cls, origin: Sequence[int], kinds: Sequence[str], X: Array) -> TreeColumns:
         """A block is what the indicators of a category look like: several columns of two values each."""
         single: list[int] = []
         blocks: list[tuple[int, ...]] = []
@@ -57,20 +57,20 @@ class Design:
 
 
 @dataclass(frozen=True, eq=False)
-class Trees:
+class BoostedTrees:
     """A fitted ensemble; like the other predictors, numbers or probabilities."""
 
     estimator: Any
-    design: Design
+    design: TreeColumns
     n_classes: int
     rounds: int = ROUNDS  # fewer where time was up before trees were done
     low: float = -np.inf  # of numbers: 0 where none was negative, as for all others
 
     def __call__(self, X: Array) -> Array:
         if not self.n_classes:
-            return np.maximum(in_steps(lambda rows: self.estimator.predict(self.design(rows)), X), self.low)
-        P = in_steps(lambda rows: self.estimator.predict_proba(self.design(rows)), X)
-        return spread_out(self.estimator, P, self.n_classes)
+            return np.maximum(in_blocks(lambda rows: self.estimator.predict(self.design(rows)), X), self.low)
+        P = in_blocks(lambda rows: self.estimator.predict_proba(self.design(rows)), X)
+        return all_classes(self.estimator, P, self.n_classes)
 
 
 def least_seconds(n_classes: int) -> float:
@@ -82,20 +82,20 @@ def least_seconds(n_classes: int) -> float:
     return 0.0 if n_classes <= 2 else SECONDS_A_TREE * ROUNDS * n_classes
 
 
-def grow(rows: Rows, design: Design, n_classes: int, seed: int, clock: Clock, seconds: float) -> tuple[Trees, int]:
+def grow_trees(rows: Dataset, design: TreeColumns, n_classes: int, seed: int, clock: Clock, seconds: float) -> tuple[BoostedTrees, int]:
     """The ensemble of all rows, or of as many as the seconds allow, and how many those are; where even so time is up, fewer rounds."""
     n = len(rows)
     if n > FEW:
         probe = Clock(0)
-        _, rounds = _fitted(rows.sample(PROBE, seed), design, n_classes, seed, PROBING * seconds)
+        _, rounds = _boost(rows.sample(PROBE, seed), design, n_classes, seed, PROBING * seconds)
         n = max(FEW, min(n, int(PROBE * seconds * rounds / ROUNDS / max(probe.spent, 1e-3))))
     used = rows.sample(n, seed)
     clock.say(f"growing trees on {len(used):,} rows, for comparison")
-    model, rounds = _fitted(used, design, n_classes, seed, max(seconds, LEAST_SECONDS))
-    return Trees(model, design, n_classes, rounds, 0.0 if not n_classes and used.y.min() >= 0 else -np.inf), len(used)
+    model, rounds = _boost(used, design, n_classes, seed, max(seconds, LEAST_SECONDS))
+    return BoostedTrees(model, design, n_classes, rounds, 0.0 if not n_classes and used.y.min() >= 0 else -np.inf), len(used)
 
 
-def _fitted(rows: Rows, design: Design, n_classes: int, seed: int, seconds: float) -> tuple[Any, int]:
+def _boost(rows: Dataset, design: TreeColumns, n_classes: int, seed: int, seconds: float) -> tuple[Any, int]:
     """Some rounds first, which tell how many more there is time for; and how many were asked for in the end."""
     kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
     categorical, y = design.categorical, rows.y

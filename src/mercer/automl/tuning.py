@@ -10,14 +10,14 @@ import numpy as np
 
 from mercer.automl import budget, machines
 from mercer.automl.budget import Clock
-from mercer.automl.cells import OVERLAP, Tree
-from mercer.automl.machines import Setting
+from mercer.automl.cells import OVERLAP, CellTree
+from mercer.automl.machines import MachineSetting
 from mercer.automl.metrics import log_loss
-from mercer.automl.predictors import Target
+from mercer.automl.predictors import TargetTransform
 from mercer.automl.recipes import Recipe, rounded, widened
 from mercer.automl.rows import hashes
-from mercer.automl.search import Problem
-from mercer.automl.splits import Folds, folds
+from mercer.automl.search import SearchProblem
+from mercer.automl.splits import FoldPlan, make_folds
 from mercer.inputs import Array
 from mercer.kernels import Gaussian, Kernel, Laplace, Matern
 from mercer.kernels.defaults import spread
@@ -27,7 +27,7 @@ FIRST, SMALL = 3_000, 1_500  # rows of the first round; rows up to which every f
 FOLDS = 3
 PENALTIES = {False: (0.1, 1.0, 0.01), True: (0.1, 1.0)}  # alpha of ridge regression; 1/C of support vectors
 CELL, CELLS, DENSE = 3_000, 3, 100_000  # of the second round: rows of a cell, how many cells, of how many rows they are cells
-BESIDE = ((0.6, 1.0), (1.0, 0.3), (1.6, 1.0), (1.0, 3.0))  # factors on bandwidth and penalty
+NEIGHBOURS = ((0.6, 1.0), (1.0, 0.3), (1.6, 1.0), (1.0, 3.0))  # factors on bandwidth and penalty
 SHARES = ("accuracy", "balanced_accuracy")
 RIVALS, ROUNDS = 4, 4  # settings that the second round begins with, and how often it goes on from a new best
 SIZES = (16_000, 8_000, 4_000, 2_000, 1_000)  # of cells in the last fit; the smallest where memory is
@@ -35,20 +35,20 @@ POWERS, LARGER = (2.0, 3.0), 1.5  # what the power of rows may be: 1.6 to 2.6 we
 SAFE = 0.7  # of the time left: what a guess of seconds is worth
 
 
-Trial = tuple[Problem, Folds]
+FoldedProblem = tuple[SearchProblem, FoldPlan]
 
 
 @dataclass(frozen=True, eq=False)
-class Tuned:
+class TunedMachine:
     """The setting that was best, and what a cell of so many rows took to fit."""
 
-    setting: Setting
-    target: Target
+    setting: MachineSetting
+    target: TargetTransform
     seconds: float
     rows: int
     power: float = 2.0  # of the rows of a cell in its seconds
 
-    def timed(self, seconds: float, rows: int) -> Tuned:
+    def timed(self, seconds: float, rows: int) -> TunedMachine:
         """With the seconds of a larger fit, and the power that both together tell."""
         if rows < LARGER * self.rows:
             return self
@@ -77,7 +77,7 @@ class Tuned:
         return max(min(n, last), int(n * SAFE * max(left, 0.1) / self.guess(n, last))), last
 
 
-Tries = list[tuple[float, Tuned]]
+Attempts = list[tuple[float, TunedMachine]]
 
 
 def kernel_candidates(X: Array, found: Kernel | None) -> list[Kernel]:
@@ -91,12 +91,14 @@ def kernel_candidates(X: Array, found: Kernel | None) -> list[Kernel]:
     return [*near, *([] if found is None else [found, widened(found, 0.5)])]
 
 
-def tune(p: Problem, target: Target, found: Kernel | None, clock: Clock, share: float, memory: float) -> Tuned:
+def tune_machine(
+    p: SearchProblem, target: TargetTransform, found: Kernel | None, clock: Clock, share: float, memory: float
+) -> TunedMachine:
     """The best setting: of kernels and penalties on few rows, then of those beside the best on some cells of all rows."""
-    few = p.sample(min(FIRST, budget.cell(memory, machines.FACTORED)))
-    settings = [Setting(k, v) for v in PENALTIES[p.n_classes > 0] for k in kernel_candidates(few.rows.X, found)]
-    split = folds(few.rows, k=FOLDS, seed=p.seed)
-    split = split if len(few.rows) <= SMALL else Folds(split.block, split.plan[-1:])
+    few = p.sample(min(FIRST, budget.max_cell_rows(memory, machines.FACTORED)))
+    settings = [MachineSetting(k, v) for v in PENALTIES[p.n_classes > 0] for k in kernel_candidates(few.rows.X, found)]
+    split = make_folds(few.rows, k=FOLDS, seed=p.seed)
+    split = split if len(few.rows) <= SMALL else FoldPlan(split.block, split.plan[-1:])
     with single_blas():  # whose threads would wait for each other longer than they work
         tried = _round([(few, split)], settings, target, clock, share, memory)
     if len(p.rows) <= 2 * FIRST or clock.left(share) <= 0:
@@ -104,35 +106,39 @@ def tune(p: Problem, target: Target, found: Kernel | None, clock: Clock, share: 
     return _refined(p, [t.setting for _, t in tried[:RIVALS]], target, clock, share, memory)
 
 
-def _refined(p: Problem, settings: list[Setting], target: Target, clock: Clock, share: float, memory: float) -> Tuned:
+def _refined(
+    p: SearchProblem, settings: list[MachineSetting], target: TargetTransform, clock: Clock, share: float, memory: float
+) -> TunedMachine:
     """The best on cells of all rows, and what is beside it, until that is no better."""
     cells, best = _cells(p), None
-    splits = [folds(c.rows, k=FOLDS, seed=p.seed) for c in cells]
-    trials = [(c, Folds(s.block, s.plan[-1:])) for c, s in zip(cells, splits, strict=True)]
-    seen: set[Setting] = set()
+    splits = [make_folds(c.rows, k=FOLDS, seed=p.seed) for c in cells]
+    trials = [(c, FoldPlan(s.block, s.plan[-1:])) for c, s in zip(cells, splits, strict=True)]
+    seen: set[MachineSetting] = set()
     for _ in range(ROUNDS):
         tried = _round(trials, [s for s in settings if s not in seen], target, clock, share, memory)
         if not tried or (best is not None and tried[0][0] >= best[0]):
             break
         best, seen = tried[0], seen | set(settings)
-        settings = [best[1].setting.beside(b, v) for b, v in BESIDE]
+        settings = [best[1].setting.neighbour(b, v) for b, v in NEIGHBOURS]
         if clock.left(share) <= 0:
             break
     assert best is not None
     return best[1]
 
 
-def _cells(p: Problem) -> list[Problem]:
+def _cells(p: SearchProblem) -> list[SearchProblem]:
     """A few cells of all rows, or of many."""
-    many = p.sample(min(DENSE, budget.rows_of(p.memory, 4.0 * p.rows.X.shape[1])))
-    _, parts = Tree.of(many.rows.X, min(CELL, budget.cell(p.memory, machines.FACTORED)))
+    many = p.sample(min(DENSE, budget.max_rows(p.memory, 4.0 * p.rows.X.shape[1])))
+    _, parts = CellTree.of(many.rows.X, min(CELL, budget.max_cell_rows(p.memory, machines.FACTORED)))
     chosen = np.unique(np.linspace(0, len(parts) - 1, CELLS + 2)[1:-1].round().astype(int))
     return [replace(many, rows=many.rows.take(parts[c])) for c in chosen.tolist()]
 
 
-def _round(trials: Sequence[Trial], settings: Sequence[Setting], target: Target, clock: Clock, share: float, memory: float) -> Tries:
+def _round(
+    trials: Sequence[FoldedProblem], settings: Sequence[MachineSetting], target: TargetTransform, clock: Clock, share: float, memory: float
+) -> Attempts:
     """(loss, tuned), the best first: in the order given, while time is left."""
-    out: Tries = []
+    out: Attempts = []
     count = sum(len(split.plan) for _, split in trials)
     for i, setting in enumerate(settings):
         if out and clock.left(share) < out[-1][1].seconds * count:
@@ -141,11 +147,11 @@ def _round(trials: Sequence[Trial], settings: Sequence[Setting], target: Target,
         watch, one = Clock(0), partial(_loss, setting=setting, target=target, memory=memory / len(trials))
         fits = parallel_map(one, trials) if len(trials) > 1 else [one(trials[0])]
         loss, rows = (float(np.mean(values)) for values in zip(*fits, strict=True))
-        out.append((loss, Tuned(setting, target, max(watch.spent / count, 1e-4), max(int(rows), 1))))
+        out.append((loss, TunedMachine(setting, target, max(watch.spent / count, 1e-4), max(int(rows), 1))))
     return sorted(out, key=lambda pair: pair[0] if np.isfinite(pair[0]) else np.inf)
 
 
-def _loss(trial: Trial, setting: Setting, target: Target, memory: float) -> tuple[float, int]:
+def _loss(trial: FoldedProblem, setting: MachineSetting, target: TargetTransform, memory: float) -> tuple[float, int]:
     """The loss on rows that were not fitted, and how many were: squared error, or log loss and, where they count, the share of errors."""
     p, split = trial
     s, where, rows = out_of_fold(p, split, setting, target, memory)
@@ -154,13 +160,13 @@ def _loss(trial: Trial, setting: Setting, target: Target, memory: float) -> tupl
         return math.inf, rows
     if p.numeric:
         return float(np.average(np.square(target.to(y) - s[where]), weights=w)), rows
-    P = machines.cross_fitted(s[where], y, w, np.arange(len(where)) % 2)
+    P = machines.cross_fitted_probabilities(s[where], y, w, np.arange(len(where)) % 2)
     wrong = 1 - p.metric(y, P, w).value if p.metric.name in SHARES else 0.0
     return log_loss(y, P, w).value + wrong, rows
 
 
 def out_of_fold(
-    p: Problem, split: Folds, setting: Setting, target: Target, memory: float, until: Clock | None = None
+    p: SearchProblem, split: FoldPlan, setting: MachineSetting, target: TargetTransform, memory: float, until: Clock | None = None
 ) -> tuple[Array, Array, int]:
     """Scores (n, K) or numbers (n,) of the rows that folds test, nan elsewhere; which rows those are; and how many were fitted."""
     out = np.full((len(p.rows), p.n_classes) if p.n_classes else len(p.rows), np.nan)
@@ -171,7 +177,7 @@ def out_of_fold(
         train, test = split.split(fold)
         if p.rows.weights()[train].any() and len(test):
             part = p.rows.take(train)
-            m = machines.fit(part, part.y if p.n_classes else target.to(part.y), p.n_classes, setting, len(part), memory)
+            m = machines.fit_machine(part, part.y if p.n_classes else target.to(part.y), p.n_classes, setting, len(part), memory)
             out[test] = m.scores(p.rows.X[test]) if p.n_classes else m.predict(p.rows.X[test])
             rows.append(len(part))
     where = np.flatnonzero(np.isfinite(out if out.ndim == 1 else out[:, 0]))

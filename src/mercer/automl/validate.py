@@ -1,4 +1,4 @@
-"""The meeting of two: a kernel machine and the best by folds, on validation rows, where there are more rows than folds were made of.
+"""Validation of two: a kernel machine and the best by folds, on rows set aside, where there are more rows than folds were made of.
 
 Comparing all kinds on a few thousand rows would under-rate a machine, which is local and gains from every row more than a map of
 fixed size does. So a tenth of the training rows is set aside for validation: both are fitted to the same few thousand of the
@@ -6,8 +6,8 @@ others first. A machine that is ahead there by more than two standard errors of 
 own. Else both are fitted to the rest, each in half of the time left, and the machine wins where it is ahead by more than one.
 
 Neither is fitted to the validation rows, but the settings of both were chosen with them: what is compared is fair, and no measure
-of how good they are. What is learnt of these rows for a score (a machine's calibration, the smear of a logarithm) is learnt of one
-half for the other.
+of how good they are. What is learnt of these rows for a score (a machine's calibration, the retransformation of a logarithm) is
+learnt of one half for the other.
 """
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ import numpy as np
 
 from mercer.automl import machines, refit
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import Contest
+from mercer.automl.candidates import Selection
 from mercer.automl.machines import Machine
-from mercer.automl.metrics import TITLES, Score, gap_error, number
-from mercer.automl.predictors import Classifier, Identity, Log, Predictor, Regressor, in_steps
+from mercer.automl.metrics import TITLES, Score, difference_error, number
+from mercer.automl.predictors import Classifier, IdentityTarget, LogTarget, Predictor, Regressor, in_blocks
 from mercer.automl.recipes import NAMES
-from mercer.automl.rows import Rows
-from mercer.automl.search import Problem
-from mercer.automl.splits import folds
-from mercer.automl.tuning import Tuned
+from mercer.automl.rows import Dataset
+from mercer.automl.search import SearchProblem
+from mercer.automl.splits import make_folds
+from mercer.automl.tuning import TunedMachine
 from mercer.inputs import Array
 
 PARTS, MOST = 10, 10_000  # a tenth of the rows validates, and at most so many
@@ -35,7 +35,7 @@ CLEAR = 2.0  # standard errors
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class ScoredFit:
     """A predictor, the rows and seconds that it took, and its score on the validation rows."""
 
     predictor: Predictor
@@ -48,37 +48,39 @@ class Fitted:
 
 
 @dataclass(frozen=True, eq=False)
-class Met:
+class ValidationResult:
     """Both at their last, and who won; the rival is None where it was beaten on few rows and not fitted to more."""
 
-    machine: Fitted
-    rival: Fitted | None
-    wins: bool
-    words: str
-    aside: int  # rows that neither was fitted to
+    machine: ScoredFit
+    rival: ScoredFit | None
+    machine_wins: bool
+    summary: str
+    n_validation: int  # rows that neither was fitted to
     power: float = 2.0  # of the rows in the seconds of the machine
 
 
-def meet(p: Problem, outcome: Contest, clock: Clock, until: float, least: float, memory: float) -> Met:
+def compare_on_validation(
+    p: SearchProblem, outcome: Selection, clock: Clock, until: float, least: float, memory: float
+) -> ValidationResult:
     """The meeting; fits are over by that share of the time, or take at least that share of it."""
     assert outcome.tuned is not None
-    with machines.hushed():
-        return Meeting(p, outcome, outcome.tuned, clock, memory).hold(until, least)
+    with machines.ignore_convergence():
+        return Validation(p, outcome, outcome.tuned, clock, memory).run(until, least)
 
 
-class Meeting:
+class Validation:
     """The rows to fit and the rows to judge by."""
 
-    def __init__(self, p: Problem, outcome: Contest, tuned: Tuned, clock: Clock, memory: float) -> None:
-        split = folds(p.rows, k=PARTS, seed=p.seed + 1)
+    def __init__(self, p: SearchProblem, outcome: Selection, tuned: TunedMachine, clock: Clock, memory: float) -> None:
+        split = make_folds(p.rows, k=PARTS, seed=p.seed + 1)
         train, test = split.split(len(split.plan) - 1)
         self.outcome, self.tuned, self.clock, self.memory = outcome, tuned, clock, memory
         self.rest, self.held = (replace(p, rows=p.rows.take(i)) for i in (train, test))
-        self.held, self.aside = self.held.sample(MOST), len(p.rows) - len(train)
+        self.held, self.n_validation = self.held.sample(MOST), len(p.rows) - len(train)
         self.half, w = halves(self.held.rows), self.held.rows.weights()
         self.weights = w if w.sum() > 0 else np.ones(len(w))
 
-    def hold(self, until: float, least: float) -> Met:
+    def run(self, until: float, least: float) -> ValidationResult:
         """Few rows first, then as many as there is time for."""
         n = len(self.rest.rows)
         few, cell = self.tuned.size(min(EQUAL, n), FIRST * self.clock.budget, self.memory)
@@ -87,56 +89,56 @@ class Meeting:
         left = max(self.clock.left(until), least * self.clock.budget)
         if few < n and self.ahead(mine, theirs) > CLEAR:
             last = self.machine(*self.tuned.size(n, left, self.memory))
-            words = f"chosen after both were fitted to {few:,} rows: {self.words(mine, theirs)}"
-            return Met(last, None, True, words, self.aside, self.tuned.power)
+            words = f"chosen after both were fitted to {few:,} rows: {self.summary(mine, theirs)}"
+            return ValidationResult(last, None, True, words, self.n_validation, self.tuned.power)
         if few < n:
-            size = refit.size(self.outcome.here, self.outcome.chosen, n, left / 2, self.memory)
+            size = refit.fit_size(self.outcome.here, self.outcome.chosen, n, left / 2, self.memory)
             theirs = self.rival(size.rows, size.features)
             mine = self.machine(*self.tuned.size(n, max(left - theirs.seconds, FIRST * self.clock.budget), self.memory))
-        return Met(mine, theirs, self.ahead(mine, theirs) > 1, self.words(mine, theirs), self.aside, self.tuned.power)
+        return ValidationResult(mine, theirs, self.ahead(mine, theirs) > 1, self.summary(mine, theirs), self.n_validation, self.tuned.power)
 
-    def ahead(self, mine: Fitted, theirs: Fitted) -> float:
+    def ahead(self, mine: ScoredFit, theirs: ScoredFit) -> float:
         """By how many standard errors of their difference the machine is better."""
-        gain, unit = self.rest.metric.gain, self.held.rows.unit
-        gap, error = gain(mine.score.value) - gain(theirs.score.value), gap_error(mine.score, theirs.score, unit)
+        gain, group = self.rest.metric.gain, self.held.rows.group
+        gap, error = gain(mine.score.value) - gain(theirs.score.value), difference_error(mine.score, theirs.score, group)
         return gap / max(error, 1e-300) if np.isfinite(gap) else -np.inf
 
-    def rival(self, rows: int, features: int) -> Fitted:
+    def rival(self, rows: int, features: int) -> ScoredFit:
         """The one that was best by folds."""
         p, f, watch = self.rest.sample(rows), self.outcome.chosen, Clock(0)
         self.clock.say(f"fitting {f.name.lower()} to {len(p.rows):,} rows, to meet a kernel machine")
-        predictor, told = self.told(refit.fit(p, f, features, self.memory))
-        return Fitted(predictor, len(p.rows), watch.spent, self.score(told), features)
+        predictor, told = self.retransformed(refit.fit_all_rows(p, f, features, self.memory))
+        return ScoredFit(predictor, len(p.rows), watch.spent, self.score(told), features)
 
-    def machine(self, rows: int, cell: int) -> Fitted:
+    def machine(self, rows: int, cell: int) -> ScoredFit:
         """In cells of so many rows."""
         p, watch, held = self.rest.sample(rows), Clock(0), self.held.rows
         self.clock.say(f"fitting a kernel machine to {len(p.rows):,} rows, in cells of up to {cell:,}")
-        m = fitted(p, self.tuned, cell, self.memory)
+        m = _fit_cells(p, self.tuned, cell, self.memory)
         each = watch.spent / len(m.models)
         if p.numeric:
-            predictor, told = self.told(refit.machine_predictor(m, self.tuned.target, None, p))
-            return Fitted(predictor, len(p.rows), watch.spent, self.score(told), cell, None, each)
-        s = in_steps(m.scores, held.X)
-        P = machines.cross_fitted(s, held.y, self.weights, self.half)
-        predictor = refit.machine_predictor(m, Identity(), machines.calibration(s, held.y, self.weights), p)
-        return Fitted(predictor, len(p.rows), watch.spent, self.score(P), cell, (held.y, P), each)
+            predictor, told = self.retransformed(refit.machine_predictor(m, self.tuned.target, None, p))
+            return ScoredFit(predictor, len(p.rows), watch.spent, self.score(told), cell, None, each)
+        s = in_blocks(m.scores, held.X)
+        P = machines.cross_fitted_probabilities(s, held.y, self.weights, self.half)
+        predictor = refit.machine_predictor(m, IdentityTarget(), machines.calibration(s, held.y, self.weights), p)
+        return ScoredFit(predictor, len(p.rows), watch.spent, self.score(P), cell, (held.y, P), each)
 
-    def told(self, predictor: Predictor) -> tuple[Predictor, Array]:
-        """A logarithm with the smear of the validation rows; and what is predicted of them, each half with the smear of the other."""
-        if not isinstance(predictor, Regressor) or not isinstance(predictor.target, Log):
+    def retransformed(self, predictor: Predictor) -> tuple[Predictor, Array]:
+        """A logarithm with the retransformation of the validation rows; and what is predicted of them, each half with that of the other."""
+        if not isinstance(predictor, Regressor) or not isinstance(predictor.target, LogTarget):
             return predictor, predictor(self.held.rows.X)
-        target, y, z = predictor.target, self.held.rows.y, in_steps(predictor.estimator.predict, self.held.rows.X)
+        target, y, z = predictor.target, self.held.rows.y, in_blocks(predictor.estimator.predict, self.held.rows.X)
         out, w, metric = np.empty_like(z), self.weights, self.rest.metric
         for mine in (self.half == k for k in np.unique(self.half)):
             other = ~mine if not mine.all() else mine
-            out[mine] = np.clip(target.smeared(y[other], z[other], w[other], metric).back(z[mine]), predictor.low, predictor.high)
-        return replace(predictor, target=target.smeared(y, z, w, metric)), out
+            out[mine] = np.clip(target.retransformed(y[other], z[other], w[other], metric).back(z[mine]), predictor.low, predictor.high)
+        return replace(predictor, target=target.retransformed(y, z, w, metric)), out
 
     def score(self, predicted: Array) -> Score:
         return self.rest.metric(self.held.rows.y, predicted, self.weights)
 
-    def words(self, mine: Fitted, theirs: Fitted) -> str:
+    def summary(self, mine: ScoredFit, theirs: ScoredFit) -> str:
         """What was compared."""
         shown = [number(f.score.value, self.rest.metric.name) for f in (mine, theirs)]
         names = NAMES["machine"].lower(), self.outcome.chosen.name.lower()
@@ -144,29 +146,29 @@ class Meeting:
         return f"{title} on {len(self.held.rows):,} validation rows: {names[0]} {shown[0]}, {names[1]} {shown[1]}"
 
 
-def fitted(p: Problem, tuned: Tuned, cell: int, memory: float) -> Machine:
+def _fit_cells(p: SearchProblem, tuned: TunedMachine, cell: int, memory: float) -> Machine:
     y = tuned.target.to(p.rows.y) if p.numeric else p.rows.y
-    return machines.fit(p.rows, y, p.n_classes, tuned.setting, cell, memory)
+    return machines.fit_machine(p.rows, y, p.n_classes, tuned.setting, cell, memory)
 
 
-def halves(rows: Rows) -> Array:
+def halves(rows: Dataset) -> Array:
     """The half of every row, 0 or 1: every other one, of groups every other group.
 
-    >>> halves(Rows(np.zeros((4, 1)), np.zeros(4), np.arange(4), unit=np.array([7, 7, 7, 9])))
+    >>> halves(Dataset(np.zeros((4, 1)), np.zeros(4), np.arange(4), group=np.array([7, 7, 7, 9])))
     array([0, 0, 0, 1])
     """
     alternate = np.arange(len(rows)) % 2
-    if rows.unit is None:
+    if rows.group is None:
         return alternate
-    by_group = np.unique(rows.unit, return_inverse=True)[1] % 2
+    by_group = np.unique(rows.group, return_inverse=True)[1] % 2
     return by_group if by_group.any() else alternate
 
 
-def refitted(p: Problem, tuned: Tuned, former: Predictor, cell: int, memory: float) -> Predictor:
-    """The same of all rows; the smear or calibration stays that of rows which were not fitted."""
+def refit_machine(p: SearchProblem, tuned: TunedMachine, former: Predictor, cell: int, memory: float) -> Predictor:
+    """The same of all rows; the retransformation or calibration stays that of rows which were not fitted."""
     assert isinstance(former, Regressor | Classifier)
-    with machines.hushed():
-        m = fitted(p, tuned, cell if len(former.estimator.models) > 1 else len(p.rows), memory)
+    with machines.ignore_convergence():
+        m = _fit_cells(p, tuned, cell if len(former.estimator.models) > 1 else len(p.rows), memory)
     if isinstance(former, Regressor):
         return refit.machine_predictor(m, former.target, None, p)
-    return refit.machine_predictor(m, Identity(), (former.estimator.slope, former.estimator.offsets), p)
+    return refit.machine_predictor(m, IdentityTarget(), (former.estimator.slope, former.estimator.offsets), p)

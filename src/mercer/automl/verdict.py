@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.automl.candidates import split_of
-from mercer.automl.data import Gathered
+from mercer.automl.candidates import folds_of
+from mercer.automl.data import TableData
 from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import IN_UNITS, TITLES, Metric, difference, number
 from mercer.automl.recipes import NAMES
-from mercer.automl.study import Entry, Found, Study
+from mercer.automl.study import FittedCandidate, Study, StudyResult
 from mercer.inputs import Array
 from mercer.tables.errors import many
 
@@ -133,40 +133,40 @@ def disagreement(metric: Metric, name: str, holdout: float, cv: float, errors: f
     return f"cross-validation and holdout disagree: {what}; {why}: rely on neither number before you know."
 
 
-def tested_groups(found: Found) -> Array | None:
+def tested_groups(found: StudyResult) -> Array | None:
     """The groups of the rows that cross-validation tests."""
-    here = found.contest.here
-    return None if here.rows.unit is None else here.rows.unit[split_of(here).tested()]
+    here = found.selection.here
+    return None if here.rows.group is None else here.rows.group[folds_of(here).tested()]
 
 
-def verdict_of(study: Study, found: Found) -> str:
+def verdict_of(study: Study, found: StudyResult) -> str:
     """The verdict on what a study has chosen."""
     e = found.chosen
-    shown = (e.judged.score.value, e.judged.low, e.judged.high, len(study.data.held), study.data.alarming)
+    shown = (e.evaluation.score.value, e.evaluation.low, e.evaluation.high, len(study.data.held), study.data.alarming)
     first = sentence(study.metric, NAMES[e.kind], *shown)
     linear, trees = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
     doubted, more = [name for name, _ in doubts(study, found)], _more_flexible(found)
-    return verdict(study.metric, e.kind, first, linear, trees, doubted, found.contest.short, not more)
+    return verdict(study.metric, e.kind, first, linear, trees, doubted, found.selection.short, not more)
 
 
-def _more_flexible(found: Found) -> bool:
+def _more_flexible(found: StudyResult) -> bool:
     """Whether anything more flexible than a constant, or than a linear model where that was chosen, was compared with it."""
     simple = ("constant",) if found.kind == "constant" else ("constant", "linear")
-    return found.contest.tuned is not None or any(f.kind not in simple for f in found.contest.found)
+    return found.selection.tuned is not None or any(f.kind not in simple for f in found.selection.candidates)
 
 
-def doubts(study: Study, found: Found) -> list[tuple[str, str]]:
+def doubts(study: Study, found: StudyResult) -> list[tuple[str, str]]:
     """Of the chosen model and of the linear one, those whose scores by cross-validation and on the holdout disagree, and how.
 
     The holdout may well be better for a model that was fitted to more rows than cross-validation had, unless it is linear.
     """
-    out, units, few = [], tested_groups(found), MORE * len(found.contest.here.rows)
-    for f in found.contest.found:
+    out, groups, few = [], tested_groups(found), MORE * len(found.selection.here.rows)
+    for f in found.selection.candidates:
         e = found[f.kind]
         if e is None or f.kind not in (found.kind, "linear"):
             continue
-        mine, cv = e.judged.score, f.score
-        error = float(np.linalg.norm([mine.error(study.data.held.unit), cv.error(units), *(1 / s.count for s in (mine, cv) if s.count)]))
+        mine, cv = e.evaluation.score, f.score
+        error = float(np.linalg.norm([mine.error(study.data.held.group), cv.error(groups), *(1 / s.count for s in (mine, cv) if s.count)]))
         gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
         explained = gap > 0 and e.rows > few and f.kind not in ("linear", "constant")
         same = number(mine.value, study.metric.name) == number(cv.value, study.metric.name)
@@ -176,25 +176,25 @@ def doubts(study: Study, found: Found) -> list[tuple[str, str]]:
     return out
 
 
-def _rival(study: Study, e: Entry, other: Entry | None) -> Rival | None:
+def _rival(study: Study, e: FittedCandidate, other: FittedCandidate | None) -> Rival | None:
     if other is None or other is e:
         return None
-    gap = difference(e.judged.score, other.judged.score, study.data.held.unit)
+    gap = difference(e.evaluation.score, other.evaluation.score, study.data.held.group)
     fewer = other.rows < e.rows
     handicap = other.handicap or (f"{'grown' if other.kind == 'trees' else 'fitted'} on only {other.rows:,} rows" if fewer else "")
-    return Rival(NAMES[other.kind], other.judged.score.value, gap, handicap)
+    return Rival(NAMES[other.kind], other.evaluation.score.value, gap, handicap)
 
 
-def warnings_of(study: Study, found: Found, decision: Decision) -> tuple[str, ...]:
+def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[str, ...]:
     """What to be wary of: doubts, copies, classes and groups on one side or both, and what was not tried."""
     told, data = [*(text for _, text in doubts(study, found)), *study.data.columns.warnings_], study.data
-    equal = f"{data.copies:,} of {many(len(data.held), 'holdout row')}"
+    equal = f"{data.duplicates:,} of {many(len(data.held), 'holdout row')}"
     if data.alarming:
-        are = "is an exact copy of a training row" if data.copies == 1 else "are exact copies of training rows"
+        are = "is an exact copy of a training row" if data.duplicates == 1 else "are exact copies of training rows"
         told.insert(0, f"{equal} {are}; the score may be too good.")
-    elif data.copies:
-        usual = f"about {data.by_chance:,.0f} would by chance, as columns have few values"
-        equals = "equals a training row" if data.copies == 1 else "equal training rows"
+    elif data.duplicates:
+        usual = f"about {data.expected_duplicates:,.0f} would by chance, as columns have few values"
+        equals = "equals a training row" if data.duplicates == 1 else "equal training rows"
         told.append(f"{equal} {equals}; {usual if data.explained else 'too few to change the score much'}.")
     if data.unknown:
         one = data.unknown == 1
@@ -205,7 +205,7 @@ def warnings_of(study: Study, found: Found, decision: Decision) -> tuple[str, ..
         where = "in cross-validation" if found.known is None else "on the validation rows"
         rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
         told.append(f'"{label}" is rare, so {rule}.')
-    told += [f"{name} was not tried: {why}." for name, why in found.contest.left_out]
+    told += [f"{name} was not tried: {why}." for name, why in found.selection.left_out]
     if found["trees"] is None:
         why = f"{study.n_classes:,} classes would have taken too long" if study.room_for_trees else "their sums would exceed the memory"
         told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")
@@ -216,6 +216,6 @@ def warnings_of(study: Study, found: Found, decision: Decision) -> tuple[str, ..
     return tuple(told)
 
 
-def _shared_groups(data: Gathered) -> int:
-    sides: list[Array | None] = [data.train.unit, data.held.unit]
+def _shared_groups(data: TableData) -> int:
+    sides: list[Array | None] = [data.train.group, data.held.group]
     return 0 if sides[0] is None or sides[1] is None else len(np.intersect1d(sides[0], sides[1]))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mercer.automl.result import Evidence
+from mercer.automl.result import FitResult
 from mercer.report import words
 from mercer.report.tables import table
 from mercer.report.tags import Child, Markup, join, name, tag
@@ -13,19 +13,19 @@ SHADES = 6
 Counts = Sequence[Sequence[int]]
 
 
-def confusion(evidence: Evidence) -> Markup:
+def confusion(result: FitResult) -> Markup:
     """How the classes are taken for each other."""
-    counts = evidence.confusion
-    names = _names(evidence)
+    counts = result.confusion
+    names = _names(result)
     if not counts or any(len(row) != len(counts) for row in counts):
         return tag("p", "No confusion was measured.", class_="quiet")
     seen = _few(counts, names) if len(counts) <= FEW else _many(counts, names)
     return join([seen, tag("h3", "Each class"), _classes(counts, names)])
 
 
-def _names(evidence: Evidence) -> list[str]:
-    known = list(evidence.classes)[: len(evidence.confusion)]
-    return known + [f"class {index + 1}" for index in range(len(known), len(evidence.confusion))]
+def _names(result: FitResult) -> list[str]:
+    known = list(result.classes)[: len(result.confusion)]
+    return known + [f"class {index + 1}" for index in range(len(known), len(result.confusion))]
 
 
 def _few(counts: Counts, names: Sequence[str]) -> Markup:

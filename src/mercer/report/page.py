@@ -1,4 +1,4 @@
-"""The page: evidence to one HTML text, and that text to a file that is whole or not there."""
+"""The page: result to one HTML text, and that text to a file that is whole or not there."""
 from __future__ import annotations
 
 import os
@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from mercer.automl.result import Evidence
+from mercer.automl.result import FitResult
 from mercer.report import scores, words
 from mercer.report.sections import hero, sections
 from mercer.report.tags import Markup, join, tag, text
@@ -16,24 +16,24 @@ from mercer.store.commit import beside, naming
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def html(evidence: Evidence, model_id: str = "") -> str:
+def html(result: FitResult, model_id: str = "") -> str:
     """The report as one self-contained HTML text: no scripts, no network, light and dark, screen and paper.
 
     `model_id` names the model file that it belongs to, as `mercer check` shows it.
     """
-    parts = sections(evidence)
+    parts = sections(result)
     links = [tag("a", heading, href=f"#{anchor}") for anchor, heading, _ in parts]
     nav = tag("nav", links, aria_label="Sections")
     body = [tag("section", tag("h2", heading), inside, id=anchor) for anchor, heading, inside in parts]
     of = f" Of the model {model_id}." if model_id else ""
-    foot = tag("footer", f"Made by mercer {evidence.version}. All scores are on rows that no choice has seen.{of}")
-    page = tag("html", _head(evidence), tag("body", hero(evidence), nav, tag("main", body), foot), lang="en")
+    foot = tag("footer", f"Made by mercer {result.version}. All scores are on rows that no choice has seen.{of}")
+    page = tag("html", _head(result), tag("body", hero(result), nav, tag("main", body), foot), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
 
 
-def write(evidence: Evidence, path: str | os.PathLike[str]) -> None:
+def write(result: FitResult, path: str | os.PathLike[str]) -> None:
     """Write the report; a failure leaves what was there before."""
-    goal, page = Path(os.path.realpath(path)), html(evidence).encode()
+    goal, page = Path(os.path.realpath(path)), html(result).encode()
     if not goal.parent.is_dir():
         raise FileNotFoundError(f"{os.fspath(path)} cannot be written: the folder {goal.parent} does not exist; make it first.")
     with naming(path):
@@ -59,10 +59,10 @@ def _flush(part: Path, page: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _head(evidence: Evidence) -> Markup:
-    chosen = evidence.chosen
-    score = f" {words.fixed(chosen.holdout, scores.holdout_places(evidence))}" if chosen else ""
-    title = f"{words.brief(evidence.target, 60)}: {scores.metric(evidence)}{score}"
+def _head(result: FitResult) -> Markup:
+    chosen = result.chosen
+    score = f" {words.fixed(chosen.holdout, scores.holdout_places(result))}" if chosen else ""
+    title = f"{words.brief(result.target, 60)}: {scores.metric(result)}{score}"
     return tag("head", join([
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=POLICY),

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer.automl.result import Evidence
+from mercer.automl.result import FitResult
 from mercer.report import words
-from mercer.report.scale import Scale, drawable, labels, spread
+from mercer.report.scale import AxisScale, drawable, labels, spread
 from mercer.report.tags import Child, Markup, join, tag
 
 WIDTH, HEIGHT, LEFT, TOP, SIDE = 380, 372, 52, 12, 316
 LAYERS = 8  # points are dealt to as many translucent paths, so that crowds look darker
 
 
-def points(evidence: Evidence) -> Markup:
+def points(result: FitResult) -> Markup:
     """Predicted against actual, on one scale for both."""
-    kept = [(actual, predicted) for actual, predicted in evidence.points if drawable(actual) and drawable(predicted)]
+    kept = [(actual, predicted) for actual, predicted in result.points if drawable(actual) and drawable(predicted)]
     if not kept:
         return tag("p", "No predictions can be drawn.", class_="quiet")
     scale = _common(kept)
@@ -27,22 +27,22 @@ def points(evidence: Evidence) -> Markup:
     return tag("figure", plot, tag("figcaption", desc))
 
 
-def calibration(evidence: Evidence) -> Markup:
+def calibration(result: FitResult) -> Markup:
     """Observed share against predicted probability; the area of a point is its number of predictions."""
-    kept = [(said, seen, size) for said, seen, size in evidence.calibration if drawable(said) and drawable(seen)]
+    kept = [(said, seen, size) for said, seen, size in result.calibration if drawable(said) and drawable(seen)]
     if not kept:
         return tag("p", "No probabilities were measured.", class_="quiet")
     gap = sum(size * abs(said - seen) for said, seen, size in kept) / max(1, sum(size for *_, size in kept))
     desc = (f"On average the observed share differs from the predicted probability by {words.number(100 * gap, 2)} percentage points. "
             f"Points on the line are right; larger ones are more predictions.")
-    scale, most = Scale(0.0, 1.0), max(1, *(size for *_, size in kept))
+    scale, most = AxisScale(0.0, 1.0), max(1, *(size for *_, size in kept))
     dots = [tag("circle", cx=_x(scale, said), cy=_y(scale, seen), r=3 + 7 * (max(0, size) / most) ** 0.5, class_="bin")
             for said, seen, size in kept]
     plot = _plot(join([_frame(scale, "predicted probability", "observed share"), *dots]), "Calibration", desc, "calibration")
     return tag("figure", plot, tag("figcaption", desc))
 
 
-def _common(kept: Sequence[tuple[float, float]]) -> Scale:
+def _common(kept: Sequence[tuple[float, float]]) -> AxisScale:
     """The scale of the actual values, widened to the predictions short of absurd ones."""
     actual = [pair[0] for pair in kept]
     reach = max(actual) - min(actual) or abs(actual[0]) or 1.0
@@ -53,8 +53,8 @@ def _common(kept: Sequence[tuple[float, float]]) -> Scale:
     return spread([*actual, *near]) if scale.unit is None else _widened(scale, near)
 
 
-def _widened(scale: Scale, values: Sequence[float]) -> Scale:
-    return Scale(min([scale.low, *values]), max([scale.high, *values]), scale.unit)
+def _widened(scale: AxisScale, values: Sequence[float]) -> AxisScale:
+    return AxisScale(min([scale.low, *values]), max([scale.high, *values]), scale.unit)
 
 
 def _correlation(kept: Sequence[tuple[float, float]]) -> float:
@@ -63,11 +63,11 @@ def _correlation(kept: Sequence[tuple[float, float]]) -> float:
     return float(np.mean((actual - actual.mean()) * (predicted - predicted.mean())) / spreads) if spreads > 0 else float("nan")
 
 
-def _dots(pairs: Sequence[tuple[float, float]], scale: Scale) -> str:
+def _dots(pairs: Sequence[tuple[float, float]], scale: AxisScale) -> str:
     return "".join(f"M{_x(scale, actual):.1f} {_y(scale, predicted):.1f}h0" for actual, predicted in pairs)
 
 
-def _frame(scale: Scale, across: str, up: str) -> Markup:
+def _frame(scale: AxisScale, across: str, up: str) -> Markup:
     ticks = scale.ticks()
     named = list(zip(ticks, labels(ticks), strict=True))
     lines = [(tag("line", x1=_x(scale, t), x2=_x(scale, t), y1=TOP, y2=TOP + SIDE, class_="grid"),
@@ -89,9 +89,9 @@ def _plot(drawn: Markup, title: str, desc: str, ident: str) -> Markup:
                aria_labelledby=f"{ident}-title", aria_describedby=f"{ident}-desc")
 
 
-def _x(scale: Scale, value: float) -> float:
+def _x(scale: AxisScale, value: float) -> float:
     return LEFT + SIDE * scale.place(value)
 
 
-def _y(scale: Scale, value: float) -> float:
+def _y(scale: AxisScale, value: float) -> float:
     return TOP + SIDE * (1 - scale.place(value))

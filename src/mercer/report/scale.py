@@ -24,10 +24,10 @@ def drawable(value: object) -> TypeGuard[float]:
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """Place of v in [low, high] after v -> sign(v) log10(1 + |v|/unit); unit None is linear.
 
-    >>> Scale(0.0, 10.0).place(2.5)
+    >>> AxisScale(0.0, 10.0).place(2.5)
     0.25
     """
 
@@ -78,20 +78,20 @@ def round_ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [round(index * step, places) + 0.0 for index in range(first, last + 1)]
 
 
-def around(values: Sequence[float], margin: float = 0.06) -> Scale:
+def around(values: Sequence[float], margin: float = 0.06) -> AxisScale:
     """A linear scale that holds the values with some air.
 
     >>> around([1.0, 2.0], margin=0.5)
-    Scale(low=0.5, high=2.5, unit=None)
+    AxisScale(low=0.5, high=2.5, unit=None)
     """
     low, high = min(values), max(values)
     if not high - low > 1e-12 * max(abs(low), abs(high)):
         air = abs(low) * 0.05 or 1.0
-        return Scale(low - air, high + air)
-    return Scale(low - margin * (high - low), high + margin * (high - low))
+        return AxisScale(low - air, high + air)
+    return AxisScale(low - margin * (high - low), high + margin * (high - low))
 
 
-def spread(values: Sequence[float]) -> Scale:
+def spread(values: Sequence[float]) -> AxisScale:
     """A scale for values of the data: logarithmic where nearly all are positive and spread over more than a factor of ten.
 
     >>> spread([1.0, 2.0, 3.0]).unit is None, spread([10.0**k for k in range(7)]).unit, spread([0.0, 1.0, 1.0, 1e4]).unit
@@ -103,7 +103,7 @@ def spread(values: Sequence[float]) -> Scale:
         return around(values, 0.03)
     low, high = min(values), max(values)
     unit = 10.0 ** (math.floor(math.log10(np.quantile(positive, 0.01))) - (low > 0))  # far below the values the scale is a plain logarithm
-    return Scale(low / 1.2 if low > 0 else low * 1.2, high * 1.2 if high > 0 else high / 1.2, unit)
+    return AxisScale(low / 1.2 if low > 0 else low * 1.2, high * 1.2 if high > 0 else high / 1.2, unit)
 
 
 def skewed(values: np.ndarray) -> bool:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from mercer.automl.result import Contender, Evidence
+from mercer.automl.result import Contender, FitResult
 from mercer.report import words
 from mercer.report.scores import holdout_places, ranked
 from mercer.report.tags import Child, Markup, join, name, tag
@@ -23,41 +23,41 @@ def table(head: Sequence[Child], rows: Sequence[Sequence[Child]], *, label: str,
     return tag("div", whole, class_=box, tabindex=0, role="region", aria_label=label)
 
 
-def contenders(evidence: Evidence) -> Markup:
+def contenders(result: FitResult) -> Markup:
     """Everything that was tried, best holdout score first."""
-    places = holdout_places(evidence)
-    rows = [_contender(contender, places) for contender in ranked(evidence)]
+    places = holdout_places(result)
+    rows = [_contender(contender, places) for contender in ranked(result)]
     head = ["model", "what it is", "cross-validation", "holdout", "interval", "time", "note"]
     return table(head, rows, label="Contenders", numbers=(2, 3, 4, 5), style="tried")
 
 
-def treatments(evidence: Evidence) -> Markup:
+def treatments(result: FitResult) -> Markup:
     """What was done with each column of the file."""
-    kinds = Counter(str(column.get("kind", "?")) for column in evidence.columns)
+    kinds = Counter(str(column.get("kind", "?")) for column in result.columns)
     summary = [(", ", label(kind, 40), f" ({words.count(number)})") for kind, number in kinds.most_common()]
-    rows = [_treatment(column) for column in evidence.columns]
+    rows = [_treatment(column) for column in result.columns]
     head = ["column", "taken as", "what was done", "missing", "distinct", "features"]
     said = tag("p", f"{words.many(len(rows), 'column')}, taken as ", summary[0][1:], summary[1:], ".")
     return join([said, table(head, rows, label="Columns", numbers=(3, 4, 5), style="treatments")])
 
 
-def worst(evidence: Evidence) -> Markup:
+def worst(result: FitResult) -> Markup:
     """The holdout rows with the largest errors, with their most important values."""
-    shown = _telling(evidence)
-    errors = [row.get("error") for row in evidence.worst]
+    shown = _telling(result)
+    errors = [row.get("error") for row in result.worst]
     places = words.decimals([error for error in errors if words.finite(error)], [])
     rows = [[words.count(row.get("row")), _value(row.get("actual")), _value(row.get("predicted")), words.fixed(error, places),
-             *_values(row, shown)] for row, error in zip(evidence.worst, errors, strict=True)]
+             *_values(row, shown)] for row, error in zip(result.worst, errors, strict=True)]
     head = ["row", "actual", "predicted", "error", *(label(column, 40) for column in shown)]
     grid = table(head, rows, label="Worst rows", numbers=(0, 1, 2, 3))
-    hidden = len({column for row in evidence.worst for column in row.get("values") or {}}) - len(shown)
+    hidden = len({column for row in result.worst for column in row.get("values") or {}}) - len(shown)
     note = tag("p", f"The {len(shown)} most important of {len(shown) + hidden} columns are shown.", class_="quiet") if hidden else None
-    return join([tag("p", _error(evidence)), grid, note])
+    return join([tag("p", _error(result)), grid, note])
 
 
-def _error(evidence: Evidence) -> str:
+def _error(result: FitResult) -> str:
     """How the error of a row is defined."""
-    if evidence.task == "regression":
+    if result.task == "regression":
         return "The error is the distance between the actual and the predicted value."
     return "Rows that were given a wrong class; the error is 1 less the probability that the model gave to the actual class."
 
@@ -68,9 +68,9 @@ def importances(rest: Sequence[tuple[str, float, float]]) -> Markup:
     return table(["column", "loss of score", "standard error"], rows, label="Other columns", numbers=(1, 2), style="narrow")
 
 
-def calibration(evidence: Evidence) -> Markup:
+def calibration(result: FitResult) -> Markup:
     """The points of the calibration plot."""
-    rows: list[list[Child]] = [[words.percent(said), words.percent(seen), words.count(size)] for said, seen, size in evidence.calibration]
+    rows: list[list[Child]] = [[words.percent(said), words.percent(seen), words.count(size)] for said, seen, size in result.calibration]
     return table(["predicted probability", "observed share", "predictions"], rows, label="Calibration", numbers=(0, 1, 2), style="narrow")
 
 
@@ -102,10 +102,10 @@ def _treatment(column: Mapping[str, Any]) -> list[Child]:
             words.count(column.get("n_missing")), words.count(column.get("n_distinct")), words.count(len(outputs))]
 
 
-def _telling(evidence: Evidence) -> list[str]:
+def _telling(result: FitResult) -> list[str]:
     """Names of the values to show: by importance, then as they come."""
-    there = list(dict.fromkeys(column for row in evidence.worst for column in row.get("values") or {}))
-    order = {column: rank for rank, (column, *_) in enumerate(evidence.importance)}
+    there = list(dict.fromkeys(column for row in result.worst for column in row.get("values") or {}))
+    order = {column: rank for rank, (column, *_) in enumerate(result.importance)}
     return sorted(there, key=lambda column: order.get(column, len(order)))[:VALUES]
 
 

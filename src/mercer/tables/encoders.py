@@ -13,7 +13,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.dates import CLOCKS, CYCLES, form_of, seconds
-from mercer.tables.scale import Scale
+from mercer.tables.scale import Standardizer
 from mercer.tables.sketch import HELD, short
 from mercer.tables.values import null, numbers, text, truths
 
@@ -32,7 +32,11 @@ class Encoder:
         return ("number",)
 
     def __init_subclass__(cls) -> None:
-        Encoder.registry[cls.__name__] = cls
+        Encoder.registry[cls._stored_name()] = cls
+
+    @classmethod
+    def _stored_name(cls) -> str:
+        return cls.__name__.removesuffix("Encoder")
 
     def read(self, column: Column) -> tuple[Array, int]:
         """What the cells mean."""
@@ -48,13 +52,13 @@ class Encoder:
 
     def state(self) -> dict[str, Any]:
         """Plain values, for `from_state`."""
-        return {"type": type(self).__name__, **{f.name: _stated(getattr(self, f.name)) for f in fields(self)}}
+        return {"type": self._stored_name(), **{f.name: _stated(getattr(self, f.name)) for f in fields(self)}}
 
 
 def _stated(value: Any) -> Any:
     if isinstance(value, Encoder):
         return value.state()
-    return asdict(value) if isinstance(value, Scale) else list(value) if isinstance(value, tuple) else value
+    return asdict(value) if isinstance(value, Standardizer) else list(value) if isinstance(value, tuple) else value
 
 
 def from_state(state: dict[str, Any]) -> Encoder:
@@ -64,23 +68,23 @@ def from_state(state: dict[str, Any]) -> Encoder:
 
 def _made(value: Any) -> Any:
     if isinstance(value, dict):
-        return from_state(value) if "type" in value else Scale(**value)
+        return from_state(value) if "type" in value else Standardizer(**value)
     return tuple(value) if isinstance(value, list) else value
 
 
-def beside(parts: list[Array], n: int) -> Array:
+def as_columns(parts: list[Array], n: int) -> Array:
     """Vectors as columns, also where there are none."""
     return np.stack(parts, axis=1) if parts else np.zeros((n, 0))
 
 
 @dataclass(frozen=True)
-class Number(Encoder):
+class NumberEncoder(Encoder):
     """A standardised number; missing ones take the median and, where they were not rare, raise an indicator.
 
     `unit` may stand behind the numbers; `marks` are numbers that stand for missing, such as -999.
     """
 
-    scale: Scale
+    scale: Standardizer
     fill: float
     indicator: bool = False
     unit: str = ""
@@ -95,14 +99,14 @@ class Number(Encoder):
     def features(self, values: Array) -> Array:
         x = values[:, 0]
         gone = np.isnan(x)
-        return beside([self.scale(np.where(gone, self.fill, x))] + [gone * APART] * self.indicator, len(x))
+        return as_columns([self.scale(np.where(gone, self.fill, x))] + [gone * APART] * self.indicator, len(x))
 
     def names(self, name: str) -> tuple[str, ...]:
         return (name, *(f"{name} missing",) * self.indicator)
 
 
 @dataclass(frozen=True)
-class Boolean(Encoder):
+class BooleanEncoder(Encoder):
     """0 or sqrt(2); missing ones take the more frequent value and, where they were not rare, raise an indicator.
 
     Any way to write yes and no is read, whichever of them training had.
@@ -126,18 +130,18 @@ class Boolean(Encoder):
     def features(self, values: Array) -> Array:
         x = values[:, 0]
         gone = np.isnan(x)
-        return beside([APART * np.where(gone, self.fill, x)] + [gone * APART] * self.indicator, len(x))
+        return as_columns([APART * np.where(gone, self.fill, x)] + [gone * APART] * self.indicator, len(x))
 
     def names(self, name: str) -> tuple[str, ...]:
         return (name, *(f"{name} missing",) * self.indicator)
 
 
 @dataclass(frozen=True)
-class Date(Encoder):
+class DateEncoder(Encoder):
     """Time elapsed as a number, and the place in each cycle as a point on a circle."""
 
     form: str | None
-    scale: Scale
+    scale: Standardizer
     fill: float
     cycles: tuple[str, ...] = ()
     elapsed: bool = True
@@ -167,7 +171,7 @@ class Date(Encoder):
         for cycle in (c for c in CYCLES if c.name in self.cycles):
             angle = 2 * np.pi * cycle.turn(filled)
             parts += [np.where(gone, 0, np.sin(angle)), np.where(gone, 0, np.cos(angle))]
-        return beside(parts + [gone * APART] * self.indicator, len(x))
+        return as_columns(parts + [gone * APART] * self.indicator, len(x))
 
     def names(self, name: str) -> tuple[str, ...]:
         turns = tuple(f"{name} {wave} of {c}" for c in self.cycles for wave in ("sin", "cos"))
@@ -181,7 +185,7 @@ def codes_of(cells: Column, levels: tuple[str, ...]) -> Array:
 
 
 @dataclass(frozen=True)
-class Category(Encoder):
+class CategoryEncoder(Encoder):
     """A feature for each frequent level, one for all others, one for missing, and the log of the level's share where levels are many.
 
     Levels are in order of frequency; one that training did not have counts as other.
@@ -192,7 +196,7 @@ class Category(Encoder):
     n_features: int  # the levels that have a feature
     other: bool
     gone: bool  # a feature for missing; else the most frequent level stands in
-    frequency: Scale | None = None
+    frequency: Standardizer | None = None
     numeric: bool = False
 
     @property
@@ -219,7 +223,7 @@ class Category(Encoder):
         gone = np.isnan(values[:, 0])
         x = np.where(gone & (not self.gone), 0, values[:, 0])
         hot = [x == j for j in range(self.n_features)] + [x >= self.n_features] * self.other + [gone] * self.gone
-        return beside([h.astype(np.float64) for h in hot] + [s(self._logs(x)) for s in (self.frequency,) if s], len(x))
+        return as_columns([h.astype(np.float64) for h in hot] + [s(self._logs(x)) for s in (self.frequency,) if s], len(x))
 
     def _logs(self, x: Array) -> Array:
         """Of a level that training lacks, that of its rarest one: less would put a row far from all others by this alone."""
@@ -233,12 +237,12 @@ class Category(Encoder):
 
 
 @dataclass(frozen=True)
-class Text(Encoder):
+class TextEncoder(Encoder):
     """A text: its frequent values as categories, and its length in characters and in words."""
 
-    values: Category | None
-    length: Scale
-    words: Scale
+    values: CategoryEncoder | None
+    length: Standardizer
+    words: Standardizer
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -251,7 +255,7 @@ class Text(Encoder):
 
     def features(self, values: Array) -> Array:
         length, words = np.log1p(values[:, :2]).T
-        sizes = beside([self.length(length), self.words(words)], len(values))
+        sizes = as_columns([self.length(length), self.words(words)], len(values))
         return np.hstack([self.values.features(values[:, 2:]), sizes]) if self.values else sizes
 
     def names(self, name: str) -> tuple[str, ...]:

@@ -11,13 +11,13 @@ from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 from mercer.tables.dates import moments, time_form
 from mercer.tables.drift import reference, with_odd
-from mercer.tables.encoders import Date, Encoder, Number
+from mercer.tables.encoders import DateEncoder, Encoder, NumberEncoder
 from mercer.tables.errors import DataError, quoted
 from mercer.tables.infer import category, choose, date, family
-from mercer.tables.scale import Scale
-from mercer.tables.sketch import RowSample, Sketch
+from mercer.tables.scale import Standardizer
+from mercer.tables.sketch import ColumnSketch, RowSample
 from mercer.tables.target import target_of
-from mercer.tables.treatment import Choice, Gone, Seen, Treatment
+from mercer.tables.treatment import Choice, ColumnSample, DroppedRows, Treatment
 
 FIRST = 300  # rows of a quick look
 LEAST = 20  # rows in which both are known, below which nothing is concluded
@@ -44,7 +44,7 @@ def acts_as_codes(x: Array, y: Array, classification: bool) -> bool:
     if g < 4 or n < max(LEAST, 5 * g):
         return False
     Y = _centred(y, classification)
-    of_levels, of_parabola = _left(Y, np.eye(g)[at]), _left(Y, np.vander(Scale.standard(x)(x), 3))
+    of_levels, of_parabola = _left(Y, np.eye(g)[at]), _left(Y, np.vander(Standardizer.standard(x)(x), 3))
     gain = (of_parabola - of_levels) / max(float(np.sum(Y**2)), 1e-300)
     ratio = (of_parabola - of_levels) / (g - 3) / max(of_levels / (n - g), 1e-300)
     return bool(gain > GAIN and f_distribution.sf(ratio, g - 3, n - g) < SURE and (g <= FEW or _roughness(Y, at) > 1))
@@ -151,7 +151,7 @@ _ROLES = {
 }
 
 
-def settle(c: Columns, sketches: dict[str, Sketch], sample: RowSample, gone: Gone) -> None:
+def finish_fit(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample, gone: DroppedRows) -> None:
     """Fill in all that `Columns` learns."""
     if not sample.n:
         raise DataError(f'no row has a value of the target "{c.target}"; choose another column.')
@@ -167,7 +167,7 @@ def settle(c: Columns, sketches: dict[str, Sketch], sample: RowSample, gone: Gon
     c.warnings_ = _warnings(c, gone)
 
 
-def _choices(c: Columns, sketches: dict[str, Sketch], sample: RowSample) -> dict[str, Choice]:
+def _choices(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample) -> dict[str, Choice]:
     roles = _roles(c, sample)
     free = [name for name in sketches if name not in roles]
     y = c.target_.read(sample.column(c.target))
@@ -200,10 +200,10 @@ def _time(c: Columns, name: str, sample: RowSample) -> Choice:
     plain = Choice("time", "Orders the rows; no feature, since new rows lie beyond it.", warnings=_untimed(c, name, sample))
     if c.time_form_ == "number":
         return plain
-    seen = Seen(name, Sketch(), sample.column(name))
+    seen = ColumnSample(name, ColumnSketch(), sample.column(name))
     seen.sketch.add(seen.sample)
     made = date(seen, c.time_form_).encoder
-    if not isinstance(made, Date) or not made.cycles:
+    if not isinstance(made, DateEncoder) or not made.cycles:
         return plain
     turns = " and the ".join(made.cycles)
     action = f"Orders the rows; its place in the {turns} is used, the time elapsed is not, since new rows lie beyond it."
@@ -215,9 +215,9 @@ def _untimed(c: Columns, name: str, sample: RowSample) -> tuple[str, ...]:
     return (f'"{name}" is missing in {gone:.1%} of the rows, which have no place in time.',) * bool(gone)
 
 
-def _choice(c: Columns, name: str, sketch: Sketch, sample: RowSample, y: Array) -> Choice:
+def _choice(c: Columns, name: str, sketch: ColumnSketch, sample: RowSample, y: Array) -> Choice:
     """The rules of `decide`; whole numbers that act as codes become categories."""
-    seen = Seen(name, sketch, sample.column(name), c.max_categories)
+    seen = ColumnSample(name, sketch, sample.column(name), c.max_categories)
     found = choose(seen)
     if not _maybe_codes(found.encoder, sketch, c.max_categories):
         return found
@@ -228,8 +228,8 @@ def _choice(c: Columns, name: str, sketch: Sketch, sample: RowSample, y: Array) 
     return replace(coded, action=f"Whole numbers that act as codes. {coded.action}") if coded.encoder else found
 
 
-def _maybe_codes(encoder: Encoder | None, sketch: Sketch, most: int) -> bool:
-    return isinstance(encoder, Number) and sketch.whole and not sketch.n_texts and 3 < sketch.n_distinct <= 2 * most
+def _maybe_codes(encoder: Encoder | None, sketch: ColumnSketch, most: int) -> bool:
+    return isinstance(encoder, NumberEncoder) and sketch.whole and not sketch.n_texts and 3 < sketch.n_distinct <= 2 * most
 
 
 def _without_leaks(found: dict[str, Choice], sample: RowSample, y: Array, c: Columns) -> dict[str, Choice]:
@@ -267,13 +267,13 @@ def _read(choice: Choice, sample: RowSample, name: str) -> Array:
     return choice.encoder.read(sample.column(name))[0][:, 0]
 
 
-def _treatment(name: str, choice: Choice, sketch: Sketch, c: Columns) -> Treatment:
+def _treatment(name: str, choice: Choice, sketch: ColumnSketch, c: Columns) -> Treatment:
     outputs = choice.encoder.names(name) if choice.encoder is not None else ()
     missing = sketch.n_missing + (c.n_dropped_ if name == c.target else 0)
     return Treatment(name, choice.kind, choice.action, choice.details, missing, sketch.n_distinct, outputs, choice.warnings)
 
 
-def _warnings(c: Columns, gone: Gone) -> tuple[str, ...]:
+def _warnings(c: Columns, gone: DroppedRows) -> tuple[str, ...]:
     if not c.encoders_:
         why = " ".join(f'"{t.name}": {t.action}' for t in c.treatments_[:8] if t.name != c.target)
         raise DataError(f'no column can be used to predict "{c.target}". {why}'.strip())

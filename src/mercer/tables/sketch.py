@@ -71,12 +71,12 @@ def _run(base: int, n: int) -> Array:
 
 
 @dataclass(eq=False)
-class Counts:
+class HeavyHitters:
     """Counts of the most frequent values. Exact while there are at most `cap`; beyond, each is low by at most `error`.
 
     Beyond the cap the largest count that does not fit is taken from all, as Misra and Gries do, so `error` is at most n / cap.
 
-    >>> c = Counts(cap=2)
+    >>> c = HeavyHitters(cap=2)
     >>> c.add(pa.array(["a", "b", "a", "a", "c"]))
     >>> c.values.to_pylist(), c.counts.tolist(), c.error
     (['a'], [2], 1)
@@ -120,7 +120,7 @@ def _sums(groups: Array, weight: Array, n: int) -> Array:
 
 
 @dataclass(eq=False)
-class Distinct:
+class DistinctCount:
     """The number of distinct values, from the least hashes: exact below `k`, known to about 1/sqrt(k) above."""
 
     k: int = LEAST
@@ -154,7 +154,7 @@ def short(column: Column, size: int = CUT) -> Column:
 
 
 @dataclass(eq=False)
-class Sketch:
+class ColumnSketch:
     """Counts, distinct values, range and order of one column, batch by batch.
 
     A text column whose first filled cells are mostly numbers is followed as numbers, with the texts among them counted.
@@ -173,9 +173,9 @@ class Sketch:
     low: float = np.inf
     high: float = -np.inf
     last: float = -np.inf
-    counts: Counts | None = field(default_factory=Counts)
-    texts: Counts = field(default_factory=lambda: Counts(64))
-    distinct: Distinct = field(default_factory=Distinct)
+    counts: HeavyHitters | None = field(default_factory=HeavyHitters)
+    texts: HeavyHitters = field(default_factory=lambda: HeavyHitters(64))
+    distinct: DistinctCount = field(default_factory=DistinctCount)
 
     def add(self, column: Any) -> None:
         """Take in a batch of the column."""

@@ -10,8 +10,8 @@ from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.errors import DataError, Misnamed
 from mercer.tables.scale import tails
-from mercer.tables.sketch import Sketch, short
-from mercer.tables.values import gone_marks, null, numbers, text, truth, truths
+from mercer.tables.sketch import ColumnSketch, short
+from mercer.tables.values import missing_marks, null, numbers, text, truth, truths
 
 FEW = 20  # whole numbers with at most so many distinct values are classes
 TIMES = 10  # where there are at least so many rows for each
@@ -98,7 +98,7 @@ class Target:
         return cls(**state | {k: tuple(state[k]) for k in ("classes", "counts", "warnings")})
 
 
-def target_of(name: str, sketch: Sketch, sample: Column, task: str) -> Target:
+def target_of(name: str, sketch: ColumnSketch, sample: Column, task: str) -> Target:
     """The target of a column that was seen."""
     if not sketch.n_filled:
         raise DataError(f'the target "{name}" has no values; choose another column.')
@@ -120,7 +120,7 @@ def _predictable(name: str, kind: Any) -> None:
         raise DataError(f'the target "{name}" holds {kind}, not single values; choose another column.')
 
 
-def _rule(name: str, sketch: Sketch, numeric: bool) -> tuple[str, str]:
+def _rule(name: str, sketch: ColumnSketch, numeric: bool) -> tuple[str, str]:
     """The guess and its sentence."""
     d = sketch.n_distinct
     if d == 2 and not sketch.n_texts:
@@ -135,7 +135,7 @@ def _rule(name: str, sketch: Sketch, numeric: bool) -> tuple[str, str]:
     return "regression", f'regression, since "{name}" holds {why}.'
 
 
-def _numbers(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
+def _numbers(name: str, sketch: ColumnSketch, sample: Column, reason: str, numeric: bool) -> Target:
     if not numeric:
         raise Misnamed(f'the target "{name}" holds text, which a regression cannot predict; use task="classification".')
     values = numbers(sample, sketch.unit)[0]
@@ -143,7 +143,7 @@ def _numbers(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bo
     _measurable(name, sketch.low, sketch.high)
     skew = tails(values)[0]
     said = [f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'] * (skew > SKEWED)
-    said += _in_units(name, sketch.unit) + _left_out(name, sketch.n_texts) + _far(name, gone_marks(values, sketch.low, sketch.high))
+    said += _in_units(name, sketch.unit) + _left_out(name, sketch.n_texts) + _far(name, missing_marks(values, sketch.low, sketch.high))
     return Target(name, "regression", reason, skew=skew, positive=sketch.low > 0, low=sketch.low, high=sketch.high, warnings=tuple(said),
                   unit=sketch.unit)  # fmt: skip
 
@@ -162,7 +162,7 @@ def _far(name: str, marks: tuple[float, ...]) -> list[str]:
     return [about] * bool(marks)
 
 
-def _classes(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
+def _classes(name: str, sketch: ColumnSketch, sample: Column, reason: str, numeric: bool) -> Target:
     spelled, each = _levels(sketch, sample, numeric)
     labels, counts = _merged(spelled, each)
     if FEW < len(labels) > sum(counts) / 2:
@@ -189,7 +189,7 @@ def _in_units(name: str, unit: str) -> list[str]:
     return [f'the target "{name}" has "{unit}" behind its numbers; predictions are numbers of {unit}.'] * bool(unit)
 
 
-def _levels(sketch: Sketch, sample: Column, numeric: bool) -> tuple[list[str], list[int]]:
+def _levels(sketch: ColumnSketch, sample: Column, numeric: bool) -> tuple[list[str], list[int]]:
     """Classes and their counts, none where they are too many; from the sample where a column mixes numbers and texts."""
     if sketch.numeric and not numeric:
         found = pc.value_counts(short(text(sample, label=True).drop_null()))

@@ -11,7 +11,7 @@ from mercer.inputs import Array
 from mercer.tables.arrow import Column, flat, pa, pc
 from mercer.tables.encoders import Encoder
 from mercer.tables.errors import DataError, quoted
-from mercer.tables.sketch import Sketch, missing_rows
+from mercer.tables.sketch import ColumnSketch, missing_rows
 from mercer.tables.values import is_text, numbers, text
 
 
@@ -104,11 +104,11 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ColumnSample:
     """A column: its name, its sketch, and its cells in the sample."""
 
     name: str
-    sketch: Sketch
+    sketch: ColumnSketch
     sample: Column
     max_categories: int = MAX_CATEGORIES
     n_marked: int = 0  # cells with a number that stands for missing
@@ -143,10 +143,10 @@ _INFINITE = r"^\s*[+-]?(?i:inf|infinity)\s*$"
 
 
 @dataclass(eq=False)
-class Gone:
+class DroppedRows:
     """Counts over batches of a target and of its weights.
 
-    >>> gone = Gone()
+    >>> gone = DroppedRows()
     >>> gone.add(pa.array([1.0, None, float("inf"), 2.0]), np.array([1.0, 1.0, 1.0, np.nan]))
     >>> gone.n_infinite, gone.n_unweighted, gone.heaviest
     (1, 1, 1.0)

@@ -206,10 +206,10 @@ LEAST = 10  # other values, without which nothing is far
 TIMES = 3  # a positive one must come so often: a value may happen to be 999
 
 
-def gone_marks(values: Array, low: float, high: float) -> tuple[float, ...]:
+def missing_marks(values: Array, low: float, high: float) -> tuple[float, ...]:
     """The marks in a sample of a column that runs from `low` to `high`: farther from the rest than the rest spans.
 
-    >>> gone_marks(np.array([*range(20), -999.0]), -999.0, 19.0), gone_marks(np.array([*range(90), 99.0]), 0.0, 99.0)
+    >>> missing_marks(np.array([*range(20), -999.0]), -999.0, 19.0), missing_marks(np.array([*range(90), 99.0]), 0.0, 99.0)
     ((-999.0,), ())
     """
     ends = {float(v) for v in (low, high, *(values.min(initial=0), values.max(initial=0))) if abs(v) in NINES}

@@ -20,7 +20,7 @@ BYTES = 1 << 28  # and those of long texts too
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """One file: its kind, its schema, and how it is written where it is a csv file."""
 
     path: Path
@@ -31,7 +31,7 @@ class Part:
     said: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()  # fields of JSON that are whole numbers in the first lines; read as floats, unless asked otherwise
 
-    def as_written(self, names: Sequence[str]) -> Part:
+    def as_written(self, names: Sequence[str]) -> FilePart:
         """With these columns as they are written: no local number made plain, no whole number made a float."""
         if self.sniffed:
             local = tuple(j for j in self.sniffed.local if self.sniffed.names[j] not in names)
@@ -79,13 +79,13 @@ def open_source(
     >>> [batch.to_pylist() for batch in source.batches()], str(source.sniffed)[:24]
     ([[{'x': '1.5', 'y': 'no'}]], 'semicolon between fields')
     """
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     for path in files.find(paths):
         parts.append(_part(path, options, parts[0] if parts else None))
     return Source(tuple(parts), _unified(parts), tuple(columns) if columns is not None else None)
 
 
-def _part(path: Path, options: CsvOptions | None, first: Part | None) -> Part:
+def _part(path: Path, options: CsvOptions | None, first: FilePart | None) -> FilePart:
     stamp, start = Stamp.of(path), files.head(path)
     kind = files.kind(path, start)
     if kind in files.WHOLE and files.packing(path):
@@ -100,14 +100,14 @@ def _part(path: Path, options: CsvOptions | None, first: Part | None) -> Part:
         return _part_of_lines(path, start, stamp)
     if kind == "csv":
         found = _named_like(csv.sniff_file(path, start, options), first)
-        return Part(path, kind, csv.schema(found), stamp, found, _renamed(path, found))
-    return Part(path, kind, formats.parquet_schema(path) if kind == "parquet" else formats.arrow_schema(path), stamp)
+        return FilePart(path, kind, csv.schema(found), stamp, found, _renamed(path, found))
+    return FilePart(path, kind, formats.parquet_schema(path) if kind == "parquet" else formats.arrow_schema(path), stamp)
 
 
-def _part_of_lines(path: Path, start: bytes | None = None, stamp: Stamp | None = None) -> Part:
+def _part_of_lines(path: Path, start: bytes | None = None, stamp: Stamp | None = None) -> FilePart:
     start = files.head(path) if start is None else start
     schema, whole = formats.json_schema(path, start, len(start) < files.HEAD)
-    return Part(path, "json", schema, stamp or Stamp.of(path), whole=whole)
+    return FilePart(path, "json", schema, stamp or Stamp.of(path), whole=whole)
 
 
 def _renamed(path: Path, found: Sniffed) -> tuple[str, ...]:
@@ -116,14 +116,14 @@ def _renamed(path: Path, found: Sniffed) -> tuple[str, ...]:
     return (f"{path} has several columns of one name; they were numbered: {each}.",) * bool(found.renamed)
 
 
-def _named_like(found: Sniffed, first: Part | None) -> Sniffed:
+def _named_like(found: Sniffed, first: FilePart | None) -> Sniffed:
     """A file without a header takes the names of the first file, where that has as many columns: a file that was cut in pieces."""
     if first and first.sniffed and not found.options.header and len(first.sniffed.names) == len(found.names):
         return replace(found, names=first.sniffed.names, renamed=())
     return found
 
 
-def _unified(parts: list[Part]) -> Any:
+def _unified(parts: list[FilePart]) -> Any:
     """The schema of all files, in the order of the first; types are widened where they differ."""
     first = parts[0]
     if not first.schema.names:
@@ -148,7 +148,7 @@ def _bare(schema: Any) -> Any:
     return pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])
 
 
-def _same_names(first: Part, part: Part) -> None:
+def _same_names(first: FilePart, part: FilePart) -> None:
     names, known = dict.fromkeys(part.schema.names), dict.fromkeys(first.schema.names)
     if repeated := [n for n, count in Counter(part.schema.names).items() if count > 1]:
         raise DataError(f"{part.path} has several columns named {quoted(repeated)}; rename them.")
@@ -162,7 +162,7 @@ def _same_names(first: Part, part: Part) -> None:
 class Source:
     """Files as one table; see `open_source`."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
     full_schema: Any
     columns: tuple[str, ...] | None = None
     may_be_empty: bool = False  # whether no rows are no error
@@ -220,10 +220,10 @@ class Source:
     def _pieces(self, rows: int) -> Iterator[Batch]:
         for part in self.parts:
             for batch in part.batches(self.schema.names, rows, self.most):
-                yield dated(_fitted(batch, self.schema, part.path))
+                yield dated(_cast(batch, self.schema, part.path))
 
 
-def _fitted(batch: Batch, schema: Any, path: Path) -> Batch:
+def _cast(batch: Batch, schema: Any, path: Path) -> Batch:
     """With the columns and types of the schema."""
     if batch.schema.equals(schema):
         return batch
