@@ -101,5 +101,5 @@ def test_many_columns_are_compared_on_fewer_rows_where_time_is_short():
     X = rng.normal(size=(3000, 400)).astype(np.float32)
     p = SearchProblem(Dataset(X, X[:, 0], np.arange(3000)), METRICS["r2"], 0)
     best = search.Trial(Recipe("fourier", Gaussian(1.0)), 64, 1.0, IdentityTarget(), constant_candidate(p).score, 1.0)
-    assert len(candidates._affordable(p, p, best, Clock(1.0)).rows) == candidates.FEWEST
+    assert len(candidates._affordable(p, p, best, Clock(1.0)).rows) == candidates.MIN_ROWS
     assert candidates._affordable(p, p, best, forever()) is p

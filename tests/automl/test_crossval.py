@@ -69,5 +69,5 @@ def test_the_dual_and_the_moments_agree_on_rows_without_weight(monkeypatch):
     X, y, w = rng.normal(size=(60, 90)).astype(np.float32), rng.normal(size=60), rng.integers(0, 2, 60).astype(float)
     split = make_folds(Dataset(X, y, np.arange(60)))
     dual = ridge_path(Columns(), X, y, w, split, np.array([1.0]))
-    monkeypatch.setattr(crossval, "MOST_DUAL", 0)
+    monkeypatch.setattr(crossval, "MAX_DUAL_ROWS", 0)
     assert dual == pytest.approx(ridge_path(Columns(), X, y, w, split, np.array([1.0])), abs=1e-3)

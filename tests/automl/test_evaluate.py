@@ -41,8 +41,8 @@ def test_sizes_tell_how_many_rows_are_shuffled(monkeypatch):
     asked = []
     known = type("Known", (), {"predict": lambda self, X: asked.append(len(X)) or X[:, 0]})
     watched = dataclasses.replace(model, estimator=known())
-    for work, rows, repeats in ((1e10, 600, 3), (600 * 3 * 10.0, 600, 1), (1.0, evaluate.LEAST, 1)):
-        monkeypatch.setattr(evaluate, "WORK", work)
+    for work, rows, repeats in ((1e10, 600, 3), (600 * 3 * 10.0, 600, 1), (1.0, evaluate.MIN_SHUFFLED_ROWS, 1)):
+        monkeypatch.setattr(evaluate, "MAX_WORK", work)
         monkeypatch.setattr(evaluate, "values_a_row", lambda predictor: 10.0)
         asked.clear()
         evaluate.importance(watched, p.rows, p.metric, [0, 1, 2], ["a", "b", "c"])

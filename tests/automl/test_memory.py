@@ -97,7 +97,7 @@ def test_the_default_limit_bounds_no_usual_table():
     assert budget.training_rows(memory, 100, 3) > 500_000
     assert budget.holdout_rows(memory, 100, 3, 2) > 500_000
     assert budget.max_features(memory) > max(size for _, size in rungs(10**6))
-    assert budget.max_features(memory, refit.SQUARES) >= refit.MOST_FEATURES
+    assert budget.max_features(memory, refit.SQUARE_ARRAYS) >= refit.MAX_FEATURES
     assert budget.batch_rows(memory, 500) >= 65_536
 
 
@@ -127,7 +127,7 @@ def test_samples_by_parts_are_those_of_all_hashes(n, seed, data):
     size, number = data.draw(st.integers(1, n)), np.random.default_rng(seed).permutation(n)
     wanted = np.sort(np.argsort(hashes(number, seed), kind="stable")[:size])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.automl.rows.STEP", 37)
+        patch.setattr("mercer.automl.rows.BLOCK_ROWS", 37)
         assert np.array_equal(least_hashed(number, size, seed), wanted)
     rows = Dataset(np.zeros((n, 1), np.float32), np.zeros(n), number)
     fewer = data.draw(st.integers(0, size))
@@ -142,7 +142,7 @@ def test_texts_hash_the_same_in_pieces(texts):
     column = pa.array(texts, pa.string())
     whole = sketch.hashes(column)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sketch, "PIECE", 5)
+        patch.setattr(sketch, "BLOCK_BYTES", 5)
         patch.setattr(sketch, "_first_powers", lambda base: sketch._run(base, 6))
         assert np.array_equal(sketch.hashes(column), whole)
     assert len(set(whole.tolist())) == len(set(texts))
@@ -154,7 +154,7 @@ def test_copies_are_counted_as_if_all_rows_were_compared(monkeypatch):
     train, held = rows.take(slice(0, 50)), rows.take(slice(50, None))
     known = {(*x, y) for x, y in zip(train.X.tolist(), train.y.tolist(), strict=True)}
     wanted = sum((*x, y) in known for x, y in zip(held.X.tolist(), held.y.tolist(), strict=True))
-    monkeypatch.setattr("mercer.automl.data.VALUES", 100)
+    monkeypatch.setattr("mercer.automl.data.HASHED_VALUES", 100)
     assert duplicates(train, held) == wanted > 0
 
 

@@ -128,7 +128,7 @@ def test_names_may_be_written_with_dashes():
 def test_one_unit_has_a_finite_spread():
     assert np.isfinite(influence_error(np.array([0.0])))
     assert Score(1.0, np.zeros(1)).error() == 0
-    assert metrics.LEVEL == 0.95
+    assert metrics.CONFIDENCE == 0.95
 
 
 def test_intervals_stay_within_what_a_metric_can_be():

@@ -18,10 +18,10 @@ from tests.automl.arrays import KINDS, problem
 def test_a_stream_is_like_all_rows_at_once(recipe, monkeypatch):
     p = problem(600)
     f = Candidate(recipe.kind, recipe, 64, 0.1, IdentityTarget(0.5, 2.0), None, 0.0)
-    monkeypatch.setattr(refit, "NEARBY", np.ones(1))
+    monkeypatch.setattr(refit, "PENALTY_FACTORS", np.ones(1))
     whole = fit_all_rows(p, f, 64, 1e9)(p.rows.X)
-    monkeypatch.setattr(refit, "STREAM", 100)
-    monkeypatch.setattr(refit, "BATCH", 100)
+    monkeypatch.setattr(refit, "STREAM_ROWS", 100)
+    monkeypatch.setattr(refit, "BATCH_ROWS", 100)
     streamed = fit_all_rows(p, f, 64, 1e9)(p.rows.X)
     if recipe.kind in ("linear", "fourier"):
         assert np.abs(streamed - whole).max() < 1e-3

@@ -155,7 +155,7 @@ def test_a_small_table_is_counted_out_by_class_and_rows_without_a_target_do_not_
 
 
 def test_a_large_table_is_left_to_chance(table, monkeypatch):
-    monkeypatch.setattr(splits, "EXACT", 100)
+    monkeypatch.setattr(splits, "MAX_STRATIFIED_ROWS", 100)
     mask = masks(table, splits.stratified(table, "x", 0.2, 5))
     assert np.array_equal(mask, masks(table, splits.at_random(0.2, 5)))
 

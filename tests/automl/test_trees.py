@@ -29,9 +29,9 @@ def test_trees_learn_and_say_on_how_many_rows(classes):
 
 def test_trees_stop_where_time_is_up_and_say_so(monkeypatch):
     p = problem(300)
-    monkeypatch.setattr(trees, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(trees, "MIN_SECONDS", 0.0)
     design = trees.TreeColumns((0, 1, 2), ())
     short, whole = (trees.grow_trees(p.rows, design, 0, 0, forever(), s)[0] for s in (0.0, 1e6))
-    assert (short.rounds, whole.rounds) == (trees.FIRST, trees.ROUNDS)
-    assert short.estimator.n_iter_ == trees.FIRST
+    assert (short.rounds, whole.rounds) == (trees.FIRST_ROUNDS, trees.N_ROUNDS)
+    assert short.estimator.n_iter_ == trees.FIRST_ROUNDS
     assert np.array_equal(whole(p.rows.X), HistGradientBoostingRegressor(random_state=0).fit(p.rows.X, p.rows.y).predict(p.rows.X))

@@ -43,7 +43,7 @@ def test_the_search_prefers_what_fits_and_is_timed():
     X = checkers(2500).rows.X
     assert tuned.setting.kernel in tuning.kernel_candidates(X[:2500], None)
     dense = tune_machine(checkers(8000), IdentityTarget(), None, forever(), 1.0, 1e9)  # now on cells of all rows
-    assert dense.rows <= tuning.CELL
+    assert dense.rows <= tuning.CELL_ROWS
 
 
 def test_a_search_without_time_tries_one_setting_a_round(monkeypatch):
@@ -67,5 +67,5 @@ def test_a_larger_fit_tells_how_seconds_grow():
     tuned = TunedMachine(SETTING, IdentityTarget(), 1.0, 1_000)
     assert tuned.timed(2**2.5, 2_000).power == pytest.approx(2.5)
     assert tuned.timed(2**2.5, 2_000).guess(4_000, 4_000) == pytest.approx(4**2.5)
-    assert tuned.timed(100.0, 2_000).power == tuning.POWERS[1]
+    assert tuned.timed(100.0, 2_000).power == tuning.POWER_RANGE[1]
     assert tuned.timed(9.0, 1_100) is tuned

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from mercer.automl import fit_table
-from mercer.automl.intervals import LEAST, fit_novelty, widening
+from mercer.automl.intervals import MIN_DISTANCE, fit_novelty, widening
 from mercer.automl.predictors import prediction_bounds
 from mercer.automl.rows import Dataset
 from mercer.store import load
@@ -62,7 +62,7 @@ def test_far_rows_are_always_unusual_and_middles_of_rings_too():
 @pytest.mark.parametrize("n", [1, 2, 10])
 def test_few_rows_and_equal_ones_have_limits(n):
     found = fit_novelty(rows(np.ones((n, 3))))
-    assert found.far == found.out == LEAST
+    assert found.far == found.out == MIN_DISTANCE
     assert found(np.ones((2, 3))).tolist() == [0.0, 0.0]
     assert (found(np.full((2, 3), 9.0)) > 1).all()
     assert found(np.zeros((0, 3))).shape == (0,)

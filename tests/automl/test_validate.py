@@ -23,7 +23,7 @@ def outcome(p, tuned):
 
 @pytest.mark.parametrize("classes", [0, 2])
 def test_a_machine_that_is_clearly_ahead_has_won(classes, monkeypatch):
-    monkeypatch.setattr(validate, "EQUAL", 500)
+    monkeypatch.setattr(validate, "FIRST_ROWS", 500)
     p = checkers(2000) if classes else problem(2000)
     tuned = TunedMachine(SETTING, IdentityTarget() if classes else transformations(p.rows.y)[0], 1e-3, 500)
     met = validate.compare_on_validation(p, outcome(p, tuned), forever(), 0.9, 0.25, 1e9)
@@ -78,7 +78,7 @@ def test_both_are_scored_by_one_rule(monkeypatch):
 
 
 def test_the_machine_has_the_time_that_the_rival_left(monkeypatch):
-    monkeypatch.setattr(validate, "EQUAL", 200)
+    monkeypatch.setattr(validate, "FIRST_ROWS", 200)
     given = []
     own = TunedMachine.size
     monkeypatch.setattr(TunedMachine, "size", lambda self, n, left, memory: given.append(left) or own(self, n, left, memory))
@@ -116,7 +116,7 @@ def test_validation_rows_are_the_last_in_time_and_whole_groups():
 
 
 def test_more_rows_than_folds_leave_the_machine_to_a_meeting(monkeypatch):
-    monkeypatch.setattr("mercer.automl.candidates.BY_FOLDS", 200)
+    monkeypatch.setattr("mercer.automl.candidates.MAX_MACHINE_ROWS", 200)
     found = select(problem(300), forever())
     assert found.tuned is not None
     assert "machine" not in {f.kind for f in found.candidates}

@@ -57,12 +57,15 @@ class Clock:
             raise OutOfTime
 
 
-FIXED = 90e6  # compiled loops, threads, libraries' own buffers: 50 to 115 MB, the latter where loops are compiled for the first time
-LEAST = 150e6  # the smallest limit under which everything that is smallest fits
-A_THREAD = 60e6  # bytes for which there may be one more: about 9 MB of it were measured to be lost to buffers
-TREE_LEAVES, TREE_BINS, TREE_SUMS = 31, 256, 20  # scikit-learn's: leaves, bins, bytes of a bin's sums
-ENTRIES = 7  # contenders whose predictions of the holdout are kept
-SQUARE = 8.0  # bytes of an entry of moments
+FIXED_BYTES = 90e6  # compiled loops, threads, libraries' own buffers: 50 to 115 MB, the latter where loops are compiled for the first time
+MIN_MEMORY = 150e6  # the smallest limit under which everything that is smallest fits
+BYTES_A_THREAD = 60e6  # bytes for which there may be one more: about 9 MB of it were measured to be lost to buffers
+# scikit-learn's: leaves, bins, bytes of a bin's sums
+TREE_LEAVES = 31
+TREE_BINS = 256
+TREE_SUMS = 20
+MAX_CANDIDATES = 7  # candidates whose predictions of the holdout are kept
+MOMENT_BYTES = 8.0  # bytes of an entry of moments
 
 
 def check_memory(limit: float) -> float:
@@ -73,8 +76,10 @@ def check_memory(limit: float) -> float:
     ...
     ValueError: memory of 140 MB is too little to fit anything; the smallest that works is 150 MB.
     """
-    if limit < LEAST:
-        raise ValueError(f"memory of {limit / 1e6:,.3g} MB is too little to fit anything; the smallest that works is {LEAST / 1e6:.0f} MB.")
+    if limit < MIN_MEMORY:
+        raise ValueError(
+            f"memory of {limit / 1e6:,.3g} MB is too little to fit anything; the smallest that works is {MIN_MEMORY / 1e6:.0f} MB."
+        )
     return limit
 
 
@@ -84,7 +89,7 @@ def working_memory(limit: float) -> float:
     >>> working_memory(4e9)
     3910000000.0
     """
-    return limit - FIXED
+    return limit - FIXED_BYTES
 
 
 # reading
@@ -123,9 +128,9 @@ def training_rows(memory: float, columns: int, vectors: int) -> int:
 
 
 def holdout_rows(memory: float, columns: int, vectors: int, n_classes: int) -> int:
-    """Held-out rows that are judged: their columns, what each contender predicts of them, and what metrics take."""
+    """Held-out rows that are evaluated: their columns, what each candidate predicts of them, and what metrics take."""
     outputs = max(n_classes, 1)
-    return max(1_000, int(memory / 5 / (4 * columns + 8 * vectors + 8 * (ENTRIES * (outputs + 1) + 4 * outputs + 14))))
+    return max(1_000, int(memory / 5 / (4 * columns + 8 * vectors + 8 * (MAX_CANDIDATES * (outputs + 1) + 4 * outputs + 14))))
 
 
 # search
@@ -135,7 +140,7 @@ def max_features(memory: float, copies: int = 20) -> int:
     >>> max_features(3.9e9), max_features(6e7)
     (3491, 433)
     """
-    return int(math.sqrt(memory / 2 / (SQUARE * copies)))
+    return int(math.sqrt(memory / 2 / (MOMENT_BYTES * copies)))
 
 
 def feature_cache_bytes(memory: float) -> float:
@@ -170,7 +175,7 @@ def limited_threads(memory: float) -> Iterator[None]:
 
     What is computed does not depend on their number.
     """
-    most = max(2, int(memory / A_THREAD))
+    most = max(2, int(memory / BYTES_A_THREAD))
     former = pa.cpu_count()
     with limit(min(n_threads(), most)), threadpool_limits(most) if _many(most) else nullcontext():
         pa.set_cpu_count(min(former, most))

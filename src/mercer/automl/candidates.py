@@ -10,21 +10,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.automl import budget
 from mercer.automl.budget import Clock, OutOfTime
-from mercer.automl.crossval import ENDLESS, refits
+from mercer.automl.crossval import NO_LIMIT, refits
 from mercer.automl.machines import calibration, cross_fitted_probabilities, ignore_convergence
 from mercer.automl.metrics import Score, difference_error, log_loss, over_folds
 from mercer.automl.predictors import ConstantPredictor, IdentityTarget, TargetTransform, all_classes, transformations
-from mercer.automl.recipes import KINDS, LINEAR, NAMES, WIDEST, Recipe, explicit
-from mercer.automl.search import CROWDED, UNTRANSFORMED, SearchProblem, Trial, successive_halving, try_recipe
-from mercer.automl.splits import FOLDS, FoldPlan, make_folds
+from mercer.automl.recipes import KINDS, LINEAR, MAX_EXPLICIT_FEATURES, NAMES, Recipe, explicit
+from mercer.automl.search import MANY_CLASSES, UNTRANSFORMED, SearchProblem, Trial, successive_halving, try_recipe
+from mercer.automl.splits import N_FOLDS, FoldPlan, make_folds
 from mercer.automl.tuning import TunedMachine, out_of_fold, tune_machine
 from mercer.estimators import KernelLogistic
 from mercer.inputs import Array
 
-AROUND = (0.1, 1.0, 10.0)  # penalties tried about the one that ridge regression suggests
-ROUNDS = 25  # of logistic regression in cross-validation
-FEWER = 3  # folds where there are more than two classes, each of which costs as much as a fit
-SOFTER = 0.15  # a logistic loss bends about so much as a squared one
+PENALTY_FACTORS = (0.1, 1.0, 10.0)  # penalties tried about the one that ridge regression suggests
+MAX_ITER = 25  # of logistic regression in cross-validation
+N_FOLDS_MULTICLASS = 3  # folds where there are more than two classes, each of which costs as much as a fit
+LOGISTIC_CURVATURE = 0.15  # a logistic loss bends about so much as a squared one
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +47,8 @@ class Candidate:
 
 
 def folds_of(p: SearchProblem) -> FoldPlan:
-    """The folds on which finalists are compared."""
-    return make_folds(p.rows, k=FEWER if p.n_classes > 2 else FOLDS, seed=p.seed)
+    """The folds on which candidates are compared."""
+    return make_folds(p.rows, k=N_FOLDS_MULTICLASS if p.n_classes > 2 else N_FOLDS, seed=p.seed)
 
 
 def constant_candidate(p: SearchProblem) -> Candidate:
@@ -64,7 +64,7 @@ def constant_candidate(p: SearchProblem) -> Candidate:
 
 
 def feature_candidate(
-    p: SearchProblem, recipe: Recipe, size: int, hint: Trial | None = None, targets: Any = UNTRANSFORMED, until: Clock = ENDLESS
+    p: SearchProblem, recipe: Recipe, size: int, hint: Trial | None = None, targets: Any = UNTRANSFORMED, until: Clock = NO_LIMIT
 ) -> Candidate:
     """A recipe at its best penalty: by ridge from the moments, and for classes then by logistic regression around it."""
     clock = Clock(0)
@@ -79,7 +79,7 @@ def feature_candidate(
     return Candidate(recipe.kind, recipe, tried.size, alpha, IdentityTarget(), _score(p, P, folds_of(p)), clock.spent, P)
 
 
-def machine_candidate(p: SearchProblem, tuned: TunedMachine, memory: float, until: Clock = ENDLESS) -> Candidate:
+def machine_candidate(p: SearchProblem, tuned: TunedMachine, memory: float, until: Clock = NO_LIMIT) -> Candidate:
     """A kernel machine on the same folds; its scores become probabilities by a calibration that leaves their fold out."""
     clock, split, setting = Clock(0), folds_of(p), tuned.setting
     s, where, _ = out_of_fold(p, split, setting, tuned.target, memory, until)
@@ -99,7 +99,7 @@ def _logistic(p: SearchProblem, recipe: Recipe, tried: Trial, until: Clock) -> t
     """The penalty of the least log loss on one fold, and with it the probabilities over all folds."""
     split = folds_of(p)
     one = FoldPlan(split.block, split.plan[-1:])
-    where, alphas = one.tested(), [max(1e-6, SOFTER * tried.alpha * a) for a in AROUND]
+    where, alphas = one.tested(), [max(1e-6, LOGISTIC_CURVATURE * tried.alpha * a) for a in PENALTY_FACTORS]
     y, w = p.rows.y[where], p.rows.weights()[where]
     losses = [log_loss(y, _probabilities(p, recipe, tried.size, a, one, until)[where], w).value for a in alphas]
     best = alphas[int(np.argmin(losses))]
@@ -108,7 +108,7 @@ def _logistic(p: SearchProblem, recipe: Recipe, tried: Trial, until: Clock) -> t
 
 def _probabilities(p: SearchProblem, recipe: Recipe, size: int, alpha: float, split: FoldPlan, until: Clock) -> Array:
     def make() -> Any:
-        settings = {"alpha": alpha, "tol": 1e-3, "max_iter": ROUNDS, "memory_limit": min(1e9, p.memory / 5)}
+        settings = {"alpha": alpha, "tol": 1e-3, "max_iter": MAX_ITER, "memory_limit": min(1e9, p.memory / 5)}
         return LenientLogistic(recipe.estimator(KernelLogistic, size, p.seed, **settings), p.n_classes)
 
     return refits(make, lambda m, X: m.predict(X), p.rows.X, p.rows.y, p.rows.weight, split, until)
@@ -157,17 +157,26 @@ def _behind(p: SearchProblem, f: Candidate, best: Candidate) -> float:
     return gap if np.isfinite(gap) else np.inf
 
 
-SEARCH, COMPARED, TUNED = 0.25, 0.45, 0.55  # shares of the time by which the search, the cross-validation and a machine's search are over
-CLASSIFIED, MANY = 8_000, 5_000  # rows on which classifiers of two classes, and of more, are compared
-BY_FOLDS = 8_000  # rows up to which a machine of numbers is cross-validated; of classes, those on which all are compared
-CHEAP = 0.05  # share of the time that is always there
+# shares of the time by which the search, the cross-validation and a machine's search are over
+SEARCH_SHARE = 0.25
+COMPARE_SHARE = 0.45
+TUNE_SHARE = 0.55
+# rows on which classifiers of two classes, and of more, are compared
+MAX_BINARY_ROWS = 8_000
+MAX_MULTICLASS_ROWS = 5_000
+MAX_MACHINE_ROWS = 8_000  # rows up to which a machine of numbers is cross-validated; of classes, those on which all are compared
+CHEAP_SHARE = 0.05  # share of the time that is always there
 OPTIONAL = ("explicit", "landmarks")
-FEWEST, PATIENCE = 1_000, 2  # rows that are always compared; times the guess after which an optional kind is given up
-SOLVES, LOGISTIC = 30, 3  # factorisations of an attempt; how much longer logistic regression takes than ridge regression
-FITTED = 0.7  # the share of the time by which the cross-validation of a machine is over
-PLAIN = 0.3  # an explicit lift needs less than random features: 0.2 and 0.27 were measured
-SIZE = 640  # their features: beyond 512 their rounds are cheaper
-NO_TIME, LATE, NO_ROOM = "no time was left to try it", "it took too long", "its features would exceed the memory"
+MIN_ROWS = 1_000  # rows that are always compared
+PATIENCE = 2  # times the guess after which an optional kind is given up
+SOLVES_A_TRIAL = 30  # factorisations of an attempt
+LOGISTIC_COST = 3  # how much longer logistic regression takes than ridge regression
+MACHINE_SHARE = 0.7  # the share of the time by which the cross-validation of a machine is over
+EXPLICIT_COST = 0.3  # an explicit lift needs less than random features: 0.2 and 0.27 were measured
+CLASSIFIER_FEATURES = 640  # their features: beyond 512 their rounds are cheaper
+NO_TIME = "no time was left to try it"
+LATE = "it took too long"
+NO_ROOM = "its features would exceed the memory"
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +187,7 @@ class Selection:
     candidates: tuple[Candidate, ...]
     chosen: Candidate
     left_out: tuple[tuple[str, str], ...]
-    tuned: TunedMachine | None = None  # a machine that has yet to meet the chosen one, as there are more rows than folds were made of
+    tuned: TunedMachine | None = None  # a machine yet to be validated against the chosen one: there are more rows than in the folds
 
     @property
     def short(self) -> dict[str, str]:
@@ -189,9 +198,9 @@ class Selection:
 
 def select(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Selection:
     """Every kind on the same rows and folds; a machine only where those are all rows, see `mercer.automl.validate`."""
-    best, here = successive_halving(p, clock, SEARCH)
+    best, here = successive_halving(p, clock, SEARCH_SHARE)
     if not p.numeric:
-        here = p.sample(min(len(here.rows), CLASSIFIED if p.n_classes == 2 else MANY))
+        here = p.sample(min(len(here.rows), MAX_BINARY_ROWS if p.n_classes == 2 else MAX_MULTICLASS_ROWS))
     here = _affordable(p, _held(p, here), best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
     found, left_out = [constant_candidate(here)], list[tuple[str, str]]()
@@ -213,24 +222,24 @@ def _held(p: SearchProblem, here: SearchProblem) -> SearchProblem:
 def _machine(
     p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock, memory: float, found: list[Candidate]
 ) -> tuple[TunedMachine | None, str]:
-    """The machine to meet the chosen one, where it was not compared with all; and why there is none."""
-    if clock.left(FITTED) <= 0:
+    """The machine to validate against the chosen one, where it was not compared with all; and why there is none."""
+    if clock.left(MACHINE_SHARE) <= 0:
         return None, NO_TIME
-    if p.n_classes > CROWDED:
+    if p.n_classes > MANY_CLASSES:
         return None, f"{p.n_classes:,} classes are too many for it"
     if p.n_classes and len(np.unique(here.rows.y)) < 2:
         return None, "the rows have one class"
-    until = max(TUNED, clock.spent / clock.budget + CHEAP)
+    until = max(TUNE_SHARE, clock.spent / clock.budget + CHEAP_SHARE)
     with ignore_convergence():
         tuned = tune_machine(p, best.target, best.recipe.kernel, clock, until, memory)
-        if len(p.rows) > len(here.rows) or len(p.rows) > BY_FOLDS:
+        if len(p.rows) > len(here.rows) or len(p.rows) > MAX_MACHINE_ROWS:
             return tuned, ""
-        guess = FOLDS * tuned.seconds * (len(p.rows) / tuned.rows) ** tuned.power
-        if guess > max(clock.left(FITTED), CHEAP * clock.budget):
+        guess = N_FOLDS * tuned.seconds * (len(p.rows) / tuned.rows) ** tuned.power
+        if guess > max(clock.left(MACHINE_SHARE), CHEAP_SHARE * clock.budget):
             return None, NO_TIME
         clock.say(f"comparing by cross-validation: {NAMES['machine'].lower()}")
         try:
-            found.append(machine_candidate(here, tuned, memory, Clock(max(clock.left(FITTED), PATIENCE * guess))))
+            found.append(machine_candidate(here, tuned, memory, Clock(max(clock.left(MACHINE_SHARE), PATIENCE * guess))))
         except OutOfTime:
             return None, LATE
     return None, ""
@@ -239,11 +248,11 @@ def _machine(
 def _affordable(p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock) -> SearchProblem:
     """Fewer rows where there are so many columns that even the linear model would take too long."""
     guess, left = _guess(here, LINEAR, best), _left(clock)
-    return here if guess <= left else p.sample(min(len(here.rows), max(FEWEST, int(len(here.rows) * left / guess))))
+    return here if guess <= left else p.sample(min(len(here.rows), max(MIN_ROWS, int(len(here.rows) * left / guess))))
 
 
 def _left(clock: Clock) -> float:
-    return max(clock.left(COMPARED), CHEAP * clock.budget)
+    return max(clock.left(COMPARE_SHARE), CHEAP_SHARE * clock.budget)
 
 
 def _compare(
@@ -251,9 +260,9 @@ def _compare(
 ) -> str:
     """Compare a kind; why not, where time was up on the way. Linear and Fourier features are compared to the end."""
     clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
-    until = ENDLESS
-    if recipe.kind in OPTIONAL or here.n_classes > CROWDED:
-        until = Clock(max(_left(clock), PATIENCE * _guess(here, recipe, best) if here.n_classes <= CROWDED else 0.0))
+    until = NO_LIMIT
+    if recipe.kind in OPTIONAL or here.n_classes > MANY_CLASSES:
+        until = Clock(max(_left(clock), PATIENCE * _guess(here, recipe, best) if here.n_classes <= MANY_CLASSES else 0.0))
     try:
         found.append(_candidate(here, recipe, best, until, targets))
     except OutOfTime:
@@ -275,11 +284,11 @@ def _candidate(here: SearchProblem, recipe: Recipe, best: Trial, until: Clock, t
 
 def _skipped(here: SearchProblem, recipe: Recipe, best: Trial, clock: Clock) -> str:
     """Why a kind does not take part; linear and Fourier features always do, and what costs next to nothing."""
-    if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * WIDEST:
+    if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * MAX_EXPLICIT_FEATURES:
         return f"{here.rows.X.shape[1]:,} columns are too many to expand"
     if recipe.kind == "explicit" and recipe.size(_asked(here, best), here.rows.X.shape[1], 0) > 2 * budget.max_features(here.memory):
         return NO_ROOM
-    crowded = here.n_classes > CROWDED and recipe.kind != "linear"
+    crowded = here.n_classes > MANY_CLASSES and recipe.kind != "linear"
     if (recipe.kind in OPTIONAL or crowded) and _left(clock) < _guess(here, recipe, best):
         return NO_TIME
     return ""
@@ -290,13 +299,13 @@ def _guess(here: SearchProblem, recipe: Recipe, best: Trial) -> float:
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
     known = len(here.rows) if best.predicted is None else len(best.predicted)
     ratio = _work(len(here.rows), size) / _work(known, best.size)
-    return best.seconds * ratio * (1 if here.numeric else LOGISTIC) * (PLAIN if recipe.kind == "explicit" else 1)
+    return best.seconds * ratio * (1 if here.numeric else LOGISTIC_COST) * (EXPLICIT_COST if recipe.kind == "explicit" else 1)
 
 
 def _work(n: float, D: float) -> float:
     """Multiplications of an attempt: inner products of features or rows, whichever are fewer, and their factors."""
-    return n * D * min(n, D) + SOLVES * min(n, D) ** 3
+    return n * D * min(n, D) + SOLVES_A_TRIAL * min(n, D) ** 3
 
 
 def _asked(here: SearchProblem, best: Trial) -> int:
-    return best.size if here.numeric else max(best.size, SIZE)
+    return best.size if here.numeric else max(best.size, CLASSIFIER_FEATURES)

@@ -14,13 +14,17 @@ from mercer.ops.tiles import cuts
 from mercer.store import register
 
 OVERLAP = 0.05  # of a node's rows that each half takes from the other
-SEEN = 2_000  # rows by which a direction is found
-SMALL, STEPS, STARTS = 64, 8, 3  # columns of which all directions are found; else steps towards the longest, from so many starts
-EVEN, LEAST = 0.25, 0.05  # shares of a node's rows: a smaller half for which no other direction is tried; the smallest there may be
-VALUES = 1 << 22  # of rows held in float64 at a time
+DIRECTION_ROWS = 2_000  # rows by which a direction is found
+# columns of which all directions are found; else steps towards the longest, from so many starts
+MAX_EIGEN_COLUMNS = 64
+POWER_STEPS = 8
+POWER_STARTS = 3
+EVEN_SHARE = 0.25  # shares of a node's rows: a smaller half for which no other direction is tried
+MIN_SHARE = 0.05  # the smallest there may be
+BLOCK_VALUES = 1 << 22  # of rows held in float64 at a time
 
 
-@register("automl.Tree")
+@register("automl.CellTree")
 @dataclass(frozen=True, eq=False)
 class CellTree:
     """Node i sends x to `children[i][x'axes[i] > cuts[i]]`: a node, or with a negative number c the cell -1 - c.
@@ -130,7 +134,7 @@ class _TreeBuilder:
     def node(self, rows: Array) -> int:
         """The number of the node of these rows, or -1 - the number of their cell."""
         cut = self._cut(rows) if len(rows) > self.most else None
-        if cut is None or not cut.left or cut.smaller < LEAST * len(rows):
+        if cut is None or not cut.left or cut.smaller < MIN_SHARE * len(rows):
             self.cells.append(self._some(rows))
             return -len(self.cells)
         number = len(self.cuts)
@@ -143,12 +147,12 @@ class _TreeBuilder:
 
     def _cut(self, rows: Array) -> _Cut:
         """Along the first of some directions that parts rows evenly, else the one that comes nearest to it."""
-        few, best = self.X[rows[:: max(1, len(rows) // SEEN)]], None
-        for start in range(STARTS):
-            axis = principal_direction(few) if not start and few.shape[1] <= SMALL else power_direction(few, start)
+        few, best = self.X[rows[:: max(1, len(rows) // DIRECTION_ROWS)]], None
+        for start in range(POWER_STARTS):
+            axis = principal_direction(few) if not start and few.shape[1] <= MAX_EIGEN_COLUMNS else power_direction(few, start)
             cut = _Cut.of(axis, project(self.X, rows, axis))
             best = cut if best is None or cut.smaller > best.smaller else best
-            if best.smaller >= EVEN * len(rows):
+            if best.smaller >= EVEN_SHARE * len(rows):
                 break
         assert best is not None
         return best
@@ -168,7 +172,7 @@ def power_direction(X: Array, start: int = 0) -> Array:
     """A direction in which rows vary much: some steps towards the longest, from a start that no column is left out of."""
     A = np.asarray(X - X.mean(0), np.float64)
     v = (0.5 + hashes(np.arange(X.shape[1]), start) / 2.0**64) * np.where(hashes(np.arange(X.shape[1]), start + 101) % 2, 1.0, -1.0)
-    for _ in range(STEPS):
+    for _ in range(POWER_STEPS):
         w = A.T @ (A @ v)
         size = float(np.linalg.norm(w))
         v = w / size if size else v
@@ -182,6 +186,6 @@ def _signed(v: Array) -> Array:
 
 def project(X: Array, rows: Array, axis: Array) -> Any:
     """x'axis of these rows."""
-    a, step = axis.astype(np.float64), max(1, VALUES // max(len(axis), 1))
+    a, step = axis.astype(np.float64), max(1, BLOCK_VALUES // max(len(axis), 1))
     parts = [np.ascontiguousarray(X[rows[s]] * a).sum(1) for s in cuts(len(rows), step)]
     return np.concatenate(parts) if parts else np.zeros(0)

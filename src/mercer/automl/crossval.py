@@ -18,15 +18,15 @@ from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.ops.tiles import cuts
 from mercer.stats import Moments
 
-STEP = 1 << 13  # rows of features at a time
-ENDLESS = Clock(float("inf"))
-AT_A_TIME = 0.01  # of the memory, for features of rows that are computed together
-COPIES = 5  # square arrays of a fold that is solved
-MOST_DUAL = 4096  # rows whose inner products are held
+BLOCK_ROWS = 1 << 13  # rows of features at a time
+NO_LIMIT = Clock(float("inf"))
+BLOCK_SHARE = 0.01  # of the memory, for features of rows that are computed together
+COPIES_A_FOLD = 5  # square arrays of a fold that is solved
+MAX_DUAL_ROWS = 4096  # rows whose inner products are held
 
 
 def ridge_path(
-    lift: Any, X: Array, Y: Array, w: Array | None, folds: FoldPlan, alphas: Array, clock: Clock = ENDLESS, memory: float = 4e9
+    lift: Any, X: Array, Y: Array, w: Array | None, folds: FoldPlan, alphas: Array, clock: Clock = NO_LIMIT, memory: float = 4e9
 ) -> Array:
     """Predictions (len(alphas), n, q) of each row's fold by the moments of its training blocks; nan where no fold tests.
 
@@ -38,7 +38,7 @@ def ridge_path(
     if unit != 1:
         return unit * ridge_path(lift, X, Y / unit, w, folds, alphas, clock, memory)
     F = FeatureCache(phi, X, memory)
-    if len(X) <= min(int(phi.n_features_out_), MOST_DUAL):
+    if len(X) <= min(int(phi.n_features_out_), MAX_DUAL_ROWS):
         with parallel_folds(len(X), memory):
             return dual_path(F, Y, w, folds, alphas)
     D = int(phi.n_features_out_)
@@ -69,7 +69,7 @@ def power_of_two(Y: Array) -> float:
 
 def parallel_folds(D: int, memory: float) -> Any:
     """As many folds side by side as there is memory for: each has the moments of its training rows, and solves."""
-    return limit(min(n_threads(), max(1, int(memory / 4 / (8.0 * max(D, 1) ** 2 * COPIES)))))
+    return limit(min(n_threads(), max(1, int(memory / 4 / (8.0 * max(D, 1) ** 2 * COPIES_A_FOLD)))))
 
 
 def _solutions(m: Moments, D: int, alphas: Array) -> list[ridge.Solution]:
@@ -140,7 +140,7 @@ class FeatureCache:
     def __init__(self, phi: Any, X: Array, memory: float = 4e9) -> None:
         self.phi, self.X = phi, X
         size = 4 * int(phi.n_features_out_)
-        self.step = min(STEP, budget.max_rows(memory, size, AT_A_TIME))
+        self.step = min(BLOCK_ROWS, budget.max_rows(memory, size, BLOCK_SHARE))
         self.kept = self._all() if size * len(X) <= budget.feature_cache_bytes(memory) else None
 
     def _all(self) -> Array:
@@ -168,7 +168,7 @@ def refits(
     y: Array,
     w: Array | None,
     folds: FoldPlan,
-    clock: Clock = ENDLESS,
+    clock: Clock = NO_LIMIT,
 ) -> Array:
     """The same by one fit a fold: make() gives a model, ask(model, X) what it predicts; the clock is asked before each."""
     out: Array | None = None

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.automl import budget, splits
 from mercer.automl.budget import Clock
 from mercer.automl.frames import Table, in_batches, only
-from mercer.automl.rows import STEP, Dataset, GrowingArray
+from mercer.automl.rows import BLOCK_ROWS, Dataset, GrowingArray
 from mercer.automl.splits import Holdout
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
@@ -23,11 +23,12 @@ from mercer.tables.dates import moments, time_form
 from mercer.tables.errors import Misnamed, many, nearest
 from mercer.tables.sketch import CELLS
 
-LEAST_TRAIN, LEAST_HELD = 10, 5
-FEW = 0.005  # of the held-out rows: so few copies change a score by less than its error
-CHANCE = 5_000  # rows by which chance is reckoned
-VALUES = 1 << 18  # of rows that are hashed together
-EXPLAINED = 3.0  # times what chance gives: columns go together, so that more rows are equal
+MIN_TRAIN_ROWS = 10
+MIN_HOLDOUT_ROWS = 5
+FEW_DUPLICATES = 0.005  # of the held-out rows: so few copies change a score by less than its error
+CHANCE_ROWS = 5_000  # rows by which chance is reckoned
+HASHED_VALUES = 1 << 18  # of rows that are hashed together
+EXPLAINED_BY_CHANCE = 3.0  # times what chance gives: columns go together, so that more rows are equal
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,12 @@ class TableData:
     @property
     def alarming(self) -> int:
         """The copies, where they are more than columns of few values explain, and enough to change a score."""
-        return 0 if self.explained or self.duplicates <= FEW * len(self.held) else self.duplicates
+        return 0 if self.explained or self.duplicates <= FEW_DUPLICATES * len(self.held) else self.duplicates
 
     @property
     def explained(self) -> bool:
         """Whether chance makes about as many."""
-        return self.duplicates <= EXPLAINED * self.expected_duplicates
+        return self.duplicates <= EXPLAINED_BY_CHANCE * self.expected_duplicates
 
 
 def prepare_data(source: Table, roles: Roles, test: float | Table, *, task: str, memory: float, seed: int, clock: Clock) -> TableData:
@@ -106,9 +107,9 @@ def prepare_data(source: Table, roles: Roles, test: float | Table, *, task: str,
 
 def _table_data(columns: Columns, train: RowCollector, held: RowCollector, rule: str, share: Any, memory: float, seed: int) -> TableData:
     rows, test = train.rows(), held.rows()
-    if len(rows) < LEAST_TRAIN or len(test) < LEAST_HELD:
+    if len(rows) < MIN_TRAIN_ROWS or len(test) < MIN_HOLDOUT_ROWS:
         few = f"{many(len(rows), 'row')} to learn from and {len(test):,} held out"
-        raise DataError(f"{few} are too few; give at least {LEAST_TRAIN} and {LEAST_HELD}{_in_all(share)}.")
+        raise DataError(f"{few} are too few; give at least {MIN_TRAIN_ROWS} and {MIN_HOLDOUT_ROWS}{_in_all(share)}.")
     if not rows.X.shape[1]:
         raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")
     _check_splittable(rows, columns)
@@ -125,7 +126,7 @@ def _check_splittable(rows: Dataset, columns: Columns) -> None:
     """That training rows can be split by time, or by group."""
     named = ("time", columns.time_column, rows.time) if rows.time is not None else ("group", columns.group, rows.group)
     what, name, values = named
-    if values is not None and all(np.all(values[s] == values[:1]) for s in cuts(len(values), STEP)):
+    if values is not None and all(np.all(values[s] == values[:1]) for s in cuts(len(values), BLOCK_ROWS)):
         why = f'the training rows have one {what} only in "{name}" once the holdout is taken away, so nothing can be compared on others'
         raise DataError(f"{why}; give another column, or a test file.")
 
@@ -138,7 +139,7 @@ def _in_all(share: float | None) -> str:
     """
     if share is None:
         return ""
-    most = max(math.ceil(LEAST_TRAIN / (1 - share) - 1e-9), math.ceil(LEAST_HELD / share - 1e-9))
+    most = max(math.ceil(MIN_TRAIN_ROWS / (1 - share) - 1e-9), math.ceil(MIN_HOLDOUT_ROWS / share - 1e-9))
     return f", which takes {most:,} rows with a target in all"
 
 
@@ -160,7 +161,7 @@ def expected_duplicates(train: Dataset, held: Dataset, origin: Sequence[int]) ->
     >>> round(expected_duplicates(rows, rows.take(slice(10)), [0]))
     10
     """
-    few, many = held.sample(CHANCE), train.sample(CHANCE)
+    few, many = held.sample(CHANCE_ROWS), train.sample(CHANCE_ROWS)
     p = _shares(many.y[:, None], few.y[:, None])
     for column in np.unique(np.asarray(origin)):
         mine = np.flatnonzero(np.asarray(origin) == column)
@@ -177,7 +178,7 @@ def _shares(train: Array, held: Array) -> Array:
 
 
 def _hashed(rows: Dataset) -> Iterator[Array]:
-    for s in cuts(len(rows), max(16, VALUES // (rows.X.shape[1] + 1))):
+    for s in cuts(len(rows), max(16, HASHED_VALUES // (rows.X.shape[1] + 1))):
         yield row_hashes(np.concatenate([rows.X[s], rows.y[s, None]], axis=1, dtype=np.float64))
 
 
@@ -244,16 +245,16 @@ class RowCollector:
         for name, values in found.items():
             if values is not None:
                 self.rest.setdefault(name, GrowingArray(1, self.most, values.dtype)).add(values[some])
-        if sum(spool.n_bytes for spool in self._spools) > self.most:
-            for spool in self._spools:
-                spool.spill()
+        if sum(array.n_bytes for array in self._arrays) > self.most:
+            for array in self._arrays:
+                array.spill()
 
     @property
-    def _spools(self) -> list[GrowingArray]:
+    def _arrays(self) -> list[GrowingArray]:
         return [self.X, *self.rest.values()]
 
     def rows(self) -> Dataset:
-        X, found = self.X.array(), {name: spool.vector() for name, spool in self.rest.items()}
+        X, found = self.X.array(), {name: array.vector() for name, array in self.rest.items()}
         y = found.get("y", np.zeros(0, np.int64 if self.columns.classes_ else np.float64))
         row_id, time = found.get("row_id", np.zeros(0, np.int64)), _timed(found.get("time"))
         return Dataset(X, y, row_id, found.get("weight"), found.get("group"), time, found.get("odd"))
@@ -263,6 +264,6 @@ def _timed(time: Array | None) -> Array | None:
     """Rows without a time come first."""
     if time is not None:
         first = np.fmin.reduce(time, initial=0.0)
-        for s in cuts(len(time), STEP):
+        for s in cuts(len(time), BLOCK_ROWS):
             time[s] = np.where(np.isnan(time[s]), first, time[s])
     return time

@@ -61,11 +61,15 @@ def best_f1_decision(y: Array, P: Array) -> Decision:
     return Decision(code, float(p[order][int(np.argmax(np.where(last, f1, -1)))]))
 
 
-POINTS, WORST, BINS = 2_000, 10, 10
-IMPORTANCE_ROWS, REPEATS = 2_000, 3
-PREDICTED = 200_000  # rows for all columns together
-SHUFFLED = 200  # columns at most
-LEAST, WORK = 300, 1e10  # rows that are shuffled in any case; values of the model that all predictions together may meet
+MAX_POINTS = 2_000
+N_WORST = 10
+N_BINS = 10
+IMPORTANCE_ROWS = 2_000
+N_REPEATS = 3
+MAX_PREDICTED_ROWS = 200_000  # rows for all columns together
+MAX_SHUFFLED = 200  # columns at most
+MIN_SHUFFLED_ROWS = 300  # rows that are shuffled in any case
+MAX_WORK = 1e10  # values of the model that all predictions together may meet
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +96,8 @@ def importance(
     Of very many columns only those are shuffled that go with the predictions most.
     """
     of = np.asarray(origin)
-    few = rows.sample(min(IMPORTANCE_ROWS, max(LEAST, PREDICTED // (REPEATS * len(np.unique(of))))), seed)
-    few, repeats = _in_time(values_a_row(predictor), few, min(len(np.unique(of)), SHUFFLED), seed)
+    few = rows.sample(min(IMPORTANCE_ROWS, max(MIN_SHUFFLED_ROWS, MAX_PREDICTED_ROWS // (N_REPEATS * len(np.unique(of))))), seed)
+    few, repeats = _in_time(values_a_row(predictor), few, min(len(np.unique(of)), MAX_SHUFFLED), seed)
     X, predicted = np.array(few.X), predictor(few.X)
     base = metric(few.y, predicted, few.weight)
     asked = _likeliest(X, predicted, of)
@@ -109,19 +113,19 @@ def values_a_row(predictor: Predictor) -> float:
 
 def _in_time(a_row: float, rows: Dataset, columns: int, seed: int) -> tuple[Dataset, int]:
     """Where a model is so large that it would take long, one repeat, and then fewer rows; by sizes, not by a clock."""
-    if a_row * len(rows) * columns * REPEATS <= WORK:
-        return rows, REPEATS
-    return rows.sample(max(LEAST, int(WORK / (a_row * columns))), seed), 1
+    if a_row * len(rows) * columns * N_REPEATS <= MAX_WORK:
+        return rows, N_REPEATS
+    return rows.sample(max(MIN_SHUFFLED_ROWS, int(MAX_WORK / (a_row * columns))), seed), 1
 
 
 def _likeliest(X: Array, predicted: Array, of: Array) -> list[int]:
     """The columns to shuffle: all, or those with the largest sum of squared correlations with what is predicted."""
     columns = np.unique(of)
-    if len(columns) <= SHUFFLED:
+    if len(columns) <= MAX_SHUFFLED:
         return columns.tolist()
     A, B = (M - M.mean(0) for M in (X.astype(np.float64), predicted.reshape(len(X), -1)))
     shares = np.square(A.T @ B / np.maximum(np.linalg.norm(A, axis=0)[:, None] * np.linalg.norm(B, axis=0), 1e-300)).sum(1)
-    return np.sort(columns[np.argsort(-np.bincount(of, shares)[columns], kind="stable")[:SHUFFLED]]).tolist()
+    return np.sort(columns[np.argsort(-np.bincount(of, shares)[columns], kind="stable")[:MAX_SHUFFLED]]).tolist()
 
 
 def _shuffled(
@@ -140,7 +144,7 @@ def _shuffled(
 
 def points(rows: Dataset, predicted: Array, seed: int = 0) -> tuple[tuple[float, float], ...]:
     """(actual, predicted) of at most 2,000 rows."""
-    few = np.argsort(hashes(rows.row_id, seed), kind="stable")[:POINTS]
+    few = np.argsort(hashes(rows.row_id, seed), kind="stable")[:MAX_POINTS]
     return tuple(zip(rows.y[few].tolist(), predicted[few].tolist(), strict=True))
 
 
@@ -162,7 +166,7 @@ def worst(rows: Dataset, predicted: Array, classes: Sequence[str], decided: Arra
 
 
 def _largest(error: Array) -> list[int]:
-    return np.argsort(-error, kind="stable")[:WORST].tolist()
+    return np.argsort(-error, kind="stable")[:N_WORST].tolist()
 
 
 def _missed(rows: Dataset, i: int, actual: Any, predicted: Any, error: float) -> dict[str, Any]:
@@ -186,5 +190,5 @@ def calibration(y: Array, P: Array) -> tuple[tuple[float, float, int], ...]:
         p, true = P[:, 1], y == 1
     else:
         p, true = P.max(1), P.argmax(1) == y
-    bins = np.minimum((p * BINS).astype(int), BINS - 1)
+    bins = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
     return tuple((float(p[bins == b].mean()), float(true[bins == b].mean()), int(np.sum(bins == b))) for b in np.unique(bins).tolist())

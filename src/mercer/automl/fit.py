@@ -45,8 +45,8 @@ def fit_table(
     no treatment, choice or fit sees it. Constant, linear, explicit, Fourier and landmark models are compared by
     cross-validation on the training rows, and the simplest within one standard error of the best is fitted to all of them.
     A kernel machine (support vectors, or ridge regression at the rows) takes part in the same folds of up to 8,000 rows, 5,000
-    where there are more than two classes. Beyond, where few rows would under-rate it, it meets the best of the others on a tenth
-    of the training rows that neither was fitted to (though settings of both were chosen with them); it is fitted in cells that
+    where there are more than two classes. Beyond, where few rows would under-rate it, it is validated against the best of the others on a
+    tenth of the training rows that neither was fitted to (though settings of both were chosen with them); it is fitted in cells that
     overlap where all rows at once would take too long.
 
     Parameters
@@ -57,10 +57,10 @@ def fit_table(
     metric : r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc
     exclude, id, weight, group, time_column : names of columns
     test : the share of the rows that is held out, or a file or table of its own
-    time : seconds for search and fits; reading the table and judging the model are not counted. What is tried and how large
+    time : seconds for search and fits; reading the table and evaluating the model are not counted. What is tried and how large
         it is depend on them: where time runs short, the same seed may give another model
     memory : bytes, or text such as "4GB", at least 150 MB: of resident anonymous memory beyond what the imported program has. Rows
-        that exceed their share wait on disk: contenders are compared on as many as fit, of the holdout as many are judged, and
+        that exceed their share wait on disk: candidates are compared on as many as fit, of the holdout as many are evaluated, and
         numbers are predicted by a last fit that streams all of them
     seed : of the holdout, the folds and the random features
     keep_rows : whether the result, and with it the report, shows single rows of the table: the worst ones with their values, and
@@ -248,9 +248,9 @@ def _metric_note(study: Study, e: FittedCandidate, decision: Decision) -> str:
 
 
 def _contenders(found: StudyResult) -> tuple[Contender, ...]:
-    finalists = {f.kind: f for f in found.selection.candidates}
+    known = {f.kind: f for f in found.selection.candidates}
     groups = tested_groups(found)
-    return tuple(_contender(kind, found[kind], finalists.get(kind), found, groups) for kind in NAMES if kind in finalists or found[kind])
+    return tuple(_contender(kind, found[kind], known.get(kind), found, groups) for kind in NAMES if kind in known or found[kind])
 
 
 def _contender(kind: str, e: FittedCandidate | None, f: Candidate | None, found: StudyResult, groups: Array | None) -> Contender:

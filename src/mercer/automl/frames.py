@@ -14,8 +14,8 @@ from mercer.tables.errors import said
 from mercer.tables.read.sniff import numbered
 from mercer.tables.read.source import BYTES, ROWS
 
-PROBE = 1_000  # rows whose bytes are looked at
-CELLS = 1 << 23  # cells a batch holds at most
+PROBE_ROWS = 1_000  # rows whose bytes are looked at
+MAX_BATCH_CELLS = 1 << 23  # cells a batch holds at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Frame:
     def batches(self, rows: int | None = None) -> Iterator[Batch]:
         """Record batches of at most so many rows; at least one, which may be empty."""
         rows = self.rows if rows is None else rows
-        step = max(1, min(rows, max(CELLS // max(len(self.schema), 1), 256)))
+        step = max(1, min(rows, max(MAX_BATCH_CELLS // max(len(self.schema), 1), 256)))
         for first in range(0, max(self.table.num_rows, 1), step):
             yield dated(_one(self.table.slice(first, step)))
 
@@ -83,7 +83,7 @@ def only(source: Table, columns: Sequence[str]) -> Table:
 
 def in_batches(source: Table, memory: float, columns: int = 0) -> Table:
     """The same table in batches that suit the memory, by the bytes that the cells of its first rows take."""
-    first = next(replace(source, most=0).batches(PROBE), None)  # in the smallest blocks
+    first = next(replace(source, most=0).batches(PROBE_ROWS), None)  # in the smallest blocks
     rows = ROWS if first is None else budget.batch_rows(memory, first.nbytes / max(first.num_rows, 1), columns)
     return replace(source, rows=min(ROWS, rows), most=min(BYTES, budget.batch_bytes(memory)))
 

@@ -132,17 +132,20 @@ def guarantee(rows: Dataset, coverage: float) -> str:
     return f"{sure}; rows of one group are alike, so for new groups this is approximate" if rows.group is not None else sure
 
 
-KEPT_ROWS, OTHERS = 500, 2_000  # rows that are kept, and others that tell how far from them a row usually is
-VALUES, FEWEST = 1 << 20, 50  # that the kept rows have at most; rows that are kept however many columns there are
-USUAL = 0.995  # share of training-like rows within either limit
-LEAST = 0.1  # standard deviations: nearer than this is no distance
-DOUBT = 30  # rows: with so many the limits are twice what the rows say, with many more hardly more
-ODD = 2.0  # how unusual a row with an odd cell is
-WIDEST = 10.0  # times as wide as others an interval gets
-STEP = 1 << 12
+# rows that are kept, and others that tell how far from them a row usually is
+KEPT_ROWS = 500
+OTHER_ROWS = 2_000
+MAX_KEPT_VALUES = 1 << 20  # that the kept rows have at most
+MIN_KEPT_ROWS = 50  # rows that are kept however many columns there are
+USUAL_SHARE = 0.995  # share of training-like rows within either limit
+MIN_DISTANCE = 0.1  # standard deviations: nearer than this is no distance
+DOUBT_ROWS = 30  # rows: with so many the limits are twice what the rows say, with many more hardly more
+ODD_RATIO = 2.0  # how unusual a row with an odd cell is
+MAX_WIDENING = 10.0  # times as wide as others an interval gets
+BLOCK_ROWS = 1 << 12
 
 
-@register("automl.Unusual")
+@register("automl.NoveltyDetector")
 @dataclass(frozen=True, eq=False)
 class NoveltyDetector:
     """`rows` (m, p) of training with their range from `low` to `high`; `far` is how far from all of them, and `out` how far beyond
@@ -169,8 +172,8 @@ class NoveltyDetector:
 
     def __call__(self, X: Array, odd: Array | None = None) -> Array:
         """How unusual each row is: its distance or excess in units of the limit; a row above 1 is unlike any row of training."""
-        found = np.concatenate([np.zeros(0), *(self._ratio(np.asarray(X[s], np.float32)) for s in cuts(len(X), STEP))])
-        return found if odd is None else np.where(odd, np.maximum(found, ODD), found)
+        found = np.concatenate([np.zeros(0), *(self._ratio(np.asarray(X[s], np.float32)) for s in cuts(len(X), BLOCK_ROWS))])
+        return found if odd is None else np.where(odd, np.maximum(found, ODD_RATIO), found)
 
     def _ratio(self, X: Array) -> Array:
         return np.maximum(_excess(X, self.low, self.high) / self.out, _nearest(X, self.rows) / self.far)
@@ -182,19 +185,19 @@ def widening(ratio: Array) -> Array:
     >>> widening(np.array([0.5, 1.5, 100.0]))
     array([ 1. ,  2.5, 10. ])
     """
-    return np.where(ratio > 1, np.minimum(1 + ratio, WIDEST), 1.0)
+    return np.where(ratio > 1, np.minimum(1 + ratio, MAX_WIDENING), 1.0)
 
 
 def fit_novelty(train: Dataset, seed: int = 0, ranged: Array | None = None) -> NoveltyDetector:
     """From the training rows; `ranged` tells the columns whose range counts, all where it is None."""
-    m = max(FEWEST, min(KEPT_ROWS, VALUES // max(train.X.shape[1], 1)))
-    kept, more = train.sample(m, seed), train.sample(m + OTHERS, seed)
+    m = max(MIN_KEPT_ROWS, min(KEPT_ROWS, MAX_KEPT_VALUES // max(train.X.shape[1], 1)))
+    kept, more = train.sample(m, seed), train.sample(m + OTHER_ROWS, seed)
     others = np.array(more.X[~np.isin(more.row_id, kept.row_id)], np.float32)
     rows = np.array(kept.X, np.float32)
     counts = np.ones(rows.shape[1], bool) if ranged is None else ranged
     low, high = np.where(counts, rows.min(0), -np.inf).astype(np.float32), np.where(counts, rows.max(0), np.inf).astype(np.float32)
     if len(others) >= len(rows):
-        far, out = np.concatenate([_nearest(others[s], rows) for s in cuts(len(others), STEP)]), _excess(others, low, high)
+        far, out = np.concatenate([_nearest(others[s], rows) for s in cuts(len(others), BLOCK_ROWS)]), _excess(others, low, high)
     else:
         far, out = _nearest(rows, rows, itself=True), _excess_of_each(rows[:, counts])
     return NoveltyDetector(rows, low, high, _limit(far), _limit(out))
@@ -202,8 +205,8 @@ def fit_novelty(train: Dataset, seed: int = 0, ranged: Array | None = None) -> N
 
 def _limit(found: Array) -> float:
     """What all but one in two hundred are within: more where few rows tell, and at least so much that rounding is not far."""
-    rank = min(len(found), int(np.ceil((len(found) + 1) * USUAL)))
-    return max(LEAST, float(np.sort(found)[rank - 1]) * (1 + DOUBT / len(found)))
+    rank = min(len(found), int(np.ceil((len(found) + 1) * USUAL_SHARE)))
+    return max(MIN_DISTANCE, float(np.sort(found)[rank - 1]) * (1 + DOUBT_ROWS / len(found)))
 
 
 def _excess(X: Array, low: Array, high: Array) -> Array:

@@ -25,7 +25,8 @@ from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.store import register
 
 TOLERANCE = 1e-3
-SIDE, FACTORED = 4, 16.0  # cells that share the memory, whatever the number of cores; bytes for each pair of rows in a factorisation
+PARALLEL_CELLS = 4  # cells that share the memory, whatever the number of cores
+FACTOR_BYTES = 16.0  # bytes for each pair of rows in a factorisation
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Machine:
         return out
 
 
-@register("automl.Only")
+@register("automl.SingleClass")
 @dataclass(frozen=True)
 class SingleClass:
     """A cell whose rows are all of one class."""
@@ -125,7 +126,7 @@ def fit_machine(rows: Dataset, y: Array, n_classes: int, setting: MachineSetting
     n = len(rows)
     rows, y = _with_positive_weight(rows, y)
     tree, parts = CellTree.of(rows.X, most)
-    each = memory / 2 / min(SIDE, len(parts))
+    each = memory / 2 / min(PARALLEL_CELLS, len(parts))
 
     def one(i: Array) -> Any:
         return _fit_cell(rows.X[i], y[i], None if rows.weight is None else rows.weight[i], n_classes, setting, each)
@@ -141,7 +142,7 @@ def parallel_cells(most: int, each: float, memory: float) -> int:
     >>> parallel_cells(1_000, 1e9, 4e9), parallel_cells(100_000, 1e9, 4e9)
     (125, 2)
     """
-    return max(1, int(memory / 2 / min(each, FACTORED * most**2)))
+    return max(1, int(memory / 2 / min(each, FACTOR_BYTES * most**2)))
 
 
 def _with_positive_weight(rows: Dataset, y: Array) -> tuple[Dataset, Array]:

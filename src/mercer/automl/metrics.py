@@ -11,9 +11,9 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.tables.errors import Misnamed
 
-LEVEL = 0.95
-Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
-RARE = 0.1  # share of the rarer of two classes below which accuracy says little
+CONFIDENCE = 0.95
+Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+RARE_CLASS = 0.1  # share of the rarer of two classes below which accuracy says little
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +266,7 @@ def choose_metric(task: str, name: str | None = None, shares: Any = None) -> tup
         return metric_named(task, name), ""
     if task == "regression":
         return METRICS["r2"], ""
-    if shares is not None and len(shares) == 2 and min(shares) < RARE:
+    if shares is not None and len(shares) == 2 and min(shares) < RARE_CLASS:
         why = f"the rarer class has {min(shares):.1%} of the rows, so accuracy would say little"
         return METRICS["auc"], why
     return METRICS["accuracy"], ""

@@ -25,9 +25,10 @@ from mercer.tables.arrow import flat, pa
 from mercer.tables.errors import many, quoted
 from mercer.tables.read.source import ROWS, even
 
-MEMORY = 100e6  # by which the batches that are read are sized, as those of a fit: what allocators keep of a batch is a multiple of it
-TOGETHER = 1 << 24  # bytes of predictions that come at once
-USUALLY, CHANCE = 0.02, 1e-3  # unusual rows are about half as many among rows like those of training; how seldom that is said in vain
+BATCH_MEMORY = 100e6  # by which the batches that are read are sized, as those of a fit: what allocators keep of a batch is a multiple of it
+MAX_BATCH_BYTES = 1 << 24  # bytes of predictions that come at once
+USUAL_RATE = 0.02  # unusual rows are about half as many among rows like those of training
+FALSE_ALARM = 1e-3  # how seldom that is said in vain
 
 
 class PredictionJob:
@@ -69,11 +70,11 @@ class PredictionJob:
 
         A DataError where a column is filled and nothing in it can be read. Rows are read in small batches, however many come at once.
         """
-        return even(self._small(), ROWS, TOGETHER)
+        return even(self._small(), ROWS, MAX_BATCH_BYTES)
 
     def _small(self) -> Iterator[Any]:
         schema = self.schema
-        source = in_batches(self.source, MEMORY, len(self.model.columns.feature_names_) + len(self.model.classes))
+        source = in_batches(self.source, BATCH_MEMORY, len(self.model.columns.feature_names_) + len(self.model.classes))
         for batch in (b for b in source.batches() if b.num_rows):
             rows = self.model.columns.transform(batch, target=False, watch=self.watch)
             if self.watch.n_rows >= ROWS:  # fewer are too few to say that nothing in a column can be read, unless they are all
@@ -107,7 +108,7 @@ class PredictionJob:
     def _unlike(self) -> list[str]:
         """How many rows are unlike any of training, where they are more than chance would make."""
         n, count = self.watch.n_rows, self.n_unusual
-        if count <= binom.isf(CHANCE, n, USUALLY):
+        if count <= binom.isf(FALSE_ALARM, n, USUAL_RATE):
             return []
         wider = "" if self.model.classes else ", and their intervals are wider"
         are = "is unlike any row of training: it has" if count == 1 else "are unlike any row of training: they have"

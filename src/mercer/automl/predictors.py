@@ -13,11 +13,11 @@ from mercer.invariants import Each, Is, Number, Whole
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-SKEWED = 1.0  # skewness beyond which a logarithm is tried
-FENCE = 3.0  # interquartile ranges beyond the quartiles, from which on a residual is that of a dirty row (Tukey, 1977: "far out")
+MIN_SKEWNESS = 1.0  # skewness beyond which a logarithm is tried
+TUKEY_FENCE = 3.0  # interquartile ranges beyond the quartiles, from which on a residual is that of a dirty row (Tukey, 1977: "far out")
 
 
-@register("automl.Identity")
+@register("automl.IdentityTarget")
 @dataclass(frozen=True)
 class IdentityTarget:
     """The target itself, z = (y - centre) / scale, so that float32 keeps its digits wherever it lies.
@@ -39,7 +39,7 @@ class IdentityTarget:
         return "the target as it is"
 
 
-@register("automl.Log")
+@register("automl.LogTarget")
 @dataclass(frozen=True)
 class LogTarget:
     """z = log(y + shift), and back: exp(z) `retransformation` - shift.
@@ -88,7 +88,7 @@ def robust_retransformation(residuals: Array, w: Array | None = None) -> float:
     (True, True)
     """
     low, high = np.quantile(residuals, (0.25, 0.75))
-    reach = FENCE * (high - low)
+    reach = TUKEY_FENCE * (high - low)
     near = (residuals >= low - reach) & (residuals <= high + reach)
     return float(normalised(np.ones(int(near.sum())) if w is None else w[near]) @ np.exp(residuals[near]))
 
@@ -104,7 +104,7 @@ def transformations(y: Array) -> list[TargetTransform]:
     """
     deviation = float(y.std()) or 1.0
     plain = IdentityTarget(float(y.mean()), deviation)
-    if float(y.min()) < 0 or np.mean(((y - y.mean()) / deviation) ** 3) < SKEWED:
+    if float(y.min()) < 0 or np.mean(((y - y.mean()) / deviation) ** 3) < MIN_SKEWNESS:
         return [plain]
     return [plain, LogTarget(0.0 if y.min() > 0 else float(np.median(y[y > 0])) if (y > 0).any() else 1.0)]
 
@@ -114,10 +114,10 @@ def indicators(codes: Array, k: int) -> Array:
     return np.eye(k, dtype=np.float32)[codes]
 
 
-STEP = 1 << 13
+BLOCK_ROWS = 1 << 13
 
 
-@register("automl.Constant")
+@register("automl.ConstantPredictor")
 @dataclass(frozen=True, eq=False)
 class ConstantPredictor:
     """The mean of the target, or the share of every class."""
@@ -208,7 +208,7 @@ def all_classes(estimator: Any, P: Array, n_classes: int) -> Array:
 
 def in_blocks(f: Any, X: Array) -> Array:
     """f of the rows, as many at a time as keeps memory small."""
-    return np.concatenate([np.asarray(f(X[s]), np.float64) for s in cuts(len(X), STEP)])
+    return np.concatenate([np.asarray(f(X[s]), np.float64) for s in cuts(len(X), BLOCK_ROWS)])
 
 
 def prediction_bounds(y: Array) -> tuple[float, float]:

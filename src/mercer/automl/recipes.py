@@ -24,10 +24,10 @@ NAMES = {
     "constant": "Constant", "linear": "Linear", "explicit": "Explicit lift", "fourier": "Fourier features",
     "landmarks": "Landmarks", "machine": "Kernel machine", "trees": "Gradient-boosted trees",
 }
-STEPS = (1.0, 0.5, 2.0, 0.25, 4.0)  # of the bandwidth, about that of the data
-FINE = (0.7, 1.4)
-KNOTS = 8
-WIDEST = 2000  # columns of an explicit lift
+BANDWIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0)  # of the bandwidth, about that of the data
+FINE_FACTORS = (0.7, 1.4)
+N_KNOTS = 8
+MAX_EXPLICIT_FEATURES = 2000  # columns of an explicit lift
 ALPHAS = np.logspace(-5, 4, 10)
 
 
@@ -49,7 +49,7 @@ class Recipe:
         if self.kind == "linear":
             return Identity()
         if self.kind == "explicit":
-            return self._expanded(KitchenSink(size, n_knots=KNOTS, n_jumps=0, functions=()))
+            return self._expanded(KitchenSink(size, n_knots=N_KNOTS, n_jumps=0, functions=()))
         return KernelLift(self.kernel, size, method=self._method(size), random_state=seed)
 
     def _expanded(self, phi: Any) -> Any:
@@ -71,7 +71,7 @@ class Recipe:
         if self.kind == "linear":
             return columns
         if self.kind == "explicit":
-            return min(WIDEST, max(asked, 4 * columns))
+            return min(MAX_EXPLICIT_FEATURES, max(asked, 4 * columns))
         return min(asked, rows) if self.kind == "landmarks" else asked
 
     def detail(self, size: int) -> str:
@@ -95,7 +95,8 @@ class Recipe:
         return f"{type(self.kernel).__name__}{norm}, one bandwidth a column, from {min(b):.3g} to {max(b):.3g}"
 
 
-LINEAR, EXPLICIT = Recipe("linear"), Recipe("explicit")
+LINEAR = Recipe("linear")
+EXPLICIT = Recipe("explicit")
 
 
 def explicit(X: Array) -> Recipe:
@@ -110,12 +111,12 @@ def kernels(X: Array) -> list[Recipe]:
     """Fourier features of three kernels, from smooth to rough, at five bandwidths: first those that the data suggest."""
     b = math.sqrt(spread(X) / 2)
     families: tuple[tuple[Any, float], ...] = ((Gaussian, 1.0), (Matern, 2.0), (Laplace, 4.0))
-    return [Recipe("fourier", family(rounded(b * wide * step))) for step in STEPS for family, wide in families]
+    return [Recipe("fourier", family(rounded(b * wide * step))) for step in BANDWIDTH_FACTORS for family, wide in families]
 
 
 def neighbours(recipe: Recipe) -> list[Recipe]:
     """The same kernel at the bandwidths beside."""
-    return [scaled(recipe, step) for step in FINE]
+    return [scaled(recipe, step) for step in FINE_FACTORS]
 
 
 def scaled(recipe: Recipe, factor: float) -> Recipe:
@@ -144,9 +145,9 @@ def rounded(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-ROWS = 2_000  # at which slopes are measured
-STEP = 0.1  # standard deviations
-LEAST = 0.05  # of the mean relevance: no column is switched off for good
+SLOPE_ROWS = 2_000  # at which slopes are measured
+SLOPE_STEP = 0.1  # standard deviations
+MIN_RELEVANCE = 0.05  # of the mean relevance: no column is switched off for good
 
 
 def slopes(lift: Any, X: Array, Y: Array, alpha: float, w: Array | None = None) -> Array:
@@ -160,15 +161,15 @@ def slopes(lift: Any, X: Array, Y: Array, alpha: float, w: Array | None = None) 
         F = dense(phi.transform(X))
         m = Moments.of(np.concatenate([F, Y.astype(np.float32)], axis=1), w, shift=np.concatenate([F.mean(0), Y.mean(0)]))
         coef = ridge.solve(m, F.shape[1], alpha).coef.astype(np.float32)
-    few = X[:ROWS]
+    few = X[:SLOPE_ROWS]
     base = F[: len(few)] @ coef
     return np.array([_slope(phi, few, j, base, coef) for j in range(X.shape[1])])
 
 
 def _slope(phi: Any, X: Array, j: int, base: Array, coef: Array) -> float:
     moved = X.copy()
-    moved[:, j] += STEP
-    return float(np.square((dense(phi.transform(moved)) @ coef - base) / STEP).sum(1).mean())
+    moved[:, j] += SLOPE_STEP
+    return float(np.square((dense(phi.transform(moved)) @ coef - base) / SLOPE_STEP).sum(1).mean())
 
 
 def follow_relevance(recipe: Recipe, relevance: Array, power: float) -> Recipe:
@@ -177,7 +178,7 @@ def follow_relevance(recipe: Recipe, relevance: Array, power: float) -> Recipe:
     Their scale is such that the mean of 1/b_j^2 stays as it is.
     """
     kernel: Any = recipe.kernel
-    r = np.maximum(relevance / max(float(relevance.mean()), 1e-300), LEAST) ** power
+    r = np.maximum(relevance / max(float(relevance.mean()), 1e-300), MIN_RELEVANCE) ** power
     r = r / np.sqrt(np.mean(r**2))
     bandwidth = np.broadcast_to(np.asarray(kernel.bandwidth, np.float64), r.shape)
     return replace(recipe, kernel=type(kernel)(tuple(rounded(b) for b in (bandwidth / r).tolist())))

@@ -20,11 +20,14 @@ from mercer.estimators import KernelLogistic, KernelRidge
 from mercer.inputs import Array
 from mercer.ops.threads import single_blas
 
-MOST_FEATURES, ROUNDS = 4096, 60
-BATCH, STREAM = 1 << 16, 1 << 17  # rows that fix the map of a stream, and rows beyond which there is one
-SQUARES = 14  # square arrays of features that a fit holds at most: moments, those of a batch, their sum, factors
-SMALL = 1e11  # multiplications, below which threads of BLAS wait for each other longer than they work
-NEARBY = np.logspace(-2, 2, 5)  # of the finalist's penalty
+MAX_FEATURES = 4096
+MAX_ITER = 60
+# rows that fix the map of a stream, and rows beyond which there is one
+BATCH_ROWS = 1 << 16
+STREAM_ROWS = 1 << 17
+SQUARE_ARRAYS = 14  # square arrays of features that a fit holds at most: moments, those of a batch, their sum, factors
+SINGLE_THREAD_WORK = 1e11  # multiplications, below which threads of BLAS wait for each other longer than they work
+PENALTY_FACTORS = np.logspace(-2, 2, 5)  # on the candidate's penalty
 
 
 def fit_all_rows(p: SearchProblem, f: Candidate, size: int, memory: float) -> Predictor:
@@ -33,7 +36,7 @@ def fit_all_rows(p: SearchProblem, f: Candidate, size: int, memory: float) -> Pr
         return ConstantPredictor.of(p.rows.y, p.rows.weights(), p.n_classes)
     if f.kind == "machine":
         return _machine(p, f, memory)
-    with single_blas() if len(p.rows) * float(size) ** 2 < SMALL else nullcontext():
+    with single_blas() if len(p.rows) * float(size) ** 2 < SINGLE_THREAD_WORK else nullcontext():
         return _regressor(p, f, size, memory) if p.numeric else _classifier(p, f, size, memory)
 
 
@@ -60,7 +63,7 @@ def machine_predictor(
 
 def _regressor(p: SearchProblem, f: Candidate, size: int, memory: float) -> Regressor:
     """Back from a logarithm as cross-validation had it: what rows say that the model was fitted to would be too good."""
-    if len(p.rows) > min(STREAM, _batch_rows(p, memory)) and size <= budget.max_features(memory, SQUARES):
+    if len(p.rows) > min(STREAM_ROWS, _batch_rows(p, memory)) and size <= budget.max_features(memory, SQUARE_ARRAYS):
         m = _by_stream(p, p.rows, len(p.rows), f, size, memory, f.target)
     else:
         m = _at_once(p, f, size, memory, f.target)
@@ -68,12 +71,12 @@ def _regressor(p: SearchProblem, f: Candidate, size: int, memory: float) -> Regr
 
 
 def _at_once(p: SearchProblem, f: Candidate, size: int, memory: float, target: TargetTransform) -> Any:
-    """The penalty is chosen once more, near the finalist's, by two folds of all rows."""
+    """The penalty is chosen once more, near the candidate's, by two folds of all rows."""
     assert f.recipe is not None
     split = make_folds(p.rows, k=2, seed=p.seed)
-    wide = size > len(p.rows)  # then moments are large, factors slow, and the finalist was compared on these very rows
+    wide = size > len(p.rows)  # then moments are large, factors slow, and the candidate was compared on these very rows
     by_folds = p.rows.time is None and len(split.plan) > 1 and not wide and _squares(size, 4) < memory / 4
-    options: dict[str, Any] = {"cv": _positions(split), "alphas": f.alpha * NEARBY} if by_folds else {"alpha": f.alpha}
+    options: dict[str, Any] = {"cv": _positions(split), "alphas": f.alpha * PENALTY_FACTORS} if by_folds else {"alpha": f.alpha}
     m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), **options)
     return m.fit(p.rows.X, target.to(p.rows.y), p.rows.weight)
 
@@ -82,7 +85,7 @@ def fit_streamed_rows(p: SearchProblem, rows: Dataset, n: int, f: Candidate, siz
     """The same of n of the rows, which are more than memory holds; `p` has those that it does."""
     if f.recipe is None:
         only = replace(rows, X=rows.y[:, None])
-        return ConstantPredictor.streamed(((part.y, part.weights()) for part in only.sampled_batches(n, p.seed, STREAM)), p.n_classes)
+        return ConstantPredictor.streamed(((part.y, part.weights()) for part in only.sampled_batches(n, p.seed, STREAM_ROWS)), p.n_classes)
     return Regressor(without_statistics(_by_stream(p, rows, n, f, size, memory, f.target)), f.target, *prediction_bounds(rows.y))
 
 
@@ -90,7 +93,7 @@ def _by_stream(p: SearchProblem, rows: Dataset, n: int, f: Candidate, size: int,
     """A random batch fixes the map, the others are added to its moments."""
     assert f.recipe is not None
     m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), alpha=f.alpha)
-    few = min(BATCH, _batch_rows(p, memory))
+    few = min(BATCH_ROWS, _batch_rows(p, memory))
     for batch in chain([rows.sample(few, p.seed)], rows.sampled_batches(n, p.seed, 4 * few, few)):
         m.partial_fit(batch.X, target.to(batch.y), batch.weight)
     return m
@@ -113,7 +116,7 @@ def _classifier(p: SearchProblem, f: Candidate, size: int, memory: float) -> Pre
     assert f.recipe is not None
     if len(np.unique(p.rows.with_positive_weight().y)) < 2:
         return ConstantPredictor.of(p.rows.y, p.rows.weights(), p.n_classes)
-    m = f.recipe.estimator(KernelLogistic, size, p.seed, alpha=f.alpha, tol=1e-4, max_iter=ROUNDS, memory_limit=memory / 5)
+    m = f.recipe.estimator(KernelLogistic, size, p.seed, alpha=f.alpha, tol=1e-4, max_iter=MAX_ITER, memory_limit=memory / 5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # how many rounds there were stands in the plan
         m.fit(p.rows.X, p.rows.y, p.rows.weight)
@@ -125,9 +128,12 @@ def without_statistics(m: Any) -> Any:
     return m.without_statistics() if isinstance(m, KernelRidge) else m
 
 
-FITS = {True: 8.0, False: 6.0}  # that cross-validation of a classifier took, of two classes or more: three penalties, then the folds
-LEAST_ROWS = 5_000
-LANDMARKS = 2048  # beyond them ridge regression has no features of its own
+FITS_OF_CROSSVAL = {
+    True: 8.0,
+    False: 6.0,
+}  # that cross-validation of a classifier took, of two classes or more: three penalties, then the folds
+MIN_ROWS = 5_000
+MAX_LANDMARKS = 2048  # beyond them ridge regression has no features of its own
 
 
 @dataclass(frozen=True)
@@ -150,7 +156,7 @@ def expected_seconds(here: SearchProblem, f: Candidate, n: int, D: int) -> float
         return took / 2  # of some folds of all rows
     if here.numeric:
         return took * ridge_work(n, D, 12) / ridge_work(rows, f.size, 55)
-    return took / FITS[here.n_classes == 2] * (n / (0.75 * rows)) * (D / max(f.size, 1))
+    return took / FITS_OF_CROSSVAL[here.n_classes == 2] * (n / (0.75 * rows)) * (D / max(f.size, 1))
 
 
 def fit_size(here: SearchProblem, f: Candidate, n: int, left: float, memory: float) -> FitSize:
@@ -159,15 +165,15 @@ def fit_size(here: SearchProblem, f: Candidate, n: int, left: float, memory: flo
         return FitSize(f.size, n)
     if f.kind in ("linear", "explicit"):
         return _rows(here, f, n, f.size, left, memory)
-    most = min(MOST_FEATURES, 4 * f.size, budget.max_features(memory, SQUARES))
-    options = [D for D in (4 * f.size, 2 * f.size) if most >= D and (f.kind != "landmarks" or (n >= 4 * D and D <= LANDMARKS))]
+    most = min(MAX_FEATURES, 4 * f.size, budget.max_features(memory, SQUARE_ARRAYS))
+    options = [D for D in (4 * f.size, 2 * f.size) if most >= D and (f.kind != "landmarks" or (n >= 4 * D and D <= MAX_LANDMARKS))]
     fitting = [D for D in options if expected_seconds(here, f, n, D) <= left]
     return _rows(here, f, n, fitting[0] if fitting else f.size, left, memory)
 
 
 def _rows(here: SearchProblem, f: Candidate, n: int, D: int, left: float, memory: float) -> FitSize:
     asked = expected_seconds(here, f, n, D)
-    rows = n if asked <= max(left, 1.0) else max(min(n, LEAST_ROWS), int(n * max(left, 1.0) / asked))
+    rows = n if asked <= max(left, 1.0) else max(min(n, MIN_ROWS), int(n * max(left, 1.0) / asked))
     return FitSize(D, min(rows, max_rows_held(here, f, memory)))
 
 
@@ -175,5 +181,5 @@ def max_rows_held(here: SearchProblem, f: Candidate, memory: float) -> int:
     """The most rows that memory holds: of classifiers the scores for every class, some times over; and what maps learn from."""
     if here.numeric or f.kind == "constant":
         return 1 << 62
-    learned = STREAM if f.kind in ("explicit", "landmarks") else 1 << 62
+    learned = STREAM_ROWS if f.kind in ("explicit", "landmarks") else 1 << 62
     return min(learned, max(1000, int(memory / 3 / (64 * here.n_classes))))

@@ -13,7 +13,7 @@ from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.stats.sample import mix
 
-STEP = 1 << 18  # rows whose hashes are looked at together
+BLOCK_ROWS = 1 << 18  # rows whose hashes are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Dataset:
     def sampled_batches(self, n: int, seed: int, step: int, without: int = 0) -> Iterator[Dataset]:
         """The sample of n rows, at most `step` at a time; without that of so many, which is part of it."""
         last, first = (nth_hash(self.row_id, size, seed) for size in (n, without))
-        for s in cuts(len(self), min(STEP, step * max(1, len(self) // (2 * max(n, 1))))):
+        for s in cuts(len(self), min(BLOCK_ROWS, step * max(1, len(self) // (2 * max(n, 1))))):
             h = hashes(self.row_id[s], seed)
             mine = ((h <= last) & (h > first)) if without else h <= last
             if mine.any():
@@ -74,17 +74,17 @@ def least_hashed(row_id: Array, n: int, seed: int = 0) -> Array:
     >>> least_hashed(np.arange(10), 3), least_hashed(np.arange(10), 4)
     (array([0, 6, 9]), array([0, 6, 7, 9]))
     """
-    if len(row_id) <= STEP:
+    if len(row_id) <= BLOCK_ROWS:
         return np.sort(np.argsort(hashes(row_id, seed), kind="stable")[:n])
     last = nth_hash(row_id, n, seed)
-    return np.concatenate([s.start + np.flatnonzero(hashes(row_id[s], seed) <= last) for s in cuts(len(row_id), STEP)])[:n]
+    return np.concatenate([s.start + np.flatnonzero(hashes(row_id[s], seed) <= last) for s in cuts(len(row_id), BLOCK_ROWS)])[:n]
 
 
 def nth_hash(row_id: Array, n: int, seed: int = 0) -> np.uint64:
     """The n-th of the hashes in order; 0 where n is."""
     if n < 1:
         return np.uint64(0)
-    return nth_smallest(lambda: (hashes(row_id[s], seed) for s in cuts(len(row_id), STEP)), min(n, len(row_id)) - 1)
+    return nth_smallest(lambda: (hashes(row_id[s], seed) for s in cuts(len(row_id), BLOCK_ROWS)), min(n, len(row_id)) - 1)
 
 
 def hashes(values: Any, seed: int = 0) -> Array:
@@ -113,7 +113,8 @@ def uniform(values: Any, seed: int = 0) -> Array:
     return (hashes(values, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-BITS, FEW = 16, 1 << 16
+RADIX_BITS = 16
+FEW_KEYS = 1 << 16
 
 
 def nth_smallest(parts: Callable[[], Iterable[Array]], n: int) -> np.uint64:
@@ -124,12 +125,12 @@ def nth_smallest(parts: Callable[[], Iterable[Array]], n: int) -> np.uint64:
     """
     known, left, ranks = 0, 64, n
     while left:
-        left -= BITS
-        counts = sum((np.bincount(_next(k, known, left), minlength=1 << BITS) for k in parts()), np.zeros(1 << BITS, np.int64))
+        left -= RADIX_BITS
+        counts = sum((np.bincount(_next(k, known, left), minlength=1 << RADIX_BITS) for k in parts()), np.zeros(1 << RADIX_BITS, np.int64))
         upto = np.cumsum(counts)
         there = int(np.searchsorted(upto, ranks, side="right"))
-        ranks, known = ranks - int(upto[there] - counts[there]), known << BITS | there
-        if counts[there] <= FEW:
+        ranks, known = ranks - int(upto[there] - counts[there]), known << RADIX_BITS | there
+        if counts[there] <= FEW_KEYS:
             near = np.concatenate([k[k >> np.uint64(left) == known] for k in parts()])
             return np.uint64(np.sort(near)[ranks])
     return np.uint64(known)
@@ -138,8 +139,8 @@ def nth_smallest(parts: Callable[[], Iterable[Array]], n: int) -> np.uint64:
 def _next(keys: Array, known: int, left: int) -> Array:
     """The next bits of those that begin as known."""
     shift = np.uint64(left)
-    mine = keys if left + BITS == 64 else keys[keys >> np.uint64(left + BITS) == known]
-    return (mine >> shift & np.uint64((1 << BITS) - 1)).astype(np.int64)
+    mine = keys if left + RADIX_BITS == 64 else keys[keys >> np.uint64(left + RADIX_BITS) == known]
+    return (mine >> shift & np.uint64((1 << RADIX_BITS) - 1)).astype(np.int64)
 
 
 def sortable_bits(values: Array) -> Array:

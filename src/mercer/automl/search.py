@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.automl import budget
 from mercer.automl.budget import Clock
-from mercer.automl.crossval import ENDLESS, ridge_path
+from mercer.automl.crossval import NO_LIMIT, ridge_path
 from mercer.automl.metrics import Metric, Score, normalised
 from mercer.automl.predictors import IdentityTarget, TargetTransform, indicators, prediction_bounds, transformations
 from mercer.automl.recipes import ALPHAS, Recipe, follow_relevance, kernels, neighbours, scaled, slopes
@@ -17,12 +17,15 @@ from mercer.automl.splits import make_folds
 from mercer.inputs import Array
 
 UNTRANSFORMED: Sequence[TargetTransform] = (IdentityTarget(),)
-FIRST_ROWS, FIRST_SIZE = 2_000, 256
-MOST_ROWS, MOST_SIZE = 32_000, 1024  # of the last rung
-FOLLOW = ((0.25, 0.7), (0.5, 0.7), (0.5, 1.2))  # power of the slopes, and a factor on all bandwidths
-WIDE = 200  # columns, beyond which no slopes are taken
-RESPONSES = 2_000_000  # rows times classes
-CROWDED = 100  # classes, beyond which only what is cheap is always tried: the work grows with each of them
+FIRST_ROWS = 2_000
+FIRST_SIZE = 256
+# of the last rung
+MAX_ROWS = 32_000
+MAX_FEATURES = 1024
+RELEVANCE_POWERS = ((0.25, 0.7), (0.5, 0.7), (0.5, 1.2))  # power of the slopes, and a factor on all bandwidths
+MAX_SLOPE_COLUMNS = 200  # columns, beyond which no slopes are taken
+MAX_RESPONSES = 2_000_000  # rows times classes
+MANY_CLASSES = 100  # classes, beyond which only what is cheap is always tried: the work grows with each of them
 GROWTH = 4  # of the rows from rung to rung; the features double
 
 
@@ -81,7 +84,7 @@ def try_recipe(
     size: int,
     alphas: Array = ALPHAS,
     targets: Sequence[TargetTransform] = UNTRANSFORMED,
-    until: Clock = ENDLESS,
+    until: Clock = NO_LIMIT,
 ) -> Trial:
     """The best penalty and transformation of the target for a recipe, from one pass of moments for each; `OutOfTime` where time is up."""
     clock = Clock(0)
@@ -112,9 +115,9 @@ def rungs(n: int) -> list[tuple[int, int]]:
     ([(2000, 256), (8000, 512), (20000, 1024)], [(300, 256), (300, 512)])
     """
     out, rows, size = [(min(n, FIRST_ROWS), FIRST_SIZE)], FIRST_ROWS, FIRST_SIZE
-    while rows < min(n, MOST_ROWS) or len(out) < 2:
+    while rows < min(n, MAX_ROWS) or len(out) < 2:
         rows, size = rows * GROWTH, size * 2
-        out.append((min(n, rows, MOST_ROWS), min(size, MOST_SIZE)))
+        out.append((min(n, rows, MAX_ROWS), min(size, MAX_FEATURES)))
     return out
 
 
@@ -129,7 +132,7 @@ def successive_halving(p: SearchProblem, clock: Clock, share: float) -> tuple[Tr
 
     Returns it and the rows of the last rung, so that others can be compared on the same.
     """
-    steps = _within(rungs(min(len(p.rows), max(FIRST_ROWS, RESPONSES // max(p.n_classes, 1)))), p)
+    steps = _within(rungs(min(len(p.rows), max(FIRST_ROWS, MAX_RESPONSES // max(p.n_classes, 1)))), p)
     here, size = p.sample(steps[0][0]), steps[0][1]
     targets = transformations(p.rows.y) if p.numeric else UNTRANSFORMED  # a logarithm must be one of every row
     found = _rung(here, kernels(here.rows.X), size, targets, clock, share)
@@ -146,12 +149,12 @@ def successive_halving(p: SearchProblem, clock: Clock, share: float) -> tuple[Tr
 def _suggested(here: SearchProblem, found: Sequence[Trial]) -> list[Recipe]:
     """The best, its neighbours, bandwidths that follow its slopes, and its nearest rivals."""
     best = found[0]
-    if here.rows.X.shape[1] > WIDE:
+    if here.rows.X.shape[1] > MAX_SLOPE_COLUMNS:
         return list(dict.fromkeys([best.recipe, *neighbours(best.recipe), *(t.recipe for t in found[1:3])]))
     few = here.sample(budget.max_rows(here.memory, 12.0 * best.size))
     Y = few.responses(best.target)
     relevance = slopes(best.recipe.lift(best.size, here.seed), few.rows.X, Y / (Y.std() or 1.0), best.alpha, few.rows.weight)
-    follow = [scaled(follow_relevance(best.recipe, relevance, power), step) for power, step in FOLLOW]
+    follow = [scaled(follow_relevance(best.recipe, relevance, power), step) for power, step in RELEVANCE_POWERS]
     return list(dict.fromkeys([best.recipe, *follow, *neighbours(best.recipe), *(t.recipe for t in found[1:3])]))
 
 
@@ -166,7 +169,7 @@ def _rung(
     """Each recipe on these rows, in the order given while time is left, but at least three; the best first."""
     found: list[Trial] = []
     for i, recipe in enumerate(recipes):
-        if i >= (3 if p.n_classes <= CROWDED else 1) and clock.left(share) < 0:
+        if i >= (3 if p.n_classes <= MANY_CLASSES else 1) and clock.left(share) < 0:
             break
         clock.say(f"trying {recipe.spelled} on {len(p.rows):,} rows ({i + 1} of {len(recipes)})")
         found.append(try_recipe(p, recipe, size, targets=targets))

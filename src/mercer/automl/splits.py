@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.automl.frames import Table
-from mercer.automl.rows import STEP, Dataset, GrowingArray, float_from_bits, hashes, nth_hash, nth_smallest, sortable_bits, uniform
+from mercer.automl.rows import BLOCK_ROWS, Dataset, GrowingArray, float_from_bits, hashes, nth_hash, nth_smallest, sortable_bits, uniform
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.tables import DataError
@@ -18,8 +18,8 @@ from mercer.tables.sketch import missing_rows
 from mercer.tables.values import text
 
 Mask = Callable[[Any, int], Array]
-EXACT = 10_000  # rows, up to which a share is counted out; beyond, chance is near enough
-REPEATED = 5  # rows for each value of the target, from which on values are classes as far as a split is concerned
+MAX_STRATIFIED_ROWS = 10_000  # rows, up to which a share is counted out; beyond, chance is near enough
+ROWS_A_CLASS = 5  # rows for each value of the target, from which on values are classes as far as a split is concerned
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def stratified(source: Table, column: str, share: float, seed: int) -> Holdout:
     cells: list[Any] = []
     for batch in source.batches():
         cells.append(batch.column(column))
-        if sum(map(len, cells)) > EXACT:
+        if sum(map(len, cells)) > MAX_STRATIFIED_ROWS:
             return at_random(share, seed)
     known = np.flatnonzero(np.concatenate([~missing_rows(c) for c in cells]))
     labels = np.concatenate([np.asarray(text(c, label=True).fill_null("").to_pylist(), dtype=str) for c in cells])[known]
@@ -64,7 +64,7 @@ def stratified_share(labels: Array, key: Array, share: float) -> Array:
     (10, 2)
     """
     _, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    code = code if len(counts) * REPEATED <= len(labels) else np.zeros(len(labels), np.int64)
+    code = code if len(counts) * ROWS_A_CLASS <= len(labels) else np.zeros(len(labels), np.int64)
     often = np.bincount(code)[code] > 1
     order = np.lexsort((key, code))
     order = order[often[order]]
@@ -98,18 +98,18 @@ def by_time(source: Table, column: str, share: float, values: Callable[[Any], Ar
     """The last share of the rows; equal times stay together. `values` gives the times of a batch as numbers; beyond `most` bytes
     they wait on disk.
     """
-    spool = GrowingArray(1, most, np.float64)
+    times = GrowingArray(1, most, np.float64)
     for batch in source.batches():
         found = values(batch)
-        spool.add(found[np.isfinite(found)])
-    known = spool.vector()
+        times.add(found[np.isfinite(found)])
+    known = times.vector()
     if not len(known):
         raise DataError(f'the time column "{column}" has no dates or numbers; give a column that orders the rows.')
     low, high = float(known.min()), float(known.max())
     if low == high:
         raise DataError(f'the time column "{column}" has the same value in every row; give a column that orders the rows.')
     cut = float_from_bits(
-        nth_smallest(lambda: (sortable_bits(known[s]) for s in cuts(len(known), STEP)), math.floor((1 - share) * (len(known) - 1)))
+        nth_smallest(lambda: (sortable_bits(known[s]) for s in cuts(len(known), BLOCK_ROWS)), math.floor((1 - share) * (len(known) - 1)))
     )
     cut = float(np.nextafter(high, -np.inf)) if cut == high else cut
     rule = f'the last {_share(share)} of the rows by "{column}"'
@@ -126,7 +126,7 @@ def _share(share: float) -> str:
     return next((word for value, word in named.items() if abs(value - share) < 1e-6), f"{100 * share:g} %")
 
 
-FOLDS = 5
+N_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class FoldPlan:
         return np.flatnonzero(np.isin(self.block, [test for _, test in self.plan]))
 
 
-def make_folds(rows: Dataset, k: int = FOLDS, seed: int = 0) -> FoldPlan:
+def make_folds(rows: Dataset, k: int = N_FOLDS, seed: int = 0) -> FoldPlan:
     """By time: each block is predicted from those before it. Else blocks at random, groups whole, classes (integers) spread evenly.
 
     Rows of one time or one group, as a small sample may have, are split at random.

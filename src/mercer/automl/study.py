@@ -1,4 +1,4 @@
-"""A study: the contest on the training rows, the last fits, the trees, and what the holdout says of each."""
+"""A study: the selection on the training rows, the last fits, the trees, and what the holdout says of each."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -21,14 +21,17 @@ from mercer.automl.search import SearchProblem
 from mercer.automl.validate import ValidationResult, compare_on_validation, refit_machine
 from mercer.inputs import Array
 
-FITS, LEAST, TREES = 0.8, 0.25, 0.15  # the share of the time by which models are fitted; the least that the chosen one and trees get
-MOST_TREES = 0.4
-AGAIN = 1.2  # times the seconds of a rival's fit that must be left to do it once more, with all rows
+# the share of the time by which models are fitted; the least that the chosen one and trees get
+FIT_SHARE = 0.8
+MIN_FIT_SHARE = 0.25
+TREE_SHARE = 0.15
+MAX_TREE_SHARE = 0.4
+REFIT_FACTOR = 1.2  # times the seconds of a rival's fit that must be left to do it once more, with all rows
 
 
 @dataclass(frozen=True, eq=False)
 class FittedCandidate:
-    """A contender after its last fit."""
+    """A candidate after its last fit."""
 
     kind: str
     predictor: Any
@@ -42,7 +45,7 @@ class FittedCandidate:
 
 @dataclass(frozen=True, eq=False)
 class StudyResult:
-    """All that was fitted and judged."""
+    """All that was fitted and evaluated."""
 
     selection: Selection
     entries: tuple[FittedCandidate, ...]
@@ -81,53 +84,67 @@ class Study:
 
     def run(self) -> StudyResult:
         """Baselines and the chosen one first, then trees, then the others as time allows."""
-        outcome = select(self.problem, self.clock, self.memory)
-        met = None if outcome.tuned is None else compare_on_validation(self.problem, outcome, self.clock, FITS, LEAST, self.memory)
-        entries = [] if met is None else self._validated(outcome, met)
-        kind = "machine" if met is not None and met.machine_wins else outcome.chosen.kind
+        selection = select(self.problem, self.clock, self.memory)
+        validation = (
+            None
+            if selection.tuned is None
+            else compare_on_validation(self.problem, selection, self.clock, FIT_SHARE, MIN_FIT_SHARE, self.memory)
+        )
+        entries = [] if validation is None else self._validated(selection, validation)
+        kind = "machine" if validation is not None and validation.machine_wins else selection.chosen.kind
         first = {"constant", "linear", kind} - {e.kind for e in entries}
-        entries += [self._entry(outcome, f) for f in outcome.candidates if f.kind in first]
+        entries += [self._entry(selection, f) for f in selection.candidates if f.kind in first]
         entries += self._trees()
-        others = [f for f in outcome.candidates if f.kind not in {e.kind for e in entries}]
-        entries += [self._entry(outcome, f) for f in others if self._affordable(outcome, f)]
-        return StudyResult(outcome, tuple(entries), kind, met.machine.known if met is not None and met.machine_wins else None)
+        others = [f for f in selection.candidates if f.kind not in {e.kind for e in entries}]
+        entries += [self._entry(selection, f) for f in others if self._affordable(selection, f)]
+        return StudyResult(
+            selection, tuple(entries), kind, validation.machine.known if validation is not None and validation.machine_wins else None
+        )
 
-    def _validated(self, outcome: Selection, met: ValidationResult) -> list[FittedCandidate]:
-        """Those who met, with the fits that they met with; the winner fitted again, to the validation rows as well, where there is time.
+    def _validated(self, selection: Selection, validation: ValidationResult) -> list[FittedCandidate]:
+        """Both that were validated, with the fits that were; the winner fitted again, to the validation rows as well, where there is time.
 
         A linear model is fitted again in any case: what a lift gains is told against it.
         """
-        entries = [self._of_machine(outcome, met)]
-        rival, f = met.rival, outcome.chosen
-        more = AGAIN * rival.seconds < self.clock.left(FITS) or self._reach(f) > len(self.problem.rows) if rival is not None else False
-        if rival is None or f.kind in ("constant", "linear") or (not met.machine_wins and more):
+        entries = [self._of_machine(selection, validation)]
+        rival, f = validation.rival, selection.chosen
+        more = (
+            REFIT_FACTOR * rival.seconds < self.clock.left(FIT_SHARE) or self._reach(f) > len(self.problem.rows)
+            if rival is not None
+            else False
+        )
+        if rival is None or f.kind in ("constant", "linear") or (not validation.machine_wins and more):
             return entries
-        detail, note = _detail(f, rival.features, rival.predictor), self._after(met, rival.rows)
-        judged, seconds = self._evaluated(rival.predictor), f.seconds + rival.seconds
-        return [*entries, FittedCandidate(f.kind, rival.predictor, judged, seconds, detail, note, rival.rows)]
+        detail, note = _detail(f, rival.features, rival.predictor), self._after(validation, rival.rows)
+        evaluation, seconds = self._evaluated(rival.predictor), f.seconds + rival.seconds
+        return [*entries, FittedCandidate(f.kind, rival.predictor, evaluation, seconds, detail, note, rival.rows)]
 
-    def _of_machine(self, outcome: Selection, met: ValidationResult) -> FittedCandidate:
-        tuned, mine = outcome.tuned, met.machine
+    def _of_machine(self, selection: Selection, validation: ValidationResult) -> FittedCandidate:
+        tuned, mine = selection.tuned, validation.machine
         assert tuned is not None
         m, rows, seconds, n = mine.predictor, mine.rows, mine.seconds, len(self.problem.rows)
-        if met.machine_wins and rows == n - met.n_validation and scaled_seconds(seconds, rows, n, met.power) < self.clock.left(FITS):
+        if (
+            validation.machine_wins
+            and rows == n - validation.n_validation
+            and scaled_seconds(seconds, rows, n, validation.power) < self.clock.left(FIT_SHARE)
+        ):
             watch = Clock(0)
             m, rows = refit_machine(self.problem, tuned, m, mine.features, self.memory), n
             seconds += watch.spent
-        note = "; ".join(filter(None, (self._after(met, rows), met.summary)))
+        note = "; ".join(filter(None, (self._after(validation, rows), validation.summary)))
         return FittedCandidate(
             "machine", m, self._evaluated(m), seconds, machine_detail(tuned.recipe, tuned.setting.penalty, m), note, rows
         )
 
-    def _affordable(self, outcome: Selection, f: Candidate) -> bool:
+    def _affordable(self, selection: Selection, f: Candidate) -> bool:
         """On all rows, with room to spare for what a guess of seconds is worth."""
-        return 2 * refit.expected_seconds(outcome.here, f, len(self.data.train), f.size) < self.clock.left()
+        return 2 * refit.expected_seconds(selection.here, f, len(self.data.train), f.size) < self.clock.left()
 
-    def _entry(self, outcome: Selection, f: Candidate) -> FittedCandidate:
-        n, left = self._reach(f), max(self.clock.left(FITS), LEAST * self.clock.budget)
-        whole = FitSize(f.size, min(n, max_rows_held(outcome.here, f, self.memory)))
-        timed = f is outcome.chosen or f.kind == "linear"
-        size = refit.fit_size(outcome.here, f, n, left, self.memory) if timed else whole
+    def _entry(self, selection: Selection, f: Candidate) -> FittedCandidate:
+        n, left = self._reach(f), max(self.clock.left(FIT_SHARE), MIN_FIT_SHARE * self.clock.budget)
+        whole = FitSize(f.size, min(n, max_rows_held(selection.here, f, self.memory)))
+        timed = f is selection.chosen or f.kind == "linear"
+        size = refit.fit_size(selection.here, f, n, left, self.memory) if timed else whole
         self.clock.say(f"fitting {f.name.lower()} to {size.rows:,} rows")
         watch = Clock(0)
         if size.rows <= len(self.problem.rows):
@@ -141,30 +158,30 @@ class Study:
 
     def _reach(self, f: Candidate) -> int:
         """How many rows a last fit may be of: all where they are streamed, else those that are held."""
-        wide = f.size > budget.max_features(self.memory, refit.SQUARES)
+        wide = f.size > budget.max_features(self.memory, refit.SQUARE_ARRAYS)
         streams = f.kind == "constant" or (not self.n_classes and f.kind != "machine" and not wide)
         with np.errstate(all="ignore"):
             defined = self.n_classes or np.isfinite(f.target.to(np.array([self.data.train.y.min()]))).all()
         return len(self.data.train) if streams and defined else len(self.problem.rows)
 
-    def _after(self, met: ValidationResult, rows: int) -> str:
-        """How many rows a fit of the meeting has seen, and why not all."""
+    def _after(self, validation: ValidationResult, rows: int) -> str:
+        """How many rows a validated fit has seen, and why not all."""
         n, core = len(self.data.train), len(self.problem.rows)
-        others = "the others validate" if n == core else f"{met.n_validation:,} others validate"
-        return f"fitted on {rows:,} of {n:,} rows, {others}" if rows == core - met.n_validation else self._note("fitted", rows)
+        others = "the others validate" if n == core else f"{validation.n_validation:,} others validate"
+        return f"fitted on {rows:,} of {n:,} rows, {others}" if rows == core - validation.n_validation else self._note("fitted", rows)
 
     def _trees(self) -> list[FittedCandidate]:
         """None where the training rows have one class only, or so many that as many trees a round take too long."""
         kinds, used = [t.kind for t in self.data.columns.treatments_], self._within_memory()
         if used is None:
             return []
-        seconds = min(max(self.clock.left(), TREES * self.clock.budget), MOST_TREES * self.clock.budget)
+        seconds = min(max(self.clock.left(), TREE_SHARE * self.clock.budget), MAX_TREE_SHARE * self.clock.budget)
         if self.n_classes and (len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds):
             return []
         design, watch = trees.TreeColumns.of(self.data.columns.origin_, kinds, used.X), Clock(0)
         grown, n = trees.grow_trees(used, design, self.n_classes, self.seed, self.clock, seconds)
         detail = f"scikit-learn's {type(grown.estimator).__name__}, default settings"
-        short = f"stopped after {grown.rounds} of {trees.ROUNDS} rounds, to keep to time" if grown.rounds < trees.ROUNDS else ""
+        short = f"stopped after {grown.rounds} of {trees.N_ROUNDS} rounds, to keep to time" if grown.rounds < trees.N_ROUNDS else ""
         note = "; ".join(text for text in (self._note("grown", n), short) if text)
         return [FittedCandidate("trees", grown, self._evaluated(grown), watch.spent, detail, note, n, short)]
 

@@ -15,12 +15,15 @@ from mercer.automl.rows import Dataset
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 
-PROBE, FEW = 5_000, 20_000
-PROBING = 0.2  # of the seconds, that the first look takes at most
-MOST_CODES = 255
-ROUNDS, SECONDS_A_TREE = 100, 1e-3  # scikit-learn's default; 0.4 ms were measured for trees of 300 rows, and larger ones take more
-FIRST, LEAST_SECONDS = 3, 1.0  # rounds that are timed; what trees always get
-SMALL = 4_000_000  # cells, below which threads wait for each other longer than they work
+PROBE_ROWS = 5_000
+MIN_ROWS = 20_000
+PROBE_SHARE = 0.2  # of the seconds, that the first look takes at most
+MAX_CODES = 255
+N_ROUNDS = 100  # scikit-learn's default
+SECONDS_A_TREE = 1e-3  # 0.4 ms were measured for trees of 300 rows, and larger ones take more
+FIRST_ROUNDS = 3  # rounds that are timed
+MIN_SECONDS = 1.0  # what trees always get
+SINGLE_THREAD_CELLS = 4_000_000  # cells, below which threads wait for each other longer than they work
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,7 @@ class TreeColumns:
         for j, kind in enumerate(kinds):
             mine = [i for i, o in enumerate(origin) if o == j]
             hot = [i for i in mine if kind in ("category", "text") and len(np.unique(X[:5000, i])) <= 2]
-            joined = 2 < len(hot) <= MOST_CODES
+            joined = 2 < len(hot) <= MAX_CODES
             blocks += [tuple(hot)] * joined
             single += [i for i in mine if not (joined and i in hot)]
         return cls(tuple(single), tuple(blocks))
@@ -63,7 +66,7 @@ class BoostedTrees:
     estimator: Any
     design: TreeColumns
     n_classes: int
-    rounds: int = ROUNDS  # fewer where time was up before trees were done
+    rounds: int = N_ROUNDS  # fewer where time was up before trees were done
     low: float = -np.inf  # of numbers: 0 where none was negative, as for all others
 
     def __call__(self, X: Array) -> Array:
@@ -79,19 +82,19 @@ def least_seconds(n_classes: int) -> float:
     >>> least_seconds(2) < 1 < 10 < least_seconds(150)
     True
     """
-    return 0.0 if n_classes <= 2 else SECONDS_A_TREE * ROUNDS * n_classes
+    return 0.0 if n_classes <= 2 else SECONDS_A_TREE * N_ROUNDS * n_classes
 
 
 def grow_trees(rows: Dataset, design: TreeColumns, n_classes: int, seed: int, clock: Clock, seconds: float) -> tuple[BoostedTrees, int]:
     """The ensemble of all rows, or of as many as the seconds allow, and how many those are; where even so time is up, fewer rounds."""
     n = len(rows)
-    if n > FEW:
+    if n > MIN_ROWS:
         probe = Clock(0)
-        _, rounds = _boost(rows.sample(PROBE, seed), design, n_classes, seed, PROBING * seconds)
-        n = max(FEW, min(n, int(PROBE * seconds * rounds / ROUNDS / max(probe.spent, 1e-3))))
+        _, rounds = _boost(rows.sample(PROBE_ROWS, seed), design, n_classes, seed, PROBE_SHARE * seconds)
+        n = max(MIN_ROWS, min(n, int(PROBE_ROWS * seconds * rounds / N_ROUNDS / max(probe.spent, 1e-3))))
     used = rows.sample(n, seed)
     clock.say(f"growing trees on {len(used):,} rows, for comparison")
-    model, rounds = _boost(used, design, n_classes, seed, max(seconds, LEAST_SECONDS))
+    model, rounds = _boost(used, design, n_classes, seed, max(seconds, MIN_SECONDS))
     return BoostedTrees(model, design, n_classes, rounds, 0.0 if not n_classes and used.y.min() >= 0 else -np.inf), len(used)
 
 
@@ -101,11 +104,11 @@ def _boost(rows: Dataset, design: TreeColumns, n_classes: int, seed: int, second
     categorical, y = design.categorical, rows.y
     if n_classes and np.bincount(y).max() == len(y):
         raise ValueError("trees need rows of two classes.")
-    model = kind(categorical_features=categorical if categorical.any() else None, random_state=seed, max_iter=FIRST, warm_start=True)
-    X, whole, rounds, added = design(rows.X), Clock(seconds), 0, FIRST
-    with threadpool_limits(1 if len(rows) * len(categorical) < SMALL else None, user_api="openmp"):
+    model = kind(categorical_features=categorical if categorical.any() else None, random_state=seed, max_iter=FIRST_ROUNDS, warm_start=True)
+    X, whole, rounds, added = design(rows.X), Clock(seconds), 0, FIRST_ROUNDS
+    with threadpool_limits(1 if len(rows) * len(categorical) < SINGLE_THREAD_CELLS else None, user_api="openmp"):
         while added > 0:
             watch, rounds = Clock(0), rounds + added
             model.set_params(max_iter=rounds).fit(X, y, sample_weight=rows.weight)
-            added = int(min(ROUNDS - rounds, 3 * rounds, whole.left() * added / max(watch.spent, 1e-6)))
+            added = int(min(N_ROUNDS - rounds, 3 * rounds, whole.left() * added / max(watch.spent, 1e-6)))
     return model, rounds

@@ -23,16 +23,23 @@ from mercer.kernels import Gaussian, Kernel, Laplace, Matern
 from mercer.kernels.defaults import spread
 from mercer.ops.threads import parallel_map, single_blas
 
-FIRST, SMALL = 3_000, 1_500  # rows of the first round; rows up to which every fold counts and not one of them
-FOLDS = 3
+FIRST_ROWS = 3_000  # rows of the first round
+ALL_FOLDS_ROWS = 1_500  # rows up to which every fold counts and not one of them
+N_FOLDS = 3
 PENALTIES = {False: (0.1, 1.0, 0.01), True: (0.1, 1.0)}  # alpha of ridge regression; 1/C of support vectors
-CELL, CELLS, DENSE = 3_000, 3, 100_000  # of the second round: rows of a cell, how many cells, of how many rows they are cells
+# of the second round: rows of a cell, how many cells, of how many rows they are cells
+CELL_ROWS = 3_000
+N_CELLS = 3
+MAX_DENSE_ROWS = 100_000
 NEIGHBOURS = ((0.6, 1.0), (1.0, 0.3), (1.6, 1.0), (1.0, 3.0))  # factors on bandwidth and penalty
-SHARES = ("accuracy", "balanced_accuracy")
-RIVALS, ROUNDS = 4, 4  # settings that the second round begins with, and how often it goes on from a new best
-SIZES = (16_000, 8_000, 4_000, 2_000, 1_000)  # of cells in the last fit; the smallest where memory is
-POWERS, LARGER = (2.0, 3.0), 1.5  # what the power of rows may be: 1.6 to 2.6 were measured; how much larger a fit must be to tell it
-SAFE = 0.7  # of the time left: what a guess of seconds is worth
+SHARE_METRICS = ("accuracy", "balanced_accuracy")
+# settings that the second round begins with, and how often it goes on from a new best
+N_FINAL_SETTINGS = 4
+MAX_ROUNDS = 4
+CELL_SIZES = (16_000, 8_000, 4_000, 2_000, 1_000)  # of cells in the last fit; the smallest where memory is
+POWER_RANGE = (2.0, 3.0)  # what the power of rows may be: 1.6 to 2.6 were measured
+MIN_GROWTH = 1.5  # how much larger a fit must be to tell it
+SAFE_SHARE = 0.7  # of the time left: what a guess of seconds is worth
 
 
 FoldedProblem = tuple[SearchProblem, FoldPlan]
@@ -50,10 +57,10 @@ class TunedMachine:
 
     def timed(self, seconds: float, rows: int) -> TunedMachine:
         """With the seconds of a larger fit, and the power that both together tell."""
-        if rows < LARGER * self.rows:
+        if rows < MIN_GROWTH * self.rows:
             return self
         power = math.log(max(seconds, 1e-4) / self.seconds) / math.log(rows / self.rows)
-        return replace(self, seconds=max(seconds, 1e-4), rows=rows, power=min(max(power, POWERS[0]), POWERS[1]))
+        return replace(self, seconds=max(seconds, 1e-4), rows=rows, power=min(max(power, POWER_RANGE[0]), POWER_RANGE[1]))
 
     @property
     def recipe(self) -> Recipe:
@@ -68,13 +75,13 @@ class TunedMachine:
 
     def size(self, n: int, left: float, memory: float) -> tuple[int, int]:
         """(rows, rows of a cell): the largest cells in which all rows are done in time and memory, else fewer rows."""
-        sizes = [c for c in (n, *SIZES[:-1]) if c <= n]
-        able = [c for c in sizes if 4.0 * c * c * (1 if c == n else machines.SIDE) <= memory / 2] or [min(n, SIZES[-1])]
+        sizes = [c for c in (n, *CELL_SIZES[:-1]) if c <= n]
+        able = [c for c in sizes if 4.0 * c * c * (1 if c == n else machines.PARALLEL_CELLS) <= memory / 2] or [min(n, CELL_SIZES[-1])]
         for cell in able:
-            if self.guess(n, cell) <= SAFE * left:
+            if self.guess(n, cell) <= SAFE_SHARE * left:
                 return n, cell
         last = able[-1]
-        return max(min(n, last), int(n * SAFE * max(left, 0.1) / self.guess(n, last))), last
+        return max(min(n, last), int(n * SAFE_SHARE * max(left, 0.1) / self.guess(n, last))), last
 
 
 Attempts = list[tuple[float, TunedMachine]]
@@ -95,15 +102,15 @@ def tune_machine(
     p: SearchProblem, target: TargetTransform, found: Kernel | None, clock: Clock, share: float, memory: float
 ) -> TunedMachine:
     """The best setting: of kernels and penalties on few rows, then of those beside the best on some cells of all rows."""
-    few = p.sample(min(FIRST, budget.max_cell_rows(memory, machines.FACTORED)))
+    few = p.sample(min(FIRST_ROWS, budget.max_cell_rows(memory, machines.FACTOR_BYTES)))
     settings = [MachineSetting(k, v) for v in PENALTIES[p.n_classes > 0] for k in kernel_candidates(few.rows.X, found)]
-    split = make_folds(few.rows, k=FOLDS, seed=p.seed)
-    split = split if len(few.rows) <= SMALL else FoldPlan(split.block, split.plan[-1:])
+    split = make_folds(few.rows, k=N_FOLDS, seed=p.seed)
+    split = split if len(few.rows) <= ALL_FOLDS_ROWS else FoldPlan(split.block, split.plan[-1:])
     with single_blas():  # whose threads would wait for each other longer than they work
         tried = _round([(few, split)], settings, target, clock, share, memory)
-    if len(p.rows) <= 2 * FIRST or clock.left(share) <= 0:
+    if len(p.rows) <= 2 * FIRST_ROWS or clock.left(share) <= 0:
         return tried[0][1]
-    return _refined(p, [t.setting for _, t in tried[:RIVALS]], target, clock, share, memory)
+    return _refined(p, [t.setting for _, t in tried[:N_FINAL_SETTINGS]], target, clock, share, memory)
 
 
 def _refined(
@@ -111,10 +118,10 @@ def _refined(
 ) -> TunedMachine:
     """The best on cells of all rows, and what is beside it, until that is no better."""
     cells, best = _cells(p), None
-    splits = [make_folds(c.rows, k=FOLDS, seed=p.seed) for c in cells]
+    splits = [make_folds(c.rows, k=N_FOLDS, seed=p.seed) for c in cells]
     trials = [(c, FoldPlan(s.block, s.plan[-1:])) for c, s in zip(cells, splits, strict=True)]
     seen: set[MachineSetting] = set()
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         tried = _round(trials, [s for s in settings if s not in seen], target, clock, share, memory)
         if not tried or (best is not None and tried[0][0] >= best[0]):
             break
@@ -128,9 +135,9 @@ def _refined(
 
 def _cells(p: SearchProblem) -> list[SearchProblem]:
     """A few cells of all rows, or of many."""
-    many = p.sample(min(DENSE, budget.max_rows(p.memory, 4.0 * p.rows.X.shape[1])))
-    _, parts = CellTree.of(many.rows.X, min(CELL, budget.max_cell_rows(p.memory, machines.FACTORED)))
-    chosen = np.unique(np.linspace(0, len(parts) - 1, CELLS + 2)[1:-1].round().astype(int))
+    many = p.sample(min(MAX_DENSE_ROWS, budget.max_rows(p.memory, 4.0 * p.rows.X.shape[1])))
+    _, parts = CellTree.of(many.rows.X, min(CELL_ROWS, budget.max_cell_rows(p.memory, machines.FACTOR_BYTES)))
+    chosen = np.unique(np.linspace(0, len(parts) - 1, N_CELLS + 2)[1:-1].round().astype(int))
     return [replace(many, rows=many.rows.take(parts[c])) for c in chosen.tolist()]
 
 
@@ -161,7 +168,7 @@ def _loss(trial: FoldedProblem, setting: MachineSetting, target: TargetTransform
     if p.numeric:
         return float(np.average(np.square(target.to(y) - s[where]), weights=w)), rows
     P = machines.cross_fitted_probabilities(s[where], y, w, np.arange(len(where)) % 2)
-    wrong = 1 - p.metric(y, P, w).value if p.metric.name in SHARES else 0.0
+    wrong = 1 - p.metric(y, P, w).value if p.metric.name in SHARE_METRICS else 0.0
     return log_loss(y, P, w).value + wrong, rows
 
 

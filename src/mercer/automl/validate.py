@@ -29,9 +29,13 @@ from mercer.automl.splits import make_folds
 from mercer.automl.tuning import TunedMachine
 from mercer.inputs import Array
 
-PARTS, MOST = 10, 10_000  # a tenth of the rows validates, and at most so many
-EQUAL, FIRST = 8_000, 0.1  # rows on which both begin, or as many as that share of the time allows
-CLEAR = 2.0  # standard errors
+# a tenth of the rows validates, and at most so many
+N_PARTS = 10
+MAX_VALIDATION_ROWS = 10_000
+# rows on which both begin, or as many as that share of the time allows
+FIRST_ROWS = 8_000
+FIRST_SHARE = 0.1
+CLEAR_LEAD = 2.0  # standard errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,41 +64,41 @@ class ValidationResult:
 
 
 def compare_on_validation(
-    p: SearchProblem, outcome: Selection, clock: Clock, until: float, least: float, memory: float
+    p: SearchProblem, selection: Selection, clock: Clock, until: float, least: float, memory: float
 ) -> ValidationResult:
-    """The meeting; fits are over by that share of the time, or take at least that share of it."""
-    assert outcome.tuned is not None
+    """Fit both and compare; fits are over by that share of the time, or take at least that share of it."""
+    assert selection.tuned is not None
     with machines.ignore_convergence():
-        return Validation(p, outcome, outcome.tuned, clock, memory).run(until, least)
+        return Validation(p, selection, selection.tuned, clock, memory).run(until, least)
 
 
 class Validation:
-    """The rows to fit and the rows to judge by."""
+    """The rows to fit and the rows to validate by."""
 
-    def __init__(self, p: SearchProblem, outcome: Selection, tuned: TunedMachine, clock: Clock, memory: float) -> None:
-        split = make_folds(p.rows, k=PARTS, seed=p.seed + 1)
+    def __init__(self, p: SearchProblem, selection: Selection, tuned: TunedMachine, clock: Clock, memory: float) -> None:
+        split = make_folds(p.rows, k=N_PARTS, seed=p.seed + 1)
         train, test = split.split(len(split.plan) - 1)
-        self.outcome, self.tuned, self.clock, self.memory = outcome, tuned, clock, memory
+        self.selection, self.tuned, self.clock, self.memory = selection, tuned, clock, memory
         self.rest, self.held = (replace(p, rows=p.rows.take(i)) for i in (train, test))
-        self.held, self.n_validation = self.held.sample(MOST), len(p.rows) - len(train)
+        self.held, self.n_validation = self.held.sample(MAX_VALIDATION_ROWS), len(p.rows) - len(train)
         self.half, w = halves(self.held.rows), self.held.rows.weights()
         self.weights = w if w.sum() > 0 else np.ones(len(w))
 
     def run(self, until: float, least: float) -> ValidationResult:
         """Few rows first, then as many as there is time for."""
         n = len(self.rest.rows)
-        few, cell = self.tuned.size(min(EQUAL, n), FIRST * self.clock.budget, self.memory)
-        mine, theirs = self.machine(few, cell), self.rival(few, self.outcome.chosen.size)
+        few, cell = self.tuned.size(min(FIRST_ROWS, n), FIRST_SHARE * self.clock.budget, self.memory)
+        mine, theirs = self.machine(few, cell), self.rival(few, self.selection.chosen.size)
         self.tuned = self.tuned.timed(mine.fitting, few if cell >= few else cell)
         left = max(self.clock.left(until), least * self.clock.budget)
-        if few < n and self.ahead(mine, theirs) > CLEAR:
+        if few < n and self.ahead(mine, theirs) > CLEAR_LEAD:
             last = self.machine(*self.tuned.size(n, left, self.memory))
             words = f"chosen after both were fitted to {few:,} rows: {self.summary(mine, theirs)}"
             return ValidationResult(last, None, True, words, self.n_validation, self.tuned.power)
         if few < n:
-            size = refit.fit_size(self.outcome.here, self.outcome.chosen, n, left / 2, self.memory)
+            size = refit.fit_size(self.selection.here, self.selection.chosen, n, left / 2, self.memory)
             theirs = self.rival(size.rows, size.features)
-            mine = self.machine(*self.tuned.size(n, max(left - theirs.seconds, FIRST * self.clock.budget), self.memory))
+            mine = self.machine(*self.tuned.size(n, max(left - theirs.seconds, FIRST_SHARE * self.clock.budget), self.memory))
         return ValidationResult(mine, theirs, self.ahead(mine, theirs) > 1, self.summary(mine, theirs), self.n_validation, self.tuned.power)
 
     def ahead(self, mine: ScoredFit, theirs: ScoredFit) -> float:
@@ -105,8 +109,8 @@ class Validation:
 
     def rival(self, rows: int, features: int) -> ScoredFit:
         """The one that was best by folds."""
-        p, f, watch = self.rest.sample(rows), self.outcome.chosen, Clock(0)
-        self.clock.say(f"fitting {f.name.lower()} to {len(p.rows):,} rows, to meet a kernel machine")
+        p, f, watch = self.rest.sample(rows), self.selection.chosen, Clock(0)
+        self.clock.say(f"fitting {f.name.lower()} to {len(p.rows):,} rows, to compare with a kernel machine")
         predictor, told = self.retransformed(refit.fit_all_rows(p, f, features, self.memory))
         return ScoredFit(predictor, len(p.rows), watch.spent, self.score(told), features)
 
@@ -141,7 +145,7 @@ class Validation:
     def summary(self, mine: ScoredFit, theirs: ScoredFit) -> str:
         """What was compared."""
         shown = [number(f.score.value, self.rest.metric.name) for f in (mine, theirs)]
-        names = NAMES["machine"].lower(), self.outcome.chosen.name.lower()
+        names = NAMES["machine"].lower(), self.selection.chosen.name.lower()
         title = TITLES[self.rest.metric.name]
         return f"{title} on {len(self.held.rows):,} validation rows: {names[0]} {shown[0]}, {names[1]} {shown[1]}"
 

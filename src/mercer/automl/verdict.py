@@ -15,9 +15,9 @@ from mercer.automl.study import FittedCandidate, Study, StudyResult
 from mercer.inputs import Array
 from mercer.tables.errors import many
 
-APART = 3.0  # standard errors between the scores of cross-validation and holdout, from which on they disagree
-MORE = 1.25  # times the rows of cross-validation, from which on a better score needs no other explanation
-NEAR = 0.02  # a difference below this, of errors relative, is none to speak of
+MAX_DISAGREEMENT = 3.0  # standard errors between the scores of cross-validation and holdout, from which on they disagree
+MORE_ROWS = 1.25  # times the rows of cross-validation, from which on a better score needs no other explanation
+NEGLIGIBLE = 0.02  # a difference below this, of errors relative, is none to speak of
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _even(metric: Metric, rival: Rival, who: str, verb: str) -> str:
     shown, gap = number(rival.value, metric.name), abs(rival.difference[0])
     if _same(metric, rival):
         return f"{who} {verb} as good ({shown}): there is no difference in the digits shown."
-    if gap <= NEAR * (abs(rival.value) if metric.name in IN_UNITS else 1.0):
+    if gap <= NEGLIGIBLE * (abs(rival.value) if metric.name in IN_UNITS else 1.0):
         return f"{who} {verb} about as good ({shown}): the difference is within its error."
     far = f"the difference of {number(gap, metric.name)} is within its error"
     return f"{who} scored {shown}; {far}, so these rows do not tell which is better."
@@ -160,7 +160,7 @@ def doubts(study: Study, found: StudyResult) -> list[tuple[str, str]]:
 
     The holdout may well be better for a model that was fitted to more rows than cross-validation had, unless it is linear.
     """
-    out, groups, few = [], tested_groups(found), MORE * len(found.selection.here.rows)
+    out, groups, few = [], tested_groups(found), MORE_ROWS * len(found.selection.here.rows)
     for f in found.selection.candidates:
         e = found[f.kind]
         if e is None or f.kind not in (found.kind, "linear"):
@@ -170,7 +170,7 @@ def doubts(study: Study, found: StudyResult) -> list[tuple[str, str]]:
         gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
         explained = gap > 0 and e.rows > few and f.kind not in ("linear", "constant")
         same = number(mine.value, study.metric.name) == number(cv.value, study.metric.name)
-        if abs(gap) > APART * error and not (explained or same):
+        if abs(gap) > MAX_DISAGREEMENT * error and not (explained or same):
             far = abs(gap) / max(error, 1e-12)
             out.append((f.name, disagreement(study.metric, f.name, mine.value, cv.value, far)))
     return out

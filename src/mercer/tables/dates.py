@@ -21,8 +21,8 @@ CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p")
 MONTHS = ("%Y-%m", "%m/%Y", "%Y/%m", "%m-%Y", "%m.%Y", "%b %Y", "%b-%Y", "%b-%y", "%Y-%b")  # the first day stands for the month
 FORMS = ("iso", "iso zone", *(day + time for day in _DAYS for time in _TIMES), *MONTHS, *CLOCKS)
 SEVERAL = " or "  # between the forms of a column that has several
-MOST = 4  # forms in one column
-ENOUGH = 0.95  # of the filled cells must read as dates
+MAX_FORMS = 4  # forms in one column
+MIN_SHARE = 0.95  # of the filled cells must read as dates
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?$"
 _ZONE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2}|[+-][0-9]{2})$"
 _SHAPE = re.compile(r"(?=.*\d)[\d/.:,+ TZapmAPMa-zA-Z-]{4,40}")
@@ -44,7 +44,7 @@ def form_of(column: Column) -> str | None:
     shares = {f: _share(cells, f) for f in able}
     best = max(shares.values(), default=0.0)
     found = [f for f in _preferred(able) if shares[f] == best]
-    return found[0] if best >= ENOUGH else _several(cells)
+    return found[0] if best >= MIN_SHARE else _several(cells)
 
 
 def _several(cells: Column) -> str | None:
@@ -54,7 +54,7 @@ def _several(cells: Column) -> str | None:
     if np.isnan(seconds(some, SEVERAL.join(forms))).mean() > 0.2:
         return None
     days, left, found = np.stack([~np.isnan(seconds(cells, f)) for f in forms]), np.ones(len(cells), bool), list[str]()
-    while len(found) < MOST and left.mean() > 1 - ENOUGH:
+    while len(found) < MAX_FORMS and left.mean() > 1 - MIN_SHARE:
         able = [f for f in _preferred(forms) if not any(_swapped(f) == _plain(g) for g in found)]
         gain = {f: int((days[forms.index(f)] & left).sum()) for f in able}
         best = max(able, key=lambda f: gain[f])  # the first of equals
@@ -62,7 +62,7 @@ def _several(cells: Column) -> str | None:
             return None
         found.append(best)
         left &= ~days[forms.index(best)]
-    return SEVERAL.join(found) if left.mean() <= 1 - ENOUGH else None
+    return SEVERAL.join(found) if left.mean() <= 1 - MIN_SHARE else None
 
 
 def _plain(form: str) -> str:

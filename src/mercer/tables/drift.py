@@ -23,7 +23,9 @@ ALARMS = 0.01  # share of tables without drift in which some column raises an al
 DRAWS = 2_000
 GUESSED = 3.0  # times the variance of a share: that of unseen levels is a guess of Good's, with about so much more of it
 BINS = 10
-SHOWN, FIRM = 20, 10  # frequent levels with bins of their own, and how many rows make a level's share firm enough for one
+# frequent levels with bins of their own, and how many rows make a level's share firm enough for one
+SHOWN = 20
+FIRM = 10
 ONCE = 1.5  # rows: a level with fewer has one
 ODD = 0.005  # share of training-like rows that may have an odd cell, over all columns
 

@@ -151,20 +151,20 @@ _ROLES = {
 }
 
 
-def finish_fit(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample, gone: DroppedRows) -> None:
+def finish_fit(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample, dropped: DroppedRows) -> None:
     """Fill in all that `Columns` learns."""
     if not sample.n:
         raise DataError(f'no row has a value of the target "{c.target}"; choose another column.')
     c.target_ = target_of(c.target, sketches[c.target], sample.column(c.target), c.task)
     c.n_rows_ = int(sketches[c.target].n_filled) - (sketches[c.target].n_texts if c.target_.numeric else 0)
-    c.n_dropped_ = gone.n - c.n_rows_
+    c.n_dropped_ = dropped.n - c.n_rows_
     c.time_form_ = time_form(sample.column(c.time_column), c.time_column) if c.time_column else None
     c.types_ = {name: family(s.kind) for name, s in sketches.items()}
     choices = _choices(c, sketches, sample)
     c.encoders_ = {name: choice.encoder for name, choice in choices.items() if choice.encoder is not None}
     c.treatments_ = tuple(_treatment(name, choices[name], s, c) for name, s in sketches.items())
     c.references_ = with_odd({name: reference(e, e.read(sample.column(name))[0], c.n_rows_) for name, e in c.encoders_.items()})
-    c.warnings_ = _warnings(c, gone)
+    c.warnings_ = _warnings(c, dropped)
 
 
 def _choices(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample) -> dict[str, Choice]:
@@ -273,12 +273,12 @@ def _treatment(name: str, choice: Choice, sketch: ColumnSketch, c: Columns) -> T
     return Treatment(name, choice.kind, choice.action, choice.details, missing, sketch.n_distinct, outputs, choice.warnings)
 
 
-def _warnings(c: Columns, gone: DroppedRows) -> tuple[str, ...]:
+def _warnings(c: Columns, dropped: DroppedRows) -> tuple[str, ...]:
     if not c.encoders_:
         why = " ".join(f'"{t.name}": {t.action}' for t in c.treatments_[:8] if t.name != c.target)
         raise DataError(f'no column can be used to predict "{c.target}". {why}'.strip())
-    dropped = gone.sentences(c.target, c.weight, c.target_.numeric)
-    return (*dropped, *c.target_.warnings, *(w for t in c.treatments_ for w in t.warnings), *_idle(c))
+    told = dropped.sentences(c.target, c.weight, c.target_.numeric)
+    return (*told, *c.target_.warnings, *(w for t in c.treatments_ for w in t.warnings), *_idle(c))
 
 
 def _idle(c: Columns) -> tuple[str, ...]:

@@ -16,8 +16,11 @@ from mercer.tables.target import label
 from mercer.tables.treatment import MAX_CATEGORIES, Choice, ColumnSample
 from mercer.tables.values import is_text, missing_marks, numbers, text, truth, units
 
-RARELY, NEARLY_ALL = 0.01, 0.9  # of the cells: a unit that fewer have is none; so many with one make a column of units
-LONG, WORDY = 40, 4  # characters and words, on average, that make a text
+RARELY = 0.01  # of the cells: a unit that fewer have is none
+NEARLY_ALL = 0.9  # so many with one make a column of units
+# characters and words, on average, that make a text
+LONG = 40
+WORDY = 4
 
 
 def words(seen: ColumnSample) -> Choice:
@@ -129,7 +132,7 @@ def _action(seen: ColumnSample, encoder: CategoryEncoder, total: int) -> str:
     return "; ".join(parts) + "."
 
 
-SOME = 0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
+MAX_TEXT_SHARE = 0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
 MOST_TRUTHS = 12  # spellings of yes and no in one column
 _ID = re.compile(
     r"(^|[_\s.-])(id|ids|uuid|guid|index|idx|row|rowid|rownum|key|nr)$|^unnamed(: 0)?$|^(row|record|serial)[_ ]?(number|no)$", re.I
@@ -145,7 +148,7 @@ def choose(seen: ColumnSample) -> Choice:
         return seen.left_out("empty", "No values")
     if pa.types.is_nested(s.kind) or pa.types.is_binary(s.kind) or pa.types.is_large_binary(s.kind):
         return seen.left_out("excluded", f"Holds {s.kind}, not single values", f"holds {s.kind}, not single values,")
-    if s.numeric and (s.coded or s.n_texts > SOME * s.n_filled):
+    if s.numeric and (s.coded or s.n_texts > MAX_TEXT_SHARE * s.n_filled):
         return coded(seen) if s.coded else mixed(seen)
     if s.n_distinct == 1:
         return _constant(seen)

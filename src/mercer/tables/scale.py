@@ -9,7 +9,9 @@ from mercer.inputs import Array
 
 FAR = 10.0  # standard deviations at which numbers are cut off, so that no wild value can throw a prediction off
 LARGEST = float(np.finfo(np.float64).max)
-SKEW, KURTOSIS = 3.0, 20.0  # beyond either, tails are heavy
+# beyond either, tails are heavy
+SKEW = 3.0
+KURTOSIS = 20.0
 
 
 @dataclass(frozen=True)

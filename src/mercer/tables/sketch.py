@@ -13,9 +13,9 @@ from mercer.stats.sample import Sample, mix
 from mercer.tables.arrow import Batch, Column, flat, pa, pc
 from mercer.tables.values import counts, is_text, null, numbers, padded, text, unit_of
 
-CAP = 4096  # values whose counts are held
-LEAST = 2048  # least hashes held: the number of distinct values is then known to about 2 %
-PIECE = 1 << 16  # bytes of strings that are hashed together
+MAX_VALUES = 4096  # values whose counts are held
+N_HASHES = 2048  # least hashes held: the number of distinct values is then known to about 2 %
+BLOCK_BYTES = 1 << 16  # bytes of strings that are hashed together
 _BASE = 0x9E3779B97F4A7C15  # odd, hence invertible modulo 2^64
 _INVERSE = pow(_BASE, -1, 2**64)
 
@@ -40,7 +40,7 @@ def _pieces(offsets: Array) -> Iterator[tuple[int, int]]:
     """(first, last) of the strings that are hashed together: a few words a byte are held meanwhile."""
     first, n = 0, len(offsets) - 1
     while first < n:
-        last = int(np.searchsorted(offsets, offsets[first] + PIECE, side="right")) - 1
+        last = int(np.searchsorted(offsets, offsets[first] + BLOCK_BYTES, side="right")) - 1
         last = min(max(last, first + 1), n)
         yield first, last
         first = last
@@ -57,12 +57,12 @@ def _of_piece(raw: Array, offsets: Array) -> Array:
 
 def _powers(base: int, n: int) -> Array:
     """base^0 ... base^(n - 1) modulo 2^64; those of a piece are computed once."""
-    return _first_powers(base)[:n] if n <= PIECE + 1 else _run(base, n)
+    return _first_powers(base)[:n] if n <= BLOCK_BYTES + 1 else _run(base, n)
 
 
 @cache
 def _first_powers(base: int) -> Array:
-    return _run(base, PIECE + 1)
+    return _run(base, BLOCK_BYTES + 1)
 
 
 def _run(base: int, n: int) -> Array:
@@ -82,7 +82,7 @@ class HeavyHitters:
     (['a'], [2], 1)
     """
 
-    cap: int = CAP
+    cap: int = MAX_VALUES
     values: Any = None
     counts: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     error: int = 0
@@ -123,7 +123,7 @@ def _sums(groups: Array, weight: Array, n: int) -> Array:
 class DistinctCount:
     """The number of distinct values, from the least hashes: exact below `k`, known to about 1/sqrt(k) above."""
 
-    k: int = LEAST
+    k: int = N_HASHES
     least: Array = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def add(self, column: Column) -> None:

@@ -29,7 +29,8 @@ def _tokens(words: tuple[str, ...]) -> Column:
     return pa.array(dict.fromkeys(form for w in words for form in (w, w.upper(), w.capitalize(), _MIXED.get(w, w))))
 
 
-_MISSING, _NEVER = _tokens(WORDS), _tokens(NEVER)
+_MISSING = _tokens(WORDS)
+_NEVER = _tokens(NEVER)
 _TRUTHS = pa.array([word for pair in (*TRUTH, ("0.0", "1.0")) for word in pair])
 
 
@@ -202,8 +203,8 @@ def truth(distinct: list[str]) -> tuple[str, str] | None:
 
 
 NINES = tuple(float("9" * k) for k in range(2, 10))
-LEAST = 10  # other values, without which nothing is far
-TIMES = 3  # a positive one must come so often: a value may happen to be 999
+MIN_OTHERS = 10  # other values, without which nothing is far
+MIN_REPEATS = 3  # a positive one must come so often: a value may happen to be 999
 
 
 def missing_marks(values: Array, low: float, high: float) -> tuple[float, ...]:
@@ -216,8 +217,8 @@ def missing_marks(values: Array, low: float, high: float) -> tuple[float, ...]:
     found: list[float] = []
     for mark in sorted(ends | {-v for v in NINES if np.any(values == -v)}, key=abs, reverse=True):
         rest = values[~np.isin(values, [*found, mark])]
-        often = mark < 0 <= rest.min(initial=0) or int(np.sum(values == mark)) >= TIMES
-        if often and len(rest) >= LEAST and _apart(mark, rest):
+        often = mark < 0 <= rest.min(initial=0) or int(np.sum(values == mark)) >= MIN_REPEATS
+        if often and len(rest) >= MIN_OTHERS and _apart(mark, rest):
             found.append(mark)
     return tuple(sorted(found))
 

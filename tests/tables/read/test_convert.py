@@ -96,11 +96,11 @@ def test_elements_are_those_of_the_array(tmp_path_factory, objects, indent, step
     """However blocks cut it; lines hold one object each."""
     path = tmp_path_factory.mktemp("array") / "a.json"
     path.write_text(json.dumps(objects, indent=indent, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
-    before, convert.STEP = convert.STEP, step
+    before, convert.BLOCK_BYTES = convert.BLOCK_BYTES, step
     try:
         lines = convert.lines_of_array(path).read_bytes().split(b"\n")
     finally:
-        convert.STEP = before
+        convert.BLOCK_BYTES = before
     assert [json.loads(line) for line in lines[:-1]] == objects
 
 

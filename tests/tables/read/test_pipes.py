@@ -72,7 +72,7 @@ def test_ways_to_name_a_pipe(way):
 
 def test_much_goes_to_disk_and_leaves_nothing(tmp_path, monkeypatch):
     """The file that holds it has no name, or loses it with the source."""
-    monkeypatch.setattr(pipes, "SMALL", 1000)
+    monkeypatch.setattr(pipes, "MAX_MEMORY_BYTES", 1000)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     held = pipes.spool((FORMS["csv"][i : i + 999] for i in range(0, len(FORMS["csv"]), 999)), "pipe")
     assert held.read_bytes() == FORMS["csv"]
@@ -87,7 +87,7 @@ def test_no_room_for_a_pipe(monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pipes, "SMALL", 10)
+    monkeypatch.setattr(pipes, "MAX_MEMORY_BYTES", 10)
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     monkeypatch.setattr(tempfile, "NamedTemporaryFile", full)
     with pytest.raises(DataError, match=r"does not fit on the disk that holds .*: No space left on device; free some space"):

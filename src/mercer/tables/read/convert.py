@@ -18,8 +18,8 @@ from mercer.tables.read.files import head, reading, unpacked
 from mercer.tables.read.pipes import Spooled, spool
 from mercer.tables.read.sniff import CsvOptions
 
-STEP = 1 << 20
-LONGEST = 1 << 26  # characters of one element
+BLOCK_BYTES = 1 << 20
+MAX_ELEMENT = 1 << 26  # characters of one element
 ROWS = 1000
 SHEET = CsvOptions(delimiter=",", quote='"', encoding="utf-8", escape="", skip=0)
 
@@ -28,7 +28,7 @@ def unpack(path: Path) -> Spooled:
     """A compressed file without its compression."""
     def parts() -> Iterator[bytes]:
         with reading(path), unpacked(path) as stream:
-            while part := bytes(stream.read(STEP)):
+            while part := bytes(stream.read(BLOCK_BYTES)):
                 yield part
 
     return spool(parts(), str(path))
@@ -62,7 +62,7 @@ class Elements:
 
     def _more(self) -> bool:
         """Read on; False at the end."""
-        part = self.stream.read(max(STEP, len(self.text) - self.at))
+        part = self.stream.read(max(BLOCK_BYTES, len(self.text) - self.at))
         self.text, self.at = self.text[self.at :] + self.decode.decode(part), 0  # a letter may be cut, and then gives none yet
         return bool(part)
 
@@ -98,7 +98,7 @@ class Elements:
     def _cut(self, error: Exception) -> None:
         """Read on where an element may only be cut by the end of the block."""
         near = "Unterminated" in str(error) or getattr(error, "pos", 0) > len(self.text) - 64
-        if not near or len(self.text) - self.at > LONGEST or not self._more():
+        if not near or len(self.text) - self.at > MAX_ELEMENT or not self._more():
             raise self._wrong(said(error)) from error
 
     def _wrong(self, what: str) -> DataError:

@@ -21,8 +21,9 @@ from mercer.tables.read.encoding import Utf8Stream, text_of
 from mercer.tables.read.files import HEAD, reading, unpacked
 from mercer.tables.read.sniff import CsvOptions, Sniffed, dialect, plain, sniff
 
-BLOCK, LEAST = 1 << 20, 1 << 17  # bytes that are parsed together, which takes up to 60 times their memory; and the least of them
-LONGEST = 1 << 24  # bytes of a row, beyond which a quote was never closed
+BLOCK_BYTES = 1 << 20  # bytes that are parsed together, which takes up to 60 times their memory
+MIN_BLOCK_BYTES = 1 << 17  # and the least of them
+MAX_ROW_BYTES = 1 << 24  # bytes of a row, beyond which a quote was never closed
 
 
 def sniff_file(path: Path, start: bytes, given: CsvOptions | None) -> Sniffed:
@@ -40,7 +41,7 @@ def schema(found: Sniffed) -> Any:
     return pa.schema([(name, pa.string()) for name in found.names])
 
 
-def batches(path: Path, found: Sniffed, columns: Sequence[str], block: int = BLOCK) -> Iterator[Batch]:
+def batches(path: Path, found: Sniffed, columns: Sequence[str], block: int = BLOCK_BYTES) -> Iterator[Batch]:
     """The rows of a csv file, block by block; rows longer than a block make the pass start again with larger ones."""
     done = 0
     while True:
@@ -94,10 +95,10 @@ def _mended(batch: Batch, found: Sniffed) -> Batch:
 
 def _larger(path: Path, found: Sniffed, block: int, error: Exception) -> int:
     """The next block size where a row did not fit; else the sentence of what is wrong."""
-    if "straddling" in str(error) and block < LONGEST:
+    if "straddling" in str(error) and block < MAX_ROW_BYTES:
         return block * 4
     if "straddling" in str(error):
-        raise DataError(f"{path} has a row of more than {LONGEST >> 20} MB; a quote may never be closed.") from error
+        raise DataError(f"{path} has a row of more than {MAX_ROW_BYTES >> 20} MB; a quote may never be closed.") from error
     ragged = _ragged(path, found)
     raise DataError(ragged or f"{path} cannot be read as csv: {said(error)}.") from error
 
@@ -137,7 +138,7 @@ class _Buffered(io.RawIOBase):
     def readable(self) -> bool: return True
 
     def read1(self, size: int = -1) -> bytes:
-        return self.stream.read(size if size > 0 else BLOCK)
+        return self.stream.read(size if size > 0 else BLOCK_BYTES)
 
     def read(self, size: int = -1) -> bytes:
-        return self.stream.read(size if size > 0 else BLOCK)
+        return self.stream.read(size if size > 0 else BLOCK_BYTES)

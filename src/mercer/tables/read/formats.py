@@ -47,9 +47,9 @@ def _is_deep(line: bytes) -> bool:
     return bool(np.cumsum(_STEPS[bare], dtype=np.int32).max(initial=0) > DEEPEST)
 
 
-BLOCK = 1 << 20  # bytes of jsonl that are parsed together
-LONGEST = 1 << 26  # bytes of a line
-BUFFER = 1 << 16  # bytes of a parquet column that are read at a time, instead of those of its whole row group
+BLOCK_BYTES = 1 << 20  # bytes of jsonl that are parsed together
+MAX_LINE_BYTES = 1 << 26  # bytes of a line
+BUFFER_BYTES = 1 << 16  # bytes of a parquet column that are read at a time, instead of those of its whole row group
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def parquet_schema(path: Path) -> Any:
 
 
 def parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[Batch]:
-    with _sound(path, "parquet"), parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+    with _sound(path, "parquet"), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
         yield from map(_checked, file.iter_batches(batch_size=rows, columns=list(columns)))
 
 
@@ -163,13 +163,13 @@ def _blocks(path: Path) -> Iterator[bytes]:
     left = b""
     encoding = guess(head(path)) or "ascii"
     with reading(path), closing(Utf8Stream(unpacked(path), encoding, path)) as stream:
-        while part := stream.read(BLOCK):
+        while part := stream.read(BLOCK_BYTES):
             body, sign, rest = part.rpartition(b"\n")
             if sign:
                 yield left + body + sign
             left = rest if sign else left + part
-            if len(left) > LONGEST:
-                raise DataError(f"{path} has a line of more than {LONGEST >> 20} MB; write one object a line.")
+            if len(left) > MAX_LINE_BYTES:
+                raise DataError(f"{path} has a line of more than {MAX_LINE_BYTES >> 20} MB; write one object a line.")
     if left.strip():
         yield left
 

@@ -13,7 +13,7 @@ from typing import IO, Any, BinaryIO, cast
 from mercer.tables.errors import DataError, Misnamed, said
 
 STANDARD = "standard input"
-SMALL = 1 << 24  # bytes that are held in memory; more go to a temporary file
+MAX_MEMORY_BYTES = 1 << 24  # bytes that are held in memory; more go to a temporary file
 STEP = 1 << 20
 _ONCE = ("/dev/stdin", "/dev/fd/", "/proc/")  # where opening again need not begin again
 
@@ -92,7 +92,7 @@ def spool(parts: Iterable[bytes], name: str) -> Spooled:
     found, size = Spooled(name), 0
     found.holder = _first()
     for part in parts:
-        if size <= SMALL < size + len(part):
+        if size <= MAX_MEMORY_BYTES < size + len(part):
             found.holder = _moved(found.holder)
         with _room():
             found.holder.write(part)

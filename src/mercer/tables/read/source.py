@@ -50,7 +50,7 @@ class FilePart:
 
     def _batches(self, columns: Sequence[str], rows: int, most: int) -> Iterator[Batch]:
         if self.kind == "csv" and self.sniffed:
-            return csv.batches(self.path, self.sniffed, columns, min(csv.BLOCK, max(csv.LEAST, most // 16)))
+            return csv.batches(self.path, self.sniffed, columns, min(csv.BLOCK_BYTES, max(csv.MIN_BLOCK_BYTES, most // 16)))
         if self.kind == "json":
             return formats.json_batches(self.path, self.schema, columns)
         return formats.parquet_batches(self.path, columns, rows) if self.kind == "parquet" else formats.arrow_batches(self.path, columns)
