@@ -1,22 +1,19 @@
 """Every kind compared by the same folds, and the simplest near the best."""
 
-import time
 
 import numpy as np
 import pytest
 
 from mercer import KernelLogistic, KernelRidge
-from mercer.automl import candidates, search
-from mercer.automl.budget import Clock, OutOfTime
-from mercer.automl.candidates import Candidate, constant_candidate, feature_candidate, one_standard_error_rule, select
+from mercer.automl.candidates import Candidate, constant_candidate, feature_candidate, one_standard_error_rule
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget
 from mercer.automl.recipes import EXPLICIT, LINEAR, Recipe
 from mercer.automl.refit import fit_all_rows
 from mercer.automl.rows import Dataset
-from mercer.automl.search import SearchProblem, try_recipe
+from mercer.automl.search import SearchProblem
 from mercer.kernels import Gaussian
-from tests.automl.arrays import KINDS, forever, problem
+from tests.automl.arrays import KINDS, problem
 
 
 @pytest.mark.parametrize("recipe", KINDS, ids=lambda r: r.kind)
@@ -72,34 +69,3 @@ def test_a_constant_is_at_chance_however_rare_a_class_is(name, seed):
     y[np.random.default_rng(seed).choice(300, 7, replace=False)] = 1
     p = SearchProblem(Dataset(np.zeros((300, 1), np.float32), y, np.arange(300)), METRICS[name], 2, seed)
     assert constant_candidate(p).score.value == pytest.approx(0.5)
-
-
-def test_cheap_contenders_take_part_however_short_the_time_is():
-    p = problem(300)
-    found = select(p, Clock(1e3, start=time.perf_counter() - 1e4))
-    assert {"linear", "explicit", "fourier", "landmarks"} <= {f.kind for f in found.candidates}
-    assert [name for name, _ in select(p, Clock(1e-6)).left_out] == ["Explicit lift", "Landmarks", "Kernel machine"]
-
-
-@pytest.mark.parametrize("classes", [0, 2])
-def test_a_kind_that_takes_too_long_is_given_up_between_folds(classes, monkeypatch):
-    with pytest.raises(OutOfTime):
-        feature_candidate(problem(200, classes=classes), LINEAR, 3, until=Clock(0, start=0.0))
-    late = lambda here, recipe, best, until, targets: until.check() or feature_candidate(here, LINEAR, 3)
-    monkeypatch.setattr(candidates, "_candidate", late)
-    monkeypatch.setattr(candidates, "_left", lambda clock: -1.0)
-    monkeypatch.setattr(candidates, "PATIENCE", -1.0)
-    found: list = []
-    best = try_recipe(problem(200), LINEAR, 3)
-    assert candidates._compare(problem(200), EXPLICIT, best, forever(), found, ()) == "it took too long"
-    assert candidates._compare(problem(200), LINEAR, best, forever(), found, ()) == ""
-    assert [f.kind for f in found] == ["linear"]
-
-
-def test_many_columns_are_compared_on_fewer_rows_where_time_is_short():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 400)).astype(np.float32)
-    p = SearchProblem(Dataset(X, X[:, 0], np.arange(3000)), METRICS["r2"], 0)
-    best = search.Trial(Recipe("fourier", Gaussian(1.0)), 64, 1.0, IdentityTarget(), constant_candidate(p).score, 1.0)
-    assert len(candidates._affordable(p, p, best, Clock(1.0)).rows) == candidates.MIN_ROWS
-    assert candidates._affordable(p, p, best, forever()) is p

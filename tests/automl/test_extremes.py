@@ -7,12 +7,12 @@ import pytest
 
 from mercer import fit_table
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import select
 from mercer.automl.crossval import ridge_path
 from mercer.automl.metrics import METRICS
 from mercer.automl.recipes import LINEAR
 from mercer.automl.rows import Dataset
 from mercer.automl.search import SearchProblem
+from mercer.automl.select import select_candidate
 from mercer.automl.splits import make_folds
 from mercer.learners.ridge import penalised
 
@@ -52,7 +52,7 @@ def test_many_classes_are_given_up_in_time_and_in_silence():
     said = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        found = select(SearchProblem(rows, METRICS["accuracy"], 150), Clock(0.01, said.append))
+        found = select_candidate(SearchProblem(rows, METRICS["accuracy"], 150), Clock(0.01, said.append))
     assert sum(text.startswith("trying ") for text in said) == 1
     assert dict(found.left_out)["Fourier features"] == "no time was left to try it"
     assert "machine" not in {f.kind for f in found.candidates}

@@ -267,7 +267,7 @@ def test_a_zero_that_the_search_does_not_see_does_not_stop_it(monkeypatch):
 
 
 def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.automl.candidates.MAX_BINARY_ROWS", 300)
+    monkeypatch.setattr("mercer.automl.select.MAX_BINARY_ROWS", 300)
     monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, mine, theirs: 9.0)
     rng = np.random.default_rng(0)
     x = rng.normal(size=600)
@@ -278,7 +278,7 @@ def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("wins", [True, False])
 def test_a_linear_model_that_met_a_machine_is_fitted_to_all_rows(wins, monkeypatch):
-    monkeypatch.setattr("mercer.automl.candidates.MAX_MACHINE_ROWS", 200)
+    monkeypatch.setattr("mercer.automl.select.MAX_MACHINE_ROWS", 200)
     monkeypatch.setattr("mercer.automl.validate.CLEAR_LEAD", 1e9)  # which leaves it to the second round
     monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, mine, theirs: 2.0 if wins else 0.0)
     rng = np.random.default_rng(0)

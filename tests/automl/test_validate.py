@@ -7,12 +7,13 @@ import pytest
 
 from mercer.automl import validate
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import Selection, feature_candidate, select
+from mercer.automl.candidates import feature_candidate
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget, LogTarget, Regressor, transformations
 from mercer.automl.recipes import LINEAR
 from mercer.automl.rows import Dataset
 from mercer.automl.search import SearchProblem
+from mercer.automl.select import Selection, select_candidate
 from mercer.automl.tuning import TunedMachine
 from tests.automl.arrays import SETTING, checkers, forever, problem
 
@@ -116,9 +117,9 @@ def test_validation_rows_are_the_last_in_time_and_whole_groups():
 
 
 def test_more_rows_than_folds_leave_the_machine_to_a_meeting(monkeypatch):
-    monkeypatch.setattr("mercer.automl.candidates.MAX_MACHINE_ROWS", 200)
-    found = select(problem(300), forever())
+    monkeypatch.setattr("mercer.automl.select.MAX_MACHINE_ROWS", 200)
+    found = select_candidate(problem(300), forever())
     assert found.tuned is not None
     assert "machine" not in {f.kind for f in found.candidates}
     monkeypatch.undo()
-    assert "machine" in {f.kind for f in select(problem(300), forever()).candidates}
+    assert "machine" in {f.kind for f in select_candidate(problem(300), forever()).candidates}

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.automl import budget, evaluate, refit, trees
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import Candidate, Selection, select
+from mercer.automl.candidates import Candidate
 from mercer.automl.data import TableData
 from mercer.automl.evaluate import Evaluation
 from mercer.automl.metrics import Metric
@@ -18,6 +18,7 @@ from mercer.automl.recipes import Recipe
 from mercer.automl.refit import FitSize, max_rows_held
 from mercer.automl.rows import Dataset
 from mercer.automl.search import SearchProblem
+from mercer.automl.select import Selection, select_candidate
 from mercer.automl.validate import ValidationResult, compare_on_validation, refit_machine
 from mercer.inputs import Array
 
@@ -84,7 +85,7 @@ class Study:
 
     def run(self) -> StudyResult:
         """Baselines and the chosen one first, then trees, then the others as time allows."""
-        selection = select(self.problem, self.clock, self.memory)
+        selection = select_candidate(self.problem, self.clock, self.memory)
         validation = (
             None
             if selection.tuned is None

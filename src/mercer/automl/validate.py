@@ -18,13 +18,13 @@ import numpy as np
 
 from mercer.automl import machines, refit
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import Selection
 from mercer.automl.machines import Machine
 from mercer.automl.metrics import TITLES, Score, difference_error, number
 from mercer.automl.predictors import Classifier, IdentityTarget, LogTarget, Predictor, Regressor, in_blocks
 from mercer.automl.recipes import NAMES
 from mercer.automl.rows import Dataset
 from mercer.automl.search import SearchProblem
+from mercer.automl.select import Selection
 from mercer.automl.splits import make_folds
 from mercer.automl.tuning import TunedMachine
 from mercer.inputs import Array
