@@ -6,7 +6,7 @@ from mercer.automl.budget import Clock
 from mercer.automl.machines import MachineSetting
 from mercer.automl.metrics import METRICS
 from mercer.automl.recipes import EXPLICIT, LINEAR, Recipe
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.kernels import Gaussian, Laplace
 
@@ -20,7 +20,7 @@ def problem(n=600, seed=0, classes=0, **more):
     y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=n)
     if classes:
         y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
-    return SearchProblem(Dataset(X, y, np.arange(n), **more), METRICS["accuracy" if classes else "r2"], classes)
+    return SearchProblem(TableRows(X, y, np.arange(n), **more), METRICS["accuracy" if classes else "r2"], classes)
 
 
 def forever():
@@ -32,4 +32,4 @@ def checkers(n, seed=0, classes=2):
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 4, size=(n, 2)).astype(np.float32)
     y = (np.floor(X).sum(1) % classes).astype(int)
-    return SearchProblem(Dataset(X, y, np.arange(n)), METRICS["accuracy"], classes)
+    return SearchProblem(TableRows(X, y, np.arange(n)), METRICS["accuracy"], classes)

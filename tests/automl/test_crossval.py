@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge
 
 from mercer.automl import crossval
 from mercer.automl.crossval import refits, ridge_path
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.splits import FoldPlan, make_folds
 from mercer.lifts import Identity as Columns
 from tests.automl.arrays import problem
@@ -54,7 +54,7 @@ def test_more_columns_than_rows_give_what_refits_give(weighted, timed):
     rng = np.random.default_rng(0)
     X = rng.normal(3, 1, size=(60, 90)).astype(np.float32)
     y, w = X[:, 0] + rng.normal(size=60), rng.uniform(0.5, 2, 60) if weighted else None
-    split = make_folds(Dataset(X, y, np.arange(60), time=np.arange(60.0) if timed else None))
+    split = make_folds(TableRows(X, y, np.arange(60), time=np.arange(60.0) if timed else None))
     tested = split.tested()
     mine = ridge_path(Columns(), X, np.stack([y, -2 * y], axis=1), w, split, np.array([0.1, 10.0]))
     for alpha, f in zip((0.1, 10.0), mine, strict=True):
@@ -67,7 +67,7 @@ def test_more_columns_than_rows_give_what_refits_give(weighted, timed):
 def test_the_dual_and_the_moments_agree_on_rows_without_weight(monkeypatch):
     rng = np.random.default_rng(0)
     X, y, w = rng.normal(size=(60, 90)).astype(np.float32), rng.normal(size=60), rng.integers(0, 2, 60).astype(float)
-    split = make_folds(Dataset(X, y, np.arange(60)))
+    split = make_folds(TableRows(X, y, np.arange(60)))
     dual = ridge_path(Columns(), X, y, w, split, np.array([1.0]))
     monkeypatch.setattr(crossval, "MAX_DUAL_ROWS", 0)
     assert dual == pytest.approx(ridge_path(Columns(), X, y, w, split, np.array([1.0])), abs=1e-3)

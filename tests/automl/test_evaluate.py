@@ -10,7 +10,7 @@ from mercer.automl.candidates import feature_candidate
 from mercer.automl.evaluate import Decision, best_f1_decision
 from mercer.automl.recipes import LINEAR, Recipe
 from mercer.automl.refit import fit_all_rows
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.kernels import Gaussian
 from tests.automl.arrays import problem
 
@@ -52,10 +52,10 @@ def test_sizes_tell_how_many_rows_are_shuffled(monkeypatch):
 
 
 def test_worst_rows_are_the_most_wrong_and_counted_from_one():
-    rows = Dataset(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 0.0]), np.arange(10, 14))
+    rows = TableRows(np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 0.0]), np.arange(10, 14))
     found = evaluate.worst(rows, np.array([0.0, 3.0, -5.0, 1.0]), ())
     assert [r["row"] for r in found[:2]] == [13, 12]
-    labels = Dataset(np.zeros((3, 1)), np.array([0, 1, 1]), np.arange(3))
+    labels = TableRows(np.zeros((3, 1)), np.array([0, 1, 1]), np.arange(3))
     found = evaluate.worst(labels, np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]]), ("no", "yes"))
     assert [(r["row"], r["actual"]) for r in found] == [(2, "yes"), (3, "yes")]
 

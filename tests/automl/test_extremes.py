@@ -10,7 +10,7 @@ from mercer.automl.budget import Clock
 from mercer.automl.crossval import ridge_path
 from mercer.automl.metrics import METRICS
 from mercer.automl.recipes import LINEAR
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import select_candidate
 from mercer.automl.splits import make_folds
@@ -32,7 +32,7 @@ def test_a_system_that_is_not_finite_is_refused_at_once(size):
 @pytest.mark.parametrize("scale", [2.0**64, 2.0**-90, 2.0**98])
 def test_paths_scale_with_the_target(scale):
     """Squares of 2^64 do not fit single precision."""
-    rows = Dataset(X, Y, np.arange(len(X)))
+    rows = TableRows(X, Y, np.arange(len(X)))
     lift, split, alphas = LINEAR.lift(3, 0), make_folds(rows, seed=0), np.array([1e-3, 1.0])
     plain = ridge_path(lift, X, Y[:, None], None, split, alphas)
     assert np.allclose(ridge_path(lift, X, scale * Y[:, None], None, split, alphas) / scale, plain, rtol=1e-3, atol=1e-4)
@@ -48,7 +48,7 @@ def test_a_target_of_large_whole_numbers():
 def test_many_classes_are_given_up_in_time_and_in_silence():
     """What is dear is tried only where there is time: 1,000 classes with 5 seconds took 71."""
     y = np.arange(900) % 150
-    rows = Dataset(RNG.normal(size=(900, 2)).astype(np.float32), y, np.arange(900))
+    rows = TableRows(RNG.normal(size=(900, 2)).astype(np.float32), y, np.arange(900))
     said = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)

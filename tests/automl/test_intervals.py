@@ -5,7 +5,7 @@ import pytest
 
 from mercer.automl import intervals
 from mercer.automl.predictors import LogTarget
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 
 
 @pytest.mark.parametrize("target", [None, LogTarget()])
@@ -22,7 +22,7 @@ def test_intervals_cover_what_they_promise_over_many_holdouts(target):
 
 def test_coverage_is_measured_on_other_rows_and_too_few_rows_have_no_interval():
     rng = np.random.default_rng(0)
-    rows = Dataset(np.zeros((500, 1)), rng.normal(size=500), np.arange(500))
+    rows = TableRows(np.zeros((500, 1)), rng.normal(size=500), np.arange(500))
     told = intervals.interval_summary(rows, np.zeros(500), intervals.margin(rows.y, np.zeros(500)), None)
     assert 0.85 < told["coverage_measured"] < 0.95
     assert "90 %" in told["guarantee"]
@@ -32,7 +32,7 @@ def test_coverage_is_measured_on_other_rows_and_too_few_rows_have_no_interval():
 def test_measured_coverage_is_of_the_intervals_that_predict_emits():
     """Wider ones of unusual rows cover more, and ends that are cut off cover less."""
     rng = np.random.default_rng(0)
-    rows, f = Dataset(np.zeros((500, 1)), rng.normal(size=500), np.arange(500)), np.zeros(500)
+    rows, f = TableRows(np.zeros((500, 1)), rng.normal(size=500), np.arange(500)), np.zeros(500)
     assert intervals.interval_summary(rows, f, intervals.margin(rows.y, f), None, wider=np.full(500, 5.0))["coverage_measured"] == 1.0
     cut = intervals.interval_summary(rows, f, intervals.margin(rows.y, f, low=0.0), None)["coverage_measured"]
     assert cut == pytest.approx(np.mean(rows.y >= 0), abs=0.06)

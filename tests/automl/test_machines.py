@@ -11,7 +11,7 @@ from mercer.automl.machines import Machine, MachineSetting, SingleClass, calibra
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import Classifier, IdentityTarget, LogTarget, Regressor, robust_retransformation, transformations
 from mercer.automl.recipes import LINEAR
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.tuning import TunedMachine
 from mercer.estimators import KernelRidge, KernelSVC
@@ -45,7 +45,7 @@ def test_weights_of_zero_leave_rows_out():
     p = problem(200)
     w = np.r_[np.ones(150), np.zeros(50)]
     some = p.rows.take(slice(150))
-    with_zeros = Dataset(p.rows.X, p.rows.y, p.rows.row_id, w)
+    with_zeros = TableRows(p.rows.X, p.rows.y, p.rows.row_id, w)
     both = [machines.fit_machine(r, r.y, 0, SETTING, 999, 1e9).predict(p.rows.X) for r in (with_zeros, some)]
     assert both[0] == pytest.approx(both[1], abs=1e-2)
 
@@ -54,7 +54,7 @@ def test_weights_of_zero_leave_rows_out():
 def test_a_region_without_weight_does_not_stop_a_fit(classes):
     p = problem(600, classes=classes)
     w = (p.rows.X[:, 0] > 0).astype(float)
-    m = machines.fit_machine(Dataset(p.rows.X, p.rows.y, p.rows.row_id, w), p.rows.y, classes, SETTING, 100, 1e9)
+    m = machines.fit_machine(TableRows(p.rows.X, p.rows.y, p.rows.row_id, w), p.rows.y, classes, SETTING, 100, 1e9)
     some = p.rows.take(w > 0)
     same = machines.fit_machine(some, some.y, classes, SETTING, 100, 1e9)
     ask = (lambda m: m.scores(p.rows.X)) if classes else (lambda m: m.predict(p.rows.X))
@@ -80,7 +80,7 @@ def test_the_number_of_threads_changes_nothing():
 def test_cells_that_lack_classes_know_what_they_have(classes):
     X = np.repeat(np.arange(4.0), 50).astype(np.float32)[:, None] + np.random.default_rng(0).uniform(0, 0.1, (200, 1)).astype(np.float32)
     y = np.repeat(np.arange(4), 50) % classes
-    m = machines.fit_machine(Dataset(X, y, np.arange(200)), y, classes, SETTING, 30, 1e9)
+    m = machines.fit_machine(TableRows(X, y, np.arange(200)), y, classes, SETTING, 30, 1e9)
     assert any(isinstance(model, SingleClass) for model in m.models)
     P = m.predict_proba(X)
     assert P.sum(1) == pytest.approx(1)
@@ -136,7 +136,7 @@ def test_a_machine_is_compared_on_the_folds_of_all(classes):
 def test_the_smear_of_a_logarithm_is_that_of_rows_left_out(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2)).astype(np.float32)
-    p = SearchProblem(Dataset(X, np.exp(X[:, 0] + 0.7 * rng.normal(size=600)), np.arange(600)), METRICS["r2"], 0)
+    p = SearchProblem(TableRows(X, np.exp(X[:, 0] + 0.7 * rng.normal(size=600)), np.arange(600)), METRICS["r2"], 0)
     sharp = TunedMachine(MachineSetting(Laplace(0.5, norm=1), 1e-3), LogTarget(), 1.0, 600)  # which goes through every row that it sees
     seen, own = [], LogTarget.retransformed
     noted = lambda self, y, z, *more: seen.append(robust_retransformation(np.log(y) - z)) or own(self, y, z, *more)

@@ -21,7 +21,7 @@ from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import ConstantPredictor
 from mercer.automl.recipes import ALPHAS, LINEAR
 from mercer.automl.refit import fit_all_rows, fit_streamed_rows
-from mercer.automl.rows import Dataset, GrowingArray, float_from_bits, hashes, least_hashed, nth_smallest, sortable_bits
+from mercer.automl.rows import GrowingArray, TableRows, float_from_bits, hashes, least_hashed, nth_smallest, sortable_bits
 from mercer.automl.search import SearchProblem, rungs, try_recipe
 from mercer.automl.splits import make_folds
 from mercer.automl.study import Study
@@ -37,7 +37,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="residen
 def problem(n, p=3, seed=0, memory=4e9):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p)).astype(np.float32)
-    return SearchProblem(Dataset(X, X @ np.arange(1.0, p + 1) + rng.normal(size=n), np.arange(n)), METRICS["r2"], 0, seed, memory)
+    return SearchProblem(TableRows(X, X @ np.arange(1.0, p + 1) + rng.normal(size=n), np.arange(n)), METRICS["r2"], 0, seed, memory)
 
 
 def kept_to(tmp_path, rows, suffix, task, limit, seconds, seed=0):
@@ -129,7 +129,7 @@ def test_samples_by_parts_are_those_of_all_hashes(n, seed, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mercer.automl.rows.BLOCK_ROWS", 37)
         assert np.array_equal(least_hashed(number, size, seed), wanted)
-    rows = Dataset(np.zeros((n, 1), np.float32), np.zeros(n), number)
+    rows = TableRows(np.zeros((n, 1), np.float32), np.zeros(n), number)
     fewer = data.draw(st.integers(0, size))
     thin = [part.row_id for part in rows.sampled_batches(size, seed, 50, fewer)]
     rest = np.setdiff1d(number[wanted], rows.sample(fewer, seed).row_id if fewer else [])
@@ -150,7 +150,7 @@ def test_texts_hash_the_same_in_pieces(texts):
 
 def test_copies_are_counted_as_if_all_rows_were_compared(monkeypatch):
     rng = np.random.default_rng(0)
-    rows = Dataset(rng.integers(0, 3, (900, 4)).astype(np.float32), rng.integers(0, 2, 900), np.arange(900))
+    rows = TableRows(rng.integers(0, 3, (900, 4)).astype(np.float32), rng.integers(0, 2, 900), np.arange(900))
     train, held = rows.take(slice(0, 50)), rows.take(slice(50, None))
     known = {(*x, y) for x, y in zip(train.X.tolist(), train.y.tolist(), strict=True)}
     wanted = sum((*x, y) in known for x, y in zip(held.X.tolist(), held.y.tolist(), strict=True))

@@ -5,7 +5,7 @@ import pytest
 
 from mercer.automl.predictors import ConstantPredictor, IdentityTarget, LogTarget, prediction_bounds, transformations
 from mercer.automl.recipes import LINEAR
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem, try_recipe
 from tests.automl.arrays import problem
 
@@ -26,7 +26,7 @@ def test_a_logarithm_is_tried_for_skewed_targets_only():
 
 def test_a_target_far_from_zero_keeps_its_digits():
     p = problem(300)
-    far = SearchProblem(Dataset(p.rows.X, 1e9 + p.rows.y, p.rows.row_id), p.metric, 0)
+    far = SearchProblem(TableRows(p.rows.X, 1e9 + p.rows.y, p.rows.row_id), p.metric, 0)
     near, there = (try_recipe(q, LINEAR, 3, targets=transformations(q.rows.y)).score.value for q in (p, far))
     assert there == pytest.approx(near, abs=1e-4)
 

@@ -11,7 +11,7 @@ from mercer.automl.candidates import constant_candidate, feature_candidate
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget
 from mercer.automl.recipes import EXPLICIT, LINEAR, Recipe
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem, try_recipe
 from mercer.automl.select import select_candidate
 from mercer.kernels import Gaussian
@@ -43,7 +43,7 @@ def test_a_kind_that_takes_too_long_is_given_up_between_folds(classes, monkeypat
 def test_many_columns_are_compared_on_fewer_rows_where_time_is_short():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 400)).astype(np.float32)
-    p = SearchProblem(Dataset(X, X[:, 0], np.arange(3000)), METRICS["r2"], 0)
+    p = SearchProblem(TableRows(X, X[:, 0], np.arange(3000)), METRICS["r2"], 0)
     best = search.Trial(Recipe("fourier", Gaussian(1.0)), 64, 1.0, IdentityTarget(), constant_candidate(p).score, 1.0)
     assert len(select._affordable(p, p, best, Clock(1.0)).rows) == select.MIN_ROWS
     assert select._affordable(p, p, best, forever()) is p

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.automl import splits
-from mercer.automl.rows import Dataset, GrowingArray, hashes, uniform
+from mercer.automl.rows import GrowingArray, TableRows, hashes, uniform
 from mercer.automl.splits import make_folds
 from mercer.tables import DataError, open_source
 
 
 def rows(n, **more):
-    return Dataset(np.zeros((n, 1), np.float32), np.zeros(n), np.arange(n), **more)
+    return TableRows(np.zeros((n, 1), np.float32), np.zeros(n), np.arange(n), **more)
 
 
 @given(st.integers(4, 300), st.integers(2, 8), st.integers(0, 5))
@@ -130,7 +130,7 @@ def test_an_empty_spool_has_its_width():
 @given(st.lists(st.integers(0, 3), min_size=20, max_size=200), st.integers(2, 6), st.integers(0, 3))
 def test_folds_have_every_class_alike(labels, k, seed):
     y = np.array(labels)
-    block = make_folds(Dataset(np.zeros((len(y), 1), np.float32), y, np.arange(len(y))), k, seed).block
+    block = make_folds(TableRows(np.zeros((len(y), 1), np.float32), y, np.arange(len(y))), k, seed).block
     assert np.ptp(np.bincount(block)) <= 1
     for c in np.unique(y):
         assert np.ptp(np.bincount(block[y == c], minlength=k)) <= 1
@@ -171,7 +171,7 @@ def test_whole_groups_spread_classes_evenly(seed):
     rng = np.random.default_rng(seed)
     unit = rng.permutation(np.repeat(np.arange(60), rng.integers(3, 12, 60)))
     y = np.where(unit < 10, 1, 0)  # the class of a group
-    f = make_folds(Dataset(np.zeros((len(unit), 1), np.float32), y, np.arange(len(unit)), group=unit), 5, seed)
+    f = make_folds(TableRows(np.zeros((len(unit), 1), np.float32), y, np.arange(len(unit)), group=unit), 5, seed)
     shares = [np.mean(y[f.block == b]) for b in range(5)]
     assert min(shares) > 0.3 * np.mean(y)
     assert max(shares) < 2 * np.mean(y)

@@ -10,14 +10,14 @@ import pytest
 from mercer.automl import fit_table
 from mercer.automl.intervals import MIN_DISTANCE, fit_novelty, widening
 from mercer.automl.predictors import prediction_bounds
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.store import load
 
 AT_ONCE = 1e-3
 
 
 def rows(X):
-    return Dataset(np.asarray(X, np.float32), np.zeros(len(X)), np.arange(len(X)))
+    return TableRows(np.asarray(X, np.float32), np.zeros(len(X)), np.arange(len(X)))
 
 
 def normal(rng, n, p):

@@ -11,7 +11,7 @@ from mercer.automl.candidates import feature_candidate
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget, LogTarget, Regressor, transformations
 from mercer.automl.recipes import LINEAR
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import Selection, select_candidate
 from mercer.automl.tuning import TunedMachine
@@ -40,7 +40,7 @@ def test_a_straight_line_is_not_beaten():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 5)).astype(np.float32)
     y = X @ np.arange(1.0, 6.0) + rng.normal(size=2000)
-    p = SearchProblem(Dataset(X, y, np.arange(2000)), METRICS["r2"], 0)
+    p = SearchProblem(TableRows(X, y, np.arange(2000)), METRICS["r2"], 0)
     met = validate.compare_on_validation(p, outcome(p, TunedMachine(SETTING, transformations(y)[0], 1e-3, 500)), forever(), 0.9, 0.25, 1e9)
     assert not met.machine_wins
     assert met.rival is not None
@@ -49,7 +49,7 @@ def test_a_straight_line_is_not_beaten():
 def skewed(n, **more):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2)).astype(np.float32)
-    return SearchProblem(Dataset(X, np.exp(X[:, 0] + 0.7 * rng.normal(size=n)), np.arange(n), **more), METRICS["r2"], 0)
+    return SearchProblem(TableRows(X, np.exp(X[:, 0] + 0.7 * rng.normal(size=n)), np.arange(n), **more), METRICS["r2"], 0)
 
 
 def test_a_smear_is_scored_on_rows_that_it_was_not_taken_from():

@@ -27,7 +27,7 @@ LOGISTIC_CURVATURE = 0.15  # a logistic loss bends about so much as a squared on
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class ModelCandidate:
     """A kind at its best: its settings and the metric of its out-of-fold predictions."""
 
     kind: str
@@ -50,7 +50,7 @@ def folds_of(p: SearchProblem) -> FoldPlan:
     return make_folds(p.rows, k=N_FOLDS_MULTICLASS if p.n_classes > 2 else N_FOLDS, seed=p.seed)
 
 
-def constant_candidate(p: SearchProblem) -> Candidate:
+def constant_candidate(p: SearchProblem) -> ModelCandidate:
     """The mean or the shares of the training blocks."""
     split, clock = folds_of(p), Clock(0)
     out = None
@@ -59,12 +59,12 @@ def constant_candidate(p: SearchProblem) -> Candidate:
         found = ConstantPredictor.of(p.rows.y[train], p.rows.weights()[train], p.n_classes)(p.rows.X[test])
         out = np.full((len(p.rows), *found.shape[1:]), np.nan) if out is None else out
         out[test] = found
-    return Candidate("constant", None, 0, 0.0, IdentityTarget(), _score(p, out, split), clock.spent)
+    return ModelCandidate("constant", None, 0, 0.0, IdentityTarget(), _score(p, out, split), clock.spent)
 
 
 def feature_candidate(
     p: SearchProblem, recipe: Recipe, size: int, hint: Trial | None = None, targets: Any = UNTRANSFORMED, until: Clock = NO_LIMIT
-) -> Candidate:
+) -> ModelCandidate:
     """A recipe at its best penalty: by ridge from the moments, and for classes then by logistic regression around it."""
     clock = Clock(0)
     tried = hint if hint is not None and hint.size == size else try_recipe(p, recipe, size, targets=targets, until=until)
@@ -73,12 +73,12 @@ def feature_candidate(
         f = tried.predicted
         assert f is not None
         score = p.metric(p.rows.y[where], p.kept(tried.target.back(f[where, 0])), p.rows.weights()[where])
-        return Candidate(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
+        return ModelCandidate(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
     alpha, P = _logistic(p, recipe, tried, until)
-    return Candidate(recipe.kind, recipe, tried.size, alpha, IdentityTarget(), _score(p, P, folds_of(p)), clock.spent, P)
+    return ModelCandidate(recipe.kind, recipe, tried.size, alpha, IdentityTarget(), _score(p, P, folds_of(p)), clock.spent, P)
 
 
-def machine_candidate(p: SearchProblem, tuned: TunedMachine, memory: float, until: Clock = NO_LIMIT) -> Candidate:
+def machine_candidate(p: SearchProblem, tuned: TunedMachine, memory: float, until: Clock = NO_LIMIT) -> ModelCandidate:
     """A kernel machine on the same folds; its scores become probabilities by a calibration that leaves their fold out."""
     clock, split, setting = Clock(0), folds_of(p), tuned.setting
     s, where, _ = out_of_fold(p, split, setting, tuned.target, memory, until)
@@ -91,7 +91,7 @@ def machine_candidate(p: SearchProblem, tuned: TunedMachine, memory: float, unti
     else:
         P[where], scale = cross_fitted_probabilities(s[where], y, w, split.block[where]), calibration(s[where], y, w)
     found = None if p.numeric else P
-    return Candidate("machine", tuned.recipe, len(p.rows), setting.penalty, target, _score(p, P, split), clock.spent, found, scale)
+    return ModelCandidate("machine", tuned.recipe, len(p.rows), setting.penalty, target, _score(p, P, split), clock.spent, found, scale)
 
 
 def _logistic(p: SearchProblem, recipe: Recipe, tried: Trial, until: Clock) -> tuple[float, Array]:
@@ -142,7 +142,7 @@ def _score(p: SearchProblem, out: Array | None, split: FoldPlan) -> Score:
     return over_folds(p.metric, p.rows.y[where], out[where], p.rows.weights()[where], split.block[where])
 
 
-def one_standard_error_rule(p: SearchProblem, found: list[Candidate]) -> Candidate:
+def one_standard_error_rule(p: SearchProblem, found: list[ModelCandidate]) -> ModelCandidate:
     """The simplest whose score is within one standard error of the best, the error being that of their difference."""
     where = folds_of(p).tested()
     groups = None if p.rows.group is None else p.rows.group[where]
@@ -151,6 +151,6 @@ def one_standard_error_rule(p: SearchProblem, found: list[Candidate]) -> Candida
     return min(near or [best], key=lambda f: KINDS.index(f.kind))
 
 
-def _behind(p: SearchProblem, f: Candidate, best: Candidate) -> float:
+def _behind(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> float:
     gap = p.metric.gain(best.score.value) - p.metric.gain(f.score.value)
     return gap if np.isfinite(gap) else np.inf

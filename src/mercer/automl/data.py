@@ -12,7 +12,7 @@ import numpy as np
 from mercer.automl import budget, splits
 from mercer.automl.budget import Clock
 from mercer.automl.frames import Table, in_batches, only
-from mercer.automl.rows import BLOCK_ROWS, Dataset, GrowingArray
+from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows
 from mercer.automl.splits import Holdout
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
@@ -60,8 +60,8 @@ class TableData:
     """The treatment and the treated rows on both sides."""
 
     columns: Columns
-    train: Dataset
-    held: Dataset
+    train: TableRows
+    held: TableRows
     rule: str
     dropped: int
     unknown: int  # held-out rows of a class that no training row has
@@ -122,7 +122,7 @@ def _table_data(columns: Columns, train: RowCollector, held: RowCollector, rule:
     return TableData(columns, rows, some, rule, train.dropped + held.dropped, held.unknown, equal, expected)
 
 
-def _check_splittable(rows: Dataset, columns: Columns) -> None:
+def _check_splittable(rows: TableRows, columns: Columns) -> None:
     """That training rows can be split by time, or by group."""
     named = ("time", columns.time_column, rows.time) if rows.time is not None else ("group", columns.group, rows.group)
     what, name, values = named
@@ -143,7 +143,7 @@ def _in_all(share: float | None) -> str:
     return f", which takes {most:,} rows with a target in all"
 
 
-def duplicates(train: Dataset, held: Dataset) -> int:
+def duplicates(train: TableRows, held: TableRows) -> int:
     """How many held-out rows are training rows as well, by a hash of all that the learners see of them."""
     wanted = np.concatenate(list(_hashed(held)))
     known, where = np.unique(wanted, return_inverse=True)
@@ -154,10 +154,10 @@ def duplicates(train: Dataset, held: Dataset) -> int:
     return int(seen[where].sum())
 
 
-def expected_duplicates(train: Dataset, held: Dataset, origin: Sequence[int]) -> float:
+def expected_duplicates(train: TableRows, held: TableRows, origin: Sequence[int]) -> float:
     """How many held-out rows would equal a training row if columns and target were independent, with the values they have.
 
-    >>> rows = Dataset(np.zeros((100, 1), np.float32), np.arange(100) % 2, np.arange(100))
+    >>> rows = TableRows(np.zeros((100, 1), np.float32), np.arange(100) % 2, np.arange(100))
     >>> round(expected_duplicates(rows, rows.take(slice(10)), [0]))
     10
     """
@@ -177,7 +177,7 @@ def _shares(train: Array, held: Array) -> Array:
     return np.where(known[at] == mine, counts[at] / len(train), 0.0)
 
 
-def _hashed(rows: Dataset) -> Iterator[Array]:
+def _hashed(rows: TableRows) -> Iterator[Array]:
     for s in cuts(len(rows), max(16, HASHED_VALUES // (rows.X.shape[1] + 1))):
         yield row_hashes(np.concatenate([rows.X[s], rows.y[s, None]], axis=1, dtype=np.float64))
 
@@ -253,11 +253,11 @@ class RowCollector:
     def _arrays(self) -> list[GrowingArray]:
         return [self.X, *self.rest.values()]
 
-    def rows(self) -> Dataset:
+    def rows(self) -> TableRows:
         X, found = self.X.array(), {name: array.vector() for name, array in self.rest.items()}
         y = found.get("y", np.zeros(0, np.int64 if self.columns.classes_ else np.float64))
         row_id, time = found.get("row_id", np.zeros(0, np.int64)), _timed(found.get("time"))
-        return Dataset(X, y, row_id, found.get("weight"), found.get("group"), time, found.get("odd"))
+        return TableRows(X, y, row_id, found.get("weight"), found.get("group"), time, found.get("odd"))
 
 
 def _timed(time: Array | None) -> Array | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.automl.metrics import Metric, Score, influence_error
 from mercer.automl.predictors import Predictor
-from mercer.automl.rows import Dataset, hashes
+from mercer.automl.rows import TableRows, hashes
 from mercer.inputs import Array
 from mercer.invariants import Number, Whole
 from mercer.store import encode, register
@@ -82,14 +82,14 @@ class Evaluation:
     high: float
 
 
-def evaluate_predictions(rows: Dataset, metric: Metric, predicted: Array) -> Evaluation:
+def evaluate_predictions(rows: TableRows, metric: Metric, predicted: Array) -> Evaluation:
     """The score of these predictions with its 95 % interval; rows of one group are not independent."""
     score = metric(rows.y, predicted, rows.weight)
     return Evaluation(predicted, score, *score.interval(rows.group))
 
 
 def importance(
-    predictor: Predictor, rows: Dataset, metric: Metric, origin: Sequence[int], names: Sequence[str], seed: int = 0
+    predictor: Predictor, rows: TableRows, metric: Metric, origin: Sequence[int], names: Sequence[str], seed: int = 0
 ) -> tuple[tuple[str, float, float], ...]:
     """How much worse the score gets where an original column is shuffled, with a standard error; the most important first.
 
@@ -111,7 +111,7 @@ def values_a_row(predictor: Predictor) -> float:
     return float(sum(a.size for a in encode(predictor)[1])) / cells
 
 
-def _in_time(a_row: float, rows: Dataset, columns: int, seed: int) -> tuple[Dataset, int]:
+def _in_time(a_row: float, rows: TableRows, columns: int, seed: int) -> tuple[TableRows, int]:
     """Where a model is so large that it would take long, one repeat, and then fewer rows; by sizes, not by a clock."""
     if a_row * len(rows) * columns * N_REPEATS <= MAX_WORK:
         return rows, N_REPEATS
@@ -129,7 +129,7 @@ def _likeliest(X: Array, predicted: Array, of: Array) -> list[int]:
 
 
 def _shuffled(
-    predictor: Predictor, rows: Dataset, X: Array, metric: Metric, base: Score, columns: Array, seed: int, repeats: int
+    predictor: Predictor, rows: TableRows, X: Array, metric: Metric, base: Score, columns: Array, seed: int, repeats: int
 ) -> tuple[float, float]:
     losses, errors = [], []
     own = X[:, columns]
@@ -142,13 +142,13 @@ def _shuffled(
     return float(np.mean(losses)), float(np.mean(errors))
 
 
-def points(rows: Dataset, predicted: Array, seed: int = 0) -> tuple[tuple[float, float], ...]:
+def points(rows: TableRows, predicted: Array, seed: int = 0) -> tuple[tuple[float, float], ...]:
     """(actual, predicted) of at most 2,000 rows."""
     few = np.argsort(hashes(rows.row_id, seed), kind="stable")[:MAX_POINTS]
     return tuple(zip(rows.y[few].tolist(), predicted[few].tolist(), strict=True))
 
 
-def worst(rows: Dataset, predicted: Array, classes: Sequence[str], decided: Array | None = None) -> list[dict[str, Any]]:
+def worst(rows: TableRows, predicted: Array, classes: Sequence[str], decided: Array | None = None) -> list[dict[str, Any]]:
     """The rows that were missed by most: far numbers, or wrong classes where the right one was thought improbable. `row` counts from 1.
 
     The error is |actual - predicted|, or 1 less the probability of the actual class. `decided` are the codes of the classes that
@@ -169,7 +169,7 @@ def _largest(error: Array) -> list[int]:
     return np.argsort(-error, kind="stable")[:N_WORST].tolist()
 
 
-def _missed(rows: Dataset, i: int, actual: Any, predicted: Any, error: float) -> dict[str, Any]:
+def _missed(rows: TableRows, i: int, actual: Any, predicted: Any, error: float) -> dict[str, Any]:
     return {"row": int(rows.row_id[i]) + 1, "actual": actual, "predicted": predicted, "error": error, "values": {}}
 
 

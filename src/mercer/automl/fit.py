@@ -17,7 +17,7 @@ import numpy as np
 
 from mercer.automl import budget, evaluate, intervals, metrics
 from mercer.automl.budget import Clock, silent
-from mercer.automl.candidates import Candidate
+from mercer.automl.candidates import ModelCandidate
 from mercer.automl.data import Roles, TableData, enumerate_batches, prepare_data
 from mercer.automl.evaluate import Decision, best_f1_decision
 from mercer.automl.frames import Table, as_source, in_batches
@@ -253,7 +253,7 @@ def _contenders(found: StudyResult) -> tuple[Contender, ...]:
     return tuple(_contender(kind, found[kind], known.get(kind), found, groups) for kind in NAMES if kind in known or found[kind])
 
 
-def _contender(kind: str, e: FittedCandidate | None, f: Candidate | None, found: StudyResult, groups: Array | None) -> Contender:
+def _contender(kind: str, e: FittedCandidate | None, f: ModelCandidate | None, found: StudyResult, groups: Array | None) -> Contender:
     detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
     note = e.note if e else "cross-validated only: no time was left to fit it to all rows"
     cv, error = (f.score.value, f.score.error(groups)) if f else (None, None)

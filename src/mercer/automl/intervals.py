@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.automl.predictors import LogTarget
-from mercer.automl.rows import Dataset, hashes
+from mercer.automl.rows import TableRows, hashes
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Whole
 from mercer.models.intervals import conformal_quantile
@@ -95,7 +95,7 @@ def _residuals(y: Array, f: Array, shift: float | None) -> Array:
 
 
 def measured_coverage(
-    rows: Dataset, f: Array, target: Any = None, coverage: float = COVERAGE, seed: int = 0, low: float = -np.inf,
+    rows: TableRows, f: Array, target: Any = None, coverage: float = COVERAGE, seed: int = 0, low: float = -np.inf,
     wider: Array | float = 1.0,
 ) -> float:  # fmt: skip
     """The share covered where each half of the rows is judged by the margin of the other, widened and cut off as predictions are;
@@ -112,7 +112,7 @@ def measured_coverage(
     return float(covered.mean())
 
 
-def interval_summary(rows: Dataset, f: Array, found: Margin, target: Any, seed: int = 0, wider: Array | float = 1.0) -> dict[str, Any]:
+def interval_summary(rows: TableRows, f: Array, found: Margin, target: Any, seed: int = 0, wider: Array | float = 1.0) -> dict[str, Any]:
     """The interval, as the result shows it."""
     low, high = found(f, wider)
     return {
@@ -123,7 +123,7 @@ def interval_summary(rows: Dataset, f: Array, found: Margin, target: Any, seed: 
     }
 
 
-def guarantee(rows: Dataset, coverage: float) -> str:
+def guarantee(rows: TableRows, coverage: float) -> str:
     """What may be relied on, and what may not."""
     share = f"at least {100 * coverage:g} % of new rows from the same source"
     sure = f"{share} are covered on average (split conformal on the holdout's residuals)"
@@ -188,7 +188,7 @@ def widening(ratio: Array) -> Array:
     return np.where(ratio > 1, np.minimum(1 + ratio, MAX_WIDENING), 1.0)
 
 
-def fit_novelty(train: Dataset, seed: int = 0, ranged: Array | None = None) -> NoveltyDetector:
+def fit_novelty(train: TableRows, seed: int = 0, ranged: Array | None = None) -> NoveltyDetector:
     """From the training rows; `ranged` tells the columns whose range counts, all where it is None."""
     m = max(MIN_KEPT_ROWS, min(KEPT_ROWS, MAX_KEPT_VALUES // max(train.X.shape[1], 1)))
     kept, more = train.sample(m, seed), train.sample(m + OTHER_ROWS, seed)

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.automl.cells import CellTree
 from mercer.automl.predictors import class_codes_law
 from mercer.automl.recipes import rounded, widened
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.estimators import KernelRidge, KernelSVC
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
@@ -118,7 +118,7 @@ def ignore_convergence() -> Iterator[None]:
         yield
 
 
-def fit_machine(rows: Dataset, y: Array, n_classes: int, setting: MachineSetting, most: int, memory: float) -> Machine:
+def fit_machine(rows: TableRows, y: Array, n_classes: int, setting: MachineSetting, most: int, memory: float) -> Machine:
     """A machine for every cell of at most so many rows, side by side; y are codes of classes, or numbers to be fitted.
 
     Rows of weight 0 are left out. The memory of a cell, which decides how it is solved, follows from the sizes alone.
@@ -145,7 +145,7 @@ def parallel_cells(most: int, each: float, memory: float) -> int:
     return max(1, int(memory / 2 / min(each, FACTOR_BYTES * most**2)))
 
 
-def _with_positive_weight(rows: Dataset, y: Array) -> tuple[Dataset, Array]:
+def _with_positive_weight(rows: TableRows, y: Array) -> tuple[TableRows, Array]:
     """Without the rows of weight 0, unless all are."""
     if rows.weight is None or not (some := rows.weight > 0).any() or some.all():
         return rows, y

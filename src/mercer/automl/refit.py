@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.automl import budget, machines
-from mercer.automl.candidates import Candidate
+from mercer.automl.candidates import ModelCandidate
 from mercer.automl.predictors import Classifier, ConstantPredictor, Predictor, Regressor, TargetTransform, prediction_bounds
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.splits import FoldPlan, make_folds
 from mercer.estimators import KernelLogistic, KernelRidge
@@ -30,7 +30,7 @@ SINGLE_THREAD_WORK = 1e11  # multiplications, below which threads of BLAS wait f
 PENALTY_FACTORS = np.logspace(-2, 2, 5)  # on the candidate's penalty
 
 
-def fit_all_rows(p: SearchProblem, f: Candidate, size: int, memory: float) -> Predictor:
+def fit_all_rows(p: SearchProblem, f: ModelCandidate, size: int, memory: float) -> Predictor:
     """The predictor of all these rows."""
     if f.recipe is None:
         return ConstantPredictor.of(p.rows.y, p.rows.weights(), p.n_classes)
@@ -40,7 +40,7 @@ def fit_all_rows(p: SearchProblem, f: Candidate, size: int, memory: float) -> Pr
         return _regressor(p, f, size, memory) if p.numeric else _classifier(p, f, size, memory)
 
 
-def _machine(p: SearchProblem, f: Candidate, memory: float) -> Predictor:
+def _machine(p: SearchProblem, f: ModelCandidate, memory: float) -> Predictor:
     """At all rows, as it was cross-validated on them; the retransformation and the calibration are those of rows that were left out."""
     assert f.recipe is not None
     assert f.recipe.kernel is not None
@@ -61,7 +61,7 @@ def machine_predictor(
     return Classifier(replace(m, slope=scale[0], offsets=scale[1]), p.n_classes)
 
 
-def _regressor(p: SearchProblem, f: Candidate, size: int, memory: float) -> Regressor:
+def _regressor(p: SearchProblem, f: ModelCandidate, size: int, memory: float) -> Regressor:
     """Back from a logarithm as cross-validation had it: what rows say that the model was fitted to would be too good."""
     if len(p.rows) > min(STREAM_ROWS, _batch_rows(p, memory)) and size <= budget.max_features(memory, SQUARE_ARRAYS):
         m = _by_stream(p, p.rows, len(p.rows), f, size, memory, f.target)
@@ -70,7 +70,7 @@ def _regressor(p: SearchProblem, f: Candidate, size: int, memory: float) -> Regr
     return Regressor(without_statistics(m), f.target, *prediction_bounds(p.rows.y))
 
 
-def _at_once(p: SearchProblem, f: Candidate, size: int, memory: float, target: TargetTransform) -> Any:
+def _at_once(p: SearchProblem, f: ModelCandidate, size: int, memory: float, target: TargetTransform) -> Any:
     """The penalty is chosen once more, near the candidate's, by two folds of all rows."""
     assert f.recipe is not None
     split = make_folds(p.rows, k=2, seed=p.seed)
@@ -81,7 +81,7 @@ def _at_once(p: SearchProblem, f: Candidate, size: int, memory: float, target: T
     return m.fit(p.rows.X, target.to(p.rows.y), p.rows.weight)
 
 
-def fit_streamed_rows(p: SearchProblem, rows: Dataset, n: int, f: Candidate, size: int, memory: float) -> Predictor:
+def fit_streamed_rows(p: SearchProblem, rows: TableRows, n: int, f: ModelCandidate, size: int, memory: float) -> Predictor:
     """The same of n of the rows, which are more than memory holds; `p` has those that it does."""
     if f.recipe is None:
         only = replace(rows, X=rows.y[:, None])
@@ -89,7 +89,7 @@ def fit_streamed_rows(p: SearchProblem, rows: Dataset, n: int, f: Candidate, siz
     return Regressor(without_statistics(_by_stream(p, rows, n, f, size, memory, f.target)), f.target, *prediction_bounds(rows.y))
 
 
-def _by_stream(p: SearchProblem, rows: Dataset, n: int, f: Candidate, size: int, memory: float, target: TargetTransform) -> Any:
+def _by_stream(p: SearchProblem, rows: TableRows, n: int, f: ModelCandidate, size: int, memory: float, target: TargetTransform) -> Any:
     """A random batch fixes the map, the others are added to its moments."""
     assert f.recipe is not None
     m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), alpha=f.alpha)
@@ -112,7 +112,7 @@ def _positions(split: FoldPlan) -> list[tuple[Array, Array]]:
     return [split.split(i) for i in range(len(split.plan))]
 
 
-def _classifier(p: SearchProblem, f: Candidate, size: int, memory: float) -> Predictor:
+def _classifier(p: SearchProblem, f: ModelCandidate, size: int, memory: float) -> Predictor:
     assert f.recipe is not None
     if len(np.unique(p.rows.with_positive_weight().y)) < 2:
         return ConstantPredictor.of(p.rows.y, p.rows.weights(), p.n_classes)
@@ -149,7 +149,7 @@ def ridge_work(n: float, D: float, solves: float) -> float:
     return n * D * D + solves * D**3 / 3 * 2  # float64 counts twice
 
 
-def expected_seconds(here: SearchProblem, f: Candidate, n: int, D: int) -> float:
+def expected_seconds(here: SearchProblem, f: ModelCandidate, n: int, D: int) -> float:
     """What a fit of n rows with D features should take, by what cross-validation on `here` took."""
     took, rows = max(f.seconds, 1e-3), len(here.rows)
     if f.kind == "machine":
@@ -159,7 +159,7 @@ def expected_seconds(here: SearchProblem, f: Candidate, n: int, D: int) -> float
     return took / FITS_OF_CROSSVAL[here.n_classes == 2] * (n / (0.75 * rows)) * (D / max(f.size, 1))
 
 
-def fit_size(here: SearchProblem, f: Candidate, n: int, left: float, memory: float) -> FitSize:
+def fit_size(here: SearchProblem, f: ModelCandidate, n: int, left: float, memory: float) -> FitSize:
     """As many features as time and memory allow, up to four times those of the search; fewer rows only where even that is too slow."""
     if f.kind in ("constant", "machine"):
         return FitSize(f.size, n)
@@ -171,13 +171,13 @@ def fit_size(here: SearchProblem, f: Candidate, n: int, left: float, memory: flo
     return _rows(here, f, n, fitting[0] if fitting else f.size, left, memory)
 
 
-def _rows(here: SearchProblem, f: Candidate, n: int, D: int, left: float, memory: float) -> FitSize:
+def _rows(here: SearchProblem, f: ModelCandidate, n: int, D: int, left: float, memory: float) -> FitSize:
     asked = expected_seconds(here, f, n, D)
     rows = n if asked <= max(left, 1.0) else max(min(n, MIN_ROWS), int(n * max(left, 1.0) / asked))
     return FitSize(D, min(rows, max_rows_held(here, f, memory)))
 
 
-def max_rows_held(here: SearchProblem, f: Candidate, memory: float) -> int:
+def max_rows_held(here: SearchProblem, f: ModelCandidate, memory: float) -> int:
     """The most rows that memory holds: of classifiers the scores for every class, some times over; and what maps learn from."""
     if here.numeric or f.kind == "constant":
         return 1 << 62

@@ -17,7 +17,7 @@ BLOCK_ROWS = 1 << 18  # rows whose hashes are looked at together
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class TableRows:
     """X (n, p) in float32, y (n,) numbers or class codes, and one value a row of what else there is.
 
     `row_id` is the position in the file (from 0), `group` numbers the group, `time` orders the rows, `odd` tells rows with odd cells.
@@ -34,26 +34,26 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.y)
 
-    def take(self, i: Array | slice) -> Dataset:
+    def take(self, i: Array | slice) -> TableRows:
         """Those rows."""
         found: Any = {f.name: None if (v := getattr(self, f.name)) is None else v[i] for f in fields(self)}
-        return Dataset(**found)
+        return TableRows(**found)
 
     def weights(self) -> Array:
         return np.ones(len(self)) if self.weight is None else self.weight
 
-    def with_positive_weight(self) -> Dataset:
+    def with_positive_weight(self) -> TableRows:
         """Without the rows of weight 0, unless all are."""
         some = self.weights() > 0
         return self if some.all() or not some.any() else self.take(some)
 
-    def sample(self, n: int, seed: int = 0) -> Dataset:
+    def sample(self, n: int, seed: int = 0) -> TableRows:
         """n of the rows, those whose numbers have the least hashes: a larger sample holds the smaller one."""
         if n >= len(self):
             return self
         return self.take(least_hashed(self.row_id, n, seed))
 
-    def sampled_batches(self, n: int, seed: int, step: int, without: int = 0) -> Iterator[Dataset]:
+    def sampled_batches(self, n: int, seed: int, step: int, without: int = 0) -> Iterator[TableRows]:
         """The sample of n rows, at most `step` at a time; without that of so many, which is part of it."""
         last, first = (nth_hash(self.row_id, size, seed) for size in (n, without))
         for s in cuts(len(self), min(BLOCK_ROWS, step * max(1, len(self) // (2 * max(n, 1))))):

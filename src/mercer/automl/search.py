@@ -12,7 +12,7 @@ from mercer.automl.crossval import NO_LIMIT, ridge_path
 from mercer.automl.metrics import Metric, Score, normalised
 from mercer.automl.predictors import IdentityTarget, TargetTransform, indicators, prediction_bounds, transformations
 from mercer.automl.recipes import ALPHAS, Recipe, follow_relevance, kernels, neighbours, scaled, slopes
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.splits import make_folds
 from mercer.inputs import Array
 
@@ -46,7 +46,7 @@ class Trial:
 class SearchProblem:
     """What is asked of the search: rows, the metric, and how many classes (0: a number is predicted)."""
 
-    rows: Dataset
+    rows: TableRows
     metric: Metric
     n_classes: int
     seed: int = 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from mercer.automl import budget
 from mercer.automl.budget import Clock, OutOfTime
-from mercer.automl.candidates import Candidate, constant_candidate, feature_candidate, machine_candidate, one_standard_error_rule
+from mercer.automl.candidates import ModelCandidate, constant_candidate, feature_candidate, machine_candidate, one_standard_error_rule
 from mercer.automl.crossval import NO_LIMIT
 from mercer.automl.machines import ignore_convergence
 from mercer.automl.predictors import IdentityTarget, TargetTransform, transformations
@@ -43,8 +43,8 @@ class Selection:
     """Who took part, on which rows, who was chosen, and who was left out and why."""
 
     here: SearchProblem
-    candidates: tuple[Candidate, ...]
-    chosen: Candidate
+    candidates: tuple[ModelCandidate, ...]
+    chosen: ModelCandidate
     left_out: tuple[tuple[str, str], ...]
     tuned: TunedMachine | None = None  # a machine yet to be validated against the chosen one: there are more rows than in the folds
 
@@ -79,7 +79,7 @@ def _held(p: SearchProblem, here: SearchProblem) -> SearchProblem:
 
 
 def _machine(
-    p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock, memory: float, found: list[Candidate]
+    p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock, memory: float, found: list[ModelCandidate]
 ) -> tuple[TunedMachine | None, str]:
     """The machine to validate against the chosen one, where it was not compared with all; and why there is none."""
     if clock.left(MACHINE_SHARE) <= 0:
@@ -115,7 +115,7 @@ def _left(clock: Clock) -> float:
 
 
 def _compare(
-    here: SearchProblem, recipe: Recipe, best: Trial, clock: Clock, found: list[Candidate], targets: tuple[TargetTransform, ...]
+    here: SearchProblem, recipe: Recipe, best: Trial, clock: Clock, found: list[ModelCandidate], targets: tuple[TargetTransform, ...]
 ) -> str:
     """Compare a kind; why not, where time was up on the way. Linear and Fourier features are compared to the end."""
     clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
@@ -134,7 +134,7 @@ def _recipes_to_compare(here: SearchProblem, fourier: Recipe) -> list[Recipe]:
     return [LINEAR, explicit(here.rows.X), fourier, Recipe("landmarks", fourier.kernel)]
 
 
-def _candidate(here: SearchProblem, recipe: Recipe, best: Trial, until: Clock, targets: tuple[TargetTransform, ...]) -> Candidate:
+def _candidate(here: SearchProblem, recipe: Recipe, best: Trial, until: Clock, targets: tuple[TargetTransform, ...]) -> ModelCandidate:
     known = best if recipe is best.recipe and best.predicted is not None and len(best.predicted) == len(here.rows) else None
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
     asked = targets if recipe.kind in ("linear", "explicit") or not here.numeric else (best.target,)  # they may want another

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.automl.frames import Table
-from mercer.automl.rows import BLOCK_ROWS, Dataset, GrowingArray, float_from_bits, hashes, nth_hash, nth_smallest, sortable_bits, uniform
+from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows, float_from_bits, hashes, nth_hash, nth_smallest, sortable_bits, uniform
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.tables import DataError
@@ -150,12 +150,12 @@ class FoldPlan:
         return np.flatnonzero(np.isin(self.block, [test for _, test in self.plan]))
 
 
-def make_folds(rows: Dataset, k: int = N_FOLDS, seed: int = 0) -> FoldPlan:
+def make_folds(rows: TableRows, k: int = N_FOLDS, seed: int = 0) -> FoldPlan:
     """By time: each block is predicted from those before it. Else blocks at random, groups whole, classes (integers) spread evenly.
 
     Rows of one time or one group, as a small sample may have, are split at random.
 
-    >>> f = make_folds(Dataset(np.zeros((6, 1)), np.zeros(6), np.arange(6), time=np.arange(6.0)), k=2)
+    >>> f = make_folds(TableRows(np.zeros((6, 1)), np.zeros(6), np.arange(6), time=np.arange(6.0)), k=2)
     >>> f.block, f.plan
     (array([0, 0, 1, 1, 2, 2]), (((0,), 1), ((0, 1), 2)))
     """
@@ -173,7 +173,7 @@ def _alike(values: Array) -> bool:
     return bool(np.all(values == values[:1]))
 
 
-def _at_random(rows: Dataset, k: int, seed: int) -> Array:
+def _at_random(rows: TableRows, k: int, seed: int) -> Array:
     key = hashes(rows.row_id, seed + 1)
     return _dealt(rows.y, key, k) if rows.y.dtype.kind in "iu" else _even(key, k)
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from mercer.automl import budget, evaluate, refit, trees
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import Candidate
+from mercer.automl.candidates import ModelCandidate
 from mercer.automl.data import TableData
 from mercer.automl.evaluate import Evaluation
 from mercer.automl.metrics import Metric
 from mercer.automl.predictors import Classifier, LogTarget, Predictor, Regressor
 from mercer.automl.recipes import Recipe
 from mercer.automl.refit import FitSize, max_rows_held
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import Selection, select_candidate
 from mercer.automl.validate import ValidationResult, compare_on_validation, refit_machine
@@ -137,11 +137,11 @@ class Study:
             "machine", m, self._evaluated(m), seconds, machine_detail(tuned.recipe, tuned.setting.penalty, m), note, rows
         )
 
-    def _affordable(self, selection: Selection, f: Candidate) -> bool:
+    def _affordable(self, selection: Selection, f: ModelCandidate) -> bool:
         """On all rows, with room to spare for what a guess of seconds is worth."""
         return 2 * refit.expected_seconds(selection.here, f, len(self.data.train), f.size) < self.clock.left()
 
-    def _entry(self, selection: Selection, f: Candidate) -> FittedCandidate:
+    def _entry(self, selection: Selection, f: ModelCandidate) -> FittedCandidate:
         n, left = self._reach(f), max(self.clock.left(FIT_SHARE), MIN_FIT_SHARE * self.clock.budget)
         whole = FitSize(f.size, min(n, max_rows_held(selection.here, f, self.memory)))
         timed = f is selection.chosen or f.kind == "linear"
@@ -157,7 +157,7 @@ class Study:
         detail, note = _detail(f, size.features, predictor), self._note("fitted", size.rows)
         return FittedCandidate(f.kind, predictor, self._evaluated(predictor), seconds, detail, note, size.rows)
 
-    def _reach(self, f: Candidate) -> int:
+    def _reach(self, f: ModelCandidate) -> int:
         """How many rows a last fit may be of: all where they are streamed, else those that are held."""
         wide = f.size > budget.max_features(self.memory, refit.SQUARE_ARRAYS)
         streams = f.kind == "constant" or (not self.n_classes and f.kind != "machine" and not wide)
@@ -186,7 +186,7 @@ class Study:
         note = "; ".join(text for text in (self._note("grown", n), short) if text)
         return [FittedCandidate("trees", grown, self._evaluated(grown), watch.spent, detail, note, n, short)]
 
-    def _within_memory(self) -> Dataset | None:
+    def _within_memory(self) -> TableRows | None:
         """The rows of which trees may be grown; None where not even the sums of their bins fit."""
         return self.problem.rows.sample(self.room_for_trees, self.seed) if self.room_for_trees else None
 
@@ -222,7 +222,7 @@ def _target(predictor: Predictor) -> str:
     return f"; fits the {predictor.target}" if isinstance(predictor, Regressor) and isinstance(predictor.target, LogTarget) else ""
 
 
-def _detail(f: Candidate, size: int, predictor: Predictor) -> str:
+def _detail(f: ModelCandidate, size: int, predictor: Predictor) -> str:
     if f.recipe is None:
         return "the mean of the target, or the share of each class"
     if f.kind == "machine":

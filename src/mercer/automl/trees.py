@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer.automl.budget import Clock
 from mercer.automl.predictors import all_classes, in_blocks
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 
@@ -85,7 +85,7 @@ def least_seconds(n_classes: int) -> float:
     return 0.0 if n_classes <= 2 else SECONDS_A_TREE * N_ROUNDS * n_classes
 
 
-def grow_trees(rows: Dataset, design: TreeColumns, n_classes: int, seed: int, clock: Clock, seconds: float) -> tuple[BoostedTrees, int]:
+def grow_trees(rows: TableRows, design: TreeColumns, n_classes: int, seed: int, clock: Clock, seconds: float) -> tuple[BoostedTrees, int]:
     """The ensemble of all rows, or of as many as the seconds allow, and how many those are; where even so time is up, fewer rounds."""
     n = len(rows)
     if n > MIN_ROWS:
@@ -98,7 +98,7 @@ def grow_trees(rows: Dataset, design: TreeColumns, n_classes: int, seed: int, cl
     return BoostedTrees(model, design, n_classes, rounds, 0.0 if not n_classes and used.y.min() >= 0 else -np.inf), len(used)
 
 
-def _boost(rows: Dataset, design: TreeColumns, n_classes: int, seed: int, seconds: float) -> tuple[Any, int]:
+def _boost(rows: TableRows, design: TreeColumns, n_classes: int, seed: int, seconds: float) -> tuple[Any, int]:
     """Some rounds first, which tell how many more there is time for; and how many were asked for in the end."""
     kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
     categorical, y = design.categorical, rows.y

@@ -22,7 +22,7 @@ from mercer.automl.machines import Machine
 from mercer.automl.metrics import TITLES, Score, difference_error, number
 from mercer.automl.predictors import Classifier, IdentityTarget, LogTarget, Predictor, Regressor, in_blocks
 from mercer.automl.recipes import NAMES
-from mercer.automl.rows import Dataset
+from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import Selection
 from mercer.automl.splits import make_folds
@@ -155,10 +155,10 @@ def _fit_cells(p: SearchProblem, tuned: TunedMachine, cell: int, memory: float) 
     return machines.fit_machine(p.rows, y, p.n_classes, tuned.setting, cell, memory)
 
 
-def halves(rows: Dataset) -> Array:
+def halves(rows: TableRows) -> Array:
     """The half of every row, 0 or 1: every other one, of groups every other group.
 
-    >>> halves(Dataset(np.zeros((4, 1)), np.zeros(4), np.arange(4), group=np.array([7, 7, 7, 9])))
+    >>> halves(TableRows(np.zeros((4, 1)), np.zeros(4), np.arange(4), group=np.array([7, 7, 7, 9])))
     array([0, 0, 0, 1])
     """
     alternate = np.arange(len(rows)) % 2
