@@ -21,6 +21,15 @@ from mercer.ops.threads import limit, n_threads
 from mercer.tables.arrow import pa
 
 Progress = Callable[[str], None]
+FIXED_BYTES = 90e6  # compiled loops, threads, libraries' own buffers: 50 to 115 MB, the latter where loops are compiled for the first time
+MIN_MEMORY = 150e6  # the smallest limit under which everything that is smallest fits
+BYTES_A_THREAD = 60e6  # bytes for which there may be one more: about 9 MB of it were measured to be lost to buffers
+# scikit-learn's: leaves, bins, bytes of a bin's sums
+TREE_LEAVES = 31
+TREE_BINS = 256
+TREE_SUMS = 20
+MAX_CANDIDATES = 7  # candidates whose predictions of the holdout are kept
+MOMENT_BYTES = 8.0  # bytes of an entry of moments
 
 
 class OutOfTime(Exception):
@@ -55,17 +64,6 @@ class Clock:
         """Raise `OutOfTime` where the budget is spent."""
         if self.left() < 0:
             raise OutOfTime
-
-
-FIXED_BYTES = 90e6  # compiled loops, threads, libraries' own buffers: 50 to 115 MB, the latter where loops are compiled for the first time
-MIN_MEMORY = 150e6  # the smallest limit under which everything that is smallest fits
-BYTES_A_THREAD = 60e6  # bytes for which there may be one more: about 9 MB of it were measured to be lost to buffers
-# scikit-learn's: leaves, bins, bytes of a bin's sums
-TREE_LEAVES = 31
-TREE_BINS = 256
-TREE_SUMS = 20
-MAX_CANDIDATES = 7  # candidates whose predictions of the holdout are kept
-MOMENT_BYTES = 8.0  # bytes of an entry of moments
 
 
 def check_memory(limit: float) -> float:

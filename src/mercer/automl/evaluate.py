@@ -14,6 +14,16 @@ from mercer.inputs import Array
 from mercer.invariants import Number, Whole
 from mercer.store import encode, register
 
+MAX_POINTS = 2_000
+N_WORST = 10
+N_BINS = 10
+IMPORTANCE_ROWS = 2_000
+N_REPEATS = 3
+MAX_PREDICTED_ROWS = 200_000  # rows for all columns together
+MAX_SHUFFLED = 200  # columns at most
+MIN_SHUFFLED_ROWS = 300  # rows that are shuffled in any case
+MAX_WORK = 1e10  # values of the model that all predictions together may meet
+
 
 @register("automl.Decision")
 @dataclass(frozen=True)
@@ -59,17 +69,6 @@ def best_f1_decision(y: Array, P: Array) -> Decision:
     f1 = 2 * hits / (taken + true.sum())
     last = np.append(np.diff(p[order]) != 0, True)  # equal probabilities are taken together
     return Decision(code, float(p[order][int(np.argmax(np.where(last, f1, -1)))]))
-
-
-MAX_POINTS = 2_000
-N_WORST = 10
-N_BINS = 10
-IMPORTANCE_ROWS = 2_000
-N_REPEATS = 3
-MAX_PREDICTED_ROWS = 200_000  # rows for all columns together
-MAX_SHUFFLED = 200  # columns at most
-MIN_SHUFFLED_ROWS = 300  # rows that are shuffled in any case
-MAX_WORK = 1e10  # values of the model that all predictions together may meet
 
 
 @dataclass(frozen=True, eq=False)

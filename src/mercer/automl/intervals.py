@@ -17,6 +17,17 @@ from mercer.store import register
 
 COVERAGE = 0.9
 KEPT_RESIDUALS = 4_096  # residuals that a model carries
+# rows that are kept, and others that tell how far from them a row usually is
+KEPT_ROWS = 500
+OTHER_ROWS = 2_000
+MAX_KEPT_VALUES = 1 << 20  # that the kept rows have at most
+MIN_KEPT_ROWS = 50  # rows that are kept however many columns there are
+USUAL_SHARE = 0.995  # share of training-like rows within either limit
+MIN_DISTANCE = 0.1  # standard deviations: nearer than this is no distance
+DOUBT_ROWS = 30  # rows: with so many the limits are twice what the rows say, with many more hardly more
+ODD_RATIO = 2.0  # how unusual a row with an odd cell is
+MAX_WIDENING = 10.0  # times as wide as others an interval gets
+BLOCK_ROWS = 1 << 12
 
 
 @register("automl.Margin")
@@ -130,19 +141,6 @@ def guarantee(rows: TableRows, coverage: float) -> str:
     if rows.time is not None:
         return f"{sure}, as long as the future is like the last rows"
     return f"{sure}; rows of one group are alike, so for new groups this is approximate" if rows.group is not None else sure
-
-
-# rows that are kept, and others that tell how far from them a row usually is
-KEPT_ROWS = 500
-OTHER_ROWS = 2_000
-MAX_KEPT_VALUES = 1 << 20  # that the kept rows have at most
-MIN_KEPT_ROWS = 50  # rows that are kept however many columns there are
-USUAL_SHARE = 0.995  # share of training-like rows within either limit
-MIN_DISTANCE = 0.1  # standard deviations: nearer than this is no distance
-DOUBT_ROWS = 30  # rows: with so many the limits are twice what the rows say, with many more hardly more
-ODD_RATIO = 2.0  # how unusual a row with an odd cell is
-MAX_WIDENING = 10.0  # times as wide as others an interval gets
-BLOCK_ROWS = 1 << 12
 
 
 @register("automl.NoveltyDetector")

@@ -156,10 +156,7 @@ def _fit_cell(X: Array, y: Array, w: Array | None, n_classes: int, setting: Mach
     present = np.unique(y)
     if n_classes and len(present) == 1:
         return SingleClass(int(present[0]))
-    m = setting.estimator(n_classes, memory).fit(X, y, w)
-    for name in ("_rows", "_idle"):  # which only left-out rows need
-        m.__dict__.pop(name, None)
-    return m
+    return setting.estimator(n_classes, memory).fit(X, y, w)
 
 
 def scores(m: Any, X: Array, n_classes: int) -> Array:

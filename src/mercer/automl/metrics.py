@@ -14,6 +14,11 @@ from mercer.tables.errors import Misnamed
 CONFIDENCE = 0.95
 Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
 RARE_CLASS = 0.1  # share of the rarer of two classes below which accuracy says little
+TITLES = {
+    "r2": "R²", "rmse": "RMSE", "mae": "mean absolute error", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log loss", "auc": "area under the curve",
+}
+IN_UNITS = ("rmse", "mae")  # of the target
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,13 +236,6 @@ METRICS = {
         Metric("auc", "classification", auc, True, "chance that a row of the class is ranked above one that is not (0.5 is chance)"),
     )
 }
-TITLES = {
-    "r2": "R²", "rmse": "RMSE", "mae": "mean absolute error", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
-    "log_loss": "log loss", "auc": "area under the curve",
-}
-IN_UNITS = ("rmse", "mae")  # of the target
-
-
 def number(value: float, metric: str) -> str:
     """Four digits, shares with three decimals.
 

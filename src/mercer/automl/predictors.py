@@ -15,6 +15,7 @@ from mercer.store import register
 
 MIN_SKEWNESS = 1.0  # skewness beyond which a logarithm is tried
 TUKEY_FENCE = 3.0  # interquartile ranges beyond the quartiles, from which on a residual is that of a dirty row (Tukey, 1977: "far out")
+BLOCK_ROWS = 1 << 13
 
 
 @register("automl.IdentityTarget")
@@ -112,9 +113,6 @@ def transformations(y: Array) -> list[TargetTransform]:
 def indicators(codes: Array, k: int) -> Array:
     """One column a class, (n, k)."""
     return np.eye(k, dtype=np.float32)[codes]
-
-
-BLOCK_ROWS = 1 << 13
 
 
 @register("automl.ConstantPredictor")

@@ -29,6 +29,9 @@ FINE_FACTORS = (0.7, 1.4)
 N_KNOTS = 8
 MAX_EXPLICIT_FEATURES = 2000  # columns of an explicit lift
 ALPHAS = np.logspace(-5, 4, 10)
+SLOPE_ROWS = 2_000  # at which slopes are measured
+SLOPE_STEP = 0.1  # standard deviations
+MIN_RELEVANCE = 0.05  # of the mean relevance: no column is switched off for good
 
 
 @dataclass(frozen=True)
@@ -143,11 +146,6 @@ def rounded(value: float) -> float:
     (1.23, 1230.0)
     """
     return float(f"{value:.3g}")
-
-
-SLOPE_ROWS = 2_000  # at which slopes are measured
-SLOPE_STEP = 0.1  # standard deviations
-MIN_RELEVANCE = 0.05  # of the mean relevance: no column is switched off for good
 
 
 def slopes(lift: Any, X: Array, Y: Array, alpha: float, w: Array | None = None) -> Array:

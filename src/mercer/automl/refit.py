@@ -28,6 +28,12 @@ STREAM_ROWS = 1 << 17
 SQUARE_ARRAYS = 14  # square arrays of features that a fit holds at most: moments, those of a batch, their sum, factors
 SINGLE_THREAD_WORK = 1e11  # multiplications, below which threads of BLAS wait for each other longer than they work
 PENALTY_FACTORS = np.logspace(-2, 2, 5)  # on the candidate's penalty
+FITS_OF_CROSSVAL = {
+    True: 8.0,
+    False: 6.0,
+}  # that cross-validation of a classifier took, of two classes or more: three penalties, then the folds
+MIN_ROWS = 5_000
+MAX_LANDMARKS = 2048  # beyond them ridge regression has no features of its own
 
 
 def fit_all_rows(p: SearchProblem, f: ModelCandidate, size: int, memory: float) -> Predictor:
@@ -126,14 +132,6 @@ def _classifier(p: SearchProblem, f: ModelCandidate, size: int, memory: float) -
 def without_statistics(m: Any) -> Any:
     """Without the moments and rows that only further training needs: a model file holds what predicts."""
     return m.without_statistics() if isinstance(m, KernelRidge) else m
-
-
-FITS_OF_CROSSVAL = {
-    True: 8.0,
-    False: 6.0,
-}  # that cross-validation of a classifier took, of two classes or more: three penalties, then the folds
-MIN_ROWS = 5_000
-MAX_LANDMARKS = 2048  # beyond them ridge regression has no features of its own
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from mercer.ops.tiles import cuts
 from mercer.stats.sample import mix
 
 BLOCK_ROWS = 1 << 18  # rows whose hashes are looked at together
+RADIX_BITS = 16
+FEW_KEYS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +113,6 @@ def _words(values: Array) -> Array:
 def uniform(values: Any, seed: int = 0) -> Array:
     """The same hash as a number in [0, 1)."""
     return (hashes(values, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-RADIX_BITS = 16
-FEW_KEYS = 1 << 16
 
 
 def nth_smallest(parts: Callable[[], Iterable[Array]], n: int) -> np.uint64:

@@ -20,6 +20,7 @@ from mercer.tables.values import text
 Mask = Callable[[Any, int], Array]
 MAX_STRATIFIED_ROWS = 10_000  # rows, up to which a share is counted out; beyond, chance is near enough
 ROWS_A_CLASS = 5  # rows for each value of the target, from which on values are classes as far as a split is concerned
+N_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +125,6 @@ def _share(share: float) -> str:
     """
     named = {1 / 2: "half", 1 / 3: "third", 1 / 4: "quarter", 1 / 5: "fifth", 1 / 10: "tenth"}
     return next((word for value, word in named.items() if abs(value - share) < 1e-6), f"{100 * share:g} %")
-
-
-N_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)

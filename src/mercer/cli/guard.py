@@ -26,6 +26,9 @@ ONE = {
     "NUMBA_NUM_THREADS": "1",
 }  # fmt: skip
 _ARENAS = -8  # of mallopt: M_ARENA_MAX
+DONE, BAD_USAGE = 0, 2
+_PLAIN = {errno.ENOSPC: "the disk is full", errno.EISDIR: "it is a folder; give the name of a file"}
+_NO_MEMORY = "not enough memory; give --memory less than this machine has, or fewer columns."
 
 
 def make_do() -> None:
@@ -56,14 +59,6 @@ def limited() -> int | None:
         return None
     found = [soft for soft in (getrlimit(RLIMIT_AS)[0], getrlimit(RLIMIT_DATA)[0]) if soft != RLIM_INFINITY]
     return min(found) if found else None
-
-
-DONE, BAD_USAGE = 0, 2
-
-_PLAIN = {errno.ENOSPC: "the disk is full", errno.EISDIR: "it is a folder; give the name of a file"}
-
-
-_NO_MEMORY = "not enough memory; give --memory less than this machine has, or fewer columns."
 
 
 class UsageError(Exception):

@@ -17,6 +17,11 @@ from mercer.tables.values import is_text
 
 # At the start of a cell, and behind what a spreadsheet in another country may take for the end of one.
 _FORMULA = "(^|[;,|\t\r\n])([=+@\t\r\n＝＋－＠-])"
+OBJECTS = 4_096  # rows that are Python objects at a time
+FORMS = {
+    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}  # fmt: skip
 
 
 def safe_text(text: str) -> str:
@@ -42,13 +47,6 @@ def safe_batch(batch: Any) -> Any:
 
 
 Write = Callable[[Any], None]
-OBJECTS = 4_096  # rows that are Python objects at a time
-FORMS = {
-    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-}  # fmt: skip
-
-
 def form_of(name: str) -> str:
     """The format of a file, by its suffix; "-" is csv on standard output.
 

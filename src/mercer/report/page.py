@@ -14,6 +14,9 @@ from mercer.report import plots, scores, tables, words
 from mercer.report.tags import Child, Markup, join, name, tag, text
 from mercer.store.commit import beside, naming
 
+# Nothing is fetched and nothing runs, even if a name in the data tried to.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
 
 def hero(result: FitResult) -> Markup:
     """The first screen: the score of the chosen model beside all others, and the verdict."""
@@ -145,10 +148,6 @@ def _reproduce(result: FitResult) -> Markup:
     parts = [part for word in result.command.split(" ") for part in (" ", tag("span", word))][1:]  # lines break between words only
     command: Child = tag("pre", tag("code", tag("bdi", parts)), tabindex=0) if result.command.strip() else None
     return join([command, tag("p", name(", ".join(filter(None, made))), class_="quiet")])
-
-
-# Nothing is fetched and nothing runs, even if a name in the data tried to.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def html(result: FitResult, model_id: str = "") -> str:

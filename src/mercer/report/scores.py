@@ -15,6 +15,13 @@ from mercer.report.tags import Child, Markup, join, name, tag
 
 HEIGHT = 34  # pixels
 MIDDLE = HEIGHT / 2
+DOT = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z"
+BIG = "M-7 0a7 7 0 1 0 14 0a7 7 0 1 0 -14 0z"
+SQUARE = "M-5 -5h10v10h-10z"
+LEFT, RIGHT = "M0 0l9 -6v12z", "M0 0l-9 -6v12z"
+ROLES = {"constant": "baseline", "linear": "baseline", "trees": "for comparison"}
+SQUEEZE = {"constant": 0.25}
+SHOWN = 20  # columns drawn; the others are listed
 
 
 @dataclass(frozen=True)
@@ -99,15 +106,6 @@ def _anchor(place: float) -> str:
 
 def _upright(x: str, top: object, bottom: object, class_: str) -> Markup:
     return tag("line", x1=x, x2=x, y1=top, y2=bottom, class_=class_)
-
-
-DOT = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z"
-BIG = "M-7 0a7 7 0 1 0 14 0a7 7 0 1 0 -14 0z"
-SQUARE = "M-5 -5h10v10h-10z"
-LEFT, RIGHT = "M0 0l9 -6v12z", "M0 0l-9 -6v12z"
-ROLES = {"constant": "baseline", "linear": "baseline", "trees": "for comparison"}
-SQUEEZE = {"constant": 0.25}
-SHOWN = 20  # columns drawn; the others are listed
 
 
 def contenders(result: FitResult) -> Markup:

@@ -12,6 +12,8 @@ from mercer.report.tags import Child, Markup, join, name, tag
 
 TALL = 25  # rows above which a table scrolls in its box
 VALUES = 8  # columns of a worst row that are shown
+FEW = 10
+SHADES = 6
 
 
 def table(head: Sequence[Child], rows: Sequence[Sequence[Child]], *, label: str, numbers: Collection[int] = (), style: str = "") -> Markup:
@@ -117,8 +119,6 @@ def _value(value: object) -> Markup:
     return name(words.brief(words.plainer(value), 60))
 
 
-FEW = 10
-SHADES = 6
 Counts = Sequence[Sequence[int]]
 
 

@@ -24,6 +24,11 @@ LEAST = 20  # rows in which both are known, below which nothing is concluded
 GAIN = 0.005  # share of the variance that levels must explain beyond a parabola
 SURE = 1e-6
 FEW = 8  # levels, up to which a feature for each costs little
+_ROLES = {
+    "id": ("id", "Passed through to the predictions; no feature."),
+    "weight": ("weight", "The weight of each row; no feature."),
+    "group": ("group", "Rows of one group stay together in every split; no feature."),
+}
 
 
 def acts_as_codes(x: Array, y: Array, classification: bool) -> bool:
@@ -143,13 +148,6 @@ def copies(columns: dict[str, Array]) -> dict[str, str]:
 
 if TYPE_CHECKING:
     from mercer.tables.columns import Columns
-
-_ROLES = {
-    "id": ("id", "Passed through to the predictions; no feature."),
-    "weight": ("weight", "The weight of each row; no feature."),
-    "group": ("group", "Rows of one group stay together in every split; no feature."),
-}
-
 
 def finish_fit(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample, dropped: DroppedRows) -> None:
     """Fill in all that `Columns` learns."""

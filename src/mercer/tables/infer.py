@@ -21,6 +21,13 @@ NEARLY_ALL = 0.9  # so many with one make a column of units
 # characters and words, on average, that make a text
 LONG = 40
 WORDY = 4
+MAX_TEXT_SHARE = 0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
+MOST_TRUTHS = 12  # spellings of yes and no in one column
+_ID = re.compile(
+    r"(^|[_\s.-])(id|ids|uuid|guid|index|idx|row|rowid|rownum|key|nr)$|^unnamed(: 0)?$|^(row|record|serial)[_ ]?(number|no)$", re.I
+)
+_CAMEL = re.compile(r"[a-z](Id|ID)$")
+_TIME = re.compile(r"year|date|time|month|day|epoch|stamp", re.I)
 
 
 def words(seen: ColumnSample) -> Choice:
@@ -130,15 +137,6 @@ def _action(seen: ColumnSample, encoder: CategoryEncoder, total: int) -> str:
     elif seen.sketch.n_missing:
         parts.append("missing values take the most frequent")
     return "; ".join(parts) + "."
-
-
-MAX_TEXT_SHARE = 0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
-MOST_TRUTHS = 12  # spellings of yes and no in one column
-_ID = re.compile(
-    r"(^|[_\s.-])(id|ids|uuid|guid|index|idx|row|rowid|rownum|key|nr)$|^unnamed(: 0)?$|^(row|record|serial)[_ ]?(number|no)$", re.I
-)
-_CAMEL = re.compile(r"[a-z](Id|ID)$")
-_TIME = re.compile(r"year|date|time|month|day|epoch|stamp", re.I)
 
 
 def choose(seen: ColumnSample) -> Choice:

@@ -18,6 +18,12 @@ N_HASHES = 2048  # least hashes held: the number of distinct values is then know
 BLOCK_BYTES = 1 << 16  # bytes of strings that are hashed together
 _BASE = 0x9E3779B97F4A7C15  # odd, hence invertible modulo 2^64
 _INVERSE = pow(_BASE, -1, 2**64)
+SAMPLE = 10_000  # rows of the sample, fewer in wide tables
+CELLS = 4_000_000  # and at most so many cells
+PROBE = 1000
+CODED = 0.01
+CUT = 256  # characters of a text by which it is told from others
+HELD = 4096  # characters of a text that the sample holds
 
 
 def hashes(values: Column) -> Array:
@@ -137,14 +143,6 @@ class DistinctCount:
         if len(self.least) < self.k:
             return len(self.least)
         return round((self.k - 1) / (float(self.least[-1]) / 2.0**64))
-
-
-SAMPLE = 10_000  # rows of the sample, fewer in wide tables
-CELLS = 4_000_000  # and at most so many cells
-PROBE = 1000
-CODED = 0.01
-CUT = 256  # characters of a text by which it is told from others
-HELD = 4096  # characters of a text that the sample holds
 
 
 def short(column: Column, size: int = CUT) -> Column:

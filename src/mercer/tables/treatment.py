@@ -14,6 +14,9 @@ from mercer.tables.errors import DataError, quoted
 from mercer.tables.sketch import ColumnSketch, missing_rows
 from mercer.tables.values import is_text, numbers, text
 
+MAX_CATEGORIES = 32
+_INFINITE = r"^\s*[+-]?(?i:inf|infinity)\s*$"
+
 
 @dataclass(frozen=True)
 class Treatment:
@@ -89,9 +92,6 @@ class SchemaReport:
         return (*parts, *(f'"{name}" is {now}, it was {then} in training; its values are converted.' for name, then, now in self.coerced))
 
 
-MAX_CATEGORIES = 32
-
-
 @dataclass(frozen=True)
 class Choice:
     """What a column is taken for; without an encoder it is left out."""
@@ -137,9 +137,6 @@ class ColumnSample:
     def left_out(self, kind: str, why: str, warning: str = "") -> Choice:
         """Without features."""
         return Choice(kind, f"{why}; left out.", warnings=(f'"{self.name}" {warning} and was left out.',) * bool(warning))
-
-
-_INFINITE = r"^\s*[+-]?(?i:inf|infinity)\s*$"
 
 
 @dataclass(eq=False)

@@ -23,6 +23,10 @@ _TYPED = re.compile(
     r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|[$€£¥]\s?[\d.,]+"
     r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.Z+-]*)?)\s*"
 )
+_TRUTHS = pa.array([word for pair in (*TRUTH, ("0.0", "1.0")) for word in pair])
+NINES = tuple(float("9" * k) for k in range(2, 10))
+MIN_OTHERS = 10  # other values, without which nothing is far
+MIN_REPEATS = 3  # a positive one must come so often: a value may happen to be 999
 
 
 def _tokens(words: tuple[str, ...]) -> Column:
@@ -31,9 +35,6 @@ def _tokens(words: tuple[str, ...]) -> Column:
 
 _MISSING = _tokens(WORDS)
 _NEVER = _tokens(NEVER)
-_TRUTHS = pa.array([word for pair in (*TRUTH, ("0.0", "1.0")) for word in pair])
-
-
 def looks_typed(cell: str) -> bool:
     """Whether one cell of a sample is a number or a date."""
     return bool(_TYPED.fullmatch(cell))
@@ -200,11 +201,6 @@ def truth(distinct: list[str]) -> tuple[str, str] | None:
     if lowered - {word for pair in met for word in pair} or not all(lowered & {pair[side] for pair in met} for side in (0, 1)):
         return None
     return max(met, key=lambda pair: len(lowered & set(pair)))
-
-
-NINES = tuple(float("9" * k) for k in range(2, 10))
-MIN_OTHERS = 10  # other values, without which nothing is far
-MIN_REPEATS = 3  # a positive one must come so often: a value may happen to be 999
 
 
 def missing_marks(values: Array, low: float, high: float) -> tuple[float, ...]:

@@ -36,6 +36,7 @@ _FOREIGN = {
     b"SQLite": "an SQLite database; export the table as csv",
     b"7z\xbc\xaf": "a 7z archive; unpack it",
 }
+STAMPED = 1 << 16  # bytes that are compared
 
 
 def find(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
@@ -148,9 +149,6 @@ def _by_suffix(path: Path) -> str | None:
     packed = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4", ".gzip")
     last = [s.lower() for s in path.suffixes if s.lower() not in packed]
     return _SUFFIXES.get(last[-1]) if last else None
-
-
-STAMPED = 1 << 16  # bytes that are compared
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ DEEPEST = 100  # levels that are read
 _STEPS = np.zeros(256, np.int8)
 _STEPS[[ord("["), ord("{")]], _STEPS[[ord("]"), ord("}")]] = 1, -1
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.S)
+BLOCK_BYTES = 1 << 20  # bytes of jsonl that are parsed together
+MAX_LINE_BYTES = 1 << 26  # bytes of a line
+BUFFER_BYTES = 1 << 16  # bytes of a parquet column that are read at a time, instead of those of its whole row group
 
 
 def too_deep(block: bytes) -> int | None:
@@ -45,11 +48,6 @@ def too_deep(block: bytes) -> int | None:
 def _is_deep(line: bytes) -> bool:
     bare = np.frombuffer(_TEXTS.sub(b"", line), np.uint8)
     return bool(np.cumsum(_STEPS[bare], dtype=np.int32).max(initial=0) > DEEPEST)
-
-
-BLOCK_BYTES = 1 << 20  # bytes of jsonl that are parsed together
-MAX_LINE_BYTES = 1 << 26  # bytes of a line
-BUFFER_BYTES = 1 << 16  # bytes of a parquet column that are read at a time, instead of those of its whole row group
 
 
 @contextmanager

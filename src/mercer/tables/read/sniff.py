@@ -12,6 +12,17 @@ from mercer.tables.arrow import Column, pc
 from mercer.tables.values import looks_typed
 
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
+_SPACES = " \u00a0\u2009\u202f"
+_MONEY = r"[\s$€£¥%]*"
+_POINT = re.compile(r"[+-]?(\d{4,}|\d{0,3})\.(\d{1,2}|\d{4,})|[+-]?(\d{4,}|0?)\.\d{3}")  # a point that groups no thousands
+_COMMA = re.compile(_POINT.pattern.replace(r"\.", ","))
+_DIGITS = re.compile(rf"[+-]?[\d.,'’{_SPACES}]*\d[\d.,'’{_SPACES}]*")
+_SIGNS = (*_SPACES, "'", "’", ",", ".")  # that group thousands; the decimal mark is another one
+_GROUPS = {s: re.compile(rf"[+-]?[1-9]\d{{0,2}}({re.escape(s)}\d{{3}})+([{'.,'.replace(s, '')}]\d+)?") for s in _SIGNS}
+DELIMITERS = (",", ";", "\t", "|")
+STYLES = (('"', ""), ('"', "\\"), ("'", ""), ("", ""))  # quote and escape, the likelier first
+ROWS = 2000  # rows of the sample that are looked at
+LOOKED = 200  # rows whose cells are looked at to tell delimiters apart
 
 
 @dataclass(frozen=True)
@@ -70,15 +81,6 @@ class CsvOptions:
 
 def _mark(sign: str) -> str:
     return "spaces" if sign.isspace() else f'"{sign}"'
-
-
-_SPACES = " \u00a0\u2009\u202f"
-_MONEY = r"[\s$€£¥%]*"
-_POINT = re.compile(r"[+-]?(\d{4,}|\d{0,3})\.(\d{1,2}|\d{4,})|[+-]?(\d{4,}|0?)\.\d{3}")  # a point that groups no thousands
-_COMMA = re.compile(_POINT.pattern.replace(r"\.", ","))
-_DIGITS = re.compile(rf"[+-]?[\d.,'’{_SPACES}]*\d[\d.,'’{_SPACES}]*")
-_SIGNS = (*_SPACES, "'", "’", ",", ".")  # that group thousands; the decimal mark is another one
-_GROUPS = {s: re.compile(rf"[+-]?[1-9]\d{{0,2}}({re.escape(s)}\d{{3}})+([{'.,'.replace(s, '')}]\d+)?") for s in _SIGNS}
 
 
 def marks(rows: list[list[str]], delimiter: str) -> tuple[str, str]:
@@ -140,11 +142,6 @@ def plain(column: Column, decimal: str, thousands: str) -> Column:
     bare = pc.replace_substring(column, thousands, "") if thousands else column
     return pc.if_else(local, pc.replace_substring(bare, decimal, ".") if decimal != "." else bare, column)
 
-
-DELIMITERS = (",", ";", "\t", "|")
-STYLES = (('"', ""), ('"', "\\"), ("'", ""), ("", ""))  # quote and escape, the likelier first
-ROWS = 2000  # rows of the sample that are looked at
-LOOKED = 200  # rows whose cells are looked at to tell delimiters apart
 
 Grid = list[list[str]]
 
