@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mercer.report import html, words
-from mercer.report.scale import AxisScale, around, drawable, labels, round_ticks, spread
+from mercer.report.figures import AxisScale, around, drawable, labels, round_ticks, spread
 from tests.report.examples import EXAMPLES, binary, many_classes, regression
 from tests.report.reading import Page
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from mercer.automl.result import Contender, FitResult
-from mercer.report import plots, scores, tables, words
+from mercer.report import figures, scores, tables, words
 from mercer.report.tags import Child, Markup, join, name, tag, text
 from mercer.store.commit import beside, naming
 
@@ -101,9 +101,9 @@ def _importance(result: FitResult) -> Markup | None:
 
 def _fit(result: FitResult) -> list[tuple[str, str, Markup | None]]:
     if result.task == "regression":
-        body = tag("div", plots.points(result), _coverage(result), class_="pair")
+        body = tag("div", figures.points(result), _coverage(result), class_="pair")
         return [("fit", "Predicted against actual", body if result.points or result.interval else None)]
-    trust = tag("div", plots.calibration(result), tables.calibration(result), class_="pair") if result.calibration else None
+    trust = tag("div", figures.calibration(result), tables.calibration(result), class_="pair") if result.calibration else None
     return [("fit", "Which classes are confused", tables.confusion(result) if result.confusion else None),
             ("calibration", "Can the probabilities be trusted?", trust)]
 

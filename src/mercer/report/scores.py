@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mercer.automl.result import Contender, FitResult
 from mercer.report import words
-from mercer.report.scale import AxisScale, around, drawable, labels
+from mercer.report.figures import AxisScale, around, drawable, labels
 from mercer.report.tags import Child, Markup, join, name, tag
 
 HEIGHT = 34  # pixels
