@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,12 @@ def constant_candidate(p: SearchProblem) -> ModelCandidate:
 
 
 def feature_candidate(
-    p: SearchProblem, recipe: Recipe, size: int, hint: Trial | None = None, targets: Any = UNTRANSFORMED, until: Clock = NO_LIMIT
+    p: SearchProblem,
+    recipe: Recipe,
+    size: int,
+    hint: Trial | None = None,
+    targets: Sequence[TargetTransform] = UNTRANSFORMED,
+    until: Clock = NO_LIMIT,
 ) -> ModelCandidate:
     """A recipe at its best penalty: by ridge from the moments, and for classes then by logistic regression around it."""
     clock = Clock(0)

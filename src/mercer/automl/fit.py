@@ -24,7 +24,7 @@ from mercer.automl.frames import Table, as_source, in_batches
 from mercer.automl.intervals import Margin, fit_novelty, widening
 from mercer.automl.metrics import Metric
 from mercer.automl.model import TableModel
-from mercer.automl.predictors import ConstantPredictor, Predictor, Regressor
+from mercer.automl.predictors import ConstantPredictor, Predictor, Regressor, TargetTransform
 from mercer.automl.recipes import NAMES
 from mercer.automl.result import Contender, FitResult
 from mercer.automl.study import FittedCandidate, Study, StudyResult
@@ -86,7 +86,7 @@ def fit_table(
         study = Study(data, *_metric(data, metric), able, seed, Clock(time, say))
         with _ignore_many_classes():
             found = study.run()
-        say("judging the holdout")
+        say("evaluating on the holdout")
         draft = _model(study, found, in_batches(table if isinstance(held, float) else held, able), command, keep_rows)
         return _timed(draft, replace(table, most=0), began)  # of few rows
 
@@ -123,12 +123,12 @@ def _metric(data: TableData, name: str | None) -> tuple[Metric, str]:
 
 def _model(study: Study, found: StudyResult, source: Table, command: str, keep_rows: bool) -> TableModel:
     """The chosen predictor with its treatment, its intervals and its result."""
-    e, decision, held = found.chosen, _decided(study, found), study.data.held
-    margin = None if study.n_classes else _margin(study, e)
-    strange = fit_novelty(study.data.train, study.seed, _ranged(study.data.columns))
-    wider = widening(strange(held.X, held.odd))
-    told = _result(study, found, margin, decision, source, command, wider, keep_rows)
-    return TableModel(study.data.columns, e.predictor, margin, decision, told, strange)
+    decision, held = _decided(study, found), study.data.held
+    margin = None if study.n_classes else _margin(study, found)
+    novelty = fit_novelty(study.data.train, study.seed, _ranged(study.data.columns))
+    wider = widening(novelty(held.X, held.odd))
+    result = _result(study, found, margin, decision, source, command, wider, keep_rows)
+    return TableModel(study.data.columns, found.predictor, margin, decision, result, novelty)
 
 
 def _ranged(columns: Columns) -> Array:
@@ -136,10 +136,10 @@ def _ranged(columns: Columns) -> Array:
     return np.array([columns.treatments_[j].kind != "category" for j in columns.origin_])
 
 
-def _margin(study: Study, e: FittedCandidate) -> intervals.Margin:
+def _margin(study: Study, found: StudyResult) -> intervals.Margin:
     """From the residuals of the holdout; an end is never negative where no training target was."""
     low = 0.0 if study.data.train.y.min() >= 0 else -np.inf
-    return intervals.margin(study.data.held.y, e.evaluation.predicted, target_of(e.predictor), low=low)
+    return intervals.margin(study.data.held.y, found.chosen.evaluation.predicted, target_of(found.predictor), low=low)
 
 
 def _timed(model: TableModel, source: Table, began: float) -> TableModel:
@@ -198,14 +198,14 @@ def _result(
         rows_train=len(study.data.train), rows_holdout=len(held), rows_dropped=study.data.dropped, holdout_rule=study.data.rule,
         contenders=_contenders(found), verdict=verdict_of(study, found),
         lift_gain=None if linear is None or e is linear else metrics.difference(e.evaluation.score, linear.evaluation.score, held.group),
-        importance=evaluate.importance(e.predictor, held, study.metric, columns.origin_, names, study.seed),
+        importance=evaluate.importance(found.predictor, held, study.metric, columns.origin_, names, study.seed),
         columns=tuple(t.as_dict() for t in columns.treatments_), warnings=warnings_of(study, found, decision),
         worst=tuple(_with_values(evaluate.worst(held, f, classes, codes), source, columns)) if keep_rows else (),
         points=() if classes or not keep_rows else evaluate.points(held, f, study.seed),
-        interval=None if margin is None else intervals.interval_summary(held, f, margin, target_of(e.predictor), study.seed, wider),
+        interval=None if margin is None else intervals.interval_summary(held, f, margin, target_of(found.predictor), study.seed, wider),
         confusion=evaluate.confusion(held.y, codes, len(classes)) if codes is not None else (),
         calibration=evaluate.calibration(held.y, f) if classes else (),
-        model_bytes=0, latency_row_ms=0.0, latency_1000_ms=0.0, seconds=0.0, memory_peak_bytes=None, plan=_plan(e.predictor),
+        model_bytes=0, latency_row_ms=0.0, latency_1000_ms=0.0, seconds=0.0, memory_peak_bytes=None, plan=_plan(found.predictor),
         scores=_scores(study, e, decision), decision=_decision(decision, classes),
     )  # fmt: skip
 
@@ -220,7 +220,7 @@ def _decided(study: Study, found: StudyResult) -> Decision:
     return best_f1_decision(study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities)
 
 
-def target_of(predictor: Predictor) -> Any:
+def target_of(predictor: Predictor) -> TargetTransform | None:
     """The transformation of the target that a predictor fits."""
     return predictor.target if isinstance(predictor, Regressor) else None
 
@@ -266,7 +266,7 @@ def _plan(predictor: Predictor) -> str:
     return "constant" if isinstance(predictor, ConstantPredictor) else str(getattr(predictor.estimator, "plan_", ""))
 
 
-def _with_values(worst: list[dict[str, Any]], source: Table, columns: Any) -> list[dict[str, Any]]:
+def _with_values(worst: list[dict[str, Any]], source: Table, columns: Columns) -> list[dict[str, Any]]:
     """The original values of the worst rows, read from the file again."""
     wanted = {row["row"] - 1: row for row in worst}
     shown = [t.name for t in columns.treatments_ if t.kind not in ("target", "excluded", "empty", "constant")]

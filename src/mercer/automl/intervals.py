@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.automl.predictors import LogTarget
+from mercer.automl.predictors import LogTarget, TargetTransform
 from mercer.automl.rows import TableRows, hashes
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Whole
@@ -85,7 +85,7 @@ def _ranks(n: int) -> Array:
     return np.unique(np.concatenate([np.linspace(1, n, half).round().astype(np.int64), np.arange(n - half + 1, n + 1)]))
 
 
-def margin(y: Array, f: Array, target: Any = None, coverage: float = COVERAGE, low: float = -np.inf) -> Margin:
+def margin(y: Array, f: Array, target: TargetTransform | None = None, coverage: float = COVERAGE, low: float = -np.inf) -> Margin:
     """The margin that these rows ask for: the ceil((n + 1) coverage)-th smallest residual.
 
     >>> found = margin(np.arange(19.0), np.zeros(19))
@@ -106,7 +106,7 @@ def _residuals(y: Array, f: Array, shift: float | None) -> Array:
 
 
 def measured_coverage(
-    rows: TableRows, f: Array, target: Any = None, coverage: float = COVERAGE, seed: int = 0, low: float = -np.inf,
+    rows: TableRows, f: Array, target: TargetTransform | None = None, coverage: float = COVERAGE, seed: int = 0, low: float = -np.inf,
     wider: Array | float = 1.0,
 ) -> float:  # fmt: skip
     """The share covered where each half of the rows is judged by the margin of the other, widened and cut off as predictions are;
@@ -123,7 +123,9 @@ def measured_coverage(
     return float(covered.mean())
 
 
-def interval_summary(rows: TableRows, f: Array, found: Margin, target: Any, seed: int = 0, wider: Array | float = 1.0) -> dict[str, Any]:
+def interval_summary(
+    rows: TableRows, f: Array, found: Margin, target: TargetTransform | None, seed: int = 0, wider: Array | float = 1.0
+) -> dict[str, Any]:
     """The interval, as the result shows it."""
     low, high = found(f, wider)
     return {

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from mercer.automl.refit import FitSize, max_rows_held
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import Selection, select_candidate
+from mercer.automl.trees import BoostedTrees
 from mercer.automl.validate import ValidationResult, compare_on_validation, refit_machine
 from mercer.inputs import Array
 
@@ -35,7 +35,7 @@ class FittedCandidate:
     """A candidate after its last fit."""
 
     kind: str
-    predictor: Any
+    predictor: Predictor | BoostedTrees
     evaluation: Evaluation
     seconds: float
     detail: str
@@ -59,6 +59,13 @@ class StudyResult:
     @property
     def chosen(self) -> FittedCandidate:
         return next(e for e in self.entries if e.kind == self.kind)
+
+    @property
+    def predictor(self) -> Predictor:
+        """Of the chosen one, which trees, grown for comparison, never are."""
+        found = self.chosen.predictor
+        assert not isinstance(found, BoostedTrees)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +205,7 @@ class Study:
     def _note(self, what: str, n: int) -> str:
         return "" if n == len(self.data.train) else f"{what} on {n:,} of {len(self.data.train):,} rows, to keep to time and memory"
 
-    def _evaluated(self, predictor: Any) -> Evaluation:
+    def _evaluated(self, predictor: Predictor | BoostedTrees) -> Evaluation:
         return evaluate.evaluate_predictions(self.data.held, self.metric, predictor(self.data.held.X))
 
 

@@ -12,7 +12,6 @@ learnt of one half for the other.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,7 @@ class ScoredFit:
     seconds: float
     score: Score
     features: int = 0
-    known: Any = None  # of a machine's calibration: the classes and probabilities of the validation rows
+    known: tuple[Array, Array] | None = None  # of a machine's calibration: the classes and probabilities of the validation rows
     fitting: float = 0.0  # seconds of the fit of one of its cells
 
 
