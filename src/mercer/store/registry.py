@@ -21,7 +21,7 @@ ROOMS = {
     "two_sample": "mercer.learners",
     "ridge": "mercer.models.ridge",
     "svm": "mercer.models.svm",
-    "automl": "mercer.product",
+    "automl": "mercer.automl",
 }
 _ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annotation of a field that may hold some
 
