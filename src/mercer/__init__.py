@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mercer.kernels import Kernel, exp
     from mercer.kernels.psd import Counterexample, check_psd
     from mercer.kernels.rkhs import RKHSFunction
-    from mercer.learners.discrepancy import hsic_test, mmd_test
+    from mercer.models.two_sample import hsic_test, mmd_test
     from mercer.plan import Plan
     from mercer.store import load
 
@@ -73,8 +73,8 @@ MODULES = (
 )
 HOMES = {  # what is not an estimator
     "Counterexample": "kernels.psd", "Kernel": "kernels", "Plan": "plan", "RKHSFunction": "kernels.rkhs", "TableModel": "automl",
-    "check_psd": "kernels.psd", "exp": "kernels", "fit_table": "automl", "hsic_test": "learners.discrepancy", "load": "store",
-    "mmd_test": "learners.discrepancy",
+    "check_psd": "kernels.psd", "exp": "kernels", "fit_table": "automl", "hsic_test": "models.two_sample", "load": "store",
+    "mmd_test": "models.two_sample",
 }
 
 

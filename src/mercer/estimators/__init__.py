@@ -1,13 +1,12 @@
 """Estimators: thin; they validate, plan, lift or operate, fold or solve."""
 from mercer.estimators.gp import GaussianProcessRegressor, VarianceStarvationWarning
 from mercer.estimators.gpc import GaussianProcessClassifier
-from mercer.estimators.kernel_perceptron import KernelPerceptron
-from mercer.estimators.kmeans import KernelKMeans
-from mercer.estimators.logistic import KernelLogistic
-from mercer.estimators.pca import KernelPCA
-from mercer.estimators.perceptron import Perceptron
-from mercer.estimators.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
+from mercer.models.kmeans import KernelKMeans
+from mercer.models.logistic import KernelLogistic
+from mercer.models.pca import KernelPCA
+from mercer.models.perceptron import KernelPerceptron, Perceptron
 from mercer.models.ridge import KernelRidge
+from mercer.models.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 from mercer.models.svm import KernelSVC, KernelSVR, OneClassSVM
 
 __all__ = [

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.estimators.base import bytes_of
 from mercer.estimators.streams import OverMoments
 from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import Kernel
@@ -13,6 +12,7 @@ from mercer.learners.gp_left import GROUPS, Groups, Shares
 from mercer.learners.gp_space import NOISE
 from mercer.learners.gp_start import magnitude
 from mercer.lifts import Nystrom
+from mercer.models.base import bytes_of
 
 SAMPLE = 2048  # rows that tell how much is left out
 NOTHING = 1e-6  # of k(x, x): where no row has more left out, all are told

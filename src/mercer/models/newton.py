@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.ridge import penalised
+from mercer.linalg.least_squares import penalised
 from mercer.models.linear import Problem, Rows
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts

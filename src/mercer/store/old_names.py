@@ -25,7 +25,7 @@ OLD = {
     "learners.Bound": "perceptron.Bound", "learners.Scanner": "perceptron.Scanner", "learners.State": "perceptron.State",
     "learners.budget.Rule": "perceptron.Rule",
     "estimators.KernelRidge": "ridge.KernelRidge", "estimators.ridge_dual.Found": "ridge.Weights", "estimators.Folds": "models.Folds",
-    "models.Calibration": "ridge.Calibration", "models.DualRidge": "ridge.Dual", "models.Expansion": "ridge.Expansion",
+    "models.Calibration": "ridge.Calibration", "models.DualRidge": "ridge.Dual",
     "models.FeatureRidge": "ridge.Features", "models.KernelRidge": "ridge.KernelRidge", "models.MomentRidge": "ridge.Moments",
     "models.Penalties": "ridge.Penalties", "models.TrainingRows": "ridge.TrainingRows", "models.Weights": "ridge.Weights",
     "estimators.NadarayaWatson": "smoothing.NadarayaWatson", "estimators.SoftNeighborsClassifier": "smoothing.SoftNeighborsClassifier",
