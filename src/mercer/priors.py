@@ -8,6 +8,6 @@
 >>> round(m.fit(X, np.sin(X[:, 0])).process_.kernel.bandwidth, 1)
 0.5
 """
-from mercer.learners.gp_priors import Gamma, InverseGamma, LogNormal, Prior
+from mercer.models.gp.priors import Gamma, InverseGamma, LogNormal, Prior
 
 __all__ = ["Gamma", "InverseGamma", "LogNormal", "Prior"]

@@ -1,6 +1,4 @@
 """Estimators: thin; they validate, plan, lift or operate, fold or solve."""
-from mercer.estimators.gp import GaussianProcessRegressor, VarianceStarvationWarning
-from mercer.estimators.gpc import GaussianProcessClassifier
 from mercer.estimators.kernel_perceptron import KernelPerceptron
 from mercer.estimators.kmeans import KernelKMeans
 from mercer.estimators.logistic import KernelLogistic
@@ -10,6 +8,7 @@ from mercer.estimators.perceptron import Perceptron
 from mercer.estimators.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 from mercer.estimators.svc import KernelSVC
 from mercer.estimators.svr import KernelSVR
+from mercer.models.gp import GaussianProcessClassifier, GaussianProcessRegressor, VarianceStarvationWarning
 from mercer.models.ridge import KernelRidge
 
 __all__ = [
