@@ -26,7 +26,7 @@ from mercer.estimators import KernelPCA
 from mercer.kernels import Gaussian
 from mercer.learners.falkon import falkon
 from mercer.learners.kernel_ridge import exact
-from mercer.learners.solvers import CG
+from mercer.linalg.solvers import CG
 from mercer.operators import KernelOperator
 from mercer.ops.philox import Stream, permutation
 

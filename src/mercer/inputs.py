@@ -10,12 +10,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.invariants import Each, Said, Samples, Text
+from mercer.store import register
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # a dense array or a CSR matrix: SciPy gives the two no common type
 Rows: TypeAlias = "int | slice | Array | Sequence[int]"
 
 
+@register("inputs.Items")
 @dataclass(frozen=True, eq=False)
 class Items:
     """Items (strings, trees, ...) where an estimator holds an array of rows: what it asks of rows, and nothing of columns.
@@ -48,6 +50,7 @@ class Items:
         return Items(list(self.values))
 
 
+@register("inputs.Table")
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows to compare: a dense array or CSR matrix of floats, or a list of items; column names where they are known."""

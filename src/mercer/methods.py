@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+from mercer.store import register
+
 
 class Settings:
     """What scikit-learn asks of a value inside an estimator, so that a grid search can vary `via__n_features`."""
@@ -27,11 +29,13 @@ class Settings:
         return self
 
 
+@register("methods.Exact")
 @dataclass(frozen=True)
 class Exact(Settings):
     """The kernel's own features, all of them; only where there are finitely many."""
 
 
+@register("methods.Fourier")
 @dataclass(frozen=True)
 class Fourier(Settings):
     """Random Fourier features of a stationary kernel; see `mercer.lifts.RandomFourier`."""
@@ -41,6 +45,7 @@ class Fourier(Settings):
     frequencies: str = "auto"
 
 
+@register("methods.Landmarks")
 @dataclass(frozen=True)
 class Landmarks(Settings):
     """Nystrom features of any kernel at all; see `mercer.lifts.Nystrom`."""
@@ -49,6 +54,7 @@ class Landmarks(Settings):
     select: str = "rpcholesky"
 
 
+@register("methods.Sketch")
 @dataclass(frozen=True)
 class Sketch(Settings):
     """Sketched products of features; see `mercer.lifts.TensorSketch`."""
@@ -56,6 +62,7 @@ class Sketch(Settings):
     n_features: int | None = None
 
 
+@register("methods.Auto")
 @dataclass(frozen=True)
 class Auto(Settings):
     """Exact where the features are few enough, else by the structure of the kernel."""

@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mercer.invariants import Said
+from mercer.store import register
 
 
+@register("plan.Plan")
 @dataclass(frozen=True)
 class Plan:
     """The way taken, the reason, its settings and its cost in bytes, flops and passes over the data.

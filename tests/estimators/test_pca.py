@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import mercer
 from mercer.estimators import KernelPCA
 from mercer.kernels import Gaussian, Linear, Polynomial
-from mercer.learners.decompose import eigen
 from mercer.lifts import Identity, Monomials
+from mercer.linalg.decompose import eigen
 from mercer.methods import Fourier, Landmarks
 
 

@@ -5,10 +5,10 @@ from sklearn.kernel_ridge import KernelRidge as Theirs
 
 from mercer.kernels import Constant, Gaussian, Laplace, Linear
 from mercer.learners import ridge as primal
-from mercer.learners.cholesky import Cholesky
 from mercer.learners.dual_folds import Inverses, loo_errors
 from mercer.learners.kernel_ridge import exact
-from mercer.learners.solvers import CG
+from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.solvers import CG
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.stats import Moments

@@ -15,7 +15,7 @@ from mercer.kernels import Gaussian
 from mercer.store import encode, load
 from mercer.store.arrays import to_bytes
 from mercer.store.files import HEAD, MAGIC, Parts
-from mercer.store.registry import VALUES, modules
+from mercer.store.registry import ROOMS, modules
 from mercer.store.values import KINDS
 from tests.store.market import MODELS, fitted
 
@@ -225,7 +225,7 @@ def test_one_array_cannot_be_had_many_times_over(path):
 
 
 # fuzzed, with the right checksum
-NAMES = sorted({f"{p}.{n}" for p in VALUES for m in modules(p) for n, c in vars(m).items() if isinstance(c, type)})
+NAMES = sorted({f"{p}.{n}" for p in ROOMS for m in modules(ROOMS[p]) for n, c in vars(m).items() if isinstance(c, type)})
 ATOMS = st.sampled_from([None, True, 0, -1, 1e308, 2**62, "", "_map", "<f8", "F", [], {}, [[]], "lifts.Nystrom"])
 BODIES = st.recursive(ATOMS | st.integers(-3, 9) | st.floats() | st.text(max_size=3), lambda b: st.lists(b, max_size=3), max_leaves=4)
 NODES = (

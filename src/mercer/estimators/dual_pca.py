@@ -12,10 +12,10 @@ from mercer.estimators.dual import OverKernel
 from mercer.inputs import Array, Items, Matrix
 from mercer.invariants import Is, Samples
 from mercer.learners import dual_pca
-from mercer.learners.decompose import MORE
 from mercer.learners.preimages import PreImages
 from mercer.lifts.base import seed_of
 from mercer.lifts.duality import width
+from mercer.linalg.decompose import MORE
 from mercer.models.settings import whole
 from mercer.plan import Plan
 

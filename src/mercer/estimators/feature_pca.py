@@ -10,7 +10,7 @@ from mercer.estimators.dual_pca import check_finite
 from mercer.estimators.streams import OverMoments
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Is
-from mercer.learners.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
+from mercer.linalg.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
 from mercer.plan import Plan
 
 

@@ -22,8 +22,10 @@ from mercer.operators import KernelOperator
 from mercer.ops import budget as ops
 from mercer.ops.philox import Stream
 from mercer.plan import Plan
+from mercer.store import register
 
 
+@register("perceptron.KernelPerceptron")
 class KernelPerceptron(ClassifierMixin, Scanning):
     """f = sum_i a_i k(x_i, .): at every mistake y f(x) <= 0 the row becomes a point, f <- f + y k(x, .).
 

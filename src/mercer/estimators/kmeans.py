@@ -22,6 +22,7 @@ from mercer.learners.kmeans import Clusters, FeatureSpace, KernelSpace, kmeans
 from mercer.lifts.base import stream_of
 from mercer.models.settings import whole
 from mercer.plan import Plan
+from mercer.store import register
 
 EXACT = ("auto", "exact", "iterative")
 MOST_ROWS = 20_000  # that via="auto" compares with each other
@@ -29,6 +30,7 @@ ROUNDING = 512  # units in the last place by which means that are the same may d
 LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you use the model
 
 
+@register("kmeans.KernelKMeans")
 class KernelKMeans(ClusterMixin, OverKernel):
     """argmin sum_i w_i min_c |phi(x_i) - m_c|^2: k-means in the space of a kernel.
 

@@ -18,6 +18,7 @@ from mercer.learners.rounds import Minimum, minimise
 from mercer.learners.smooth import Logistic, Problem, Rows, Softmax, moved, offset
 from mercer.models.settings import class_weights, positive, whole
 from mercer.plan import Plan
+from mercer.store import register
 
 
 class FeaturesClassifier(ClassifierMixin, OverFeatures):
@@ -98,6 +99,7 @@ class FeaturesClassifier(ClassifierMixin, OverFeatures):
         return Plan(way, f"{rows.D:,} features, {where}; curvature of {curvature}", settings, bytes=held, flops=work, passes=passes)
 
 
+@register("logistic.KernelLogistic")
 class KernelLogistic(FeaturesClassifier):
     """argmin sum_i w_i loss_i + alpha/2 |coef|^2 over the features of a kernel; scikit-learn's C is 1/alpha.
 

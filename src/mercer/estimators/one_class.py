@@ -15,10 +15,12 @@ from mercer.learners.smo import solve
 from mercer.learners.smo_box import Box
 from mercer.learners.smo_scores import dense_enough
 from mercer.models.settings import positive, whole
+from mercer.store import register
 
 EDGE = {4: 5e-7, 8: 3e-13}  # of the size of its terms, by that of a float: a score within it of rho is on the edge
 
 
+@register("svm.OneClassSVM")
 class OneClassSVM(OutlierMixin, SupportVectors):
     """argmin |f|^2/2 - nu W rho + sum_i w_i max(0, rho - f(x_i)), W = sum w: at most a share nu of the weight is left outside.
 

@@ -13,10 +13,12 @@ from mercer.estimators.base import all_or_nothing
 from mercer.estimators.dual_pca import DUAL, DualPCA, check_finite
 from mercer.estimators.feature_pca import FeaturePCA
 from mercer.inputs import Array, Matrix
-from mercer.learners.decompose import Components, SketchedMoments
 from mercer.lifts import Identity
+from mercer.linalg.decompose import Components, SketchedMoments
+from mercer.store import register
 
 
+@register("pca.KernelPCA")
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeaturePCA, DualPCA):
     """z = V'(phi(x) - mean), V the leading eigenvectors of the covariance of phi; the largest entry of each is positive.
 

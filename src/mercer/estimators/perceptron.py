@@ -17,8 +17,10 @@ from mercer.learners.perceptron import Bound, State, best_bound, measure
 from mercer.lifts import Identity
 from mercer.models.settings import check_same_classes, coded, two_or_more
 from mercer.plan import Plan
+from mercer.store import register
 
 
+@register("perceptron.Perceptron")
 class Perceptron(ClassifierMixin, OverFeatures):
     """w <- w + y phi(x) at every mistake y f(x) <= 0, row after row; f(x) = phi(x)'w + b, the offset b one added dimension.
 

@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.base import all_or_nothing
 from mercer.estimators.smoothing_base import FarAwayWarning, Smoothing
 from mercer.inputs import Array
+from mercer.store import register
 
 __all__ = ["FarAwayWarning", "NadarayaWatson", "SoftNeighborsClassifier"]
 
 
+@register("smoothing.NadarayaWatson")
 class NadarayaWatson(MultiOutputMixin, RegressorMixin, Smoothing):
     """f(x) = sum_i w_i k(x, x_i) y_i / sum_i w_i k(x, x_i), the mean of the targets near x.
 
@@ -79,6 +81,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, Smoothing):
         return out[:, 0] if self._flat else out
 
 
+@register("smoothing.SoftNeighborsClassifier")
 class SoftNeighborsClassifier(ClassifierMixin, Smoothing):
     """p_c(x) = sum of w_i k(x, x_i) over the points of class c / sum over all points: a vote of all, by proximity.
 

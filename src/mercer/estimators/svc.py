@@ -21,6 +21,7 @@ from mercer.learners.smooth import Problem, Rows
 from mercer.methods import Method
 from mercer.models.settings import positive, whole
 from mercer.plan import Plan
+from mercer.store import register
 
 LOSSES = ("hinge", "squared_hinge")
 EXACT = ("support_", "support_vectors_", "dual_coef_", "n_support_", "multiclass_", "compression_")
@@ -28,6 +29,7 @@ FEATURES = ("coef_", "lift_", "n_features_lifted_")
 EITHER = ("sigmoid_", "gap_")
 
 
+@register("svm.KernelSVC")
 class KernelSVC(FeaturesClassifier, ExactClassifier):
     """argmin |f|^2/2 + C sum_i w_i loss(y_i (f(x_i) + b)), f in the RKHS of a kernel, or linear in features of it.
 

@@ -13,10 +13,12 @@ from mercer.invariants import Floats
 from mercer.learners.smo import solve
 from mercer.learners.smo_box import Box
 from mercer.models.settings import positive, whole
+from mercer.store import register
 
 VIAS = ("auto", "exact")
 
 
+@register("svm.KernelSVR")
 class KernelSVR(RegressorMixin, SupportVectors):
     """argmin |f|^2/2 + C sum_i w_i max(0, |y_i - f(x_i) - b| - epsilon), f in the RKHS of a kernel, b free.
 

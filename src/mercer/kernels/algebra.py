@@ -10,6 +10,7 @@ from mercer.inputs import Table
 from mercer.invariants import Each, Said, Text, Whole
 from mercer.kernels.base import Kernel, positive, whole
 from mercer.kernels.params import plain
+from mercer.store import register
 
 
 def _flat(terms: Any, node: type[Any], name: str) -> tuple[Kernel, ...]:
@@ -24,6 +25,7 @@ def _kernel(k: Any, name: str) -> None:
         raise ValueError(f"{name} takes a kernel, got {k!r}.")
 
 
+@register("kernels.Sum")
 class Sum(Kernel):
     """k1 + k2 + ..."""
 
@@ -40,6 +42,7 @@ class Sum(Kernel):
         return " + ".join(k.inside(1) for k in self.terms)
 
 
+@register("kernels.Product")
 class Product(Kernel):
     """k1 k2 ..."""
 
@@ -58,6 +61,7 @@ class Product(Kernel):
         return " * ".join([head, *(k.inside(3) for k in others)])
 
 
+@register("kernels.Scale")
 class Scale(Kernel):
     """c k, c >= 0"""
 
@@ -76,6 +80,7 @@ class Scale(Kernel):
         return f"{self.by!r} * {self.kernel.inside(3)}"
 
 
+@register("kernels.Power")
 class Power(Kernel):
     """k^degree, degree an integer >= 0"""
 
@@ -94,6 +99,7 @@ class Power(Kernel):
         return f"{self.kernel.inside(5)} ** {self.degree}"
 
 
+@register("kernels.Exp")
 class Exp(Kernel):
     """exp(k)"""
 
@@ -120,6 +126,7 @@ def exp(k: Kernel) -> Exp:
     return Exp(k)
 
 
+@register("kernels.Series")
 class Series(Kernel):
     """a0 + a1 k + a2 k^2 + ..., coefficients >= 0"""
 
@@ -149,6 +156,7 @@ def _function(f: Any, name: str) -> None:
         raise ValueError(f"{name} takes a function of rows, got {f!r}.")
 
 
+@register("kernels.Weighted")
 class Weighted(Kernel):
     """f(x) k(x, z) f(z)"""
 
@@ -168,6 +176,7 @@ class Weighted(Kernel):
         return f"{self.kernel.inside(5)}.weighted({_name(self.f)})"
 
 
+@register("kernels.Warped")
 class Warped(Kernel):
     """k(f(x), f(z))"""
 
@@ -191,6 +200,7 @@ class Warped(Kernel):
         return f"{self.kernel.inside(5)}.warped({_name(self.f)})"
 
 
+@register("kernels.Normalized")
 class Normalized(Kernel):
     """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0"""
 
@@ -207,6 +217,7 @@ class Normalized(Kernel):
         return f"{self.kernel.inside(5)}.normalized()"
 
 
+@register("kernels.OnColumns")
 class OnColumns(Kernel):
     """k(x_S, z_S) for chosen columns S, by position or name"""
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from mercer.invariants import Said
 from mercer.kernels.base import Kernel, positive, whole
+from mercer.store import register
 
 
+@register("kernels.Constant")
 class Constant(Kernel):
     """1"""
 
@@ -20,6 +22,7 @@ class Constant(Kernel):
         return p.one
 
 
+@register("kernels.Linear")
 class Linear(Kernel):
     """x'z, or x'Az for a symmetric positive semidefinite metric A
 
@@ -53,6 +56,7 @@ def _matrix(metric: Any) -> Any:
         raise ValueError(f"metric must be a square matrix of numbers, got {metric!r}.") from e
 
 
+@register("kernels.Polynomial")
 class Polynomial(Kernel):
     """(bias + x'z)^degree
 
@@ -70,6 +74,7 @@ class Polynomial(Kernel):
         return (self.bias + p.dot) ** self.degree
 
 
+@register("kernels.AllSubsets")
 class AllSubsets(Kernel):
     """prod_j (1 + x_j z_j): all 2^d products of columns, in O(d)
 
@@ -81,6 +86,7 @@ class AllSubsets(Kernel):
         return p.prod1p
 
 
+@register("kernels.Anova")
 class Anova(Kernel):
     """sum over j1 < ... < j_order of prod x_j z_j: all interactions of that order, in O(d order)
 
@@ -97,6 +103,7 @@ class Anova(Kernel):
         return p.elementary(self.order)
 
 
+@register("kernels.ArcCosine")
 class ArcCosine(Kernel):
     """|x|^n |z|^n J_n(angle) / pi for n = 0, 1, 2: an infinitely wide layer of step, ramp or squared-ramp units
 
@@ -125,6 +132,7 @@ class ArcCosine(Kernel):
         return size * size * (3 * sin * cos + (math.pi - t) * (1 + 2 * cos * cos)) / math.pi
 
 
+@register("kernels.Callable")
 class Callable(Kernel):
     """f(X, Z) -> (n, m): a symmetric function of your own; rows may be numbers or any list
 

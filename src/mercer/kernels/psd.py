@@ -11,11 +11,13 @@ from mercer.inputs import Array, Table, table
 from mercer.invariants import Floats, Samples
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Callable as KernelFunction
+from mercer.store import register
 
 TOLERANCE = 1e-9  # relative to the largest eigenvalue: below that, rounding explains it
 MOST_ROWS = 400
 
 
+@register("kernels.Counterexample")
 @dataclass(frozen=True, eq=False)
 class Counterexample:
     """Points whose Gram matrix K has v'Kv = eigenvalue < 0 for the unit vector v: the function is not a kernel."""

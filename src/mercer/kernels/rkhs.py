@@ -10,8 +10,10 @@ import numpy as np
 from mercer.inputs import Array, Table, table
 from mercer.invariants import Floats, Is
 from mercer.kernels.base import Kernel
+from mercer.store import register
 
 
+@register("kernels.RKHSFunction")
 @dataclass(frozen=True, eq=False)
 class RKHSFunction:
     """f(x) = sum_i weights_i k(points_i, x)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from mercer.kernels.base import Kernel, positive, positives
 from mercer.ops.special import half_integer_coefficients
+from mercer.store import register
 
 Bandwidth = float | tuple[float, ...]
 
@@ -29,6 +30,7 @@ class Stationary(Kernel):
         self.bandwidth = positives(self.bandwidth, "bandwidth")
 
 
+@register("kernels.Gaussian")
 class Gaussian(Stationary):
     """exp(-|x - z|^2 / (2 bandwidth^2))
 
@@ -50,6 +52,7 @@ class Gaussian(Stationary):
         return cls(math.sqrt({"gamma": 0.5 / v, "b": v / 2, "variance": v}[key]))
 
 
+@register("kernels.Laplace")
 class Laplace(Stationary):
     """exp(-|x - z| / bandwidth), in the Euclidean norm or the 1-norm
 
@@ -79,6 +82,7 @@ class Laplace(Stationary):
         return cls({"gamma": 1 / v, "variance": 2 * v}[key], norm)
 
 
+@register("kernels.Matern")
 class Matern(Stationary):
     """2^(1-nu)/Gamma(nu) t^nu K_nu(t), t = sqrt(2 nu) |x - z| / bandwidth; exp(-|x - z| / bandwidth) at nu = 1/2
 
@@ -114,6 +118,7 @@ def _horner(coefficients: list[float], t: Any) -> Any:
     return value
 
 
+@register("kernels.Cauchy")
 class Cauchy(Stationary):
     """1 / (1 + |x - z|^2 / bandwidth^2)
 
@@ -125,6 +130,7 @@ class Cauchy(Stationary):
         return 1 / (1 + p.sqdist(self.bandwidth))
 
 
+@register("kernels.RationalQuadratic")
 class RationalQuadratic(Stationary):
     """(1 + |x - z|^2 / (2 mixture bandwidth^2))^-mixture: Gaussians of Gamma-distributed precision
 
@@ -142,6 +148,7 @@ class RationalQuadratic(Stationary):
         return p.xp.exp(-self.mixture * p.xp.log1p(p.sqdist(self.bandwidth) / (2 * self.mixture)))
 
 
+@register("kernels.Sinc")
 class Sinc(Stationary):
     """bandwidth / |x - z| sin(|x - z| / bandwidth), positive definite only for d <= 3
 
@@ -158,6 +165,7 @@ class Sinc(Stationary):
         return p.xp.sinc(p.dist(self.bandwidth))
 
 
+@register("kernels.Periodic")
 class Periodic(Stationary):
     """prod_j exp(-2 sin^2(pi (x_j - z_j) / period_j) / bandwidth_j^2)
 

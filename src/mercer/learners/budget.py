@@ -16,6 +16,7 @@ from mercer.ops import budget as ops
 from mercer.ops.budget import Memory
 from mercer.ops.budget_merging import merged
 from mercer.ops.philox import Stream, uniforms
+from mercer.store import register
 
 POLICIES = {
     "random": ops.RANDOM, "oldest": ops.OLDEST, "forgetron": ops.FORGETRON, "projectron": ops.PROJECTRON, "projectron++": ops.PLUS,
@@ -25,6 +26,7 @@ BLOCK, BLOCK_BYTES = 256, 32 << 20  # rows scanned at a time at most, and bytes 
 SQUARE = (ops.FORGETRON, ops.PROJECTRON, ops.PLUS, ops.MERGING)  # policies that hold a number for each pair of points
 
 
+@register("perceptron.Rule")
 @dataclass(frozen=True)
 class Rule:
     """When a row becomes a point, and what happens beyond the budget; see `KernelPerceptron`."""
@@ -94,6 +96,7 @@ class Gram:
         return np.concatenate([points, piece])[index]
 
 
+@register("perceptron.Scanner")
 @dataclass(eq=False)
 class Scanner:
     """The state of a scan: `memory`, the points, and the rule."""

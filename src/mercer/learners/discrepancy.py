@@ -13,17 +13,19 @@ from mercer.invariants import Floats
 from mercer.kernels import Kernel
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
-from mercer.learners.precondition import RPCholesky
 from mercer.lifts.base import stream_of
 from mercer.lifts.landmarks import Gram
+from mercer.linalg.precondition import RPCholesky
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.philox import Stream, permutation
+from mercer.store import register
 
 COLUMNS = 256  # permutations that are multiplied with K at once
 DENSE = 2000  # rows up to which both kernel matrices of HSIC are held whole
 RANK = 500  # of their factors beyond
 
 
+@register("two_sample.TestResult")
 @dataclass(frozen=True, eq=False)
 class TestResult:
     """The statistic, its values under permutations, and p = (1 + how many of them are as large) / (1 + their number).

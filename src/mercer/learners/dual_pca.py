@@ -10,10 +10,11 @@ from scipy.linalg import cholesky, eigh, qr
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
-from mercer.learners.decompose import MORE, Spectrum, largest, signed
+from mercer.linalg.decompose import MORE, Spectrum, largest, signed
 from mercer.operators import dense
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 DENSE = 1500  # rows up to which the whole matrix is decomposed
 FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
@@ -23,6 +24,7 @@ TOL = 1e-7  # of |A v - value v| / value
 FLOOR = 1e-12  # of the largest eigenvalue: smaller ones are rounding
 
 
+@register("pca.DualComponents")
 @dataclass(frozen=True, eq=False)
 class DualComponents:
     """z(x) = dual'k(X, x) - offset; values are the eigenvalues of the centred kernel matrix, total their sum over all.

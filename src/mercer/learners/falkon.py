@@ -11,8 +11,8 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from mercer.inputs import Array, Table, table
 from mercer.kernels.base import Kernel
-from mercer.learners.krylov import conjugate_gradients, refined
 from mercer.lifts.landmarks import pivoted
+from mercer.linalg.cg import conjugate_gradients, refined
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts, settle_allocator

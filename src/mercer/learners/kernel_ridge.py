@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.cholesky import Factored
-from mercer.learners.solvers import Auto, Iterated, Solver
+from mercer.linalg.cholesky import Factored
+from mercer.linalg.solvers import Auto, Iterated, Solver
 from mercer.operators import Operator
 
 LEAST = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that

@@ -11,8 +11,10 @@ import scipy.sparse as sp
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Floats, Whole
 from mercer.ops.scan import scan, scan_csr
+from mercer.store import register
 
 
+@register("perceptron.State")
 @dataclass(eq=False)
 class State:
     """Weights W (C, D + 1), one row for two classes; U, from which their mean follows; rows seen; mistakes made."""
@@ -49,6 +51,7 @@ class State:
         return self.W - self.U / max(self.seen, 1)
 
 
+@register("perceptron.Bound")
 @dataclass(frozen=True)
 class Bound:
     """M <= (R |u| / margin)^2, and M <= ((R |u| + sqrt(R^2 |u|^2 + 4 L)) / 2)^2 where L = sum max(0, 1 - margin_i).

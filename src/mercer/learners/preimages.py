@@ -16,6 +16,7 @@ from mercer.learners.dual_pca import DualComponents
 from mercer.learners.kernel_ridge import exact
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 STEPS, TOL = 200, 1e-7  # of the fixed point; in units of the spread of each column
 MOST = 3000  # rows that a regression learns from, and that a fixed point may begin at
@@ -31,6 +32,7 @@ def unscaled(kernel: Kernel) -> Kernel:
     return unscaled(kernel.kernel) if isinstance(kernel, Scale) else kernel
 
 
+@register("pca.Regression")
 @dataclass(frozen=True, eq=False)
 class Regression:
     """x from scores: kernel ridge regression of rows on their scores (Bakir, Weston and Scholkopf, 2003)."""
@@ -64,6 +66,7 @@ def _dense(rows: Any) -> Array:
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
 
 
+@register("pca.Candidates")
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Rows x_j that a fixed point may begin at, with <phi(x_j), mean + V z> = mean_j + z'projection_j."""
@@ -87,6 +90,7 @@ class Candidates:
         return self.rows[first], there[np.arange(len(Z)), first]
 
 
+@register("pca.PreImages")
 @dataclass(frozen=True, eq=False)
 class PreImages:
     """x with phi(x) near mean + V z = sum_i gamma_i phi(x_i), V the components of the kernel matrix of rows x_i.

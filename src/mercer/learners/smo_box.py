@@ -9,6 +9,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Text, Whole
 from mercer.ops import smo
+from mercer.store import register
 
 CLOSED, NEAR = 0.01, 100.0  # the gap, of tol times the objective, that ends it, and from which the best multiplier is worth its sort
 EPS = float(np.finfo(np.float64).eps)
@@ -49,6 +50,7 @@ class Box:
         return NOISE * float(np.where(np.isfinite(wide), wide, 0.0) @ (np.abs(self.t) + (self.e + abs(nu))))
 
 
+@register("svm.Duals")
 @dataclass(frozen=True, eq=False)
 class Duals:
     """A solution: the duals, the intercept, the objective b'Kb/2 - t'b + e|b|, its gap, and what it took."""

@@ -14,6 +14,7 @@ from mercer.learners.smo_box import Box, Duals
 from mercer.learners.smo_rows import KernelRows, room
 from mercer.learners.smo_whole import whole
 from mercer.ops.threads import parallel_map
+from mercer.store import register
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class How:
         return Box(y, np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0), ridge=0.5 / c, bias=self.bias)
 
 
+@register("svm.MulticlassRule")
 @dataclass(frozen=True, eq=False)
 class Rule:
     """One score: the duals of these rows."""

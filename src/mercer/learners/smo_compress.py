@@ -11,10 +11,12 @@ from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
 from mercer.lifts.landmarks import Gram, rpcholesky
 from mercer.ops.philox import Stream
+from mercer.store import register
 
 CUT = 1e-10  # of a residual, relative to the diagonal: vectors that others tell up to it add nothing
 
 
+@register("svm.Compression")
 @dataclass(frozen=True)
 class Compression:
     """What was left out: vectors before and after, |f - g| / |f| in the RKHS, and on rows: rms of f - g, share of decisions that changed.

@@ -15,6 +15,7 @@ from mercer.kernels.stretch import bandwidths, scaled
 from mercer.learners.voters import Given, Points, Voters, nonnegative
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
+from mercer.store import register
 
 __all__ = ["Given", "Points", "Smoother", "Voters", "nonnegative", "scaled"]
 
@@ -25,6 +26,7 @@ LOST, WIDER, SHARP = 1e13, 1e10, 10**20
 Groups = tuple[Array, Array]  # one number for every row and one for every training point; those of its own do not vote on a row
 
 
+@register("smoothing.Smoother")
 @dataclass(eq=False)
 class Smoother:
     """sum_i w_i k(x, x_i) y_i / sum_i w_i k(x, x_i), for targets Y (n, q) kept about their mean and in units of their range."""

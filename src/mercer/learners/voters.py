@@ -19,6 +19,7 @@ from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, centre_of
 from mercer.pairs.logs import LogTile, log
+from mercer.store import register
 
 COLUMNS = 256  # of a tile
 CLOSED = (Sum, Product, Scale, Power, Exp, Series, Normalized, OnColumns, Warped)  # nonnegative parts give a nonnegative whole
@@ -39,6 +40,7 @@ class ExactTile(LogTile):
         return self._by_differences(b), math.inf
 
 
+@register("smoothing.Points")
 @dataclass(frozen=True, eq=False)
 class Points:
     """Training rows, compared by a kernel."""
@@ -67,6 +69,7 @@ class Points:
             yield cols, (_of_shape(log(k.on(tile)), (len(x), cols.stop - cols.start)) for k in kernels)
 
 
+@register("smoothing.GivenGram")
 @dataclass(frozen=True, eq=False)
 class Given:
     """Training points known by rows of a kernel matrix alone."""

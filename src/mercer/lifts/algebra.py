@@ -15,6 +15,7 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Each, Is, Number
 from mercer.kernels import Kernel, Linear, Scale
 from mercer.lifts.base import Lift, by_rows, seed_of
+from mercer.store import register
 
 
 def independent(lifts: list[Any]) -> list[Any]:
@@ -69,6 +70,7 @@ class Composite(Lift):
         return tags
 
 
+@register("lifts.Concatenate")
 class Concatenate(Composite):
     """(phi_1(x), phi_2(x), ...): the kernels add.
 
@@ -90,6 +92,7 @@ class Concatenate(Composite):
         return unique([name for phi in self.lifts_ for name in phi.get_feature_names_out(inputs)])
 
 
+@register("lifts.Tensor")
 class Tensor(Composite):
     """All products of one feature of each map: the kernels multiply.
 
@@ -133,6 +136,7 @@ def unique(names: list[str]) -> list[str]:
     return out
 
 
+@register("lifts.Scaled")
 class Scaled(Lift):
     """c phi(x): the kernel is scaled by c^2.
 
@@ -166,6 +170,7 @@ class Scaled(Lift):
         return tags
 
 
+@register("lifts.Chain")
 class Chain(Composite):
     """psi(phi(x)): the kernel of psi between features phi; after a projection, whose kernel is Linear(), that of phi.
 
@@ -204,6 +209,7 @@ class Chain(Composite):
         return list(reduce(lambda names, phi: phi.get_feature_names_out(names), self.lifts_, inputs))
 
 
+@register("lifts.Before")
 @dataclass(frozen=True)
 class Before:
     """Fitted maps one after the other, as a function of rows."""

@@ -12,6 +12,7 @@ from mercer.kernels import Linear
 from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
 from mercer.lifts.columns import inputs_of, positions
+from mercer.store import register
 
 
 def identity(x: Array) -> Array: return x
@@ -28,6 +29,7 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 PATTERNS = {"x": "{}", "square": "{}^2", "cube": "{}^3"}
 
 
+@register("lifts.Basis")
 class Basis(Lift):
     """f(x_j) for every function f and every chosen column j; the kernel is sum_j sum_f f(x_j) f(z_j).
 

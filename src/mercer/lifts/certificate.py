@@ -13,10 +13,12 @@ from sklearn.base import clone
 from mercer.inputs import Array, Table, table
 from mercer.lifts.algebra import reseeded
 from mercer.lifts.base import Lift
+from mercer.store import register
 
 PAIRS, SAMPLE, REDRAWN = 20_000, 400, 16
 
 
+@register("lifts.Certificate")
 @dataclass(frozen=True)
 class Certificate:
     """What is known of the error phi(x)'phi(z) - k(x, z) over the pairs of different rows of X.

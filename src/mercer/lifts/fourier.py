@@ -19,12 +19,14 @@ from mercer.ops.frequencies import RULES
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.tiles import cuts
 from mercer.ops.trig import sincos
+from mercer.store import register
 
 Angles = Callable[[Matrix], Array]
 ABSURD = 20_000  # features beyond which a bound is not followed
 KEPT_BYTES = 32 << 20  # frequencies are kept while they are smaller than this, else drawn again in pieces
 
 
+@register("lifts.RandomFourier")
 class RandomFourier(Lift):
     r"""phi(x) = sqrt(a/m) (cos w_1'x, ..., cos w_m'x, sin w_1'x, ..., sin w_m'x), w from the kernel's spectral measure.
 

@@ -20,6 +20,7 @@ from mercer.ops.monomials import Program, expand
 from mercer.ops.monomials_csr import expand_csr
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 PIECE = 1 << 12  # products of each row that exist at a time, beyond those of lower degree
 TILE_BYTES = 1 << 22  # of products held in a task: of dense rows those of lower degree
@@ -43,6 +44,7 @@ def fuse(phi: Any, psi: Any) -> Lift | None:
     return Fused(phi, psi) if known and not large else None
 
 
+@register("lifts.Fused")
 class Fused(Lift):
     """A projection of the products of columns: dense features, kernel that of the products."""
 

@@ -19,8 +19,10 @@ from mercer.lifts.algebra import outer_rows, unique
 from mercer.lifts.base import Lift
 from mercer.lifts.columns import positions
 from mercer.pairs.side import per_column
+from mercer.store import register
 
 
+@register("lifts.Grid")
 class Grid(Lift):
     r"""phi_t(x) = sqrt(cell) (4 / (pi b))^(d/4) exp(-2 |x - t|^2 / b) for t on a grid, b = 2 bandwidth^2.
 

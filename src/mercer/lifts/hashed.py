@@ -12,11 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.inputs import Array, Matrix
 from mercer.lifts.projections import SparseProjection
 from mercer.ops.projections import Hashed
+from mercer.store import register
 
 LARGE = 1 << 13  # features beyond this come as CSR rows, also of dense ones
 OPEN = 2**63 - 1  # the width of rows of dicts, whose names may be any
 
 
+@register("lifts.HashedFeatures")
 class HashedFeatures(SparseProjection):
     r"""The hashing trick: column j is added to feature h(j) with sign sigma(j), the case s = 1 of `SparseProjection`.
 

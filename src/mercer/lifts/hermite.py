@@ -17,10 +17,12 @@ from mercer.kernels.params import plain
 from mercer.lifts.base import Lift, by_rows
 from mercer.ops.monomials import exponents, plan
 from mercer.pairs.side import per_column, square_norms
+from mercer.store import register
 
 FAR = 1e100  # the eigenfunctions are zero long before, and the square is still finite
 
 
+@register("lifts.Hermite")
 class Hermite(Lift):
     r"""The Mercer expansion of the Gaussian kernel under the measure N(centre, scale^2), by Hermite polynomials.
 

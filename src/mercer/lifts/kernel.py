@@ -19,10 +19,12 @@ from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe, width
 from mercer.lifts.fourier import ABSURD
 from mercer.lifts.spectral import spectrum
 from mercer.plan import Plan
+from mercer.store import register
 
 FIRST, MOST = 64, 1 << 17  # features that a probe begins and ends with
 
 
+@register("lifts.KernelLift")
 class KernelLift(Lift):
     """A map of any kernel expression: exact where its features are few, else random, by the structure of the kernel.
 

@@ -14,6 +14,7 @@ from mercer.kernels.base import whole
 from mercer.lifts.base import Lift, by_rows, stream_of
 from mercer.ops.philox import Stream, signs, uniforms
 from mercer.pairs.side import square_norms
+from mercer.store import register
 
 ORDERS = 128  # most terms of a series
 TAIL = 1e-12  # of the series at the size of the rows, that is left out
@@ -70,6 +71,7 @@ def exponential(X: Matrix) -> Kernel:
     return exp(Scale(1 / v if 1e-300 < v < math.inf else 1.0, Linear()))
 
 
+@register("lifts.Maclaurin")
 class Maclaurin(Lift):
     r"""sqrt(a_n / (q_n m)) prod_(i <= n) w_i'x with random signs w_i and an order n of probability q_n, for sum a_n (x'z)^n.
 

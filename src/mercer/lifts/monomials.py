@@ -19,10 +19,12 @@ from mercer.kernels.params import plain
 from mercer.lifts.columns import position, positions
 from mercer.lifts.products import Products, degrees, ends, inverse_factorials
 from mercer.ops.monomials import Program, plan
+from mercer.store import register
 
 MOST = 1 << 20  # subsets: more are not meant to be written down
 
 
+@register("lifts.Monomials")
 class Monomials(Products):
     r"""prod_j x_j^a_j for every a with sum_j a_j <= degree, in the order of scikit-learn's `PolynomialFeatures`.
 
@@ -114,6 +116,7 @@ def interactions(c: Array) -> Kernel:
     return reduce(add, (term if c[k] == 1 else c[k] * term for k, term in terms.items()))
 
 
+@register("lifts.Interactions")
 class Interactions(Products):
     """x_j1 ... x_jk for all j1 < ... < jk of the chosen columns, k = order: the features of `Anova(order)`.
 
@@ -154,6 +157,7 @@ class Interactions(Products):
         return ["0"] if self.empty_ else super()._names([inputs[j] for j in self.columns_])
 
 
+@register("lifts.Subsets")
 class Subsets(Products):
     """prod_{j in S} x_j for all subsets S of the columns, or those of at most `max_size`: 2^d features.
 

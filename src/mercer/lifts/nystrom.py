@@ -21,6 +21,7 @@ from mercer.ops.threads import single_blas
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.side import square_norms
+from mercer.store import register
 
 # A landmark counts where more than this share of k(x, x) is not told by those before it: what rounding does to a feature
 # is eps / sqrt(share), what the feature tells sqrt(share).
@@ -29,6 +30,7 @@ Factor = Callable[[Array, float], tuple[Array, Array]]
 COLUMNS = 64  # of a triangular factor that are multiplied at a time
 
 
+@register("lifts.Nystrom")
 class Nystrom(Lift):
     r"""phi(x) = k(x, L) R^-1 with R'R = k(L, L): the projection of the kernel's features onto those of the landmarks L.
 

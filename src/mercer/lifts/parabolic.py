@@ -13,6 +13,7 @@ from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
 from mercer.lifts.regions import Ball, Everything, Halfspace, Nothing, Region
 from mercer.pairs.side import square_norms
+from mercer.store import register
 
 
 def ball_to_halfspace(c: Any, r: float, complement: bool = False) -> Halfspace:
@@ -61,6 +62,7 @@ def _curved(a: Array, last: float, lifted: Halfspace) -> Region:
     return Ball(tuple(centre.tolist()), math.sqrt(square), outside, lifted.strict)
 
 
+@register("lifts.Parabolic")
 class Parabolic(Lift):
     """phi(x) = (x_1, ..., x_d, |x|^2), of the kernel x'z + |x|^2 |z|^2.
 

@@ -14,8 +14,10 @@ from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
 from mercer.ops.monomials import Program, expand
 from mercer.ops.monomials_csr import expand_csr
+from mercer.store import register
 
 
+@register("lifts.Products")
 class Products(Lift):
     """Monomials of a plan from number `start_` on, dense of dense rows and CSR of CSR rows."""
 

@@ -15,6 +15,7 @@ from mercer.kernels.params import plain
 from mercer.lifts.base import Lift, by_rows, stream_of
 from mercer.ops.projections import Hashed, Normals, projection_dim
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 PIECE = 1 << 12  # columns of A'w that exist at a time
 ENTRIES = 4  # a column of a sparse projection, where nothing else is asked for
@@ -64,6 +65,7 @@ class Projection(Lift):
         return w
 
 
+@register("lifts.GaussianProjection")
 class GaussianProjection(Projection):
     r"""phi(x) = Z x / sqrt(m), Z (m, d) of independent normals: phi(x)'phi(z) has mean x'z, variance (|x|^2|z|^2 + (x'z)^2)/m.
 
@@ -111,6 +113,7 @@ class GaussianProjection(Projection):
 
 
 
+@register("lifts.SparseProjection")
 class SparseProjection(Projection):
     r"""phi(x) = A x with s entries +-1/sqrt(s) a column, hashed: one in each of s blocks of m/s rows.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.pairs.side import square_norms
+from mercer.store import register
 
 
 def _vector(v: Any, name: str) -> tuple[float, ...]:
@@ -26,6 +27,7 @@ def _rows(X: Any, d: int) -> Array:
     return rows
 
 
+@register("lifts.Everything")
 @dataclass(frozen=True)
 class Everything:
     """All of R^d.
@@ -46,6 +48,7 @@ class Everything:
         return Nothing(self.d)
 
 
+@register("lifts.Nothing")
 @dataclass(frozen=True)
 class Nothing:
     """The empty set of R^d."""
@@ -62,6 +65,7 @@ class Nothing:
         return Everything(self.d)
 
 
+@register("lifts.Ball")
 @dataclass(frozen=True)
 class Ball:
     """{x : |x - centre| <= radius}, or with `complement` {x : |x - centre| >= radius}; `strict` leaves the boundary out.
@@ -103,6 +107,7 @@ class Ball:
         return Ball(self.centre, self.radius, not self.complement, not self.strict)
 
 
+@register("lifts.Halfspace")
 @dataclass(frozen=True)
 class Halfspace:
     """{y : (normal, y) >= offset}, or > with `strict`.

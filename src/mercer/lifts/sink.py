@@ -20,11 +20,13 @@ from mercer.lifts.monomials import Interactions
 from mercer.lifts.steps import Jumps, Splines
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 ROWS = 1 << 10  # at a time: many enough that six parts cost little to call
 PARTS = "columns", "squares", "pairs", "splines", "functions", "jumps"
 
 
+@register("lifts.KitchenSink")
 class KitchenSink(Lift):
     """The columns, their squares and pairwise products, splines, functions and jumps of them, as many as fit.
 

@@ -22,6 +22,7 @@ from mercer.ops.philox import Stream
 from mercer.ops.sketches import CountSketch, convolve, spectrum
 from mercer.ops.tiles import cuts
 from mercer.pairs.side import square_norms
+from mercer.store import register
 
 OWN = 0x5E7C  # the branch of the seed that hashes come from: the parts of a product may have the same seed
 PART_BYTES = 64 << 20  # of the parts' features at a time
@@ -37,6 +38,7 @@ def _sketches(random_state: Any, widths: list[int], D: int) -> list[CountSketch]
     return [CountSketch.draw(stream.child(i), p, D) for i, p in enumerate(widths)]
 
 
+@register("lifts.TensorSketch")
 class TensorSketch(Lift):
     r"""A sketch of all monomials of degree p, unbiased for (bias + x'z)^p: irfft(prod_i rfft(S_i (x, sqrt(bias)))).
 
@@ -74,6 +76,7 @@ class TensorSketch(Lift):
         return F
 
 
+@register("lifts.SketchedTensor")
 class SketchedTensor(Composite):
     """A sketch of the tensor product of several maps, in n_features: unbiased for the product of their kernels.
 
@@ -121,6 +124,7 @@ class SketchedTensor(Composite):
         by_rows(out, out.shape[1], lambda part, rows: convolve([P[rows] for P in parts], spectra, part))
 
 
+@register("lifts.PositiveFeatures")
 class PositiveFeatures(Lift):
     r"""exp(w_j'y - |y|^2 / 2) f(x) / sqrt(D) with w_j ~ N(0, I): positive, unbiased for exp(c x'z), c > 0.
 
@@ -184,6 +188,7 @@ def _normals(random_state: Any, d: int, m: int) -> Array:
     return frequencies(Normal(), d, m, stream_of(random_state), "orthogonal")
 
 
+@register("lifts.ArcCosineFeatures")
 class ArcCosineFeatures(Lift):
     r"""sqrt(2/D) max(w_j'x, 0)^order with w_j ~ N(0, I): random units whose inner product is the arc-cosine kernel on average.
 

@@ -31,8 +31,10 @@ from mercer.ops.frequencies import frequencies
 from mercer.ops.measures import GammaMixture, Measure, Normal, Sphere, Student
 from mercer.ops.philox import Stream
 from mercer.pairs.side import per_column
+from mercer.store import register
 
 
+@register("lifts.Atom")
 @dataclass(frozen=True)
 class Atom:
     """One independent part of a frequency: a measure at unit bandwidth, the bandwidth, and the columns it lives on."""
@@ -44,6 +46,7 @@ class Atom:
     must = dict(measure=Is("Measure"), columns=Each(Whole(0, 1 << 31)) | None)
 
 
+@register("lifts.Spectrum")
 @dataclass(frozen=True)
 class Spectrum:
     """A frequency is the sum of independent atoms; the kernel is `amplitude` at distance zero."""

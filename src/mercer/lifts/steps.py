@@ -15,8 +15,10 @@ from mercer.kernels.params import plain
 from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
 from mercer.lifts.columns import inputs_of, position
+from mercer.store import register
 
 
+@register("lifts.Jumps")
 class Jumps(Lift):
     """1{x_j < a} for every column j and each of its thresholds a; the kernel counts those above both x_j and z_j.
 
@@ -95,6 +97,7 @@ def _numbers(a: Any) -> Array:
     return out
 
 
+@register("lifts.Splines")
 class Splines(Lift):
     """B-splines of each column: a basis of the piecewise polynomials of that degree that are smooth at the knots.
 

@@ -12,8 +12,10 @@ from mercer.invariants import Each, Floats, Is, Whole
 from mercer.kernels import Constant, Linear
 from mercer.lifts.base import Lift
 from mercer.pairs.tile import mapped
+from mercer.store import register
 
 
+@register("lifts.Identity")
 class Identity(Lift):
     """phi(x) = x, or A^(1/2) x for a metric A; its kernel is Linear(A).
 
@@ -45,6 +47,7 @@ def _root(A: Array) -> Array:
     return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
 
 
+@register("lifts.One")
 class One(Lift):
     """phi(x) = 1; its kernel is Constant().
 
@@ -64,6 +67,7 @@ class One(Lift):
         return ["1"]
 
 
+@register("lifts.Around")
 class Around(Lift):
     """A map after (or beside) something else: what they share."""
 
@@ -86,6 +90,7 @@ class Around(Lift):
         self.n_features_out_ = self.lift_.n_features_out_
 
 
+@register("lifts.OnColumnsLift")
 class OnColumnsLift(Around):
     """phi of some columns, by position or name; its kernel is k.on_columns(columns).
 
@@ -111,6 +116,7 @@ class OnColumnsLift(Around):
         return [inputs[i] for i in self.positions_]
 
 
+@register("lifts.WarpedLift")
 class WarpedLift(Around):
     """phi(f(x)); its kernel is k.warped(f).
 
@@ -136,6 +142,7 @@ class WarpedLift(Around):
         return True
 
 
+@register("lifts.WeightedLift")
 class WeightedLift(Around):
     """f(x) phi(x); its kernel is k.weighted(f).
 
@@ -155,6 +162,7 @@ class WeightedLift(Around):
         return rows_times(self.lift_.transform(X), np.asarray(self.f(X)).reshape(-1).astype(X.dtype))
 
 
+@register("lifts.NormalizedLift")
 class NormalizedLift(Around):
     """phi(x) / sqrt(k(x, x)), and 0 where that is 0; its kernel is k.normalized().
 

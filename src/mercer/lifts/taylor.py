@@ -19,10 +19,12 @@ from mercer.lifts.hermite import _mean
 from mercer.lifts.products import Products, ends, inverse_factorials
 from mercer.ops.monomials import plan
 from mercer.pairs.side import per_column, square, square_norms
+from mercer.store import register
 
 FAR = 1e100  # radii: the Gaussian is zero long before, and the square is still finite
 
 
+@register("lifts.Taylor")
 class Taylor(Products):
     r"""phi_a(x) = exp(-|y|^2 / 2) prod_j y_j^a_j / sqrt(a_j!) for all a with sum_j a_j <= degree, y = (x - centre) / bandwidth.
 

@@ -9,8 +9,10 @@ import numpy as np
 from mercer.inputs import Array, Items, Matrix
 from mercer.invariants import Ints, Whole
 from mercer.stats import row_hashes
+from mercer.store import register
 
 
+@register("models.Folds")
 @dataclass(frozen=True, eq=False)
 class Folds:
     """Which fold a row belongs to; `given` where it depends on the position, so that it serves one `fit` only."""

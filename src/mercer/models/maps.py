@@ -27,7 +27,7 @@ HEAD = 1024  # rows whose mean is the shift
 TOO_LARGE = "the features of X (or y) are too large for sums of floating-point numbers; scale the columns first."
 
 
-@register
+@register("models.FittedMap")
 @dataclass(frozen=True, eq=False)
 class FittedMap:
     """phi(x) (D,) of a fitted lift, read in batches of at most so many bytes."""

@@ -12,6 +12,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.invariants import Floats, Ints, declare
 from mercer.ops.jit import njit
+from mercer.store import register
 
 SUMS = {"contract", "reassoc"}  # a sum may be added up in any order: the same one for every row
 UNLIMITED, RANDOM, OLDEST, FORGETRON, PROJECTRON, PLUS, MERGING = range(7)
@@ -19,6 +20,7 @@ SIZE, SEEN, MISTAKES, REDUCED, RADIUS, FORGOTTEN, UPDATES = range(7)  # places i
 LEAST = 1e-10  # of k(x, x): a point nearer to the span of the others is projected, lest their inverse lose its digits
 
 
+@register("ops.Memory")
 class Memory(NamedTuple):
     """What a scan holds: points only by their kernel values, except where it makes new ones."""
 

@@ -8,12 +8,14 @@ from scipy.special import ive
 
 from mercer.inputs import Array
 from mercer.ops.measures import Measure
+from mercer.store import register
 
 
 class Columns(Measure):
     """A measure with independent coordinates; rotations change it, so that it has no orthogonal frequencies."""
 
 
+@register("ops.CauchyColumns")
 @dataclass(frozen=True)
 class CauchyColumns(Columns):
     """Independent Cauchy coordinates, of the 1-norm Laplace kernel exp(-sum_j |x_j - z_j|).
@@ -25,6 +27,7 @@ class CauchyColumns(Columns):
     def rows(self, U: Array, d: int) -> Array: return -1 / np.tan(np.pi * U)
 
 
+@register("ops.LaplaceColumns")
 @dataclass(frozen=True)
 class LaplaceColumns(Columns):
     """Independent Laplace coordinates, of the product Cauchy kernel prod_j 1/(1 + (x_j - z_j)^2).
@@ -36,6 +39,7 @@ class LaplaceColumns(Columns):
     def rows(self, U: Array, d: int) -> Array: return np.where(U < 0.5, np.log(2 * U), -np.log(2 - 2 * U))
 
 
+@register("ops.PeriodicColumns")
 @dataclass(frozen=True)
 class PeriodicColumns(Columns):
     """2 pi j / period with P(j) = I_|j|(1/b^2) exp(-1/b^2), of prod_j exp(-2 sin^2(pi (x_j - z_j)/period_j) / b_j^2).

@@ -11,8 +11,10 @@ from mercer.ops.hadamard import PASS, sandwich
 from mercer.ops.measures import Radial, Sphere
 from mercer.ops.philox import Stream, bits, normals, signs, uniforms
 from mercer.ops.trig import flat_rows
+from mercer.store import register
 
 
+@register("ops.Fastfood")
 @dataclass(frozen=True)
 class Fastfood:
     r"""m frequencies W (m, d) of a radial measure, in blocks W = S H G P H B / (sqrt(L) |G|), L a power of two >= d.

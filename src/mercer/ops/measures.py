@@ -10,6 +10,7 @@ from scipy.interpolate import make_interp_spline
 from scipy.special import betainccinv, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, ndtri
 
 from mercer.inputs import Array
+from mercer.store import register
 
 TINY = 1e-18  # probability below which the tails of a tabulated law are left out
 LEAST = 1e-250  # what a quotient divides by at least, where a law is so heavy-tailed that its quantiles underflow
@@ -47,6 +48,7 @@ class Radial(Measure):
     def rows(self, U: Array, d: int) -> Array: return self.scaled(ndtri(U[:, :-1]), U[:, -1:])[:, :d]
 
 
+@register("ops.Normal")
 @dataclass(frozen=True)
 class Normal(Radial):
     """N(0, I), of the Gaussian kernel exp(-r^2/2); norms are chi with d degrees of freedom.
@@ -60,6 +62,7 @@ class Normal(Radial):
     def scaled(self, N: Array, u: Array) -> Array: return N
 
 
+@register("ops.Student")
 @dataclass(frozen=True)
 class Student(Radial):
     """Multivariate t, N / sqrt(chi2_df / df): of Matern(nu) for df = 2 nu, of Laplace exp(-r) for df = 1.
@@ -78,6 +81,7 @@ class Student(Radial):
         return N * np.sqrt(self.df / np.maximum(2 * gammaincinv(self.df / 2, u), LEAST))
 
 
+@register("ops.GammaMixture")
 @dataclass(frozen=True)
 class GammaMixture(Radial):
     """N sqrt(scale Gamma(shape)), of the kernel (1 + scale r^2/2)^-shape.
@@ -120,6 +124,7 @@ def _gamma_nodes(shape: float, d: int) -> tuple[Array, Array]:
     return np.exp(x), weight / weight.sum()
 
 
+@register("ops.Sphere")
 @dataclass(frozen=True)
 class Sphere(Radial):
     """Uniform on the unit sphere of R^3, first d coordinates: of the kernel sin(r)/r, for d <= 3 only.

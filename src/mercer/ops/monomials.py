@@ -13,12 +13,14 @@ from mercer.invariants import Ints, Whole, check
 from mercer.ops.monomials_loops import expand_columns, expand_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 TILE_BYTES = 1 << 21  # of output for one task; a row's lower degrees are read again at once, hence from the cache
 SHORT = 8  # monomials, on average, that begin with the same column
 MOST = 1 << 62  # monomials: two such counts still add up in 64 bits
 
 
+@register("ops.Program")
 @dataclass(frozen=True, eq=False)
 class Program:
     """Monomials by degree k, then by their columns in lexicographic order: so those that begin with column a, in

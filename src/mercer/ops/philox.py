@@ -13,8 +13,10 @@ from scipy.special import gammaincinv, ndtri
 
 from mercer.inputs import Array
 from mercer.invariants import Each, Whole
+from mercer.store import register
 
 
+@register("ops.Stream")
 @dataclass(frozen=True)
 class Stream:
     """A name for independent randomness: a seed, and the path of choices below it.

@@ -14,6 +14,7 @@ from mercer.ops.philox import Stream
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.ops.trig import flat_rows, sincos
+from mercer.store import register
 
 BLOCK = 64  # columns of a Gaussian projection that are drawn together
 CHUNK_BYTES = 16 << 20  # of a Gaussian projection that exist at a time
@@ -35,6 +36,7 @@ def projection_dim(n: int, eps: float, delta: float = 0.01) -> int:
     return ceil(t / ((sqrt(1 + 2 * eps) - 1) / 2) ** 2)
 
 
+@register("ops.Hashed")
 @dataclass(frozen=True)
 class Hashed:
     """A (m, d), s entries a column: sigma(i, j) / sqrt(s) in row (i - 1) m/s + h(i, j), for i = 1, ..., s; h, sigma hashes.
@@ -131,6 +133,7 @@ def _tiles(X: Any, m: int) -> list[slice]:
     return cuts(X.shape[0], max(ROWS, m // max(1, X.nnz // max(1, X.shape[0]))))
 
 
+@register("ops.Normals")
 @dataclass(frozen=True)
 class Normals:
     """A = Z / sqrt(m), Z (m, d) of independent normals, drawn anew in blocks of columns whenever it is needed.

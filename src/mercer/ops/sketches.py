@@ -13,11 +13,13 @@ from mercer.inputs import Array, Matrix
 from mercer.invariants import Floats, Ints, Whole, check
 from mercer.ops.jit import njit
 from mercer.ops.philox import Stream, integers, signs
+from mercer.store import register
 
 Spectrum = Callable[[Matrix], Array]
 DENSE = 48.0  # bytes of a row, per binary digit of D, up to which a matrix product is quicker than a Fourier transform
 
 
+@register("ops.CountSketch")
 @dataclass(frozen=True, eq=False)
 class CountSketch:
     """The linear map e_j -> signs_j e_(bins_j) of R^p into R^D: E (Sx)'(Sz) = x'z (Charikar, Chen and Farach-Colton, 2002)."""

@@ -11,6 +11,7 @@ from mercer.invariants import Floats, Ints, check
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
 from mercer.product.rows import hashes
+from mercer.store import register
 
 OVERLAP = 0.05  # of a node's rows that each half takes from the other
 SEEN = 2_000  # rows by which a direction is found
@@ -19,6 +20,7 @@ EVEN, LEAST = 0.25, 0.05  # shares of a node's rows: a smaller half for which no
 VALUES = 1 << 22  # of rows held in float64 at a time
 
 
+@register("automl.Tree")
 @dataclass(frozen=True, eq=False)
 class Tree:
     """Node i sends x to `children[i][x'axes[i] > cuts[i]]`: a node, or with a negative number c the cell -1 - c.

@@ -7,8 +7,10 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.invariants import Number, Whole
+from mercer.store import register
 
 
+@register("automl.Decision")
 @dataclass(frozen=True)
 class Decision:
     """The likeliest class; where `code` >= 0, of two classes that one from `threshold` on.

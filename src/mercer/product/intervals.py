@@ -12,11 +12,13 @@ from mercer.invariants import Floats, Number, Whole
 from mercer.models.intervals import conformal_quantile
 from mercer.product.rows import Rows, hashes
 from mercer.product.targets import Log
+from mercer.store import register
 
 COVERAGE = 0.9
 KEPT = 4_096  # residuals that a model carries
 
 
+@register("automl.Margin")
 @dataclass(frozen=True, eq=False)
 class Margin:
     """f - width to f + width; with `shift` not None, factors of exp(width) on f + shift instead.

@@ -22,6 +22,7 @@ from mercer.product.cells import Tree
 from mercer.product.predictors import codes_law
 from mercer.product.recipes import rounded, widened
 from mercer.product.rows import Rows
+from mercer.store import register
 
 TOLERANCE = 1e-3
 SIDE, FACTORED = 4, 16.0  # cells that share the memory, whatever the number of cores; bytes for each pair of rows in a factorisation
@@ -45,6 +46,7 @@ class Setting:
         return KernelRidge(self.kernel, alpha=self.penalty, via="exact", tol=TOLERANCE, memory_limit=memory)
 
 
+@register("automl.Machine")
 @dataclass(frozen=True, eq=False)
 class Machine:
     """A fitted machine for every cell; of classes, P(k | x) in proportion to exp(slope s_k(x) + offset_k) with s_k their scores.
@@ -97,6 +99,7 @@ class Machine:
         return out
 
 
+@register("automl.Only")
 @dataclass(frozen=True)
 class Only:
     """A cell whose rows are all of one class."""

@@ -11,17 +11,14 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.product.cells import Tree
 from mercer.product.decide import Decision
 from mercer.product.evidence import Evidence
 from mercer.product.frames import as_source, like
 from mercer.product.intervals import COVERAGE, Margin
-from mercer.product.machines import Machine, Only
 from mercer.product.metrics import named
 from mercer.product.notebook import card
 from mercer.product.predicting import Predicting
 from mercer.product.predictors import Classifier, Constant, Predictor, Regressor
-from mercer.product.targets import Identity, Log
 from mercer.product.unusual import Unusual, widening
 from mercer.product.verdict import number
 from mercer.store import register, save
@@ -29,11 +26,8 @@ from mercer.tables import Columns, DataError
 from mercer.tables.arrow import pa
 from mercer.tables.errors import many
 
-for _value in (Decision, Margin, Unusual, Constant, Regressor, Classifier, Identity, Log, Machine, Only, Tree):
-    register(_value)
 
-
-@register
+@register("automl.TableModel")
 @dataclass(frozen=True, eq=False, repr=False)
 class TableModel:
     """What `mercer fit` makes: predicts tables that have the columns of the one it was fitted to.

@@ -11,10 +11,12 @@ from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
 from mercer.ops.tiles import cuts
 from mercer.product.targets import Target
+from mercer.store import register
 
 STEP = 1 << 13
 
 
+@register("automl.Constant")
 @dataclass(frozen=True, eq=False)
 class Constant:
     """The mean of the target, or the share of every class."""
@@ -52,6 +54,7 @@ class Constant:
         return np.tile(one, (len(X), 1)) if self.n_classes else np.full(len(X), one[0])
 
 
+@register("automl.Regressor")
 @dataclass(frozen=True, eq=False)
 class Regressor:
     """estimator(X) back in the units of the target, kept within what was seen by half its range."""
@@ -67,6 +70,7 @@ class Regressor:
         return np.clip(self.target.back(in_steps(self.estimator.predict, X)), self.low, self.high)
 
 
+@register("automl.Classifier")
 @dataclass(frozen=True, eq=False)
 class Classifier:
     """Probabilities (n, K); a class that the training rows lack has probability 0."""

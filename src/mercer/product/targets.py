@@ -7,11 +7,13 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.product.metrics import METRICS, Metric, portions
+from mercer.store import register
 
 SKEWED = 1.0  # skewness beyond which a logarithm is tried
 FENCE = 3.0  # interquartile ranges beyond the quartiles, from which on a residual is that of a dirty row (Tukey, 1977: "far out")
 
 
+@register("automl.Identity")
 @dataclass(frozen=True)
 class Identity:
     """The target itself, z = (y - centre) / scale, so that float32 keeps its digits wherever it lies.
@@ -33,6 +35,7 @@ class Identity:
         return "the target as it is"
 
 
+@register("automl.Log")
 @dataclass(frozen=True)
 class Log:
     """z = log(y + shift), and back: exp(z) `smear` - shift.

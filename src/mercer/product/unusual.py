@@ -9,6 +9,7 @@ from mercer.inputs import Array
 from mercer.invariants import Floats, Number
 from mercer.ops.tiles import cuts
 from mercer.product.rows import Rows
+from mercer.store import register
 
 KEPT, OTHERS = 500, 2_000  # rows that are kept, and others that tell how far from them a row usually is
 VALUES, FEWEST = 1 << 20, 50  # that the kept rows have at most; rows that are kept however many columns there are
@@ -20,6 +21,7 @@ WIDEST = 10.0  # times as wide as others an interval gets
 STEP = 1 << 12
 
 
+@register("automl.Unusual")
 @dataclass(frozen=True, eq=False)
 class Unusual:
     """`rows` (m, p) of training with their range from `low` to `high`; `far` is how far from all of them, and `out` how far beyond

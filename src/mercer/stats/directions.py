@@ -7,8 +7,10 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Whole
+from mercer.store import register
 
 
+@register("stats.FrequentDirections")
 @dataclass(eq=False)
 class FrequentDirections:
     """B (at most 2 size rows) with 0 <= A'A - B'B <= loss I and loss <= |A - A_k|_F^2 / (size - k) for every k < size.

@@ -10,11 +10,13 @@ from mercer.inputs import Array
 from mercer.invariants import Floats, Number, Whole
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 BLOCK = 1 << 13  # rows whose products are summed in their own precision before they join the float64 sums
 TILE_BYTES = 1 << 19  # of rows that one thread shifts and sums
 
 
+@register("stats.Moments")
 @dataclass(eq=False)
 class Moments:
     """n = sum w, s = sum w z, S = sum w z z' over rows z = row - shift, in float64.

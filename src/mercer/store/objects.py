@@ -1,7 +1,7 @@
 """Objects of known classes: values by their fields through the constructor, estimators and maps by their attributes."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from inspect import Parameter, getattr_static, signature
 from numbers import Integral, Real
@@ -12,11 +12,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from mercer.invariants import check, declared, lists_places
+from mercer.store.old_names import OLD
 from mercer.store.registry import field_names, find, name_of
 
 if TYPE_CHECKING:
     from mercer.store.tree import Reader, Writer
 
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 HEADS: dict[str, Any] = {
     "int": Integral, "float": Real, "str": str, "bool": (bool, np.bool_), "tuple": (tuple, list), "list": (list, tuple), "dict": dict,
     "None": type(None), "Array": (np.ndarray, sp.sparray, sp.spmatrix),
@@ -51,7 +53,8 @@ def unpack(kind: Any, body: Any, r: Reader) -> Any:
         return r.made(_checked(cls.from_state(r.get(given)), cls))
     names = field_names(cls)
     if type(given) is dict and not _has_state(cls) and kind == ("object" if names is None else "value"):
-        return r.made(_object(cls, given, r) if names is None else _value(cls, names, given, r))
+        upgrade = _upgrade(cls, body[0])
+        return r.made(_object(cls, given, r, upgrade) if names is None else _value(cls, names, given, r, upgrade))
     raise ValueError(f"the tree makes {cls.__name__} in a way that this class is not made.")
 
 
@@ -86,18 +89,24 @@ def _checked(obj: Any, cls: type[Any]) -> Any:
     return obj
 
 
-def _value(cls: type[Any], names: list[str], given: dict[str, Any], r: Reader) -> Any:
-    if not given.keys() <= set(names):
-        raise ValueError(f"{cls.__name__} has no field {min(given.keys() - set(names))!r:.60}.")
-    values = {name: r.get(node) for name, node in given.items()}
+def _upgrade(cls: type[Any], name: str) -> Upgrade:
+    """What turns the fields of a file that calls the class by a name of before into those that it has now."""
+    made: Upgrade | None = getattr(cls, "_upgraded", None) if name in OLD else None
+    return made or (lambda values: values)
+
+
+def _value(cls: type[Any], names: list[str], given: dict[str, Any], r: Reader, upgrade: Upgrade) -> Any:
+    values = upgrade({name: r.get(node) for name, node in given.items()})
+    if not values.keys() <= set(names):
+        raise ValueError(f"{cls.__name__} has no field {min(values.keys() - set(names))!r:.60}.")
     _check_types(values, cls)
     return cls(**values)
 
 
-def _object(cls: type[Any], given: dict[str, Any], r: Reader) -> Any:
+def _object(cls: type[Any], given: dict[str, Any], r: Reader, upgrade: Upgrade) -> Any:
     obj: Any = object.__new__(cls)
     r.objects.append(obj)  # before its attributes, which may refer to it
-    values = {name: r.get(node) for name, node in given.items()}
+    values = upgrade({name: r.get(node) for name, node in given.items()})
     for name in values:
         if not _may_be_set(cls, name):
             raise ValueError(f"{cls.__name__} has no attribute {name!r:.60} to set.")

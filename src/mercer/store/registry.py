@@ -1,24 +1,28 @@
-"""The names that files may use: classes and functions of Mercer, and what was registered; nothing else is ever looked up."""
+"""The names that files may use: of classes that were registered under one, and of functions; nothing else is ever looked up."""
 from __future__ import annotations
 
 import importlib
 import pkgutil
 import re
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from types import ModuleType
-from typing import Any, TypeVar
-
-from sklearn.base import BaseEstimator
+from typing import Any, TypeVar, overload
 
 from mercer.invariants import declared
+from mercer.store.old_names import OLD
 from mercer.store.outside import OUTSIDE
 
-# Packages whose dataclasses and named tuples are values that cost nothing to make, and packages of which only estimators are found unasked.
-VALUES = ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "learners", "estimators", "models")
-OTHERS = ("operators", "planner", "engines", "tables", "product")
-NAME = re.compile(r"([a-z_]+)(\.[a-z0-9_]+)?\.([A-Za-z_][A-Za-z0-9_]*)")  # the module only where a package has the class twice
-
+# Where the classes of each family are registered: imported when a file names one of them.
+ROOMS = {
+    **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "linalg", "models")},
+    **dict.fromkeys(("svm", "pca", "kmeans", "logistic", "perceptron", "smoothing"), "mercer.estimators"),
+    "two_sample": "mercer.learners",
+    "ridge": "mercer.models.ridge",
+    "gp": "mercer.models.gp",
+    "automl": "mercer.product",
+}
 _ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annotation of a field that may hold some
 
 _NUMPY = ("square", "absolute", "exp", "sin", "cos", "tanh", "sign", "sqrt", "log", "log1p", "expm1", "arctan", "arcsinh")
@@ -31,24 +35,41 @@ METHODS = ("_map", "transform")  # of maps, as kernels know them
 
 C = TypeVar("C", bound=type[Any])
 _registered: dict[str, type[Any]] = {}
+_names: dict[type[Any], str] = {}
 
 
-def register(cls: C) -> C:
-    """Let files hold objects of this class; a decorator.
+@overload
+def register(cls: C) -> C: ...
+@overload
+def register(cls: str) -> Callable[[C], C]: ...
+def register(cls: Any) -> Any:
+    """Let files hold objects of this class; a decorator, bare or with the name that files use.
 
-    A class of your own must be registered before `load`, which never imports it. It is saved by its `state()` and
-    `from_state(state)` where it has them, a dataclass or named tuple by its fields, others by their attributes.
+    A class of your own must be registered before `load`, which never imports it; without a name it is called by its module and
+    its own name. It is saved by its `state()` and `from_state(state)` where it has them, a dataclass or named tuple by its
+    fields, others by their attributes.
 
     >>> from dataclasses import dataclass
     >>> from mercer.store import decode, encode
-    >>> @register
+    >>> @register("mine.Point")
     ... @dataclass
     ... class Point:
     ...     x: float
     >>> decode(*encode(Point(2.0)))
     Point(x=2.0)
     """
-    _registered[_spelled(cls)] = cls
+    if isinstance(cls, str):
+        return lambda c: _put(cls, c)
+    return _put(f"{cls.__module__}:{cls.__qualname__}", cls)
+
+
+def _put(name: str, cls: C) -> C:
+    if name.partition(".")[0] in ROOMS and cls.__module__.partition(".")[0] != "mercer":
+        raise ValueError(f"{name!r} cannot be the name of {cls.__qualname__} in files; names of {', '.join(ROOMS)} are those of Mercer.")
+    known = _registered.get(name)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"{name!r} is the name of {known.__module__}.{known.__qualname__} in files already; choose another.")
+    _registered[name], _names[cls] = cls, name
     return cls
 
 
@@ -59,43 +80,29 @@ def name_of(cls: type[Any]) -> str:
     >>> name_of(Gaussian)
     'kernels.Gaussian'
     """
-    for name in (_spelled(cls), f"{cls.__module__.removeprefix('mercer.')}.{cls.__qualname__}"):
-        if _is_called(cls, name):
-            return name
-    raise KeyError(cls)
-
-
-def _is_called(cls: type[Any], name: str) -> bool:
-    try:
-        return find(name) is cls
-    except KeyError:
-        return False
-
-
-def _spelled(cls: type[Any]) -> str:
-    top, *rest = cls.__module__.split(".")
-    if top == "mercer" and rest:
-        return f"{rest[0]}.{cls.__qualname__}"
-    return f"sklearn.{cls.__qualname__}" if top == "sklearn" else f"{cls.__module__}:{cls.__qualname__}"  # a user's never hides ours
+    name = _names.get(cls, f"{cls.__module__.partition('.')[0]}.{cls.__qualname__}")  # the latter of another package
+    if find(name) is not cls:
+        raise KeyError(cls)
+    return name
 
 
 def find(name: Any) -> type[Any]:
     """The class that a file names; KeyError where there is none."""
-    match = NAME.fullmatch(name) if isinstance(name, str) else None
-    if match is None or name in _registered:
-        return _registered[str(name)]
-    package, inner, short = match.groups()
-    if package in VALUES + OTHERS:
-        among = [m for m in modules(package) if inner is None or m.__name__ == f"mercer.{package}{inner}"]
-        found: list[Any] = [c for m in among if _ours(c := vars(m).get(short), m, package)]
-        return found[0] if len(found) == 1 else _registered[name]  # modules register theirs when they are imported
-    return getattr(importlib.import_module(OUTSIDE[name]), short)
+    name = OLD.get(name, name) if isinstance(name, str) else str(name)
+    if name in OUTSIDE:
+        return getattr(importlib.import_module(OUTSIDE[name]), name.partition(".")[2])
+    family = name.partition(".")[0]
+    if name not in _registered and family in ROOMS:
+        modules(ROOMS[family])  # register theirs when they are imported
+    cls = _registered[name]
+    if family in ROOMS and _silent(cls):  # type: ignore[arg-type]
+        raise KeyError(name)
+    return cls
 
 
-def _ours(cls: Any, module: ModuleType, package: str) -> bool:
-    if not isinstance(cls, type) or cls.__module__ != module.__name__:
-        return False
-    return issubclass(cls, BaseEstimator) or (package in VALUES and field_names(cls) is not None and not unsaid(cls))
+@lru_cache(maxsize=1024)
+def _silent(cls: Any) -> bool:
+    return field_names(cls) is not None and bool(unsaid(cls))
 
 
 def unsaid(cls: Any) -> list[str]:
@@ -118,10 +125,10 @@ def field_names(cls: type[Any]) -> list[str] | None:
 
 @lru_cache
 def modules(package: str) -> tuple[ModuleType, ...]:
-    """A package of Mercer and the modules in it; those that need an extra which is not installed are left out."""
-    top = _imported(f"mercer.{package}")
-    inner = [_imported(f"mercer.{package}.{m.name}") for m in pkgutil.iter_modules(getattr(top, "__path__", []))]
-    return tuple(m for m in (top, *inner) if m is not None)
+    """A module or package and those in it; those that need an extra which is not installed are left out."""
+    top = _imported(package)
+    inner = [modules(f"{package}.{m.name}") for m in pkgutil.iter_modules(getattr(top, "__path__", []))]
+    return tuple(m for m in (top, *(m for some in inner for m in some)) if m is not None)
 
 
 def _imported(name: str) -> ModuleType | None:

@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from mercer.models.gp.linear import Evidence, Posterior
-from mercer.learners.decompose import eigen
+from mercer.linalg.decompose import eigen
 
 SHAPES = {"tall": (40, 5), "wide": (5, 8), "one": (1, 1)}
 

@@ -16,7 +16,7 @@ from mercer.models.gp.likelihood import evidence, root
 from mercer.models.gp.priors import Gamma, InverseGamma, LogNormal
 from mercer.models.gp.posterior import PointProcess
 from mercer.models.gp.updates import appended, put_back, reference_put_back, removed
-from mercer.learners.precondition import Woodbury
+from mercer.linalg.precondition import Woodbury
 from tests.market import rows, trees
 
 KERNELS = {"gaussian": Gaussian((0.5, 1.0, 2.0)), "matern": 0.7 * Matern(1.2, nu=2.5), "sum": Gaussian(0.4) + 0.3 * Periodic(1.0, 2.0)}

@@ -26,6 +26,7 @@ from mercer.lifts.base import seed_of
 from mercer.models.maps import landmarks_of_items
 from mercer.ops.tiles import cuts
 from mercer.plan import Plan, quantity
+from mercer.store import register
 
 MOST_EXACT = 3000  # rows that "auto" factors, a few times a step
 MOST_LEARNT = 1000  # rows that hyper-parameters are learnt from
@@ -33,6 +34,7 @@ COPIES = 4  # n x n arrays held at once
 PIECE = 2048  # rows that features are made of at a time
 
 
+@register("gp.GaussianProcessClassifier")
 class GaussianProcessClassifier(ClassifierMixin, OverFeatures):
     """p(y = 1 | x) = E sigmoid(f(x)) with f ~ GP(0, scale k), conditioned on the labels by Laplace's approximation.
 

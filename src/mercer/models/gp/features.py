@@ -18,11 +18,12 @@ from mercer.inputs import Array, Matrix
 from mercer.invariants import Each, Is, Number
 from mercer.kernels import Kernel
 from mercer.models.gp.linear import Evidence, Posterior
-from mercer.learners.decompose import ROUNDS, Spectrum, eigen, ritz
 from mercer.models.gp.residual import Shares
 from mercer.models.gp.space import NOISE
 from mercer.lifts import KernelLift
+from mercer.linalg.decompose import ROUNDS, Spectrum, eigen, ritz
 from mercer.stats import Moments
+from mercer.store import register
 
 PROBE = 64  # rows on which a map is compared with its kernel
 STARVED = 0.5  # the share of the prior variance below which a variance is said to be starved
@@ -32,6 +33,7 @@ class VarianceStarvationWarning(UserWarning):
     """A finite map has no prior variance left for points far from the data, where the kernel's own process has all of it."""
 
 
+@register("gp.FeatureSolution")
 @dataclass(frozen=True, eq=False)
 class Found:
     """What the moments tell, in the units of y."""

@@ -9,14 +9,16 @@ import numpy as np
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.models.gp.linear import Evidence
-from mercer.learners.decompose import eigen
 from mercer.models.gp.posterior import PIECE, PointProcess
 from mercer.models.gp.space import NOISE
+from mercer.linalg.decompose import eigen
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 ALONE = "a Gram matrix between new rows and those of fit does not tell k(x, x) of new rows, so there are means only; give a kernel."
 
 
+@register("gp.GivenGram")
 @dataclass(frozen=True)
 class Given:
     """The kernel of rows that are those of their own Gram matrix."""
@@ -30,6 +32,7 @@ class Given:
         return "'precomputed'"
 
 
+@register("gp.GramProcess")
 class GramProcess(PointProcess):
     """A `PointProcess` with K for X; new rows are those of k(Z, X)."""
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from mercer.kernels import Kernel
 from mercer.models.gp.priors import Prior, check
+from mercer.store import register
 
 
+@register("gp.Wishes")
 @dataclass(frozen=True)
 class Wishes:
     """By the names of `kernel.get_params()`, "noise" and "scale", in the units of y.
@@ -63,6 +65,7 @@ def amplitude(path: str) -> bool:
     return path.rpartition("__")[2] == "by"
 
 
+@register("gp.Said")
 @dataclass(frozen=True, eq=False)
 class Said:
     """Wishes read against a kernel: the parameters, by path, that they speak of."""

@@ -15,11 +15,12 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.kernels import Kernel
 from mercer.models.gp.likelihood import LARGE, best_scale
 from mercer.models.gp.posterior import PointProcess, stack
-from mercer.learners.precondition import Woodbury
-from mercer.learners.solvers import CG, Iterated
+from mercer.linalg.precondition import Woodbury
+from mercer.linalg.solvers import CG, Iterated
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 PROBES, STEPS = 16, 100
 MOST_PROBES = 512
@@ -30,6 +31,7 @@ LOOSE, LEAST = 0.02, 1e-8  # of the noise, or of the prior variance: how far a v
 COLUMNS = 512  # variances that are solved for together
 
 
+@register("gp.Determinant")
 @dataclass(frozen=True, eq=False)
 class Determinant:
     """log det A, and the standard error of the estimate."""
@@ -38,6 +40,7 @@ class Determinant:
     error: float
 
 
+@register("gp.IterativeProcess")
 @dataclass(frozen=True, eq=False)
 class IterativeProcess(PointProcess):
     """A `PointProcess` without a factor; its linear equations are solved to a residual of tol |y|."""

@@ -17,6 +17,7 @@ from mercer.kernels import Kernel
 from mercer.models.gp.likelihood import Evidence, few_threads, pull
 from mercer.models.gp.posterior import PointProcess
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 STEPS, TOL = 60, 1e-10
 LEAST, MOST = 1e-14, 1e-4  # jitter tried, in shares of the largest diagonal entry
@@ -158,6 +159,7 @@ def _wide(mean: Array, variance: Array) -> Array:
     return np.asarray(log + np.where(tail, mean + variance / 2, 0)[:, 0])
 
 
+@register("gp.LaplaceProcess")
 @dataclass(frozen=True, eq=False)
 class LaplaceProcess(PointProcess):
     """The posterior of f given labels Y (n, 1) in {-1, 1}; coef = d log p(y | f), noise = 1 / W."""
@@ -179,6 +181,7 @@ class LaplaceProcess(PointProcess):
         return _both(self.mean(Z)[:, 0], self.variance(Z))
 
 
+@register("gp.LaplaceWeights")
 @dataclass(frozen=True, eq=False)
 class LaplaceWeights:
     """f = phi(x)'w, w ~ N(0, scale I), by Laplace about the mode of w; `root` is the factor of the precision of w."""

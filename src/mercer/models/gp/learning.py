@@ -21,11 +21,13 @@ from mercer.models.gp.hyperparameters import Said
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.ops.philox import Stream, permutation
+from mercer.store import register
 
 MOST_LEARNT = 3000  # rows that hyper-parameters are learnt from where there are more than can be factored
 MOST_POINTS = 512  # landmarks over which all rows are learnt from: a step takes O(n m^2)
 
 
+@register("gp.Candidate")
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A kernel for landmarks, and the rows and steps that it was learnt by.

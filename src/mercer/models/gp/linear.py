@@ -9,7 +9,8 @@ from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Number
-from mercer.learners.decompose import Spectrum
+from mercer.linalg.decompose import Spectrum
+from mercer.store import register
 
 GRID = 81  # ratios of scale to noise that are tried before the best is refined
 
@@ -72,6 +73,7 @@ class Evidence:
         return -self.log(noise, math.exp(ratio) * noise)
 
 
+@register("gp.WeightPosterior")
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """w | y ~ N(coef, V diag(spread) V' + scale (I - V V')): in no direction below zero, in unseen ones the prior's."""

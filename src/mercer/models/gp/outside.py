@@ -11,8 +11,10 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.lifts import KernelLift, Nystrom
 from mercer.lifts.base import Lift
 from mercer.ops.philox import Stream, normals
+from mercer.store import register
 
 
+@register("gp.Beside")
 @dataclass(frozen=True, eq=False)
 class Beside:
     """The features of two fitted maps, one beside the other."""

@@ -18,10 +18,12 @@ from mercer.models.gp.updates import appended, removed
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
+from mercer.store import register
 
 PIECE = 128  # new rows at a time: always as many, so that no prediction depends on how many are asked for
 
 
+@register("gp.LeftOut")
 @dataclass(frozen=True, eq=False)
 class LeftOut:
     """Of every row, by the model of all others: the mean and the variance of y, and log p(y), (n, q) each."""
@@ -33,6 +35,7 @@ class LeftOut:
     must = dict(mean=Floats("n", "q", finite=False), variance=Floats("n", "q", finite=False), log=Floats("n", "q", finite=False))
 
 
+@register("gp.PointProcess")
 @dataclass(frozen=True, eq=False)
 class PointProcess:
     """f ~ GP(0, scale k) seen at rows X as Y = f + N(0, noise), Y (n, q) in units of its own; coef = (scale K + noise)^-1 Y."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mercer.methods import Settings
+from mercer.store import register
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Prior(Settings):
         raise NotImplementedError
 
 
+@register("gp.LogNormal")
 @dataclass(frozen=True)
 class LogNormal(Prior):
     """log v ~ N(log median, spread^2)
@@ -45,6 +47,7 @@ class LogNormal(Prior):
         return -math.log(v / self.median) / self.spread**2 - 1
 
 
+@register("gp.Gamma")
 @dataclass(frozen=True)
 class Gamma(Prior):
     """p(v) ~ v^(shape - 1) exp(-rate v)
@@ -63,6 +66,7 @@ class Gamma(Prior):
         return self.shape - 1 - self.rate * v
 
 
+@register("gp.InverseGamma")
 @dataclass(frozen=True)
 class InverseGamma(Prior):
     """p(v) ~ v^(-shape - 1) exp(-scale / v): keeps bandwidths off zero

@@ -10,7 +10,7 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.models.gp.iterative import PROBES, probed
 from mercer.models.gp.likelihood import Evidence, best_scale
-from mercer.learners.solvers import CG
+from mercer.linalg.solvers import CG
 from mercer.operators.kernel import KernelOperator
 
 

@@ -7,10 +7,12 @@ from sklearn.base import RegressorMixin
 
 from mercer.models.gp.checks import Checks
 from mercer.models.gp.features import VarianceStarvationWarning
+from mercer.store import register
 
 __all__ = ["GaussianProcessRegressor", "VarianceStarvationWarning"]
 
 
+@register("gp.GaussianProcessRegressor")
 class GaussianProcessRegressor(RegressorMixin, Checks):
     """y = prior_mean + f(x) + e with f ~ GP(0, scale k) and e ~ N(0, noise).
 

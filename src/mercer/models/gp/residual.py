@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
 from mercer.models.gp.likelihood import best_scale
+from mercer.store import register
 
 GROUPS = 8  # of rows by what is left out of them, in the search for the ratio
 NONE = 1e-4, 1e-2  # of the most that is left out: landmarks and rows beside them are groups of their own
@@ -79,6 +80,7 @@ class Groups:
         return math.exp(found.x)
 
 
+@register("gp.Shares")
 @dataclass(frozen=True)
 class Shares:
     """Rows weigh level / (ratio + left): `logs` sums the logarithms of the weights, `total` their y, over all rows seen."""

@@ -17,10 +17,12 @@ from mercer.lifts import KernelLift
 from mercer.lifts.base import Lift
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 PIECE = 1024
 
 
+@register("gp.Functions")
 @dataclass(frozen=True, eq=False)
 class Functions:
     """f_j(x) = mean + unit (phi(x)'w_j + k(x, X) v_j) for every draw j; a call gives (n, s), or (n, q, s) of q > 1 outputs."""

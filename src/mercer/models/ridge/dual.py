@@ -15,9 +15,9 @@ from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.kernels.stretch import bandwidths, scaled
 from mercer.learners import dual_folds, kernel_ridge
-from mercer.learners.cholesky import Cholesky
 from mercer.learners.ridge import FoldErrors, spread
-from mercer.learners.solvers import CG, Auto
+from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.solvers import CG, Auto
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import SQUARES, Operator, Settings, TrainingRows, Weights
 from mercer.models.settings import grid
@@ -29,7 +29,7 @@ from mercer.store import register
 Refit = Callable[[Settings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
 
 
-@register
+@register("ridge.Expansion")
 @dataclass(frozen=True, eq=False)
 class Expansion:
     """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""
@@ -57,7 +57,7 @@ class Expansion:
         return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
 
 
-@register
+@register("ridge.Dual")
 @dataclass(frozen=True, eq=False)
 class DualRidge:
     """Coefficients of an expansion over the rows of `fit`, or over landmarks."""

@@ -34,7 +34,7 @@ def _streams(self: Any) -> bool:
     return self.lift is not None or (self.via not in ("exact", "iterative") and not self._precomputed)
 
 
-@register
+@register("ridge.KernelRidge")
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     """argmin sum_i w_i (y_i - f(x_i) - b)^2 + alpha |f|^2 over functions f of a kernel, or f(x) = phi(x)'c over its features.
 

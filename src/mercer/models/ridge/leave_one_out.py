@@ -106,7 +106,7 @@ def by_penalty(Y: Array, alpha: Any, of: Callable[[float, Array], Array]) -> Arr
 
 
 # intervals
-@register
+@register("ridge.Calibration")
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """The model of four fifths of the rows, |y - f(x)| of the others, and which columns of a kernel matrix are those of its rows."""

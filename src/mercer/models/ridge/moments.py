@@ -21,7 +21,7 @@ from mercer.stats import Moments
 from mercer.store import register
 
 
-@register
+@register("ridge.Moments")
 @dataclass(frozen=True, eq=False)
 class MomentRidge:
     """The moments of [phi, y] of every fold; the model is computed from them when first asked for.

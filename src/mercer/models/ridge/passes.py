@@ -20,7 +20,7 @@ from mercer.plan import Plan
 from mercer.store import register
 
 
-@register
+@register("ridge.Features")
 @dataclass(frozen=True, eq=False)
 class FeatureRidge:
     """The coefficients of features alone, as passes find them or as moments leave them."""

@@ -26,7 +26,7 @@ SQUARES = 40.0  # bytes an entry of K that leave-one-out holds at most: eigenvec
 Operator = KernelOperator | GivenOperator
 
 
-@register
+@register("ridge.Penalties")
 @dataclass(frozen=True, eq=False)
 class Penalties:
     """The penalty, one number or one an output; or, by folds or left-out rows, the best of `grid`. And whether there is an intercept."""
@@ -147,7 +147,7 @@ def square_bytes(D: int, folds: int) -> float:
     return 8.0 * D**2 * (2 * folds + 4)
 
 
-@register
+@register("ridge.TrainingRows")
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
     """The rows of one `fit` that count: X (n, d), Y (n, q), their weights and folds; those of weight zero wait aside."""
@@ -228,7 +228,7 @@ def fold_of(folds: Folds, X: Table) -> Array:
     return folds.of(Items(X.data) if X.items else X.data)
 
 
-@register
+@register("ridge.Weights")
 @dataclass(frozen=True, eq=False)
 class Weights:
     """f = sum_j coef_j g_j + intercept for a penalty alpha, over features or rows g: coef (m, q), intercept (q,)."""

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.inputs import Array, Table
-from mercer.learners.cholesky import Cholesky, Factored
-from mercer.learners.krylov import Solved, conjugate_gradients, refined
-from mercer.learners.precondition import MANY, Identity, RPCholesky, Woodbury
-from mercer.learners.systems import System
+from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
+from mercer.linalg.cholesky import Cholesky, Factored
+from mercer.linalg.precondition import MANY, Identity, RPCholesky, Woodbury
 from mercer.operators import KernelOperator, Operator, StoredOperator
 from mercer.plan import quantity
+from mercer.store import register
 
 INNER = 1e-4  # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its rounding
 SMALL = 3000  # rows up to which a Cholesky factor is quicker than anything else
@@ -29,6 +29,7 @@ class Handle(Protocol):
 
 
 # conjugate gradients
+@register("linalg.CG")
 @dataclass(frozen=True)
 class CG:
     """Preconditioned conjugate gradients: K only by products, in float32 where its rounding is small beside the ridge.
@@ -91,6 +92,7 @@ def _in_range(rows: Table) -> bool:
     return values.size == 0 or float(max(-values.min(), values.max())) < 1e15
 
 
+@register("linalg.Iterated")
 @dataclass(frozen=True, eq=False)
 class Iterated:
     """A with its preconditioner P; `logdet` is that of P."""
@@ -130,6 +132,7 @@ class Iterated:
 
 
 # the choice
+@register("linalg.Auto")
 @dataclass(frozen=True)
 class Auto:
     """Cholesky up to 3,000 rows where the matrix fits in `memory`, CG beyond; `choose` says which and why.

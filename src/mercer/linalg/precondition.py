@@ -13,6 +13,7 @@ from mercer.lifts.landmarks import BLOCK, Gram, Residual, accepted
 from mercer.ops.philox import Stream
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 WIDE = np.dtype(np.float64)
 CUT = {WIDE: 1e-13, np.dtype(np.float32): 3e-6}  # of k(x, x): less than this left of it is rounding
@@ -26,6 +27,7 @@ HARD = 500.0  # expected steps beyond which no pivots are spared
 MANY = math.inf  # columns to be solved for, where nobody said how many
 
 
+@register("linalg.RPCholesky")
 @dataclass(frozen=True)
 class RPCholesky:
     """P = F F' + diag(ridge), F (n, r) the Cholesky factor of K at r pivots drawn by what is left of its diagonal.
@@ -97,6 +99,7 @@ def worth(marks: list[tuple[int, float]], n: int, step: float) -> bool:
     return len(marks) == 1 or steps > HARD or math.isinf(step) or saved * step * n > COST[0] + COST[1] * now
 
 
+@register("linalg.Identity")
 @dataclass(frozen=True)
 class Identity:
     """No preconditioner but the ridge itself."""

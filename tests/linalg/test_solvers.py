@@ -3,12 +3,11 @@ import numpy as np
 import pytest
 
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Matern
-from mercer.learners import solvers
-from mercer.learners.cholesky import Cholesky
-from mercer.learners.krylov import conjugate_gradients, refined
-from mercer.learners.precondition import Identity, RPCholesky, Woodbury
-from mercer.learners.solvers import CG, Auto
-from mercer.learners.systems import System
+from mercer.linalg import solvers
+from mercer.linalg.cg import System, conjugate_gradients, refined
+from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.precondition import Identity, RPCholesky, Woodbury
+from mercer.linalg.solvers import CG, Auto
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator, StoredOperator
 

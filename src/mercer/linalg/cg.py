@@ -3,10 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.operators import Operator
 
 Map = Callable[[Array], Array]
 ROUNDS = 20  # of refinement
@@ -77,3 +79,18 @@ def refined(product: Map, B: Array, solvers: list[Callable[[Array, Array], tuple
         X = np.where(better, X + change, X)
         R, norm = np.where(better, R_new, R), np.where(better, norm_new, norm)
     return Solved(X, R, float((norm / np.where(size > 0, size, 1)).max(initial=0)), steps)
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A = K + diag(ridge) as it is: the kernel in float64 at the rows given, whatever a solver does inside."""
+
+    op: Operator
+    ridge: Array
+
+    def __matmul__(self, V: Array) -> Array:
+        return np.asarray(self.exact @ V + self.ridge[:, None] * V)
+
+    @cached_property
+    def exact(self) -> Operator:
+        return self.op.astype(np.float64)

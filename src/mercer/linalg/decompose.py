@@ -11,6 +11,7 @@ from scipy.linalg import eigh, qr
 from mercer.inputs import Array
 from mercer.invariants import Floats, Is, Whole
 from mercer.stats import FrequentDirections
+from mercer.store import register
 
 MORE = 10  # directions beyond those asked for that a range finder follows
 ROUNDS = 3  # products that sharpen the range
@@ -90,6 +91,7 @@ def signed(V: Array) -> Array:
     return V * np.where(largest < 0, -1.0, 1.0)
 
 
+@register("linalg.Components")
 @dataclass(frozen=True, eq=False)
 class Components:
     """What PCA tells: components (k, D), their variances, the share of all variance, and the mean."""
@@ -108,6 +110,7 @@ class Components:
         return cls(np.ascontiguousarray(signed(s.vectors).T), s.values / max(n - 1, 1), ratio, mean)
 
 
+@register("linalg.SketchedMoments")
 @dataclass(eq=False)
 class SketchedMoments:
     """n, sum z, sum |z|^2, and frequent directions in place of sum zz': merges, in O(size D) memory.

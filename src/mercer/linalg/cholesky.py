@@ -8,15 +8,16 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, lu_factor, lu_solve, solve_triangular
 
 from mercer.inputs import Array
-from mercer.learners.krylov import Solved, refined
-from mercer.learners.systems import System
+from mercer.linalg.cg import Solved, System, refined
 from mercer.operators import Operator, dense
 from mercer.ops.tiles import cuts
+from mercer.store import register
 
 ROUNDING, INDEFINITE = 100.0, 1e-3  # a matrix that needs a jitter of more than 100 n eps, or 1e-3, of its diagonal is of no kernel
 COLUMNS = 256
 
 
+@register("linalg.Cholesky")
 @dataclass(frozen=True)
 class Cholesky:
     """A = L L' in one n x n array; float32 halves it, and residuals in float64 mend its digits.
