@@ -4,7 +4,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from mercer.models.gp.linear import Evidence, Posterior
+from mercer.models.gp.linear import Evidence, WeightPosterior
 from mercer.linalg.decompose import eigen
 
 SHAPES = {"tall": (40, 5), "wide": (5, 8), "one": (1, 1)}
@@ -46,7 +46,7 @@ def test_no_other_noise_and_scale_are_better(seed):
 def test_the_posterior_is_that_of_the_formulas(name):
     F, y = data(SHAPES[name])
     s, beta, _ = told(F, y)
-    p = Posterior.of(s, beta, 0.3, 2.0)
+    p = WeightPosterior.of(s, beta, 0.3, 2.0)
     precision = F.T @ F / 0.3 + np.eye(F.shape[1]) / 2.0
     Z = np.random.default_rng(1).normal(size=(6, F.shape[1]))
     np.testing.assert_allclose(p.coef, np.linalg.solve(precision, F.T @ y) / 0.3, atol=1e-9)
@@ -58,7 +58,7 @@ def test_the_posterior_is_that_of_the_formulas(name):
 def test_draws_have_their_moments():
     F, y = data((5, 8))
     s, beta, _ = told(F, y)
-    for p in (Posterior.of(s, beta, 0.3, 2.0), Posterior.prior(8, 2.0)):
+    for p in (WeightPosterior.of(s, beta, 0.3, 2.0), WeightPosterior.prior(8, 2.0)):
         W = p.draw(60_000, np.random.default_rng(0))
         np.testing.assert_allclose(W.mean(1), p.coef, atol=0.05)
         np.testing.assert_allclose(np.cov(W), p.covariance(np.eye(8)), atol=0.1)

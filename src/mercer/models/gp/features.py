@@ -1,27 +1,25 @@
-"""The way over features: Bayesian linear regression from moments that stream and merge."""
+"""The posterior over features: Bayesian linear regression from moments that add, subtract and merge, or along leading directions."""
 from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from mercer import methods
-from mercer.estimators.base import asked, bytes_of, default_features
-from mercer.models.gp.weights import LeftOver
-from mercer.models.gp.problem import check_mean, check_noise
-from mercer.estimators.streams import HEAD
-from mercer.inputs import Array, Matrix
-from mercer.invariants import Each, Is, Number
+from mercer.inputs import Array, Table
+from mercer.invariants import Each, Floats, Is, Number, Text
 from mercer.kernels import Kernel
-from mercer.models.gp.linear import Evidence, Posterior
-from mercer.models.gp.residual import Shares
-from mercer.models.gp.space import NOISE
-from mercer.lifts import KernelLift
 from mercer.linalg.decompose import ROUNDS, Spectrum, eigen, ritz
+from mercer.models.gp.linear import Evidence, WeightPosterior
+from mercer.models.gp.posterior import LeftOut, Outputs, Posterior
+from mercer.models.gp.problem import Settings
+from mercer.models.gp.samples import Functions
+from mercer.models.gp.space import NOISE, times
+from mercer.models.maps import HEAD, FittedMap
+from mercer.plan import Plan
 from mercer.stats import Moments
 from mercer.store import register
 
@@ -35,226 +33,337 @@ class VarianceStarvationWarning(UserWarning):
 
 @register("gp.FeatureSolution")
 @dataclass(frozen=True, eq=False)
-class Found:
+class FeatureSolution:
     """What the moments tell, in the units of y."""
 
-    posterior: Posterior
+    posterior: WeightPosterior
     noise: float
     scale: float
     prior_mean: float
     log_evidence: float
 
+    must = dict(posterior=Is("WeightPosterior"))
 
-class FeatureWay(LeftOver):
-    """y = prior_mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments of [phi, y]."""
 
-    prior_mean: Any
-    _found: Found | None = None
-    _approximate: bool
-    _dtype: np.dtype[Any]
-    _spread: float = 1.0  # the variance of y in its unit, as in fit: moments of weighted rows do not tell it
-    _unit: tuple[float, float]  # moments are of (y - origin) / unit: no digits are lost in float32, at any size of y
+@register("gp.FeatureTargets")
+@dataclass(frozen=True, eq=False)
+class FeatureTargets:
+    """y as moments sum it, (y - origin) / unit, so that no digits are lost in float32 at any size of y; and what is given of its law.
+
+    mean : the prior's, or "y" where it is that of the y seen
+    noise : as given, None where it is learnt
+    held : noise and scale where the moments do not choose them: given, or learnt before under what was said
+    spread : the variance of y in its unit, as in fit: moments of weighted rows do not tell it
+    """
+
+    origin: float
+    unit: float
+    mean: float | str = 0.0
+    noise: float | Array | None = None
+    held: tuple[float, float] | None = None
+    flat: bool = True
+    spread: float = 1.0
+
+    must = dict(
+        origin=Number(), unit=Number(0), mean=Number() | Text("y"), noise=Number(0) | Floats(None, low=0) | None,
+        held=Each(Number(0), Number(0)) | None, spread=Number(0),
+    )  # fmt: skip
+
+    @classmethod
+    def of(cls, s: Settings, y: Array, held: tuple[float, float] | None, flat: bool) -> Self:
+        """In units of the first y."""
+        origin = float(y[:HEAD].mean())
+        unit = float(y[:HEAD].std()) or abs(origin) or 1.0
+        if not 1e-150 < unit < 1e150:
+            raise ValueError(f"y varies by {unit:.1g}, whose square is no floating-point number; scale y first.")
+        if s.noise is not None:
+            held = float(np.exp(np.log(s.noise).mean())), 1.0 if held is None else held[1]
+        return cls(origin, unit, s.prior, s.noise, held, flat)
+
+    def in_units(self, y: Array) -> Array:
+        return (y - self.origin) / self.unit
+
+    def mean_in_units(self, seen: float) -> float:
+        return seen if isinstance(self.mean, str) else (self.mean - self.origin) / self.unit
+
+
+@register("gp.FeaturePosterior")
+@dataclass(frozen=True, eq=False)
+class FeaturePosterior:
+    """y = prior mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments of [phi, y].
+
+    The moments are owned: `with_points` adds to them in place, after a batch was gathered whole, and the value before is then spent.
+    """
+
+    plan: Plan
+    phi: FittedMap
+    targets: FeatureTargets
+    moments: Moments | None  # None where they did not fit
+    approximate: bool  # whether phi phi' is not the kernel
+    eps: float  # of the coarsest rows: what is rounding
+    solved: FeatureSolution | None = None  # of the moments as they are, where it was asked for
+
+    must = dict(
+        plan=Is("Plan"), phi=Is("FittedMap"), targets=Is("FeatureTargets"), moments=Is("Moments") | None, eps=Number(0),
+        solved=Is("FeatureSolution") | None,
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        D, m = self.phi.width, self.moments
+        if m is None and self.solved is None:
+            return "has neither moments nor a solution"
+        if m is not None and len(m.shift) != D + 1:
+            return f"has moments that are not of {D} features and y"
+        return None if self.solved is None or len(self.solved.posterior.coef) == D else f"has a solution that is not of {D} features"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is computed when asked for."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     # fitting
-    must = dict(moments_=Is("Moments"), _found=Is("features.Found") | None, _unit=Each(Number(), Number()))
+    @classmethod
+    def begun(cls, s: Settings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
+        """Before any row was summed."""
+        return cls(Plan("features", ""), phi, targets, None, approximate(phi, Table(X.data)), float(np.finfo(X.dtype).eps))
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the map, then the moments of [phi, y] in one pass."""
-        X, y = self._first(X, y)
-        weight = self._precision(len(y))
-        if self._too_wide():
-            return self._fit_by_passes(X, y, weight)
-        z = self._in_units(y)
-        self._spread = float(z.var())
-        weight = self._share(X, z, self._mean_in_units(float(z.mean()))) if weight is None else weight
-        self.moments_ = self._gather(X, np.append(self._shift(X), 0.0), z, weight)
-        why = f"{self.n_features_lifted_:,} features: their D x D moments fit, and tell mean, variance and evidence in one pass"
-        self.plan_ = self._features_plan(len(y), "features", why, 1)
-        self._solved()
-        return self
+    def fitted(self, s: Settings, X: Table, y: Array) -> Self:
+        """The moments of [phi, y] in one pass."""
+        z = self.targets.in_units(y)
+        targets = replace(self.targets, spread=float(z.var()))
+        new, weight = replace(self, targets=targets)._weighing(s, X, z)
+        weight = s.precision(len(y)) if weight is None else weight
+        moments = self.phi.moments(X, np.append(self.phi.shift(X), 0.0), z, weight)
+        why = f"{self.phi.width:,} features: their D x D moments fit, and tell mean, variance and evidence in one pass"
+        made = replace(new, moments=moments, plan=self.phi.plan(len(y), "features", why, 1))
+        return replace(made, solved=made.solution)
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
-        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was."""
-        if np.ndim(self.noise):
+    def _weighing(self, s: Settings, X: Table, z: Array) -> tuple[Self, Array | None]:
+        """Itself, and what the rows of a first fit weigh; None where all weigh the same."""
+        return self, None
+
+    def by_passes(self, s: Settings, X: Table, y: Array) -> Self:
+        """Along as many leading directions as memory lets, without moments."""
+        D, n = self.phi.width, len(y)
+        if s.precision(n) is not None:
+            raise ValueError("noise with one number a row needs moments, which exceed memory_limit; raise it, or give one number.")
+        r = int(min(n, max(s.memory // (64 * D), 1)))
+        spectrum = ritz(lambda V: self.phi.covariance_product(X, np.zeros(D), V), D, r).above(self._rounding())
+        z = self.targets.in_units(y)
+        new, mean = replace(self, targets=replace(self.targets, spread=float(z.var()))), self.targets.mean_in_units(float(z.mean()))
+        z -= mean
+        b = sum((F.T @ z[at] for at, F in self.phi.batches(X)), np.zeros(D))
+        solved = new._from(spectrum, spectrum.vectors.T @ b, float(z @ z), n, mean)
+        why = f"{D:,} features: D x D moments exceed the memory limit; the posterior is that along the {r} leading directions"
+        return replace(new, solved=solved, plan=self.phi.plan(n, "range finder", why, ROUNDS + 3))
+
+    def streamed(self, X: Table, y: Array) -> Self:
+        """Of the first batch of a stream."""
+        moments = self.phi.moments(X, np.append(self.phi.shift(X), 0.0), self.targets.in_units(y))
+        return replace(self, moments=moments)._counted()
+
+    def _counted(self) -> Self:
+        assert self.moments is not None
+        why = f"a stream: {self.phi.width:,} features of a map that its first batch fixed"
+        return replace(self, plan=self.phi.plan(self.moments.count, "features", why, 1))
+
+    # changes
+    def with_points(self, X: Table, Y: Array) -> Self:
+        if np.ndim(self.targets.noise):  # type: ignore[arg-type]
             raise ValueError("noise has one number a row, which is for fit; give one number, or 'learn', in a stream.")
-        if self._found is not None and not hasattr(self, "moments_"):
+        if self.moments is None:
             raise ValueError("partial_fit cannot continue a fit by passes; raise memory_limit.")
-        first = not hasattr(self, "moments_")
-        X, y = self._first(X, y, stream=True) if first else self._checked_one(X, y, reset=False)
-        if self._too_wide():
-            D = self.n_features_lifted_
-            raise ValueError(f"{D:,} features exceed memory_limit in a stream; use fewer, raise it, or fit at once.")
-        z, shift = self._in_units(y), np.append(self._shift(X), 0.0) if first else self.moments_.shift
-        new = self._gather(X, shift, z, None if first else self._share_more(X, z))
-        self.moments_, self._found = new if first else self.moments_ + new, None
-        self._dtype = min(self._dtype, X.dtype)  # the coarser one says what is rounding
-        why = f"a stream: {self.n_features_lifted_:,} features of a map that its first batch fixed"
-        self.plan_ = self._features_plan(self.moments_.count, "features", why, 1)
-        return self
+        z = self.targets.in_units(one_output(Y))
+        new, weight = self._taking(X, z, 1)
+        more = self.phi.moments(X, self.moments.shift, z, weight)
+        total = self.moments
+        total += more
+        return replace(new, moments=total, eps=max(self.eps, float(np.finfo(X.dtype).eps)), solved=None)._counted()
 
-    def merge(self, other: FeatureWay) -> Self:
-        """Take in the rows that another model of the same map has seen."""
-        check_is_fitted(self, "lift_")
-        self._check_same_map(other)
-        if np.ndim(self.noise) or np.ndim(other.noise):
-            raise ValueError("noise has one number a row, whose weights do not add; give one number, or 'learn', to merge.")
-        if self._shares is not None or other._shares is not None:
-            raise ValueError("rows over landmarks weigh by the noise learnt in fit, which differs; give the rows to partial_fit.")
-        self.moments_, self._found = self.moments_ + other._moments_in(self._unit), None
-        return self
-
-    def forget(self, X: Any, y: Any) -> Self:
-        """Take out rows that were taken in: their moments are subtracted."""
-        check_is_fitted(self, "lift_")
-        if np.ndim(self.noise) or not hasattr(self, "moments_"):
+    def without_points(self, X: Table, Y: Array) -> Self:
+        if np.ndim(self.targets.noise) or self.moments is None:  # type: ignore[arg-type]
             raise ValueError("forget needs moments that subtract: give one noise, or 'learn', and a larger memory_limit.")
-        X, y = self._checked_one(X, y, reset=False)
-        z = self._in_units(y)
-        left = self.moments_ - self._gather(X, self.moments_.shift, z, self._share_more(X, z, -1))
+        z = self.targets.in_units(one_output(Y))
+        new, weight = self._taking(X, z, -1)
+        left = self.moments - self.phi.moments(X, self.moments.shift, z, weight)
         if left.count < 1 or not left.possible:
-            raise ValueError(f"cannot forget {len(y)} rows of {self.moments_.count}; give rows that were seen, not all.")
-        self.moments_, self._found = left, None
-        return self
+            raise ValueError(f"cannot forget {len(Y)} rows of {self.moments.count}; give rows that were seen, not all.")
+        return replace(new, moments=left, solved=None)
 
-    def _first(self, X: Any, y: Any, *, stream: bool = False) -> tuple[Matrix, Array]:
-        X, y = self._checked_one(X, y, reset=True)
-        check_noise(self.noise, zero=False)
-        check_mean(self.prior_mean)
-        self.__dict__.pop("moments_", None)
-        self._found = self._shares = None
-        self._fit_lift(X, stream=stream)
-        self._approximate, self._dtype = self._is_approximate(X), X.dtype
-        origin = float(y[:HEAD].mean())
-        self._unit = origin, float(y[:HEAD].std()) or abs(origin) or 1.0
-        if not 1e-150 < self._unit[1] < 1e150:
-            raise ValueError(f"y varies by {self._unit[1]:.1g}, whose square is no floating-point number; scale y first.")
-        return X, y
+    def _taking(self, X: Table, z: Array, sign: int) -> tuple[Self, Array | None]:
+        """Itself with rows that come later, or go, and what they weigh."""
+        return self, None
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:
-        X, y = self._check_Xy(X, y, reset=reset, y_numeric=True, multi_output=self._many())
-        return X, np.asarray(y, np.float64)
+    def merged(self, other: Posterior) -> Self:
+        if not isinstance(other, FeaturePosterior):
+            raise ValueError("models of points do not merge; give the rows to partial_fit, or fit both with via='features'.")
+        if self.phi.fingerprint != other.phi.fingerprint:
+            raise ValueError(
+                "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
+            )
+        if self.moments is None or other.moments is None:
+            raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+        if np.ndim(self.targets.noise) or np.ndim(other.targets.noise):  # type: ignore[arg-type]
+            raise ValueError("noise has one number a row, whose weights do not add; give one number, or 'learn', to merge.")
+        self._check_mergeable()
+        other._check_mergeable()
+        return replace(self, moments=self.moments + other._moments_in(self.targets), solved=None)
 
-    def _checked_one(self, X: Any, y: Any, *, reset: bool) -> tuple[Matrix, Array]:
-        """Rows with one output."""
-        X, y = self._checked(X, y, reset=reset)
-        if y.size != len(y):
-            raise ValueError(f"y has {y.shape[1]} columns, but features and landmarks take one; fit one model a column.")
-        return X, y.reshape(len(y))
+    def _check_mergeable(self) -> None:
+        """Refuse where moments of two fits do not add."""
 
-    def _many(self) -> bool:
-        """Whether y may have several columns."""
-        return False
-
-    def _choose_lift(self, X: Matrix, weight: Array | None = None, *, stream: bool = False) -> Any:
-        if self._candidate is None:
-            return super()._choose_lift(X, weight, stream=stream)
-        size = asked(self._method()) or default_features(X.shape[0])
-        return KernelLift(self._candidate.kernel, size, method=self._method(), random_state=self.random_state)
-
-    def _in_units(self, y: Array) -> Array:
-        return (y - self._unit[0]) / self._unit[1]
-
-    def _moments_in(self, unit: tuple[float, float]) -> Moments:
+    def _moments_in(self, t: FeatureTargets) -> Moments:
         """The moments with y in other units."""
-        m, factor = self.moments_, np.ones(len(self.moments_.shift))
-        factor[-1] = self._unit[1] / unit[1]
+        assert self.moments is not None
+        m, factor, mine = self.moments, np.ones(len(self.moments.shift)), self.targets
+        factor[-1] = mine.unit / t.unit
         shift = m.shift * factor
-        shift[-1] += (self._unit[0] - unit[0]) / unit[1]
+        shift[-1] += (mine.origin - t.origin) / t.unit
         return Moments(shift, m.n, m.s * factor, m.S * np.outer(factor, factor), m.count, m.peak * max(1, factor[-1] ** 2))
 
-    def _is_approximate(self, X: Matrix) -> bool:
-        """Whether phi phi' and the kernel differ on some of the rows."""
-        rows = X[:: max(1, X.shape[0] // PROBE)][:PROBE]
-        if self._landmarks() or not isinstance(self.lift_.kernel_, Kernel):
-            return False
-        F, K = self._features(rows), self.lift_.kernel_(rows)
-        return bool(np.abs(F @ F.T - K).max() > 3 * np.sqrt(np.finfo(F.dtype).eps) * np.abs(K).max())
-
     # solving
-    def _solved(self) -> Found:
-        check_is_fitted(self, "lift_")
-        if self._found is None:
-            self._found = self._solve()
-            self._warn_if_starved(self._found)
-        return self._found
-
-    def _solve(self) -> Found:
+    @cached_property
+    def solution(self) -> FeatureSolution:
         """Eigenvectors of the moments about zero (features) and about the prior mean (y), then two numbers, then the posterior."""
-        D = self.n_features_lifted_
-        m = self.moments_
-        mean = self._mean_in_units(float(m.mean[D]) if self._shares is None else self._shares.total / m.count)
+        if self.solved is not None:
+            return self.solved
+        assert self.moments is not None
+        D, m = self.phi.width, self.moments
+        mean = self.targets.mean_in_units(self._mean_of_y())
         S = m.about(np.append(np.zeros(D), mean)).S
         s = eigen(S[:D, :D], m.count).above(self._rounding())
-        return self._from(s, s.vectors.T @ S[:D, D], float(S[D, D]), m.count, mean)
+        found = self._from(s, s.vectors.T @ S[:D, D], float(S[D, D]), m.count, mean)
+        self._warn_if_starved(found)
+        return found
 
-    def _mean_in_units(self, seen: float) -> float:
-        mean = self._prior()
-        return seen if isinstance(mean, str) else (mean - self._unit[0]) / self._unit[1]
-
-    def _prior(self) -> float | str:
-        """The prior mean, or "y" where it is that of the y seen."""
-        if isinstance(self.prior_mean, str) and self.prior_mean == "auto":
-            return "y" if self._learns() and self.lift is None and isinstance(self._method(), methods.Landmarks) else 0.0
-        return self.prior_mean if isinstance(self.prior_mean, str) else float(self.prior_mean)
-
-    def _learns(self) -> bool:
-        """Whether any hyper-parameter is learnt."""
-        return isinstance(self.noise, str)
+    def _mean_of_y(self) -> float:
+        assert self.moments is not None
+        return float(self.moments.mean[self.phi.width])
 
     def _rounding(self) -> float:
-        return float(np.finfo(self._dtype).eps) * math.sqrt(self.n_features_lifted_)
+        return self.eps * math.sqrt(self.phi.width)
 
-    def _from(self, s: Spectrum, beta: Array, square: float, n: int, mean: float) -> Found:
+    def _from(self, s: Spectrum, beta: Array, square: float, n: int, mean: float) -> FeatureSolution:
         """Everything in the units of y again."""
-        unit, held = self._unit[1], self._held()
         e = Evidence(n, s.values, beta, square)
         floor = NOISE[0] * self._variance_of_y() or np.finfo(float).eps * (square / n or mean**2 or 1.0)
-        if self._shares is not None:
-            return self._shared(self._shares, s, e, floor, mean)
-        noise, scale = e.best(floor, 1 / self._rounding()) if held is None else (v / unit**2 for v in held)
-        return self._told(Posterior.of(s, beta, noise, scale), noise, mean, e.log(noise, scale) - n * math.log(unit))
+        return self._best(s, e, floor, mean)
 
-    def _shared(self, shares: Shares, s: Spectrum, e: Evidence, floor: float, mean: float) -> Found:
-        """At the ratio of noise to scale that was found; the rows weigh what they are told."""
-        held = self._held()
-        floor *= shares.level / shares.ratio  # the noise is ratio / level of what is found here
-        level = e.best_noise(1 / shares.level, floor) if held is None else held[1] / self._unit[1] ** 2 * shares.level
-        scale = level / shares.level
-        log = e.log(level, scale) + 0.5 * shares.logs - e.n * math.log(self._unit[1])
-        return self._told(Posterior.of(s, e.beta, level, scale), shares.ratio * scale, mean, log)
+    def _best(self, s: Spectrum, e: Evidence, floor: float, mean: float) -> FeatureSolution:
+        """At the noise and scale that are given, or of the largest likelihood."""
+        t = self.targets
+        noise, scale = e.best(floor, 1 / self._rounding()) if t.held is None else (v / t.unit**2 for v in t.held)
+        return self._told(WeightPosterior.of(s, e.beta, noise, scale), noise, mean, e.log(noise, scale) - e.n * math.log(t.unit))
 
     def _variance_of_y(self) -> float:
         """In its unit."""
-        if self._shares is not None or not hasattr(self, "moments_"):
-            return self._spread
-        m = self.moments_
+        if self.moments is None:
+            return self.targets.spread
+        m = self.moments
         return max(float(m.S[-1, -1] / m.n - (m.s[-1] / m.n) ** 2), 0.0)
 
-    def _told(self, p: Posterior, noise: float, mean: float, log: float) -> Found:
-        origin, unit = self._unit
-        scaled = Posterior(p.vectors, p.coef * unit, p.spread * unit**2, p.scale * unit**2, p.effective)
-        return Found(scaled, noise * unit**2, scaled.scale, mean * unit + origin, log)
+    def _told(self, p: WeightPosterior, noise: float, mean: float, log: float) -> FeatureSolution:
+        origin, unit = self.targets.origin, self.targets.unit
+        scaled = WeightPosterior(p.vectors, p.coef * unit, p.spread * unit**2, p.scale * unit**2, p.effective)
+        return FeatureSolution(scaled, noise * unit**2, scaled.scale, mean * unit + origin, log)
 
-    def _fit_by_passes(self, X: Matrix, y: Array, weight: Array | None) -> Self:
-        D, n = self.n_features_lifted_, len(y)
-        if weight is not None:
-            raise ValueError("noise with one number a row needs moments, which exceed memory_limit; raise it, or give one number.")
-        r = int(min(n, max(bytes_of(self.memory_limit) // (64 * D), 1)))
-        s = ritz(lambda V: self._product(X, np.zeros(D), V), D, r).above(self._rounding())
-        z = self._in_units(y)
-        self._spread, mean = float(z.var()), self._mean_in_units(float(z.mean()))
-        z -= mean
-        b = sum((F.T @ z[rows] for rows, F in self._lifted(X)), np.zeros(D))
-        self._found = self._from(s, s.vectors.T @ b, float(z @ z), n, mean)
-        why = f"{D:,} features: D x D moments exceed the memory limit; the posterior is that along the {r} leading directions"
-        self.plan_ = self._features_plan(n, "range finder", why, ROUNDS + 3)
-        return self
-
-    def _warn_if_starved(self, found: Found) -> None:
-        left = 1 - found.posterior.effective / self.n_features_lifted_
-        if self._approximate and left < STARVED:
+    def _warn_if_starved(self, found: FeatureSolution) -> None:
+        left = 1 - found.posterior.effective / self.phi.width
+        if self.approximate and left < STARVED:
             warnings.warn(
-                f"the data tell {found.posterior.effective:.0f} of the map's {self.n_features_lifted_:,} directions, so that far "
+                f"the data tell {found.posterior.effective:.0f} of the map's {self.phi.width:,} directions, so that far "
                 f"from the data the variance is about {left:.2g} of the right one; give more features, or use via='landmarks'.",
-                VarianceStarvationWarning, stacklevel=3,
+                VarianceStarvationWarning, stacklevel=5,
             )  # fmt: skip
+
+    # what is known
+    @property
+    def outputs(self) -> Outputs:
+        return Outputs(np.array([self.solution.prior_mean]), np.ones(1), self.targets.flat, self.targets.noise)
+
+    @property
+    def scaled_kernel(self) -> Any:
+        kernel = self.phi.lift.kernel_
+        return times(self.solution.scale, kernel) if isinstance(kernel, Kernel) else kernel
+
+    @property
+    def scale(self) -> float:
+        return self.solution.scale
+
+    @property
+    def noise_level(self) -> float:
+        return self.solution.noise if self.targets.noise is None else float(np.mean(self.targets.noise))
+
+    @property
+    def learnt_noise(self) -> float:
+        return self.solution.noise
+
+    @property
+    def log_marginal_likelihood(self) -> float:
+        return self.solution.log_evidence
+
+    @property
+    def log_marginal_likelihood_error(self) -> float:
+        return 0.0
+
+    @property
+    def reads(self) -> int | None:
+        return self.phi.reads
+
+    @property
+    def left_out(self) -> LeftOut:
+        raise AttributeError("leaving rows out needs the points themselves; fit with via='exact'.")
+
+    # asking
+    def mean(self, X: Table) -> Array:
+        return self.phi.linear(X, self.solution.posterior.coef, self.solution.prior_mean)[:, None]
+
+    def variance(self, X: Table, noise: float = 0.0) -> Array:
+        out, p = np.full(len(X), noise), self.solution.posterior
+        for at, F in self.phi.batches(X):
+            out[at] += p.variance(F)
+            self._add_residual(out, at, X, F)
+        return out
+
+    def _add_residual(self, out: Array, at: slice, X: Table, F: Array) -> None:
+        """Add the variance that the features leave out, where that is known."""
+
+    def covariance(self, X: Table, noise: float = 0.0) -> Array:
+        F = self.phi.features(X)
+        return np.asarray(self.solution.posterior.covariance(F) + noise * np.eye(len(F)))
+
+    def sample(self, X: Table, count: int, rng: np.random.Generator, *, noise: float = 0.0, posterior: bool = True) -> Array:
+        out = self.phi.linear(X, self._weights(count, rng, posterior), self.solution.prior_mean)
+        self._add_residual_draws(out, X, rng)
+        return np.asarray(out + math.sqrt(noise) * rng.standard_normal(out.shape), X.dtype)[:, None]
+
+    def _add_residual_draws(self, out: Array, X: Table, rng: np.random.Generator) -> None:
+        """Add draws of what the features leave out, where its law is known."""
+
+    def _weights(self, count: int, rng: np.random.Generator, posterior: bool) -> Array:
+        p = self.solution.posterior
+        return (p if posterior else WeightPosterior.prior(len(p.coef), p.scale)).draw(count, rng)
+
+    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> Functions:
+        W = self._weights(count, np.random.default_rng(seed), posterior)
+        return Functions(self.phi.lift, W, None, (self.solution.prior_mean,))
+
+
+def one_output(Y: Array) -> Array:
+    """y (n,)"""
+    if Y.shape[1] != 1:
+        raise ValueError(f"y has {Y.shape[1]} columns, but features and landmarks take one; fit one model a column.")
+    return Y[:, 0]
+
+
+def approximate(phi: FittedMap, X: Table) -> bool:
+    """Whether phi phi' and the kernel differ on some of the rows."""
+    rows, kernel = X[:: max(1, len(X) // PROBE)][:PROBE], phi.lift.kernel_
+    if not isinstance(kernel, Kernel):
+        return False
+    F, K = phi.features(rows), kernel(rows)
+    return bool(np.abs(F @ F.T - K).max() > 3 * np.sqrt(np.finfo(F.dtype).eps) * np.abs(K).max())
+
+
+def moments_fit(D: int, memory: float) -> bool:
+    """Whether D x D moments, a batch's and the workspace of their eigenvectors do."""
+    return 24.0 * D**2 <= memory

@@ -1,49 +1,69 @@
-"""Gaussian processes of a kernel matrix that was given: mean, evidence and leave-one-out, and no variance without k(x, x)."""
+"""Gaussian processes of a kernel matrix that was given: mean, likelihood and leave-one-out, and no variance without k(x, x)."""
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from mercer.inputs import Array, Matrix, Table
-from mercer.models.gp.linear import Evidence
-from mercer.models.gp.posterior import PIECE, PointProcess
-from mercer.models.gp.space import NOISE
+from mercer.inputs import Array, Table
 from mercer.linalg.decompose import eigen
+from mercer.models.gp.linear import Evidence
+from mercer.models.gp.posterior import BLOCK_ROWS, ExactPosterior
+from mercer.models.gp.samples import Functions
+from mercer.models.gp.space import NOISE
+from mercer.operators.stored import GivenOperator
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-ALONE = "a Gram matrix between new rows and those of fit does not tell k(x, x) of new rows, so there are means only; give a kernel."
+MEANS_ONLY = "a Gram matrix between new rows and those of fit does not tell k(x, x) of new rows, so there are means only; give a kernel."
+NO_STREAM = "kernel='precomputed' names points by their place in one matrix, so it has no stream; give a kernel."
 
 
-@register("gp.GivenGram")
-@dataclass(frozen=True)
-class Given:
-    """The kernel of rows that are those of their own Gram matrix."""
+@register("gp.GramPosterior")
+@dataclass(frozen=True, eq=False)
+class GramPosterior(ExactPosterior):
+    """X is K itself, and new rows are those of k(Z, X)."""
 
-    def __call__(self, rows: Table) -> Array:
-        if len(rows) != rows.width:
-            raise ValueError(ALONE)
-        return np.array(rows.data, np.float64)
+    def _laws(self) -> str | None:
+        return None if self.X.width == len(self.Y) else f"has a kernel matrix of {self.X.width} columns for {len(self.Y)} rows"
 
-    def __repr__(self) -> str:
-        return "'precomputed'"
+    @classmethod
+    def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """From files in which the kernel was a mark of its own."""
+        return {**super()._upgraded(values), "kernel": "precomputed"}
 
+    @property
+    def scaled_kernel(self) -> Any:
+        return "precomputed"
 
-@register("gp.GramProcess")
-class GramProcess(PointProcess):
-    """A `PointProcess` with K for X; new rows are those of k(Z, X)."""
+    def _matrix(self) -> Array:
+        return GivenOperator(self.X.data).block()
 
-    def cross(self, Z: Matrix) -> Iterator[tuple[slice, Array]]:
-        yield from ((at, self.scale * Z[at]) for at in cuts(Z.shape[0], PIECE))
+    def cross(self, Z: Table) -> Iterator[tuple[slice, Array]]:
+        yield from ((at, self.scale * Z.data[at]) for at in cuts(len(Z), BLOCK_ROWS))
 
-    def variance(self, Z: Matrix) -> Array:
-        raise ValueError(ALONE)
+    def _prior(self, Z: Table) -> Array:
+        if len(Z) != Z.width:
+            raise ValueError(MEANS_ONLY)
+        return np.asarray(self.scale * Z.data)
 
-    def covariance(self, Z: Matrix) -> Array:
-        raise ValueError(ALONE)
+    def variance(self, X: Table, noise: float = 0.0) -> Array:
+        raise ValueError(MEANS_ONLY)
+
+    def covariance(self, X: Table, noise: float = 0.0) -> Array:
+        raise ValueError(MEANS_ONLY)
+
+    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> Functions:
+        raise ValueError(MEANS_ONLY)
+
+    def with_points(self, X: Table, Y: Array) -> Self:
+        raise ValueError(NO_STREAM)
+
+    def without_points(self, X: Table, Y: Array) -> Self:
+        raise ValueError(NO_STREAM)
 
 
 def noise_and_scale(K: Array, Y: Array) -> tuple[float, float]:

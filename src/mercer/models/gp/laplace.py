@@ -1,31 +1,26 @@
-"""Gaussian process classification: Laplace's approximation about the mode of f, its evidence with gradient, and probabilities."""
+"""Laplace's approximation: the mode of p(f | labels), the likelihood there with its gradient, and probabilities of classes."""
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.special import expit, log_expit, log_ndtr, logsumexp
 
-from mercer.inputs import Array, Matrix, Table
-from mercer.invariants import Floats, Number
+from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
-from mercer.models.gp.likelihood import Evidence, few_threads, pull
-from mercer.models.gp.posterior import PointProcess
+from mercer.models.gp.factor import LEAST_JITTER, MOST_JITTER, few_threads
+from mercer.models.gp.likelihood import Evidence, pull
 from mercer.ops.tiles import cuts
-from mercer.store import register
 
 STEPS, TOL = 60, 1e-10
-LEAST, MOST = 1e-14, 1e-4  # jitter tried, in shares of the largest diagonal entry
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
 LOGITS = np.arange(-40, 40.25, 0.5)
 DENSITY = 0.5 * expit(LOGITS) * expit(-LOGITS)
 WIDE = 0.5  # the deviation of f from which a sum over logits is more exact than one over f
-PIECE = 4096
+BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +43,7 @@ def mode(K: Array, y: Array, start: Array | None = None) -> Mode:
     f = K @ a
     value = _objective(a, f, y)
     for _ in range(STEPS):
-        slope, W = _curve(f, y)
+        slope, W = curvature(f, y)
         root, L = _factored(K, W)
         b = W * f + slope
         full = b - root * dpotrs(L, root * (K @ b), lower=1)[0]
@@ -57,7 +52,7 @@ def mode(K: Array, y: Array, start: Array | None = None) -> Mode:
         value = new
         if done:
             break
-    _, W = _curve(f, y)
+    _, W = curvature(f, y)
     _, L = _factored(K, W)
     return Mode(f, a, W, L, value - float(np.log(L.diagonal()).sum()))
 
@@ -66,7 +61,7 @@ def _objective(a: Array, f: Array, y: Array) -> float:
     return float(log_expit(y * f).sum() - 0.5 * a @ f)
 
 
-def _curve(f: Array, y: Array) -> tuple[Array, Array]:
+def curvature(f: Array, y: Array) -> tuple[Array, Array]:
     """The slope of log p(y | f), and minus its curvature, never zero."""
     pi = expit(f)
     return (y + 1) / 2 - pi, np.maximum(pi * (1 - pi), 1e-12)
@@ -75,14 +70,14 @@ def _curve(f: Array, y: Array) -> tuple[Array, Array]:
 def _factored(K: Array, W: Array) -> tuple[Array, Array]:
     """W^1/2, and L with the least jitter that rounding asks for."""
     root, jitter = np.sqrt(W), 0.0
-    while jitter <= MOST:
+    while jitter <= MOST_JITTER:
         B = K * root[:, None]
         B *= root
         B.flat[:: len(B) + 1] += 1 + jitter * np.abs(B.diagonal()).max()
         L, failed = dpotrf(B.T, lower=1, clean=0, overwrite_a=1)
         if not failed and np.isfinite(L.diagonal()).all():
             return root, L
-        jitter = max(10 * jitter, LEAST)
+        jitter = max(10 * jitter, LEAST_JITTER)
     raise ValueError("the kernel matrix is not positive semidefinite, or too large for floating-point numbers; scale X first.")
 
 
@@ -140,7 +135,7 @@ def log_probability(mean: Array, variance: Array) -> Array:
     A narrow f is summed over f. For a wide one E sigmoid(f) = integral sigmoid'(l) Phi((mean + l) / sd) dl, by the trapezoidal rule.
     """
     out = np.empty(len(mean))
-    for at in cuts(len(mean), PIECE):
+    for at in cuts(len(mean), BLOCK_ROWS):
         wide = variance[at] >= WIDE**2
         for rows, f in ((wide, _wide), (~wide, _narrow)):
             out[at][rows] = f(mean[at][rows, None], variance[at][rows, None])
@@ -157,83 +152,3 @@ def _wide(mean: Array, variance: Array) -> Array:
     inner = np.where(tail, -mean - variance, mean)
     log = logsumexp(log_ndtr((inner + LOGITS) / np.sqrt(variance)), b=DENSITY, axis=1)
     return np.asarray(log + np.where(tail, mean + variance / 2, 0)[:, 0])
-
-
-@register("gp.LaplaceProcess")
-@dataclass(frozen=True, eq=False)
-class LaplaceProcess(PointProcess):
-    """The posterior of f given labels Y (n, 1) in {-1, 1}; coef = d log p(y | f), noise = 1 / W."""
-
-    log: float = 0.0
-
-    @classmethod
-    def at_mode(cls, kernel: Kernel, X: Matrix, y: Array, scale: float) -> LaplaceProcess:
-        with few_threads(len(y)):
-            m = mode(scale * kernel(Table(X)), y)
-        return cls(kernel, X, y[:, None], 1 / m.W, scale, _curve(m.f, y)[0][:, None], m.log)
-
-    @cached_property
-    def log_evidence(self) -> float:
-        return self.log
-
-    def logs(self, Z: Matrix) -> Array:
-        """log p(y = -1) and log p(y = 1) at new rows, (m, 2)."""
-        return _both(self.mean(Z)[:, 0], self.variance(Z))
-
-
-@register("gp.LaplaceWeights")
-@dataclass(frozen=True, eq=False)
-class LaplaceWeights:
-    """f = phi(x)'w, w ~ N(0, scale I), by Laplace about the mode of w; `root` is the factor of the precision of w."""
-
-    coef: Array
-    root: Array
-    scale: float
-    log_evidence: float
-
-    must = dict(coef=Floats("D"), root=Floats("D", "D"), scale=Number(0))
-
-    @classmethod
-    def at_mode(cls, F: Array, y: Array, scale: float) -> LaplaceWeights:
-        """Newton's method on the weights of features F (n, D), steps halved where they would lose."""
-        with few_threads(F.shape[1]):
-            return cls._at_mode(F, y, scale)
-
-    @classmethod
-    def _at_mode(cls, F: Array, y: Array, scale: float) -> LaplaceWeights:
-        w = np.zeros(F.shape[1])
-        value, root, step = _newton(F, y, w, scale)
-        for _ in range(STEPS):
-            size = 1.0
-            while (new := _value(F, y, w + size * step, scale)) < value - 1e-9 * abs(value) and size > 1e-6:
-                size /= 2
-            gain, w = new - value, w + size * step
-            value, root, step = _newton(F, y, w, scale)
-            if gain < TOL * len(y):
-                break
-        log = value - float(np.log(root.diagonal()).sum()) - 0.5 * len(w) * math.log(scale)
-        return cls(w, root, scale, log)
-
-    def logs(self, F: Array, missing: Array) -> Array:
-        """log p(y = -1) and log p(y = 1) at rows of features F, (m, 2), with the variance that the features leave out."""
-        V = solve_triangular(self.root, F.T, lower=True, check_finite=False)
-        return _both(F @ self.coef, np.square(V).sum(0) + self.scale * missing)
-
-
-def _both(mean: Array, variance: Array) -> Array:
-    return np.column_stack([log_probability(-mean, variance), log_probability(mean, variance)])
-
-
-def _value(F: Array, y: Array, w: Array, scale: float) -> float:
-    return float(log_expit(y * (F @ w)).sum() - 0.5 * w @ w / scale)
-
-
-def _newton(F: Array, y: Array, w: Array, scale: float) -> tuple[float, Array, Array]:
-    """log p(y, w) less a constant, the factor of its curvature, and the step to where that would end."""
-    by_f, W = _curve(F @ w, y)
-    H = F.T @ (F * W[:, None])
-    H.flat[:: len(w) + 1] += 1 / scale
-    root = np.linalg.cholesky(H)
-    slope = F.T @ by_f - w / scale
-    step = solve_triangular(root, solve_triangular(root, slope, lower=True), lower=True, trans=1)
-    return _value(F, y, w, scale), root, step

@@ -75,7 +75,7 @@ class Evidence:
 
 @register("gp.WeightPosterior")
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class WeightPosterior:
     """w | y ~ N(coef, V diag(spread) V' + scale (I - V V')): in no direction below zero, in unseen ones the prior's."""
 
     vectors: Array  # V (D, r)
@@ -87,13 +87,13 @@ class Posterior:
     must = dict(vectors=Floats("D", "r"), coef=Floats("D"), spread=Floats("r"), scale=Number(0))
 
     @classmethod
-    def of(cls, s: Spectrum, beta: Array, noise: float, scale: float) -> Posterior:
+    def of(cls, s: Spectrum, beta: Array, noise: float, scale: float) -> WeightPosterior:
         total = scale * s.values + noise
         coef = s.vectors @ (scale * beta / total)
         return cls(s.vectors, coef, scale * noise / total, scale, float((scale * s.values / total).sum()))
 
     @classmethod
-    def prior(cls, D: int, scale: float) -> Posterior:
+    def prior(cls, D: int, scale: float) -> WeightPosterior:
         """Before any data."""
         return cls(np.zeros((D, 0)), np.zeros(D), np.zeros(0), scale, 0.0)
 

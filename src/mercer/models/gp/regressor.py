@@ -1,19 +1,45 @@
 """GaussianProcessRegressor: exact, on the operator, over landmarks or over features; the plan says which, and why."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
-from sklearn.base import RegressorMixin
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import RegressorMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.models.gp.checks import Checks
-from mercer.models.gp.features import VarianceStarvationWarning
+from mercer.inputs import Array, Table
+from mercer.invariants import Is
+from mercer.lifts.base import seed_of
+from mercer.models.base import KernelEstimator, all_or_nothing
+from mercer.models.gp.features import FeaturePosterior
+from mercer.models.gp.fit import begin, fit, prior_draws
+from mercer.models.gp.gram import NO_STREAM
+from mercer.models.gp.posterior import LeftOut, Outputs, Posterior
+from mercer.models.gp.problem import Settings, check_count, check_shares
+from mercer.models.gp.samples import Functions
+from mercer.models.gp.upgrade import upgraded
+from mercer.models.intervals import Interval
+from mercer.plan import Plan
+from mercer.stats import Moments
 from mercer.store import register
 
-__all__ = ["GaussianProcessRegressor", "VarianceStarvationWarning"]
+MODEL = "{0:.3g} of new rows are covered if y is this Gaussian process at these hyper-parameters; see calibration(X, y)"
+NOT_LEFT_OUT = "calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y."
+COVERAGES = (0.5, 0.8, 0.9, 0.95)
+
+
+def _streams(model: Any) -> bool:
+    """Whether rows may come and go."""
+    if model._precomputed:
+        raise AttributeError(NO_STREAM)
+    return True
 
 
 @register("gp.GaussianProcessRegressor")
-class GaussianProcessRegressor(RegressorMixin, Checks):
+class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     """y = prior_mean + f(x) + e with f ~ GP(0, scale k) and e ~ N(0, noise).
 
     Parameters
@@ -61,8 +87,8 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
 
     Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
 
-    Attributes: `kernel_` (scale included), `noise_`, `scale_`, `prior_mean_`, `log_marginal_likelihood_` with its standard error
-    `log_marginal_likelihood_error_` (0 but for the iterative way), `plan_`; over points `process_`, `loo_predictions_`,
+    Attributes: `posterior_`, `kernel_` (scale included), `noise_`, `scale_`, `prior_mean_`, `log_marginal_likelihood_` with its
+    standard error `log_marginal_likelihood_error_` (0 but for the iterative way), `plan_`; over points `loo_predictions_`,
     `loo_variances_`, `loo_log_densities_`, `loo_score_`; over features `coef_`, `effective_dimension_`, `lift_`, `moments_`.
 
     Rasmussen and Williams, Gaussian processes for machine learning (2006), chapters 2 and 5; MacKay, Bayesian interpolation
@@ -110,10 +136,291 @@ class GaussianProcessRegressor(RegressorMixin, Checks):
         self.memory_limit = memory_limit
         self.random_state = random_state
 
+    posterior_: Posterior
+
+    must = dict(posterior_=Is("PointPosterior", "FeaturePosterior"))
+
+    def _laws(self) -> str | None:
+        reads = self.posterior_.reads
+        return None if reads in (None, self.n_features_in_) else f"has a posterior over {reads} columns, which are not those that it takes"
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """From files that had the parts of a posterior one by one."""
+        return upgraded(state)
+
+    # fitting
+    @all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose the way, learn the hyper-parameters, and condition on the rows."""
+        s = Settings.of(self)
+        self.posterior_ = fit(s, *self._checked(X, y, reset=True))
+        return self
+
+    @available_if(_streams)
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Take in rows: by moments of features, whose map the first batch fixes, or as points of a model that has them.
+
+        The first batch means `fit` with via="exact" or "iterative", and where `fixed`, `tied`, `bounds` or `priors` are given.
+
+        An exact model grows its factor in O(n^2) a point (an iterative one solves again), and both keep their hyper-parameters;
+        `fit` learns them anew.
+        """
+        s = Settings.of(self)
+        if self.__sklearn_is_fitted__():
+            rows, Y, _ = self._checked(X, y, reset=False)
+            self.posterior_ = self.posterior_.with_points(Table(rows.data), Y)
+            return self
+        if s.asks or (s.lift is None and s.way in ("exact", "iterative")):
+            return self.fit(X, y)
+        if s.noise is not None and np.ndim(s.noise):
+            raise ValueError("noise has one number a row, which is for fit; give one number, or 'learn', in a stream.")
+        self.posterior_ = begin(s, *self._checked(X, y, reset=True))
+        return self
+
+    @available_if(_streams)
+    @all_or_nothing
+    def forget(self, X: Any, y: Any) -> Self:
+        """Take out rows that were taken in, each once: from the moments, or from the points in O(n^2) each."""
+        posterior = self._posterior()
+        rows, Y, _ = self._checked(X, y, reset=False)
+        self.posterior_ = posterior.without_points(Table(rows.data), Y)
+        return self
+
+    @all_or_nothing
+    def merge(self, other: Any) -> Self:
+        """Take in what another model over the same features has seen."""
+        mine, theirs = self._posterior(), vars(other).get("posterior_") if isinstance(other, GaussianProcessRegressor) else None
+        if theirs is None:
+            raise ValueError(f"merge takes another fitted GaussianProcessRegressor over features, got {type(other).__name__}.")
+        self.posterior_ = mine.merged(theirs)
+        return self
+
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Array, bool]:
+        """Rows, targets (n, q), and whether y had one axis."""
+        rows, y = self._rows_and_targets(X, y, reset=reset, y_numeric=True, multi_output=self._many())
+        return rows, np.asarray(y, np.float64).reshape(len(y), -1), y.ndim == 1
+
+    def _many(self) -> bool:
+        """Whether y may have several columns."""
+        return self.lift is None and isinstance(self.via, str) and self.via in ("auto", "exact", "iterative")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._many()
         tags.target_tags.single_output = True
         return tags
 
+    # what is known
+    def __sklearn_is_fitted__(self) -> bool:
+        return "posterior_" in vars(self)
 
+    def _posterior(self) -> Posterior:
+        check_is_fitted(self)
+        return self.posterior_
+
+    @property
+    def plan_(self) -> Plan: return self._posterior().plan
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel of f, with its scale where there is one output."""
+        return self._posterior().scaled_kernel
+
+    @property
+    def noise_(self) -> Any:
+        """The variance of e: given or learnt; one a row of `fit` where so given, one an output where there are several."""
+        p, o = self._posterior(), self._outputs()
+        return o.each(p.learnt_noise * o.unit**2) if o.noise is None else o.noise
+
+    @property
+    def scale_(self) -> Any:
+        """What multiplies the kernel; one an output where there are several."""
+        p, o = self._posterior(), self._outputs()
+        return o.each(p.scale * o.unit**2)
+
+    @property
+    def prior_mean_(self) -> Any: return self._outputs().each(self._outputs().mean)
+
+    def _outputs(self) -> Outputs: return self._posterior().outputs
+
+    @property
+    def log_marginal_likelihood_(self) -> float:
+        """log p(y) at the hyper-parameters, summed over outputs."""
+        return self._posterior().log_marginal_likelihood
+
+    @property
+    def log_marginal_likelihood_error_(self) -> float:
+        """The standard error of `log_marginal_likelihood_`: zero but for the iterative way, whose determinant is estimated."""
+        return self._posterior().log_marginal_likelihood_error
+
+    def _over_features(self, name: str) -> FeaturePosterior:
+        if not isinstance(p := self._posterior(), FeaturePosterior):
+            raise AttributeError(f"{name} is there for models over features or landmarks; this one is of points.")
+        return p
+
+    @property
+    def coef_(self) -> Array: return self._over_features("coef_").solution.posterior.coef
+
+    @property
+    def effective_dimension_(self) -> float: return self._over_features("effective_dimension_").solution.posterior.effective
+
+    @property
+    def lift_(self) -> Any: return self._over_features("lift_").phi.lift
+
+    @property
+    def n_features_lifted_(self) -> int: return self._over_features("n_features_lifted_").phi.width
+
+    @property
+    def moments_(self) -> Moments:
+        """Of [phi, y]."""
+        if (found := self._over_features("moments_").moments) is None:
+            raise AttributeError("moments_ is there for models over features whose D x D statistics fit memory_limit.")
+        return found
+
+    # predictions
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, of: str = "y") -> Any:
+        """The posterior mean, and with it the standard deviation (n,) or covariance (n, n) of y, or of f with of="f".
+
+        Of several outputs each is a column, or a slice of the last axis. Where noise was given for every row, that of a new y is
+        their mean.
+        """
+        p = self._posterior()
+        if return_std and return_cov:
+            raise ValueError("give return_std or return_cov, not both.")
+        noise, rows, o = self._noise(of), self._asked(X), p.outputs
+        mean = o.shaped(p.mean(rows))
+        if return_cov:
+            return mean, o.shaped(p.covariance(rows, noise)[..., None] * o.unit**2).astype(rows.dtype)
+        return (mean, o.shaped(np.sqrt(p.variance(rows, noise))[:, None] * o.unit).astype(rows.dtype)) if return_std else mean
+
+    def _asked(self, X: Any) -> Table:
+        return Table(self._rows(X, reset=False).data)
+
+    def _noise(self, of: str) -> float:
+        """The variance of e in the units of the posterior, none in f."""
+        if of not in ("y", "f"):
+            raise ValueError(f"of must be 'y' or 'f' (without the noise), got {of!r}.")
+        return self._posterior().noise_level if of == "y" else 0.0
+
+    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), of: str = "y") -> Array:
+        """The quantiles of y (or f) at every row, (n, k): columns in the order of `quantiles`."""
+        q = check_shares(quantiles, "quantiles")
+        mean, std = self.predict(X, return_std=True, of=of)
+        return np.asarray(mean[..., None] + std[..., None] * ndtri(q), mean.dtype)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Interval:
+        """(lower, upper) of y at every row, the central interval of the predictive Gaussian; `.guarantee` says what that is worth."""
+        (c,) = check_shares([coverage], "coverage").tolist()
+        Q = self.predict_quantiles(X, [(1 - c) / 2, (1 + c) / 2])
+        return Interval(Q[..., 0], Q[..., 1], MODEL.format(c))
+
+    # draws
+    def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Any = 0, of: str = "y") -> Array:
+        """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples): of the posterior, or of the prior.
+
+        The prior can be asked before `fit`, with the kernel as given, the scale 1, noise still to be learnt none, and over
+        features with the map of these rows.
+        """
+        count, rng = check_count(n_samples, "n_samples"), np.random.default_rng(seed_of(random_state))
+        if posterior or self.__sklearn_is_fitted__():
+            p, noise, rows = self._posterior(), self._noise(of), self._asked(X)
+            out = p.sample(rows, count, rng, noise=noise, posterior=posterior)
+        else:
+            s, rows = Settings.of(self), clone(self)._rows(X, reset=True)
+            out = prior_draws(s, rows, count, rng, of, points=self._many())
+        return np.asarray(out[:, 0] if out.shape[1] == 1 else out, rows.dtype)
+
+    def sample_functions(
+        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Any = 0
+    ) -> Functions:
+        """Functions drawn once and evaluated anywhere: F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function.
+
+        Of q outputs F(X) is (n, q, 3).
+
+        A draw of the prior by random features of the kernel, then Matheron's update by the points, which is exact: the draws
+        differ from the posterior only as the features differ from the kernel. A model over features draws its weights, one over
+        landmarks also what these leave out (where `restore_variance` says so), from the prior.
+        """
+        count, size = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
+        return self._posterior().functions(count, posterior=posterior, n_features=size, seed=seed_of(random_state))
+
+    # leave-one-out
+    def _left_out(self, name: str) -> LeftOut:
+        p = self._posterior()
+        try:
+            return p.left_out
+        except AttributeError as e:
+            raise AttributeError(f"{name} is not known, for {e}") from e
+
+    @property
+    def loo_predictions_(self) -> Array:
+        """The mean of y of each row by the model of all others, at these hyper-parameters, in closed form."""
+        left, o = self._left_out("loo_predictions_"), self._outputs()
+        return o.shaped(o.mean + o.unit * left.mean)
+
+    @property
+    def loo_variances_(self) -> Array:
+        """The variance of y of each row by the model of all others."""
+        left, o = self._left_out("loo_variances_"), self._outputs()
+        return o.shaped(o.unit**2 * left.variance)
+
+    @property
+    def loo_log_densities_(self) -> Array:
+        """log p(y_i | all others)."""
+        left, o = self._left_out("loo_log_densities_"), self._outputs()
+        return o.shaped(left.log - np.log(o.unit))
+
+    @property
+    def loo_score_(self) -> float:
+        """R^2 of `loo_predictions_`, the mean over outputs; of a constant y 1 where it is met, else 0, as in scikit-learn."""
+        return self._left_out("loo_score_").score()
+
+    # honesty
+    def calibration(self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES) -> dict[float, float]:
+        """The share of y inside the central interval of each nominal coverage; without X and y by leave-one-out (via="exact").
+
+        >>> from mercer import GaussianProcessRegressor
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> sorted(GaussianProcessRegressor().fit(X, np.sin(X[:, 0])).calibration())
+        [0.5, 0.8, 0.9, 0.95]
+        """
+        nominal = check_shares(coverages, "coverages").tolist()
+        z = np.abs(self._standardised(X, y))
+        return {c: float(np.mean(z <= ndtri((1 + c) / 2))) for c in nominal}
+
+    def _standardised(self, X: Any, y: Any) -> Array:
+        """(y - mean) / std of every row."""
+        if (X is None) != (y is None):
+            raise ValueError("give both X and y, or neither: their rows are then left out in turn.")
+        if X is None:
+            p = self._posterior()
+            try:
+                return p.left_out.standardised()
+            except AttributeError as e:
+                raise ValueError(NOT_LEFT_OUT) from e
+        mean, std = (np.asarray(v, np.float64) for v in self.predict(X, return_std=True))
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        if y.size != mean.size or len(y) != len(mean):
+            raise ValueError(f"y has shape {y.shape}, but the predictions at X {mean.shape}; give one y a row of X.")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.nan_to_num((y.reshape(mean.shape) - mean) / std, nan=0.0)
+
+    def plot_calibration(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Nominal against empirical coverage, on Matplotlib's axes, which are returned."""
+        ax = _axes() if ax is None else ax
+        nominal = np.linspace(0.01, 0.99, 99)
+        found = self.calibration(X, y, nominal.tolist())
+        ax.plot([0, 1], [0, 1], color="grey", linewidth=1)
+        ax.plot(nominal, [*found.values()])
+        ax.set(xlabel="nominal coverage", ylabel="share of y inside", xlim=(0, 1), ylim=(0, 1))
+        return ax
+
+
+def _axes() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as e:
+        raise ImportError("plot_calibration draws with Matplotlib, which is not installed; pip install matplotlib.") from e
+    return pyplot.subplots()[1]

@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
-from mercer.models.gp.likelihood import Evidence, evidence, few_threads
+from mercer.models.gp.factor import few_threads
+from mercer.models.gp.likelihood import Evidence, evidence
 from mercer.models.gp.space import NOISE, Space
 from mercer.ops.philox import Stream, normals, permutation
 

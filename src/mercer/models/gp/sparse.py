@@ -12,7 +12,8 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.params import substitute
-from mercer.models.gp.likelihood import Evidence, best_scale, root
+from mercer.models.gp.factor import best_scale, root
+from mercer.models.gp.likelihood import Evidence
 from mercer.ops.threads import parallel_map, single_blas
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
