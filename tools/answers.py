@@ -204,7 +204,9 @@ def large() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
     yield "large-svc", lambda: mercer.KernelSVC(Gaussian(2.0)), X, labels, new
     yield "large-svc-poly", lambda: mercer.KernelSVC(Polynomial(2)), X[:2500], labels[:2500], new
     yield "large-gp", lambda: mercer.GaussianProcessRegressor(Gaussian(2.0), 0.01, Landmarks(200), random_state=0), X, y, new
-    yield "large-gp-learn", lambda: mercer.GaussianProcessRegressor(Gaussian(2.0), via=Landmarks(60), n_restarts=0, random_state=0), X, y, new
+    yield "large-gp-learn", lambda: mercer.GaussianProcessRegressor(
+        Gaussian(2.0), via=Landmarks(60), n_restarts=0, random_state=0
+    ), X, y, new
     yield "large-gp-all", lambda: mercer.GaussianProcessRegressor(
         Gaussian(2.0), via="iterative", learn_rows="all", n_restarts=0, fixed=("bandwidth",), random_state=0
     ), X, y, new

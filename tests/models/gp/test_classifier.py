@@ -8,13 +8,14 @@ from sklearn.gaussian_process import GaussianProcessClassifier as Theirs
 from sklearn.gaussian_process import kernels as sk
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.models.gp.classifier import GaussianProcessClassifier as GPC
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear, Matern, Polynomial
 from mercer.kernels.params import substitute
-from mercer.models.gp.laplace import LaplaceWeights, evidence
 from mercer.lifts import Monomials
 from mercer.methods import Landmarks
+from mercer.models.gp.classifier import GaussianProcessClassifier as GPC
+from mercer.models.gp.laplace import evidence
+from mercer.models.gp.laplace_posterior import LaplaceWeights
 from mercer.store import load, save
 
 TWINS = {

@@ -9,10 +9,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.estimators import GaussianProcessRegressor, KernelRidge
-from mercer.models.gp.regressor import VarianceStarvationWarning
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.lifts import Basis, Identity, Monomials
 from mercer.methods import Fourier, Landmarks
+from mercer.models.gp import VarianceStarvationWarning
 
 GP = GaussianProcessRegressor
 EXACT = {"linear": Linear(), "offset": Linear() + 1, "cubic": Polynomial(3), "scaled": 0.3 * Polynomial(2)}

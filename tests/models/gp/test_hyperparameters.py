@@ -123,7 +123,7 @@ def test_wishes_hold_as_rows_come(tmp_path):
 
 
 def test_wishes_hold_in_the_steps_by_all_rows(monkeypatch):
-    monkeypatch.setattr("mercer.models.gp.learning.MOST_LEARNT", 60)
+    monkeypatch.setattr("mercer.models.gp.problem.MAX_SEARCH_ROWS", 60)
     X, y = data(200)
     for restores in (True, False):
         m = GP(Gaussian(0.7), via=Landmarks(30), bounds={"noise": (5.0, 6.0)}, restore_variance=restores, random_state=0).fit(X, y)
@@ -167,7 +167,7 @@ def test_several_outputs_share_what_is_said():
     for options in (dict(bounds={"by": (0.2, 0.3)}), dict(fixed=("by",)), dict(fixed=True), dict(fixed="all")):
         m = GP(0.25 * Gaussian(0.7), n_restarts=0, **options).fit(X, Y)
         np.testing.assert_allclose(m.scale_, 1.0)
-        assert 0.2 - 1e-9 <= m.process_.kernel.by <= 0.3 + 1e-9
+        assert 0.2 - 1e-9 <= m.posterior_.kernel.by <= 0.3 + 1e-9
 
 
 def test_tied_to_what_is_fixed():

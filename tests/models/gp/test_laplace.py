@@ -3,8 +3,10 @@ import numpy as np
 import pytest
 from scipy.special import log_expit
 
+from mercer.inputs import Table
 from mercer.kernels import Gaussian
-from mercer.models.gp.laplace import LaplaceProcess, log_probability, mode, probability
+from mercer.models.gp.laplace import log_probability, mode, probability
+from mercer.models.gp.laplace_posterior import LaplacePosterior
 
 
 def integral(mean, deviation):
@@ -66,7 +68,7 @@ def test_rounding_is_mended():
 
 def test_logs_of_a_process():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    p = LaplaceProcess.at_mode(Gaussian(), X, np.where(X[:, 0] > 0, 1.0, -1.0), 4.0)
-    logs = p.logs(X)
+    p = LaplacePosterior.at_mode(Gaussian(), Table(X), np.where(X[:, 0] > 0, 1.0, -1.0), 4.0)
+    logs = p.logs(Table(X))
     np.testing.assert_allclose(np.exp(logs).sum(1), 1)
-    np.testing.assert_allclose(np.exp(logs[:, 1]), probability(p.mean(X)[:, 0], p.variance(X)))
+    np.testing.assert_allclose(np.exp(logs[:, 1]), probability(p.mean(Table(X))[:, 0], p.variance(Table(X))))

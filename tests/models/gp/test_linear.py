@@ -4,8 +4,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from mercer.models.gp.linear import Evidence, WeightPosterior
 from mercer.linalg.decompose import eigen
+from mercer.models.gp.linear import Evidence, WeightPosterior
 
 SHAPES = {"tall": (40, 5), "wide": (5, 8), "one": (1, 1)}
 

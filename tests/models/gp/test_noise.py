@@ -8,9 +8,9 @@ from scipy.linalg import LinAlgWarning
 from mercer.estimators import GaussianProcessRegressor as GP
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear, Matern, Scale
-from mercer.models.gp import likelihood, products, sparse
-from mercer.models.gp.iterative import IterativeProcess
 from mercer.methods import Landmarks
+from mercer.models.gp import likelihood, quadrature, sparse
+from mercer.models.gp.iterative import IterativePosterior
 from mercer.priors import LogNormal
 
 FLOOR = 1e-9  # of var(y), as documented
@@ -67,7 +67,7 @@ def test_bounds_of_ones_own_may_be_lower():
 def test_the_floor_holds_where_all_rows_rescale():
     X, y = copies(0, 0.0)
     Y = (y - y.mean())[:, None]
-    p = IterativeProcess.solved(Gaussian(), X, Y, np.full(len(y), 1e-6), 1.0, rescale=True, least=0.5)
+    p = IterativePosterior.of(Gaussian(), Table(X), Y, np.full(len(y), 1e-6), 1.0, rescale=True, least=0.5)
     assert p.noise.min() == pytest.approx(0.5)
     assert p.scale == pytest.approx(0.5e6)
 
@@ -76,7 +76,7 @@ def measures(X):
     yield likelihood.evidence, 1e-6
     yield lambda *a, **k: sparse.bound(*a, points=X[:8], **k), 1e-6
     yield lambda *a, **k: sparse.independent(*a, points=X[:8], **k), 1e-6
-    yield lambda *a, **k: products.evidence(*a, tol=1e-10, probes=400, **k), 0.5
+    yield lambda *a, **k: quadrature.estimated_likelihood(*a, tol=1e-10, probes=400, **k), 0.5
 
 
 @pytest.mark.parametrize("least", [0.0, 0.5])

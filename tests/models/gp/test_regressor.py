@@ -157,7 +157,7 @@ def test_given_noise_keeps_the_kernel_unless_told():
     assert m.noise_ == 0.09
     assert m.log_marginal_likelihood_ > GP(Gaussian(5.0), 0.09).fit(X, y).log_marginal_likelihood_ + 5
     pinned = GP(Gaussian(5.0), priors={"bandwidth": LogNormal(3.0, 1e-3)}).fit(X, y)
-    assert pinned.process_.kernel.bandwidth == pytest.approx(3.0, rel=0.02)
+    assert pinned.posterior_.kernel.bandwidth == pytest.approx(3.0, rel=0.02)
 
 
 def test_several_outputs():
@@ -436,7 +436,7 @@ def test_a_column_of_y_is_answered_by_a_column(monkeypatch):
     """Whichever way "auto" takes."""
     X, y = data(60)
     exact = GP(Gaussian(0.7), 0.1).fit(X, y[:, None])
-    monkeypatch.setattr("mercer.models.gp.points.MOST_EXACT", 50)
+    monkeypatch.setattr("mercer.models.gp.problem.MAX_EXACT_ROWS", 50)
     large = GP(Gaussian(0.7), 0.1, random_state=0).fit(X, y[:, None])
     assert (exact.plan_.way, large.plan_.way) == ("exact", "landmarks")
     for a, b in zip(exact.predict(X[:3], return_cov=True), large.predict(X[:3], return_cov=True), strict=True):
@@ -510,7 +510,7 @@ def test_learning_from_all_rows(via):
 
 @pytest.mark.parametrize("options", [dict(fixed=("by",)), dict(bounds={"by": (2.0, 2.5)}), dict(bounds={"noise": (0.2, 0.3)})])
 def test_the_last_rescaling_keeps_what_was_said(options, monkeypatch):
-    monkeypatch.setattr("mercer.models.gp.learning.MOST_LEARNT", 60)  # so that noise and scale are of a subset, and rescaled
+    monkeypatch.setattr("mercer.models.gp.problem.MAX_SEARCH_ROWS", 60)  # so that noise and scale are of a subset, and rescaled
     X, y = data(150)
     m = GP(2.0 * Gaussian(0.7), via="iterative", n_restarts=0, **options).fit(X, y)
     assert m.plan_.settings["learnt from"] == 60
@@ -522,7 +522,7 @@ def test_the_last_rescaling_keeps_what_was_said(options, monkeypatch):
 
 
 def test_steps_by_products_go_towards_the_exact_optimum(monkeypatch):
-    monkeypatch.setattr("mercer.models.gp.learning.MOST_LEARNT", 60)  # the subset that the search starts from
+    monkeypatch.setattr("mercer.models.gp.problem.MAX_SEARCH_ROWS", 60)  # the subset that the search starts from
     X, y = data(400, d=3)
     few, all_ = (GP(Gaussian((1.0,) * 3), via="iterative", learn_rows=r, n_restarts=0, random_state=0).fit(X, y) for r in (None, "all"))
     exact = GP(Gaussian((1.0,) * 3), n_restarts=0, random_state=0).fit(X, y)
@@ -534,7 +534,7 @@ def test_steps_by_products_go_towards_the_exact_optimum(monkeypatch):
 @pytest.mark.parametrize("restores", [True, False])
 def test_the_better_kernel_by_all_rows_is_kept(restores, monkeypatch):
     """Over seeds: never less evidence than the kernel of the few rows has, and often more."""
-    monkeypatch.setattr("mercer.models.gp.learning.MOST_LEARNT", 80)
+    monkeypatch.setattr("mercer.models.gp.problem.MAX_SEARCH_ROWS", 80)
     gained, kept = [], set()
     for seed in range(4):
         X, y = data(500, seed, d=3)

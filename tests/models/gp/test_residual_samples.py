@@ -3,8 +3,8 @@ import numpy as np
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Polynomial
-from mercer.models.gp.outside import Beside, outside
 from mercer.lifts import Nystrom
+from mercer.models.gp.samples import Beside, residual_functions
 
 
 def test_draws_have_the_covariance_that_is_left_out():
@@ -13,7 +13,7 @@ def test_draws_have_the_covariance_that_is_left_out():
     gaps = []
     for seed in range(4):
         phi = Nystrom(Gaussian(0.7), 8, random_state=0).fit(X)
-        psi, V, A = outside(phi, 3.0, 2000, n_features=2048, seed=seed)
+        psi, V, A = residual_functions(phi, 3.0, 2000, n_features=2048, seed=seed)
         g = Beside(phi, psi).transform(Z) @ np.vstack([-A, V])
         gaps.append(np.cov(g) - 3.0 * (Gaussian(0.7)(Z) - phi.transform(Z) @ phi.transform(Z).T))
         np.testing.assert_allclose(Beside(phi, psi).transform(phi.landmarks_) @ np.vstack([-A, V]), 0, atol=1e-8)
@@ -23,7 +23,7 @@ def test_draws_have_the_covariance_that_is_left_out():
 def test_nothing_is_left_out_by_all_landmarks_of_a_small_kernel():
     X = np.random.default_rng(0).normal(size=(30, 2))
     phi = Nystrom(Polynomial(2), 30, random_state=0).fit(X)
-    psi, V, A = outside(phi, 1.0, 5, n_features=64, seed=0)
+    psi, V, A = residual_functions(phi, 1.0, 5, n_features=64, seed=0)
     far = 10 * X
     whole = psi.transform(Table(far)) @ V
     np.testing.assert_allclose(phi.transform(far) @ A, whole, rtol=1e-3, atol=1e-3 * np.abs(whole).max())

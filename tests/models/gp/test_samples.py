@@ -2,17 +2,18 @@
 import numpy as np
 import pytest
 
+from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
-from mercer.models.gp.iterative import IterativeProcess
+from mercer.models.gp.exact import ExactPosterior
+from mercer.models.gp.iterative import IterativePosterior
 from mercer.models.gp.samples import drawn
-from mercer.models.gp.posterior import PointProcess
 
-WAYS = {"exact": PointProcess.of, "iterative": IterativeProcess.solved}
+WAYS = {"exact": ExactPosterior.of, "iterative": IterativePosterior.of}
 
 
 def process(way, noise=1e-8, n=15):
     X = np.random.default_rng(0).uniform(-2, 2, size=(n, 2))
-    return WAYS[way](Gaussian(0.8), X, np.sin(3 * X[:, :1]), np.full(n, noise), 2.0)
+    return WAYS[way](Gaussian(0.8), Table(X), np.sin(3 * X[:, :1]), np.full(n, noise), 2.0)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -36,11 +37,11 @@ def test_values_are_of_one_function():
 def test_an_exact_map_draws_from_the_very_posterior():
     """A linear kernel: two features, and the moments to what so many draws tell."""
     X = np.random.default_rng(0).normal(size=(10, 2))
-    p = PointProcess.of(Linear(), X, X[:, :1] - X[:, 1:], np.full(10, 0.5), 1.5)
+    p = ExactPosterior.of(Linear(), Table(X), X[:, :1] - X[:, 1:], np.full(10, 0.5), 1.5)
     Z = np.random.default_rng(1).normal(size=(4, 2))
     values = drawn(p, 40_000, posterior=True, n_features=64, seed=0)(Z)
-    np.testing.assert_allclose(values.mean(1), p.mean(Z)[:, 0], atol=0.02)
-    np.testing.assert_allclose(np.cov(values), p.covariance(Z), atol=0.02)
+    np.testing.assert_allclose(values.mean(1), p.mean(Table(Z))[:, 0], atol=0.02)
+    np.testing.assert_allclose(np.cov(values), p.covariance(Table(Z)), atol=0.02)
 
 
 def test_other_units():

@@ -8,10 +8,10 @@ from scipy.stats import multivariate_normal
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear, Matern, Periodic
 from mercer.kernels.params import substitute
-from mercer.models.gp import products
-from mercer.models.gp.sparse import PIECE, bound, independent
-from mercer.models.gp.residual import Groups, Shares
+from mercer.models.gp.landmarks import Groups, Shares
 from mercer.models.gp.likelihood import evidence
+from mercer.models.gp.quadrature import estimated_likelihood
+from mercer.models.gp.sparse import PIECE, bound, independent
 from mercer.ops.threads import limit
 
 KERNELS = {
@@ -139,7 +139,7 @@ def test_slopes_by_products_are_the_exact_ones(name, scale, memory):
     """The mean over seeds is within four standard errors, which are no larger than the slopes, or sqrt(n)."""
     (X, Y), k = data(500), KERNELS[name]
     exact = evidence(k, Table(X), Y, 0.05, scale)
-    found = [products.evidence(k, Table(X), Y, 0.05, scale, seed=s, memory=memory) for s in range(6)]
+    found = [estimated_likelihood(k, Table(X), Y, 0.05, scale, seed=s, memory=memory) for s in range(6)]
     slopes = np.array([f.gradient for f in found])
     each = slopes.std(0, ddof=1)
     assert (each <= np.maximum(np.abs(exact.gradient), np.sqrt(500)) * (0.6 if memory == 1e9 else 1.5)).all()

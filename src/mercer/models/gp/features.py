@@ -10,15 +10,15 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.inputs import Array, Table
-from mercer.invariants import Each, Floats, Is, Number, Text
+from mercer.invariants import Is, Number
 from mercer.kernels import Kernel
 from mercer.linalg.decompose import ROUNDS, Spectrum, eigen, ritz
-from mercer.models.gp.linear import Evidence, WeightPosterior
+from mercer.models.gp.linear import Evidence, FeatureSolution, FeatureTargets, WeightPosterior
 from mercer.models.gp.posterior import LeftOut, Outputs, Posterior
 from mercer.models.gp.problem import Settings
 from mercer.models.gp.samples import Functions
 from mercer.models.gp.space import NOISE, times
-from mercer.models.maps import HEAD, FittedMap
+from mercer.models.maps import FittedMap
 from mercer.plan import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -29,62 +29,6 @@ STARVED = 0.5  # the share of the prior variance below which a variance is said 
 
 class VarianceStarvationWarning(UserWarning):
     """A finite map has no prior variance left for points far from the data, where the kernel's own process has all of it."""
-
-
-@register("gp.FeatureSolution")
-@dataclass(frozen=True, eq=False)
-class FeatureSolution:
-    """What the moments tell, in the units of y."""
-
-    posterior: WeightPosterior
-    noise: float
-    scale: float
-    prior_mean: float
-    log_evidence: float
-
-    must = dict(posterior=Is("WeightPosterior"))
-
-
-@register("gp.FeatureTargets")
-@dataclass(frozen=True, eq=False)
-class FeatureTargets:
-    """y as moments sum it, (y - origin) / unit, so that no digits are lost in float32 at any size of y; and what is given of its law.
-
-    mean : the prior's, or "y" where it is that of the y seen
-    noise : as given, None where it is learnt
-    held : noise and scale where the moments do not choose them: given, or learnt before under what was said
-    spread : the variance of y in its unit, as in fit: moments of weighted rows do not tell it
-    """
-
-    origin: float
-    unit: float
-    mean: float | str = 0.0
-    noise: float | Array | None = None
-    held: tuple[float, float] | None = None
-    flat: bool = True
-    spread: float = 1.0
-
-    must = dict(
-        origin=Number(), unit=Number(0), mean=Number() | Text("y"), noise=Number(0) | Floats(None, low=0) | None,
-        held=Each(Number(0), Number(0)) | None, spread=Number(0),
-    )  # fmt: skip
-
-    @classmethod
-    def of(cls, s: Settings, y: Array, held: tuple[float, float] | None, flat: bool) -> Self:
-        """In units of the first y."""
-        origin = float(y[:HEAD].mean())
-        unit = float(y[:HEAD].std()) or abs(origin) or 1.0
-        if not 1e-150 < unit < 1e150:
-            raise ValueError(f"y varies by {unit:.1g}, whose square is no floating-point number; scale y first.")
-        if s.noise is not None:
-            held = float(np.exp(np.log(s.noise).mean())), 1.0 if held is None else held[1]
-        return cls(origin, unit, s.prior, s.noise, held, flat)
-
-    def in_units(self, y: Array) -> Array:
-        return (y - self.origin) / self.unit
-
-    def mean_in_units(self, seen: float) -> float:
-        return seen if isinstance(self.mean, str) else (self.mean - self.origin) / self.unit
 
 
 @register("gp.FeaturePosterior")
@@ -366,4 +310,4 @@ def approximate(phi: FittedMap, X: Table) -> bool:
 
 def moments_fit(D: int, memory: float) -> bool:
     """Whether D x D moments, a batch's and the workspace of their eigenvectors do."""
-    return 24.0 * D**2 <= memory
+    return memory >= 24.0 * D**2

@@ -11,13 +11,14 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.lifts import KernelLift
-from mercer.models.gp.features import FeaturePosterior, FeatureSolution, FeatureTargets, moments_fit, one_output
+from mercer.models.gp.exact import ExactPosterior
+from mercer.models.gp.features import FeaturePosterior, moments_fit, one_output
 from mercer.models.gp.gram import GramPosterior, noise_and_scale
 from mercer.models.gp.iterative import IterativePosterior
 from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
 from mercer.models.gp.learning import Candidate, Learning
-from mercer.models.gp.linear import WeightPosterior
-from mercer.models.gp.posterior import ExactPosterior, PointPosterior
+from mercer.models.gp.linear import FeatureSolution, FeatureTargets, WeightPosterior
+from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.problem import Settings, choose
 from mercer.models.gp.samples import draws
 from mercer.models.gp.space import NOISE

@@ -10,8 +10,9 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.linalg.decompose import eigen
+from mercer.models.gp.exact import ExactPosterior
 from mercer.models.gp.linear import Evidence
-from mercer.models.gp.posterior import BLOCK_ROWS, ExactPosterior
+from mercer.models.gp.points import BLOCK_ROWS
 from mercer.models.gp.samples import Functions
 from mercer.models.gp.space import NOISE
 from mercer.operators.stored import GivenOperator

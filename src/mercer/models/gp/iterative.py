@@ -15,7 +15,8 @@ from mercer.kernels import Kernel
 from mercer.linalg.precondition import Woodbury
 from mercer.linalg.solvers import CG, Iterated
 from mercer.models.gp.factor import LARGE, best_scale
-from mercer.models.gp.posterior import PLAIN, LeftOut, Outputs, PointPosterior, stack
+from mercer.models.gp.points import NO_PLAN, PointPosterior, stack
+from mercer.models.gp.posterior import PLAIN, LeftOut, Outputs
 from mercer.models.gp.quadrature import Determinant, log_determinant
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.tiles import cuts
@@ -38,7 +39,7 @@ class IterativePosterior(PointPosterior):
 
     @classmethod
     def of(
-        cls, kernel: Kernel, X: Table, Y: Array, noise: Array, scale: float, outputs: Outputs = PLAIN, plan: Plan = Plan("iterative", ""),
+        cls, kernel: Kernel, X: Table, Y: Array, noise: Array, scale: float, outputs: Outputs = PLAIN, plan: Plan = NO_PLAN,
         *, tol: float = 1e-6, memory: float = 1e9, rescale: bool = False, least: float = 0.0,
     ) -> Self:
         """With rescale, noise and scale times the factor that the likelihood likes best, of those with a noise >= least."""

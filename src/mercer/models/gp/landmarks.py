@@ -19,8 +19,8 @@ from mercer.kernels import Kernel
 from mercer.lifts import Nystrom
 from mercer.linalg.decompose import Spectrum
 from mercer.models.gp.factor import best_scale
-from mercer.models.gp.features import STARVED, FeaturePosterior, FeatureSolution, FeatureTargets, VarianceStarvationWarning
-from mercer.models.gp.linear import Evidence, WeightPosterior
+from mercer.models.gp.features import STARVED, FeaturePosterior, VarianceStarvationWarning
+from mercer.models.gp.linear import Evidence, FeatureSolution, FeatureTargets, WeightPosterior
 from mercer.models.gp.problem import Settings
 from mercer.models.gp.samples import Beside, Functions, residual_functions, square_root
 from mercer.models.gp.space import NOISE

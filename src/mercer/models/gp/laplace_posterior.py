@@ -13,9 +13,9 @@ from scipy.special import log_expit
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number
 from mercer.kernels import Kernel
+from mercer.models.gp.exact import ExactPosterior
 from mercer.models.gp.factor import few_threads
 from mercer.models.gp.laplace import STEPS, TOL, curvature, log_probability, mode
-from mercer.models.gp.posterior import ExactPosterior
 from mercer.models.gp.space import times
 from mercer.models.maps import FittedMap
 from mercer.ops.tiles import cuts

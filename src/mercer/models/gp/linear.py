@@ -3,13 +3,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
-from mercer.invariants import Floats, Number
+from mercer.invariants import Each, Floats, Is, Number, Text
 from mercer.linalg.decompose import Spectrum
+from mercer.models.gp.problem import Settings
+from mercer.models.maps import HEAD
 from mercer.store import register
 
 GRID = 81  # ratios of scale to noise that are tried before the best is refined
@@ -119,3 +122,59 @@ class WeightPosterior:
         free = math.sqrt(self.scale) * rng.standard_normal((len(self.coef), n))
         along = np.sqrt(self.spread)[:, None] * rng.standard_normal((len(self.spread), n))
         return self.coef[:, None] + free + self.vectors @ (along - self.vectors.T @ free)
+
+
+@register("gp.FeatureSolution")
+@dataclass(frozen=True, eq=False)
+class FeatureSolution:
+    """What the moments tell, in the units of y."""
+
+    posterior: WeightPosterior
+    noise: float
+    scale: float
+    prior_mean: float
+    log_evidence: float
+
+    must = dict(posterior=Is("WeightPosterior"))
+
+
+@register("gp.FeatureTargets")
+@dataclass(frozen=True, eq=False)
+class FeatureTargets:
+    """y as moments sum it, (y - origin) / unit, so that no digits are lost in float32 at any size of y; and what is given of its law.
+
+    mean : the prior's, or "y" where it is that of the y seen
+    noise : as given, None where it is learnt
+    held : noise and scale where the moments do not choose them: given, or learnt before under what was said
+    spread : the variance of y in its unit, as in fit: moments of weighted rows do not tell it
+    """
+
+    origin: float
+    unit: float
+    mean: float | str = 0.0
+    noise: float | Array | None = None
+    held: tuple[float, float] | None = None
+    flat: bool = True
+    spread: float = 1.0
+
+    must = dict(
+        origin=Number(), unit=Number(0), mean=Number() | Text("y"), noise=Number(0) | Floats(None, low=0) | None,
+        held=Each(Number(0), Number(0)) | None, spread=Number(0),
+    )  # fmt: skip
+
+    @classmethod
+    def of(cls, s: Settings, y: Array, held: tuple[float, float] | None, flat: bool) -> Self:
+        """In units of the first y."""
+        origin = float(y[:HEAD].mean())
+        unit = float(y[:HEAD].std()) or abs(origin) or 1.0
+        if not 1e-150 < unit < 1e150:
+            raise ValueError(f"y varies by {unit:.1g}, whose square is no floating-point number; scale y first.")
+        if s.noise is not None:
+            held = float(np.exp(np.log(s.noise).mean())), 1.0 if held is None else held[1]
+        return cls(origin, unit, s.prior, s.noise, held, flat)
+
+    def in_units(self, y: Array) -> Array:
+        return (y - self.origin) / self.unit
+
+    def mean_in_units(self, seen: float) -> float:
+        return seen if isinstance(self.mean, str) else (self.mean - self.origin) / self.unit

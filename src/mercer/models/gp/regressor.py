@@ -8,12 +8,13 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, all_or_nothing
+from mercer.models.gp.calibration import COVERAGES, plot_coverages, shares_inside, standardised
 from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.fit import begin, fit, prior_draws
 from mercer.models.gp.gram import NO_STREAM
@@ -28,7 +29,6 @@ from mercer.store import register
 
 MODEL = "{0:.3g} of new rows are covered if y is this Gaussian process at these hyper-parameters; see calibration(X, y)"
 NOT_LEFT_OUT = "calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y."
-COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
 
 def _streams(model: Any) -> bool:
@@ -387,40 +387,20 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         [0.5, 0.8, 0.9, 0.95]
         """
         nominal = check_shares(coverages, "coverages").tolist()
-        z = np.abs(self._standardised(X, y))
-        return {c: float(np.mean(z <= ndtri((1 + c) / 2))) for c in nominal}
+        return shares_inside(self._standardised(X, y), nominal)
 
     def _standardised(self, X: Any, y: Any) -> Array:
         """(y - mean) / std of every row."""
         if (X is None) != (y is None):
             raise ValueError("give both X and y, or neither: their rows are then left out in turn.")
-        if X is None:
-            p = self._posterior()
-            try:
-                return p.left_out.standardised()
-            except AttributeError as e:
-                raise ValueError(NOT_LEFT_OUT) from e
-        mean, std = (np.asarray(v, np.float64) for v in self.predict(X, return_std=True))
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        if y.size != mean.size or len(y) != len(mean):
-            raise ValueError(f"y has shape {y.shape}, but the predictions at X {mean.shape}; give one y a row of X.")
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.nan_to_num((y.reshape(mean.shape) - mean) / std, nan=0.0)
+        if X is not None:
+            return standardised(y, *self.predict(X, return_std=True))
+        p = self._posterior()
+        try:
+            return p.left_out.standardised()
+        except AttributeError as e:
+            raise ValueError(NOT_LEFT_OUT) from e
 
     def plot_calibration(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
         """Nominal against empirical coverage, on Matplotlib's axes, which are returned."""
-        ax = _axes() if ax is None else ax
-        nominal = np.linspace(0.01, 0.99, 99)
-        found = self.calibration(X, y, nominal.tolist())
-        ax.plot([0, 1], [0, 1], color="grey", linewidth=1)
-        ax.plot(nominal, [*found.values()])
-        ax.set(xlabel="nominal coverage", ylabel="share of y inside", xlim=(0, 1), ylim=(0, 1))
-        return ax
-
-
-def _axes() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as e:
-        raise ImportError("plot_calibration draws with Matplotlib, which is not installed; pip install matplotlib.") from e
-    return pyplot.subplots()[1]
+        return plot_coverages(lambda nominal: self.calibration(X, y, nominal), ax)

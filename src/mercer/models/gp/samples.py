@@ -18,7 +18,7 @@ from mercer.ops.tiles import cuts
 from mercer.store import register
 
 if TYPE_CHECKING:
-    from mercer.models.gp.posterior import PointPosterior
+    from mercer.models.gp.points import PointPosterior
 
 BLOCK_ROWS = 1024
 

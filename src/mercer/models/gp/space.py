@@ -11,8 +11,8 @@ from mercer.inputs import Array
 from mercer.kernels import Kernel
 from mercer.kernels.algebra import Scale
 from mercer.kernels.params import substitute
-from mercer.models.gp.priors import Prior
 from mercer.models.gp.hyperparameters import Said, Wishes, between
+from mercer.models.gp.priors import Prior
 
 __all__ = ["Space", "Wishes", "space", "times"]
 

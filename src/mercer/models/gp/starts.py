@@ -11,9 +11,9 @@ from mercer.kernels import Gaussian, Kernel, Matern, Periodic, RationalQuadratic
 from mercer.kernels.algebra import OnColumns, Warped
 from mercer.kernels.params import substitute
 from mercer.kernels.stationary import Stationary
+from mercer.models.gp.hyperparameters import Said, amplitude, fits
 from mercer.models.gp.search import Start, scattered
 from mercer.models.gp.space import Space, Wishes, space
-from mercer.models.gp.hyperparameters import Said, amplitude, fits
 from mercer.ops.philox import Stream
 
 WIDEST = 64  # columns up to which each has a bandwidth of its own, where no kernel is given
