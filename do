@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One entry: demo, test, check, bench. Makes .venv when it is missing and renews it when the lock changes.
+# One entry: demo, test, check, build, bench. Makes .venv when it is missing and renews it when the lock changes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 py=.venv/bin/python
@@ -8,7 +8,8 @@ usage() {
   cat <<'END'
 usage: ./do demo                          from a table to a model, its score and a report
        ./do test [--all] [PYTEST ARGS]    the checks, then the tests; --all adds the long, browser and GPU-interpreter ones
-       ./do check                         ruff, mypy, import contracts
+       ./do check                         ruff, mypy, import contracts, and the shape of the package
+       ./do build                         wheel and source archive, in dist/
        ./do bench [NAME ...] [--list]     the benchmarks, side by side with peers (all of them without a name)
 END
 }
@@ -65,6 +66,12 @@ check() {
   run "$py" -m ruff check .
   run "$py" -m mypy
   run "$py" .venv/bin/lint-imports
+  run "$py" tools/shape.py
+}
+
+build() {
+  rm -rf dist
+  run "$py" -m hatchling build
 }
 
 # pip, not uv: pip takes a CPU wheel of torch where one is configured.
@@ -80,7 +87,7 @@ run_tests() {
   check
   if [[ ${1-} != --all ]]; then run "$py" -m pytest -n auto "$@"; return; fi
   export MERCER_TEST_ALL=1
-  run "$py" -m pytest -n auto -m "not gpu" "${@:2}"
+  run "$py" -m pytest -n auto -m "not gpu" --cov=mercer --cov-report=term:skip-covered "${@:2}"
   gpu_tests
 }
 
@@ -88,6 +95,7 @@ case ${1-} in
   demo) environment; run "$py" -m mercer demo "${@:2}" ;;
   test) environment; run_tests "${@:2}" ;;
   check) environment; check ;;
+  build) environment; build ;;
   bench) environment; run "$py" -m bench "${@:2}" ;;
   *) usage >&2; exit 2 ;;
 esac

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.invariants import Said
+from mercer.kernels.arrays import FrozenArray
 from mercer.kernels.base import Kernel, positive, whole
 from mercer.store import register
 
@@ -30,7 +31,7 @@ class Linear(Kernel):
     array([[11.]])
     """
 
-    metric: tuple[tuple[float, ...], ...] | None = None
+    metric: FrozenArray | None = None
     static: ClassVar[tuple[str, ...]] = ("metric",)
 
     def check(self) -> None:
@@ -39,6 +40,7 @@ class Linear(Kernel):
         A = _matrix(self.metric)
         if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all():
             raise ValueError(f"metric must be a square matrix of finite numbers, got shape {A.shape}.")
+        self.metric = FrozenArray.of(self.metric)
         if not np.allclose(A, A.T, rtol=1e-10, atol=1e-12 * np.abs(A).max()):
             raise ValueError("metric must be symmetric; use (A + A.T) / 2.")
         low = float(np.linalg.eigvalsh(A)[0])
@@ -46,7 +48,7 @@ class Linear(Kernel):
             raise ValueError(f"metric must be positive semidefinite, its smallest eigenvalue is {low:.3g}; use A @ A.T of some A.")
 
     def on(self, p: Any) -> Any:
-        return p.dot if self.metric is None else p.bilinear(np.asarray(self.metric))
+        return p.dot if self.metric is None else p.bilinear(self.metric.values)
 
 
 def _matrix(metric: Any) -> Any:

@@ -61,7 +61,8 @@ class Params:
 
     def __post_init__(self) -> None:
         for f in fields(self):  # type: ignore[arg-type]
-            value = plain(getattr(self, f.name))
+            value = getattr(self, f.name)
+            value = value if str(f.type).startswith("FrozenArray") else plain(value)
             whole = isinstance(value, int) and not isinstance(value, bool)
             real = f.type is float or str(f.type).startswith("float")
             setattr(self, f.name, float(value) if whole and real else value)

@@ -53,7 +53,7 @@ def unpack(kind: Any, body: Any, r: Reader) -> Any:
         return r.made(_checked(cls.from_state(r.get(given)), cls))
     names = field_names(cls)
     if type(given) is dict and not _has_state(cls) and kind == ("object" if names is None else "value"):
-        upgrade = _upgrade(cls, body[0])
+        upgrade = _upgrade(cls, body[0], r)
         return r.made(_object(cls, given, r, upgrade) if names is None else _value(cls, names, given, r, upgrade))
     raise ValueError(f"the tree makes {cls.__name__} in a way that this class is not made.")
 
@@ -89,10 +89,30 @@ def _checked(obj: Any, cls: type[Any]) -> Any:
     return obj
 
 
-def _upgrade(cls: type[Any], name: str) -> Upgrade:
+def _upgrade(cls: type[Any], name: str, r: Reader) -> Upgrade:
     """What turns the fields of a file that calls the class by a name of before into those that it has now."""
-    made: Upgrade | None = getattr(cls, "_upgraded", None) if name in OLD else None
-    return made or (lambda values: values)
+    upgraded: Upgrade | None = getattr(cls, "_upgraded", None) if name in OLD else None
+    if upgraded is None:
+        return lambda values: values
+
+    def upgrade(values: dict[str, Any]) -> dict[str, Any]:
+        new = upgraded(values)
+        for value in new.values():
+            _look_inside(value, r)
+        return new
+
+    return upgrade
+
+
+def _look_inside(value: Any, r: Reader) -> None:
+    """Values that an upgrade made are looked at like those of the file."""
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        for part in value:
+            _look_inside(part, r)
+    elif type(value).__module__.startswith("mercer.") and (names := field_names(type(value))) is not None:
+        r.made(value)
+        for name in names:
+            _look_inside(getattr(value, name), r)
 
 
 def _value(cls: type[Any], names: list[str], given: dict[str, Any], r: Reader, upgrade: Upgrade) -> Any:

@@ -19,6 +19,7 @@ from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.fit import Solution, fit, map_of
 from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval
 from mercer.models.ridge.moments import MomentRidge, begin
+from mercer.models.ridge.old_files import upgraded
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import Settings, TrainingRows
 from mercer.models.settings import grid
@@ -108,6 +109,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         if rows is not None and rows.idle is not None and reads not in (None, rows.idle[1].width):
             return f"has rows of weight zero with {rows.idle[1].width} columns"
         return None if self._split is None else self._split.misfit(reads)
+
+    @staticmethod
+    def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
+        return upgraded(state)
 
     # fitting
     @all_or_nothing
