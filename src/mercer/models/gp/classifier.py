@@ -80,9 +80,9 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         """From files that had a list of posteriors, and one of maps where they were over landmarks."""
         if "processes_" not in state:
             return state
-        found, lifts = state.pop("processes_"), state.pop("lifts_", None)
+        found, lifts, plan = state.pop("processes_"), state.pop("lifts_", None), state.pop("plan_")
         each = found if lifts is None else [LaplaceFeatures(FittedMap(phi), w) for phi, w in zip(lifts, found, strict=True)]
-        return {**state, "posterior_": OneVersusRest(state.pop("plan_"), tuple(each))}
+        return {**state, "posterior_": OneVersusRest(plan, tuple(each))}
 
     def __init__(
         self, kernel: Any = None, via: Any = "auto", *, fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None,

@@ -169,9 +169,14 @@ class FeatureTargets:
         unit = float(y[:HEAD].std()) or abs(origin) or 1.0
         if not 1e-150 < unit < 1e150:
             raise ValueError(f"y varies by {unit:.1g}, whose square is no floating-point number; scale y first.")
-        if s.noise is not None:
-            held = float(np.exp(np.log(s.noise).mean())), 1.0 if held is None else held[1]
-        return cls(origin, unit, s.prior, s.noise, held, flat)
+        return cls(origin, unit, s.prior, s.noise, cls.held_by(s, held), flat)
+
+    @staticmethod
+    def held_by(s: Settings, found: tuple[float, float] | None) -> tuple[float, float] | None:
+        """A noise that was given holds, whatever a search has found."""
+        if s.noise is None:
+            return found
+        return float(np.exp(np.log(s.noise).mean())), 1.0 if found is None else found[1]
 
     def in_units(self, y: Array) -> Array:
         return (y - self.origin) / self.unit

@@ -1,6 +1,49 @@
-"""Files written before a posterior was one value."""
+"""Files of before: what an estimator had of its posterior one by one, as attributes, becomes the posterior."""
+from __future__ import annotations
+
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 
-def upgraded(state: dict[str, Any]) -> dict[str, Any]:
-    return state
+from mercer import methods
+from mercer.models.gp.features import FeaturePosterior
+from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
+from mercer.models.gp.linear import FeatureTargets
+from mercer.models.gp.points import PointPosterior
+from mercer.models.gp.posterior import Outputs
+from mercer.models.gp.problem import Settings
+from mercer.models.maps import BATCH_BYTES, FittedMap
+
+PARTS = (
+    "process_", "plan_", "_units", "_flat", "_dtype", "_found", "_candidate", "_shares", "_large", "_unit", "_spread", "_approximate",
+    "moments_", "lift_", "n_features_lifted_",
+)  # fmt: skip
+
+
+def upgraded(model: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes as they are now; model : an unfitted one of the same parameters."""
+    old = {name: state.pop(name) for name in PARTS if name in state}
+    if "plan_" not in old:
+        return state
+    s = Settings.of(model)
+    return {**state, "posterior_": _of_points(s, old) if "process_" in old else _over_features(s, old)}
+
+
+def _of_points(s: Settings, old: dict[str, Any]) -> PointPosterior:
+    outputs = Outputs(*old["_units"], old.get("_flat", True), s.noise)
+    return replace(old["process_"], outputs=outputs, plan=old["plan_"])
+
+
+def _over_features(s: Settings, old: dict[str, Any]) -> FeaturePosterior:
+    if old.get("_large", False):  # there were too many rows to factor
+        s = replace(s, method=methods.Landmarks())
+    candidate, found = old.get("_candidate"), old.get("_found")
+    origin, unit = old["_unit"]
+    held = FeatureTargets.held_by(s, None if candidate is None else candidate.held)
+    targets = FeatureTargets(origin, unit, s.prior, s.noise, held, old.get("_flat", True), old.get("_spread", 1.0))
+    phi, eps = FittedMap(old["lift_"], min(BATCH_BYTES, s.memory / 8)), float(np.finfo(old["_dtype"]).eps)
+    parts = (old["plan_"], phi, targets, old.get("moments_"), old["_approximate"], eps, found)
+    if is_projection(phi):
+        return LandmarkPosterior(*parts, s.restore_variance, old.get("_shares"))
+    return FeaturePosterior(*parts)
