@@ -12,8 +12,8 @@ OLD = {
     "learners.GramProcess": "gp.GramPosterior", "learners.InverseGamma": "gp.InverseGamma",
     "learners.IterativeProcess": "gp.IterativePosterior", "learners.LaplaceProcess": "gp.LaplacePosterior",
     "learners.LaplaceWeights": "gp.LaplaceWeights", "learners.LeftOut": "gp.LeftOut", "learners.LogNormal": "gp.LogNormal",
-    "learners.PointProcess": "gp.ExactPosterior", "learners.Posterior": "gp.WeightPosterior", "learners.Said": "gp.Said",
-    "learners.Shares": "gp.Shares", "learners.Wishes": "gp.Wishes",
+    "learners.PointProcess": "gp.ExactPosterior", "learners.Posterior": "gp.WeightPosterior", "learners.Said": "gp.BoundSpec",
+    "learners.Shares": "gp.RowWeights", "learners.Wishes": "gp.HyperparameterSpec",
     "learners.gp_gram.Given": "methods.Exact",  # a mark without fields: the posterior that holds it is known by its class
     "estimators.KernelKMeans": "kmeans.KernelKMeans",
     "learners.Auto": "linalg.Auto", "learners.CG": "linalg.CG", "learners.Cholesky": "linalg.Cholesky",

@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from mercer.linalg.decompose import eigen
-from mercer.models.gp.linear import Evidence, WeightPosterior
+from mercer.models.gp.linear import LinearLikelihood, WeightPosterior
 
 SHAPES = {"tall": (40, 5), "wide": (5, 8), "one": (1, 1)}
 
@@ -19,7 +19,7 @@ def data(shape, seed=0):
 def told(F, y):
     s = eigen(F.T @ F, len(y)).above(1e-12)
     beta = s.vectors.T @ (F.T @ y)
-    return s, beta, Evidence(len(y), s.values, beta, float(y @ y))
+    return s, beta, LinearLikelihood(len(y), s.values, beta, float(y @ y))
 
 
 def log(F, y, noise, scale):

@@ -15,7 +15,7 @@ from mercer.linalg.precondition import Woodbury
 from mercer.models.gp.exact import ExactPosterior
 from mercer.models.gp.factor import appended, put_back, reference_put_back, removed, root
 from mercer.models.gp.iterative import IterativePosterior, explained
-from mercer.models.gp.likelihood import evidence
+from mercer.models.gp.likelihood import marginal_likelihood
 from mercer.models.gp.priors import Gamma, InverseGamma, LogNormal
 from mercer.models.gp.quadrature import log_determinant
 from tests.market import rows, trees
@@ -38,7 +38,7 @@ def differences(k, X, Y, noise, scale, h=1e-5):
 
     def at(path, t):
         s = None if scale is None else scale * np.exp(t * (path == "scale"))
-        return evidence(moved(k, path, t), Table(X), Y, noise * np.exp(t * (path == "noise")), s, slopes=False).log
+        return marginal_likelihood(moved(k, path, t), Table(X), Y, noise * np.exp(t * (path == "noise")), s, slopes=False).log
 
     return np.array([(at(p, h) - at(p, -h)) / (2 * h) for p in (*k.parameters(), "noise", "scale")])
 
@@ -49,7 +49,7 @@ def test_gradients_of_random_trees(k, scale):
     X = rows(12)
     Y = np.sin(3 * X[:, :2])
     with np.errstate(all="ignore"):
-        found, wanted = evidence(k, Table(X), Y, 0.3, scale).gradient, differences(k, X, Y, 0.3, scale)
+        found, wanted = marginal_likelihood(k, Table(X), Y, 0.3, scale).gradient, differences(k, X, Y, 0.3, scale)
     np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4 * max(1.0, np.abs(wanted).max()))
 
 
@@ -57,9 +57,8 @@ def test_gradients_of_random_trees(k, scale):
 @pytest.mark.parametrize("q", [1, 3])
 def test_gradient_over_many_tiles(name, q):
     X, Y = data(700, q)  # three tiles a side
-    np.testing.assert_allclose(
-        evidence(KERNELS[name], Table(X), Y, 0.05, None).gradient, differences(KERNELS[name], X, Y, 0.05, None), rtol=1e-4, atol=1e-2
-    )
+    found = marginal_likelihood(KERNELS[name], Table(X), Y, 0.05, None).gradient
+    np.testing.assert_allclose(found, differences(KERNELS[name], X, Y, 0.05, None), rtol=1e-4, atol=1e-2)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -67,13 +66,13 @@ def test_the_evidence_is_a_gaussian_density(name):
     X, Y = data(30, 2)
     noise = np.random.default_rng(0).uniform(0.1, 1, 30)
     law = multivariate_normal(np.zeros(30), 1.5 * KERNELS[name](X) + np.diag(noise))
-    assert evidence(KERNELS[name], Table(X), Y, noise, 1.5).log == pytest.approx(law.logpdf(Y.T).sum())
+    assert marginal_likelihood(KERNELS[name], Table(X), Y, noise, 1.5).log == pytest.approx(law.logpdf(Y.T).sum())
 
 
 def test_the_profiled_scale_is_the_best_one():
     X, Y = data()
-    best = evidence(Gaussian(), Table(X), Y, 0.1, None)
-    logs = [evidence(Gaussian(), Table(X), Y, 0.1 * s, s).log for s in best.scale * np.array([0.9, 1.0, 1.1])]
+    best = marginal_likelihood(Gaussian(), Table(X), Y, 0.1, None)
+    logs = [marginal_likelihood(Gaussian(), Table(X), Y, 0.1 * s, s).log for s in best.scale * np.array([0.9, 1.0, 1.1])]
     assert logs[1] == pytest.approx(best.log)
     assert max(logs) == logs[1]
 
@@ -105,7 +104,7 @@ def test_gradients_take_the_memory_of_the_matrix():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(900, 25)), rng.normal(size=(900, 1))
     k, matrix = Gaussian((5.0,) * 25), 8 * 900**2
-    used = peak(lambda: evidence(k, Table(X), Y, 0.1, None))
+    used = peak(lambda: marginal_likelihood(k, Table(X), Y, 0.1, None))
     assert used < 6 * matrix  # with room for the tiles of two threads; an (n, n, p) array alone would be 25
 
 

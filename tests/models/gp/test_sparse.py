@@ -8,20 +8,20 @@ from scipy.stats import multivariate_normal
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear, Matern, Periodic
 from mercer.kernels.params import substitute
-from mercer.models.gp.landmarks import Groups, Shares
-from mercer.models.gp.likelihood import evidence
+from mercer.models.gp.landmarks import ResidualGroups, RowWeights
+from mercer.models.gp.likelihood import marginal_likelihood
 from mercer.models.gp.quadrature import estimated_likelihood
-from mercer.models.gp.sparse import PIECE, bound, independent
+from mercer.models.gp.sparse import BLOCK_ROWS, fitc, vfe
 from mercer.ops.threads import limit
 
 KERNELS = {
     "gaussian": Gaussian((0.5, 1.0, 2.0)), "matern": 0.7 * Matern(1.2, nu=2.5), "sum": Gaussian(0.4) + 0.3 * Periodic(1.0, 2.0),
     "not stationary": Linear() * Gaussian(1.5) + 2.0,
 }  # fmt: skip
-MEASURES = {"bound": bound, "independent": independent}
+MEASURES = {"vfe": vfe, "fitc": fitc}
 
 
-def data(n=2 * PIECE + 88, q=1, seed=0):
+def data(n=2 * BLOCK_ROWS + 88, q=1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     return X, np.column_stack([np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)])
@@ -41,7 +41,7 @@ def test_the_formula(measure, name):
     X, Y = data(60, 2)
     noise = np.random.default_rng(1).uniform(0.1, 1, 60)
     found = MEASURES[measure](KERNELS[name], Table(X), Y, noise, points=Table(X[:15])).log
-    assert found == pytest.approx(plain(KERNELS[name], X, Y, noise, X[:15], measure == "independent"), rel=1e-5)
+    assert found == pytest.approx(plain(KERNELS[name], X, Y, noise, X[:15], measure == "fitc"), rel=1e-5)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -66,7 +66,7 @@ def test_gradient_against_differences(measure, name, scale):
 @pytest.mark.parametrize("scale", [None, 1.7])
 def test_all_rows_as_landmarks_are_the_evidence(measure, name, scale):
     (X, Y), k = data(200, 2), KERNELS[name]
-    ours, exact = MEASURES[measure](k, Table(X), Y, 0.1, scale, points=Table(X)), evidence(k, Table(X), Y, 0.1, scale)
+    ours, exact = MEASURES[measure](k, Table(X), Y, 0.1, scale, points=Table(X)), marginal_likelihood(k, Table(X), Y, 0.1, scale)
     assert ours.log == pytest.approx(exact.log, abs=1e-3)
     assert ours.scale == pytest.approx(exact.scale, rel=1e-6)
     np.testing.assert_allclose(ours.gradient, exact.gradient, atol=0.02)
@@ -75,19 +75,19 @@ def test_all_rows_as_landmarks_are_the_evidence(measure, name, scale):
 @pytest.mark.parametrize("name", KERNELS)
 def test_more_landmarks_raise_the_bound_to_the_evidence(name):
     X, Y = data(150)
-    logs = [bound(KERNELS[name], Table(X), Y, 0.2, points=Table(X[:m])).log for m in (5, 20, 80)]
+    logs = [vfe(KERNELS[name], Table(X), Y, 0.2, points=Table(X[:m])).log for m in (5, 20, 80)]
     assert logs[0] < logs[1] <= logs[2] + 1e-6 * abs(logs[2])
-    assert logs[2] <= evidence(KERNELS[name], Table(X), Y, 0.2).log + 1e-3
+    assert logs[2] <= marginal_likelihood(KERNELS[name], Table(X), Y, 0.2).log + 1e-3
 
 
 def test_memory_is_that_of_the_landmarks():
     rng = np.random.default_rng(0)
     n, m = 20_000, 64
     X, Y, Z = rng.normal(size=(n, 3)), rng.normal(size=(n, 1)), Table(rng.normal(size=(m, 3)))
-    independent(Gaussian(), Table(X), Y, 0.1, None, points=Z)
+    fitc(Gaussian(), Table(X), Y, 0.1, None, points=Z)
     tracemalloc.start()
     try:
-        independent(Gaussian(), Table(X), Y, 0.1, None, points=Z)
+        fitc(Gaussian(), Table(X), Y, 0.1, None, points=Z)
         used = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -99,7 +99,7 @@ def test_threads_change_nothing():
     found = []
     for threads in (1, 3):
         with limit(threads):
-            found.append(independent(Gaussian(), Table(X), Y, 0.1, None, points=Table(X[:50])))
+            found.append(fitc(Gaussian(), Table(X), Y, 0.1, None, points=Table(X[:50])))
     assert found[0].log == found[1].log
     np.testing.assert_array_equal(found[0].gradient, found[1].gradient)
 
@@ -114,16 +114,16 @@ def test_groups_find_the_ratio_of_every_row():
         R = np.linalg.cholesky(k(Z))
         F = np.linalg.solve(R, k(Z, Table(X))).T
         left = np.maximum(k.diag(X) - np.square(F).sum(1), 0)
-        groups = Groups.between(left, 60)
+        groups = ResidualGroups.between(left, 60)
         groups.add(F, left, Y[:, 0])
-        log = lambda ratio: independent(k, Table(X), Y, ratio, None, points=Z, slopes=False).log  # noqa: B023
+        log = lambda ratio: fitc(k, Table(X), Y, ratio, None, points=Z, slopes=False).log  # noqa: B023
         lost.append(max(map(log, np.geomspace(1e-4, 1, 60))) - log(groups.best()))
     assert max(lost) < 1.0
 
 
 def test_weights_have_the_geometric_mean_one():
     left, y = np.array([0.0, 0.5, 2.0]), np.array([1.0, 2.0, 4.0])
-    s = Shares.of(0.1, left, y)
+    s = RowWeights.of(0.1, left, y)
     assert np.log(s.weights(left)).sum() == pytest.approx(0)
     more = s.taking(left[:2], y[:2])
     back = more.taking(left[:2], y[:2], -1)
@@ -138,7 +138,7 @@ def test_weights_have_the_geometric_mean_one():
 def test_slopes_by_products_are_the_exact_ones(name, scale, memory):
     """The mean over seeds is within four standard errors, which are no larger than the slopes, or sqrt(n)."""
     (X, Y), k = data(500), KERNELS[name]
-    exact = evidence(k, Table(X), Y, 0.05, scale)
+    exact = marginal_likelihood(k, Table(X), Y, 0.05, scale)
     found = [estimated_likelihood(k, Table(X), Y, 0.05, scale, seed=s, memory=memory) for s in range(6)]
     slopes = np.array([f.gradient for f in found])
     each = slopes.std(0, ddof=1)

@@ -4,7 +4,7 @@ import pytest
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear, Matern, Periodic, RationalQuadratic, Sum
-from mercer.models.gp.space import Wishes
+from mercer.models.gp.hyperparameters import HyperparameterSpec as Spec
 from mercer.models.gp.starts import defaults, deviations, louder, scaled, starts
 from mercer.priors import LogNormal
 
@@ -15,9 +15,9 @@ def rows(n=30, d=2):
     return Table(np.random.default_rng(0).normal(size=(n, d)) * np.arange(1, d + 1))
 
 
-def kernels(wishes, n=30, **options):
+def kernels(spec, n=30, **options):
     """The forms among which the evidence chooses where no kernel is given."""
-    found = starts(None, rows(n), wishes, None, **{**OPTIONS, **options})
+    found = starts(None, rows(n), spec, None, **{**OPTIONS, **options})
     return {type(s.space.kernel) for s in found}
 
 
@@ -32,32 +32,32 @@ def test_bandwidths_of_the_columns_they_see():
 
 
 @pytest.mark.parametrize("n", [30, 250])
-@pytest.mark.parametrize("wishes", [
-    Wishes(fixed=("bandwidth",)), Wishes(bounds={"bandwidth": (0.1, 10.0)}), Wishes(priors={"bandwidth__1": LogNormal()}),
+@pytest.mark.parametrize("spec", [
+    Spec(fixed=("bandwidth",)), Spec(bounds={"bandwidth": (0.1, 10.0)}), Spec(priors={"bandwidth__1": LogNormal()}),
 ], ids=["fixed", "bounds", "prior"])  # fmt: skip
-def test_kernels_without_the_name_do_not_compete(n, wishes):
-    assert kernels(wishes, n, rough=True) == {Matern, RationalQuadratic, Gaussian}
+def test_kernels_without_the_name_do_not_compete(n, spec):
+    assert kernels(spec, n, rough=True) == {Matern, RationalQuadratic, Gaussian}
 
 
 def test_kernels_with_the_name_do():
-    assert kernels(Wishes(), 250, rough=True) == {Matern, RationalQuadratic, Gaussian, Sum}
-    assert kernels(Wishes(bounds={"noise": (0.1, 1.0)}), 250, rough=True) == {Matern, RationalQuadratic, Gaussian, Sum}
-    assert kernels(Wishes(bounds={"mixture": (0.1, 1.0)})) == {RationalQuadratic}
-    assert kernels(Wishes(bounds={"terms__1__by": (0.1, 1.0)}), 250, rough=True) == {Sum}
+    assert kernels(Spec(), 250, rough=True) == {Matern, RationalQuadratic, Gaussian, Sum}
+    assert kernels(Spec(bounds={"noise": (0.1, 1.0)}), 250, rough=True) == {Matern, RationalQuadratic, Gaussian, Sum}
+    assert kernels(Spec(bounds={"mixture": (0.1, 1.0)})) == {RationalQuadratic}
+    assert kernels(Spec(bounds={"terms__1__by": (0.1, 1.0)}), 250, rough=True) == {Sum}
     assert len(defaults(rows(250))) == len(defaults(rows(250), rough=True)) - 1
 
 
 def test_what_no_kernel_has_is_refused():
-    for wishes, match in ((Wishes(fixed=("width",)), "'width' is not a parameter"), (Wishes(fixed=True), "give a kernel")):
+    for spec, match in ((Spec(fixed=("width",)), "'width' is not a parameter"), (Spec(fixed=True), "give a kernel")):
         with pytest.raises(ValueError, match=match):
-            kernels(wishes, 250, rough=True)
+            kernels(spec, 250, rough=True)
 
 
 def test_amplitudes_start_at_the_size_of_y():
     """Where the scale is held, what is not said of them must be in reach."""
     k = 1.0 * Gaussian() + 0.5 * Linear()
     assert louder(2.0 * k, 10.0) == 20.0 * k
-    found = starts(k, rows(), Wishes(bounds={"terms__1__by": (0.2, 0.3)}), None, **{**OPTIONS, "unit": 1e6})
+    found = starts(k, rows(), Spec(bounds={"terms__1__by": (0.2, 0.3)}), None, **{**OPTIONS, "unit": 1e6})
     best = found[0]
     assert best.space.at(best.space.full(best.z)).terms[0].by == pytest.approx(1e12)
     assert best.space.at(best.space.full(best.z)).terms[1].by == pytest.approx(0.3)
@@ -65,9 +65,9 @@ def test_amplitudes_start_at_the_size_of_y():
 
 def test_starts_keep_what_is_fixed():
     k = Gaussian((1.0, 2.0))
-    found = starts(k, rows(), Wishes(fixed=("bandwidth__1",)), None, **{**OPTIONS, "restarts": 5})
+    found = starts(k, rows(), Spec(fixed=("bandwidth__1",)), None, **{**OPTIONS, "restarts": 5})
     at = [s.space.at(s.space.full(s.z)).bandwidth for s in found]
     assert {b[1] for b in at} == {2.0}
     assert len({b[0] for b in at}) == 7  # the given one, the scaled one at two noises, and five about it
-    again = starts(k, rows(), Wishes(fixed=("bandwidth__1",)), None, **{**OPTIONS, "restarts": 5})
+    again = starts(k, rows(), Spec(fixed=("bandwidth__1",)), None, **{**OPTIONS, "restarts": 5})
     np.testing.assert_array_equal([s.z for s in found], [s.z for s in again])

@@ -18,11 +18,11 @@ from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of
-from mercer.models.gp.hyperparameters import Wishes
-from mercer.models.gp.laplace import evidence
+from mercer.models.gp.hyperparameters import HyperparameterSpec
+from mercer.models.gp.laplace import laplace_likelihood
 from mercer.models.gp.laplace_posterior import LaplaceFeatures, LaplacePosterior, OneVersusRest
 from mercer.models.gp.problem import check_count
-from mercer.models.gp.search import Learnt, learn
+from mercer.models.gp.search import FittedHyperparameters, learn
 from mercer.models.gp.starts import starts
 from mercer.models.maps import FittedMap, asked, default_features, landmarks_of_items
 from mercer.plan import Plan, quantity
@@ -109,10 +109,10 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         way, method = methods.resolve(self.via, WAYS)
         if way == "features":
             raise ValueError(f"via must be {', '.join(WAYS)} or a value Landmarks(m) of mercer.methods, got {self.via!r}.")
-        plan, wishes = choose(len(rows), way, self.memory_limit), self._wishes()
+        plan, spec = choose(len(rows), way, self.memory_limit), self._spec()
         targets = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
         labels = [np.where(codes == c, 1.0, -1.0) for c in targets]
-        found = [(self._learnt(rows.astype(np.float64), s, wishes), s) for s in labels]
+        found = [(self._learnt(rows.astype(np.float64), s, spec), s) for s in labels]
         X = Table(rows.data)
         if plan.way == "exact":
             each: Any = [LaplacePosterior.at_mode(f.kernel, X.astype(np.float64), s, f.scale) for f, s in found]
@@ -122,19 +122,19 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         self.posterior_ = OneVersusRest(plan, tuple(each))
         return self
 
-    def _wishes(self) -> Wishes:
-        wishes = Wishes(() if self.fixed is None else self.fixed, self.tied or (), self.bounds, self.priors)
-        if "noise" in wishes.named():
+    def _spec(self) -> HyperparameterSpec:
+        spec = HyperparameterSpec(() if self.fixed is None else self.fixed, self.tied or (), self.bounds, self.priors)
+        if "noise" in spec.named():
             raise ValueError("a classifier has no 'noise'; leave it out of fixed, tied, bounds and priors.")
-        return wishes
+        return spec
 
-    def _learnt(self, rows: Table, y: Array, wishes: Wishes) -> Learnt:
+    def _learnt(self, rows: Table, y: Array, spec: HyperparameterSpec) -> FittedHyperparameters:
         seed, restarts = seed_of(self.random_state), check_count(self.n_restarts, "n_restarts", least=0)
         kernel = None if self.kernel is None else positioned(resolve(self.kernel, Table(rows.data)), rows)
-        given = starts(kernel, rows, wishes, 1.0, scale=True, unit=1.0, restarts=restarts, seed=seed)
+        given = starts(kernel, rows, spec, 1.0, scale=True, unit=1.0, restarts=restarts, seed=seed)
         if not given[0].space.size:
-            return Learnt(given[0].space.kernel, 1.0, 1.0, 0.0, 0)
-        return learn(given, rows, y[:, None], seed=seed, most=MAX_SEARCH_ROWS, measure=evidence)
+            return FittedHyperparameters(given[0].space.kernel, 1.0, 1.0, 0.0, 0)
+        return learn(given, rows, y[:, None], seed=seed, most=MAX_SEARCH_ROWS, measure=laplace_likelihood)
 
     # what is known
     def __sklearn_is_fitted__(self) -> bool:

@@ -72,7 +72,7 @@ def log_determinant(L: Array) -> float:
 
 
 def best_scale(fit: float, size: int, ratio: Any, least: float) -> float:
-    """The scale of the largest evidence at a ratio of noise to scale; fit : y'(K + ratio)^-1 y of `size` numbers.
+    """The scale of the largest likelihood at a ratio of noise to scale; fit : y'(K + ratio)^-1 y of `size` numbers.
 
     >>> best_scale(4.0, 2, ratio=0.1, least=0.0), best_scale(4.0, 2, ratio=0.1, least=0.5)
     (2.0, 5.0)

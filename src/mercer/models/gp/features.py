@@ -13,9 +13,9 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is, Number
 from mercer.kernels import Kernel
 from mercer.linalg.decompose import ROUNDS, Spectrum, eigen, ritz
-from mercer.models.gp.linear import Evidence, FeatureSolution, FeatureTargets, WeightPosterior
+from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
 from mercer.models.gp.posterior import LeftOut, Outputs, Posterior
-from mercer.models.gp.problem import Settings
+from mercer.models.gp.problem import ProcessSettings
 from mercer.models.gp.samples import Functions
 from mercer.models.gp.space import NOISE, times
 from mercer.models.maps import FittedMap
@@ -66,11 +66,11 @@ class FeaturePosterior:
 
     # fitting
     @classmethod
-    def begun(cls, s: Settings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
+    def begun(cls, s: ProcessSettings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
         """Before any row was summed."""
         return cls(Plan("features", ""), phi, targets, None, approximate(phi, Table(X.data)), float(np.finfo(X.dtype).eps))
 
-    def fitted(self, s: Settings, X: Table, y: Array) -> Self:
+    def fitted(self, s: ProcessSettings, X: Table, y: Array) -> Self:
         """The moments of [phi, y] in one pass."""
         z = self.targets.in_units(y)
         targets = replace(self.targets, spread=float(z.var()))
@@ -81,11 +81,11 @@ class FeaturePosterior:
         made = replace(new, moments=moments, plan=self.phi.plan(len(y), "features", why, 1))
         return replace(made, solved=made.solution)
 
-    def _weighing(self, s: Settings, X: Table, z: Array) -> tuple[Self, Array | None]:
+    def _weighing(self, s: ProcessSettings, X: Table, z: Array) -> tuple[Self, Array | None]:
         """Itself, and what the rows of a first fit weigh; None where all weigh the same."""
         return self, None
 
-    def by_passes(self, s: Settings, X: Table, y: Array) -> Self:
+    def by_passes(self, s: ProcessSettings, X: Table, y: Array) -> Self:
         """Along as many leading directions as memory lets, without moments."""
         D, n = self.phi.width, len(y)
         if s.precision(n) is not None:
@@ -188,11 +188,11 @@ class FeaturePosterior:
 
     def _from(self, s: Spectrum, beta: Array, square: float, n: int, mean: float) -> FeatureSolution:
         """Everything in the units of y again."""
-        e = Evidence(n, s.values, beta, square)
+        e = LinearLikelihood(n, s.values, beta, square)
         floor = NOISE[0] * self._variance_of_y() or np.finfo(float).eps * (square / n or mean**2 or 1.0)
         return self._best(s, e, floor, mean)
 
-    def _best(self, s: Spectrum, e: Evidence, floor: float, mean: float) -> FeatureSolution:
+    def _best(self, s: Spectrum, e: LinearLikelihood, floor: float, mean: float) -> FeatureSolution:
         """At the noise and scale that are given, or of the largest likelihood."""
         t = self.targets
         noise, scale = e.best(floor, 1 / self._rounding()) if t.held is None else (v / t.unit**2 for v in t.held)
@@ -243,7 +243,7 @@ class FeaturePosterior:
 
     @property
     def log_marginal_likelihood(self) -> float:
-        return self.solution.log_evidence
+        return self.solution.log_marginal_likelihood
 
     @property
     def log_marginal_likelihood_error(self) -> float:

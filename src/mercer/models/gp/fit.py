@@ -19,7 +19,7 @@ from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
 from mercer.models.gp.learning import Candidate, Learning
 from mercer.models.gp.linear import FeatureSolution, FeatureTargets, WeightPosterior
 from mercer.models.gp.points import PointPosterior
-from mercer.models.gp.problem import Settings, choose
+from mercer.models.gp.problem import ProcessSettings, choose
 from mercer.models.gp.samples import draws
 from mercer.models.gp.space import NOISE
 from mercer.models.gp.starts import defaults
@@ -29,7 +29,7 @@ from mercer.plan import Plan
 MIN_NOISE = 1e-12  # in shares of scale k(x, x): below it there is none
 
 
-def fit(s: Settings, X: Table, Y: Array, flat: bool) -> PointPosterior | FeaturePosterior:
+def fit(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> PointPosterior | FeaturePosterior:
     """One of the posteriors, which answer the same questions."""
     plan = choose(len(Y), Y.shape[1], s)
     if s.precomputed:
@@ -42,7 +42,7 @@ def fit(s: Settings, X: Table, Y: Array, flat: bool) -> PointPosterior | Feature
 
 
 # points
-def of_points(s: Settings, X: Table, Y: Array, flat: bool, plan: Plan) -> PointPosterior:
+def of_points(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> PointPosterior:
     """The hyper-parameters, then the posterior at the rows."""
     X = X.astype(np.float64)
     n, problem = len(Y), Learning(s, X, Y, s.outputs(Y, s.kernel_at(X), flat))
@@ -66,9 +66,9 @@ def of_points(s: Settings, X: Table, Y: Array, flat: bool, plan: Plan) -> PointP
     return p
 
 
-def of_gram(s: Settings, X: Table, Y: Array, flat: bool, plan: Plan) -> GramPosterior:
+def of_gram(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> GramPosterior:
     """X is the matrix; noise and scale alone are learnt."""
-    if s.wishes.told or s.wishes.tied or s.wishes.kept or s.wishes.fixed is True:
+    if s.spec.told or s.spec.tied or s.spec.kept or s.spec.fixed is True:
         raise ValueError("fixed, tied, bounds and priors are for a kernel, and a Gram matrix has no parameters; leave them out.")
     K = np.asarray(X.data)
     if not np.allclose(K, K.T, rtol=1e-4, atol=1e-5 * float(np.abs(K).max())):
@@ -85,21 +85,21 @@ def of_gram(s: Settings, X: Table, Y: Array, flat: bool, plan: Plan) -> GramPost
 
 
 # features
-def over_features(s: Settings, X: Table, Y: Array, flat: bool, plan: Plan) -> FeaturePosterior:
+def over_features(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> FeaturePosterior:
     """Over the map of each kernel that was found; that of the largest likelihood of all rows stays."""
     found, y = candidates(s, X, Y, flat), one_output(Y)
     fitted = [(one(s, X, y, flat, c), c) for c in found]
     p, c = max(fitted, key=lambda pair: pair[0].log_marginal_likelihood) if len(found) > 1 else fitted[0]
     if not isinstance(s.method, methods.Landmarks):
         return p
-    made, weighs = p.plan, isinstance(p, LandmarkPosterior) and p.shares is not None
+    made, weighs = p.plan, isinstance(p, LandmarkPosterior) and p.row_weights is not None
     why = f"{plan.why}: {made.settings['n_features']:,} landmarks stand for {made.settings['rows']:,} rows"
     settings = {**made.settings, **({} if c is None else c.told(len(y)))}
     settings |= {"noise of a row": "with what landmarks leave out of it"} if weighs else {}
     return replace(p, plan=Plan("landmarks", why, settings, made.bytes, made.flops, made.passes, plan.rejected))
 
 
-def candidates(s: Settings, X: Table, Y: Array, flat: bool) -> Sequence[Candidate | None]:
+def candidates(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> Sequence[Candidate | None]:
     """What was learnt for landmarks before the map is made; None where the map is that of the kernel as given."""
     if not s.over_landmarks:
         if s.asks:
@@ -115,7 +115,7 @@ def candidates(s: Settings, X: Table, Y: Array, flat: bool) -> Sequence[Candidat
     return [None]
 
 
-def one(s: Settings, X: Table, y: Array, flat: bool, c: Candidate | None) -> FeaturePosterior:
+def one(s: ProcessSettings, X: Table, y: Array, flat: bool, c: Candidate | None) -> FeaturePosterior:
     """Over the map of one kernel: by moments where they fit, else by passes."""
     if c is None:
         phi = map_of(s, X)
@@ -127,18 +127,18 @@ def one(s: Settings, X: Table, y: Array, flat: bool, c: Candidate | None) -> Fea
     return start.fitted(s, rows, y) if moments_fit(phi.width, s.memory) else start.by_passes(s, rows, y)
 
 
-def map_of(s: Settings, X: Table, *, stream: bool = False) -> FittedMap:
+def map_of(s: ProcessSettings, X: Table, *, stream: bool = False) -> FittedMap:
     """The map that was asked for, fitted to these rows."""
     return fitted_map(s.kernel, s.lift, s.method, X, seed=s.random_state, memory=s.memory, stream=stream)
 
 
-def begun(s: Settings, phi: FittedMap, X: Table, y: Array, flat: bool, held: tuple[float, float] | None = None) -> FeaturePosterior:
+def begun(s: ProcessSettings, phi: FittedMap, X: Table, y: Array, flat: bool, held: tuple[float, float] | None = None) -> FeaturePosterior:
     """A posterior over this map, before any row was summed."""
     kind = LandmarkPosterior if is_projection(phi) else FeaturePosterior
     return kind.begun(s, phi, X, FeatureTargets.of(s, y, held, flat))
 
 
-def begin(s: Settings, X: Table, Y: Array, flat: bool) -> FeaturePosterior:
+def begin(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> FeaturePosterior:
     """Of the first batch of a stream, which fixes the map."""
     s.check_noise_over_features()
     y, phi = one_output(Y), map_of(s, X, stream=True)
@@ -149,7 +149,7 @@ def begin(s: Settings, X: Table, Y: Array, flat: bool) -> FeaturePosterior:
 
 
 # before any row was seen
-def prior_draws(s: Settings, X: Table, count: int, rng: np.random.Generator, of: str, *, points: bool) -> Array:
+def prior_draws(s: ProcessSettings, X: Table, count: int, rng: np.random.Generator, of: str, *, points: bool) -> Array:
     """Draws of the prior at these rows, (n, 1, count), with the kernel as given (over features with the map of these rows)."""
     noise = 0.0 if s.noise is None or of == "f" else float(np.mean(s.noise))
     mean = 0.0 if isinstance(s.prior, str) else s.prior

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.linalg.decompose import eigen
 from mercer.models.gp.exact import ExactPosterior
-from mercer.models.gp.linear import Evidence
+from mercer.models.gp.linear import LinearLikelihood
 from mercer.models.gp.points import BLOCK_ROWS
 from mercer.models.gp.samples import Functions
 from mercer.models.gp.space import NOISE
@@ -68,7 +68,7 @@ class GramPosterior(ExactPosterior):
 
 
 def noise_and_scale(K: Array, Y: Array) -> tuple[float, float]:
-    """The (noise, scale) of the largest evidence of N(0, scale K + noise I), the same for all columns of Y, whose variance is 1.
+    """The (noise, scale) of the largest likelihood of N(0, scale K + noise I), the same for all columns of Y, whose variance is 1.
 
     >>> K = np.kron(np.eye(100), np.ones((4, 4)))  # rows in fours, equal but for their noise
     >>> rng = np.random.default_rng(0)
@@ -80,5 +80,5 @@ def noise_and_scale(K: Array, Y: Array) -> tuple[float, float]:
     s = eigen((K + K.T) / 2).above(np.finfo(float).eps * len(K))
     along = np.square(s.vectors.T @ Y).mean(1)
     square = float(np.square(Y).sum(0).mean())
-    e = Evidence(len(K), s.values, np.sqrt(s.values * along), square)
+    e = LinearLikelihood(len(K), s.values, np.sqrt(s.values * along), square)
     return e.best(NOISE[0], 1 / (np.finfo(float).eps * math.sqrt(len(K))))

@@ -12,9 +12,9 @@ from mercer.models.gp.priors import Prior, check
 from mercer.store import register
 
 
-@register("gp.Wishes")
+@register("gp.HyperparameterSpec")
 @dataclass(frozen=True)
-class Wishes:
+class HyperparameterSpec:
     """By the names of `kernel.get_params()`, "noise" and "scale", in the units of y.
 
     fixed : names; "all" of the kernel's; or True, the scale too
@@ -65,13 +65,13 @@ def amplitude(path: str) -> bool:
     return path.rpartition("__")[2] == "by"
 
 
-@register("gp.Said")
+@register("gp.BoundSpec")
 @dataclass(frozen=True, eq=False)
-class Said:
-    """Wishes read against a kernel: the parameters, by path, that they speak of."""
+class BoundSpec:
+    """A spec read against a kernel: the parameters, by path, that it speaks of."""
 
     kernel: Kernel
-    wishes: Wishes
+    spec: HyperparameterSpec
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -94,18 +94,18 @@ class Said:
 
     @cached_property
     def fixed(self) -> set[str]:
-        if isinstance(self.wishes.fixed, bool | str):
-            return {*self.names[:-2], *(["scale"] if self.wishes.fixed is True else [])}
-        return self.all_of(self.wishes.fixed)
+        if isinstance(self.spec.fixed, bool | str):
+            return {*self.names[:-2], *(["scale"] if self.spec.fixed is True else [])}
+        return self.all_of(self.spec.fixed)
 
     @cached_property
     def told(self) -> set[str]:
         """Those with bounds or a prior."""
-        return self.all_of(self.wishes.told)
+        return self.all_of(self.spec.told)
 
     @cached_property
     def tied(self) -> set[str]:
-        return self.all_of(n for group in self.wishes.tied for n in group)
+        return self.all_of(n for group in self.spec.tied for n in group)
 
     @cached_property
     def absolute(self) -> bool:
@@ -113,17 +113,18 @@ class Said:
 
         >>> from mercer.kernels import Gaussian, Linear
         >>> k = Gaussian() + 0.5 * Linear()
-        >>> [Said(k, w).absolute for w in (Wishes(bounds={"terms__1": (0.1, 1.0)}), Wishes(fixed=("terms__0__bandwidth",)))]
+        >>> specs = HyperparameterSpec(bounds={"terms__1": (0.1, 1.0)}), HyperparameterSpec(fixed=("terms__0__bandwidth",))
+        >>> [BoundSpec(k, s).absolute for s in specs]
         [True, False]
         """
-        groups = map(self.all_of, self.wishes.tied)  # of amplitudes alone the ratio matters, but not of the outermost, or with the noise
+        groups = map(self.all_of, self.spec.tied)  # of amplitudes alone the ratio matters, but not of the outermost, or with the noise
         tied = {n for group in groups if {"noise", "by"} & group for n in group}
         return any(map(amplitude, self.fixed | self.told | tied))
 
 
-def fits(kernel: Kernel, wishes: Wishes) -> bool:
+def fits(kernel: Kernel, spec: HyperparameterSpec) -> bool:
     """Whether the kernel has all parameters that are named."""
-    return wishes.named() <= Said(kernel, wishes).known
+    return spec.named() <= BoundSpec(kernel, spec).known
 
 
 def between(name: str, pair: Any) -> tuple[float, float]:

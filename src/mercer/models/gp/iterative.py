@@ -24,7 +24,7 @@ from mercer.plan import Plan
 from mercer.store import register
 
 WITHIN = 1e-3  # of n: the standard error of log p(y) at which there are probes enough
-MOST_STEPS = 300  # of a variance
+MAX_STEPS = 300  # of a variance
 LOOSE, TIGHT = 0.02, 1e-8  # of the noise, or of the prior variance: how far a variance may be above the exact one
 COLUMNS = 512  # variances that are solved for together
 
@@ -125,7 +125,7 @@ def explained(product: Callable[[Array], Array], K: Array, P: Woodbury, tol: flo
     out, on = np.zeros(K.shape[1]), np.arange(K.shape[1])
     R, D = K.copy(), P.solve(K)
     gamma = np.einsum("ij,ij->j", R, D)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         left = gamma > tol
         if not left.all():
             on, R, D, gamma = on[left], R[:, left], D[:, left], gamma[left]
@@ -143,7 +143,7 @@ def explained(product: Callable[[Array], Array], K: Array, P: Woodbury, tol: flo
     else:
         if (gamma > tol).any():
             warnings.warn(
-                f"variances at {np.sum(gamma > tol)} rows are too large by up to {gamma.max():.1g} after {MOST_STEPS} steps; "
+                f"variances at {np.sum(gamma > tol)} rows are too large by up to {gamma.max():.1g} after {MAX_STEPS} steps; "
                 "use via='exact' or 'landmarks', or more noise.", ConvergenceWarning, stacklevel=2,
             )  # fmt: skip
     return out

@@ -20,8 +20,8 @@ from mercer.lifts import Nystrom
 from mercer.linalg.decompose import Spectrum
 from mercer.models.gp.factor import best_scale
 from mercer.models.gp.features import STARVED, FeaturePosterior, VarianceStarvationWarning
-from mercer.models.gp.linear import Evidence, FeatureSolution, FeatureTargets, WeightPosterior
-from mercer.models.gp.problem import Settings
+from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
+from mercer.models.gp.problem import ProcessSettings
 from mercer.models.gp.samples import Beside, Functions, residual_functions, square_root
 from mercer.models.gp.space import NOISE
 from mercer.models.gp.starts import magnitude
@@ -39,7 +39,7 @@ GRID = 13
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class ResidualGroups:
     """y = phi'w + e, w ~ N(0, scale I), e ~ N(0, noise + scale left): sums over rows that are left out about as much.
 
     Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006), where the rows of a group share its mean left.
@@ -53,7 +53,7 @@ class Groups:
     square: Array  # y'y
 
     @classmethod
-    def between(cls, left: Array, D: int, most: int = GROUPS) -> Groups:
+    def between(cls, left: Array, D: int, most: int = GROUPS) -> ResidualGroups:
         """Empty ones, with edges at the quantiles of some rows."""
         spread = np.quantile(left, np.linspace(0, 1, most - 1)[1:-1])
         edges = np.unique([*(np.array(NONE) * left.max(initial=0)), *spread])
@@ -84,11 +84,11 @@ class Groups:
         return float(-0.5 * (n * math.log(2 * math.pi * s) + fit / s + det))
 
     def best(self, least: float = 0.0, size: float = 1.0) -> float:
-        """The ratio of the largest evidence; size : of k(x, x), in units of which ratios are tried.
+        """The ratio of the largest likelihood; size : of k(x, x), in units of which ratios are tried.
 
         >>> rng = np.random.default_rng(0)
         >>> F, left = rng.normal(size=(4000, 3)), rng.choice([0.0, 1.0], size=4000)
-        >>> groups = Groups.between(left, 3)
+        >>> groups = ResidualGroups.between(left, 3)
         >>> groups.add(F, left, F @ [1.0, -1.0, 0.5] + np.sqrt(0.1 + left) * rng.normal(size=4000))
         >>> bool(0.05 < groups.best() < 0.25)
         True
@@ -100,9 +100,9 @@ class Groups:
         return math.exp(found.x)
 
 
-@register("gp.Shares")
+@register("gp.RowWeights")
 @dataclass(frozen=True)
-class Shares:
+class RowWeights:
     """Rows weigh level / (ratio + left): `logs` sums the logarithms of the weights, `total` their y, over all rows seen."""
 
     ratio: float
@@ -111,14 +111,14 @@ class Shares:
     total: float
 
     @classmethod
-    def of(cls, ratio: float, left: Array, y: Array) -> Shares:
+    def of(cls, ratio: float, left: Array, y: Array) -> RowWeights:
         """With weights whose geometric mean is one."""
         return cls(ratio, float(np.exp(np.log(ratio + left).mean())), 0.0, float(y.sum()))
 
     def weights(self, left: Array) -> Array:
         return np.asarray(self.level / (self.ratio + left))
 
-    def taking(self, left: Array, y: Array, sign: int = 1) -> Shares:
+    def taking(self, left: Array, y: Array, sign: int = 1) -> RowWeights:
         """With these rows too, or without them."""
         logs = float(np.log(self.weights(left)).sum())
         return replace(self, logs=self.logs + sign * logs, total=self.total + sign * float(y.sum()))
@@ -136,16 +136,16 @@ class LandmarkPosterior(FeaturePosterior):
     """phi is a projection of the kernel's features on landmarks; rows weigh 1 / (noise + scale left) where their noise was learnt in fit.
 
     restore : whether what is left out is put back into variances and draws
-    shares : what rows weigh, at the ratio of noise to scale of the best likelihood of all rows
+    row_weights : what rows weigh, at the ratio of noise to scale of the best likelihood of all rows
     """
 
     restore: bool = True
-    shares: Shares | None = None
+    row_weights: RowWeights | None = None
 
-    must = dict(shares=Is("Shares") | None)
+    must = dict(row_weights=Is("RowWeights") | None)
 
     @classmethod
-    def begun(cls, s: Settings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
+    def begun(cls, s: ProcessSettings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
         return cls(Plan("features", ""), phi, targets, None, False, float(np.finfo(X.dtype).eps), restore=s.restore_variance)
 
     @property
@@ -161,7 +161,7 @@ class LandmarkPosterior(FeaturePosterior):
         return np.concatenate([self._left_of(X[at], F) for at, F in self.phi.batches(X)])
 
     # what rows weigh
-    def _weighing(self, s: Settings, X: Table, z: Array) -> tuple[Self, Array | None]:
+    def _weighing(self, s: ProcessSettings, X: Table, z: Array) -> tuple[Self, Array | None]:
         D, held = self.phi.width, self.targets.held
         if not self.restore or s.noise is not None or len(X) <= D:
             return self, None
@@ -169,40 +169,40 @@ class LandmarkPosterior(FeaturePosterior):
         sample = self._left(some)
         if not (sample > NOTHING * self._kernel.diag(some)).any():
             return self, None
-        groups = Groups.between(sample, D, int(np.clip(s.memory // (32 * D * D), 3, GROUPS)))
+        groups = ResidualGroups.between(sample, D, int(np.clip(s.memory // (32 * D * D), 3, GROUPS)))
         left, mean = np.empty(len(z)), self.targets.mean_in_units(float(z.mean()))
         for at, F in self.phi.batches(X):
             left[at] = self._left_of(X[at], F)
             groups.add(F, left[at], z[at] - mean)
         least, size = NOISE[0] * float(z.var()), magnitude(self._kernel, some)
-        shares = Shares.of(groups.best(least, size) if held is None else held[0] / held[1], left, z)
-        return replace(self, shares=shares), shares.weights(left)
+        row_weights = RowWeights.of(groups.best(least, size) if held is None else held[0] / held[1], left, z)
+        return replace(self, row_weights=row_weights), row_weights.weights(left)
 
     def _taking(self, X: Table, z: Array, sign: int) -> tuple[Self, Array | None]:
         """At the ratio that was found."""
-        if self.shares is None:
+        if self.row_weights is None:
             return self, None
         left = self._left(X)
-        return replace(self, shares=self.shares.taking(left, z, sign)), self.shares.weights(left)
+        return replace(self, row_weights=self.row_weights.taking(left, z, sign)), self.row_weights.weights(left)
 
     def _check_mergeable(self) -> None:
-        if self.shares is not None:
+        if self.row_weights is not None:
             raise ValueError("rows over landmarks weigh by the noise learnt in fit, which differs; give the rows to partial_fit.")
 
     # solving
     def _mean_of_y(self) -> float:
-        if self.shares is None or self.moments is None:
+        if self.row_weights is None or self.moments is None:
             return super()._mean_of_y()
-        return self.shares.total / self.moments.count
+        return self.row_weights.total / self.moments.count
 
     def _variance_of_y(self) -> float:
-        return super()._variance_of_y() if self.shares is None else self.targets.spread
+        return super()._variance_of_y() if self.row_weights is None else self.targets.spread
 
-    def _best(self, s: Spectrum, e: Evidence, floor: float, mean: float) -> FeatureSolution:
+    def _best(self, s: Spectrum, e: LinearLikelihood, floor: float, mean: float) -> FeatureSolution:
         """At the ratio of noise to scale that was found; the rows weigh what they are told."""
-        if self.shares is None:
+        if self.row_weights is None:
             return super()._best(s, e, floor, mean)
-        t, w = self.targets, self.shares
+        t, w = self.targets, self.row_weights
         floor *= w.level / w.ratio  # the noise is ratio / level of what is found here
         level = e.best_noise(1 / w.level, floor) if t.held is None else t.held[1] / t.unit**2 * w.level
         scale = level / w.level

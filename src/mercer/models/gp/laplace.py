@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit, log_ndtr, logsumexp
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.models.gp.factor import LEAST_JITTER, MOST_JITTER, few_threads
-from mercer.models.gp.likelihood import Evidence, pull
+from mercer.models.gp.likelihood import MarginalLikelihood, pull
 from mercer.ops.tiles import cuts
 
 STEPS, TOL = 60, 1e-10
@@ -31,7 +31,7 @@ class Mode:
     a: Array
     W: Array
     L: Array
-    log: float  # the evidence
+    log: float  # the marginal likelihood
 
 
 def mode(K: Array, y: Array, start: Array | None = None) -> Mode:
@@ -92,13 +92,13 @@ def _damped(K: Array, y: Array, a: Array, f: Array, full: Array, value: float) -
         step /= 2
 
 
-def evidence(kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0) -> Evidence:
+def laplace_likelihood(kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0) -> MarginalLikelihood:
     """log q(y) by Laplace, summed over the columns of labels Y, and its slopes by the log-parameters (that by the noise is 0)."""
     scale = scale or 1.0
     with few_threads(len(Y)):
         K = scale * kernel(rows)
         parts = [_one(kernel, rows, K, y, scale) for y in Y.T]
-    return Evidence(sum(p[0] for p in parts), np.sum([p[1] for p in parts], axis=0), scale)
+    return MarginalLikelihood(sum(p[0] for p in parts), np.sum([p[1] for p in parts], axis=0), scale)
 
 
 def _one(kernel: Kernel, rows: Table, K: Array, y: Array, scale: float) -> tuple[float, Array]:

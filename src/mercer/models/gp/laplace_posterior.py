@@ -56,9 +56,14 @@ class LaplaceWeights:
     coef: Array
     root: Array
     scale: float
-    log_evidence: float
+    log_marginal_likelihood: float
 
     must = dict(coef=Floats("D"), root=Floats("D", "D"), scale=Number(0))
+
+    @classmethod
+    def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """From files with another word for the likelihood."""
+        return {{"log_evidence": "log_marginal_likelihood"}.get(name, name): value for name, value in values.items()}
 
     @classmethod
     def at_mode(cls, F: Array, y: Array, scale: float) -> LaplaceWeights:
@@ -116,7 +121,7 @@ class LaplaceFeatures:
 
     @property
     def log_marginal_likelihood(self) -> float:
-        return self.weights.log_evidence
+        return self.weights.log_marginal_likelihood
 
     def logs(self, X: Table) -> Array:
         """log p(y = -1) and log p(y = 1) at new rows, (m, 2)."""

@@ -12,11 +12,11 @@ from mercer.kernels import Kernel
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.models.gp.posterior import Outputs
-from mercer.models.gp.problem import Settings
+from mercer.models.gp.problem import ProcessSettings
 from mercer.models.gp.quadrature import estimated_likelihood
-from mercer.models.gp.search import Learnt, Measure, learn, refined, unlearnt
-from mercer.models.gp.space import Space, space
-from mercer.models.gp.sparse import bound, independent
+from mercer.models.gp.search import FittedHyperparameters, Measure, learn, refined, unlearnt
+from mercer.models.gp.space import SearchSpace, space
+from mercer.models.gp.sparse import fitc, vfe
 from mercer.models.gp.starts import magnitude, starts
 from mercer.models.maps import asked, default_features
 from mercer.ops.philox import Stream, permutation
@@ -47,7 +47,7 @@ class Candidate:
 class Learning:
     """The search for kernel, noise and scale by the likelihood: of some rows, then of all. Rows are in float64, targets in their units."""
 
-    s: Settings
+    s: ProcessSettings
     X: Table
     Y: Array  # (n, q), in the units of y
     outputs: Outputs
@@ -69,28 +69,28 @@ class Learning:
         """The noise that is given, in the units of y."""
         return None if self.noise is None else float(self.noise.mean() * self.outputs.unit[0] ** 2)
 
-    def space(self, kernel: Kernel) -> Space:
+    def space(self, kernel: Kernel) -> SearchSpace:
         """Of a kernel at these rows; ValueError where names are none of its parameters."""
         size = magnitude(kernel, self.X)
-        return space(kernel, self.s.wishes, self._level, scaled=self.s.learns, unit=self._unit, size=size)
+        return space(kernel, self.s.spec, self._level, scaled=self.s.learns, unit=self._unit, size=size)
 
-    def search(self, way: str) -> Learnt:
+    def search(self, way: str) -> FittedHyperparameters:
         """By as many rows as the way takes."""
         s, seed = self.s, seed_of(self.s.random_state)
         given = starts(
-            s.kernel_at(self.X), self.X, s.wishes, self._level, scale=s.learns, unit=self._unit, restarts=s.n_restarts, seed=seed,
+            s.kernel_at(self.X), self.X, s.spec, self._level, scale=s.learns, unit=self._unit, restarts=s.n_restarts, seed=seed,
             rough=way == "exact",
         )  # fmt: skip
         if not given[0].space.size or not np.any(self.Z):
             return unlearnt(given[0].space, len(self.Z))
         return learn(given, self.X, self.Z, self.noise, seed=seed, most=s.search_rows(way))
 
-    def refined(self, found: Learnt, measure: Measure) -> Learnt:
+    def refined(self, found: FittedHyperparameters, measure: Measure) -> FittedHyperparameters:
         """A few steps more, by a measure of all rows."""
         s = self.space(found.kernel)
         return refined(found, s, self.X, self.Z, self.noise, measure=measure) if s.size else found
 
-    def refined_by_products(self, found: Learnt) -> Learnt:
+    def refined_by_products(self, found: FittedHyperparameters) -> FittedHyperparameters:
         return self.refined(found, partial(estimated_likelihood, memory=self.s.memory))
 
     # for landmarks
@@ -106,11 +106,11 @@ class Learning:
         few = self._candidate(found, most)
         if not found.steps or n <= most or isinstance(s.learn_rows, int):
             return [few]
-        measure = independent if s.restore_variance and self.noise is None else bound
+        measure = fitc if s.restore_variance and self.noise is None else vfe
         more = self.refined(found, partial(measure, points=self._points(found.kernel)))
         return [few, self._candidate(more, n)]
 
-    def _candidate(self, found: Learnt, rows: int) -> Candidate:
+    def _candidate(self, found: FittedHyperparameters, rows: int) -> Candidate:
         free, unit = found.profiled and np.any(self.Z), self._unit
         return Candidate(found.kernel, rows, found.steps, None if free else (found.noise * unit**2, found.scale * unit**2))
 

@@ -18,7 +18,7 @@ from mercer.pairs import Tile, centre_of
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class MarginalLikelihood:
     """log p(Y) of N(0, scale K + diag(noise)) for every column of Y, its slopes by the log-parameters, and the scale."""
 
     log: float
@@ -26,9 +26,9 @@ class Evidence:
     scale: float
 
 
-def evidence(
+def marginal_likelihood(
     kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, least: float = 0.0, slopes: bool = True
-) -> Evidence:
+) -> MarginalLikelihood:
     """log p(Y) at these parameters.
 
     noise : one number, or one a row; with scale=None the ratio of noise to scale, whose best scale is then a formula:
@@ -36,10 +36,12 @@ def evidence(
     least : with scale=None the least noise, in the units of Y: the scale is no less than what makes the noise that
     """
     with few_threads(len(Y)):
-        return _evidence(kernel, rows, Y, noise, scale, least, slopes)
+        return _marginal_likelihood(kernel, rows, Y, noise, scale, least, slopes)
 
 
-def _evidence(kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, least: float, slopes: bool) -> Evidence:
+def _marginal_likelihood(
+    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, least: float, slopes: bool
+) -> MarginalLikelihood:
     n, q = Y.shape
     L = factor(lambda: kernel(rows), noise, scale or 1.0, kernel)
     coef = solve(L, Y)
@@ -47,7 +49,7 @@ def _evidence(kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | 
     s = best_scale(fit, n * q, noise, least) if scale is None else 1.0
     log = -0.5 * (fit / s + q * det + n * q * math.log(2 * math.pi * s))
     gradient = _slopes(kernel, rows, L, coef / math.sqrt(s), noise, scale, fit / s) if slopes else np.zeros(0)
-    return Evidence(log, gradient, s if scale is None else scale)
+    return MarginalLikelihood(log, gradient, s if scale is None else scale)
 
 
 def _slopes(kernel: Kernel, rows: Table, L: Array, coef: Array, noise: Any, scale: float | None, fit: float) -> Array:

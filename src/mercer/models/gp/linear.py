@@ -1,9 +1,9 @@
-"""Bayesian linear regression from moments: the evidence, its maximum over noise and scale, and the posterior of the weights."""
+"""Bayesian linear regression from moments: the marginal likelihood, its maximum over noise and scale, and the posterior of the weights."""
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from mercer.inputs import Array
 from mercer.invariants import Each, Floats, Is, Number, Text
 from mercer.linalg.decompose import Spectrum
-from mercer.models.gp.problem import Settings
+from mercer.models.gp.problem import ProcessSettings
 from mercer.models.maps import HEAD
 from mercer.store import register
 
@@ -19,14 +19,14 @@ GRID = 81  # ratios of scale to noise that are tried before the best is refined
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class LinearLikelihood:
     """All that p(y) needs, for y = Phi w + e with w ~ N(0, scale I), e ~ N(0, noise I).
 
     Phi'Phi = V diag(values) V', beta = V'Phi'y, square = y'y. In these terms
     -2 log p(y) = n log(2 pi noise) + sum log(1 + g values) + (rest + sum known / (1 + g values)) / noise, g = scale / noise,
     where known = beta^2 / values is what of y'y lies along V, and rest what lies outside.
 
-    >>> e = Evidence(n=1, values=np.array([1.0]), beta=np.array([2.0]), square=4.0)  # phi = 1, y = 2: y ~ N(0, scale + noise)
+    >>> e = LinearLikelihood(n=1, values=np.array([1.0]), beta=np.array([2.0]), square=4.0)  # phi = 1, y = 2: y ~ N(0, scale + noise)
     >>> math.isclose(e.log(noise=1.0, scale=3.0), -0.5 * (math.log(2 * math.pi * 4) + 4 / 4))
     True
     """
@@ -51,7 +51,7 @@ class Evidence:
         return -0.5 * (self.n * math.log(2 * math.pi * noise) + float(np.log(shrunk).sum()) + misfit)
 
     def best(self, floor: float, most: float) -> tuple[float, float]:
-        """(noise, scale) of the largest evidence: the best noise for a ratio is a formula, the ratio a smooth 1-d search.
+        """(noise, scale) of the largest likelihood: the best noise for a ratio is a formula, the ratio a smooth 1-d search.
 
         floor: the least noise; most: the largest ratio of scale times the largest eigenvalue to noise.
         """
@@ -68,7 +68,7 @@ class Evidence:
         return noise, math.exp(ratio) * noise
 
     def best_noise(self, ratio: float, floor: float) -> float:
-        """The noise of the largest evidence where scale / noise is given."""
+        """The noise of the largest likelihood where scale / noise is given."""
         return max((self.rest + float((self.known / (1 + ratio * self.values)).sum())) / self.n, floor)
 
     def _loss(self, ratio: float, floor: float) -> float:
@@ -133,9 +133,14 @@ class FeatureSolution:
     noise: float
     scale: float
     prior_mean: float
-    log_evidence: float
+    log_marginal_likelihood: float
 
     must = dict(posterior=Is("WeightPosterior"))
+
+    @classmethod
+    def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """From files with another word for the likelihood."""
+        return {{"log_evidence": "log_marginal_likelihood"}.get(name, name): value for name, value in values.items()}
 
 
 @register("gp.FeatureTargets")
@@ -163,7 +168,7 @@ class FeatureTargets:
     )  # fmt: skip
 
     @classmethod
-    def of(cls, s: Settings, y: Array, held: tuple[float, float] | None, flat: bool) -> Self:
+    def of(cls, s: ProcessSettings, y: Array, held: tuple[float, float] | None, flat: bool) -> Self:
         """In units of the first y."""
         origin = float(y[:HEAD].mean())
         unit = float(y[:HEAD].std()) or abs(origin) or 1.0
@@ -172,7 +177,7 @@ class FeatureTargets:
         return cls(origin, unit, s.prior, s.noise, cls.held_by(s, held), flat)
 
     @staticmethod
-    def held_by(s: Settings, found: tuple[float, float] | None) -> tuple[float, float] | None:
+    def held_by(s: ProcessSettings, found: tuple[float, float] | None) -> tuple[float, float] | None:
         """A noise that was given holds, whatever a search has found."""
         if s.noise is None:
             return found

@@ -12,7 +12,7 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
 from mercer.models.base import bytes_of
-from mercer.models.gp.hyperparameters import Said, Wishes
+from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
 from mercer.plan import Plan, quantity
 
@@ -21,7 +21,7 @@ MAX_SEARCH_ROWS = 3000  # that hyper-parameters are learnt from where there are 
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class ProcessSettings:
     """The parameters of `GaussianProcessRegressor`, checked: `way` and `method` are what `via` says."""
 
     kernel: Any
@@ -30,7 +30,7 @@ class Settings:
     way: str
     method: methods.Method
     prior_mean: float | str
-    wishes: Wishes
+    spec: HyperparameterSpec
     n_restarts: int
     learn_rows: int | str | None
     restore_variance: bool
@@ -44,9 +44,9 @@ class Settings:
         way, method = methods.resolve(m.via)
         if m.lift is not None and m.kernel is not None:
             raise ValueError("give a kernel or a lift, not both.")
-        wishes = wishes_of(m.fixed, m.tied, m.bounds, m.priors, free=noise is None or m.kernel is None)
+        spec = spec_of(m.fixed, m.tied, m.bounds, m.priors, free=noise is None or m.kernel is None)
         restarts, rows = check_count(m.n_restarts, "n_restarts", least=0), checked_learn_rows(m.learn_rows)
-        return cls(m.kernel, m.lift, noise, way, method, mean, wishes, restarts, rows, restores, m.memory_limit, m.random_state)
+        return cls(m.kernel, m.lift, noise, way, method, mean, spec, restarts, rows, restores, m.memory_limit, m.random_state)
 
     @property
     def memory(self) -> float:
@@ -60,12 +60,12 @@ class Settings:
     @property
     def learns(self) -> bool:
         """Whether any hyper-parameter is learnt."""
-        return self.noise is None or not (self.precomputed or isinstance(self.wishes.fixed, bool | str))
+        return self.noise is None or not (self.precomputed or isinstance(self.spec.fixed, bool | str))
 
     @property
     def asks(self) -> bool:
         """Whether something is asked of single parameters."""
-        w = self.wishes
+        w = self.spec
         return bool(w.told or w.tied or w.kept or w.fixed is True)
 
     @property
@@ -112,8 +112,8 @@ class Settings:
 
     def _shares_unit(self, kernel: Kernel | None) -> bool:
         """Whether something was said in the units of y, so that these must be the same for all outputs."""
-        said = self.noise is not None or bool({"noise", "scale"} & self.wishes.named())
-        return said or (kernel is not None and Said(kernel, self.wishes).absolute)
+        said = self.noise is not None or bool({"noise", "scale"} & self.spec.named())
+        return said or (kernel is not None and BoundSpec(kernel, self.spec).absolute)
 
     def noises(self, n: int, o: Outputs) -> Array | None:
         """One a row in the units of the process, or None where the noise is to be learnt."""
@@ -146,7 +146,7 @@ def deviation(Y: Array, mean: Array) -> Array:
     return np.where(unit > 1e-12 * np.abs(mean), unit, np.abs(mean))
 
 
-def choose(n: int, outputs: int, s: Settings) -> Plan:
+def choose(n: int, outputs: int, s: ProcessSettings) -> Plan:
     """The way of n rows: "exact", "iterative", "landmarks" or "features", and why."""
     size = 8.0 * n * n
     matrix = f"a {quantity(size, 'B')} matrix"
@@ -171,12 +171,12 @@ def choose(n: int, outputs: int, s: Settings) -> Plan:
 
 
 # checks, each a sentence where something is wrong
-def wishes_of(fixed: Any, tied: Any, bounds: Any, priors: Any, *, free: bool) -> Wishes:
+def spec_of(fixed: Any, tied: Any, bounds: Any, priors: Any, *, free: bool) -> HyperparameterSpec:
     """What was said; a given noise means the kernel as given, unless there is none, or something is said of its parameters."""
     tied = () if tied is None else tied
     if fixed is None:
         fixed = () if free or bounds or priors or tied else "all"
-    return Wishes(fixed, tied, bounds, priors)
+    return HyperparameterSpec(fixed, tied, bounds, priors)
 
 
 def checked_noise(noise: Any, *, zero: bool = True) -> float | Array | None:

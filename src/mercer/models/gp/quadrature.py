@@ -14,13 +14,13 @@ from mercer.kernels import Kernel
 from mercer.linalg.precondition import Woodbury
 from mercer.linalg.solvers import CG
 from mercer.models.gp.factor import best_scale
-from mercer.models.gp.likelihood import Evidence
+from mercer.models.gp.likelihood import MarginalLikelihood
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.philox import Stream, normals
 from mercer.store import register
 
 PROBES, STEPS = 16, 100
-MOST_PROBES = 512
+MAX_PROBES = 512
 SOLVED = 1e-3  # of a probe's residual, where its quadrature is exact beside the probes' own spread
 
 
@@ -47,7 +47,7 @@ def log_determinant(product: Callable[[Array], Array], P: Woodbury, seed: int = 
     True
     """
     logs = probed(product, P, PROBES, seed).logs
-    while len(logs) < MOST_PROBES and _error(logs) > error:
+    while len(logs) < MAX_PROBES and _error(logs) > error:
         logs = np.append(logs, probed(product, P, PROBES, seed, first=len(logs)).logs)
     return Determinant(float(logs.mean()), _error(logs))
 
@@ -119,8 +119,8 @@ def _quadrature(alpha: list[float], beta: list[float]) -> float:
 def estimated_likelihood(
     kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, least: float = 0.0, memory: float = 1e9,
     tol: float = 1e-4, probes: int = PROBES, seed: int = 0,
-) -> Evidence:
-    """`likelihood.evidence` where the matrix is not formed; noise, scale and least as there.
+) -> MarginalLikelihood:
+    """`likelihood.marginal_likelihood` where the matrix is not formed; noise, scale and least as there.
 
     tr(A^-1 dA) is the mean of (A^-1 z)' dA (P^-1 z) over probes z ~ N(0, P), P the preconditioner of A. The standard error of a
     slope is of the size of sqrt(2 n / probes); one seed keeps the probes, so that a search is not led about by them.
@@ -131,7 +131,7 @@ def estimated_likelihood(
     >>> from mercer.models.gp import likelihood
     >>> X = Table(np.linspace(0, 3, 40)[:, None])
     >>> ours = estimated_likelihood(Gaussian(), X, np.sin(X.data), 0.1, probes=256)
-    >>> exact = likelihood.evidence(Gaussian(), X, np.sin(X.data), 0.1)
+    >>> exact = likelihood.marginal_likelihood(Gaussian(), X, np.sin(X.data), 0.1)
     >>> bool(abs(ours.log - exact.log) < 0.01), bool(np.allclose(ours.gradient, exact.gradient, atol=1))
     (True, True)
     """
@@ -149,4 +149,4 @@ def estimated_likelihood(
     by_noise = 0.5 * float(d @ np.einsum("ij,ij->i", U, V))
     free = 0.5 * (fit / s - n * q)
     by_noise, by_scale = (by_noise - free, 0.0) if scale is None else (by_noise, free - by_noise)
-    return Evidence(log, np.array([*by_kernel, by_noise, by_scale]), s)
+    return MarginalLikelihood(log, np.array([*by_kernel, by_noise, by_scale]), s)

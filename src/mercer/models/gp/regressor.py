@@ -19,7 +19,7 @@ from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.fit import begin, fit, prior_draws
 from mercer.models.gp.gram import NO_STREAM
 from mercer.models.gp.posterior import LeftOut, Outputs, Posterior
-from mercer.models.gp.problem import Settings, check_count, check_shares
+from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
 from mercer.models.gp.samples import Functions
 from mercer.models.gp.upgrade import upgraded
 from mercer.models.intervals import Interval
@@ -153,7 +153,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the way, learn the hyper-parameters, and condition on the rows."""
-        s = Settings.of(self)
+        s = ProcessSettings.of(self)
         self.posterior_ = fit(s, *self._checked(X, y, reset=True))
         return self
 
@@ -167,7 +167,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         An exact model grows its factor in O(n^2) a point (an iterative one solves again), and both keep their hyper-parameters;
         `fit` learns them anew.
         """
-        s = Settings.of(self)
+        s = ProcessSettings.of(self)
         if self.__sklearn_is_fitted__():
             rows, Y, _ = self._checked(X, y, reset=False)
             self.posterior_ = self.posterior_.with_points(Table(rows.data), Y)
@@ -328,7 +328,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
             p, noise, rows = self._posterior(), self._noise(of), self._asked(X)
             out = p.sample(rows, count, rng, noise=noise, posterior=posterior)
         else:
-            s, rows = Settings.of(self), clone(self)._rows(X, reset=True)
+            s, rows = ProcessSettings.of(self), clone(self)._rows(X, reset=True)
             out = prior_draws(s, rows, count, rng, of, points=self._many())
         return np.asarray(out[:, 0] if out.shape[1] == 1 else out, rows.dtype)
 

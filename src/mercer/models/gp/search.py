@@ -11,20 +11,20 @@ from scipy.optimize import minimize
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.models.gp.factor import few_threads
-from mercer.models.gp.likelihood import Evidence, evidence
-from mercer.models.gp.space import NOISE, Space
+from mercer.models.gp.likelihood import MarginalLikelihood, marginal_likelihood
+from mercer.models.gp.space import NOISE, SearchSpace
 from mercer.ops.philox import Stream, normals, permutation
 
 STEP = 4  # rows of one rung over those of the one below: its cost is then a few per cent
-FEWEST = 300
+MIN_SEARCH_ROWS = 300
 ROUGH, FAIR, FINE = 1e-4, 1e-5, 1e-7  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
 SPREAD = 0.1, 10.0  # how much less or more than others a variable may be trusted to move
-LOOK, MOST, FEW = 12, 200, 8  # steps from every start, from the best, and where a step is dear
-Measure = Callable[..., Evidence]  # of a kernel, rows, Y, noise and scale, None for the best at which the noise is `least` or more
+LOOK_STEPS, MAX_STEPS, REFINE_STEPS = 12, 200, 8  # steps from every start, from the best, and where a step is dear
+Measure = Callable[..., MarginalLikelihood]  # of a kernel, rows, Y, noise and scale, None for the best with a noise of `least` or more
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class FittedHyperparameters:
     """A kernel, its noise and scale in the units of Y, and log p(Y) there."""
 
     kernel: Kernel
@@ -32,37 +32,38 @@ class Learnt:
     scale: float
     log: float
     steps: int
-    reach: Array | None = None  # of the free variables, as in `Climbed`
+    reach: Array | None = None  # of the free variables, as in `Trial`
     profiled: bool = False  # nothing was said of noise and scale, so other rows may move both
 
 
-def unlearnt(s: Space, n: int) -> Learnt:
+def unlearnt(s: SearchSpace, n: int) -> FittedHyperparameters:
     """Where n rows tell nothing, as one or equal ones do: noise and scale alike, 1 / (n + 1) or as near as the space lets them be.
 
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.models.gp.space import Wishes, space
-    >>> found = unlearnt(space(Gaussian(), Wishes(bounds={"noise": (2.0, 3.0)}), None), 1)
+    >>> from mercer.models.gp.hyperparameters import HyperparameterSpec
+    >>> from mercer.models.gp.space import space
+    >>> found = unlearnt(space(Gaussian(), HyperparameterSpec(bounds={"noise": (2.0, 3.0)}), None), 1)
     >>> round(found.noise, 9), round(found.scale, 9)
     (2.0, 0.5)
     """
     level = -math.log(n + 1)
     full = s.full(s.first(np.append(s.start[:-2], [0.0 if s.profiled else level, level])))
     scale = math.exp(level if s.profiled else full[-1])
-    return Learnt(s.at(full), math.exp(full[-2]) * (scale if s.profiled else 1), scale, 0.0, 0, profiled=s.profiled)
+    return FittedHyperparameters(s.at(full), math.exp(full[-2]) * (scale if s.profiled else 1), scale, 0.0, 0, profiled=s.profiled)
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
     """A space, and where in it a search begins."""
 
-    space: Space
+    space: SearchSpace
     z: Array
 
 
 def learn(
     starts: Sequence[Start], rows: Table, Y: Array, noise: Array | None = None, *, seed: int = 0, most: int | None = None,
-    measure: Measure = evidence,
-) -> Learnt:
+    measure: Measure = marginal_likelihood,
+) -> FittedHyperparameters:
     """The best parameters that a search from these starts finds.
 
     noise : one number a row, where it is given
@@ -71,20 +72,21 @@ def learn(
     order = permutation(Stream(seed), len(rows))
     rungs = ladder(min(len(rows), most or len(rows)), max(s.space.size for s in starts))
 
-    def climb(s: Start, reach: Array, n: int, tol: float, steps: int) -> Climbed:
+    def climb(s: Start, reach: Array, n: int, tol: float, steps: int) -> Trial:
         at = order[:n] if n < len(rows) else slice(None)
         return _climb(s, reach, rows[at], Y[at], None if noise is None else noise[at], n / len(rows), tol, steps, measure)
 
-    found = [climb(s, np.ones(s.space.size), rungs[0], ROUGH, LOOK) for s in starts]
+    found = [climb(s, np.ones(s.space.size), rungs[0], ROUGH, LOOK_STEPS) for s in starts]
     best = min(found, key=lambda c: c.loss)
     for n in rungs:
-        best = climb(best.end, best.reach, n, FINE if n == rungs[-1] else ROUGH, MOST)
+        best = climb(best.end, best.reach, n, FINE if n == rungs[-1] else ROUGH, MAX_STEPS)
     return best.learnt()
 
 
 def refined(
-    found: Learnt, s: Space, rows: Table, Y: Array, noise: Array | None = None, *, measure: Measure, steps: int = FEW
-) -> Learnt:
+    found: FittedHyperparameters, s: SearchSpace, rows: Table, Y: Array, noise: Array | None = None, *, measure: Measure,
+    steps: int = REFINE_STEPS,
+) -> FittedHyperparameters:
     """What a few steps from parameters found on some rows make of them by a measure of all rows.
 
     s : the space of `found.kernel`
@@ -97,7 +99,7 @@ def refined(
 
 
 @dataclass(frozen=True, eq=False)
-class Climbed:
+class Trial:
     """Where a climb ended, and how far its variables move about there (the root of the inverse curvature's diagonal)."""
 
     end: Start
@@ -107,10 +109,11 @@ class Climbed:
     scale: float
     steps: int
 
-    def learnt(self) -> Learnt:
+    def learnt(self) -> FittedHyperparameters:
         s, full = self.end.space, self.end.space.full(self.end.z)
         noise = math.exp(full[-2])
-        return Learnt(s.at(full), noise * self.scale if s.profiled else noise, self.scale, self.log, self.steps, self.reach, s.profiled)
+        noise = noise * self.scale if s.profiled else noise
+        return FittedHyperparameters(s.at(full), noise, self.scale, self.log, self.steps, self.reach, s.profiled)
 
 
 def ladder(n: int, free: int) -> list[int]:
@@ -119,7 +122,7 @@ def ladder(n: int, free: int) -> list[int]:
     >>> ladder(5000, 10), ladder(200, 3)
     ([312, 1250, 5000], [200])
     """
-    least, rungs = max(FEWEST, 15 * free), [n]
+    least, rungs = max(MIN_SEARCH_ROWS, 15 * free), [n]
     while rungs[0] // STEP >= least:
         rungs.insert(0, rungs[0] // STEP)
     return rungs
@@ -133,9 +136,9 @@ def scattered(s: Start, count: int, stream: Stream) -> list[Start]:
 
 def _climb(
     start: Start, reach: Array, rows: Table, Y: Array, noise: Array | None, share: float, tol: float, steps: int, measure: Measure
-) -> Climbed:
+) -> Trial:
     """To a local minimum of -log p(Y, parameters) / n, by L-BFGS on z / reach: flat directions take long steps at once."""
-    s, per, seen = start.space, 1 / Y.size, dict[bytes, Evidence]()
+    s, per, seen = start.space, 1 / Y.size, dict[bytes, MarginalLikelihood]()
     floor = {"least": NOISE[0]} if s.profiled else {}
 
     def loss(u: Array) -> tuple[float, Array]:
@@ -155,4 +158,4 @@ def _climb(
     e = seen[r.x.tobytes()]
     spread = reach * np.sqrt(np.maximum(np.diag(r.hess_inv.todense()), 1e-12))
     end = Start(s, np.clip(r.x * reach, s.lower, s.upper))
-    return Climbed(end, np.clip(spread / np.median(spread), *SPREAD), float(r.fun), e.log, e.scale, int(r.nfev))
+    return Trial(end, np.clip(spread / np.median(spread), *SPREAD), float(r.fun), e.log, e.scale, int(r.nfev))

@@ -1,4 +1,4 @@
-"""The evidence over landmarks from all rows, a bound or with noise of its own at each row, and its gradient by pieces of the rows."""
+"""The marginal likelihood over landmarks from all rows, bounded (VFE) or with noise of its own at each row (FITC), and its gradient."""
 from __future__ import annotations
 
 import math
@@ -13,14 +13,14 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.params import substitute
 from mercer.models.gp.factor import best_scale, root
-from mercer.models.gp.likelihood import Evidence
+from mercer.models.gp.likelihood import MarginalLikelihood
 from mercer.ops.threads import parallel_map, single_blas
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.dual import Dual, DualPairs, contract, plain
 from mercer.pairs.tile import Diagonal
 
-PIECE = 256  # rows at a time
+BLOCK_ROWS = 256  # rows at a time
 LANES = 4  # sums kept apart, and so the most threads: what they add up to does not depend on how many there are
 JITTER = 1e-8  # of k(z, z), on the diagonal of k(Z, Z): the bound stays one
 
@@ -37,40 +37,40 @@ class Pass:
     missing: float  # sum (k(x, x) - q(x, x)) / d, where that is a penalty
 
 
-def bound(
+def vfe(
     kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
     slopes: bool = True,
-) -> Evidence:
+) -> MarginalLikelihood:
     """log N(Y; 0, scale Q + diag(noise)) - sum scale (k - q)(x, x) / (2 noise) <= log p(Y), with Q = k(X, Z) k(Z, Z)^-1 k(Z, X).
 
-    It is the evidence where the points Z tell all rows. O(n m^2) time, O(m^2) memory; noise and scale as in `evidence`.
+    It is the likelihood where the points Z tell all rows. O(n m^2) time, O(m^2) memory; noise and scale as in `marginal_likelihood`.
 
     Titsias, Variational learning of inducing variables in sparse Gaussian processes (2009).
 
     >>> from mercer.kernels import Gaussian
-    >>> from mercer.models.gp.likelihood import evidence
+    >>> from mercer.models.gp.likelihood import marginal_likelihood
     >>> X, y = Table(np.linspace(0, 3, 20)[:, None]), np.sin(np.linspace(0, 3, 20))[:, None]
-    >>> few, all_ = (bound(Gaussian(), X, y, 0.1, points=X[::s]).log for s in (7, 1))
-    >>> bool(few < all_ and math.isclose(all_, evidence(Gaussian(), X, y, 0.1).log, rel_tol=1e-6))
+    >>> few, all_ = (vfe(Gaussian(), X, y, 0.1, points=X[::s]).log for s in (7, 1))
+    >>> bool(few < all_ and math.isclose(all_, marginal_likelihood(Gaussian(), X, y, 0.1).log, rel_tol=1e-6))
     True
     """
     return _measured(kernel, rows, Y, noise, scale, points, least, slopes, False)
 
 
-def independent(
+def fitc(
     kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
     slopes: bool = True,
-) -> Evidence:
+) -> MarginalLikelihood:
     """log N(Y; 0, scale Q + diag(noise + scale (k - q)(x, x))): what the points leave out of a row is noise of its own.
 
-    Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006); otherwise as `bound`.
+    Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006); otherwise as `vfe`.
     """
     return _measured(kernel, rows, Y, noise, scale, points, least, slopes, True)
 
 
 def _measured(
     kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, points: Table, least: float, slopes: bool, own: bool
-) -> Evidence:
+) -> MarginalLikelihood:
     n, q = Y.shape
     noise = np.broadcast_to(np.asarray(noise, np.float64) / (scale or 1.0), (n,))
     p = gathered(kernel, rows, Y, noise, points, own)
@@ -83,11 +83,11 @@ def _measured(
     det = 2 * float(np.log(root.diagonal()).sum()) + float(np.log(p.d).sum())
     log = -0.5 * (fit / s + q * det + n * q * math.log(2 * math.pi * s) + q * p.missing)
     if not slopes:
-        return Evidence(log, np.zeros(0), s)
+        return MarginalLikelihood(log, np.zeros(0), s)
     by_kernel, by_noise = _slopes(kernel, rows, Y / math.sqrt(s), noise, points, p, w / math.sqrt(s), inverse, own)
     free = 0.5 * (fit / s - n * q)
     by_noise, by_scale = (by_noise - free, 0.0) if scale is None else (by_noise, free - by_noise)
-    return Evidence(log, np.array([*by_kernel, by_noise, by_scale]), s)
+    return MarginalLikelihood(log, np.array([*by_kernel, by_noise, by_scale]), s)
 
 
 def gathered(kernel: Kernel, rows: Table, Y: Array, noise: Array, points: Table, own: bool) -> Pass:
@@ -170,5 +170,5 @@ def _tiles(rows: Table, points: Table) -> Callable[[slice], Tile]:
 
 
 def _lanes(n: int) -> list[list[slice]]:
-    pieces = cuts(n, PIECE)
+    pieces = cuts(n, BLOCK_ROWS)
     return [pieces[i::LANES] for i in range(min(LANES, len(pieces)))]

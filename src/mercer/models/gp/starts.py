@@ -11,15 +11,15 @@ from mercer.kernels import Gaussian, Kernel, Matern, Periodic, RationalQuadratic
 from mercer.kernels.algebra import OnColumns, Warped
 from mercer.kernels.params import substitute
 from mercer.kernels.stationary import Stationary
-from mercer.models.gp.hyperparameters import Said, amplitude, fits
+from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec, amplitude, fits
 from mercer.models.gp.search import Start, scattered
-from mercer.models.gp.space import Space, Wishes, space
+from mercer.models.gp.space import SearchSpace, space
 from mercer.ops.philox import Stream
 
 WIDEST = 64  # columns up to which each has a bandwidth of its own, where no kernel is given
-LEAST_ROUGH = 200  # rows from which two bandwidths a column can be told
+MIN_ROUGH_ROWS = 200  # rows from which two bandwidths a column can be told
 NOISES = (0.1, 1e-3)  # ratios of noise to scale, in units of k(x, x)
-MOST = 1000  # rows that tell of what size k(x, x) is
+MAX_DIAGONAL_ROWS = 1000  # rows that tell of what size k(x, x) is
 
 
 def deviations(rows: Table) -> Array:
@@ -42,7 +42,7 @@ def defaults(rows: Table, *, rough: bool = False) -> list[Kernel]:
     b = deviations(rows) * math.sqrt(rows.width)
     width = tuple(b.tolist()) if rows.width <= WIDEST and not rows.sparse else float(np.linalg.norm(deviations(rows)))
     smooth = Matern(width, nu=2.5)
-    both: list[Kernel] = [smooth + 0.1 * Matern(width, nu=0.5)] if rough and len(rows) >= LEAST_ROUGH else []
+    both: list[Kernel] = [smooth + 0.1 * Matern(width, nu=0.5)] if rough and len(rows) >= MIN_ROUGH_ROWS else []
     return [Matern(width, nu=1.5), smooth, RationalQuadratic(width), Gaussian(width), *both]
 
 
@@ -64,17 +64,17 @@ def scaled(k: Any, rows: Table) -> Any:
 
 
 def starts(
-    kernel: Kernel | None, rows: Table, wishes: Wishes, noise: float | None, *, scale: bool, unit: float, restarts: int, seed: int,
-    rough: bool = False,
+    kernel: Kernel | None, rows: Table, spec: HyperparameterSpec, noise: float | None, *, scale: bool, unit: float, restarts: int,
+    seed: int, rough: bool = False,
 ) -> list[Start]:
     """At the kernel given, at it scaled to the data, and about the latter; else at each of `defaults` that has what is named."""
     found: list[Start] = []
-    for i, k in enumerate(_candidates(rows, wishes, rough) if kernel is None else [kernel]):
+    for i, k in enumerate(_candidates(rows, spec, rough) if kernel is None else [kernel]):
         fitted = k if kernel is None else scaled(k, rows)
-        if scale and Said(k, wishes).absolute:
+        if scale and BoundSpec(k, spec).absolute:
             fitted = louder(fitted, unit**2)
         size = magnitude(fitted, rows)
-        s = space(k, wishes, noise, reach=[fitted], scaled=scale, unit=unit, size=size)
+        s = space(k, spec, noise, reach=[fitted], scaled=scale, unit=unit, size=size)
         if not s.size:
             return [Start(s, s.first())]
         high, low = (v * size if s.profiled else v for v in NOISES)
@@ -91,15 +91,15 @@ def magnitude(k: Kernel, rows: Table) -> float:
     (1.0, 1000000.0)
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = float(np.mean(k.diag(rows[:MOST]), dtype=np.float64))
+        mean = float(np.mean(k.diag(rows[:MAX_DIAGONAL_ROWS]), dtype=np.float64))
     return 10.0 ** round(math.log10(mean)) if 1e-200 < mean < 1e200 else 1.0
 
 
-def _candidates(rows: Table, wishes: Wishes, rough: bool) -> list[Kernel]:
-    if wishes.fixed is True:
+def _candidates(rows: Table, spec: HyperparameterSpec, rough: bool) -> list[Kernel]:
+    if spec.fixed is True:
         raise ValueError("fixed=True keeps the kernel as given, but none is; give a kernel.")
-    all_ = defaults(rows, rough=rough and wishes.fixed != "all")
-    return [k for k in all_ if fits(k, wishes)] or all_[:1]  # the first says what it lacks
+    all_ = defaults(rows, rough=rough and spec.fixed != "all")
+    return [k for k in all_ if fits(k, spec)] or all_[:1]  # the first says what it lacks
 
 
 def louder(k: Kernel, by: float) -> Kernel:
@@ -113,7 +113,7 @@ def louder(k: Kernel, by: float) -> Kernel:
     return substitute(k, lambda path, v: by * v if path in outer else v)
 
 
-def _at(s: Space, kernel: Kernel, noise: float) -> Start:
+def _at(s: SearchSpace, kernel: Kernel, noise: float) -> Start:
     """The start at a kernel of this form, fixed parameters staying as they are."""
     values = kernel.parameters().values()
     return Start(s, s.first(np.log([*(v if v > 0 else 1.0 for v in values), noise, 1.0])))

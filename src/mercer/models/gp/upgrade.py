@@ -12,7 +12,7 @@ from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
 from mercer.models.gp.linear import FeatureTargets
 from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import Outputs
-from mercer.models.gp.problem import Settings
+from mercer.models.gp.problem import ProcessSettings
 from mercer.models.maps import BATCH_BYTES, FittedMap
 
 PARTS = (
@@ -26,16 +26,17 @@ def upgraded(model: Any, state: dict[str, Any]) -> dict[str, Any]:
     old = {name: state.pop(name) for name in PARTS if name in state}
     if "plan_" not in old:
         return state
-    s = Settings.of(model)
+    s = ProcessSettings.of(model)
     return {**state, "posterior_": _of_points(s, old) if "process_" in old else _over_features(s, old)}
 
 
-def _of_points(s: Settings, old: dict[str, Any]) -> PointPosterior:
-    outputs = Outputs(*old["_units"], old.get("_flat", True), s.noise)
+def _of_points(s: ProcessSettings, old: dict[str, Any]) -> PointPosterior:
+    mean, unit = old["_units"]
+    outputs = Outputs(mean, unit, old.get("_flat", True), s.noise)
     return replace(old["process_"], outputs=outputs, plan=old["plan_"])
 
 
-def _over_features(s: Settings, old: dict[str, Any]) -> FeaturePosterior:
+def _over_features(s: ProcessSettings, old: dict[str, Any]) -> FeaturePosterior:
     if old.get("_large", False):  # there were too many rows to factor
         s = replace(s, method=methods.Landmarks())
     candidate, found = old.get("_candidate"), old.get("_found")
