@@ -8,10 +8,10 @@ OLD = {
     "estimators.Candidate": "gp.Candidate", "estimators.Found": "gp.FeatureSolution", "estimators.gp_features.Found": "gp.FeatureSolution",
     "estimators.GaussianProcessClassifier": "gp.GaussianProcessClassifier",
     "estimators.GaussianProcessRegressor": "gp.GaussianProcessRegressor", "learners.Beside": "gp.Beside",
-    "learners.Determinant": "gp.Determinant", "learners.Functions": "gp.Functions", "learners.Gamma": "gp.Gamma",
+    "learners.Determinant": "gp.Determinant", "learners.Functions": "gp.SampledFunctions", "learners.Gamma": "gp.Gamma",
     "learners.GramProcess": "gp.GramPosterior", "learners.InverseGamma": "gp.InverseGamma",
     "learners.IterativeProcess": "gp.IterativePosterior", "learners.LaplaceProcess": "gp.LaplacePosterior",
-    "learners.LaplaceWeights": "gp.LaplaceWeights", "learners.LeftOut": "gp.LeftOut", "learners.LogNormal": "gp.LogNormal",
+    "learners.LaplaceWeights": "gp.LaplaceWeights", "learners.LeftOut": "gp.LeaveOneOut", "learners.LogNormal": "gp.LogNormal",
     "learners.PointProcess": "gp.ExactPosterior", "learners.Posterior": "gp.WeightPosterior", "learners.Said": "gp.BoundSpec",
     "learners.Shares": "gp.RowWeights", "learners.Wishes": "gp.HyperparameterSpec",
     "learners.gp_gram.Given": "methods.Exact",  # a mark without fields: the posterior that holds it is known by its class

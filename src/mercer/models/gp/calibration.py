@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_array
 from mercer.inputs import Array
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
+MODEL = "{0:.3g} of new rows are covered if y is this Gaussian process at these hyper-parameters; see calibration(X, y)"
+NOT_LEFT_OUT = "calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y."
 
 
 def shares_inside(z: Array, nominal: Sequence[float]) -> dict[float, float]:

@@ -11,8 +11,8 @@ from scipy.linalg.lapack import dpotri
 
 from mercer.inputs import Array, Table
 from mercer.models.gp.factor import appended, factor, few_threads, log_determinant, removed, solve
-from mercer.models.gp.points import NO_PLAN, PointPosterior, stack
-from mercer.models.gp.posterior import PLAIN, LeftOut, Outputs
+from mercer.models.gp.points import NO_PLAN, PointPosterior, knowing, stack
+from mercer.models.gp.posterior import PLAIN, LeaveOneOut, Outputs
 from mercer.plan import Plan
 from mercer.store import register
 
@@ -29,11 +29,7 @@ class ExactPosterior(PointPosterior):
         """The factor, then the coefficients."""
         new = cls(kernel, X, Y, noise, scale, np.zeros_like(Y), outputs, plan)
         with few_threads(len(Y)):
-            return replace(new, coef=solve(new.L, Y))._with_factor(new.L)
-
-    def _with_factor(self, L: Array) -> Self:
-        self.__dict__["L"] = L
-        return self
+            return knowing(replace(new, coef=solve(new.L, Y)), L=new.L)
 
     @cached_property
     def L(self) -> Array:
@@ -73,12 +69,12 @@ class ExactPosterior(PointPosterior):
             return np.asarray(solve_triangular(self.L, K.T, lower=True, check_finite=False))
 
     @cached_property
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> LeaveOneOut:
         """Row i without row i: y_i - coef_i / (A^-1)_ii, with variance 1 / (A^-1)_ii."""
         inverse = dpotri(self.L, lower=1)[0].diagonal()[:, None]
         residual, variance = self.coef / inverse, np.broadcast_to(1 / inverse, self.Y.shape)
         log = -0.5 * (np.log(2 * np.pi * variance) + residual**2 / variance)
-        return LeftOut(self.Y - residual, variance, log, self.Y)
+        return LeaveOneOut(self.Y - residual, variance, log, self.Y)
 
     # changes
     def _grown(self, X: Table, Y: Array, noise: Array) -> Self:
@@ -95,4 +91,4 @@ class ExactPosterior(PointPosterior):
         return self._changed(removed(self.L, index), self.X[keep], self.Y[keep], self.noise[keep])
 
     def _changed(self, L: Array, X: Table, Y: Array, noise: Array) -> Self:
-        return replace(self, X=X, Y=Y, noise=noise, coef=solve(L, Y))._with_factor(L)
+        return knowing(replace(self, X=X, Y=Y, noise=noise, coef=solve(L, Y), plan=self._plan_of(len(Y))), L=L)

@@ -14,9 +14,9 @@ from mercer.invariants import Is, Number
 from mercer.kernels import Kernel
 from mercer.linalg.decompose import ROUNDS, Spectrum, eigen, ritz
 from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
-from mercer.models.gp.posterior import LeftOut, Outputs, Posterior
+from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.problem import ProcessSettings
-from mercer.models.gp.samples import Functions
+from mercer.models.gp.samples import SampledFunctions
 from mercer.models.gp.space import NOISE, times
 from mercer.models.maps import FittedMap
 from mercer.plan import Plan
@@ -254,7 +254,7 @@ class FeaturePosterior:
         return self.phi.reads
 
     @property
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> LeaveOneOut:
         raise AttributeError("leaving rows out needs the points themselves; fit with via='exact'.")
 
     # asking
@@ -287,9 +287,9 @@ class FeaturePosterior:
         p = self.solution.posterior
         return (p if posterior else WeightPosterior.prior(len(p.coef), p.scale)).draw(count, rng)
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> Functions:
+    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
         W = self._weights(count, np.random.default_rng(seed), posterior)
-        return Functions(self.phi.lift, W, None, (self.solution.prior_mean,))
+        return SampledFunctions(self.phi.lift, W, None, (self.solution.prior_mean,))
 
 
 def one_output(Y: Array) -> Array:

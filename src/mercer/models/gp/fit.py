@@ -62,7 +62,7 @@ def of_points(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) ->
     else:
         few = n > most and found.steps > 0 and not refine
         p = IterativePosterior.of(*given, memory=s.memory, rescale=few and found.profiled, least=NOISE[0])
-    p.warn_if_singular()
+    p.warn_if_singular(stacklevel=6)
     return p
 
 
@@ -80,7 +80,7 @@ def of_gram(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> G
         noise = np.full(n, level)
     plan = replace(plan, settings={"rows": n, "learnt from": n})
     p = GramPosterior.of("precomputed", Table(K), Z, noise, scale, outputs, plan)
-    p.warn_if_singular()
+    p.warn_if_singular(stacklevel=6)
     return p
 
 

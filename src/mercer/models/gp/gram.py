@@ -13,7 +13,7 @@ from mercer.linalg.decompose import eigen
 from mercer.models.gp.exact import ExactPosterior
 from mercer.models.gp.linear import LinearLikelihood
 from mercer.models.gp.points import BLOCK_ROWS
-from mercer.models.gp.samples import Functions
+from mercer.models.gp.samples import SampledFunctions
 from mercer.models.gp.space import NOISE
 from mercer.operators.stored import GivenOperator
 from mercer.ops.tiles import cuts
@@ -57,7 +57,7 @@ class GramPosterior(ExactPosterior):
     def covariance(self, X: Table, noise: float = 0.0) -> Array:
         raise ValueError(MEANS_ONLY)
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> Functions:
+    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
         raise ValueError(MEANS_ONLY)
 
     def with_points(self, X: Table, Y: Array) -> Self:

@@ -15,8 +15,8 @@ from mercer.kernels import Kernel
 from mercer.linalg.precondition import Woodbury
 from mercer.linalg.solvers import CG, Iterated
 from mercer.models.gp.factor import LARGE, best_scale
-from mercer.models.gp.points import NO_PLAN, PointPosterior, stack
-from mercer.models.gp.posterior import PLAIN, LeftOut, Outputs
+from mercer.models.gp.points import NO_PLAN, PointPosterior, knowing, stack
+from mercer.models.gp.posterior import PLAIN, LeaveOneOut, Outputs
 from mercer.models.gp.quadrature import Determinant, log_determinant
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.tiles import cuts
@@ -46,13 +46,9 @@ class IterativePosterior(PointPosterior):
         first = cls(kernel, X, Y, noise, scale, np.zeros_like(Y), outputs, plan, tol, memory)
         coef = first.solve(Y)
         if not rescale:
-            return replace(first, coef=coef)._with_handle(first.handle)
+            return knowing(replace(first, coef=coef), handle=first.handle)
         by = best_scale(float(np.vdot(Y, coef)), Y.size, noise, least)
         return replace(first, coef=coef / by, noise=noise * by, scale=scale * by)
-
-    def _with_handle(self, handle: Iterated) -> Self:
-        self.__dict__["handle"] = handle
-        return self
 
     @cached_property
     def handle(self) -> Iterated:
@@ -82,7 +78,7 @@ class IterativePosterior(PointPosterior):
         return np.asarray(C + noise * np.eye(len(Z)))
 
     @property
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> LeaveOneOut:
         raise AttributeError("leaving rows out in closed form needs a Cholesky factor; fit with via='exact'.")
 
     @cached_property
@@ -110,7 +106,8 @@ class IterativePosterior(PointPosterior):
         return self._again(self.X[keep], self.Y[keep], self.noise[keep])
 
     def _again(self, X: Table, Y: Array, noise: Array) -> Self:
-        return self.of(self.kernel, X, Y, noise, self.scale, self.outputs, self.plan, tol=self.tol, memory=self.memory)
+        plan = self._plan_of(len(Y))
+        return self.of(self.kernel, X, Y, noise, self.scale, self.outputs, plan, tol=self.tol, memory=self.memory)
 
 
 def explained(product: Callable[[Array], Array], K: Array, P: Woodbury, tol: float) -> Array:

@@ -22,7 +22,7 @@ from mercer.models.gp.factor import best_scale
 from mercer.models.gp.features import STARVED, FeaturePosterior, VarianceStarvationWarning
 from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
 from mercer.models.gp.problem import ProcessSettings
-from mercer.models.gp.samples import Beside, Functions, residual_functions, square_root
+from mercer.models.gp.samples import Beside, SampledFunctions, residual_functions, square_root
 from mercer.models.gp.space import NOISE
 from mercer.models.gp.starts import magnitude
 from mercer.models.maps import FittedMap
@@ -238,7 +238,7 @@ class LandmarkPosterior(FeaturePosterior):
         if self.restore:
             out += square_root(self.solution.posterior.scale * self._left_pairs(X)) @ rng.standard_normal(out.shape)
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> Functions:
+    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
         """With what the landmarks leave out, from the prior."""
         within, lift, scale = super().functions(count, posterior=posterior, n_features=n_features, seed=seed), self.phi.lift, self.scale
         if not self.restore:

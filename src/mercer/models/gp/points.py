@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +14,8 @@ from scipy.linalg import LinAlgWarning
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Text
-from mercer.models.gp.posterior import PLAIN, LeftOut, Outputs, Posterior
-from mercer.models.gp.samples import Functions, drawn, draws
+from mercer.models.gp.posterior import PLAIN, LeaveOneOut, Outputs, Posterior
+from mercer.models.gp.samples import SampledFunctions, drawn, draws
 from mercer.models.gp.space import times
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts
@@ -25,6 +25,7 @@ from mercer.plan import Plan
 BLOCK_ROWS = 128  # new rows at a time: always as many, so that no prediction depends on how many are asked for
 MISSED = 1e-6  # of the largest y: what an interpolation may miss by rounding
 NO_PLAN = Plan("exact", "")
+P = TypeVar("P", bound="PointPosterior")
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +146,12 @@ class PointPosterior:
         C = self.covariance(Z, noise) if posterior else self._prior(Z) + noise * np.eye(len(Z))
         return draws(mean, C, o.unit, count, rng)
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> Functions:
+    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
         f = drawn(self, count, posterior=posterior, n_features=n_features, seed=seed)
         return f.moved(self.outputs.mean, self.outputs.unit)
 
     @property
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> LeaveOneOut:
         raise NotImplementedError
 
     # changes
@@ -159,15 +160,15 @@ class PointPosterior:
         Z = self._in_units(Y, "partial_fit")
         noise = self.noise[0] if len(self.noise) else 0.0
         new = self._grown(X.astype(np.float64), Z, np.full(len(Z), noise))
-        new.warn_if_singular()
-        return new._counted()
+        new.warn_if_singular(stacklevel=5)
+        return new
 
     def without_points(self, X: Table, Y: Array) -> Self:
         """Each once, in O(n^2) a point."""
         index = found_in(X.astype(np.float64), self._in_units(Y, "forget"), self.X, self.Y)
         if len(index) == len(self.Y):
             raise ValueError(f"cannot forget all {len(index)} rows; leave at least one.")
-        return self._shrunk(index)._counted()
+        return self._shrunk(index)
 
     def merged(self, other: Posterior) -> Posterior:
         raise ValueError("models of points do not merge; give the rows to partial_fit, or fit both with via='features'.")
@@ -189,12 +190,11 @@ class PointPosterior:
             raise ValueError(f"y is up to {np.abs(Y).max():.1g}, whose square is no floating-point number; leave such rows out.")
         return np.asarray(Z)
 
-    def _counted(self) -> Self:
-        p, n = self.plan, len(self.Y)
-        plan = Plan(p.way, p.why, {**p.settings, "rows": n}, 8.0 * n * n, p.flops, p.passes, p.rejected)
-        return _keeping(replace(self, plan=plan), self)
+    def _plan_of(self, n: int) -> Plan:
+        """The plan, with another number of rows."""
+        return replace(self.plan, settings={**self.plan.settings, "rows": n}, bytes=8.0 * n * n)
 
-    def warn_if_singular(self) -> None:
+    def warn_if_singular(self, stacklevel: int) -> None:
         """Where there is to be no noise, or none to speak of, the mean at the rows should be y."""
         o = self.outputs
         if o.noise is None:
@@ -208,14 +208,14 @@ class PointPosterior:
                 f"noise is {np.min(o.noise):g}, but the kernel is singular at the rows to rounding: f is a least-squares fit "
                 f"that misses y by up to {apart * float(o.unit.max()):.2g}, and the likelihood means nothing; "
                 "give a noise > 0, or noise='learn'.",
-                LinAlgWarning, stacklevel=5,
+                LinAlgWarning, stacklevel=stacklevel,
             )  # fmt: skip
 
 
-def _keeping(new: Any, old: PointPosterior) -> Any:
-    """With what was computed of the same points."""
-    new.__dict__.update({name: value for name, value in vars(old).items() if name not in vars(new)})
-    return new
+def knowing(value: P, **known: Any) -> P:
+    """A value with some of its cached properties, which were computed before."""
+    vars(value).update(known)
+    return value
 
 
 def stack(A: Table, B: Table) -> Table:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Number
-from mercer.models.gp.samples import Functions
+from mercer.models.gp.samples import SampledFunctions
 from mercer.plan import Plan
 from mercer.store import register
 
@@ -43,9 +43,9 @@ class Outputs:
 PLAIN = Outputs(np.zeros(1), np.ones(1))
 
 
-@register("gp.LeftOut")
+@register("gp.LeaveOneOut")
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class LeaveOneOut:
     """Of every row, by the model of all others: the mean and the variance of y, and log p(y), (n, q) each; and y."""
 
     mean: Array
@@ -116,11 +116,11 @@ class Posterior(Protocol):
     def sample(self, X: Table, count: int, rng: np.random.Generator, *, noise: float = 0.0, posterior: bool = True) -> Array:
         """Draws at these rows, of the posterior or of the prior, (n, q, count)."""
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> Functions:
+    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
         """Draws that can be evaluated anywhere."""
 
     @property
-    def left_out(self) -> LeftOut: ...
+    def left_out(self) -> LeaveOneOut: ...
 
     def with_points(self, X: Table, Y: Array) -> Posterior:
         """Of these rows too, Y (n, q)."""

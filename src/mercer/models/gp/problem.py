@@ -46,7 +46,10 @@ class ProcessSettings:
             raise ValueError("give a kernel or a lift, not both.")
         spec = spec_of(m.fixed, m.tied, m.bounds, m.priors, free=noise is None or m.kernel is None)
         restarts, rows = check_count(m.n_restarts, "n_restarts", least=0), checked_learn_rows(m.learn_rows)
-        return cls(m.kernel, m.lift, noise, way, method, mean, spec, restarts, rows, restores, m.memory_limit, m.random_state)
+        return cls(
+            kernel=m.kernel, lift=m.lift, noise=noise, way=way, method=method, prior_mean=mean, spec=spec, n_restarts=restarts,
+            learn_rows=rows, restore_variance=restores, memory_limit=m.memory_limit, random_state=m.random_state,
+        )  # fmt: skip
 
     @property
     def memory(self) -> float:

@@ -14,21 +14,18 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, all_or_nothing
-from mercer.models.gp.calibration import COVERAGES, plot_coverages, shares_inside, standardised
+from mercer.models.gp.calibration import COVERAGES, MODEL, NOT_LEFT_OUT, plot_coverages, shares_inside, standardised
 from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.fit import begin, fit, prior_draws
 from mercer.models.gp.gram import NO_STREAM
-from mercer.models.gp.posterior import LeftOut, Outputs, Posterior
+from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
-from mercer.models.gp.samples import Functions
+from mercer.models.gp.samples import SampledFunctions
 from mercer.models.gp.upgrade import upgraded
 from mercer.models.intervals import Interval
 from mercer.plan import Plan
 from mercer.stats import Moments
 from mercer.store import register
-
-MODEL = "{0:.3g} of new rows are covered if y is this Gaussian process at these hyper-parameters; see calibration(X, y)"
-NOT_LEFT_OUT = "calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y."
 
 
 def _streams(model: Any) -> bool:
@@ -334,7 +331,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     def sample_functions(
         self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Any = 0
-    ) -> Functions:
+    ) -> SampledFunctions:
         """Functions drawn once and evaluated anywhere: F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function.
 
         Of q outputs F(X) is (n, q, 3).
@@ -347,35 +344,31 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         return self._posterior().functions(count, posterior=posterior, n_features=size, seed=seed_of(random_state))
 
     # leave-one-out
-    def _left_out(self, name: str) -> LeftOut:
-        p = self._posterior()
-        try:
-            return p.left_out
-        except AttributeError as e:
-            raise AttributeError(f"{name} is not known, for {e}") from e
+    def _left_out(self) -> tuple[LeaveOneOut, Outputs]:
+        return self._posterior().left_out, self._outputs()
 
     @property
     def loo_predictions_(self) -> Array:
         """The mean of y of each row by the model of all others, at these hyper-parameters, in closed form."""
-        left, o = self._left_out("loo_predictions_"), self._outputs()
+        left, o = self._left_out()
         return o.shaped(o.mean + o.unit * left.mean)
 
     @property
     def loo_variances_(self) -> Array:
         """The variance of y of each row by the model of all others."""
-        left, o = self._left_out("loo_variances_"), self._outputs()
+        left, o = self._left_out()
         return o.shaped(o.unit**2 * left.variance)
 
     @property
     def loo_log_densities_(self) -> Array:
         """log p(y_i | all others)."""
-        left, o = self._left_out("loo_log_densities_"), self._outputs()
+        left, o = self._left_out()
         return o.shaped(left.log - np.log(o.unit))
 
     @property
     def loo_score_(self) -> float:
         """R^2 of `loo_predictions_`, the mean over outputs; of a constant y 1 where it is met, else 0, as in scikit-learn."""
-        return self._left_out("loo_score_").score()
+        return self._posterior().left_out.score()
 
     # honesty
     def calibration(self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES) -> dict[float, float]:

@@ -37,9 +37,9 @@ def square_root(C: Array) -> Array:
 
 
 # anywhere
-@register("gp.Functions")
+@register("gp.SampledFunctions")
 @dataclass(frozen=True, eq=False)
-class Functions:
+class SampledFunctions:
     """f_j(x) = mean + unit (phi(x)'w_j + k(x, X) v_j) for every draw j; a call gives (n, s), or (n, q, s) of q > 1 outputs."""
 
     lift: Any
@@ -66,12 +66,12 @@ class Functions:
     def _prior(self, Z: Table) -> Array:
         return np.asarray(self.lift.transform(Z if isinstance(self.lift, Lift) else Z.data) @ self.weights)
 
-    def moved(self, mean: Sequence[float] | Array, unit: Sequence[float] | Array) -> Functions:
+    def moved(self, mean: Sequence[float] | Array, unit: Sequence[float] | Array) -> SampledFunctions:
         """In the units of every output."""
         return replace(self, mean=mean, unit=unit)
 
 
-def drawn(p: PointPosterior, count: int, *, posterior: bool, n_features: int, seed: int) -> Functions:
+def drawn(p: PointPosterior, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
     """f + k(x, X) A^-1 (y - f(X) - e), f ~ prior, e ~ noise: Matheron's rule, for as many draws of every output.
 
     Wilson et al., Efficiently sampling functions from Gaussian process posteriors (2020).
@@ -83,12 +83,12 @@ def drawn(p: PointPosterior, count: int, *, posterior: bool, n_features: int, se
     stream, each, count = Stream(seed).child(7), count, count * p.Y.shape[1]
     W = math.sqrt(p.scale) * normals(stream.child(0), 0, phi.n_features_out_, count)
     if not posterior:
-        return Functions(phi, W, None)
+        return SampledFunctions(phi, W, None)
     noise = np.sqrt(p.noise)[:, None] * normals(stream.child(1), 0, len(p.Y), count)
     prior = np.concatenate([np.asarray(phi.transform(p.X[at]) @ W) for at in cuts(len(p.Y), BLOCK_ROWS)])
     right = np.repeat(p.Y, each, axis=1) - prior - noise
     plain = replace(p.outputs, mean=np.zeros(count), unit=np.ones(count), flat=False)
-    return Functions(phi, W, replace(p, Y=right, coef=p.solve(right), outputs=plain))
+    return SampledFunctions(phi, W, replace(p, Y=right, coef=p.solve(right), outputs=plain))
 
 
 # what landmarks leave out

@@ -74,7 +74,8 @@ def learn(
 
     def climb(s: Start, reach: Array, n: int, tol: float, steps: int) -> Trial:
         at = order[:n] if n < len(rows) else slice(None)
-        return _climb(s, reach, rows[at], Y[at], None if noise is None else noise[at], n / len(rows), tol, steps, measure)
+        given = None if noise is None else noise[at]
+        return _climb(s, reach, rows[at], Y[at], given, share=n / len(rows), tol=tol, steps=steps, measure=measure)
 
     found = [climb(s, np.ones(s.space.size), rungs[0], ROUGH, LOOK_STEPS) for s in starts]
     best = min(found, key=lambda c: c.loss)
@@ -94,7 +95,7 @@ def refined(
     values, ratio = found.kernel.parameters().values(), found.noise / found.scale if s.profiled else found.noise
     logs = np.log([*(v if v > 0 else 1.0 for v in values), max(ratio, np.finfo(float).tiny), found.scale])
     reach = np.ones(s.size) if found.reach is None or len(found.reach) != s.size else found.reach
-    best = _climb(Start(s, s.first(logs)), reach, rows, Y, noise, 1.0, FAIR, steps, measure).learnt()
+    best = _climb(Start(s, s.first(logs)), reach, rows, Y, noise, share=1.0, tol=FAIR, steps=steps, measure=measure).learnt()
     return replace(best, steps=found.steps + best.steps)
 
 
@@ -135,7 +136,7 @@ def scattered(s: Start, count: int, stream: Stream) -> list[Start]:
 
 
 def _climb(
-    start: Start, reach: Array, rows: Table, Y: Array, noise: Array | None, share: float, tol: float, steps: int, measure: Measure
+    start: Start, reach: Array, rows: Table, Y: Array, noise: Array | None, *, share: float, tol: float, steps: int, measure: Measure
 ) -> Trial:
     """To a local minimum of -log p(Y, parameters) / n, by L-BFGS on z / reach: flat directions take long steps at once."""
     s, per, seen = start.space, 1 / Y.size, dict[bytes, MarginalLikelihood]()

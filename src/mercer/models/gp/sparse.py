@@ -54,7 +54,7 @@ def vfe(
     >>> bool(few < all_ and math.isclose(all_, marginal_likelihood(Gaussian(), X, y, 0.1).log, rel_tol=1e-6))
     True
     """
-    return _measured(kernel, rows, Y, noise, scale, points, least, slopes, False)
+    return _measured(kernel, rows, Y, noise, scale, points=points, least=least, slopes=slopes, own=False)
 
 
 def fitc(
@@ -65,11 +65,11 @@ def fitc(
 
     Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006); otherwise as `vfe`.
     """
-    return _measured(kernel, rows, Y, noise, scale, points, least, slopes, True)
+    return _measured(kernel, rows, Y, noise, scale, points=points, least=least, slopes=slopes, own=True)
 
 
 def _measured(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, points: Table, least: float, slopes: bool, own: bool
+    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, *, points: Table, least: float, slopes: bool, own: bool
 ) -> MarginalLikelihood:
     n, q = Y.shape
     noise = np.broadcast_to(np.asarray(noise, np.float64) / (scale or 1.0), (n,))
@@ -84,7 +84,7 @@ def _measured(
     log = -0.5 * (fit / s + q * det + n * q * math.log(2 * math.pi * s) + q * p.missing)
     if not slopes:
         return MarginalLikelihood(log, np.zeros(0), s)
-    by_kernel, by_noise = _slopes(kernel, rows, Y / math.sqrt(s), noise, points, p, w / math.sqrt(s), inverse, own)
+    by_kernel, by_noise = _slopes(kernel, rows, Y / math.sqrt(s), noise, points, p, w / math.sqrt(s), inverse, own=own)
     free = 0.5 * (fit / s - n * q)
     by_noise, by_scale = (by_noise - free, 0.0) if scale is None else (by_noise, free - by_noise)
     return MarginalLikelihood(log, np.array([*by_kernel, by_noise, by_scale]), s)
@@ -119,7 +119,7 @@ def gathered(kernel: Kernel, rows: Table, Y: Array, noise: Array, points: Table,
 
 
 def _slopes(
-    kernel: Kernel, rows: Table, Y: Array, noise: Array, points: Table, p: Pass, w: Array, inverse: Array, own: bool
+    kernel: Kernel, rows: Table, Y: Array, noise: Array, points: Table, p: Pass, w: Array, inverse: Array, *, own: bool
 ) -> tuple[Array, float]:
     """The slopes by the log-parameters of the kernel and by log noise: one more pass, which pulls weights on k(X, Z) back.
 

@@ -44,7 +44,7 @@ def _over_features(s: ProcessSettings, old: dict[str, Any]) -> FeaturePosterior:
     held = FeatureTargets.held_by(s, None if candidate is None else candidate.held)
     targets = FeatureTargets(origin, unit, s.prior, s.noise, held, old.get("_flat", True), old.get("_spread", 1.0))
     phi, eps = FittedMap(old["lift_"], min(BATCH_BYTES, s.memory / 8)), float(np.finfo(old["_dtype"]).eps)
-    parts = (old["plan_"], phi, targets, old.get("moments_"), old["_approximate"], eps, found)
+    parts = dict(plan=old["plan_"], phi=phi, targets=targets, moments=old.get("moments_"), approximate=old["_approximate"], eps=eps)
     if is_projection(phi):
-        return LandmarkPosterior(*parts, s.restore_variance, old.get("_shares"))
-    return FeaturePosterior(*parts)
+        return LandmarkPosterior(**parts, solved=found, restore=s.restore_variance, row_weights=old.get("_shares"))
+    return FeaturePosterior(**parts, solved=found)
