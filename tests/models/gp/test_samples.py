@@ -3,10 +3,11 @@ import numpy as np
 import pytest
 
 from mercer.inputs import Table
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.lifts import Nystrom
 from mercer.models.gp.exact import ExactPosterior
 from mercer.models.gp.iterative import IterativePosterior
-from mercer.models.gp.samples import drawn
+from mercer.models.gp.samples import Beside, drawn, residual_functions
 
 WAYS = {"exact": ExactPosterior.of, "iterative": IterativePosterior.of}
 
@@ -48,3 +49,26 @@ def test_other_units():
     F = drawn(process("exact"), 2, posterior=False, n_features=128, seed=0)
     Z = np.random.default_rng(1).normal(size=(5, 2))
     np.testing.assert_allclose(F.moved((3.0,), (10.0,))(Z), 3 + 10 * F(Z))
+
+
+# what landmarks leave out
+def test_draws_have_the_covariance_that_is_left_out():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(40, 2))
+    Z = np.vstack([X[:3], [[2.0, 2.0], [30.0, -30.0]]])
+    gaps = []
+    for seed in range(4):
+        phi = Nystrom(Gaussian(0.7), 8, random_state=0).fit(X)
+        psi, V, A = residual_functions(phi, 3.0, 2000, n_features=2048, seed=seed)
+        g = Beside(phi, psi).transform(Z) @ np.vstack([-A, V])
+        gaps.append(np.cov(g) - 3.0 * (Gaussian(0.7)(Z) - phi.transform(Z) @ phi.transform(Z).T))
+        np.testing.assert_allclose(Beside(phi, psi).transform(phi.landmarks_) @ np.vstack([-A, V]), 0, atol=1e-8)
+    np.testing.assert_allclose(np.mean(gaps, axis=0), 0, atol=0.2)
+
+
+def test_nothing_is_left_out_by_all_landmarks_of_a_small_kernel():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    phi = Nystrom(Polynomial(2), 30, random_state=0).fit(X)
+    psi, V, A = residual_functions(phi, 1.0, 5, n_features=64, seed=0)
+    far = 10 * X
+    whole = psi.transform(Table(far)) @ V
+    np.testing.assert_allclose(phi.transform(far) @ A, whole, rtol=1e-3, atol=1e-3 * np.abs(whole).max())
