@@ -57,8 +57,9 @@ class PointPosterior:
 
     @classmethod
     def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """From files in which the points were no table."""
-        return {**values, "X": Table(values["X"])} if "X" in values and not isinstance(values["X"], Table) else values
+        """From files in which points were no table, and the estimator knew their units."""
+        q = values["Y"].shape[1]
+        return {**values, "X": Table(values["X"]), "outputs": Outputs(np.zeros(q), np.ones(q), flat=False)}
 
     # what is known
     @property
