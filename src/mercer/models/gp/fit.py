@@ -111,7 +111,8 @@ def candidates(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> Sequence[C
     problem = Learning(s, X.astype(np.float64), Y, s.outputs(Y, given, flat))
     if s.learns:
         return problem.candidates(given)
-    problem.space(cast(Kernel, given))  # refuses names that are none
+    if s.asks:
+        problem.space(cast(Kernel, given))  # refuses names that are none
     return [None]
 
 

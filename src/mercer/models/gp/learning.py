@@ -76,14 +76,15 @@ class Learning:
 
     def search(self, way: str) -> FittedHyperparameters:
         """By as many rows as the way takes."""
-        s, seed = self.s, seed_of(self.s.random_state)
-        given = starts(
-            s.kernel_at(self.X), self.X, s.spec, self._level, scale=s.learns, unit=self._unit, restarts=s.n_restarts, seed=seed,
-            rough=way == "exact",
-        )  # fmt: skip
-        if not given[0].space.size or not np.any(self.Z):
-            return unlearnt(given[0].space, len(self.Z))
-        return learn(given, self.X, self.Z, self.noise, seed=seed, most=s.search_rows(way))
+        s, seed, kernel = self.s, seed_of(self.s.random_state), self.s.kernel_at(self.X)
+        if kernel is not None and self.noise is not None and not (s.learns or s.asks):
+            return FittedHyperparameters(kernel, float(self.noise.mean()), 1.0, 0.0, 0)
+        begin = starts(
+            kernel, self.X, s.spec, self._level, scale=s.learns, unit=self._unit, restarts=s.n_restarts, seed=seed, rough=way == "exact"
+        )
+        if not begin[0].space.size or not np.any(self.Z):
+            return unlearnt(begin[0].space, len(self.Z))
+        return learn(begin, self.X, self.Z, self.noise, seed=seed, most=s.search_rows(way))
 
     def refined(self, found: FittedHyperparameters, measure: Measure) -> FittedHyperparameters:
         """A few steps more, by a measure of all rows."""
