@@ -1,6 +1,5 @@
 """Estimators: thin; they validate, plan, lift or operate, fold or solve."""
-from mercer.estimators.gp import GaussianProcessRegressor, VarianceStarvationWarning
-from mercer.estimators.gpc import GaussianProcessClassifier
+from mercer.models.gp import GaussianProcessClassifier, GaussianProcessRegressor, VarianceStarvationWarning
 from mercer.models.kmeans import KernelKMeans
 from mercer.models.logistic import KernelLogistic
 from mercer.models.pca import KernelPCA
