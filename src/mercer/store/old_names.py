@@ -1,6 +1,7 @@
 """Names that classes had in files before: by package and module, as long as those were what files said."""
 
 OLD = {
+    "plan.Plan": "plans.Plan",
     "product.Classifier": "automl.Classifier", "product.Constant": "automl.ConstantPredictor", "product.Decision": "automl.Decision",
     "product.Identity": "automl.IdentityTarget", "product.Log": "automl.LogTarget", "product.Machine": "automl.Machine",
     "product.Margin": "automl.Margin", "product.Only": "automl.SingleClass", "product.Regressor": "automl.Regressor",

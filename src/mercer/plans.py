@@ -9,7 +9,7 @@ from mercer.invariants import Said
 from mercer.store import register
 
 
-@register("plan.Plan")
+@register("plans.Plan")
 @dataclass(frozen=True)
 class Plan:
     """The way taken, the reason, its settings and its cost in bytes, flops and passes over the data.
