@@ -22,10 +22,10 @@ from bench.features import target
 from bench.harness import Case, Measure, Quality, Row
 from bench.memory import peak_memory
 from bench.operator import rows
-from mercer.estimators import KernelPCA
 from mercer.kernels import Gaussian
 from mercer.linalg.least_squares import exact
 from mercer.linalg.solvers import CG
+from mercer.models import KernelPCA
 from mercer.models.ridge.landmarks import falkon
 from mercer.operators import KernelOperator
 from mercer.ops.philox import Stream, permutation

@@ -20,7 +20,7 @@ import mercer
 from mercer.inputs import Items
 from mercer.kernels import Callable as CallableKernel
 from mercer.kernels import Gaussian, Laplace, Linear, Matern, Polynomial
-from mercer.lifts import Monomials, RandomFourier
+from mercer.lifts import Monomials, Nystrom, RandomFourier
 from mercer.methods import Fourier, Landmarks
 
 Model = Any
@@ -193,8 +193,65 @@ def cases() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
         X[np.abs(X) < 0.5] = 0
         target = labels if _classifies(make()) else y
         yield f"{name}/csr", make, sp.csr_array(X), target, sp.csr_array(X[:9] * 2)
+    yield from more_processes()
     yield from given()
     yield from large()
+
+
+def more_processes() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
+    """Gaussian processes of several outputs, noises, maps, streams and items."""
+    GP, GPC, k = mercer.GaussianProcessRegressor, mercer.GaussianProcessClassifier, Matern(1.5, nu=1.5)
+    (X, y, labels), new = table(120, 3, np.float64), table(23, 3, np.float64, seed=1)[0]
+    noise = np.random.default_rng(3).uniform(0.01, 0.3, len(y))
+    for via in ("exact", "iterative"):
+        yield f"gp-outputs-{via}", lambda via=via: GP(k, via=via, random_state=0), X, np.column_stack([y, 3 * y + X[:, 2]]), new
+        yield f"gp-all-rows-{via}", lambda via=via: GP(k, via=via, learn_rows=50, random_state=0), X, y, new
+    for via in ("exact", Fourier(80), Landmarks(30)):
+        yield f"gp-column-{via}", lambda via=via: GP(k, via=via, random_state=0), X, y[:, None], new
+        yield f"gp-noises-{via}", lambda via=via: GP(k, noise, via, random_state=0), X, y, new
+        yield f"gp-mean-{via}", lambda via=via: GP(k, 0.1, via, prior_mean="y", random_state=0), X, y + 7, new
+        yield f"gp-two-{via}", lambda via=via: GP(k, "learn", via, prior_mean=2.0, random_state=0), X, y, new
+        yield f"gp-stream-{via}", lambda via=via: Streamed(GP(k, via=via, random_state=0)), X, y, new
+        yield f"gp-stream-given-{via}", lambda via=via: Streamed(GP(k, 0.1, via, random_state=0)), X, y, new
+        yield f"gp-priors-{via}", lambda via=via: GP(
+            k, 0.1, via, bounds={"bandwidth": (0.2, 2.0)}, priors={"scale": mercer.priors.Gamma(2.0, 1.0)}, random_state=0
+        ), X, y, new
+        yield f"gp-fixed-{via}", lambda via=via: GP(2.0 * k, via=via, fixed=("by",), random_state=0), X, y, new
+    yield "gp-stream-auto", lambda: Streamed(GP(k, random_state=0)), X, y, new
+    yield "gp-lift", lambda: GP(lift=Monomials(2)), X, y, new
+    yield "gp-lift-landmarks", lambda: GP(lift=Nystrom(k, 20, random_state=0)), X, y, new
+    yield "gp-passes", lambda: GP(k, via=Fourier(80), memory_limit=100_000, random_state=0), X, y, new
+    yield "gp-small-memory", lambda: GP(k, memory_limit=60_000, random_state=0), X, y, new
+    yield "gp-bare-learn", lambda: GP(k, via=Landmarks(30), restore_variance=False, random_state=0), X, y, new
+    yield "gp-constant", lambda: GP(k, random_state=0), X, np.full(len(y), 2.0), new
+    K = Gaussian()(X)
+    yield "gp-gram-noise", lambda: GP("precomputed", 0.1), K, np.column_stack([y, -y]), Gaussian()(new, X)
+    yield "gp-gram-noises", lambda: GP("precomputed", noise), K, y, Gaussian()(new, X)
+    yield "gpc-landmarks", lambda: GPC(Gaussian(1.0), Landmarks(20), random_state=0), X, labels, new
+    yield "gpc-two", lambda: GPC(random_state=0), X, labels > 0, new
+    yield "gpc-two-landmarks", lambda: GPC(via="landmarks", random_state=0), X.astype(np.float32), labels > 0, new.astype(np.float32)
+    words = ["".join(np.random.default_rng(i).choice(list("ab"), size=6)) for i in range(40)]
+    of_words = CallableKernel(common_pairs).normalized()
+    count = np.array([w.count("a") for w in words])
+    for via in ("exact", "iterative", "landmarks"):
+        yield f"gp-items-{via}", lambda via=via: GP(of_words, 0.1, via, random_state=0), words, count.astype(float), words[:7]
+    for via in ("exact", Landmarks(9)):
+        yield f"gpc-items-{via}", lambda via=via: GPC(of_words, via, random_state=0), words, count > 3, words[:7]
+
+
+def common_pairs(A: Any, B: Any) -> np.ndarray:
+    """How many pairs of letters of one word the other has."""
+    return np.array([[float(sum(a[i : i + 2] in b for i in range(5))) for b in B] for a in A])
+
+
+class Streamed:
+    """A model whose `fit` takes two batches."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> Model:
+        return self.model.partial_fit(X[:70], y[:70]).partial_fit(X[70:], y[70:])
 
 
 def given() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
@@ -243,6 +300,12 @@ def large() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
     yield "large-svc-two", lambda: mercer.KernelSVC(Gaussian(2.0), memory_limit="8MB"), X, labels > 1, new
     yield "large-svc-ovr", lambda: mercer.KernelSVC(Gaussian(2.0), multiclass="ovr"), X, labels, new
     yield "large-svc-given", lambda: mercer.KernelSVC("precomputed"), Gaussian(2.0)(X[:2300]), labels[:2300], Gaussian(2.0)(new, X[:2300])
+    yield "large-gp-learn", lambda: mercer.GaussianProcessRegressor(
+        Gaussian(2.0), via=Landmarks(60), n_restarts=0, random_state=0
+    ), X, y, new
+    yield "large-gp-all", lambda: mercer.GaussianProcessRegressor(
+        Gaussian(2.0), via="iterative", learn_rows="all", n_restarts=0, fixed=("bandwidth",), random_state=0
+    ), X, y, new
     bits = (X > 0).astype(np.float32)
     yield "large-svc-bits", lambda: mercer.KernelSVC(Gaussian(1.0)), bits, labels, bits[:40]
 
@@ -256,6 +319,7 @@ def _classifies(model: Model) -> bool:
 
 def answers(name: str, make: Callable[[], Model], X: Any, y: Any, new: Any) -> Iterator[tuple[str, np.ndarray]]:
     """All that a model says, before and after a stream and a file."""
+    yield from array(f"{name}:before", lambda: make().sample_y(new, 2, posterior=False)) if hasattr(make(), "sample_y") else ()
     try:
         model = make().fit(X, y)
     except (ValueError, NotImplementedError) as e:
@@ -317,6 +381,13 @@ def said(name: str, model: Model, new: Any) -> Iterator[tuple[str, np.ndarray]]:
     yield from array(f"{name}:std", lambda: model.predict(new, return_std=True)[1])
     yield from array(f"{name}:cov", lambda: model.predict(new, return_cov=True)[1])
     yield from array(f"{name}:jackknife", lambda: model.predict_interval(new, method="jackknife+"))
+    if hasattr(model, "calibration"):
+        yield from array(f"{name}.kernel_", lambda: str(model.kernel_))
+        yield from array(f"{name}:calibration", lambda: np.array([*model.calibration().values()]))
+        yield from array(f"{name}:quantiles", lambda: model.predict_quantiles(new, [0.1, 0.7], of="f"))
+        yield from array(f"{name}:of f", lambda: model.predict(new, return_std=True, of="f"))
+        yield from array(f"{name}:prior", lambda: model.sample_y(new, 2, posterior=False, random_state=1))
+        yield from array(f"{name}:prior functions", lambda: model.sample_functions(2, False, n_features=64)(new))
     yield from array(f"{name}:functions", lambda: model.sample_functions(2, n_features=64)(new))
 
 

@@ -12,7 +12,7 @@ from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
 from mercer.linalg.cholesky import Cholesky, Factored
 from mercer.linalg.precondition import MANY, Identity, RPCholesky, Woodbury
 from mercer.operators import KernelOperator, Operator, StoredOperator
-from mercer.plan import quantity
+from mercer.plans import quantity
 from mercer.store import register
 
 INNER = 1e-4  # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its rounding
@@ -123,6 +123,10 @@ class Iterated:
         exact = rounds(self.system.__matmul__, 0.0)
         solvers = [exact] if self.cheap is None else [rounds(self._times32, INNER), exact]
         return refined(self.system.__matmul__, B.astype(np.float64), solvers, self.of.tol)
+
+    def product(self, V: Array) -> Array:
+        """A V, in float32 inside where its rounding is small beside the ridge."""
+        return self.system @ V if self.cheap is None else self._times32(V)
 
     def _times32(self, P: Array) -> Array:
         size = np.abs(P).max(axis=0)

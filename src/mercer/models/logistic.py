@@ -20,7 +20,7 @@ from mercer.models.linear import Logistic, Problem, Softmax, feature_rows, unshi
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.newton import minimise, rounds_plan
 from mercer.models.settings import class_weights, positive, whole
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 WAYS = ("auto", "features", "landmarks")

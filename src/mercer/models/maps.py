@@ -18,7 +18,7 @@ from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
 from mercer.models.base import checked
 from mercer.ops.tiles import cuts
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import fingerprint, register
 

@@ -16,10 +16,10 @@ from mercer.store.outside import OUTSIDE
 
 # Where the classes of each family are registered: imported when a file names one of them.
 ROOMS = {
-    **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "linalg", "models")},
-    "gp": "mercer.estimators",
-    **{name: f"mercer.models.{name}" for name in ("ridge", "svm", "pca", "kmeans", "logistic", "perceptron", "smoothing", "two_sample")},
-    "automl": "mercer.product",
+    **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plans", "inputs", "stats", "ops", "linalg", "models")},
+    **{name: f"mercer.models.{name}" for name in ("ridge", "gp", "svm", "pca", "kmeans", "logistic", "perceptron")},
+    **{name: f"mercer.models.{name}" for name in ("smoothing", "two_sample")},
+    "automl": "mercer.automl",
 }
 _ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annotation of a field that may hold some
 

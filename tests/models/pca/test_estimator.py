@@ -10,11 +10,11 @@ from sklearn.decomposition import KernelPCA as Theirs
 from sklearn.utils.estimator_checks import check_estimator
 
 import mercer
-from mercer.estimators import KernelPCA
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.lifts import Identity, Monomials
 from mercer.linalg.decompose import eigen
 from mercer.methods import Fourier, Landmarks
+from mercer.models import KernelPCA
 
 
 def data(n=120, seed=0):

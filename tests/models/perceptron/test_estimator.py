@@ -6,10 +6,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import Perceptron
 from mercer.kernels import Gaussian
 from mercer.lifts import Monomials
 from mercer.methods import Fourier
+from mercer.models import Perceptron
 from mercer.ops.scan import reference, scan, scan_csr
 
 

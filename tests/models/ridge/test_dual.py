@@ -8,10 +8,10 @@ from sklearn.kernel_ridge import KernelRidge as Peer
 from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import KernelRidge
 from mercer.kernels import Gaussian, Laplace, Linear, Matern, Polynomial
 from mercer.lifts import Nystrom
 from mercer.methods import Exact, Fourier, Landmarks
+from mercer.models import KernelRidge
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(150, 3))

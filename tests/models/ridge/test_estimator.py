@@ -9,10 +9,10 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import KernelRidge
 from mercer.kernels import Gaussian, Polynomial
 from mercer.lifts import Basis, Identity, Interactions, KitchenSink, Monomials, RandomFourier
 from mercer.methods import Exact, Fourier, Landmarks
+from mercer.models import KernelRidge
 from mercer.models.ridge.problem import RidgeSettings
 from mercer.stats import row_hashes
 

@@ -2,9 +2,9 @@
 import numpy as np
 import pytest
 
-from mercer.estimators import GaussianProcessClassifier, GaussianProcessRegressor, KernelPCA, KernelRidge, KernelSVC
 from mercer.kernels import Gaussian, Matern
 from mercer.methods import Landmarks
+from mercer.models import GaussianProcessClassifier, GaussianProcessRegressor, KernelPCA, KernelRidge, KernelSVC
 from mercer.models.ridge.landmarks import falkon
 
 RNG = np.random.default_rng(0)

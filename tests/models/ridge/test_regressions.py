@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer.estimators import KernelLogistic, KernelRidge, Perceptron
 from mercer.kernels import Gaussian
 from mercer.lifts import Identity
 from mercer.methods import Fourier, Landmarks
+from mercer.models import KernelLogistic, KernelRidge, Perceptron
 from mercer.models.ridge.landmarks import falkon
 from mercer.models.ridge.problem import RidgeSettings
 from mercer.stats import Moments, row_hashes

@@ -18,7 +18,7 @@ from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.kmeans.lloyd import Clusters, FeatureSpace, KernelSpace, RowSpace, kmeans
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.settings import check_via_beside_lift, whole
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 EXACT = ("auto", "exact", "iterative")

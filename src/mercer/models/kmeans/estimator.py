@@ -17,7 +17,7 @@ from mercer.models.expansion import Expansion
 from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, KMeansSettings, Run, fit
 from mercer.models.kmeans.lloyd import Clusters
 from mercer.models.maps import FittedMap
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 

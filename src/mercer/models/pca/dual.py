@@ -18,7 +18,7 @@ from mercer.models.pca import eigenvectors
 from mercer.models.pca.eigenvectors import DualComponents
 from mercer.models.pca.preimages import PreImages
 from mercer.models.pca.problem import PCASettings
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 INDEFINITE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}  # times n: eigenvalues nearer to zero may be rounding

@@ -19,7 +19,7 @@ from mercer.models.pca import dual, features
 from mercer.models.pca.dual import DualProjection
 from mercer.models.pca.features import FeatureProjection
 from mercer.models.pca.problem import DUAL, PCASettings, choose
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
 

@@ -15,7 +15,7 @@ from mercer.linalg.decompose import MORE, ROUNDS, Components, SketchedMoments, e
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.maps import FittedMap
 from mercer.models.pca.problem import PCASettings
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
 

@@ -12,7 +12,7 @@ from mercer.models.expansion import kernel_at
 from mercer.models.maps import FittedMap, default_features, fitted_map
 from mercer.models.pca.eigenvectors import DENSE
 from mercer.models.settings import check_via_beside_lift, whole
-from mercer.plan import Plan
+from mercer.plans import Plan
 
 DUAL = ("exact", "iterative")
 MOST_ROWS = 5000  # that via="auto" takes the kernel matrix of

@@ -17,7 +17,7 @@ from mercer.models.base import KernelEstimator, all_or_nothing, checked, part, p
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.perceptron.scan import FeatureScan, MistakeBound, ScanState, best_bound, measure
 from mercer.models.settings import check_same_classes, coded, two_or_more
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 WAYS = ("auto", "features", "landmarks")

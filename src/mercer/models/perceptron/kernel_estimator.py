@@ -20,7 +20,7 @@ from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_o
 from mercer.models.perceptron.scan import MistakeBound, best_bound, margins
 from mercer.models.settings import check_same_classes, coded, shown, two_or_more
 from mercer.ops.philox import Stream
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 

@@ -21,7 +21,7 @@ from mercer.models.perceptron.scan import MistakeBound, margins
 from mercer.models.settings import shown
 from mercer.operators import KernelOperator
 from mercer.ops import budget as ops
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 

@@ -13,7 +13,7 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Counts, Floats, Is, Whole
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.ops.scan import scan, scan_csr
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 

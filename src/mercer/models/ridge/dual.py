@@ -20,7 +20,7 @@ from mercer.models.ridge.cross_validation import FoldErrors, Inverses, dual_fold
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import SQUARES, RidgeSettings, TrainingRows, Weights
 from mercer.models.settings import grid
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 Refit = Callable[[RidgeSettings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for

@@ -23,7 +23,7 @@ from mercer.models.ridge.old_files import upgraded
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows
 from mercer.models.settings import grid
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
 

@@ -23,7 +23,7 @@ from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts, settle_allocator
 from mercer.pairs import Side, Tile, centre_of
-from mercer.plan import Plan
+from mercer.plans import Plan
 
 BATCH = 1 << 16  # rows of one batch
 PIECE_BYTES = 2 << 20  # of k(x, landmarks) in one task

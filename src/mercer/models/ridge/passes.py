@@ -17,7 +17,7 @@ from mercer.models.maps import HEAD, TOO_LARGE, FittedMap
 from mercer.models.ridge.cross_validation import FoldErrors
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows, Weights
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 NONE = -1  # no fold is left out

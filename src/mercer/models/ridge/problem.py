@@ -14,7 +14,7 @@ from mercer.models.folds import Folds
 from mercer.models.maps import asked
 from mercer.models.ridge.cross_validation import FoldErrors, spread
 from mercer.models.settings import grid, penalty, positive, whole
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 GRID = np.logspace(-6, 6, 25)

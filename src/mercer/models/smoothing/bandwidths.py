@@ -20,7 +20,7 @@ from mercer.models.settings import shown
 from mercer.models.smoothing.smoother import HELD, Smoother
 from mercer.models.smoothing.voters import COLUMNS, GivenVotes, Points
 from mercer.ops.tiles import ROWS
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats import row_hashes
 from mercer.store import register
 

@@ -17,7 +17,7 @@ from mercer.models.base import KernelEstimator, all_or_nothing, checked, part, p
 from mercer.models.settings import shown
 from mercer.models.smoothing.bandwidths import FittedSmoother, SmoothingSettings, fit
 from mercer.models.smoothing.smoother import Smoother
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 UNCHOSEN = "scales_ and loo_errors_ are there where left-out rows chose the bandwidth; give bandwidth='loo'."

@@ -16,7 +16,7 @@ from mercer.models.svm.multiclass import pair_functions, pair_parts, votes
 from mercer.operators import GivenOperator, KernelOperator, Operator
 from mercer.operators.products import Part, dense_enough, given_scores, scores
 from mercer.ops.philox import Stream
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 CUT = 1e-10  # of a residual, relative to the diagonal: vectors that others tell up to it add nothing

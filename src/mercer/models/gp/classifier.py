@@ -1,0 +1,203 @@
+"""GaussianProcessClassifier: Laplace's approximation, one class against the rest, exactly or over landmarks."""
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import methods
+from mercer.inputs import Array, Table
+from mercer.invariants import Is
+from mercer.kernels import Kernel, positioned
+from mercer.kernels.defaults import resolve
+from mercer.lifts import KernelLift
+from mercer.lifts.base import seed_of
+from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of
+from mercer.models.gp.hyperparameters import HyperparameterSpec
+from mercer.models.gp.laplace import laplace_likelihood
+from mercer.models.gp.laplace_posterior import LaplaceFeatures, LaplacePosterior, OneVersusRest
+from mercer.models.gp.problem import check_count
+from mercer.models.gp.search import FittedHyperparameters, learn
+from mercer.models.gp.starts import starts
+from mercer.models.maps import FittedMap, asked, default_features, landmarks_of_items
+from mercer.plans import Plan, quantity
+from mercer.store import register
+
+MAX_EXACT_ROWS = 3000  # that "auto" factors, a few times a step
+MAX_SEARCH_ROWS = 1000  # that hyper-parameters are learnt from
+COPIES = 4  # n x n arrays held at once
+WAYS = ("auto", "exact", "landmarks")
+
+
+@register("gp.GaussianProcessClassifier")
+class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
+    """p(y = 1 | x) = E sigmoid(f(x)) with f ~ GP(0, scale k), conditioned on the labels by Laplace's approximation.
+
+    Several classes are each set against the rest, with a kernel of their own, and the probabilities divided by their sum.
+
+    Parameters
+    ----------
+    kernel : any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of Matern-3/2, Matern-5/2,
+        rational quadratic and Gaussian, with one bandwidth a column. A Gram matrix ("precomputed") has no k(x, x) of new rows,
+        without which there are no probabilities; use `KernelSVC`.
+    via : "exact", "landmarks" (or `mercer.methods.Landmarks(m)`), or "auto": exact up to 3,000 rows where four n x n arrays fit
+        in `memory_limit`, landmarks beyond. Over landmarks the variance that they leave out is put back.
+    fixed : names of parameters that stay as given, by `kernel.get_params()` and "scale"; "all" of the kernel's; True: all as
+        given, with a scale of 1; () or None: all are learnt. The scale stays 1 too where an amplitude ("by") is fixed, bounded or
+        has a prior, so that it is what was said.
+    tied, bounds, priors, n_restarts : of the hyper-parameters, as in `GaussianProcessRegressor`; there is no "noise". They are
+        learnt from 1,000 rows at most, by the evidence.
+
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+
+    Attributes: `classes_`, `kernel_` (one, or one a class; scale included), `log_marginal_likelihood_`, `posterior_`, `plan_`.
+
+    Rasmussen and Williams, Gaussian processes for machine learning (2006), chapter 3.
+
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> m = GaussianProcessClassifier(random_state=0).fit(X, ["a", "a", "b", "b"])
+    >>> m.predict([[0.5], [2.5]]).tolist(), bool(m.predict_proba([[1.5]]).max() < 0.6)
+    (['a', 'b'], True)
+    """
+
+    posterior_: OneVersusRest
+
+    must = dict(posterior_=Is("OneVersusRest"))
+
+    def _laws(self) -> str | None:
+        K, found, reads = len(self.classes_), len(self.posterior_.each), self.posterior_.reads
+        if found != (K if K > 2 else 1) or K < 2:
+            return f"has {found} posteriors for {K} classes"
+        return None if reads in (None, self.n_features_in_) else f"has a posterior over {reads} columns, which are not those that it takes"
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """From files that had a list of posteriors, and one of maps where they were over landmarks."""
+        if "processes_" not in state:
+            return state
+        found, lifts, plan = state.pop("processes_"), state.pop("lifts_", None), state.pop("plan_")
+        each = found if lifts is None else [LaplaceFeatures(FittedMap(phi), w) for phi, w in zip(lifts, found, strict=True)]
+        return {**state, "posterior_": OneVersusRest(plan, tuple(each))}
+
+    def __init__(
+        self, kernel: Any = None, via: Any = "auto", *, fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None,
+        n_restarts: int = 0, memory_limit: Any = None, random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.via = via
+        self.fixed = fixed
+        self.tied = tied
+        self.bounds = bounds
+        self.priors = priors
+        self.n_restarts = n_restarts
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the hyper-parameters of every class against the rest, then the posterior."""
+        rows, y = self._rows_and_targets(X, y, reset=True)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class only ({self.classes_[:1].tolist()[0]!r}); give rows of at least two.")
+        way, method = methods.resolve(self.via, WAYS)
+        if way == "features":
+            raise ValueError(f"via must be {', '.join(WAYS)} or a value Landmarks(m) of mercer.methods, got {self.via!r}.")
+        plan, spec = choose(len(rows), way, self.memory_limit), self._spec()
+        targets = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
+        labels = [np.where(codes == c, 1.0, -1.0) for c in targets]
+        found = [(self._learnt(rows.astype(np.float64), s, spec), s) for s in labels]
+        X = Table(rows.data)
+        if plan.way == "exact":
+            each: Any = [LaplacePosterior.at_mode(f.kernel, X.astype(np.float64), s, f.scale) for f, s in found]
+        else:
+            make = partial(landmarks_of, X, method if isinstance(method, methods.Landmarks) else methods.Landmarks(), self.random_state)
+            each = [LaplaceFeatures.at_mode(make(f.kernel), X, s, f.scale) for f, s in found]
+        self.posterior_ = OneVersusRest(plan, tuple(each))
+        return self
+
+    def _spec(self) -> HyperparameterSpec:
+        spec = HyperparameterSpec(() if self.fixed is None else self.fixed, self.tied or (), self.bounds, self.priors)
+        if "noise" in spec.named():
+            raise ValueError("a classifier has no 'noise'; leave it out of fixed, tied, bounds and priors.")
+        return spec
+
+    def _learnt(self, rows: Table, y: Array, spec: HyperparameterSpec) -> FittedHyperparameters:
+        seed, restarts = seed_of(self.random_state), check_count(self.n_restarts, "n_restarts", least=0)
+        kernel = None if self.kernel is None else positioned(resolve(self.kernel, Table(rows.data)), rows)
+        given = starts(kernel, rows, spec, 1.0, scale=True, unit=1.0, restarts=restarts, seed=seed)
+        if not given[0].space.size:
+            return FittedHyperparameters(given[0].space.kernel, 1.0, 1.0, 0.0, 0)
+        return learn(given, rows, y[:, None], seed=seed, most=MAX_SEARCH_ROWS, measure=laplace_likelihood)
+
+    # what is known
+    def __sklearn_is_fitted__(self) -> bool:
+        return "posterior_" in vars(self)
+
+    def _posterior(self) -> OneVersusRest:
+        check_is_fitted(self)
+        return self.posterior_
+
+    @property
+    def plan_(self) -> Plan: return self._posterior().plan
+
+    @property
+    def log_marginal_likelihood_(self) -> float:
+        """The sum of the approximate log p(y) of all classes against the rest."""
+        return self._posterior().log_marginal_likelihood
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel of f with its scale: one for two classes, else a list, one a class."""
+        return self._posterior().scaled_kernel
+
+    # asking
+    def predict_proba(self, X: Any) -> Array:
+        """p(class | x), (n, classes): averaged over the posterior of f, so less sure the farther from the data."""
+        logs, dtype = self._logs(X)
+        return np.asarray(np.exp(logs - logsumexp(logs, axis=1, keepdims=True)), dtype)
+
+    def decision_function(self, X: Any) -> Array:
+        """The log-odds of `predict_proba`, also where that is 0 or 1 to rounding: of the second class, or of every class."""
+        logs, dtype = self._logs(X)
+        if len(self.classes_) == 2:
+            return np.asarray(logs[:, 1] - logs[:, 0], dtype)
+        others = [logsumexp(np.delete(logs, c, axis=1), axis=1) for c in range(logs.shape[1])]
+        return np.asarray(logs - np.column_stack(others), dtype)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class."""
+        best = self._logs(X)[0].argmax(1)
+        return np.asarray(self.classes_[best])
+
+    def _logs(self, X: Any) -> tuple[Array, np.dtype[Any]]:
+        """log p of both classes, or of each of several against the rest, in float64; and the precision of the rows."""
+        posterior = self._posterior()
+        rows = Table(self._rows(X, reset=False).data)
+        return posterior.logs(rows), rows.dtype
+
+
+def choose(n: int, way: str, memory_limit: Any) -> Plan:
+    """The way of n rows: "exact" or "landmarks", and why."""
+    size, limit = COPIES * 8.0 * n * n, bytes_of(memory_limit)
+    matrices = f"{COPIES} matrices of {quantity(size / COPIES, 'B')}"
+    if way == "landmarks":
+        return Plan("landmarks", "asked for", {"rows": n})
+    if way == "exact" and memory_limit is not None and size > limit:
+        raise ValueError(f"via='exact' needs {matrices}, beyond memory_limit={memory_limit!r}; raise it, or use via='landmarks'.")
+    if way == "exact" or (n <= MAX_EXACT_ROWS and size <= limit):
+        return Plan("exact", f"{n:,} rows: {matrices} fit", {"rows": n}, bytes=size)
+    return Plan("landmarks", f"{n:,} rows are too many for {matrices}", {"rows": n}, rejected=(("exact", matrices),))
+
+
+def landmarks_of(X: Table, method: methods.Landmarks, seed: Any, kernel: Kernel) -> FittedMap:
+    """The features of a kernel at landmarks of these rows."""
+    size = asked(method) or default_features(len(X)) // 2
+    lift: Any = landmarks_of_items(kernel, size, method, seed) if X.items else KernelLift(kernel, size, method=method, random_state=seed)
+    return FittedMap.fit(lift, X)

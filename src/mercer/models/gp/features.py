@@ -1,0 +1,313 @@
+"""The posterior over features: Bayesian linear regression from moments that add, subtract and merge, or along leading directions."""
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.inputs import Array, Table
+from mercer.invariants import Is, Number
+from mercer.kernels import Kernel
+from mercer.linalg.decompose import ROUNDS, Spectrum, eigen, ritz
+from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
+from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
+from mercer.models.gp.problem import ProcessSettings
+from mercer.models.gp.samples import SampledFunctions
+from mercer.models.gp.space import NOISE, times
+from mercer.models.maps import FittedMap
+from mercer.plans import Plan
+from mercer.stats import Moments
+from mercer.store import register
+
+PROBE = 64  # rows on which a map is compared with its kernel
+STARVED = 0.5  # the share of the prior variance below which a variance is said to be starved
+
+
+class VarianceStarvationWarning(UserWarning):
+    """A finite map has no prior variance left for points far from the data, where the kernel's own process has all of it."""
+
+
+@register("gp.FeaturePosterior")
+@dataclass(frozen=True, eq=False)
+class FeaturePosterior:
+    """y = prior mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments of [phi, y].
+
+    The moments are owned: `with_points` adds to them in place, after a batch was gathered whole, and the value before is then spent.
+    """
+
+    plan: Plan
+    phi: FittedMap
+    targets: FeatureTargets
+    moments: Moments | None  # None where they did not fit
+    approximate: bool  # whether phi phi' is not the kernel
+    eps: float  # of the coarsest rows: what is rounding
+    solved: FeatureSolution | None = None  # of the moments as they are, where it was asked for
+
+    must = dict(
+        plan=Is("Plan"), phi=Is("FittedMap"), targets=Is("FeatureTargets"), moments=Is("Moments") | None, eps=Number(0),
+        solved=Is("FeatureSolution") | None,
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        D, m = self.phi.width, self.moments
+        if m is None and self.solved is None:
+            return "has neither moments nor a solution"
+        if m is not None and len(m.shift) != D + 1:
+            return f"has moments that are not of {D} features and y"
+        return None if self.solved is None or len(self.solved.posterior.coef) == D else f"has a solution that is not of {D} features"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is computed when asked for."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    # fitting
+    @classmethod
+    def begun(cls, s: ProcessSettings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
+        """Before any row was summed."""
+        return cls(Plan("features", ""), phi, targets, None, approximate(phi, Table(X.data)), float(np.finfo(X.dtype).eps))
+
+    def fitted(self, s: ProcessSettings, X: Table, y: Array) -> Self:
+        """The moments of [phi, y] in one pass."""
+        z = self.targets.in_units(y)
+        targets = replace(self.targets, spread=float(z.var()))
+        new, weight = replace(self, targets=targets)._weighing(s, X, z)
+        weight = s.precision(len(y)) if weight is None else weight
+        moments = self.phi.moments(X, np.append(self.phi.shift(X), 0.0), z, weight)
+        why = f"{self.phi.width:,} features: their D x D moments fit, and tell mean, variance and evidence in one pass"
+        made = replace(new, moments=moments, plan=self.phi.plan(len(y), "features", why, 1))
+        return replace(made, solved=made.solution)
+
+    def _weighing(self, s: ProcessSettings, X: Table, z: Array) -> tuple[Self, Array | None]:
+        """Itself, and what the rows of a first fit weigh; None where all weigh the same."""
+        return self, None
+
+    def by_passes(self, s: ProcessSettings, X: Table, y: Array) -> Self:
+        """Along as many leading directions as memory lets, without moments."""
+        D, n = self.phi.width, len(y)
+        if s.precision(n) is not None:
+            raise ValueError("noise with one number a row needs moments, which exceed memory_limit; raise it, or give one number.")
+        r = int(min(n, max(s.memory // (64 * D), 1)))
+        spectrum = ritz(lambda V: self.phi.covariance_product(X, np.zeros(D), V), D, r).above(self._rounding())
+        z = self.targets.in_units(y)
+        new, mean = replace(self, targets=replace(self.targets, spread=float(z.var()))), self.targets.mean_in_units(float(z.mean()))
+        z -= mean
+        b = sum((F.T @ z[at] for at, F in self.phi.batches(X)), np.zeros(D))
+        solved = new._from(spectrum, spectrum.vectors.T @ b, float(z @ z), n, mean)
+        why = f"{D:,} features: D x D moments exceed the memory limit; the posterior is that along the {r} leading directions"
+        return replace(new, solved=solved, plan=self.phi.plan(n, "range finder", why, ROUNDS + 3))
+
+    def streamed(self, X: Table, y: Array) -> Self:
+        """Of the first batch of a stream."""
+        moments = self.phi.moments(X, np.append(self.phi.shift(X), 0.0), self.targets.in_units(y))
+        return replace(self, moments=moments)._counted()
+
+    def _counted(self) -> Self:
+        assert self.moments is not None
+        why = f"a stream: {self.phi.width:,} features of a map that its first batch fixed"
+        return replace(self, plan=self.phi.plan(self.moments.count, "features", why, 1))
+
+    # changes
+    def with_points(self, X: Table, Y: Array) -> Self:
+        if np.ndim(self.targets.noise):  # type: ignore[arg-type]
+            raise ValueError("noise has one number a row, which is for fit; give one number, or 'learn', in a stream.")
+        if self.moments is None:
+            raise ValueError("partial_fit cannot continue a fit by passes; raise memory_limit.")
+        z = self.targets.in_units(one_output(Y))
+        new, weight = self._taking(X, z, 1)
+        more = self.phi.moments(X, self.moments.shift, z, weight)
+        total = self.moments
+        total += more
+        return replace(new, moments=total, eps=max(self.eps, float(np.finfo(X.dtype).eps)), solved=None)._counted()
+
+    def without_points(self, X: Table, Y: Array) -> Self:
+        if np.ndim(self.targets.noise) or self.moments is None:  # type: ignore[arg-type]
+            raise ValueError("forget needs moments that subtract: give one noise, or 'learn', and a larger memory_limit.")
+        z = self.targets.in_units(one_output(Y))
+        new, weight = self._taking(X, z, -1)
+        left = self.moments - self.phi.moments(X, self.moments.shift, z, weight)
+        if left.count < 1 or not left.possible:
+            raise ValueError(f"cannot forget {len(Y)} rows of {self.moments.count}; give rows that were seen, not all.")
+        return replace(new, moments=left, solved=None)
+
+    def _taking(self, X: Table, z: Array, sign: int) -> tuple[Self, Array | None]:
+        """Itself with rows that come later, or go, and what they weigh."""
+        return self, None
+
+    def merged(self, other: Posterior) -> Self:
+        if not isinstance(other, FeaturePosterior):
+            raise ValueError("models of points do not merge; give the rows to partial_fit, or fit both with via='features'.")
+        if self.phi.fingerprint != other.phi.fingerprint:
+            raise ValueError(
+                "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
+            )
+        if self.moments is None or other.moments is None:
+            raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+        if np.ndim(self.targets.noise) or np.ndim(other.targets.noise):  # type: ignore[arg-type]
+            raise ValueError("noise has one number a row, whose weights do not add; give one number, or 'learn', to merge.")
+        self._check_mergeable()
+        other._check_mergeable()
+        return replace(self, moments=self.moments + other._moments_in(self.targets), solved=None)
+
+    def _check_mergeable(self) -> None:
+        """Refuse where moments of two fits do not add."""
+
+    def _moments_in(self, t: FeatureTargets) -> Moments:
+        """The moments with y in other units."""
+        assert self.moments is not None
+        m, factor, mine = self.moments, np.ones(len(self.moments.shift)), self.targets
+        factor[-1] = mine.unit / t.unit
+        shift = m.shift * factor
+        shift[-1] += (mine.origin - t.origin) / t.unit
+        return Moments(shift, m.n, m.s * factor, m.S * np.outer(factor, factor), m.count, m.peak * max(1, factor[-1] ** 2))
+
+    # solving
+    @cached_property
+    def solution(self) -> FeatureSolution:
+        """Eigenvectors of the moments about zero (features) and about the prior mean (y), then two numbers, then the posterior."""
+        if self.solved is not None:
+            return self.solved
+        assert self.moments is not None
+        D, m = self.phi.width, self.moments
+        mean = self.targets.mean_in_units(self._mean_of_y())
+        S = m.about(np.append(np.zeros(D), mean)).S
+        s = eigen(S[:D, :D], m.count).above(self._rounding())
+        found = self._from(s, s.vectors.T @ S[:D, D], float(S[D, D]), m.count, mean)
+        self._warn_if_starved(found)
+        return found
+
+    def _mean_of_y(self) -> float:
+        assert self.moments is not None
+        return float(self.moments.mean[self.phi.width])
+
+    def _rounding(self) -> float:
+        return self.eps * math.sqrt(self.phi.width)
+
+    def _from(self, s: Spectrum, beta: Array, square: float, n: int, mean: float) -> FeatureSolution:
+        """Everything in the units of y again."""
+        e = LinearLikelihood(n, s.values, beta, square)
+        floor = NOISE[0] * self._variance_of_y() or np.finfo(float).eps * (square / n or mean**2 or 1.0)
+        return self._best(s, e, floor, mean)
+
+    def _best(self, s: Spectrum, e: LinearLikelihood, floor: float, mean: float) -> FeatureSolution:
+        """At the noise and scale that are given, or of the largest likelihood."""
+        t = self.targets
+        noise, scale = e.best(floor, 1 / self._rounding()) if t.held is None else (v / t.unit**2 for v in t.held)
+        return self._told(WeightPosterior.of(s, e.beta, noise, scale), noise, mean, e.log(noise, scale) - e.n * math.log(t.unit))
+
+    def _variance_of_y(self) -> float:
+        """In its unit."""
+        if self.moments is None:
+            return self.targets.spread
+        m = self.moments
+        return max(float(m.S[-1, -1] / m.n - (m.s[-1] / m.n) ** 2), 0.0)
+
+    def _told(self, p: WeightPosterior, noise: float, mean: float, log: float) -> FeatureSolution:
+        origin, unit = self.targets.origin, self.targets.unit
+        scaled = WeightPosterior(p.vectors, p.coef * unit, p.spread * unit**2, p.scale * unit**2, p.effective)
+        return FeatureSolution(scaled, noise * unit**2, scaled.scale, mean * unit + origin, log)
+
+    def _warn_if_starved(self, found: FeatureSolution) -> None:
+        left = 1 - found.posterior.effective / self.phi.width
+        if self.approximate and left < STARVED:
+            warnings.warn(
+                f"the data tell {found.posterior.effective:.0f} of the map's {self.phi.width:,} directions, so that far "
+                f"from the data the variance is about {left:.2g} of the right one; give more features, or use via='landmarks'.",
+                VarianceStarvationWarning, stacklevel=5,
+            )  # fmt: skip
+
+    # what is known
+    @property
+    def outputs(self) -> Outputs:
+        return Outputs(np.array([self.solution.prior_mean]), np.ones(1), self.targets.flat, self.targets.noise)
+
+    @property
+    def scaled_kernel(self) -> Any:
+        kernel = self.phi.lift.kernel_
+        return times(self.solution.scale, kernel) if isinstance(kernel, Kernel) else kernel
+
+    @property
+    def scale(self) -> float:
+        return self.solution.scale
+
+    @property
+    def noise_level(self) -> float:
+        return self.solution.noise if self.targets.noise is None else float(np.mean(self.targets.noise))
+
+    @property
+    def learnt_noise(self) -> float:
+        return self.solution.noise
+
+    @property
+    def log_marginal_likelihood(self) -> float:
+        return self.solution.log_marginal_likelihood
+
+    @property
+    def log_marginal_likelihood_error(self) -> float:
+        return 0.0
+
+    @property
+    def reads(self) -> int | None:
+        return self.phi.reads
+
+    @property
+    def left_out(self) -> LeaveOneOut:
+        raise AttributeError("leaving rows out needs the points themselves; fit with via='exact'.")
+
+    # asking
+    def mean(self, X: Table) -> Array:
+        return self.phi.linear(X, self.solution.posterior.coef, self.solution.prior_mean)[:, None]
+
+    def variance(self, X: Table, noise: float = 0.0) -> Array:
+        out, p = np.full(len(X), noise), self.solution.posterior
+        for at, F in self.phi.batches(X):
+            out[at] += p.variance(F)
+            self._add_residual(out, at, X, F)
+        return out
+
+    def _add_residual(self, out: Array, at: slice, X: Table, F: Array) -> None:
+        """Add the variance that the features leave out, where that is known."""
+
+    def covariance(self, X: Table, noise: float = 0.0) -> Array:
+        F = self.phi.features(X)
+        return np.asarray(self.solution.posterior.covariance(F) + noise * np.eye(len(F)))
+
+    def sample(self, X: Table, count: int, rng: np.random.Generator, *, noise: float = 0.0, posterior: bool = True) -> Array:
+        out = self.phi.linear(X, self._weights(count, rng, posterior), self.solution.prior_mean)
+        self._add_residual_draws(out, X, rng)
+        return np.asarray(out + math.sqrt(noise) * rng.standard_normal(out.shape), X.dtype)[:, None]
+
+    def _add_residual_draws(self, out: Array, X: Table, rng: np.random.Generator) -> None:
+        """Add draws of what the features leave out, where its law is known."""
+
+    def _weights(self, count: int, rng: np.random.Generator, posterior: bool) -> Array:
+        p = self.solution.posterior
+        return (p if posterior else WeightPosterior.prior(len(p.coef), p.scale)).draw(count, rng)
+
+    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
+        W = self._weights(count, np.random.default_rng(seed), posterior)
+        return SampledFunctions(self.phi.lift, W, None, (self.solution.prior_mean,))
+
+
+def one_output(Y: Array) -> Array:
+    """y (n,)"""
+    if Y.shape[1] != 1:
+        raise ValueError(f"y has {Y.shape[1]} columns, but features and landmarks take one; fit one model a column.")
+    return Y[:, 0]
+
+
+def approximate(phi: FittedMap, X: Table) -> bool:
+    """Whether phi phi' and the kernel differ on some of the rows."""
+    rows, kernel = X[:: max(1, len(X) // PROBE)][:PROBE], phi.lift.kernel_
+    if not isinstance(kernel, Kernel):
+        return False
+    F, K = phi.features(rows), kernel(rows)
+    return bool(np.abs(F @ F.T - K).max() > 3 * np.sqrt(np.finfo(F.dtype).eps) * np.abs(K).max())
+
+
+def moments_fit(D: int, memory: float) -> bool:
+    """Whether D x D moments, a batch's and the workspace of their eigenvectors do."""
+    return memory >= 24.0 * D**2

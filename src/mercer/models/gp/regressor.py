@@ -1,0 +1,399 @@
+"""GaussianProcessRegressor: exact, on the operator, over landmarks or over features; the plan says which, and why."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import RegressorMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.inputs import Array, Table
+from mercer.invariants import Is
+from mercer.lifts.base import seed_of
+from mercer.models.base import KernelEstimator, all_or_nothing
+from mercer.models.gp.calibration import COVERAGES, MODEL, NOT_LEFT_OUT, plot_coverages, shares_inside, standardised
+from mercer.models.gp.features import FeaturePosterior
+from mercer.models.gp.fit import begin, fit, prior_draws
+from mercer.models.gp.gram import NO_STREAM
+from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
+from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
+from mercer.models.gp.samples import SampledFunctions
+from mercer.models.gp.upgrade import upgraded
+from mercer.models.intervals import Interval
+from mercer.plans import Plan
+from mercer.stats import Moments
+from mercer.store import register
+
+
+def _streams(model: Any) -> bool:
+    """Whether rows may come and go."""
+    if model._precomputed:
+        raise AttributeError(NO_STREAM)
+    return True
+
+
+@register("gp.GaussianProcessRegressor")
+class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
+    """y = prior_mean + f(x) + e with f ~ GP(0, scale k) and e ~ N(0, noise).
+
+    Parameters
+    ----------
+    kernel : any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of Matern-3/2, Matern-5/2,
+        rational quadratic, Gaussian and (exact way, 200 rows or more) Matern-5/2 + Matern-1/2, with one bandwidth a column.
+        "precomputed": X is the Gram matrix, (n, n) in `fit` and (m, n) in `predict`, which then tells means only (exact way).
+    noise : the variance of e: a number, one number a row (in `fit` only), or "learn": noise, scale and the parameters of the
+        kernel at the maximum of the evidence. With a given noise the scale is 1 and the kernel as it is given, unless there is
+        none, or `fixed`, `tied`, `bounds` or `priors` say otherwise. Zero interpolates (exact and iterative ways), as 1e-12 of
+        scale k(x, x) for rounding's sake; where the kernel is singular at the rows, so that y is missed, a warning says so.
+    via : "exact" (Cholesky, float64), "iterative" (conjugate gradients on the operator), "landmarks", "features", a value of
+        `mercer.methods`, or "auto": exact up to 5,000 rows where the n x n matrix fits in `memory_limit`, landmarks beyond
+        (iterative for several outputs). The iterative way is the exact one to a residual of 1e-6 |y| in the mean, 2 % of the
+        noise in the variance, and a standard error of 0.001 n (or of 512 probes) in the evidence. A first `partial_fit` with
+        "auto" means features. Over features only noise and scale are learnt, and nothing can be said of them.
+    lift : instead of a kernel, the features themselves.
+    prior_mean : a number, "y" (the mean of the y seen), or "auto": "y" where the hyper-parameters are learnt, else 0.
+    fixed : names of parameters that stay as given, by `kernel.get_params()`, "scale"; "all" of the kernel's; True: all as given,
+        scale 1; (): all are learnt. None: () with noise="learn" or without a kernel, else "all" unless something is said of them.
+        Where an amplitude ("by") is fixed, bounded or has a prior, the scale is 1, so that it is what was said.
+    tied : groups of names that share one value, as in [("terms__0__bandwidth", "terms__1__bandwidth")].
+    bounds : {name: (low, high)} in the units of y; without, a factor of 10,000 about the starts, noise 1e-9 to 1e4 and scale 1e-9
+        to 1e9 times var(y). In no way is less noise learnt: copies of rows would be all that counts. Parameters that are 0 stay
+        0. With several outputs and something said of noise, scale or an amplitude, or a given noise, all share one unit.
+    priors : {name: `LogNormal(median, spread)`, `Gamma(shape, rate)` or `InverseGamma(shape, scale)`} of
+        `mercer.priors`; the parameters are then those of the largest posterior density.
+    n_restarts : starts of the search beside those at the given and at data-scaled values.
+    learn_rows : rows whose evidence the kernel's parameters are learnt from; where there are fewer, all. None: all of them (exact
+        way), 3,000 (on the operator), or 3,000 and from there a few steps by all rows over 512 landmarks, of which the better by
+        the evidence of all rows is kept (landmarks). "all" takes such steps on the operator too, by products with K.
+    restore_variance : with landmarks, add scale (k(x, x) - |phi(x)|^2), which they leave out, to every variance: far from the
+        data it is then the prior's. Noise that is learnt in `fit` leaves that out too: it is counted as noise of the rows (the
+        fully independent training conditional). With a given noise, or in a stream, the rows have that noise alone.
+    memory_limit : of n x n and D x D arrays, as in "4GB"; 1 GB where None.
+
+    Hyper-parameters are searched by L-BFGS on their logarithms, from several starts on a few hundred rows, then on more and
+    more of them. The scale is found in closed form; over landmarks noise and scale are those of the best evidence of all rows, or
+    of the search where something is said of them. One row, or equal y, tell neither: both are then |y|^2 / (n + 1).
+
+    A map of finitely many features has no prior variance left once the data tell all its directions. Where the map is an
+    approximation of its kernel and the data tell more than half of its D directions (`effective_dimension_`), a
+    `VarianceStarvationWarning` says so: far from the data its variance is then about 1 - effective_dimension_ / D of the right
+    one. Landmarks without `restore_variance` warn in `predict`, at points where |phi(x)|^2 < k(x, x) / 2.
+
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+
+    Attributes: `posterior_`, `kernel_` (scale included), `noise_`, `scale_`, `prior_mean_`, `log_marginal_likelihood_` with its
+    standard error `log_marginal_likelihood_error_` (0 but for the iterative way), `plan_`; over points `loo_predictions_`,
+    `loo_variances_`, `loo_log_densities_`, `loo_score_`; over features `coef_`, `effective_dimension_`, `lift_`, `moments_`.
+
+    Rasmussen and Williams, Gaussian processes for machine learning (2006), chapters 2 and 5; MacKay, Bayesian interpolation
+    (1992); Quinonero-Candela and Rasmussen, A unifying view of sparse approximate GP regression (2005); Snelson and Ghahramani,
+    Sparse Gaussian processes using pseudo-inputs (2006); Titsias, Variational learning of inducing variables (2009).
+
+    >>> import numpy as np
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> m = GaussianProcessRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> mean, std = m.predict([[3.0], [30.0]], return_std=True)
+    >>> round(float(mean[0]), 2), bool(std[0] < 0.01 < std[1])
+    (0.14, True)
+
+    A wave on the first column and a line on the second, with a prior of the wave's bandwidth; f is y without the noise:
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> from mercer.priors import LogNormal
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 6, size=(80, 2))
+    >>> y = np.sin(X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=80)
+    >>> k = Gaussian().on_columns([0]) + Linear().on_columns([1])
+    >>> m = GaussianProcessRegressor(k, priors={"terms__0__kernel__bandwidth": LogNormal(1.5, 0.3)}, random_state=0).fit(X, y)
+    >>> of_y, of_f = (m.predict(X[:1], return_std=True, of=what)[1][0] for what in ("y", "f"))
+    >>> bool(of_f < of_y), bool(0.75 < m.calibration()[0.9] <= 1)
+    (True, True)
+    """
+
+    def __init__(
+        self, kernel: Any = None, noise: Any = "learn", via: Any = "auto", *, lift: Any = None, prior_mean: Any = "auto",
+        fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None, n_restarts: int = 1,
+        learn_rows: Any = None, restore_variance: bool = True, memory_limit: Any = None, random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.via = via
+        self.lift = lift
+        self.prior_mean = prior_mean
+        self.fixed = fixed
+        self.tied = tied
+        self.bounds = bounds
+        self.priors = priors
+        self.n_restarts = n_restarts
+        self.learn_rows = learn_rows
+        self.restore_variance = restore_variance
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    posterior_: Posterior
+
+    must = dict(posterior_=Is("PointPosterior", "FeaturePosterior"))
+
+    def _laws(self) -> str | None:
+        reads = self.posterior_.reads
+        return None if reads in (None, self.n_features_in_) else f"has a posterior over {reads} columns, which are not those that it takes"
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """From files that had the parts of a posterior one by one."""
+        return upgraded(cls(**{name: state[name] for name in cls._get_param_names() if name in state}), state)
+
+    # fitting
+    @all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose the way, learn the hyper-parameters, and condition on the rows."""
+        s = ProcessSettings.of(self)
+        self.posterior_ = fit(s, *self._checked(X, y, reset=True))
+        return self
+
+    @available_if(_streams)
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Take in rows: by moments of features, whose map the first batch fixes, or as points of a model that has them.
+
+        The first batch means `fit` with via="exact" or "iterative", and where `fixed`, `tied`, `bounds` or `priors` are given.
+
+        An exact model grows its factor in O(n^2) a point (an iterative one solves again), and both keep their hyper-parameters;
+        `fit` learns them anew.
+        """
+        s = ProcessSettings.of(self)
+        if self.__sklearn_is_fitted__():
+            rows, Y, _ = self._checked(X, y, reset=False)
+            self.posterior_ = self.posterior_.with_points(Table(rows.data), Y)
+            return self
+        if s.asks or (s.lift is None and s.way in ("exact", "iterative")):
+            return self.fit(X, y)
+        if s.noise is not None and np.ndim(s.noise):
+            raise ValueError("noise has one number a row, which is for fit; give one number, or 'learn', in a stream.")
+        self.posterior_ = begin(s, *self._checked(X, y, reset=True))
+        return self
+
+    @available_if(_streams)
+    @all_or_nothing
+    def forget(self, X: Any, y: Any) -> Self:
+        """Take out rows that were taken in, each once: from the moments, or from the points in O(n^2) each."""
+        posterior = self._posterior()
+        rows, Y, _ = self._checked(X, y, reset=False)
+        self.posterior_ = posterior.without_points(Table(rows.data), Y)
+        return self
+
+    @all_or_nothing
+    def merge(self, other: Any) -> Self:
+        """Take in what another model over the same features has seen."""
+        mine, theirs = self._posterior(), vars(other).get("posterior_") if isinstance(other, GaussianProcessRegressor) else None
+        if theirs is None:
+            raise ValueError(f"merge takes another fitted GaussianProcessRegressor over features, got {type(other).__name__}.")
+        self.posterior_ = mine.merged(theirs)
+        return self
+
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Array, bool]:
+        """Rows, targets (n, q), and whether y had one axis."""
+        rows, y = self._rows_and_targets(X, y, reset=reset, y_numeric=True, multi_output=self._many())
+        return rows, np.asarray(y, np.float64).reshape(len(y), -1), y.ndim == 1
+
+    def _many(self) -> bool:
+        """Whether y may have several columns."""
+        return self.lift is None and isinstance(self.via, str) and self.via in ("auto", "exact", "iterative")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self._many()
+        tags.target_tags.single_output = True
+        return tags
+
+    # what is known
+    def __sklearn_is_fitted__(self) -> bool:
+        return "posterior_" in vars(self)
+
+    def _posterior(self) -> Posterior:
+        check_is_fitted(self)
+        return self.posterior_
+
+    @property
+    def plan_(self) -> Plan: return self._posterior().plan
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel of f, with its scale where there is one output."""
+        return self._posterior().scaled_kernel
+
+    @property
+    def noise_(self) -> Any:
+        """The variance of e: given or learnt; one a row of `fit` where so given, one an output where there are several."""
+        p, o = self._posterior(), self._outputs()
+        return o.each(p.learnt_noise * o.unit**2) if o.noise is None else o.noise
+
+    @property
+    def scale_(self) -> Any:
+        """What multiplies the kernel; one an output where there are several."""
+        p, o = self._posterior(), self._outputs()
+        return o.each(p.scale * o.unit**2)
+
+    @property
+    def prior_mean_(self) -> Any: return self._outputs().each(self._outputs().mean)
+
+    def _outputs(self) -> Outputs: return self._posterior().outputs
+
+    @property
+    def log_marginal_likelihood_(self) -> float:
+        """log p(y) at the hyper-parameters, summed over outputs."""
+        return self._posterior().log_marginal_likelihood
+
+    @property
+    def log_marginal_likelihood_error_(self) -> float:
+        """The standard error of `log_marginal_likelihood_`: zero but for the iterative way, whose determinant is estimated."""
+        return self._posterior().log_marginal_likelihood_error
+
+    def _over_features(self, name: str) -> FeaturePosterior:
+        if not isinstance(p := self._posterior(), FeaturePosterior):
+            raise AttributeError(f"{name} is there for models over features or landmarks; this one is of points.")
+        return p
+
+    @property
+    def coef_(self) -> Array: return self._over_features("coef_").solution.posterior.coef
+
+    @property
+    def effective_dimension_(self) -> float: return self._over_features("effective_dimension_").solution.posterior.effective
+
+    @property
+    def lift_(self) -> Any: return self._over_features("lift_").phi.lift
+
+    @property
+    def n_features_lifted_(self) -> int: return self._over_features("n_features_lifted_").phi.width
+
+    @property
+    def moments_(self) -> Moments:
+        """Of [phi, y]."""
+        if (found := self._over_features("moments_").moments) is None:
+            raise AttributeError("moments_ is there for models over features whose D x D statistics fit memory_limit.")
+        return found
+
+    # predictions
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, of: str = "y") -> Any:
+        """The posterior mean, and with it the standard deviation (n,) or covariance (n, n) of y, or of f with of="f".
+
+        Of several outputs each is a column, or a slice of the last axis. Where noise was given for every row, that of a new y is
+        their mean.
+        """
+        p = self._posterior()
+        if return_std and return_cov:
+            raise ValueError("give return_std or return_cov, not both.")
+        noise, rows, o = self._noise(of), self._asked(X), p.outputs
+        mean = o.shaped(p.mean(rows))
+        if return_cov:
+            return mean, o.shaped(p.covariance(rows, noise)[..., None] * o.unit**2).astype(rows.dtype)
+        return (mean, o.shaped(np.sqrt(p.variance(rows, noise))[:, None] * o.unit).astype(rows.dtype)) if return_std else mean
+
+    def _asked(self, X: Any) -> Table:
+        return Table(self._rows(X, reset=False).data)
+
+    def _noise(self, of: str) -> float:
+        """The variance of e in the units of the posterior, none in f."""
+        if of not in ("y", "f"):
+            raise ValueError(f"of must be 'y' or 'f' (without the noise), got {of!r}.")
+        return self._posterior().noise_level if of == "y" else 0.0
+
+    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), of: str = "y") -> Array:
+        """The quantiles of y (or f) at every row, (n, k): columns in the order of `quantiles`."""
+        q = check_shares(quantiles, "quantiles")
+        mean, std = self.predict(X, return_std=True, of=of)
+        return np.asarray(mean[..., None] + std[..., None] * ndtri(q), mean.dtype)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Interval:
+        """(lower, upper) of y at every row, the central interval of the predictive Gaussian; `.guarantee` says what that is worth."""
+        (c,) = check_shares([coverage], "coverage").tolist()
+        Q = self.predict_quantiles(X, [(1 - c) / 2, (1 + c) / 2])
+        return Interval(Q[..., 0], Q[..., 1], MODEL.format(c))
+
+    # draws
+    def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Any = 0, of: str = "y") -> Array:
+        """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples): of the posterior, or of the prior.
+
+        The prior can be asked before `fit`, with the kernel as given, the scale 1, noise still to be learnt none, and over
+        features with the map of these rows.
+        """
+        count, rng = check_count(n_samples, "n_samples"), np.random.default_rng(seed_of(random_state))
+        if posterior or self.__sklearn_is_fitted__():
+            p, noise, rows = self._posterior(), self._noise(of), self._asked(X)
+            out = p.sample(rows, count, rng, noise=noise, posterior=posterior)
+        else:
+            s, rows = ProcessSettings.of(self), clone(self)._rows(X, reset=True)
+            out = prior_draws(s, rows, count, rng, of, points=self._many())
+        return np.asarray(out[:, 0] if out.shape[1] == 1 else out, rows.dtype)
+
+    def sample_functions(
+        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Any = 0
+    ) -> SampledFunctions:
+        """Functions drawn once and evaluated anywhere: F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function.
+
+        Of q outputs F(X) is (n, q, 3).
+
+        A draw of the prior by random features of the kernel, then Matheron's update by the points, which is exact: the draws
+        differ from the posterior only as the features differ from the kernel. A model over features draws its weights, one over
+        landmarks also what these leave out (where `restore_variance` says so), from the prior.
+        """
+        count, size = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
+        return self._posterior().functions(count, posterior=posterior, n_features=size, seed=seed_of(random_state))
+
+    # leave-one-out
+    def _left_out(self) -> tuple[LeaveOneOut, Outputs]:
+        return self._posterior().left_out, self._outputs()
+
+    @property
+    def loo_predictions_(self) -> Array:
+        """The mean of y of each row by the model of all others, at these hyper-parameters, in closed form."""
+        left, o = self._left_out()
+        return o.shaped(o.mean + o.unit * left.mean)
+
+    @property
+    def loo_variances_(self) -> Array:
+        """The variance of y of each row by the model of all others."""
+        left, o = self._left_out()
+        return o.shaped(o.unit**2 * left.variance)
+
+    @property
+    def loo_log_densities_(self) -> Array:
+        """log p(y_i | all others)."""
+        left, o = self._left_out()
+        return o.shaped(left.log - np.log(o.unit))
+
+    @property
+    def loo_score_(self) -> float:
+        """R^2 of `loo_predictions_`, the mean over outputs; of a constant y 1 where it is met, else 0, as in scikit-learn."""
+        return self._posterior().left_out.score()
+
+    # honesty
+    def calibration(self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES) -> dict[float, float]:
+        """The share of y inside the central interval of each nominal coverage; without X and y by leave-one-out (via="exact").
+
+        >>> from mercer import GaussianProcessRegressor
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> sorted(GaussianProcessRegressor().fit(X, np.sin(X[:, 0])).calibration())
+        [0.5, 0.8, 0.9, 0.95]
+        """
+        nominal = check_shares(coverages, "coverages").tolist()
+        return shares_inside(self._standardised(X, y), nominal)
+
+    def _standardised(self, X: Any, y: Any) -> Array:
+        """(y - mean) / std of every row."""
+        if (X is None) != (y is None):
+            raise ValueError("give both X and y, or neither: their rows are then left out in turn.")
+        if X is not None:
+            return standardised(y, *self.predict(X, return_std=True))
+        p = self._posterior()
+        try:
+            return p.left_out.standardised()
+        except AttributeError as e:
+            raise ValueError(NOT_LEFT_OUT) from e
+
+    def plot_calibration(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Nominal against empirical coverage, on Matplotlib's axes, which are returned."""
+        return plot_coverages(lambda nominal: self.calibration(X, y, nominal), ax)

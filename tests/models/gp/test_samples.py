@@ -1,0 +1,74 @@
+"""Functions drawn once: Matheron's rule passes through what is known, and values do not depend on what else is asked."""
+import numpy as np
+import pytest
+
+from mercer.inputs import Table
+from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.lifts import Nystrom
+from mercer.models.gp.exact import ExactPosterior
+from mercer.models.gp.iterative import IterativePosterior
+from mercer.models.gp.samples import Beside, drawn, residual_functions
+
+WAYS = {"exact": ExactPosterior.of, "iterative": IterativePosterior.of}
+
+
+def process(way, noise=1e-8, n=15):
+    X = np.random.default_rng(0).uniform(-2, 2, size=(n, 2))
+    return WAYS[way](Gaussian(0.8), Table(X), np.sin(3 * X[:, :1]), np.full(n, noise), 2.0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_posterior_draws_pass_through_the_points(way):
+    p = process(way)
+    F = drawn(p, 4, posterior=True, n_features=512, seed=0)
+    np.testing.assert_allclose(F(p.X), np.tile(p.Y, 4), atol=1e-2)
+    far = F(np.random.default_rng(1).uniform(30, 60, size=(200, 2)))
+    assert far.std() == pytest.approx(np.sqrt(2.0), rel=0.2)
+
+
+def test_values_are_of_one_function():
+    F = drawn(process("exact"), 3, posterior=True, n_features=256, seed=0)
+    Z = np.random.default_rng(1).normal(size=(2000, 2))
+    np.testing.assert_allclose(F(Z)[[5, 1500]], F(Z[[5, 1500]]), atol=1e-10)
+    again = drawn(process("exact"), 3, posterior=True, n_features=256, seed=0)
+    np.testing.assert_array_equal(F(Z), again(Z))
+    assert np.abs(F(Z) - drawn(process("exact"), 3, posterior=True, n_features=256, seed=1)(Z)).max() > 0.1
+
+
+def test_an_exact_map_draws_from_the_very_posterior():
+    """A linear kernel: two features, and the moments to what so many draws tell."""
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    p = ExactPosterior.of(Linear(), Table(X), X[:, :1] - X[:, 1:], np.full(10, 0.5), 1.5)
+    Z = np.random.default_rng(1).normal(size=(4, 2))
+    values = drawn(p, 40_000, posterior=True, n_features=64, seed=0)(Z)
+    np.testing.assert_allclose(values.mean(1), p.mean(Table(Z))[:, 0], atol=0.02)
+    np.testing.assert_allclose(np.cov(values), p.covariance(Table(Z)), atol=0.02)
+
+
+def test_other_units():
+    F = drawn(process("exact"), 2, posterior=False, n_features=128, seed=0)
+    Z = np.random.default_rng(1).normal(size=(5, 2))
+    np.testing.assert_allclose(F.moved((3.0,), (10.0,))(Z), 3 + 10 * F(Z))
+
+
+# what landmarks leave out
+def test_draws_have_the_covariance_that_is_left_out():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(40, 2))
+    Z = np.vstack([X[:3], [[2.0, 2.0], [30.0, -30.0]]])
+    gaps = []
+    for seed in range(4):
+        phi = Nystrom(Gaussian(0.7), 8, random_state=0).fit(X)
+        psi, V, A = residual_functions(phi, 3.0, 2000, n_features=2048, seed=seed)
+        g = Beside(phi, psi).transform(Z) @ np.vstack([-A, V])
+        gaps.append(np.cov(g) - 3.0 * (Gaussian(0.7)(Z) - phi.transform(Z) @ phi.transform(Z).T))
+        np.testing.assert_allclose(Beside(phi, psi).transform(phi.landmarks_) @ np.vstack([-A, V]), 0, atol=1e-8)
+    np.testing.assert_allclose(np.mean(gaps, axis=0), 0, atol=0.2)
+
+
+def test_nothing_is_left_out_by_all_landmarks_of_a_small_kernel():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    phi = Nystrom(Polynomial(2), 30, random_state=0).fit(X)
+    psi, V, A = residual_functions(phi, 1.0, 5, n_features=64, seed=0)
+    far = 10 * X
+    whole = psi.transform(Table(far)) @ V
+    np.testing.assert_allclose(phi.transform(far) @ A, whole, rtol=1e-3, atol=1e-3 * np.abs(whole).max())
