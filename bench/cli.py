@@ -22,9 +22,9 @@ from threadpoolctl import threadpool_limits
 from bench import data
 from bench.harness import Case, Measure, Quality
 from bench.memory import peak_memory
-from mercer.product import fit_table
-from mercer.product.clock import Clock
-from mercer.product.gather import Roles, gather
+from mercer.automl import fit_table
+from mercer.automl.budget import Clock
+from mercer.automl.data import Roles, prepare_data
 from mercer.tables import open_source
 
 SECONDS = 60
@@ -53,7 +53,7 @@ def file_of(name, rows, folder):
 
 def treated(path, target):
     """The rows as Mercer treats and splits them."""
-    return gather(open_source(path), Roles(target), 0.2, task="auto", memory=4e9, seed=0, clock=Clock(0))
+    return prepare_data(open_source(path), Roles(target), 0.2, task="auto", memory=4e9, seed=0, clock=Clock(0))
 
 
 def grid(found, grid_rows, seconds=HOUR):
@@ -102,8 +102,8 @@ def against_grid(name, rows=None, seconds=SECONDS, grid_rows=GRID_ROWS, folder=N
 
     def check(model, machine):
         best, used, settings = machine
-        scores["ours"], scores["trees"] = model.evidence.chosen.holdout, model.evidence.contenders[-1].holdout
-        theirs, kind = peer_score(found, best), model.evidence.chosen.kind
+        scores["ours"], scores["trees"] = model.result.chosen.holdout, model.result.contenders[-1].holdout
+        theirs, kind = peer_score(found, best), model.result.chosen.kind
         told = ", ".join(f"{k} {v:g}" for k, v in settings.items())
         return Quality(f"holdout {metric} of {kind} against {told} on {used:,} rows", scores["ours"], theirs, slack=0.01 * abs(theirs))
 
@@ -148,7 +148,7 @@ def large(n, seconds=SECONDS):
         start = perf_counter()
         model = fit_csv(path, seconds=seconds)
         total, once = perf_counter() - start, parsing(path)
-        score = model.evidence.chosen.holdout
+        score = model.result.chosen.holdout
         verdict = None if score > 0.5 else f"holdout R^2 is only {score:.3f}"
         yield Measure(f"{n:,} rows of csv, all passes parsed ({3 * once:.1f} s) within the fit", 3 * once, total, 2.0, "s", quality=verdict)
         grown = peak_memory(partial(fit_csv, path, "2GB", seconds), warmup=partial(fit_csv, small, "2GB", 1.0))

@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 
 from bench import data
 from bench.harness import Case, Quality
-from mercer.estimators.svc import KernelSVC
 from mercer.kernels import Gaussian
+from mercer.models.svm.classifier import KernelSVC
 from mercer.operators import KernelOperator
 
 CACHE_MB, TOL, CLOSE = 1000, 1e-3, 1e-4

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mercer.automl.cells import CellTree
+from mercer.automl.machines import Machine
 from mercer.invariants import (
     Broken,
     By,
@@ -30,8 +32,6 @@ from mercer.ops.monomials_csr import expand_csr
 from mercer.ops.philox import Stream
 from mercer.ops.projections import Hashed
 from mercer.ops.sketches import CountSketch, _by_transform
-from mercer.product.cells import Tree
-from mercer.product.machines import Machine
 from mercer.store import decode, encode, save
 from mercer.store.registry import _registered, field_names, find, modules, name_of, unsaid
 from tests.store.market import MODELS, fitted
@@ -117,10 +117,10 @@ TREE = dict(axes=np.ones((3, 2)), cuts=np.zeros(3), children=np.array([[1, 2], [
         (lambda: Program(*_moved("parent")), "has tables that are not those of its caps"),
         (lambda: Program(*_moved("caps")), "Program"),
         (lambda: Program(*_moved("skip")), "Program.skip is 3"),
-        (lambda: Tree(**TREE | {"children": np.array([[1, 2], [0, -2], [-3, -4]])}), "lead back"),
-        (lambda: Tree(**TREE | {"children": np.array([[1, 2], [-1, -2], [-2, -4]])}), "branches that meet"),
-        (lambda: Tree(**TREE | {"children": np.array([[1, 2], [-1, -9], [-3, -4]])}), "nowhere"),
-        (lambda: Tree(**TREE | {"cuts": np.zeros(2)}), "Tree.cuts has shape"),
+        (lambda: CellTree(**TREE | {"children": np.array([[1, 2], [0, -2], [-3, -4]])}), "lead back"),
+        (lambda: CellTree(**TREE | {"children": np.array([[1, 2], [-1, -2], [-2, -4]])}), "branches that meet"),
+        (lambda: CellTree(**TREE | {"children": np.array([[1, 2], [-1, -9], [-3, -4]])}), "nowhere"),
+        (lambda: CellTree(**TREE | {"cuts": np.zeros(2)}), "Tree.cuts has shape"),
     ],
 )
 def test_a_value_that_would_lead_a_loop_astray_cannot_be_made(make, says):
@@ -139,14 +139,14 @@ def _moved(field):
 def test_a_tree_deeper_than_the_stack_sorts_rows(monkeypatch):
     n = 5000
     chain = np.array([[-1 - i, i + 1] for i in range(n - 1)] + [[-n, -n - 1]])
-    tree = Tree(np.ones((n, 1)), np.arange(n) + 0.5, chain)
+    tree = CellTree(np.ones((n, 1)), np.arange(n) + 0.5, chain)
     assert tree.cell(np.array([[0.0], [7.0], [n + 5.0]])).tolist() == [0, 7, n]
     with pytest.raises(ValueError, match="columns, 1 expected"):
         tree.cell(np.zeros((2, 2)))
 
 
 def test_a_machine_has_a_model_for_every_cell():
-    tree = Tree(np.ones((1, 2)), np.zeros(1), np.array([[-1, -2]]))
+    tree = CellTree(np.ones((1, 2)), np.zeros(1), np.array([[-1, -2]]))
     with pytest.raises(Broken, match=r"Machine\.models has 0 parts, not 2"):
         check(Machine(tree, (), 0, 5))
 

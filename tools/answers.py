@@ -35,6 +35,7 @@ ATTRIBUTES = (
     "explained_variance_ratio_", "eigenvalues_", "mean_", "labels_", "inertia_", "classes_", "mistakes_", "rounding_", "center_squares_",
     "n_features_lifted_", "bandwidth_",
 )
+OF_MACHINES = ("support_vectors_", "sigmoid_", "multiclass_")
 
 
 def table(n: int, d: int, dtype: Any, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -99,7 +100,45 @@ def others() -> Iterator[tuple[str, Callable[[], Model]]]:
     yield "kernel-perceptron", lambda: mercer.KernelPerceptron(g, random_state=0)
 
 
+class Weighted:
+    """A model that is fitted with weights, some of them zero; twice, at another C first, where it starts from the last fit."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> Model:
+        w = np.arange(X.shape[0]) % 4 / 2.0
+        if getattr(self.model, "warm_start", False):
+            self.model.set_params(C=2.0).fit(X, y, w).set_params(C=3.0)
+        return self.model.fit(X, y, w)
+
+
+def machines() -> Iterator[tuple[str, Callable[[], Model]]]:
+    """Ways of support vector machines beside those of `others`."""
+    g, far = Gaussian(1.2), Polynomial(2, bias=40.0)
+    svc = mercer.KernelSVC
+    yield "svc-weighted", lambda: Weighted(svc(g, class_weight="balanced", probability=True))
+    yield "svc-warm", lambda: Weighted(svc(g, warm_start=True))
+    yield "svc-warm-ovr", lambda: Weighted(svc(g, warm_start=True, multiclass="ovr"))
+    yield "svc-squared-ovr", lambda: svc(g, loss="squared_hinge", multiclass="ovr", probability=True)
+    yield "svc-about", lambda: svc(far, C=0.1)
+    yield "svc-default", lambda: svc(C=5.0)
+    yield "svc-features-probability", lambda: Weighted(svc(g, via=Fourier(50), probability=True, class_weight={0: 2.0}, random_state=0))
+    yield "svc-squared-passes", lambda: svc(via=Fourier(50), loss="squared_hinge", memory_limit=20_000, random_state=0)
+    yield "svc-hinge-passes", lambda: svc(g, via=Fourier(50), fit_intercept=False, memory_limit=20_000, random_state=0)
+    yield "svc-lift", lambda: svc(lift=Monomials(2), probability=True)
+    yield "svc-lift-fourier", lambda: svc(lift=RandomFourier(Gaussian(), 64, random_state=1))
+    yield "svc-linear", lambda: svc(Linear(), C=1e4, max_iter=200)
+    yield "svr-weighted", lambda: Weighted(mercer.KernelSVR(C=10.0, epsilon=0.01))
+    yield "svr-no-bias", lambda: mercer.KernelSVR(g, fit_intercept=False)
+    yield "svr-about", lambda: mercer.KernelSVR(far, C=0.1)
+    yield "one-class-weighted", lambda: Weighted(mercer.OneClassSVM(nu=0.3))
+    yield "one-class-linear", lambda: mercer.OneClassSVM(Linear(), nu=0.5)
+    yield "one-class-about", lambda: mercer.OneClassSVM(far, nu=0.5)
+
+
 def models() -> Iterator[tuple[str, Callable[[], Model]]]:
+    yield from machines()
     yield from ridges()
     yield from processes()
     yield from others()
@@ -187,12 +226,20 @@ def given() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
     for cls in names:
         def make(cls: str = cls) -> Model: return getattr(mercer, cls)(kernel="precomputed")
         yield f"given-{cls}", make, K, labels if _classifies(make()) else y, new
+    shared = K + 50.0  # of which a bias sees nothing
+    yield "given-probability", lambda: mercer.KernelSVC("precomputed", probability=True), K, labels, new
+    yield "given-weighted", lambda: Weighted(mercer.KernelSVC("precomputed", multiclass="ovr", probability=True)), K, labels, new
+    yield "given-shared", lambda: mercer.KernelSVC("precomputed"), shared, labels, new + 50.0
+    yield "given-shared-svr", lambda: mercer.KernelSVR("precomputed"), shared, y, new + 50.0
+    yield "given-one-class-weighted", lambda: Weighted(mercer.OneClassSVM("precomputed", nu=0.3)), K, y, new
     words = ["".join(np.random.default_rng(i).choice(list("ab"), size=6)) for i in range(40)]
     k = CallableKernel(lambda A, B: np.array([[float(sum(a[i : i + 2] in b for i in range(5))) for b in B] for a in A]))
     for cls in ("KernelSVC", "KernelSVR", "OneClassSVM"):
         def item(cls: str = cls) -> Model: return getattr(mercer, cls)(k.normalized())
         t = np.array([w.count("a") for w in words])
         yield f"items-{cls}", item, words, t > 3 if cls == "KernelSVC" else t.astype(float), words[:7]
+    t = np.array([w.count("a") for w in words])
+    yield "items-classes", lambda: mercer.KernelSVC(k.normalized(), probability=True), words, np.digitize(t, [3, 4]), words[:7]
 
 
 def large() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
@@ -210,11 +257,17 @@ def large() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
     yield "large-gp-all", lambda: mercer.GaussianProcessRegressor(
         Gaussian(2.0), via="iterative", learn_rows="all", n_restarts=0, fixed=("bandwidth",), random_state=0
     ), X, y, new
+    yield "large-svr", lambda: mercer.KernelSVR(Gaussian(2.0)), X[:2600], y[:2600], new
+    yield "large-one-class", lambda: mercer.OneClassSVM(Gaussian(2.0), nu=0.3), X[:2600], y[:2600], new
+    yield "large-svc-two", lambda: mercer.KernelSVC(Gaussian(2.0), memory_limit="8MB"), X, labels > 1, new
+    yield "large-svc-ovr", lambda: mercer.KernelSVC(Gaussian(2.0), multiclass="ovr"), X, labels, new
+    yield "large-svc-given", lambda: mercer.KernelSVC("precomputed"), Gaussian(2.0)(X[:2300]), labels[:2300], Gaussian(2.0)(new, X[:2300])
     bits = (X > 0).astype(np.float32)
     yield "large-svc-bits", lambda: mercer.KernelSVC(Gaussian(1.0)), bits, labels, bits[:40]
 
 
 def _classifies(model: Model) -> bool:
+    model = getattr(model, "model", model)
     return hasattr(model, "predict_proba") or hasattr(model, "classes_") or type(model).__name__ in (
         "KernelSVC", "KernelLogistic", "Perceptron", "KernelPerceptron", "SoftNeighborsClassifier", "GaussianProcessClassifier",
     )
@@ -243,6 +296,14 @@ def answers(name: str, make: Callable[[], Model], X: Any, y: Any, new: Any) -> I
         yield from array(f"{name}:merge", lambda: ask(make().fit(X, y).merge(make().fit(X, y)), new))
     if hasattr(model, "compress"):
         yield from array(f"{name}:compress", lambda: ask(make().fit(X, y).compress(10), new))
+        yield f"{name}.compression_", np.array([str(getattr(_compressed(make().fit(X, y)), "compression_", ""))])
+
+
+def _compressed(model: Model) -> Model:
+    try:
+        return model.compress(8)
+    except ValueError as e:
+        return e
 
 
 def ask(model: Model, new: Any) -> Any:
@@ -250,7 +311,8 @@ def ask(model: Model, new: Any) -> Any:
 
 
 def said(name: str, model: Model, new: Any) -> Iterator[tuple[str, np.ndarray]]:
-    for attribute in ATTRIBUTES:
+    more = OF_MACHINES if type(model).__name__ in ("KernelSVC", "KernelSVR", "OneClassSVM") else ()
+    for attribute in ATTRIBUTES + more:
         yield from array(f"{name}.{attribute}", lambda attribute=attribute: getattr(model, attribute))
     yield f"{name}.plan_", np.array([str(getattr(model, "plan_", ""))])
     for method in METHODS:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer import bounds, kernels, lifts, methods, operators, priors
+    from mercer.automl import TableModel, fit_table
     from mercer.estimators import (
         FarAwayWarning,
         GaussianProcessClassifier,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from mercer.kernels.rkhs import RKHSFunction
     from mercer.learners.discrepancy import hsic_test, mmd_test
     from mercer.plan import Plan
-    from mercer.product import TableModel, fit_table
     from mercer.store import load
 
 __version__ = "0.1.0"
@@ -68,12 +68,12 @@ __all__ = [
 ]
 
 MODULES = (
-    "bounds", "datasets", "estimators", "kernels", "lifts", "methods", "operators", "priors", "product", "report", "store", "tables",
+    "bounds", "datasets", "estimators", "kernels", "lifts", "methods", "operators", "priors", "automl", "report", "store", "tables",
     "testing",
 )
 HOMES = {  # what is not an estimator
-    "Counterexample": "kernels.psd", "Kernel": "kernels", "Plan": "plan", "RKHSFunction": "kernels.rkhs", "TableModel": "product",
-    "check_psd": "kernels.psd", "exp": "kernels", "fit_table": "product", "hsic_test": "learners.discrepancy", "load": "store",
+    "Counterexample": "kernels.psd", "Kernel": "kernels", "Plan": "plan", "RKHSFunction": "kernels.rkhs", "TableModel": "automl",
+    "check_psd": "kernels.psd", "exp": "kernels", "fit_table": "automl", "hsic_test": "learners.discrepancy", "load": "store",
     "mmd_test": "learners.discrepancy",
 }
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from mercer.cli import app, early
 from mercer.cli.early import sentence_for_ctrl_c
-from mercer.cli.fit import Asked, stem
+from mercer.cli.fit import FitOptions, stem
 from mercer.cli.guard import UsageError, guarded, sentence
 from mercer.cli.output import check_free, draft, naming
 from mercer.datasets import diabetes
@@ -50,13 +50,13 @@ def test_fit_prints_the_verdict_and_writes_model_and_report(folder):
     assert "--target" in page
 
 
-def test_json_is_the_evidence_and_nothing_else(folder, tmp_path):
+def test_json_is_the_result_and_nothing_else(folder, tmp_path):
     flags = ["--time", "0.01", "--out", tmp_path / "m.mercer", "--exclude", "age,sex", "--json"]
     found = call("fit", folder / "d.csv", "-t", "progression", *flags)
-    evidence = json.loads(found.stdout)
-    assert evidence["target"] == "progression"
-    assert {c["kind"] for c in evidence["columns"] if c["name"] in ("age", "sex")} == {"excluded"}
-    assert "--exclude age,sex" in evidence["command"]
+    result = json.loads(found.stdout)
+    assert result["target"] == "progression"
+    assert {c["kind"] for c in result["columns"] if c["name"] in ("age", "sex")} == {"excluded"}
+    assert "--exclude age,sex" in result["command"]
     assert (tmp_path / "m.html").exists()
 
 
@@ -238,7 +238,7 @@ def test_sentences_of_errors():
 
 
 def test_names_come_from_the_data():
-    asked = Asked(("folder/my houses.csv.gz",), "y")
+    asked = FitOptions(("folder/my houses.csv.gz",), "y")
     assert (str(asked.model_path), str(asked.report_path)) == ("my houses.mercer", "my houses.html")
     assert "'folder/my houses.csv.gz'" in asked.command()
     assert stem("*.csv") == "model"
@@ -416,9 +416,9 @@ def test_tables_come_through_pipes(folder, tmp_path):
     """Fitted and predicted from standard input, a shell's pipe and a named one: the same as from the file."""
     data = (folder / "d.csv").read_bytes()
     flags = ["-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer", "--json"]
-    evidence = json.loads(call("fit", "-", *flags, input=data).stdout)
-    assert evidence["rows_train"] + evidence["rows_holdout"] == 442
-    assert "mercer fit - " in evidence["command"]
+    result = json.loads(call("fit", "-", *flags, input=data).stdout)
+    assert result["rows_train"] + result["rows_holdout"] == 442
+    assert "mercer fit - " in result["command"]
     known = call("predict", folder / "d.mercer", folder / "d.csv", "-o", "-").stdout
     assert call("predict", folder / "d.mercer", "-", "-o", "-", input=data).stdout == known
     fifo = tmp_path / "pipe.csv"
@@ -430,15 +430,15 @@ def test_tables_come_through_pipes(folder, tmp_path):
 
 
 def test_a_pipe_gives_the_model_a_plain_name():
-    assert str(Asked(("-",), "y").model_path) == str(Asked(("/dev/fd/63",), "y").model_path) == "model.mercer"
+    assert str(FitOptions(("-",), "y").model_path) == str(FitOptions(("/dev/fd/63",), "y").model_path) == "model.mercer"
 
 
 def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, monkeypatch):
-    from mercer.product import gather
+    from mercer.automl import data
 
     path = tmp_path / "t.csv"
     path.write_bytes((folder / "d.csv").read_bytes())
-    true = gather.Columns.fit
+    true = data.Columns.fit
 
     def meddled(self, source, *more):
         found = true(self, source, *more)
@@ -446,7 +446,7 @@ def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, mon
             file.write(path.read_bytes().splitlines()[-1] + b"\n")
         return found
 
-    monkeypatch.setattr(gather.Columns, "fit", meddled)
+    monkeypatch.setattr(data.Columns, "fit", meddled)
     found = call("fit", path, "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
     assert found.exit_code == 1
     assert found.stderr == f"mercer: {path} has changed since it was opened; give a file that nothing writes to while it is read.\n"
@@ -546,15 +546,15 @@ def test_spreadsheets_run_nothing_of_the_predictions(identified, tmp_path):
 
 # check
 def test_check_says_what_a_model_holds_and_predicts_nothing(folder, monkeypatch):
-    monkeypatch.setattr("mercer.product.model.TableModel.outputs", None)
+    monkeypatch.setattr("mercer.automl.model.TableModel.outputs", None)
     found = call("check", folder / "d.mercer", "--report", folder / "d.html")
     assert found.exit_code == 0, found.output
     digest = hashlib.sha256((folder / "d.mercer").read_bytes()).hexdigest()
-    for word in (digest, f"id        {digest[:16]}", "table model, sound", "product.TableModel", "of this model"):
+    for word in (digest, f"id        {digest[:16]}", "table model, sound", "automl.TableModel", "of this model"):
         assert word in found.stdout
     held = json.loads(call("check", folder / "d.mercer", "--json").stdout)
     assert held["sha256"] == digest
-    assert held["classes"]["product.TableModel"] == 1
+    assert held["classes"]["automl.TableModel"] == 1
     assert sum(a["bytes"] for a in held["arrays"]) < held["bytes"] == (folder / "d.mercer").stat().st_size
 
 
@@ -584,7 +584,7 @@ def test_a_full_disk_at_the_report_or_the_model_leaves_neither(folder, tmp_path,
             raise OSError(28, "No space left on device")
         real(handle)
 
-    monkeypatch.setattr("mercer.product.fit._bytes", lambda model: 1)  # which writes a file, too
+    monkeypatch.setattr("mercer.automl.fit._bytes", lambda model: 1)  # which writes a file, too
     monkeypatch.setattr(os, "fsync", full)
     found = call("fit", folder / "d.csv", "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
     assert found.exit_code == 1

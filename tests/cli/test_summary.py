@@ -1,15 +1,15 @@
-"""What a terminal shows of the evidence: the scores in columns, the verdict, and not too many warnings."""
+"""What a terminal shows of the result: the scores in columns, the verdict, and not too many warnings."""
 
 from dataclasses import replace
 
 import pytest
 
+from mercer.automl.result import Contender, FitResult
 from mercer.cli.summary import summary
-from mercer.product.evidence import Contender, Evidence
 
 
 @pytest.fixture
-def evidence():
+def result():
     rows = (
         Contender("Linear", "linear", "", 0.6, 0.01, 0.61, 0.58, 0.64, 0.5, False, ""),
         Contender("Fourier features", "fourier", "", 0.8, 0.01, None, None, None, 2.0, True, "fitted on 10 of 20 rows"),
@@ -22,11 +22,11 @@ def evidence():
     times = {"latency_row_ms": 1.0, "latency_1000_ms": 2.0, "seconds": 3.0}
     other = {"higher_is_better": True, "contenders": rows, "lift_gain": None, "importance": (("size", 0.3, 0.01), ("age", -0.1, 0.01))}
     interval = {"coverage_asked": 0.9, "coverage_measured": 0.91, "median_width": 12.5, "guarantee": ""}
-    return Evidence(**texts, **more, **counts, **empty, **times, **other, interval=interval)
+    return FitResult(**texts, **more, **counts, **empty, **times, **other, interval=interval)
 
 
-def test_the_scores_stand_in_columns(evidence):
-    text = summary(evidence)
+def test_the_scores_stand_in_columns(result):
+    text = summary(result)
     assert "price: regression, as asked for." in text
     assert "1,600 to learn from, 400 held out" in text
     assert "3 without a target" in text
@@ -42,8 +42,8 @@ def test_the_scores_stand_in_columns(evidence):
     assert len({len(line) for line in lines}) == 1
 
 
-def test_of_many_warnings_the_first_are_shown(evidence):
-    text = summary(replace(evidence, warnings=tuple(f"warning {i}" for i in range(20)), interval=None))
+def test_of_many_warnings_the_first_are_shown(result):
+    text = summary(replace(result, warnings=tuple(f"warning {i}" for i in range(20)), interval=None))
     assert "warning 7" in text
     assert "warning 8" not in text
     assert "12 more" in text

@@ -9,9 +9,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.estimators import KernelLogistic
 from mercer.kernels import Gaussian, Linear
-from mercer.learners.rounds import Curvature
-from mercer.learners.smooth import Logistic, Problem, Softmax
 from mercer.lifts import Monomials, RandomFourier
+from mercer.models.linear import Logistic, Problem, Softmax
+from mercer.models.newton import Curvature
 
 
 def data(n=300, d=4, classes=2, seed=0, dtype=np.float64):

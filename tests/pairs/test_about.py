@@ -6,7 +6,7 @@ import pytest
 
 from mercer.inputs import Table
 from mercer.kernels import Cauchy, Constant, Gaussian, Laplace, Linear, Polynomial, RationalQuadratic, exp
-from mercer.learners.smo_about import AboutTiles, DifferenceTiles, tiles_about
+from mercer.operators.tiles import AboutTiles, DifferenceTiles, tiles_about
 from mercer.pairs.about import Spread, about
 
 KERNELS = [

@@ -1,4 +1,4 @@
-"""Evidence to show: small simulated tables, every number in it computed from them."""
+"""Results of fits to show: small simulated tables, every number in it computed from them."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from threadpoolctl import threadpool_limits
 
 import mercer
-from mercer.product.evidence import Contender, Evidence
+from mercer.automl.result import Contender, FitResult
 
 NAMES = ("rooms", "age", "income", "latitude", "longitude", "occupants", "distance_to_sea", "noise")
 
@@ -28,7 +28,7 @@ class Fourier(StandardScaler):
 
 
 @cache
-def regression() -> Evidence:
+def regression() -> FitResult:
     """Prices with a long tail; the metric is R² of the price."""
     X, rng = _table(1200)
     y = np.exp(11 + 0.5 * X[:, 2] + 0.5 * np.sin(X[:, 3]) * X[:, 4] + 0.1 * X[:, 0] ** 2 + 0.2 * rng.normal(size=len(X)))
@@ -38,14 +38,14 @@ def regression() -> Evidence:
     predicted["constant"] = np.full(300, y[:900].mean())
     truth = y[900:]
     scored = lambda yes, no: 1 - np.sum((yes - no) ** 2) / np.sum((yes - truth.mean()) ** 2)
-    evidence = _judged(predicted, truth, scored, X[900:], lambda best, X: np.exp(fits[best].predict(X)))
-    best = predicted[_chosen(evidence)]
+    result = _judged(predicted, truth, scored, X[900:], lambda best, X: np.exp(fits[best].predict(X)))
+    best = predicted[_chosen(result)]
     missed = np.abs(np.log(truth) - np.log(best))
     half = np.quantile(missed[::2], 0.9)
     inside = missed[1::2] <= half
     worst = np.argsort(-np.abs(truth - best))[:10]
     return replace(
-        evidence, target="price", task="regression", task_reason="The target has 1,200 distinct numbers, so this is regression.",
+        result, target="price", task="regression", task_reason="The target has 1,200 distinct numbers, so this is regression.",
         metric="r2", metric_note="R²: 1 is perfect, 0 is as good as the mean.",
         points=tuple(zip(truth.tolist(), best.tolist(), strict=True)),
         interval={"coverage_asked": 0.9, "coverage_measured": float(inside.mean()), "median_width": float(np.median(best) * 2 * half),
@@ -55,7 +55,7 @@ def regression() -> Evidence:
 
 
 @cache
-def binary() -> Evidence:
+def binary() -> FitResult:
     """Two classes of which one is rare; the metric is the log loss, of which less is better."""
     X, rng = _table(2000)
     y = (X[:, 2] - 1.2 + 3 * (X[:, 3] > 0.5) * (X[:, 4] > 0) + rng.logistic(size=len(X)) * 0.6 > 0).astype(int)
@@ -63,7 +63,7 @@ def binary() -> Evidence:
 
 
 @cache
-def many_classes() -> Evidence:
+def many_classes() -> FitResult:
     """Thirty classes, confused with their neighbours; the metric is the accuracy."""
     X, rng = _table(1500)
     turn = np.arctan2(X[:, 3], X[:, 4]) + 0.05 * rng.normal(size=len(X))
@@ -82,12 +82,12 @@ def _classified(X, y, classes, target):
     loss = lambda yes, P: -np.mean(np.log(np.clip(P[np.arange(len(yes)), yes], 1e-6, 1)))
     right = lambda yes, P: np.mean(P.argmax(1) == yes)
     new = lambda best, X: _all(fits[best].predict_proba(X), fits[best].classes_, len(classes))
-    evidence = _judged(chances, truth, loss if few else right, X[split:], new, higher=not few)
-    P = chances[_chosen(evidence)]
+    result = _judged(chances, truth, loss if few else right, X[split:], new, higher=not few)
+    P = chances[_chosen(result)]
     said = P.argmax(1)
     error = 1 - P[np.arange(len(truth)), truth]
     return replace(
-        evidence, target=target, task="classification",
+        result, target=target, task="classification",
         task_reason=f"The target has {len(classes)} distinct words, so this is classification.",
         classes=classes, metric="log_loss" if few else "accuracy",
         metric_note="Log loss: 0 is perfect, less is better." if few else "Accuracy: the share of rows with the right class.",
@@ -123,8 +123,8 @@ TITLES = {
 }
 
 
-def _chosen(evidence):
-    return evidence.chosen.kind
+def _chosen(result):
+    return result.chosen.kind
 
 
 def _judged(predicted, truth, scored, X, new, higher=True):
@@ -142,7 +142,7 @@ def _judged(predicted, truth, scored, X, new, higher=True):
         for kind in ("constant", "linear", "explicit", "fourier", "trees"))
     winner = (max if higher else min)(score, key=score.get)
     beaten = f" {TITLES[winner][0]} do better here: {score[winner]:.3f}." if winner != best else " Nothing else that was tried is better."
-    return Evidence(
+    return FitResult(
         version=mercer.__version__,
         command="mercer fit houses.csv --target price --time 60 --seed 0 --out houses.mercer --report houses.html",
         seed=0, created="2026-01-02 03:04:05 UTC", target="", task="", task_reason="", classes=(), metric="", higher_is_better=higher,
@@ -222,7 +222,7 @@ EXTRA = (
 EXAMPLES = {"regression": regression, "binary": binary, "many": many_classes}
 
 
-def hostile(text: str) -> Evidence:
+def hostile(text: str) -> FitResult:
     """The binary example with the text wherever text can be."""
     e = binary()
     column = dict(e.columns[0], name=text, kind=text, action=text, details=text, warnings=(text,), outputs=(text,))
@@ -233,7 +233,7 @@ def hostile(text: str) -> Evidence:
         worst=({"row": 1, "actual": text, "predicted": text, "error": 0.1, "values": {text: text}},), plan=text)
 
 
-def wide(n_columns: int = 200, n_classes: int = 100) -> Evidence:
+def wide(n_columns: int = 200, n_classes: int = 100) -> FitResult:
     """Many columns with long names, many classes."""
     e, rng = many_classes(), np.random.default_rng(3)
     names = [f"column_{j:03d}_" + "very_long_name_" * (j % 9) for j in range(n_columns)]

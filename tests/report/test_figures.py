@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mercer.report import html, words
-from mercer.report.scale import Scale, around, drawable, labels, round_ticks, spread
+from mercer.report.figures import AxisScale, around, drawable, labels, round_ticks, spread
 from tests.report.examples import EXAMPLES, binary, many_classes, regression
 from tests.report.reading import Page
 
@@ -32,9 +32,9 @@ def place(element):
 
 @pytest.mark.parametrize("make", EXAMPLES.values(), ids=EXAMPLES)
 def test_dots_stand_where_the_scores_are(make):
-    evidence = make()
-    dots = [element for element in figure(Page(html(evidence)), "scores") if element.tag == "svg" and element.attributes.get("overflow")]
-    scores = sorted((one.holdout for one in evidence.contenders), reverse=evidence.higher_is_better)
+    result = make()
+    dots = [element for element in figure(Page(html(result)), "scores") if element.tag == "svg" and element.attributes.get("overflow")]
+    scores = sorted((one.holdout for one in result.contenders), reverse=result.higher_is_better)
     assert len(dots) == len(scores)
     slope, start = np.polyfit(scores, [place(dot) for dot in dots], 1)
     assert slope > 0
@@ -151,7 +151,7 @@ def test_scales_keep_the_order(values):
 
 
 def test_logarithmic_scale_holds_zero_and_negatives():
-    scale = Scale(-100.0, 1e5, unit=1.0)
+    scale = AxisScale(-100.0, 1e5, unit=1.0)
     assert scale.ticks(most=20) == [-100.0, -10.0, -1.0, 0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0]
     steps = np.diff([scale.place(10.0**power) for power in range(1, 6)])
     np.testing.assert_allclose(steps, steps[-1], rtol=0.1)

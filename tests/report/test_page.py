@@ -58,18 +58,18 @@ def test_headings_in_order_and_figures_named(make):
 
 @pages
 def test_everything_is_there(make):
-    evidence = make()
-    page = Page(html(evidence))
+    result = make()
+    page = Page(html(result))
     words = page.words
-    for contender in evidence.contenders:
+    for contender in result.contenders:
         assert words.count(contender.name) >= 2  # in the figure and in the table
-    missing = [column["name"] for column in evidence.columns if column["name"][:100] not in words]
+    missing = [column["name"] for column in result.columns if column["name"][:100] not in words]
     assert missing == []
-    for text in (evidence.verdict, evidence.metric_note, evidence.task_reason, evidence.holdout_rule, evidence.plan, *evidence.warnings):
+    for text in (result.verdict, result.metric_note, result.task_reason, result.holdout_rule, result.plan, *result.warnings):
         assert text in words
-    assert evidence.command in page.all("code")[0].words
-    assert all(label[:39] in words for label in evidence.classes)
-    assert all(column in words for column, *_ in evidence.importance if len(column) < 60)
+    assert result.command in page.all("code")[0].words
+    assert all(label[:39] in words for label in result.classes)
+    assert all(column in words for column, *_ in result.importance if len(column) < 60)
 
 
 def test_order_of_sections():
@@ -194,8 +194,8 @@ def test_missing_parts_of_classes_do_not_break_it(changes):
     check_unbroken(replace(many_classes(), **changes))
 
 
-def check_unbroken(evidence):
-    page = Page(html(evidence))
+def check_unbroken(result):
+    page = Page(html(result))
     assert page.problems == []
     assert not re.search(r"\b(nan|None|inf|infinity)\b", page.words)
     drawn = ("x", "x1", "x2", "cx", "cy", "r", "d", "width")

@@ -162,18 +162,17 @@ def _table(target, drop):
 
 def _machines(n_classes):
     """A table model whose machine has several cells, put together by hand, as small tables have but one."""
-    from mercer.product.machines import Setting, fit
-    from mercer.product.predictors import Classifier, Regressor
-    from mercer.product.rows import Rows
-    from mercer.product.targets import Identity
+    from mercer.automl.machines import MachineSetting, fit_machine
+    from mercer.automl.predictors import Classifier, IdentityTarget, Regressor
+    from mercer.automl.rows import TableRows
 
     t = _table("k" if n_classes else "y", "y" if n_classes else "k")
     width = len(t.columns.feature_names_)
     Z = np.random.default_rng(0).normal(size=(90, width))
     y = (Z[:, 0] > 0).astype(int) if n_classes else Z[:, 0]
-    m = fit(Rows(Z, y, np.arange(90)), y, n_classes, Setting(Gaussian(2.0), 0.1), 40, 1e9)
-    predictor = Classifier(m, 2) if n_classes else Regressor(m, Identity(), -9.0, 9.0)
-    return type(t)(t.columns, predictor, t.margin, t.decision, t.evidence, t.unusual)
+    m = fit_machine(TableRows(Z, y, np.arange(90)), y, n_classes, MachineSetting(Gaussian(2.0), 0.1), 40, 1e9)
+    predictor = Classifier(m, 2) if n_classes else Regressor(m, IdentityTarget(), -9.0, 9.0)
+    return type(t)(t.columns, predictor, t.margin, t.decision, t.result, t.unusual)
 
 
 TABLES = {

@@ -159,7 +159,7 @@ def test_the_report_of_a_fit_names_its_model(pair, monkeypatch):
     from tests.report.examples import regression
 
     class Model:
-        evidence = regression()
+        result = regression()
 
     monkeypatch.setattr("mercer.cli.fit.packed", lambda model, kind: _packed(Gaussian(2.0), kind))
     name = written(Model(), pair[1], pair[0])

@@ -5,22 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.tables.categories import Category, Text
-from mercer.tables.encoders import Boolean, Date, Number, from_state
-from mercer.tables.relations import acts_as_codes, copies, distinct_rows, leaks
-from mercer.tables.scale import FAR, Scale, tails
+from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, NumberEncoder, TextEncoder, from_state
+from mercer.tables.finish import acts_as_codes, copies, distinct_rows, leaks
+from mercer.tables.scale import FAR, Standardizer, tails
 
-NUMBER = Number(Scale(2.0, 2.0), 5.0, True)
-TOWNS = Category(("Oslo", "Bergen", "Voss"), (0.6, 0.3, 0.1), 2, True, True, Scale(-1.0, 0.5))
-CODES = Category(("7", "3"), (0.6, 0.4), 2, False, False, None, True)
+NUMBER = NumberEncoder(Standardizer(2.0, 2.0), 5.0, True)
+TOWNS = CategoryEncoder(("Oslo", "Bergen", "Voss"), (0.6, 0.3, 0.1), 2, True, True, Standardizer(-1.0, 0.5))
+CODES = CategoryEncoder(("7", "3"), (0.6, 0.4), 2, False, False, None, True)
 ENCODERS = {
     "number": NUMBER,
-    "boolean": Boolean(("no", "yes"), 1.0, True),
-    "date": Date("iso", Scale(0.0, 1e9), 0.0, ("year", "day"), True, True),
+    "boolean": BooleanEncoder(("no", "yes"), 1.0, True),
+    "date": DateEncoder("iso", Standardizer(0.0, 1e9), 0.0, ("year", "day"), True, True),
     "category": TOWNS,
     "codes": CODES,
-    "text": Text(TOWNS, Scale(), Scale()),
-    "new text": Text(None, Scale(), Scale()),
+    "text": TextEncoder(TOWNS, Standardizer(), Standardizer()),
+    "new text": TextEncoder(None, Standardizer(), Standardizer()),
 }
 CELLS = pa.array(["Oslo", "yes", "3", "", "2021-05-06", "7.0", None, "no", "Paris"])
 
@@ -39,7 +38,7 @@ def test_features_are_finite_named_and_survive_their_state(encoder):
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=40))
 def test_scaling_is_finite_and_monotone(values):
     x = np.sort(np.array(values))
-    z = Scale.of(x)(x)
+    z = Standardizer.of(x)(x)
     assert np.isfinite(z).all()
     assert np.all(np.diff(z) >= 0)
     assert np.abs(z).max() <= FAR
@@ -50,7 +49,7 @@ def test_scaling_is_finite_and_monotone(values):
 def test_normal_numbers_are_standardised_whatever_the_unit(unit, shift):
     for seed in range(3):
         x = (np.random.default_rng(seed).normal(size=2000) + shift) * unit
-        scale = Scale.of(x)
+        scale = Standardizer.of(x)
         assert scale.spread == 0
         assert (np.mean(scale(x)), np.std(scale(x))) == (pytest.approx(0, abs=1e-9), pytest.approx(1))
 
@@ -60,14 +59,14 @@ def test_heavy_tails_are_bent():
         rng = np.random.default_rng(seed)
         mostly_zero = (rng.random(3000) < 0.05) * rng.lognormal(8, 1, 3000)
         for x in (rng.lognormal(0, 2, 3000), -rng.lognormal(0, 2, 3000), rng.standard_cauchy(3000), mostly_zero):
-            scale = Scale.of(x)
+            scale = Standardizer.of(x)
             assert scale.spread > 0
             assert max(tails(scale.bent(x))) < max(tails(x)) / 2
 
 
 def test_two_categories_lie_as_far_apart_as_two_numbers():
-    hot = Category(("a", "b", "c"), (0.5, 0.3, 0.2), 2, True, True)
-    for encoder, cells in ((hot, ["a", "b", "c", None]), (CODES, ["7", "3"]), (Boolean(("no", "yes"), 0.0), ["no", "yes"])):
+    hot = CategoryEncoder(("a", "b", "c"), (0.5, 0.3, 0.2), 2, True, True)
+    for encoder, cells in ((hot, ["a", "b", "c", None]), (CODES, ["7", "3"]), (BooleanEncoder(("no", "yes"), 0.0), ["no", "yes"])):
         F = encoder.features(encoder.read(pa.array(cells))[0])
         distances = np.linalg.norm(F[:, None] - F, axis=2)
         assert np.allclose(distances[np.triu_indices(len(cells), 1)], 2**0.5)
@@ -85,12 +84,12 @@ def test_numbers_that_cannot_be_read_are_counted():
     values, unread = NUMBER.read(pa.array(["1", "x", "", "y"]))
     assert unread == 2
     assert NUMBER.features(values)[1].tolist() == [1.5, 2**0.5]
-    assert Boolean(("0", "1"), 0.0).read(pa.array(["0", "1", "2", "x", ""]))[1] == 2
+    assert BooleanEncoder(("0", "1"), 0.0).read(pa.array(["0", "1", "2", "x", ""]))[1] == 2
     assert ENCODERS["date"].read(pa.array(["2021-01-01", "soon", ""]))[1] == 1
 
 
 def test_the_end_of_a_year_is_near_its_beginning():
-    date = Date("iso", Scale(), 0.0, ("year",), False)
+    date = DateEncoder("iso", Standardizer(), 0.0, ("year",), False)
     F = date.features(date.read(pa.array(["2020-12-31", "2021-01-01", "2021-07-01"]))[0])
     assert np.linalg.norm(F[0] - F[1]) < 0.05
     assert np.linalg.norm(F[1] - F[2]) > 1.9
@@ -151,7 +150,7 @@ WAYS = {
 @pytest.mark.parametrize("pair", [("no", "yes"), ("0", "1"), ("false", "true")], ids="/".join)
 @pytest.mark.parametrize("way", WAYS)
 def test_booleans_survive_another_way_of_writing(pair, way):
-    values, unread = Boolean(pair, 0.0).read(pa.array(WAYS[way]))
+    values, unread = BooleanEncoder(pair, 0.0).read(pa.array(WAYS[way]))
     assert values[:, 0].tolist() == [1.0, 0.0, 0.0]
     assert unread == 0
 
@@ -163,7 +162,7 @@ DAYS = ("31.01.2024", "01/31/2024", "2024-01-31", "31 Jan 2024")
 @pytest.mark.parametrize("cell", DAYS)
 def test_dates_survive_another_way_of_writing(form, cell):
     moment = np.datetime64("2024-01-31").astype("datetime64[s]").astype(float)
-    encoder = Date(form, Scale(), 0.0)
+    encoder = DateEncoder(form, Standardizer(), 0.0)
     assert encoder.read(pa.array([cell, None, cell]))[0][:, 0].tolist()[::2] == [moment, moment]
     assert encoder.read(pa.array([cell, None]))[1] == 0
     assert encoder.read(pa.array(["soon", "12:30", None]))[1] == 2

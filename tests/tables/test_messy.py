@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mercer.tables import Columns, DataError, open_source
 from mercer.tables.dates import SEVERAL, form_of, seconds
 from mercer.tables.encoders import from_state
-from mercer.tables.unfilled import gone_marks
+from mercer.tables.values import missing_marks
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -104,13 +104,13 @@ def test_marks_of_missing_are_missing_and_told(mark, text):
 @pytest.mark.parametrize("values", [np.arange(-1000.0, -900), np.r_[np.arange(0.0, 900), 999, 999, 999], np.r_[np.arange(50.0), 999],
                                     np.r_[RNG.lognormal(5, 2, 500), 99.0], np.r_[np.zeros(5), -999.0]])  # fmt: skip
 def test_numbers_that_may_be_numbers_are_no_marks(values):
-    assert gone_marks(values, values.min(), values.max()) == ()
+    assert missing_marks(values, values.min(), values.max()) == ()
 
 
 @given(st.lists(st.integers(0, 80), min_size=12, max_size=40), st.sampled_from([-99.0, -999.0, -9999.0]), st.floats(-5, 5))
 def test_a_mark_is_found_wherever_the_rest_lies_near_zero(rest, mark, shift):
     values = np.asarray(rest) * 0.5 + abs(shift)
-    assert gone_marks(np.r_[values, mark], mark, values.max()) == (mark,)
+    assert missing_marks(np.r_[values, mark], mark, values.max()) == (mark,)
 
 
 def test_a_target_with_a_mark_is_told_of_and_kept():

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.tables.counts import Counts, Distinct, hashes
 from mercer.tables.dates import CYCLES, form_of, seconds, varying
 from mercer.tables.errors import nearest
+from mercer.tables.sketch import DistinctCount, HeavyHitters, hashes
 from mercer.tables.values import WORDS, numbers, text, truths
 
 
@@ -135,7 +135,7 @@ VALUES = st.lists(st.sampled_from("abcdefgh") | st.text(max_size=3), min_size=1,
 
 @given(parts=st.lists(VALUES, min_size=1, max_size=4))
 def test_counts_are_exact_below_the_cap(parts):
-    counts = Counts()
+    counts = HeavyHitters()
     for part in parts:
         counts.add(pa.array(part))
     assert dict(zip(counts.values.to_pylist(), counts.counts.tolist(), strict=True)) == Counter(v for part in parts for v in part)
@@ -144,7 +144,7 @@ def test_counts_are_exact_below_the_cap(parts):
 
 @given(parts=st.lists(VALUES, min_size=1, max_size=6), cap=st.integers(1, 6))
 def test_counts_beyond_the_cap_are_low_by_at_most_the_error(parts, cap):
-    counts, true = Counts(cap), Counter(v for part in parts for v in part)
+    counts, true = HeavyHitters(cap), Counter(v for part in parts for v in part)
     for part in parts:
         counts.add(pa.array(part))
     held = dict(zip(counts.values.to_pylist(), counts.counts.tolist(), strict=True))
@@ -163,7 +163,7 @@ def test_equal_texts_have_equal_hashes_wherever_they_lie(values, cut):
 def test_distinct_values():
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        few, many = Distinct(), Distinct()
+        few, many = DistinctCount(), DistinctCount()
         for _ in range(10):
             few.add(pa.array(rng.integers(0, 500, 3000).astype(float)))
             many.add(pa.array(rng.integers(0, 50_000, 20_000).astype(str)))

@@ -47,7 +47,7 @@ def fit(
     out: Annotated[Path | None, typer.Option(metavar="MODEL", help="the model file", show_default="DATA.mercer")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="the report", show_default="DATA.html")] = None,
     overwrite: Overwrite = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print the evidence as JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
     no_rows: Annotated[bool, typer.Option("--no-rows", help="no single rows of the table in the report; the model holds some")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -57,9 +57,9 @@ def fit(
     """Fit a model to a table, and say how good it is on rows that it never saw."""
     with guarded():
         from mercer.cli.csvflags import csv_options
-        from mercer.cli.fit import Asked, run
+        from mercer.cli.fit import FitOptions, run
 
-        asked = Asked(
+        asked = FitOptions(
             tuple(data), target, task, metric, tuple(exclude or ()), id, weight, group, time_column, test, time, memory, seed, out, report,
             overwrite, as_json, csv_options(delimiter, decimal, header, encoding),
             not no_rows,

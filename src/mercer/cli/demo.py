@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mercer import datasets
-from mercer.cli.fit import Asked
+from mercer.cli.fit import FitOptions
 from mercer.cli.fit import run as fit
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_free
@@ -33,10 +33,10 @@ def run(folder: Path | None = None, *, overwrite: bool = False) -> Path:
     return asked.report_path
 
 
-def _asked(place: Path) -> Asked:
+def _asked(place: Path) -> FitOptions:
     target = datasets.digits().target
     data, model, page = (place / f"digits.{suffix}" for suffix in ("csv", "mercer", "html"))
-    return Asked((str(data),), target, time=SECONDS, out=model, report=page, overwrite=True)
+    return FitOptions((str(data),), target, time=SECONDS, out=model, report=page, overwrite=True)
 
 
 def check_folder(place: Path, files: Sequence[Path], *, overwrite: bool) -> None:

@@ -11,28 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from mercer import report as reports
+from mercer.automl import TableModel, budget, fit_table
+from mercer.automl.metrics import METRICS
+from mercer.automl.result import FitResult
 from mercer.cli.csvflags import flags as csv_flags
 from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free
-from mercer.cli.progress import progress
 from mercer.cli.summary import summary
-from mercer.cli.terminal import in_json, printable
+from mercer.cli.terminal import in_json, printable, progress
 from mercer.estimators.base import bytes_of
-from mercer.product import TableModel, fit_table, ledger
-from mercer.product.evidence import Evidence
-from mercer.product.metrics import METRICS
 from mercer.store import commit
 from mercer.store.files import id_of, packed
 from mercer.tables import CsvOptions, DataError, Source, open_source
+from mercer.tables.dates import time_form
 from mercer.tables.errors import Misnamed, nearest
-from mercer.tables.times import time_form
 
 FOUND_OUT = CsvOptions()
 TASKS = ("auto", "regression", "classification")
 
 
 @dataclass(frozen=True)
-class Asked:
+class FitOptions:
     """The flags of `mercer fit`."""
 
     data: tuple[str, ...]
@@ -101,30 +100,30 @@ class Asked:
         return shlex.join([*words, "--out", str(self.model_path), "--report", str(self.report_path)])
 
 
-def run(asked: Asked) -> Evidence:
+def run(asked: FitOptions) -> FitResult:
     """Fit, write the model and the report, and print what was found."""
     asked.check()
     with progress() as say:
-        model = fitted(asked, say)
+        model = fit_model(asked, say)
         say("writing the model and the report")
         name = written(model, asked.model_path, asked.report_path, overwrite=asked.overwrite)
     if asked.as_json:
-        print(in_json(json.dumps(model.evidence.as_dict(), ensure_ascii=False, indent=2, allow_nan=False)))
+        print(in_json(json.dumps(model.result.as_dict(), ensure_ascii=False, indent=2, allow_nan=False)))
     else:
-        print(printable(summary(in_lines(model.evidence))))
+        print(printable(summary(in_lines(model.result))))
         print(printable(f"\nid        {name}\nmodel     {asked.model_path}\nreport    {asked.report_path}"))
-    return model.evidence
+    return model.result
 
 
 def written(model: TableModel, path: Path, report: Path, *, overwrite: bool = True) -> str:
     """Model and report as one commit, the model last; the id that both have."""
     parts = packed(model, "table model")
     name = id_of(parts.sha256())
-    commit({report: [reports.html(model.evidence, name).encode()], path: parts.pieces()}, overwrite=overwrite)
+    commit({report: [reports.html(model.result, name).encode()], path: parts.pieces()}, overwrite=overwrite)
     return name
 
 
-def fitted(asked: Asked, say: Any) -> TableModel:
+def fit_model(asked: FitOptions, say: Any) -> TableModel:
     """The model of the data that the flags name."""
     say("opening the data")
     source, held = open_source(list(asked.data), options=asked.csv), holdout(asked)
@@ -147,7 +146,7 @@ def share(test: str) -> float | None:
     return found
 
 
-def holdout(asked: Asked) -> float | Source:
+def holdout(asked: FitOptions) -> float | Source:
     """A share, or the file that holds the test rows, with the target among its columns."""
     if (found := share(asked.test)) is not None:
         return found
@@ -170,7 +169,7 @@ def _known_metric(name: str | None, task: str) -> None:
         raise UsageError(f"--metric must be one of {', '.join(able)}{kind}, got {name}.")
 
 
-def in_lines(e: Evidence) -> Evidence:
+def in_lines(e: FitResult) -> FitResult:
     """For the terminal: names of columns and classes may hold line ends, which would break its lines."""
     return replace(
         e, target=_line(e.target), task_reason=_line(e.task_reason), holdout_rule=_line(e.holdout_rule), verdict=_line(e.verdict),
@@ -199,7 +198,7 @@ def _memory(text: str) -> float:
     except ValueError as error:
         raise UsageError(f"--memory must be a number of bytes or text such as 4GB, got {text}.") from error
     try:
-        return ledger.check(found)
+        return budget.check_memory(found)
     except ValueError as error:
         raise UsageError(f"--{error}") from error
 

@@ -1,4 +1,4 @@
-"""Tables written by their suffix, whole or not at all: a draft beside the file takes its place when it is complete."""
+"""Tables written by their suffix, whole or not at all (a draft takes the place of the file when it is complete), safe for spreadsheets."""
 from __future__ import annotations
 
 import os
@@ -12,9 +12,11 @@ from typing import IO, Any
 
 from mercer.cli.guard import UsageError
 from mercer.cli.terminal import Screen
-from mercer.tables.arrow import pa
+from mercer.tables.arrow import pa, pc
+from mercer.tables.values import is_text
 
-Write = Callable[[Any], None]
+# At the start of a cell, and behind what a spreadsheet in another country may take for the end of one.
+_FORMULA = "(^|[;,|\t\r\n])([=+@\t\r\n＝＋－＠-])"
 OBJECTS = 4_096  # rows that are Python objects at a time
 FORMS = {
     ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".jsonl": "jsonl",
@@ -22,6 +24,29 @@ FORMS = {
 }  # fmt: skip
 
 
+def safe_text(text: str) -> str:
+    """A name that no spreadsheet runs.
+
+    >>> safe_text("=1+1"), safe_text("a;-2"), safe_text("plain")
+    ("'=1+1", "a;'-2", 'plain')
+    """
+    return str(safe_column(pa.array([text]))[0].as_py())
+
+
+def safe_column(column: Any) -> Any:
+    """Texts with an apostrophe before every sign that begins a formula; numbers, which run nothing, as they are."""
+    return pc.replace_substring_regex(column, _FORMULA, r"\1'\2") if is_text(column.type) else column
+
+
+def safe_schema(schema: Any) -> Any:
+    return pa.schema([(safe_text(field.name), field.type) for field in schema])
+
+
+def safe_batch(batch: Any) -> Any:
+    return pa.RecordBatch.from_arrays([safe_column(c) for c in batch.columns], schema=safe_schema(batch.schema))
+
+
+Write = Callable[[Any], None]
 def form_of(name: str) -> str:
     """The format of a file, by its suffix; "-" is csv on standard output.
 

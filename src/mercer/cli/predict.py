@@ -7,12 +7,10 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
+from mercer.automl import TableModel
 from mercer.cli.guard import UsageError
-from mercer.cli.output import check_apart, check_free, check_model, form_of, writer
-from mercer.cli.progress import progress
-from mercer.cli.safe import safe_batch, safe_schema
-from mercer.cli.terminal import printable
-from mercer.product import TableModel
+from mercer.cli.output import check_apart, check_free, check_model, form_of, safe_batch, safe_schema, writer
+from mercer.cli.terminal import printable, progress
 from mercer.store import load
 from mercer.tables import CsvOptions, open_source
 from mercer.tables.errors import many

@@ -1,19 +1,19 @@
-"""Evidence as a few lines of text for a terminal or a log."""
+"""The result of a fit as a few lines of text for a terminal or a log."""
 from __future__ import annotations
 
-from mercer.product.evidence import Contender, Evidence
-from mercer.product.verdict import TITLES, number
+from mercer.automl.metrics import TITLES, number
+from mercer.automl.result import Contender, FitResult
 from mercer.report import words
 
 SHOWN = 8  # warnings; the report has them all
 
 
-def summary(e: Evidence) -> str:
+def summary(e: FitResult) -> str:
     """What was asked, what came out, and what to be wary of."""
     return "\n".join([*_asked(e), "", *_scores(e), "", e.verdict, *_interval(e), *_importance(e), *_warnings(e)])
 
 
-def _asked(e: Evidence) -> list[str]:
+def _asked(e: FitResult) -> list[str]:
     dropped = f"; {e.rows_dropped:,} without a target left out" if e.rows_dropped else ""
     whole = words.duration(e.seconds)
     return [
@@ -26,19 +26,19 @@ def _asked(e: Evidence) -> list[str]:
     ]
 
 
-def _decision(e: Evidence) -> list[str]:
+def _decision(e: FitResult) -> list[str]:
     """Of two classes, how a probability becomes a class."""
     said = words.decision(e)
     return [f"decides   {said}; predict --threshold sets another"] if said else []
 
 
-def _metric(e: Evidence) -> str:
+def _metric(e: FitResult) -> str:
     """Its name and what it means, where that does not begin with the name."""
     title = TITLES.get(e.metric, e.metric)
     return e.metric_note if e.metric_note.startswith(title) else f"{title}: {e.metric_note}"
 
 
-def _scores(e: Evidence) -> list[str]:
+def _scores(e: FitResult) -> list[str]:
     rows = [("", "holdout", "95 % interval", "cross-validated", "seconds"), *(_cells(c, e.metric) for c in e.contenders)]
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     lines = [row[0].ljust(widths[0]) + "".join("  " + cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)) for row in rows]
@@ -55,7 +55,7 @@ def _shown(value: float | None, metric: str) -> str:
     return "-" if value is None else number(value, metric)
 
 
-def _interval(e: Evidence) -> list[str]:
+def _interval(e: FitResult) -> list[str]:
     if not e.interval or e.interval.get("median_width") is None:
         return []
     asked, got, width = (e.interval[k] for k in ("coverage_asked", "coverage_measured", "median_width"))
@@ -63,12 +63,12 @@ def _interval(e: Evidence) -> list[str]:
     return [f"{covered}; their median width is {number(width, 'rmse')}."]
 
 
-def _importance(e: Evidence) -> list[str]:
+def _importance(e: FitResult) -> list[str]:
     first = ", ".join(f"{name} ({number(loss, e.metric)})" for name, loss, _ in e.importance[:5] if loss > 0)
     return [f"Columns that matter most (score lost when shuffled): {first}.{words.above_one(e)}"] if first else []
 
 
-def _warnings(e: Evidence) -> list[str]:
+def _warnings(e: FitResult) -> list[str]:
     shown = [f"  - {text}" for text in e.warnings[:SHOWN]]
     more = [f"  - and {len(e.warnings) - SHOWN} more, in the report"] if len(e.warnings) > SHOWN else []
     return ["", "to be wary of", *shown, *more] if shown else []

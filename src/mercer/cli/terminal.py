@@ -1,8 +1,11 @@
-"""Text for a terminal: what comes from the data cannot move the cursor, colour lines, ring bells or turn the direction of writing."""
+"""Text and progress for a terminal: what comes from the data cannot move the cursor, colour lines, ring bells or turn its direction."""
 from __future__ import annotations
 
 import codecs
 import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")  # all but tabs and line ends
@@ -45,3 +48,15 @@ class Screen:
 
     def flush(self) -> None:
         self.stream.flush()
+
+
+@contextmanager
+def progress(show: bool = True) -> Iterator[Callable[[str], None]]:
+    """A function that shows what is being done, on stderr while that is a terminal."""
+    if not (show and sys.stderr.isatty()):
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting", spinner="dots") as status:
+        yield lambda text: status.update(printable(text).replace("[", "\\["))

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.base import OverFeatures, all_or_nothing, bytes_of
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Floats
-from mercer.learners.rounds import Minimum, minimise
-from mercer.learners.smooth import Logistic, Problem, Rows, Softmax, moved, offset
+from mercer.models.linear import Logistic, Problem, Rows, Softmax, moved, offset
+from mercer.models.newton import Minimum, minimise
 from mercer.models.settings import class_weights, positive, whole
 from mercer.plan import Plan
 from mercer.store import register

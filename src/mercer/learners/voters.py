@@ -14,7 +14,7 @@ from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, S
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
 from mercer.kernels.stationary import Sinc, Stationary
-from mercer.learners.smo_scores import times
+from mercer.operators.products import times
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, centre_of

@@ -38,6 +38,30 @@ class Operator(Protocol):
         """The same matrix with its values in another precision."""
 
 
+class TiledOperator(Operator, Protocol):
+    """A kernel matrix that is read by tiles, as solvers of duals do it; for duals that sum to zero, perhaps about a point."""
+
+    symmetric: bool  # whether columns are the rows themselves
+    scale: Array  # (n,): what the rounding of k(x, x) is relative to
+    edge: Array  # (m,): what the kernel has more, by column (what it has more by row, duals that sum to zero do not see)
+
+    def block(self, rows: Rows = ..., cols: Rows = ..., out: Array | None = None) -> Array:
+        """K[rows, cols], formed, where it is to be kept."""
+
+    @property
+    def wide(self) -> TiledOperator:
+        """The same in float64; itself where it is that."""
+
+    def balanced(self) -> TiledOperator:
+        """The same as duals that sum to zero see it."""
+
+    def side(self, rows: Rows, *, left: bool) -> Any:
+        """Rows or columns of tiles, made ready."""
+
+    def fill(self, left: Any, right: Any, out: Array) -> None:
+        """out = K of these rows and columns, but for the diagonal, which may have the rounding of tiles."""
+
+
 def dense(op: Operator, dtype: Any) -> Array:
     """K as one new array."""
     return np.array(op.astype(dtype).block(), dtype, copy=None)

@@ -2,17 +2,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
+from mercer.operators import tiled
 from mercer.operators.kernel import Columns, KernelOperator, _many
+from mercer.operators.tiles import SHARED
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 
 PIECE = 256  # rows of a given matrix that are multiplied at a time
+MEAN_ROWS = 1024  # rows of it whose means are taken at a time
 
 
 class StoredOperator(KernelOperator):
@@ -105,3 +109,68 @@ class GivenOperator:
 
         parallel_map(add, tiles.cuts(self.shape[0], PIECE))
         return out
+
+
+class CentredOperator(GivenOperator):
+    """A given matrix (n, n) that is read by tiles in a precision of their own; less its row means where duals do not see them.
+
+    >>> K = CentredOperator(np.array([[12.0, 10.0], [10.0, 14.0]])).balanced()
+    >>> K.block(), K.edge
+    (array([[ 1.5, -1.5],
+           [-1.5,  1.5]]), array([11., 12.]))
+    """
+
+    def __init__(self, K: Array, dtype: Any = np.float64, edge: Array | None = None, middle: float = 0.0) -> None:
+        super().__init__(K)
+        self.middle, self.edge = middle, np.zeros(len(K)) if edge is None else edge
+        raw = tiled.checked(K.diagonal())
+        self._diag = raw if edge is None else (raw - edge) - (edge - middle)
+        self.scale = np.abs(self._diag)
+        self.dtype = tiled.in_range(dtype, self._diag)
+
+    def side(self, rows: Rows, *, left: bool) -> Array:
+        """Positions."""
+        return np.arange(len(self.K))[rows]
+
+    def fill(self, left: Array, right: Array, out: Array) -> None:
+        K = self.K[left[:, None], right]
+        out[:] = (K - self.edge[left][:, None]) - (self.edge[right] - self.middle) if self.middle else K
+
+    def block(self, rows: Rows = slice(None), cols: Rows = slice(None), out: Array | None = None) -> Array:
+        return tiled.block(self, rows, cols, out)
+
+    def diag(self) -> Array:
+        return self._diag
+
+    def __matmul__(self, V: Any) -> Array:
+        return tiled.product(self, V)
+
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> CentredOperator:
+        """Some rows and their columns."""
+        if cols is not None:
+            raise ValueError("a centred matrix is one of rows with themselves; take a block of other rows and columns.")
+        i = self.side(rows, left=True)
+        return CentredOperator(self.K[i[:, None], i], self.dtype, self.edge[i] if self.middle else None, self.middle)
+
+    def astype(self, dtype: Any) -> CentredOperator:
+        """The same with tiles of another precision, where their range allows."""
+        return CentredOperator(self.K, dtype, self._means, self.middle)
+
+    @property
+    def T(self) -> CentredOperator:
+        return self
+
+    @property
+    def _means(self) -> Array | None:
+        return self.edge if self.middle else None
+
+    @cached_property
+    def wide(self) -> CentredOperator:
+        """The same in float64."""
+        return self if self.dtype == np.float64 else self.astype(np.float64)
+
+    def balanced(self) -> CentredOperator:
+        """As duals that sum to zero see it: less its row means, where these are most of it."""
+        means = np.concatenate([self.K[s].mean(1, dtype=np.float64) for s in tiles.cuts(len(self.K), MEAN_ROWS)])
+        less = CentredOperator(self.K, self.dtype, means, float(means.mean()))
+        return less if self._diag.mean() > SHARED * abs(less._diag.mean()) else self

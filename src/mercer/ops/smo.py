@@ -137,44 +137,65 @@ def settings(K, G, b, lo, hi, e):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=FAST)
-def add_rows(K, index, delta, out):  # type: ignore[no-untyped-def]
-    """out[k] += sum_i delta_i K[index_i, k], in float64 whatever K is; four rows at a time, as `out` is read once for them."""
-    m = len(index) - len(index) % 4
-    for r in range(0, m, 4):
-        a0, a1, a2, a3 = delta[r], delta[r + 1], delta[r + 2], delta[r + 3]
-        k0, k1, k2, k3 = K[index[r]], K[index[r + 1]], K[index[r + 2]], K[index[r + 3]]
-        for k in range(len(out)):
-            out[k] += (a0 * k0[k] + a1 * k1[k]) + (a2 * k2[k] + a3 * k3[k])
-    for r in range(m, len(index)):
-        a0, k0 = delta[r], K[index[r]]
-        for k in range(len(out)):
-            out[k] += a0 * k0[k]
+def _single(G, UP, DOWN, Ki, diagonal, tiny, step, gain, at):  # type: ignore[no-untyped-def]
+    """G += step Ki; then the dual whose own step lowers the objective most."""
+    for k in range(LANE):
+        gain[k], at[k] = -1.0, 0
+    for c in range(G.shape[0]):
+        for k in range(LANE):
+            g = G[c, k] + step * Ki[c, k]
+            G[c, k] = g
+            u, d = -(g + UP[c, k]), g + DOWN[c, k]
+            d = d if d > u else u
+            d = d if d > 0.0 else 0.0
+            q, most = diagonal[c, k], gain[k]
+            v = d * d / (q if q > tiny else tiny)
+            at[k] = c if v > most else at[k]
+            gain[k] = v if v > most else most
+    best = 0
+    for k in range(1, LANE):
+        best = k if gain[k] > gain[best] else best
+    return at[best] * LANE + best
 
 
-@njit
-def meet(K, column, first, diagonal):  # type: ignore[no-untyped-def]
-    """Where a row meets itself in a tile whose columns begin with `first`, the kernel's own diagonal."""
-    for r in range(len(column)):
-        j = column[r] - first
-        if 0 <= j < K.shape[1]:
-            K[r, j] = diagonal[r]
+@njit(fastmath=FAST)
+def _steepest(G, UP, DOWN):  # type: ignore[no-untyped-def]
+    """The dual with the largest slope, whatever it gains."""
+    best, most = 0, -1.0
+    for c in range(G.shape[0]):
+        for k in range(LANE):
+            slope = max(-(G[c, k] + UP[c, k]), G[c, k] + DOWN[c, k])
+            if slope > most:
+                best, most = c * LANE + k, slope
+    return best
 
 
-@njit
-def pick(K, rows, cols, out):  # type: ignore[no-untyped-def]
-    """out[i, j] = K[rows_i, cols_j], several times faster than indexing by two arrays."""
-    for i in range(len(rows)):
-        row, to = K[rows[i]], out[i]
-        for j in range(len(cols)):
-            to[j] = row[cols[j]]
-
-
-@njit
-def repack(K, rows, tiles, cols, out):  # type: ignore[no-untyped-def]
-    """out[r, j] = K[tiles_j, rows_r, cols_j]: one tile of some rows and columns of others."""
-    for r in range(len(rows)):
-        for j in range(len(cols)):
-            out[r, j] = K[tiles[j], rows[r], cols[j]]
+@njit(fastmath=FAST)
+def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
+    """`pairs` without a bias: the sum of b is free, and a step moves one dual, until every slope is at most tol."""
+    UP, DOWN, diagonal, tiny = settings(K, G, b, lo, hi, e)
+    gain, at = np.empty(LANE), np.empty(LANE, np.int64)
+    i, step = 0, 0.0
+    for s in range(most):
+        i = _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)
+        c, r = i // LANE, i % LANE
+        if not max(-(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]) > tol:  # what gains most is not what is steepest
+            i = _steepest(G, UP, DOWN)
+            c, r = i // LANE, i % LANE
+        rise, fall = -(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]
+        if not max(rise, fall) > tol:
+            return s
+        q = max(diagonal[c, r], tiny)
+        if rise > fall:
+            end = hi[i] if b[i] >= 0 else 0.0
+            new = min(b[i] + rise / q, end)
+        else:
+            end = lo[i] if b[i] <= 0 else 0.0
+            new = max(b[i] - fall / q, end)
+        step, b[i] = new - b[i], new
+        UP[c, r], DOWN[c, r] = gate(b[i], lo[i], hi[i], e)
+    _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)  # of the last step
+    return most
 
 
 @njit
@@ -208,6 +229,35 @@ def gap_within(G, b, lo, hi, e, ridge, nu, error):  # type: ignore[no-untyped-de
         low = _share(h - error[k], b[k], lo[k], hi[k], e, ridge[k])
         total += max(low, _share(h + error[k], b[k], lo[k], hi[k], e, ridge[k]))
     return total
+
+
+@njit(fastmath={"contract", "reassoc"})
+def sweep(F, y, a, c, square, active, order, coef, state):  # type: ignore[no-untyped-def]
+    """One sweep of dual coordinate descent over rows of features, a step a row in that order, on views.
+
+    Returns the sum of a y, and the extreme projected gradients.
+    """
+    b, scale, total, above, below = state
+    high, low = -np.inf, np.inf
+    for i in order:
+        dot = F.dtype.type(0)
+        for j in range(F.shape[1]):
+            dot += F[i, j] * coef[j]
+        g = y[i] * (dot + b + scale * total) - 1
+        if (a[i] <= 0 and g > above) or (a[i] >= c[i] and g < below):
+            active[i] = False
+            continue
+        if (a[i] <= 0 and g >= 0) or (a[i] >= c[i] and g <= 0):
+            continue
+        high, low = max(high, g), min(low, g)
+        new = min(max(a[i] - g / max(square[i] + scale, 1e-300), 0.0), c[i])
+        move = (new - a[i]) * y[i]
+        a[i] = new
+        total += move
+        step = F.dtype.type(move)
+        for j in range(F.shape[1]):
+            coef[j] += step * F[i, j]
+    return total, high, low
 
 
 def reference_pairs(K: Array, t: Array, lo: Array, hi: Array, e: float, tol: float, most: int = 10**6) -> Array:

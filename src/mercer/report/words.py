@@ -6,8 +6,8 @@ import re
 import sys
 from typing import Any, TypeGuard
 
+from mercer.automl.result import FitResult
 from mercer.plan import quantity
-from mercer.product.evidence import Evidence
 
 NOTHING = "–"
 LONGEST = 120  # characters of one value from the data
@@ -118,14 +118,14 @@ def duration(seconds: Any) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"
 
 
-def decision(e: Evidence) -> str:
+def decision(e: FitResult) -> str:
     """Of two classes, how a probability becomes a class; empty for others."""
     if not e.decision or not finite(e.decision.get("threshold")):
         return ""
     return f'"{brief(e.decision.get("class"), 40)}" is predicted from a probability of {number(e.decision["threshold"], 3)} on'
 
 
-def above_one(e: Evidence) -> str:
+def above_one(e: FitResult) -> str:
     """Why a loss can be more than the score itself was; empty where none is."""
     if e.metric != "r2" or not any(finite(loss) and loss > 1 for _, loss, _ in e.importance):
         return ""

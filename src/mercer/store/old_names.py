@@ -1,10 +1,10 @@
 """Names that classes had in files before: by package and module, as long as those were what files said."""
 
 OLD = {
-    "product.Classifier": "automl.Classifier", "product.Constant": "automl.Constant", "product.Decision": "automl.Decision",
-    "product.Identity": "automl.Identity", "product.Log": "automl.Log", "product.Machine": "automl.Machine",
-    "product.Margin": "automl.Margin", "product.Only": "automl.Only", "product.Regressor": "automl.Regressor",
-    "product.TableModel": "automl.TableModel", "product.Tree": "automl.Tree", "product.Unusual": "automl.Unusual",
+    "product.Classifier": "automl.Classifier", "product.Constant": "automl.ConstantPredictor", "product.Decision": "automl.Decision",
+    "product.Identity": "automl.IdentityTarget", "product.Log": "automl.LogTarget", "product.Machine": "automl.Machine",
+    "product.Margin": "automl.Margin", "product.Only": "automl.SingleClass", "product.Regressor": "automl.Regressor",
+    "product.TableModel": "automl.TableModel", "product.Tree": "automl.CellTree", "product.Unusual": "automl.NoveltyDetector",
     "estimators.Candidate": "gp.Candidate", "estimators.Found": "gp.FeatureSolution", "estimators.gp_features.Found": "gp.FeatureSolution",
     "estimators.GaussianProcessClassifier": "gp.GaussianProcessClassifier",
     "estimators.GaussianProcessRegressor": "gp.GaussianProcessRegressor", "learners.Beside": "gp.Beside",
@@ -32,6 +32,6 @@ OLD = {
     "estimators.NadarayaWatson": "smoothing.NadarayaWatson", "estimators.SoftNeighborsClassifier": "smoothing.SoftNeighborsClassifier",
     "learners.Points": "smoothing.Points", "learners.Smoother": "smoothing.Smoother", "learners.voters.Given": "smoothing.GivenGram",
     "estimators.KernelSVC": "svm.KernelSVC", "estimators.KernelSVR": "svm.KernelSVR", "estimators.OneClassSVM": "svm.OneClassSVM",
-    "learners.Compression": "svm.Compression", "learners.Duals": "svm.Duals", "learners.smo_classes.Rule": "svm.MulticlassRule",
+    "learners.Compression": "svm.Compression", "learners.Duals": "svm.DualSolution", "learners.smo_classes.Rule": "svm.BinaryRule",
     "learners.TestResult": "two_sample.TestResult",
 }  # fmt: skip

@@ -17,11 +17,12 @@ from mercer.store.outside import OUTSIDE
 # Where the classes of each family are registered: imported when a file names one of them.
 ROOMS = {
     **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "linalg", "models")},
-    **dict.fromkeys(("svm", "pca", "kmeans", "logistic", "perceptron", "smoothing"), "mercer.estimators"),
+    **dict.fromkeys(("pca", "kmeans", "logistic", "perceptron", "smoothing"), "mercer.estimators"),
     "two_sample": "mercer.learners",
     "ridge": "mercer.models.ridge",
     "gp": "mercer.models.gp",
-    "automl": "mercer.product",
+    "svm": "mercer.models.svm",
+    "automl": "mercer.automl",
 }
 _ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annotation of a field that may hold some
 

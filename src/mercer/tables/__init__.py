@@ -2,8 +2,8 @@
 from mercer.tables.columns import Columns
 from mercer.tables.drift import DriftReport, Watch
 from mercer.tables.errors import DataError
-from mercer.tables.options import CsvOptions
-from mercer.tables.source import Source, open_source
+from mercer.tables.read.sniff import CsvOptions
+from mercer.tables.read.source import Source, open_source
 from mercer.tables.target import Target
 from mercer.tables.treatment import Rows, SchemaReport, Treatment
 

@@ -16,7 +16,9 @@ __all__ = ["Batch", "Column", "flat", "pa", "pc"]
 
 
 _DAY = 86_400
-_FIRST, _LAST = -62_135_596_800, 253_402_300_799  # the years 1 to 9999, in seconds since 1970
+# the years 1 to 9999, in seconds since 1970
+_FIRST = -62_135_596_800
+_LAST = 253_402_300_799
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 

@@ -11,18 +11,16 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 from mercer.tables.arrow import Batch, Column, flat, pa
-from mercer.tables.counts import hashes
-from mercer.tables.decide import family
-from mercer.tables.drift import DriftReport, Reference, Watch
+from mercer.tables.dates import moments
+from mercer.tables.drift import DriftReport, ReferenceBins, Watch
 from mercer.tables.encoders import Encoder, from_state
 from mercer.tables.errors import DataError, Misnamed, nearest, quoted
-from mercer.tables.gone import Gone, weights
-from mercer.tables.seen import MAX_CATEGORIES
-from mercer.tables.sketch import CELLS, RowSample, Sketch, missing_rows
-from mercer.tables.source import batches_of
+from mercer.tables.finish import finish_fit
+from mercer.tables.infer import family
+from mercer.tables.read.source import batches_of
+from mercer.tables.sketch import CELLS, ColumnSketch, RowSample, hashes, missing_rows
 from mercer.tables.target import Target
-from mercer.tables.times import moments
-from mercer.tables.treatment import Rows, SchemaReport, Treatment
+from mercer.tables.treatment import MAX_CATEGORIES, DroppedRows, Rows, SchemaReport, Treatment, weights
 from mercer.tables.values import text
 
 TASKS = ("auto", "regression", "classification")
@@ -58,7 +56,7 @@ class Columns:
     target_: Target
     treatments_: tuple[Treatment, ...]
     encoders_: dict[str, Encoder]  # of the columns that have features, in order
-    references_: dict[str, Reference]
+    references_: dict[str, ReferenceBins]
     types_: dict[str, str]
     time_form_: str | None
     n_rows_: int
@@ -79,22 +77,20 @@ class Columns:
 
     def fit(self, source: Any, cells: int = CELLS) -> Self:
         """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from a sample of so many cells."""
-        from mercer.tables.fitting import settle
-
-        sketches: dict[str, Sketch] = {}
-        sample, gone = RowSample(seed=self.random_state, cells=cells), Gone()
+        sketches: dict[str, ColumnSketch] = {}
+        sample, dropped = RowSample(seed=self.random_state, cells=cells), DroppedRows()
         for batch in batches_of(source):
             if not sketches:
                 self.check_names(batch.schema.names)
-                sketches.update({name: Sketch(label=name == self.target) for name in batch.schema.names})
-            gone.add(batch.column(self.target), weights(batch, self.weight) if self.weight else None)
+                sketches.update({name: ColumnSketch(label=name == self.target) for name in batch.schema.names})
+            dropped.add(batch.column(self.target), weights(batch, self.weight) if self.weight else None)
             kept = batch.filter(pa.array(~self._unlabelled(batch)))
             parallel_map(partial(_sketch, sketches, kept), list(sketches))
             sample.add(kept)
-        if not gone.n:
+        if not dropped.n:
             raise DataError("there are no rows to learn from.")
-        gone.check(self.target, self.weight)
-        settle(self, sketches, sample, gone)
+        dropped.check(self.target, self.weight)
+        finish_fit(self, sketches, sample, dropped)
         return self
 
     def check_names(self, names: Sequence[str]) -> None:
@@ -248,11 +244,11 @@ class Columns:
         self.target_ = Target.from_state(state["target"])
         self.treatments_ = tuple(Treatment.from_dict(t) for t in state["treatments"])
         self.encoders_ = {name: from_state(e) for name, e in state["encoders"].items()}
-        self.references_ = {name: Reference.from_state(r) for name, r in state["references"].items()}
+        self.references_ = {name: ReferenceBins.from_state(r) for name, r in state["references"].items()}
         self.types_, self.time_form_ = dict(state["types"]), state["time_form"]
         self.n_rows_, self.n_dropped_, self.warnings_ = state["n_rows"], state["n_dropped"], tuple(state["warnings"])
         return self
 
 
-def _sketch(sketches: dict[str, Sketch], batch: Batch, name: str) -> None:
+def _sketch(sketches: dict[str, ColumnSketch], batch: Batch, name: str) -> None:
     sketches[name].add(batch.column(name))

@@ -9,7 +9,8 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, flat, pa, pc
-from mercer.tables.values import null, text
+from mercer.tables.errors import DataError
+from mercer.tables.values import null, numbers, text
 
 _DAYS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%b %d, %Y",
@@ -20,8 +21,8 @@ CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p")
 MONTHS = ("%Y-%m", "%m/%Y", "%Y/%m", "%m-%Y", "%m.%Y", "%b %Y", "%b-%Y", "%b-%y", "%Y-%b")  # the first day stands for the month
 FORMS = ("iso", "iso zone", *(day + time for day in _DAYS for time in _TIMES), *MONTHS, *CLOCKS)
 SEVERAL = " or "  # between the forms of a column that has several
-MOST = 4  # forms in one column
-ENOUGH = 0.95  # of the filled cells must read as dates
+MAX_FORMS = 4  # forms in one column
+MIN_SHARE = 0.95  # of the filled cells must read as dates
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?$"
 _ZONE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2}|[+-][0-9]{2})$"
 _SHAPE = re.compile(r"(?=.*\d)[\d/.:,+ TZapmAPMa-zA-Z-]{4,40}")
@@ -43,7 +44,7 @@ def form_of(column: Column) -> str | None:
     shares = {f: _share(cells, f) for f in able}
     best = max(shares.values(), default=0.0)
     found = [f for f in _preferred(able) if shares[f] == best]
-    return found[0] if best >= ENOUGH else _several(cells)
+    return found[0] if best >= MIN_SHARE else _several(cells)
 
 
 def _several(cells: Column) -> str | None:
@@ -53,7 +54,7 @@ def _several(cells: Column) -> str | None:
     if np.isnan(seconds(some, SEVERAL.join(forms))).mean() > 0.2:
         return None
     days, left, found = np.stack([~np.isnan(seconds(cells, f)) for f in forms]), np.ones(len(cells), bool), list[str]()
-    while len(found) < MOST and left.mean() > 1 - ENOUGH:
+    while len(found) < MAX_FORMS and left.mean() > 1 - MIN_SHARE:
         able = [f for f in _preferred(forms) if not any(_swapped(f) == _plain(g) for g in found)]
         gain = {f: int((days[forms.index(f)] & left).sum()) for f in able}
         best = max(able, key=lambda f: gain[f])  # the first of equals
@@ -61,7 +62,7 @@ def _several(cells: Column) -> str | None:
             return None
         found.append(best)
         left &= ~days[forms.index(best)]
-    return SEVERAL.join(found) if left.mean() <= 1 - ENOUGH else None
+    return SEVERAL.join(found) if left.mean() <= 1 - MIN_SHARE else None
 
 
 def _plain(form: str) -> str:
@@ -167,3 +168,27 @@ def varying(moments: Array) -> tuple[str, ...]:
     span = float(moments.max() - moments.min())
     turns = {"year": YEAR, "month": YEAR / 12, "week": 7 * 86_400, "day": 86_400}
     return tuple(c.name for c in CYCLES if span >= turns[c.name] and len(np.unique(np.round(c.turn(moments), 4))) > 1)
+
+
+def time_form(column: Any, name: str = "") -> str | None:
+    """How a column orders the rows: "number", or a form of dates (None: dates by their type).
+
+    >>> time_form(pa.array([1, 2])), time_form(pa.array(["2024-01-31"]))
+    ('number', 'iso')
+    """
+    found = flat(column)
+    if pa.types.is_timestamp(found.type) or pa.types.is_date(found.type):
+        return None
+    values, odd = numbers(found)
+    if not np.isnan(values).all() and odd.mean() < 0.05:
+        return "number"
+    form = form_of(found)
+    if form is None:
+        which = f'the time column "{name}"' if name else "the time column"
+        raise DataError(f"{which} holds neither numbers nor dates; choose another or write its dates as 2024-01-31.")
+    return form
+
+
+def moments(column: Any, form: str | None) -> Array:
+    """Numbers, or seconds since 1970; NaN where missing."""
+    return numbers(column)[0] if form == "number" else seconds(column, form)

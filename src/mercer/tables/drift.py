@@ -14,8 +14,7 @@ from scipy.stats import gamma
 
 from mercer.inputs import Array
 from mercer.tables.arrow import pa
-from mercer.tables.categories import Category, Text
-from mercer.tables.encoders import Boolean, Date, Encoder
+from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, Encoder, TextEncoder
 from mercer.tables.errors import DataError, many
 from mercer.tables.values import text
 
@@ -24,13 +23,15 @@ ALARMS = 0.01  # share of tables without drift in which some column raises an al
 DRAWS = 2_000
 GUESSED = 3.0  # times the variance of a share: that of unseen levels is a guess of Good's, with about so much more of it
 BINS = 10
-SHOWN, FIRM = 20, 10  # frequent levels with bins of their own, and how many rows make a level's share firm enough for one
+# frequent levels with bins of their own, and how many rows make a level's share firm enough for one
+SHOWN = 20
+FIRM = 10
 ONCE = 1.5  # rows: a level with fewer has one
 ODD = 0.005  # share of training-like rows that may have an odd cell, over all columns
 
 
 @dataclass(frozen=True)
-class Reference:
+class ReferenceBins:
     """Training data in bins: `edges` part the values, and one more bin holds the missing ones.
 
     Numbers, dates and the lengths of texts are parted at the deciles of the sample; of the levels of a category the most
@@ -51,7 +52,7 @@ class Reference:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Reference:
+    def from_state(cls, state: dict[str, Any]) -> ReferenceBins:
         made: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in state.items()}
         return cls(**made)
 
@@ -61,7 +62,7 @@ class Reference:
         at = np.where(np.isnan(values), len(self.edges) + 1, at)
         return np.bincount(at, minlength=len(self.edges) + 2)
 
-    def beside(self, q: Array) -> Array:
+    def expected_shares(self, q: Array) -> Array:
         """The shares that rows with shares q are held against: levels of one row, which count as unseen, as rare ones where rows have
         them after all, since they are rows of training, or some are.
         """
@@ -97,16 +98,16 @@ class Reference:
         return str(np.datetime64(int(edge), "s").astype("datetime64[m]")) if self.unit == "date" else f"{edge:.6g}{self.unit}"
 
 
-def reference(encoder: Encoder, values: Array, n: int) -> Reference:
+def reference(encoder: Encoder, values: Array, n: int) -> ReferenceBins:
     """From what an encoder read of the sample, (k, c): its first column. `n` rows were seen in all."""
     x = values[:, 0]
     made = _binned(encoder, x[~np.isnan(x)], n)
-    fresh = np.isin(x, _once(encoder, len(x), n)) if isinstance(encoder, Category) else np.zeros(len(x), bool)
+    fresh = np.isin(x, _once(encoder, len(x), n)) if isinstance(encoder, CategoryEncoder) else np.zeros(len(x), bool)
     shares = made.bins(np.where(fresh, len(getattr(encoder, "levels", ())), x)) / max(len(x), 1)
     return replace(made, shares=tuple(float(s) for s in shares), n=min(n, len(x)))
 
 
-def _once(encoder: Category, sampled: int, n: int) -> Array:
+def _once(encoder: CategoryEncoder, sampled: int, n: int) -> Array:
     """The codes of levels that one row has: in the table, or in the sample where that was counted."""
     shares = np.array(encoder.shares)
     least = shares.min(initial=1.0)
@@ -114,7 +115,7 @@ def _once(encoder: Category, sampled: int, n: int) -> Array:
     return np.flatnonzero(shares < ONCE * unit)
 
 
-def with_odd(found: dict[str, Reference]) -> dict[str, Reference]:
+def with_odd(found: dict[str, ReferenceBins]) -> dict[str, ReferenceBins]:
     """Unseen levels and missing values make a row unusual in the columns where they hardly occur; not in those where they often would.
 
     The rarest first, as long as all together are to be expected in fewer than one row in two hundred: missing values as often as in
@@ -132,16 +133,16 @@ def with_odd(found: dict[str, Reference]) -> dict[str, Reference]:
     return out
 
 
-def _binned(encoder: Encoder, kept: Array, n: int) -> Reference:
-    if isinstance(encoder, Category):
+def _binned(encoder: Encoder, kept: Array, n: int) -> ReferenceBins:
+    if isinstance(encoder, CategoryEncoder):
         top = min(int(np.sum(np.array(encoder.shares) * n >= FIRM)), SHOWN)
         edges = np.unique([*(np.arange(top) + 0.5), len(encoder.levels) - 0.5])
-        return Reference(tuple(edges.tolist()), (), 0, encoder.levels[:top], True)
-    if isinstance(encoder, Boolean):
-        return Reference((0.5,), (), 0, encoder.pair, True)
+        return ReferenceBins(tuple(edges.tolist()), (), 0, encoder.levels[:top], True)
+    if isinstance(encoder, BooleanEncoder):
+        return ReferenceBins((0.5,), (), 0, encoder.pair, True)
     cuts = np.unique(np.quantile(kept, np.arange(1, BINS) / BINS)) if len(kept) else np.zeros(1)
-    unit = "date" if isinstance(encoder, Date) else " characters long" if isinstance(encoder, Text) else ""
-    return Reference(tuple(cuts.tolist()), (), 0, unit=unit)
+    unit = "date" if isinstance(encoder, DateEncoder) else " characters long" if isinstance(encoder, TextEncoder) else ""
+    return ReferenceBins(tuple(cuts.tolist()), (), 0, unit=unit)
 
 
 def stability(p: Array, q: Array, n: float, m: float) -> tuple[float, Array]:
@@ -179,7 +180,7 @@ def noise(p: Array, n: float, m: int, chance: float, seed: int = 0) -> float:
 
 
 @dataclass(frozen=True)
-class Drifted:
+class ColumnDrift:
     """One column of new data beside training: the index, the threshold it was held against, and a sentence where it is above."""
 
     name: str
@@ -196,7 +197,7 @@ class Drifted:
 class DriftReport:
     """All columns, the most drifted first; `warnings` has a sentence for each that drifted or could not be read."""
 
-    columns: tuple[Drifted, ...]
+    columns: tuple[ColumnDrift, ...]
     n_rows: int
     n_unread: dict[str, int]
     warnings: tuple[str, ...]
@@ -241,15 +242,15 @@ class Watch:
         said += [_unread(name, count) for name, count in unread.items()]
         return DriftReport(tuple(found), self.n_rows, unread, tuple(said))
 
-    def _compared(self, name: str, chance: float) -> Drifted:
+    def _compared(self, name: str, chance: float) -> ColumnDrift:
         known, counts = self.columns.references_[name], self.counts[name]
         m = int(counts.sum())
         q = counts / max(m, 1)
-        p = known.beside(q)
+        p = known.expected_shares(q)
         index, terms = stability(p, q, known.n, m)
         threshold = LARGE if index <= LARGE else max(LARGE, noise(p, known.n, m, chance))
         i = int(np.argmax(terms * (q > p)))  # what there is more of says more than what there is less of
-        return Drifted(name, index, threshold, f'"{name}" has drifted: {known.sentence(i, q[i], p[i])}.')
+        return ColumnDrift(name, index, threshold, f'"{name}" has drifted: {known.sentence(i, q[i], p[i])}.')
 
 
 def _unread(name: str, count: int) -> str:

@@ -9,14 +9,16 @@ from mercer.inputs import Array
 
 FAR = 10.0  # standard deviations at which numbers are cut off, so that no wild value can throw a prediction off
 LARGEST = float(np.finfo(np.float64).max)
-SKEW, KURTOSIS = 3.0, 20.0  # beyond either, tails are heavy
+# beyond either, tails are heavy
+SKEW = 3.0
+KURTOSIS = 20.0
 
 
 @dataclass(frozen=True)
-class Scale:
+class Standardizer:
     """z = (t(x) - mean) / std; t(x) = x, or sign(x - centre) log(1 + |x - centre| / spread) where spread > 0.
 
-    >>> Scale(mean=1.0, std=2.0)(np.array([1.0, 3.0])).tolist()
+    >>> Standardizer(mean=1.0, std=2.0)(np.array([1.0, 3.0])).tolist()
     [0.0, 1.0]
     """
 
@@ -38,14 +40,14 @@ class Scale:
             return np.clip((self.bent(x) - self.mean) / self.std, -FAR, FAR)
 
     @classmethod
-    def of(cls, x: Array) -> Scale:
+    def of(cls, x: Array) -> Standardizer:
         """Fitted to a sample without NaN; bent where the tails are heavy and the bend makes them lighter."""
         bends = cls._bends(x) if _heavy(x) else []
         best = min([cls(), *bends], key=lambda bend: max(tails(bend.bent(x))))
         return cls.standard(x, best)
 
     @classmethod
-    def _bends(cls, x: Array) -> list[Scale]:
+    def _bends(cls, x: Array) -> list[Standardizer]:
         """About 0 where all have one sign, else about the median; the log sets in at a typical or at a small size."""
         centre = 0.0 if x.min() >= 0 or x.max() <= 0 else float(np.median(x))
         with np.errstate(over="ignore"):
@@ -54,7 +56,7 @@ class Scale:
         return [cls(centre=centre, spread=float(np.quantile(size, q))) for q in (0.5, 0.05)] if len(size) else []
 
     @classmethod
-    def standard(cls, x: Array, bend: Scale | None = None) -> Scale:
+    def standard(cls, x: Array, bend: Standardizer | None = None) -> Standardizer:
         """To mean 0 and deviation 1, after the bend."""
         bend = bend or cls()
         t = bend.bent(x)

@@ -10,17 +10,18 @@ from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.errors import DataError, Misnamed
 from mercer.tables.scale import tails
-from mercer.tables.sketch import Sketch, short
-from mercer.tables.unfilled import gone_marks
-from mercer.tables.values import null, numbers, text, truth, truths
+from mercer.tables.sketch import ColumnSketch, short
+from mercer.tables.values import missing_marks, null, numbers, text, truth, truths
 
-FEW = 20  # whole numbers with at most so many distinct values are classes
-TIMES = 10  # where there are at least so many rows for each
-MOST = 1000  # classes
-RARE = 0.05  # share of the rarest class below which classes are imbalanced
-SKEWED = 2.0
-LARGEST, SMALLEST = 1e30, 1e-30  # values and spans of a number to predict
-SOME = 0.05  # texts among numbers, up to which they count as missing
+FEW_CLASSES = 20  # whole numbers with at most so many distinct values are classes
+ROWS_A_CLASS = 10  # where there are at least so many rows for each
+MAX_CLASSES = 1000  # classes
+RARE_SHARE = 0.05  # share of the rarest class below which classes are imbalanced
+MAX_SKEW = 2.0
+# values and spans of a number to predict
+LARGEST = 1e30
+SMALLEST = 1e-30
+MAX_TEXT_SHARE = 0.05  # texts among numbers, up to which they count as missing
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,13 @@ class Target:
         return cls(**state | {k: tuple(state[k]) for k in ("classes", "counts", "warnings")})
 
 
-def target_of(name: str, sketch: Sketch, sample: Column, task: str) -> Target:
+def target_of(name: str, sketch: ColumnSketch, sample: Column, task: str) -> Target:
     """The target of a column that was seen."""
     if not sketch.n_filled:
         raise DataError(f'the target "{name}" has no values; choose another column.')
     _predictable(name, sketch.kind)
     codes = sketch.coded and task != "regression"
-    numeric = bool(sketch.numeric) and sketch.n_texts <= SOME * sketch.n_filled and not codes
+    numeric = bool(sketch.numeric) and sketch.n_texts <= MAX_TEXT_SHARE * sketch.n_filled and not codes
     if sketch.n_distinct + (not numeric and len(sketch.texts)) < 2:
         raise DataError(f'the target "{name}" has the same value in every row; there is nothing to predict.')
     guess, reason = _rule(name, sketch, numeric)
@@ -121,7 +122,7 @@ def _predictable(name: str, kind: Any) -> None:
         raise DataError(f'the target "{name}" holds {kind}, not single values; choose another column.')
 
 
-def _rule(name: str, sketch: Sketch, numeric: bool) -> tuple[str, str]:
+def _rule(name: str, sketch: ColumnSketch, numeric: bool) -> tuple[str, str]:
     """The guess and its sentence."""
     d = sketch.n_distinct
     if d == 2 and not sketch.n_texts:
@@ -129,22 +130,22 @@ def _rule(name: str, sketch: Sketch, numeric: bool) -> tuple[str, str]:
     if not numeric:
         what = "codes with zeros before" if sketch.coded else "text"
         return "classification", f'classification, since "{name}" holds {what}.'
-    if sketch.whole and d <= FEW and sketch.n_filled >= TIMES * d:
-        few = f"whole numbers with only {d} distinct values (up to {FEW} count as classes)"
+    if sketch.whole and d <= FEW_CLASSES and sketch.n_filled >= ROWS_A_CLASS * d:
+        few = f"whole numbers with only {d} distinct values (up to {FEW_CLASSES} count as classes)"
         return "classification", f'classification, since "{name}" holds {few}.'
     why = f"whole numbers with {d:,} distinct values" if sketch.whole else "numbers that are not whole"
     return "regression", f'regression, since "{name}" holds {why}.'
 
 
-def _numbers(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
+def _numbers(name: str, sketch: ColumnSketch, sample: Column, reason: str, numeric: bool) -> Target:
     if not numeric:
         raise Misnamed(f'the target "{name}" holds text, which a regression cannot predict; use task="classification".')
     values = numbers(sample, sketch.unit)[0]
     values = values[~np.isnan(values)]
     _measurable(name, sketch.low, sketch.high)
     skew = tails(values)[0]
-    said = [f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'] * (skew > SKEWED)
-    said += _in_units(name, sketch.unit) + _left_out(name, sketch.n_texts) + _far(name, gone_marks(values, sketch.low, sketch.high))
+    said = [f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'] * (skew > MAX_SKEW)
+    said += _in_units(name, sketch.unit) + _left_out(name, sketch.n_texts) + _far(name, missing_marks(values, sketch.low, sketch.high))
     return Target(name, "regression", reason, skew=skew, positive=sketch.low > 0, low=sketch.low, high=sketch.high, warnings=tuple(said),
                   unit=sketch.unit)  # fmt: skip
 
@@ -163,14 +164,14 @@ def _far(name: str, marks: tuple[float, ...]) -> list[str]:
     return [about] * bool(marks)
 
 
-def _classes(name: str, sketch: Sketch, sample: Column, reason: str, numeric: bool) -> Target:
+def _classes(name: str, sketch: ColumnSketch, sample: Column, reason: str, numeric: bool) -> Target:
     spelled, each = _levels(sketch, sample, numeric)
     labels, counts = _merged(spelled, each)
-    if FEW < len(labels) > sum(counts) / 2:
+    if FEW_CLASSES < len(labels) > sum(counts) / 2:
         own = f'the target "{name}" has {len(labels):,} classes in {sum(counts):,} rows'
         raise DataError(f"{own}, too few rows for each; choose another column.")
-    if not 0 < len(labels) <= MOST:
-        many = f'the target "{name}" has {sketch.n_distinct:,} distinct values, too many for classes (at most {MOST:,})'
+    if not 0 < len(labels) <= MAX_CLASSES:
+        many = f'the target "{name}" has {sketch.n_distinct:,} distinct values, too many for classes (at most {MAX_CLASSES:,})'
         raise DataError(f"{many}; " + ('use task="regression".' if numeric else "choose another column."))
     order = sorted(range(len(labels)), key=lambda i: float(labels[i]) if numeric else labels[i])
     found = Target(name, "classification", reason, tuple(labels[i] for i in order), tuple(counts[i] for i in order), numeric,
@@ -190,7 +191,7 @@ def _in_units(name: str, unit: str) -> list[str]:
     return [f'the target "{name}" has "{unit}" behind its numbers; predictions are numbers of {unit}.'] * bool(unit)
 
 
-def _levels(sketch: Sketch, sample: Column, numeric: bool) -> tuple[list[str], list[int]]:
+def _levels(sketch: ColumnSketch, sample: Column, numeric: bool) -> tuple[list[str], list[int]]:
     """Classes and their counts, none where they are too many; from the sample where a column mixes numbers and texts."""
     if sketch.numeric and not numeric:
         found = pc.value_counts(short(text(sample, label=True).drop_null()))
@@ -224,7 +225,7 @@ def label(value: Any) -> str:
 
 def _about_classes(found: Target, n_texts: int) -> tuple[str, ...]:
     rarest, total = int(np.argmin(found.counts)), sum(found.counts)
-    uneven = found.imbalance < RARE and len(found.classes) < FEW
+    uneven = found.imbalance < RARE_SHARE and len(found.classes) < FEW_CLASSES
     share = f"{found.counts[rarest]:,} of {total:,} rows ({found.imbalance:.1%})"
     said = [f'classes are imbalanced: "{found.classes[rarest]}" has {share}.'] * uneven
     alone = sum(k == 1 for k in found.counts)

@@ -23,16 +23,18 @@ _TYPED = re.compile(
     r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|[$€£¥]\s?[\d.,]+"
     r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.Z+-]*)?)\s*"
 )
+_TRUTHS = pa.array([word for pair in (*TRUTH, ("0.0", "1.0")) for word in pair])
+NINES = tuple(float("9" * k) for k in range(2, 10))
+MIN_OTHERS = 10  # other values, without which nothing is far
+MIN_REPEATS = 3  # a positive one must come so often: a value may happen to be 999
 
 
 def _tokens(words: tuple[str, ...]) -> Column:
     return pa.array(dict.fromkeys(form for w in words for form in (w, w.upper(), w.capitalize(), _MIXED.get(w, w))))
 
 
-_MISSING, _NEVER = _tokens(WORDS), _tokens(NEVER)
-_TRUTHS = pa.array([word for pair in (*TRUTH, ("0.0", "1.0")) for word in pair])
-
-
+_MISSING = _tokens(WORDS)
+_NEVER = _tokens(NEVER)
 def looks_typed(cell: str) -> bool:
     """Whether one cell of a sample is a number or a date."""
     return bool(_TYPED.fullmatch(cell))
@@ -199,3 +201,25 @@ def truth(distinct: list[str]) -> tuple[str, str] | None:
     if lowered - {word for pair in met for word in pair} or not all(lowered & {pair[side] for pair in met} for side in (0, 1)):
         return None
     return max(met, key=lambda pair: len(lowered & set(pair)))
+
+
+def missing_marks(values: Array, low: float, high: float) -> tuple[float, ...]:
+    """The marks in a sample of a column that runs from `low` to `high`: farther from the rest than the rest spans.
+
+    >>> missing_marks(np.array([*range(20), -999.0]), -999.0, 19.0), missing_marks(np.array([*range(90), 99.0]), 0.0, 99.0)
+    ((-999.0,), ())
+    """
+    ends = {float(v) for v in (low, high, *(values.min(initial=0), values.max(initial=0))) if abs(v) in NINES}
+    found: list[float] = []
+    for mark in sorted(ends | {-v for v in NINES if np.any(values == -v)}, key=abs, reverse=True):
+        rest = values[~np.isin(values, [*found, mark])]
+        often = mark < 0 <= rest.min(initial=0) or int(np.sum(values == mark)) >= MIN_REPEATS
+        if often and len(rest) >= MIN_OTHERS and _apart(mark, rest):
+            found.append(mark)
+    return tuple(sorted(found))
+
+
+def _apart(mark: float, rest: Array) -> bool:
+    low, high = float(rest.min()), float(rest.max())
+    gap = low - mark if mark < low else mark - high
+    return gap > max(high - low, abs(mark) / 2)

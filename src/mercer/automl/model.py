@@ -1,0 +1,291 @@
+"""TableModel: the treatment of columns, a predictor and its result, as one value that is saved and loaded; and predictions of a table."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from mercer.automl import budget
+from mercer.automl.evaluate import Decision
+from mercer.automl.frames import Table, as_source, in_batches, like
+from mercer.automl.intervals import COVERAGE, Margin, NoveltyDetector, widening
+from mercer.automl.metrics import metric_named, number
+from mercer.automl.predictors import Classifier, ConstantPredictor, Predictor, Regressor
+from mercer.automl.result import FitResult, card
+from mercer.inputs import Array
+from mercer.store import register, save
+from mercer.tables import Columns, DataError, Source, Watch
+from mercer.tables.arrow import flat, pa
+from mercer.tables.errors import many, quoted
+from mercer.tables.read.source import ROWS, even
+
+BATCH_MEMORY = 100e6  # by which the batches that are read are sized, as those of a fit: what allocators keep of a batch is a multiple of it
+MAX_BATCH_BYTES = 1 << 24  # bytes of predictions that come at once
+USUAL_RATE = 0.02  # unusual rows are about half as many among rows like those of training
+FALSE_ALARM = 1e-3  # how seldom that is said in vain
+
+
+class PredictionJob:
+    """The predictions of one table, batch by batch."""
+
+    def __init__(self, model: TableModel, source: Table) -> None:
+        name = model.columns.id
+        if isinstance(source, Source) and name is not None and name in source.schema.names:
+            source = source.as_written(name)
+        self.model, self.source = model, source
+        self.report = model.columns.check(source.schema)
+        self.watch = Watch(model.columns)
+        self.n_unusual = 0
+
+    @property
+    def id(self) -> str | None:
+        """The column that is passed through, where the table has it."""
+        name = self.model.columns.id
+        return name if name is not None and name in self.source.schema.names else None
+
+    @property
+    def schema(self) -> Any:
+        """The columns of the predictions; classes in the type that they had in training."""
+        own = self.model.columns.target_.kind if self.model.classes else pa.float64()
+        kinds = {"prediction": own, "unusual": pa.int64()}
+        fields = [(name, kinds.get(name, pa.float64())) for name in self._names()]
+        kind = self.source.schema.field(self.id).type if self.id is not None else None
+        return pa.schema(([(self.id, _value_type(kind))] if self.id is not None else []) + fields)
+
+    def _names(self) -> list[str]:
+        own = [f"p_{label}" for label in self.model.classes] or ["lower", "upper"]
+        names = ["prediction", *own, "unusual"]
+        if self.id in names:
+            raise DataError(f'the id column is named "{self.id}", like a column of the predictions; rename it.')
+        return names
+
+    def batches(self) -> Iterator[Any]:
+        """Record batches; every row of the table has one row here, in the same order.
+
+        A DataError where a column is filled and nothing in it can be read. Rows are read in small batches, however many come at once.
+        """
+        return even(self._small(), ROWS, MAX_BATCH_BYTES)
+
+    def _small(self) -> Iterator[Any]:
+        schema = self.schema
+        source = in_batches(self.source, BATCH_MEMORY, len(self.model.columns.feature_names_) + len(self.model.classes))
+        for batch in (b for b in source.batches() if b.num_rows):
+            rows = self.model.columns.transform(batch, target=False, watch=self.watch)
+            if self.watch.n_rows >= ROWS:  # fewer are too few to say that nothing in a column can be read, unless they are all
+                self.watch.check()
+            found = self.model.outputs(rows.X, rows.odd)
+            self.n_unusual += int(np.sum(found["unusual"].to_numpy()))
+            first = [flat(batch.column(self.id))] if self.id is not None else []
+            yield pa.record_batch([*first, *found.values()], schema=schema)
+            del batch, rows, found, first
+            budget.release_memory()  # else what allocators keep would grow with the rows
+        self.watch.check()
+
+    def warnings(self) -> list[str]:
+        """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""
+        told = [*self.source.said, *self.report.sentences()]
+        role = self.model.columns.id
+        if role is not None and self.id is None:
+            told.append(f"the table lacks the id column {quoted([role])}, so predictions carry none.")
+        return [*told, *self.oddities()]
+
+    def oddities(self) -> list[str]:
+        """Sentences on cells that could not be read, on drift, and on what no longer holds for such rows."""
+        report = self.watch.report()
+        strange = [d.name for d in report.columns if d.large or self._gone(d.name)]
+        mattering, told = [name for name in strange if name in self._mattering()], [*report.warnings, *self._unlike()]
+        if not mattering:
+            return told
+        what = "the probabilities may be far off" if self.model.classes else "the intervals and what was promised of them do not hold"
+        return [*told, f"these rows are unlike those of training in {quoted(mattering)}, so for them {what}."]
+
+    def _unlike(self) -> list[str]:
+        """How many rows are unlike any of training, where they are more than chance would make."""
+        n, count = self.watch.n_rows, self.n_unusual
+        if count <= binom.isf(FALSE_ALARM, n, USUAL_RATE):
+            return []
+        wider = "" if self.model.classes else ", and their intervals are wider"
+        are = "is unlike any row of training: it has" if count == 1 else "are unlike any row of training: they have"
+        return [f"{count:,} of {many(n, 'row')} {are} a 1 in the column unusual{wider}."]
+
+    def _gone(self, name: str) -> bool:
+        """Whether a column that training had is missing in every row."""
+        counts = self.watch.counts[name]
+        return bool(counts[-1] == counts.sum() > 0 and self.model.columns.references_[name].shares[-1] < 0.5)
+
+    def _mattering(self) -> set[str]:
+        """The columns without which the score would be lower by more than its error."""
+        return {name for name, loss, error in self.model.result.importance if loss > error}
+
+
+def _value_type(kind: Any) -> Any:
+    """The type of a column's values: those of a dictionary are what it stands for."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+
+@register("automl.TableModel")
+@dataclass(frozen=True, eq=False, repr=False)
+class TableModel:
+    """What `mercer fit` makes: predicts tables that have the columns of the one it was fitted to.
+
+    Attributes: `columns` (the treatment), `predictor`, `margin` of regression intervals, `decision` of classes, `result`,
+    `unusual` (which rows are unlike those of training). A saved model holds a sample of the treated training rows, and, where it is a
+    kernel machine or rests on landmarks, more of them: treat the file as you treat the table.
+
+    >>> from mercer.datasets import diabetes
+    >>> import pandas as pd
+    >>> table = diabetes()
+    >>> data = pd.DataFrame(table.rows, columns=table.columns)
+    >>> from mercer import fit_table
+    >>> model = fit_table(data, "progression", time=1)
+    >>> model.predict(data[:2]).columns.tolist()
+    ['prediction', 'lower', 'upper', 'unusual']
+    >>> model.score(data) > 0.3
+    True
+    """
+
+    columns: Columns
+    predictor: Predictor
+    margin: Margin | None
+    decision: Decision
+    result: FitResult
+    unusual: NoveltyDetector
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.result.classes
+
+    def predicting(self, source: Any) -> PredictionJob:
+        """The predictions of a table, about to be made; the schema is checked here."""
+        return PredictionJob(self, as_source(source))
+
+    def with_threshold(self, threshold: float | None) -> TableModel:
+        """The same model, which predicts the class of `result.decision` from another probability on; of two classes only."""
+        return self if threshold is None else replace(self, decision=self.decision.at(threshold, len(self.classes)))
+
+    def predict(self, data: Any, threshold: float | None = None) -> Any:
+        """A frame with a row for every row of the data, in order: the id where there is one, `prediction`, and
+
+        - of numbers `lower` and `upper`, the ends of an interval that holds 90 % of such rows (missing where the holdout had too
+          few rows for any);
+        - of classes `p_<class>` for each of them; the prediction has the type that the target had in training;
+        - `unusual`, 1 for a row unlike any of training: far from all of a sample of them, beyond their range, or with a level or
+          a missing value that training never had, as about 1 % of rows like those of training are by chance. Its interval is wider.
+
+        Parameters
+        ----------
+        data : a path, several, a data frame (pandas, polars, ...) or a pyarrow table with the columns of training. The frame that
+            comes back is of the same library (of pandas, with the same index), and a pyarrow table for files
+        threshold : of two classes, the probability from which on the class of `result.decision` is predicted
+        """
+        return self.with_threshold(threshold)._asked(data)
+
+    def predict_proba(self, data: Any) -> Any:
+        """The probability of each class, `p_<class>` in the order of `classes`, as a frame like that of `predict`."""
+        if not self.classes:
+            raise ValueError(f'"{self.result.target}" is a number, which has no classes; ask predict or predict_interval.')
+        return self._asked(data, [f"p_{label}" for label in self.classes])
+
+    def predict_interval(self, data: Any, coverage: float = COVERAGE) -> Any:
+        """`lower` and `upper` ends of an interval for every row, as a frame like that of `predict`.
+
+        On average over samples, at least that share of new rows from the same source is covered (split conformal on the
+        holdout's residuals); missing where the holdout had too few rows for that.
+        """
+        if self.margin is None:
+            raise ValueError(f'"{self.result.target}" has classes, not numbers; ask predict or predict_proba.')
+        return replace(self, margin=self.margin.at(coverage))._asked(data, ["lower", "upper"])
+
+    def score(self, data: Any, metric: str | None = None) -> float:
+        """The metric (that of `result` where none is named) of what `predict` says of these rows, which have a target.
+
+        Rows without a target, or of a class that training lacks, are left out; weights count where the model has a weight column
+        and the data have it. Errors (rmse, mae, log_loss) are better where they are less.
+        """
+        source, asked = as_source(data), metric_named(self.result.task, metric or self.result.metric)
+        self.columns.check(source.schema)
+        if (target := self.columns.target) not in source.schema.names:
+            raise DataError(f'the table lacks the target "{target}", without which nothing can be scored; give rows with it.')
+        rows = [self.columns.transform(batch) for batch in source.batches() if batch.num_rows]
+        parts = [(r.y, self.predictor(r.X), r.weight) for r in rows if len(r)]
+        if not parts:
+            raise DataError(f'no row has a value of the target "{target}", so there is nothing to score.')
+        y, f, w = (None if p[0] is None else np.concatenate(p) for p in zip(*parts, strict=True))
+        assert y is not None
+        assert f is not None
+        if not self.classes:
+            return asked(y, f, w).value
+        known = np.flatnonzero(y >= 0)
+        if not len(known):
+            raise DataError(f'no row has a class of "{target}" that training had, so there is nothing to score.')
+        return asked.decided(y[known], f[known], self.decision(f[known]), None if w is None else w[known]).value
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write the report: one self-contained HTML page, as `mercer fit` does."""
+        pages = import_module("mercer.report")  # which is above: a result goes there, and nothing comes back
+        pages.write(self.result, path)
+
+    def _asked(self, data: Any, names: list[str] | None = None) -> Any:
+        """Columns of the predictions, all or some; what was odd about the rows is a warning."""
+        job = self.predicting(data)
+        table = pa.Table.from_batches(job.batches(), job.schema)
+        for text in (*job.source.said, *job.oddities()):
+            warnings.warn(text, UserWarning, stacklevel=3)
+        return like(table if names is None else table.select(names), data)
+
+    def __repr__(self) -> str:
+        e = self.result
+        best = e.chosen
+        score = "" if best is None or best.holdout is None else f": {best.name}, {e.metric} {number(best.holdout, e.metric)}"
+        rows = many(e.rows_holdout, "held-out row")
+        return f"TableModel({e.target} from {many(len(self.columns.used_), 'column')}{score} on {rows})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return card(self.result)
+
+    def predict_batches(self, source: Any) -> Iterator[Any]:
+        """Record batches in the order of the rows, with the columns of `predict`; however many rows there are, few are held at once."""
+        return self.predicting(source).batches()
+
+    def outputs(self, X: Array, odd: Array | None = None) -> dict[str, Any]:
+        """The columns of predictions for treated rows; `odd` tells rows with odd cells."""
+        found, strange = self.predictor(X), self.unusual(X, odd)
+        flag = {"unusual": pa.array((strange > 1).astype(np.int64))}
+        if not self.classes:
+            return {"prediction": pa.array(found), **self._bounds(found, widening(strange)), **flag}
+        labels = np.asarray(self.classes, dtype=object)[self.decision(found)]
+        shares = {f"p_{label}": pa.array(np.ascontiguousarray(found[:, k])) for k, label in enumerate(self.classes)}
+        return {"prediction": pa.array(labels.tolist(), pa.string()).cast(self.columns.target_.kind), **shares, **flag}
+
+    def _bounds(self, found: Array, wider: Array) -> dict[str, Any]:
+        """No bounds where the holdout had too few rows for any."""
+        sides = self.margin(found, wider) if self.margin is not None and np.isfinite(self.margin.width) else None
+        nothing = pa.nulls(len(found), pa.float64())
+        return dict(zip(("lower", "upper"), map(pa.array, sides) if sides is not None else (nothing, nothing), strict=True))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to one file; `mercer.load` gives it back."""
+        save(self, path, kind="table model")
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "columns": self.columns.state(), "predictor": self.predictor, "margin": self.margin, "decision": self.decision,
+            "result": self.result.as_dict(), "unusual": self.unusual,
+        }  # fmt: skip
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> TableModel:
+        columns, told = Columns.from_state(state["columns"]), state["result"] if "result" in state else state["evidence"]  # as before
+        if not isinstance(state["predictor"], ConstantPredictor | Regressor | Classifier) or not isinstance(state["decision"], Decision):
+            raise ValueError("the file holds no predictor of a table; fit the model again.")
+        if not isinstance(state.get("unusual"), NoveltyDetector) or not isinstance(state["margin"], Margin | None):
+            raise ValueError("the file is of an older form of models; fit the model again.")
+        return cls(columns, state["predictor"], state["margin"], state["decision"], FitResult.from_dict(told), state["unusual"])

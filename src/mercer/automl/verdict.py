@@ -1,0 +1,221 @@
+"""The verdict: one to three plain sentences on what the holdout showed, also where others did better; and what to be wary of."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.automl.candidates import folds_of
+from mercer.automl.data import TableData
+from mercer.automl.evaluate import Decision
+from mercer.automl.metrics import IN_UNITS, TITLES, Metric, difference, number
+from mercer.automl.recipes import NAMES
+from mercer.automl.study import FittedCandidate, Study, StudyResult
+from mercer.inputs import Array
+from mercer.tables.errors import many
+
+MAX_DISAGREEMENT = 3.0  # standard errors between the scores of cross-validation and holdout, from which on they disagree
+MORE_ROWS = 1.25  # times the rows of cross-validation, from which on a better score needs no other explanation
+NEGLIGIBLE = 0.02  # a difference below this, of errors relative, is none to speak of
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another model on the same rows: its name, its score, and the chosen one's score minus it with an interval."""
+
+    name: str
+    value: float
+    difference: tuple[float, float, float]
+    handicap: str = ""  # what it had less of than the chosen one, which makes a comparison say nothing
+
+
+def sentence(metric: Metric, name: str, value: float, low: float, high: float, rows: int, copies: int = 0) -> str:
+    """The number, its interval and what it rests on."""
+    shown = [number(v, metric.name) for v in (value, low, high)]
+    interval = f"95 % interval {shown[1]} to {shown[2]}"
+    apart = f", {copies:,} of them copies of training rows" if copies else " that nothing was fitted or chosen on"
+    return f"{name}: {TITLES[metric.name]} {shown[0]} ({interval}) on {many(rows, 'row')}{apart}."
+
+
+def against_linear(metric: Metric, rival: Rival) -> str:
+    """What the lift added."""
+    state, amount = _state(metric, rival)
+    if state != "worse" and rival.handicap:
+        return f"A linear model was {rival.handicap}, so nothing is said of it."
+    if state == "better":
+        return f"That is better than a linear model ({number(rival.value, metric.name)}) by {amount}."
+    if state == "worse":
+        return f"A linear model did better on these rows ({number(rival.value, metric.name)}, by {amount})."
+    return _even(metric, rival, "A linear model", "is")
+
+
+def against_trees(metric: Metric, rival: Rival) -> str:
+    """Where trees win, it is said."""
+    state, amount = _state(metric, rival)
+    shown = number(rival.value, metric.name)
+    if state != "worse" and rival.handicap:
+        return f"Gradient-boosted trees were {rival.handicap}, so nothing is said of them."
+    if state == "worse":
+        return f"Gradient-boosted trees are better here: {shown}, by {amount}; if this score is all that counts, use them."
+    if state == "better":
+        return f"It also beats gradient-boosted trees ({shown}) by {amount}."
+    return _even(metric, rival, "Gradient-boosted trees", "are")
+
+
+def _even(metric: Metric, rival: Rival, who: str, verb: str) -> str:
+    """About as good where the scores are near; where they are far apart, that the rows are too few to tell."""
+    shown, gap = number(rival.value, metric.name), abs(rival.difference[0])
+    if _same(metric, rival):
+        return f"{who} {verb} as good ({shown}): there is no difference in the digits shown."
+    if gap <= NEGLIGIBLE * (abs(rival.value) if metric.name in IN_UNITS else 1.0):
+        return f"{who} {verb} about as good ({shown}): the difference is within its error."
+    far = f"the difference of {number(gap, metric.name)} is within its error"
+    return f"{who} scored {shown}; {far}, so these rows do not tell which is better."
+
+
+def _same(metric: Metric, rival: Rival) -> bool:
+    """Whether the scores, or all of what is between them, are the same in the digits shown."""
+    gap = rival.difference[0]
+    mine, other, between = (number(value, metric.name) for value in (rival.value + gap, rival.value, gap))
+    return mine == other or not between.strip("-0.,")
+
+
+def _state(metric: Metric, rival: Rival) -> tuple[str, str]:
+    """Better, worse or neither, by whether the interval of the difference leaves zero out; and by how much.
+
+    Scores that are equal in all digits shown, as of exact fits, are even, whatever rounding leaves between them.
+    """
+    value, low, high = (metric.gain(v) for v in rival.difference)
+    low, high = min(low, high), max(low, high)
+    state = "even" if _same(metric, rival) else "better" if low > 0 else "worse" if high < 0 else "even"
+    return state, f"{number(abs(value), metric.name)} ({' to '.join(number(v, metric.name) for v in sorted((abs(low), abs(high))))})"
+
+
+def verdict(
+    metric: Metric, kind: str, first: str, linear: Rival | None, trees: Rival | None, doubted: Sequence[str] = (),
+    short: Mapping[str, str] | None = None, alone: bool = False,
+) -> str:  # fmt: skip
+    """All of it; `doubted` names the models whose score on the holdout is not what cross-validation led to expect, `short` those that
+    were left out and of what there was too little, and `alone` tells that nothing more flexible than the chosen one was tried.
+    """
+    whom = " and of ".join(name.lower() for name in doubted)
+    parts = [f"Cross-validation and holdout disagree on the score of {whom}, so none of this is firm: see the warnings."] if doubted else []
+    parts.append(first)
+    if kind in ("constant", "linear"):
+        parts.append(_kept(kind, short or {}, alone))
+    elif linear is not None:
+        parts.append(against_linear(metric, linear))
+    parts += [against_trees(metric, trees)] if trees is not None else []
+    return " ".join(parts)
+
+
+def _kept(kind: str, short: Mapping[str, str], alone: bool) -> str:
+    """Why a constant or the linear model was kept: nothing is said of models that were never tried."""
+    lack = " and ".join(sorted(set(short.values()), reverse=True))
+    remedy = f"give more {lack} ({' and '.join('--' + what for what in lack.split(' and '))})"
+    if short and alone:
+        what = "Nothing but a constant" if kind == "constant" else "Nothing more flexible than the linear model"
+        return f"{what} could be tried in the {lack} given, so this does not tell what the columns are worth: {remedy}."
+    left = f" Not tried, for want of {lack}: {', '.join(short).lower()}; {remedy} to have them compared." * bool(short)
+    if kind == "constant":
+        end = "." if short else ": these columns tell little of the target."
+        return f"By cross-validation nothing that was tried predicts better than a constant{end}{left}"
+    tried = "that was tried " * bool(short)
+    return f"Nothing more flexible {tried}was better by more than its error in cross-validation, so the linear model was kept.{left}"
+
+
+def disagreement(metric: Metric, name: str, holdout: float, cv: float, errors: float) -> str:
+    """Two scores of one model that are further apart than chance explains."""
+    title, shown = TITLES[metric.name], [number(v, metric.name) for v in (holdout, cv)]
+    what = f"{name} has {title} {shown[0]} on the holdout but {shown[1]} in cross-validation, {errors:.0f} standard errors apart"
+    why = "the held-out rows are unlike the training rows, or a few odd rows decide the score"
+    return f"cross-validation and holdout disagree: {what}; {why}: rely on neither number before you know."
+
+
+def tested_groups(found: StudyResult) -> Array | None:
+    """The groups of the rows that cross-validation tests."""
+    here = found.selection.here
+    return None if here.rows.group is None else here.rows.group[folds_of(here).tested()]
+
+
+def verdict_of(study: Study, found: StudyResult) -> str:
+    """The verdict on what a study has chosen."""
+    e = found.chosen
+    shown = (e.evaluation.score.value, e.evaluation.low, e.evaluation.high, len(study.data.held), study.data.alarming)
+    first = sentence(study.metric, NAMES[e.kind], *shown)
+    linear, trees = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
+    doubted, more = [name for name, _ in doubts(study, found)], _more_flexible(found)
+    return verdict(study.metric, e.kind, first, linear, trees, doubted, found.selection.short, not more)
+
+
+def _more_flexible(found: StudyResult) -> bool:
+    """Whether anything more flexible than a constant, or than a linear model where that was chosen, was compared with it."""
+    simple = ("constant",) if found.kind == "constant" else ("constant", "linear")
+    return found.selection.tuned is not None or any(f.kind not in simple for f in found.selection.candidates)
+
+
+def doubts(study: Study, found: StudyResult) -> list[tuple[str, str]]:
+    """Of the chosen model and of the linear one, those whose scores by cross-validation and on the holdout disagree, and how.
+
+    The holdout may well be better for a model that was fitted to more rows than cross-validation had, unless it is linear.
+    """
+    out, groups, few = [], tested_groups(found), MORE_ROWS * len(found.selection.here.rows)
+    for f in found.selection.candidates:
+        e = found[f.kind]
+        if e is None or f.kind not in (found.kind, "linear"):
+            continue
+        mine, cv = e.evaluation.score, f.score
+        error = float(np.linalg.norm([mine.error(study.data.held.group), cv.error(groups), *(1 / s.count for s in (mine, cv) if s.count)]))
+        gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
+        explained = gap > 0 and e.rows > few and f.kind not in ("linear", "constant")
+        same = number(mine.value, study.metric.name) == number(cv.value, study.metric.name)
+        if abs(gap) > MAX_DISAGREEMENT * error and not (explained or same):
+            far = abs(gap) / max(error, 1e-12)
+            out.append((f.name, disagreement(study.metric, f.name, mine.value, cv.value, far)))
+    return out
+
+
+def _rival(study: Study, e: FittedCandidate, other: FittedCandidate | None) -> Rival | None:
+    if other is None or other is e:
+        return None
+    gap = difference(e.evaluation.score, other.evaluation.score, study.data.held.group)
+    fewer = other.rows < e.rows
+    handicap = other.handicap or (f"{'grown' if other.kind == 'trees' else 'fitted'} on only {other.rows:,} rows" if fewer else "")
+    return Rival(NAMES[other.kind], other.evaluation.score.value, gap, handicap)
+
+
+def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[str, ...]:
+    """What to be wary of: doubts, copies, classes and groups on one side or both, and what was not tried."""
+    told, data = [*(text for _, text in doubts(study, found)), *study.data.columns.warnings_], study.data
+    equal = f"{data.duplicates:,} of {many(len(data.held), 'holdout row')}"
+    if data.alarming:
+        are = "is an exact copy of a training row" if data.duplicates == 1 else "are exact copies of training rows"
+        told.insert(0, f"{equal} {are}; the score may be too good.")
+    elif data.duplicates:
+        usual = f"about {data.expected_duplicates:,.0f} would by chance, as columns have few values"
+        equals = "equals a training row" if data.duplicates == 1 else "equal training rows"
+        told.append(f"{equal} {equals}; {usual if data.explained else 'too few to change the score much'}.")
+    if data.unknown:
+        one = data.unknown == 1
+        what = f"{many(data.unknown, 'held-out row')} {'has' if one else 'have'} a class that no training row has"
+        told.append(f"{what}; {'it was' if one else 'they were'} left out of the score.")
+    if decision.code >= 0:
+        label = data.columns.classes_[decision.code]
+        where = "in cross-validation" if found.known is None else "on the validation rows"
+        rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
+        told.append(f'"{label}" is rare, so {rule}.')
+    told += [f"{name} was not tried: {why}." for name, why in found.selection.left_out]
+    if found["trees"] is None:
+        why = f"{study.n_classes:,} classes would have taken too long" if study.room_for_trees else "their sums would exceed the memory"
+        told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")
+    both = _shared_groups(data)
+    if both:
+        are = "group is" if both == 1 else "groups are"
+        told.append(f"{both:,} {are} in the training data and in the holdout; the score may be too good.")
+    return tuple(told)
+
+
+def _shared_groups(data: TableData) -> int:
+    sides: list[Array | None] = [data.train.group, data.held.group]
+    return 0 if sides[0] is None or sides[1] is None else len(np.intersect1d(sides[0], sides[1]))

@@ -1,0 +1,174 @@
+"""Penalised linear models on features: losses of scores, their values and slopes, summed over tiles of rows in one pass."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import expit, log_softmax, softmax
+
+from mercer.inputs import Array, Table
+from mercer.models.maps import FittedMap
+from mercer.ops.tiles import cuts
+from mercer.stats import Newton
+from mercer.stats.fold import fold, threads
+from mercer.stats.sample import mix
+
+TILE_BYTES = 1 << 20  # of features: both products of a pass then read them from cache
+SHORT, MANY, FEW = 512, 8192, 512  # up to so many features, MANY rows tell their curvature, else FEW do
+FAR = 8.0  # deviations of a column's mean from zero beyond which the column is shifted
+
+
+# losses of scores f (n, K): the sum of the rows' values, its slope (n, K), and the mean curvature of each row (n,)
+class Loss(Protocol):
+    def value(self, f: Array, Y: Array, w: Array) -> float: ...
+    def slope(self, f: Array, Y: Array, w: Array) -> Array: ...
+    def curvature(self, f: Array, Y: Array, w: Array) -> Array: ...
+
+
+class Logistic:
+    """w log(1 + exp(-y f)), y in {-1, 1}."""
+
+    def value(self, f: Array, Y: Array, w: Array) -> float: return float(w @ np.logaddexp(0, -Y * f)[:, 0])
+    def slope(self, f: Array, Y: Array, w: Array) -> Array: return -w[:, None] * Y * expit(-Y * f)
+    def curvature(self, f: Array, Y: Array, w: Array) -> Array: return w * (expit(f) * expit(-f))[:, 0]
+
+
+class Softmax:
+    """-w log softmax(f)_y, Y one row of the identity a row."""
+
+    def value(self, f: Array, Y: Array, w: Array) -> float: return -float(w @ np.sum(Y * log_softmax(f, axis=1), axis=1))
+    def slope(self, f: Array, Y: Array, w: Array) -> Array: return w[:, None] * (softmax(f, axis=1) - Y)
+
+    def curvature(self, f: Array, Y: Array, w: Array) -> Array:
+        """The mean of diag(p) - p p' over scores that sum to zero."""
+        return w * (1 - np.square(softmax(f, axis=1)).sum(1)) / (f.shape[1] - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The features (n, D) of rows, less a fixed shift: batches of them, and any rows picked."""
+
+    n: int
+    D: int
+    dtype: Any
+    shift: Array | None
+    kept: bool
+    batches: Callable[[], Iterable[tuple[slice, Array]]]
+    pick: Callable[[Array], Array]
+    limit: float
+
+    def tiles(self) -> Iterator[tuple[Array, int, list[slice]]]:
+        step = max(16, TILE_BYTES // (self.D * self.dtype.itemsize))
+        return ((F, rows.start, cuts(len(F), step)) for rows, F in self.batches())
+
+    def fold(self, of: Callable[[slice, Array], Any], total: Any) -> Any:
+        """total + of(rows, F) + ... over tiles that stay in cache, in a fixed order whatever the number of threads."""
+        for F, start, tiles in self.tiles():
+            total = fold(((F[t], slice(start + t.start, start + t.stop)) for t in tiles), lambda v: of(v[1], v[0]), total, threads)
+        return total
+
+    def sample(self) -> Array:
+        """The rows that tell the curvature: all of few, else those whose numbers have the least hashes."""
+        most = MANY if self.D <= SHORT else int(min(FEW, max(16, self.limit // (4 * self.D * self.dtype.itemsize))))
+        if self.n <= most:
+            return np.arange(self.n)
+        return np.sort(np.argsort(mix(np.arange(self.n, dtype=np.uint64)))[:most])
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A model theta (D [+ 1], K), its scores (n, K) and the objective there."""
+
+    theta: Array
+    f: Array
+    value: float
+    gradient: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """loss(F coef + intercept) + alpha/2 |coef|^2, the intercept being the last row of theta."""
+
+    rows: Rows
+    loss: Loss
+    Y: Array
+    w: Array
+    alpha: float
+    intercept: bool
+
+    @property
+    def zero(self) -> Array:
+        return np.zeros((self.rows.D + self.intercept, self.Y.shape[1]))
+
+    def at(self, theta: Array) -> Point:
+        """One pass: scores, value and gradient."""
+        D, f = self.rows.D, np.empty(self.Y.shape)
+        coef, b = theta[:D].astype(self.rows.dtype), theta[D:].sum(0)
+
+        def of(t: slice, F: Array) -> Newton:
+            f[t] = F @ coef
+            f[t] += b
+            r = self.loss.slope(f[t], self.Y[t], self.w[t])
+            return Newton(self.loss.value(f[t], self.Y[t], self.w[t]), self._back(F, r), np.zeros(()))
+
+        s = self.rows.fold(of, Newton(0.0, self.zero, np.zeros(())))
+        return Point(theta, f, s.value + self._penalty(theta), s.gradient + self._pull(theta))
+
+    def _back(self, F: Array, r: Array) -> Array:
+        """[F, 1]' r, in F's precision and then in float64."""
+        g = (r.T.astype(F.dtype) @ F).T.astype(np.float64)
+        return np.concatenate([g, r.sum(0)[None]]) if self.intercept else g
+
+    def _penalty(self, theta: Array) -> float:
+        return self.alpha / 2 * float(np.square(theta[: self.rows.D]).sum())
+
+    def _pull(self, theta: Array) -> Array:
+        pull = self.alpha * theta
+        pull[self.rows.D :] = 0
+        return pull
+
+    def step(self, x: Point, d: Array, slope: float) -> Point:
+        """x + t d with t = 1, or halved until the objective falls enough; scores are linear in t, so halving needs no pass."""
+        rounding = float(np.finfo(self.rows.dtype).eps) * abs(x.value)
+        new, t = self.at(x.theta + d), 1.0
+        value, df = new.value, new.f - x.f
+        while value > x.value + 1e-4 * t * slope + rounding:
+            t /= 2
+            if t < 1e-12:
+                return x
+            value = self.loss.value(x.f + t * df, self.Y, self.w) + self._penalty(x.theta + t * d)
+        return new if t == 1 else self.at(x.theta + t * d)
+
+
+def feature_rows(phi: FittedMap, X: Table, *, intercept: bool, limit: float) -> Rows:
+    """The features of X: kept as one array where they fit the limit of memory, else computed again at every pass."""
+    head, n, D = phi.features(X[:1024]), len(X), phi.width
+    shift = offset(head) if intercept else None
+    if float(n) * D * head.dtype.itemsize <= limit:
+        kept = moved(phi.features(X), shift)
+        return Rows(n, D, kept.dtype, shift, True, lambda: [(slice(0, n), kept)], lambda i: kept[i], limit)
+
+    def pick(i: Array) -> Array:
+        return moved(phi.features(X[i]), shift)
+
+    return Rows(n, D, head.dtype, shift, False, lambda: ((rows, moved(F, shift)) for rows, F in phi.batches(X)), pick, limit)
+
+
+def unshifted(rows: Rows, theta: Array, *, intercept: bool) -> tuple[Array, Array]:
+    """coef (K, D) and intercept (K,) of features that are not shifted."""
+    coef = theta[: rows.D]
+    b = theta[rows.D] if intercept else np.zeros(theta.shape[1])
+    return coef.T.copy(), b if rows.shift is None else b - rows.shift @ coef
+
+
+def offset(head: Array) -> Array | None:
+    """The means of the columns that are far from zero, in their own deviations: sums about zero would lose their digits."""
+    mean, deviation = head.mean(0, dtype=np.float64), head.std(0, dtype=np.float64)
+    far = np.abs(mean) > FAR * deviation
+    return np.where(far, mean, 0).astype(head.dtype) if far.any() else None
+
+
+def moved(F: Array, shift: Array | None) -> Array:
+    return F if shift is None else F - shift

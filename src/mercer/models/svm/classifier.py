@@ -1,0 +1,160 @@
+"""KernelSVC: the exact dual over rows; over features, squared hinge by Newton's rounds, hinge by dual coordinate descent."""
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.inputs import Array
+from mercer.invariants import Is
+from mercer.models.base import all_or_nothing, bytes_of
+from mercer.models.svm.base import SupportVectorEstimator
+from mercer.models.svm.calibration import probabilities
+from mercer.models.svm.fit import WarmStart, fit, with_probabilities
+from mercer.models.svm.machine import DualMachine, FeatureMachine
+from mercer.models.svm.plan import ClassifierSettings, LabelledRows
+from mercer.store import register
+
+
+@register("svm.KernelSVC")
+class KernelSVC(ClassifierMixin, SupportVectorEstimator):
+    """argmin |f|^2/2 + C sum_i w_i loss(y_i (f(x_i) + b)), f in the RKHS of a kernel, or linear in features of it.
+
+    loss(t) = max(0, 1 - t) ("hinge") or its square ("squared_hinge"). As in scikit-learn's SVC the intercept b is not penalised
+    (its LinearSVC penalises it). Exactly: the dual, by blocks with second-order steps and shrinking, until its gap is closed;
+    the kernel matrix is never formed beyond 2,048 rows. Over features: the squared hinge by rounds over passes, as in
+    `KernelLogistic`; the hinge by dual coordinate descent (Hsieh et al. 2008), and by the method of multipliers where sweeps
+    are slow. Models do not add: there is no partial_fit, merge or forget.
+
+    Parameters
+    ----------
+    kernel : a kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of the columns, "linear": x'z,
+        "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d columns.
+    C : the weight of the losses, > 0.
+    via : "exact", "features", "landmarks", a value of `mercer.methods`, or "auto": exact up to 20,000 rows, features beyond.
+    lift : a feature map, instead of a kernel.
+    fit_intercept : whether there is a bias b.
+    class_weight : None, "balanced", or a dict of weights by class, which multiply those of the rows.
+    multiclass : "ovo" (every two classes, by votes), "ovr" (each against the rest), or "auto": "ovo" where it is exact, "ovr" over
+        features, where there is no other.
+    probability : whether `predict_proba` is there: a sigmoid for every score, fitted on five folds that their models did not see.
+    warm_start : whether a next exact `fit` with the same y and another C starts from the duals of the last.
+    tol : of the optimality conditions, as in scikit-learn, where the duality gap is at most tol of the objective as well (else
+        they are met more closely, until it is); a gap of tol/100 ends it in any case, and `plan_` says which did. Over
+        features: a gap of tol/10 (squared hinge: as `KernelLogistic`, with tol/10).
+    max_iter : of rounds, each of which solves one block; over features of rounds, or of sweeps over the rows, for each class.
+    memory_limit : of the kernel rows and blocks, or the features, kept in memory, as bytes or "4GB". Not counted: X and its support
+        vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
+
+    Attributes: `machine_`, `classes_`, `intercept_`, `n_iter_`, `objective_`, `gap_` (hinge or exact: relative;
+    exact: with what rounding may add), `kernel_`,
+    `plan_`; exact: `support_`, `support_vectors_`, `dual_coef_` (1, m), (K, m) or of pairs (K - 1, m) as in scikit-learn,
+    `n_support_`; over features: `coef_` (1 or K, D), `lift_`.
+
+    >>> X = np.linspace(-3, 3, 200)[:, None]
+    >>> m = KernelSVC(C=10.0).fit(X, np.abs(X[:, 0]) < 1)
+    >>> m.predict([[0.0], [2.0]]), bool(m.gap_ <= 1e-3), bool(len(m.support_) < 30)
+    (array([ True, False]), True, True)
+    """
+
+    classes_: Array
+    _last: WarmStart | None = None  # where a next fit may start
+
+    must = dict(machine_=Is("DualMachine", "FeatureMachine"), _last=Is("WarmStart") | None)
+
+    def _laws(self) -> str | None:
+        m, K = self.machine_, len(self.classes_)
+        said = len(m.counts) if isinstance(m, DualMachine) else 2 if len(m.coef) == 1 else len(m.coef)
+        if said != K or K < 2:
+            return f"has a machine of {said} classes for {K} classes"
+        if self._last is not None and self._last.codes.max(initial=0) >= K:
+            return "starts at classes that are not there"
+        return m.misfit(self.n_features_in_)
+
+    def __init__(
+        self, kernel: Any = None, C: float = 1.0, loss: str = "hinge", via: Any = "auto", *, lift: Any = None,
+        fit_intercept: bool = True, class_weight: Any = None, multiclass: str = "auto", probability: bool = False,
+        warm_start: bool = False, tol: float = 1e-3, max_iter: int = 1000, memory_limit: Any = None, random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.loss = loss
+        self.via = via
+        self.lift = lift
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.multiclass = multiclass
+        self.probability = probability
+        self.warm_start = warm_start
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Solve the dual over the rows, or fit the map and then one rule for two classes, or one a class against the rest."""
+        s = ClassifierSettings.of(self)
+        every, y = self._rows_and_targets(X, y, reset=True)
+        check_classification_targets(y)
+        rows = LabelledRows.of(every, y, self._weights(sample_weight, every), gram=s.precomputed)
+        machine, self._last = fit(s, rows, len(every), self._last)
+        self.classes_, self.machine_ = rows.classes, with_probabilities(s, rows, machine) if s.probability else machine
+        return self
+
+    # what is known
+    @property
+    def multiclass_(self) -> str:
+        """"ovo" or "ovr"; AttributeError over features, which have no other than "ovr"."""
+        return self._dual().multiclass
+
+    @property
+    def coef_(self) -> Array:
+        """(1 or K, D); AttributeError for models over rows."""
+        return self._linear().coef
+
+    @property
+    def lift_(self) -> Any: return self._linear().phi.lift
+
+    @property
+    def n_features_lifted_(self) -> int:
+        """D"""
+        return self._linear().phi.width
+
+    def _linear(self) -> FeatureMachine:
+        if not isinstance(self.machine_, FeatureMachine):
+            raise AttributeError("a map and coefficients of its features are there for models over features; this one has dual_coef_.")
+        return self.machine_
+
+    @property
+    def sigmoid_(self) -> tuple[Array, Array]:
+        """(a, b), one of each a score."""
+        if (found := self.machine_.sigmoid) is None:
+            raise AttributeError("sigmoid_ is there with probability=True.")
+        return found
+
+    # asking
+    def decision_function(self, X: Any) -> Array:
+        """(n,) for two classes, the second where positive, else (n, K): one score a class, or its votes among pairs."""
+        check_is_fitted(self)
+        return self.machine_.decide(self._rows(X, reset=False), bytes_of(self.memory_limit))
+
+    def predict(self, X: Any) -> Array:
+        """The class of the largest score."""
+        f = self.decision_function(X)
+        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(1)]
+
+    @available_if(lambda self: self.probability)
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of every class, (n, K)."""
+        check_is_fitted(self, "sigmoid_")
+        return probabilities(self.decision_function(X), *self.sigmoid_)
+
+    @available_if(lambda self: self.probability)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Its logarithm."""
+        return np.log(self.predict_proba(X))

@@ -1,0 +1,223 @@
+"""Fitted support vector machines: a sum over support vectors, or over fewer of them, or a linear function of features."""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from mercer.inputs import Array, Table
+from mercer.invariants import Counts, Each, Floats, Ints, Is, Number, Text, Whole
+from mercer.kernels.base import Kernel
+from mercer.lifts.landmarks import Gram, rpcholesky
+from mercer.models.maps import FittedMap
+from mercer.models.svm.multiclass import pair_functions, pair_parts, votes
+from mercer.operators.products import Part, dense_enough, given_scores, scores
+from mercer.ops.philox import Stream
+from mercer.plan import Plan
+from mercer.store import register
+
+CUT = 1e-10  # of a residual, relative to the diagonal: vectors that others tell up to it add nothing
+
+
+@register("svm.FitSummary")
+@dataclass(frozen=True, eq=False)
+class FitSummary:
+    """How a fit went: its plan, the objective it reached, its rounds, and the relative duality gap where there is one."""
+
+    plan: Plan
+    objective: float
+    rounds: int
+    gap: float | None = None
+
+    must = dict(plan=Is("Plan"), objective=Number(finite=False), rounds=Whole(), gap=Number(finite=False) | None)
+
+
+@register("svm.Compression")
+@dataclass(frozen=True)
+class Compression:
+    """What was left out: vectors before and after, |f - g| / |f| in the RKHS, and on rows: rms of f - g, share of decisions that changed.
+
+    >>> print(Compression(900, 100, 0.02, 0.01, 0.001))
+    100 of 900 support vectors: relative error 0.02, scores moved by 0.01 (rms), 0.1% of decisions changed
+    """
+
+    before: int
+    after: int
+    error: float
+    rms: float
+    changed: float
+
+    def __str__(self) -> str:
+        cost = f"relative error {self.error:.3g}, scores moved by {self.rms:.3g} (rms), {100 * self.changed:.3g}% of decisions changed"
+        return f"{self.after} of {self.before} support vectors: {cost}"
+
+
+@register("svm.DualMachine")
+@dataclass(frozen=True, eq=False)
+class DualMachine:
+    """f = sum_j coef_j k(., z_j) + intercept over support vectors z_j, some of the rows it was fitted on (at the places `support`).
+
+    `counts` is the number of vectors of each class, or of all. Of pairs of classes ("ovo"), coefficients are those of scikit-learn,
+    (K - 1, m) by the class of each vector, or one row a pair. Of a given kernel matrix there are no vectors, only their places.
+    """
+
+    kernel: Any
+    vectors: Table | None
+    support: Array
+    coef: Array
+    intercept: Array
+    counts: Array
+    summary: FitSummary
+    multiclass: str = ""  # "ovr" or "ovo" of classes
+    size: float = 0.0  # of the terms of a score: what its rounding is relative to
+    sigmoid: tuple[Array, Array] | None = None
+    compression: Compression | None = None
+
+    must = dict(
+        kernel=Is("Kernel") | Text("precomputed"), vectors=Is("Table") | None, support=Ints("m", below=1 << 48, distinct=True),
+        coef=Floats("r", "m"), intercept=Floats(None), counts=Counts(None), summary=Is("FitSummary"), multiclass=Text("", "ovr", "ovo"),
+        size=Number(0), sigmoid=Each(Floats("s"), Floats("s")) | None, compression=Is("Compression") | None,
+    )  # fmt: skip
+
+    def _laws(self) -> str | None:
+        said, there = int(self.counts.sum()), len(self.support)
+        if said != there:
+            return f"counts {said} support vectors of {there}"
+        if isinstance(self.kernel, str) != (self.vectors is None) or len(self.vectors or self.support) != there:
+            return "has a kernel without support vectors, or vectors without one"
+        K, shape = len(self.counts), (len(self.coef), len(self.intercept))
+        if self.multiclass == "":
+            return None if shape == (1, 1) and K == 1 else f"has {shape[0]} rows of coefficients and {shape[1]} intercepts of one score"
+        pairs = K * (K - 1) // 2
+        fits = K > 1 and shape in ([(1, 1)] if K == 2 else [(K, K)] if self.multiclass == "ovr" else [(K - 1, pairs), (pairs, pairs)])
+        return None if fits else f"has {shape[0]} rows of coefficients and {shape[1]} intercepts for {K} classes"
+
+    def misfit(self, width: int) -> str | None:
+        """What is wrong where rows have so many columns."""
+        if self.vectors is None:
+            fits = int(self.support.max(initial=-1)) < width
+        else:
+            fits = self.vectors.width == width or (self.vectors.items and width == 1)
+        return None if fits else f"has support vectors that are not of {width} columns"
+
+    # scores
+    @property
+    def by_class(self) -> bool:
+        """Whether the coefficients are those of pairs, by the class of each vector."""
+        return len(self.counts) > 2 and len(self.coef) == len(self.counts) - 1
+
+    @property
+    def functions(self) -> Array:
+        """Coefficients of every score over all vectors, (k, m)."""
+        return pair_functions(self.coef, self.counts) if self.by_class else self.coef
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the coefficients of every score sum to zero because there is an intercept: those of fewer vectors need not."""
+        coef = self.functions
+        return bool(np.any(self.intercept) and (np.abs(coef.sum(1)) <= 1e-9 * np.abs(coef).sum(1)).all())
+
+    def raw(self, X: Table) -> Array:
+        """Scores (n, k) without the intercept."""
+        parts: list[Part] = [(slice(0, self.coef.shape[1]), list(range(len(self.coef))), self.coef)]
+        parts, width = (pair_parts(self.coef, self.counts), len(self.intercept)) if self.by_class else (parts, len(self.coef))
+        if self.vectors is None:
+            return given_scores(X.data, self.support, parts, width, balanced=self.balanced)
+        return scores(self.kernel, X, self.vectors.data, parts, width, balanced=self.balanced)
+
+    def queried(self, X: Table, memory: float) -> Array:
+        """`raw` of rows as they come: sparse ones are made dense where that fits."""
+        return self.raw(X if self.vectors is None else dense_enough(X, memory))
+
+    def decide(self, X: Table, memory: float) -> Array:
+        """(n,) for two classes, else (n, K): one score a class, or its votes among pairs."""
+        return self.combined(self.queried(X, memory))
+
+    def combined(self, f: Array) -> Array:
+        """The scores of classes from those of all rules."""
+        f, K = f + self.intercept.astype(f.dtype), len(self.counts)
+        return f[:, 0] if K == 2 else votes(f, K) if self.multiclass == "ovo" else f
+
+    def changed(self, before: Array, after: Array) -> float:
+        """The share of decisions that differ: of classes, or of signs of scores."""
+        if not self.multiclass:
+            return float(np.mean((before + self.intercept > 0) != (after + self.intercept > 0)))
+        was, now = self.combined(before), self.combined(after)
+        return float(np.mean((was > 0) != (now > 0) if was.ndim == 1 else was.argmax(1) != now.argmax(1)))
+
+
+@register("svm.FeatureMachine")
+@dataclass(frozen=True, eq=False)
+class FeatureMachine:
+    """f = phi(x)'coef + intercept: one score for two classes, else one a class, coef (k, D)."""
+
+    phi: FittedMap
+    coef: Array
+    intercept: Array
+    summary: FitSummary
+    sigmoid: tuple[Array, Array] | None = None
+
+    must = dict(
+        phi=Is("FittedMap"), coef=Floats("k", "phi.width"), intercept=Floats("k"), summary=Is("FitSummary"),
+        sigmoid=Each(Floats("s"), Floats("s")) | None,
+    )  # fmt: skip
+
+    @property
+    def kernel(self) -> Any:
+        return self.phi.lift.kernel_
+
+    def misfit(self, width: int) -> str | None:
+        """What is wrong where rows have so many columns."""
+        return None if self.phi.reads in (width, None) else f"has features of {self.phi.reads} columns, not of {width}"
+
+    def decide(self, X: Table, memory: float) -> Array:
+        """(n,) for two classes, the second where positive, else (n, K)."""
+        f = self.phi.linear(X, self.coef.T, self.intercept)
+        return f[:, 0] if len(self.coef) == 1 else f
+
+
+Machine = DualMachine | FeatureMachine
+
+
+# fewer support vectors
+def compress(machine: Machine, budget: int, X: Table | None, seed: int) -> DualMachine:
+    """The same over at most `budget` vectors; the cost is measured on rows X, or else on the support vectors."""
+    if not isinstance(machine, DualMachine):
+        raise ValueError("compress needs support vectors, and a model over features has none; fit with via='exact'.")
+    if machine.vectors is None:
+        raise ValueError("compress needs a kernel; a model of kernel='precomputed' does not have the values between its vectors.")
+    if not len(machine.support):
+        raise ValueError("compress needs support vectors, and this model, a constant, has none; use it as it is.")
+    vectors, rows = machine.vectors, machine.vectors if X is None else X
+    before = machine.raw(rows)
+    keep, coef, error = project(machine.kernel, vectors, machine.functions, budget, seed)
+    of = np.repeat(np.arange(len(machine.counts)), machine.counts)[keep]
+    counts = np.bincount(of, minlength=len(machine.counts)).astype(np.int32)
+    small = replace(machine, support=machine.support[keep], vectors=vectors[keep], coef=coef, counts=counts)
+    after = small.raw(rows)
+    rms = float(np.sqrt(np.mean(np.square(after - before))))
+    return replace(small, compression=Compression(len(vectors), len(keep), error, rms, machine.changed(before, after)))
+
+
+def project(kernel: Kernel | None, vectors: Table, coef: Array, budget: int, seed: int) -> tuple[Array, Array, float]:
+    """Places of the vectors that stay, their coefficients (k, m), and |f - g| / |f| of the worst function.
+
+    Pivots of a randomly pivoted Cholesky factorisation, weighted by the coefficients; then the least squares in the RKHS.
+    """
+    gram = Gram(vectors, kernel)
+    weight = np.abs(coef).max(0)
+    keep = np.sort(rpcholesky(gram, budget, Stream(seed), weight / weight.max(), CUT))
+    across = gram.block(keep, slice(None)) @ coef.T  # (m, k): values of f at the vectors that stay
+    K = gram.block(keep, keep)
+    K[np.diag_indices(len(K))] += 1e-10 * np.trace(K) / len(K)
+    new = scipy.linalg.solve(K, across, assume_a="pos").T
+    square = np.array([c @ _times(gram, c) for c in coef])
+    left = square - np.einsum("ij,ji->i", new, across)  # |f|^2 - |g|^2 for a projection
+    return keep, new, float(np.sqrt(np.max(np.maximum(left, 0) / np.maximum(square, 1e-300))))
+
+
+def _times(gram: Gram, c: Array) -> Any:
+    step = 1024
+    return np.concatenate([gram.block(slice(i, i + step), slice(None)) @ c for i in range(0, len(gram), step)])

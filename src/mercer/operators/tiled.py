@@ -1,0 +1,229 @@
+"""Operators that are read by tiles, written where they are to be kept: what solvers of duals ask of a kernel, perhaps about a point."""
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, Rows, Table
+from mercer.kernels.base import Kernel
+from mercer.operators.base import TiledOperator
+from mercer.operators.kernel import KernelOperator
+from mercer.operators.tiles import TILE_COLUMNS, TILE_ROWS, AboutTiles, Tiles, tiles_about, tiles_of
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts
+
+LARGEST = 1e15  # of kernel values that float32 can hold with room for sums
+TOO_LARGE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
+
+
+class TileOperator:
+    """K = k(X, Z), never formed beyond a block, its values in a precision of their own: `dtype`, where their range allows.
+
+    Fast tiles are taken where they are precise enough: Gaussians in float32, and of rows of bits.
+
+    >>> from mercer.kernels import Linear
+    >>> K = TileOperator(Linear(), Table(np.array([[1.0], [2.0]])))
+    >>> K.block([1], [0, 1]), K.diag(), K @ np.ones(2)
+    (array([[2., 4.]]), array([1., 4.]), array([3., 6.]))
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, kernel: Kernel, X: Table, dtype: Any = np.float64, Z: Table | None = None, *, diagonal: Array | None = None) -> None:
+        self.kernel, self.X, self.Z, self.symmetric = kernel, X, X if Z is None else Z, Z is None
+        self.shape = len(self.X), len(self.Z)
+        self._diag = checked_diag(kernel, X) if diagonal is None else diagonal
+        self.scale, self.edge = self._diag, np.zeros(self.shape[1])
+        largest = self._diag if self.symmetric else np.concatenate([self._diag, checked_diag(kernel, self.Z)])
+        self.dtype = in_range(dtype, largest)
+        self._tiles: Tiles = tiles_of(kernel, self.X, self.Z, self.dtype)
+
+    def side(self, rows: Rows, *, left: bool) -> Any:
+        """Rows or columns of tiles, made ready."""
+        return self._tiles.side((self.X if left else self.Z)[rows], left=left)
+
+    def fill(self, left: Any, right: Any, out: Array) -> None:
+        """out = K of these rows and columns."""
+        self._tiles.fill(left, right, out)
+
+    def block(self, rows: Rows = slice(None), cols: Rows = slice(None), out: Array | None = None) -> Array:
+        return block(self, rows, cols, out)
+
+    def diag(self) -> Array:
+        return own_diagonal(self, self._diag)
+
+    def __matmul__(self, V: Any) -> Array:
+        return product(self, V)
+
+    def pullback(self, U: Any, V: Any) -> Array:
+        return KernelOperator(self.kernel, self.X, None if self.symmetric else self.Z).pullback(U, V)
+
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> TileOperator:
+        return TileOperator(self.kernel, self.X[rows], self.dtype, _columns_of(self, rows, cols))
+
+    def astype(self, dtype: Any) -> TileOperator:
+        return TileOperator(self.kernel, self.X, dtype, None if self.symmetric else self.Z, diagonal=self._diag)
+
+    @cached_property
+    def wide(self) -> TileOperator:
+        """The same in float64, whatever the rows are."""
+        if self.dtype == np.float64 and (self.X.items or self.X.dtype == np.float64):
+            return self
+        return TileOperator(self.kernel, self.X.astype(np.float64), Z=None if self.symmetric else self.Z.astype(np.float64))
+
+    def balanced(self) -> TileOperator | AboutOperator:
+        """For duals that sum to zero: about the mean of the rows, where they share most of k(x, x)."""
+        tiles = tiles_about(self.kernel, self.X, self.dtype) if self.symmetric else None
+        return self if tiles is None else AboutOperator(tiles, self.X, self.dtype)
+
+
+class AboutOperator:
+    """k(x, z) - k(x, p) - k(p, z) + k(p, p): what duals that sum to zero see of k(x, z), to all its digits.
+
+    >>> from mercer.kernels import Linear
+    >>> X = Table(np.array([[1e9], [1e9 + 2]]))
+    >>> K = TileOperator(Linear(), X).balanced()
+    >>> K.block(), K.edge.tolist()
+    (array([[ 1., -1.],
+           [-1.,  1.]]), [-1000000001.0, 1000000001.0])
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, tiles: AboutTiles, X: Table, dtype: Any, Z: Table | None = None) -> None:
+        self.X, self.Z, self.symmetric = X, X if Z is None else Z, Z is None
+        self.shape, self.kernel, self._about = (len(self.X), len(self.Z)), tiles.kernel, tiles
+        raw = checked_diag(self.kernel, X)
+        self._diag, self.edge = np.maximum(tiles.diag(X), 0.0), tiles.edge(self.Z)
+        self.scale = raw if tiles.rounded(X) else self._diag
+        self.dtype = in_range(dtype, self._diag)
+        self._tiles: Tiles = tiles.astype(self.dtype)
+
+    def side(self, rows: Rows, *, left: bool) -> Any:
+        """Rows or columns of tiles, made ready."""
+        return self._tiles.side((self.X if left else self.Z)[rows], left=left)
+
+    def fill(self, left: Any, right: Any, out: Array) -> None:
+        """out = K of these rows and columns."""
+        self._tiles.fill(left, right, out)
+
+    def block(self, rows: Rows = slice(None), cols: Rows = slice(None), out: Array | None = None) -> Array:
+        return block(self, rows, cols, out)
+
+    def diag(self) -> Array:
+        return own_diagonal(self, self._diag)
+
+    def __matmul__(self, V: Any) -> Array:
+        return product(self, V)
+
+    def pullback(self, U: Any, V: Any) -> Array:
+        """That of the kernel with p as one more row, whose weights are less the sums of the others."""
+        p = self._about.p[None]
+        X, Z = (Table(np.concatenate([t.data.astype(np.float64), p])) for t in (self.X, self.Z))
+        U, V = (np.concatenate([W, -W.sum(0, keepdims=True)]) for W in (np.asarray(U, np.float64), np.asarray(V, np.float64)))
+        return KernelOperator(self.kernel, X, Z).pullback(U, V)
+
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> AboutOperator:
+        return AboutOperator(self._about, self.X[rows], self.dtype, _columns_of(self, rows, cols))
+
+    def astype(self, dtype: Any) -> AboutOperator:
+        return AboutOperator(self._about, self.X, dtype, None if self.symmetric else self.Z)
+
+    @cached_property
+    def wide(self) -> AboutOperator:
+        """The same in float64."""
+        return self if self.dtype == np.float64 else self.astype(np.float64)
+
+    def balanced(self) -> AboutOperator:
+        """It is so already."""
+        return self
+
+
+# what all operators that are read by tiles share
+def block(op: TiledOperator, rows: Rows, cols: Rows, out: Array | None = None) -> Array:
+    """K[rows, cols], by columns of tiles in threads."""
+    i, j = _places(rows, op.shape[0]), _places(cols, op.shape[1])
+    out = np.empty((len(i), len(j)), op.dtype) if out is None else out
+    left = [(s, op.side(i[s], left=True)) for s in cuts(len(i), TILE_ROWS)]
+
+    def work(c: slice) -> None:
+        right, tile = op.side(j[c], left=False), np.empty((min(TILE_ROWS, len(i)), c.stop - c.start), op.dtype)
+        for s, side in left:
+            op.fill(side, right, tile[: s.stop - s.start])
+            out[s, c] = tile[: s.stop - s.start]
+
+    parallel_map(work, cuts(len(j), TILE_COLUMNS))
+    return _with_diagonal(op, out, i, j)
+
+
+def strip(op: TiledOperator, rows: Array, cols: Array) -> Array:
+    """K[rows, cols] of few rows, as one tile."""
+    out = np.empty((len(rows), len(cols)), op.dtype)
+    op.fill(op.side(rows, left=True), op.side(cols, left=False), out)
+    return _with_diagonal(op, out, rows, cols)
+
+
+def product(op: TiledOperator, V: Any) -> Array:
+    """K @ V, summed in float64 from left to right, whatever the number of threads."""
+    V = np.asarray(V)
+    W = V.reshape(len(V), -1)
+    if len(V) != op.shape[1]:
+        raise ValueError(f"V must have {op.shape[1]} rows, got shape {V.shape}.")
+    right = [(c, op.side(c, left=False)) for c in cuts(op.shape[1], TILE_COLUMNS)]
+
+    def work(rows: slice) -> Array:
+        left, total = op.side(rows, left=True), np.zeros((rows.stop - rows.start, W.shape[1]))
+        for c, side in right:
+            tile = np.empty((len(total), c.stop - c.start), op.dtype)
+            op.fill(left, side, tile)
+            total += tile @ W[c]
+        return total
+
+    found = parallel_map(work, cuts(op.shape[0], TILE_COLUMNS))
+    out = np.concatenate(found) if found else np.zeros((0, W.shape[1]))
+    return out.reshape(op.shape[0], *V.shape[1:]).astype(np.result_type(op.dtype, V.dtype))
+
+
+def own_diagonal(op: Any, found: Array) -> Array:
+    """The diagonal of a square operator."""
+    if not op.symmetric:
+        raise ValueError(f"diag is that of rows with themselves; K of shape {op.shape} is of two sets of rows.")
+    return found
+
+
+def checked_diag(kernel: Kernel, X: Table) -> Array:
+    """k(x, x) in float64, which bounds all values of a kernel."""
+    with np.errstate(over="ignore"):
+        return checked(kernel.diag(X))
+
+
+def checked(diagonal: Array) -> Array:
+    most = TOO_LARGE[diagonal.dtype.itemsize]
+    diagonal = diagonal.astype(np.float64)
+    if not (np.abs(diagonal) < most).all():
+        raise ValueError("the kernel of some row of X with itself is too large; scale the columns of X first.")
+    return diagonal
+
+
+def in_range(dtype: Any, diagonal: Array) -> np.dtype[Any]:
+    """This precision, or float64 where values beside this diagonal are beyond it."""
+    return np.dtype(dtype if np.abs(diagonal).max() < LARGEST else np.float64)
+
+
+def _with_diagonal(op: TiledOperator, K: Array, rows: Array, cols: Array) -> Array:
+    """The diagonal of the kernel where a row meets itself."""
+    if op.symmetric:
+        _, i, j = np.intersect1d(rows, cols, assume_unique=True, return_indices=True)
+        K[i, j] = op.diag()[rows[i]]
+    return K
+
+
+def _places(rows: Rows, n: int) -> Array:
+    return np.atleast_1d(np.arange(n)[rows])
+
+
+def _columns_of(op: TileOperator | AboutOperator, rows: Rows, cols: Rows | None) -> Table | None:
+    """The columns of a restriction: None where they are its rows."""
+    return None if cols is None and op.symmetric else op.Z[rows if cols is None else cols]

@@ -1,0 +1,64 @@
+"""Tables at the edge: targets as large and as small as they may be, very many classes."""
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mercer import fit_table
+from mercer.automl.budget import Clock
+from mercer.automl.crossval import ridge_path
+from mercer.automl.metrics import METRICS
+from mercer.automl.recipes import LINEAR
+from mercer.automl.rows import TableRows
+from mercer.automl.search import SearchProblem
+from mercer.automl.select import select_candidate
+from mercer.automl.splits import make_folds
+from mercer.learners.ridge import penalised
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3)).astype(np.float32)
+Y = X[:, 0].astype(np.float64) + 0.3 * X[:, 1] ** 2
+
+
+@pytest.mark.parametrize("size", [np.inf, np.nan])
+def test_a_system_that_is_not_finite_is_refused_at_once(size):
+    """Infinity on the diagonal was tried for ever."""
+    A = np.full((3, 3), size)
+    with pytest.raises(ValueError, match="not finite"):
+        penalised(A, 1.0)(np.ones((3, 1)))
+
+
+@pytest.mark.parametrize("scale", [2.0**64, 2.0**-90, 2.0**98])
+def test_paths_scale_with_the_target(scale):
+    """Squares of 2^64 do not fit single precision."""
+    rows = TableRows(X, Y, np.arange(len(X)))
+    lift, split, alphas = LINEAR.lift(3, 0), make_folds(rows, seed=0), np.array([1e-3, 1.0])
+    plain = ridge_path(lift, X, Y[:, None], None, split, alphas)
+    assert np.allclose(ridge_path(lift, X, scale * Y[:, None], None, split, alphas) / scale, plain, rtol=1e-3, atol=1e-4)
+
+
+def test_a_target_of_large_whole_numbers():
+    whole = ((Y - Y.min()) / (Y.max() - Y.min()) * (2**64 - 2**12)).astype(np.uint64)
+    model = fit_table(pa.table({"a": X[:, 0], "b": X[:, 1], "y": whole}), "y", time=0.01)
+    assert model.result.rows_train == 240
+    assert np.isfinite(model.predict(pa.table({"a": X[:, 0], "b": X[:, 1]}))).all()
+
+
+def test_many_classes_are_given_up_in_time_and_in_silence():
+    """What is dear is tried only where there is time: 1,000 classes with 5 seconds took 71."""
+    y = np.arange(900) % 150
+    rows = TableRows(RNG.normal(size=(900, 2)).astype(np.float32), y, np.arange(900))
+    said = []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        found = select_candidate(SearchProblem(rows, METRICS["accuracy"], 150), Clock(0.01, said.append))
+    assert sum(text.startswith("trying ") for text in said) == 1
+    assert dict(found.left_out)["Fourier features"] == "no time was left to try it"
+    assert "machine" not in {f.kind for f in found.candidates}
+
+
+def test_many_classes_leak_no_warning(recwarn):
+    y = [f"c{i % 120}" for i in range(360)]
+    fit_table(pa.table({"a": RNG.normal(size=360), "b": RNG.normal(size=360), "y": y}), "y", time=0.01)
+    assert not [str(w.message) for w in recwarn.list]

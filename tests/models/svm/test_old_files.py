@@ -1,0 +1,67 @@
+"""Attributes of before are put together to one machine, which answers the same."""
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from mercer import KernelSVC, KernelSVR, OneClassSVM
+from mercer.kernels import Callable, Gaussian
+from mercer.models.svm.old_files import LEARNT, upgraded
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 2))
+Y = np.digitize(X[:, 0] + 0.3 * RNG.normal(size=60), [-0.5, 0.5])
+MODELS = {
+    "ovo": KernelSVC(Gaussian(), warm_start=True), "ovr": KernelSVC(Gaussian(), multiclass="ovr", probability=True),
+    "features": KernelSVC(Gaussian(), via="features", probability=True, random_state=0),
+    "squared": KernelSVC(Gaussian(), via="features", loss="squared_hinge", random_state=0),
+    "svr": KernelSVR(Gaussian()), "one-class": OneClassSVM(Gaussian(), nu=0.2), "given": KernelSVR("precomputed"),
+}  # fmt: skip
+
+
+def rows_of(m):
+    return Gaussian()(X) if m.kernel == "precomputed" else X
+
+
+def before(m):
+    """The attributes that such a model had."""
+    state = {k: v for k, v in vars(m).items() if k not in ("machine_", "_last")}
+    state |= {name: getattr(m, name) for name in LEARNT if hasattr(m, name) and not name.startswith("_")}
+    if isinstance(m, OneClassSVM):
+        state["_size"] = m.machine_.size
+    if (last := getattr(m, "_last", None)) is not None:
+        state["_last"] = (last.loss, last.bias, last.multiclass), last.codes, last.c, list(last.rules)
+    return state
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_of_before_answers_the_same(name):
+    m = MODELS[name]
+    rows = rows_of(m)
+    m.fit(rows, Y)
+    again = object.__new__(type(m))
+    vars(again).update(upgraded(before(m)))
+    assert vars(again).keys() == vars(m).keys() - ({"_last"} if getattr(m, "_last", None) is None else set())
+    for ask in ("predict", "decision_function", "score_samples", "predict_proba"):
+        if hasattr(m, ask):
+            np.testing.assert_array_equal(getattr(again, ask)(rows), getattr(m, ask)(rows))
+    assert str(again.plan_) == str(m.plan_)
+    if name == "ovo":
+        for one in (m, again):
+            one.set_params(C=1.5).fit(rows, Y)
+        np.testing.assert_array_equal(again.decision_function(rows), m.decision_function(rows))
+
+
+def test_items_and_compressed_models_of_before():
+    words = ["".join(RNG.choice(list("ab"), 5)) for _ in range(30)]
+    k = Callable(lambda A, B: np.array([[float(len(set(pairwise(a)) & set(pairwise(b)))) for b in B] for a in A]))
+    m = KernelSVR(k + 1.0).fit(words, [w.count("a") for w in words]).compress(3)
+    again = object.__new__(KernelSVR)
+    vars(again).update(upgraded(before(m)))
+    np.testing.assert_array_equal(again.predict(words), m.predict(words))
+    assert again.compression_ == m.compression_
+
+
+def test_states_of_now_and_of_models_that_are_not_fitted_stay():
+    for m in (KernelSVR(), KernelSVR().fit(X, Y)):
+        assert upgraded(vars(m)) is vars(m)

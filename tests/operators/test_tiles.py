@@ -1,0 +1,45 @@
+"""Fast tiles: of bits, and when they are used."""
+import numpy as np
+import pytest
+
+from mercer.inputs import Table
+from mercer.kernels import Gaussian, Linear
+from mercer.operators.tiles import BitTiles, tiles_of
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (3.0, 3.25)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_two_values_a_column_have_the_kernel_values_of_any_rows(low, high, dtype):
+    rng = np.random.default_rng(3)
+    X, Z = (np.where(rng.random((n, 70)) < 0.2, high, low).astype(dtype) for n in (30, 12))
+    X[:, 5] = Z[:, 5] = high
+    k, out = Gaussian(1.3), np.empty((30, 12), dtype)
+    tiles = tiles_of(k, Table(X), Table(Z), dtype)
+    assert isinstance(tiles, BitTiles)
+    tiles.fill(tiles.side(Table(X), left=True), tiles.side(Table(Z), left=False), out)
+    np.testing.assert_allclose(out, k(X.astype(float), Z.astype(float)), rtol=2e-6 if dtype == np.float32 else 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("rows", "bandwidth", "apart"),
+    [([1 + 2.0**-52, 1 + 2.0**-51], 2.0**-52, np.exp(-0.5)), ([-1.7e308, 1.7e308], 1.0, 0.0), ([0.0, 5e-324], 1.0, 1.0)],
+)
+def test_two_values_at_the_ends_of_floating_point(rows, bandwidth, apart):
+    X, out = Table(np.array(rows)[:, None]), np.empty((2, 2))
+    tiles = tiles_of(Gaussian(bandwidth), X, X, float)
+    assert isinstance(tiles, BitTiles)
+    tiles.fill(tiles.side(X, left=True), tiles.side(X, left=False), out)
+    np.testing.assert_allclose(out, [[1, apart], [apart, 1]], rtol=1e-12)
+
+
+def test_bits_are_used_only_where_distances_are_counts():
+    bits = np.random.default_rng(0).integers(0, 2, (40, 6)).astype(float)
+    other, wider = bits.copy(), bits.copy()
+    other[17, 2] = 0.5
+    wider[:, 3] *= 2
+    assert isinstance(tiles_of(Gaussian(), Table(bits), Table(bits), float), BitTiles)
+    assert isinstance(tiles_of(Gaussian((2.0,) * 6), Table(bits), Table(bits), float), BitTiles)
+    assert isinstance(tiles_of(Gaussian(1e-200), Table(bits), Table(bits), float), BitTiles)
+    for k, X, Z in ((Gaussian(), other, bits), (Gaussian(), bits, other), (Gaussian(), wider, wider), (Gaussian((1.0, 2) * 3), bits, bits)):
+        assert not isinstance(tiles_of(k, Table(X), Table(Z), float), BitTiles)
+    assert not isinstance(tiles_of(Linear(), Table(bits), Table(bits), float), BitTiles)
