@@ -12,9 +12,9 @@ from bench.exact_solvers import Later
 from bench.harness import Case, Measure
 from bench.memory import peak_memory
 from bench.operator import rows
-from mercer.estimators.kernel_perceptron import KernelPerceptron
-from mercer.estimators.smoothing import NadarayaWatson
 from mercer.kernels import Gaussian
+from mercer.models.perceptron import KernelPerceptron
+from mercer.models.smoothing import NadarayaWatson
 
 CHUNK = 1000  # rows of the peer's matrix held at once: 200 MB in float32
 ORDERS = 5  # shuffles of the rows, each one pass

@@ -22,11 +22,11 @@ from bench.features import target
 from bench.harness import Case, Measure, Quality, Row
 from bench.memory import peak_memory
 from bench.operator import rows
-from mercer.estimators import KernelPCA
 from mercer.kernels import Gaussian
-from mercer.learners.falkon import falkon
-from mercer.learners.kernel_ridge import exact
+from mercer.linalg.least_squares import exact
 from mercer.linalg.solvers import CG
+from mercer.models import KernelPCA
+from mercer.models.ridge.landmarks import falkon
 from mercer.operators import KernelOperator
 from mercer.ops.philox import Stream, permutation
 
@@ -125,8 +125,8 @@ def by_all_rows(name):
 
 def by_nystrom(name):
     """The same landmarks as Nystrom features in float64, and their normal equations: the error to reach."""
-    from mercer.learners import ridge as primal
     from mercer.lifts import Nystrom
+    from mercer.linalg import least_squares as primal
     from mercer.stats import Moments
 
     load, bandwidth, alpha = SETS[name]

@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from bench.harness import Measure
 from bench.memory import imported, peak_of_command
-from mercer.estimators.base import bytes_of
+from mercer.models.base import bytes_of
 
 OVER = 1.1  # times the limit that are allowed
 PIECE = 200_000  # rows that are written together

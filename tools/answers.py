@@ -17,12 +17,14 @@ import numpy as np
 import scipy.sparse as sp
 
 import mercer
+from mercer.inputs import Items
 from mercer.kernels import Callable as CallableKernel
 from mercer.kernels import Gaussian, Laplace, Linear, Matern, Polynomial
 from mercer.lifts import Monomials, Nystrom, RandomFourier
 from mercer.methods import Fourier, Landmarks
 
 Model = Any
+STREAMS = ("pca", "perceptron", "kernel-perceptron")  # families whose streams are asked from their first batch on
 METHODS = (
     "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples", "predict_interval", "sample_y",
     "distances", "votes", "inverse_transform",
@@ -35,6 +37,8 @@ ATTRIBUTES = (
     "explained_variance_ratio_", "eigenvalues_", "mean_", "labels_", "inertia_", "classes_", "mistakes_", "rounding_", "center_squares_",
     "n_features_lifted_", "bandwidth_",
 )
+OF_SMALL = ("cluster_centers_", "scales_", "loo_errors_", "loo_confidences_", "counts_", "points_", "bound_", "loss_")
+SMALL = ("pca", "kmeans", "logistic", "perceptron", "kernel-perceptron", "nadaraya", "neighbours")  # families asked for those too
 OF_MACHINES = ("support_vectors_", "sigmoid_", "multiclass_")
 
 
@@ -98,6 +102,39 @@ def others() -> Iterator[tuple[str, Callable[[], Model]]]:
     for policy in ("projectron", "random", "forgetron", "merging"):
         yield f"kernel-perceptron-{policy}", lambda policy=policy: mercer.KernelPerceptron(g, budget=20, policy=policy, random_state=0)
     yield "kernel-perceptron", lambda: mercer.KernelPerceptron(g, random_state=0)
+    yield from special()
+
+
+def special() -> Iterator[tuple[str, Callable[[], Model]]]:
+    """Ways of the small families that need settings of their own."""
+    g = Gaussian(1.2)
+    yield "pca-lift", lambda: mercer.KernelPCA(3, lift=Monomials(2))
+    yield "pca-default", lambda: mercer.KernelPCA(random_state=0)
+    yield "pca-linear-exact", lambda: mercer.KernelPCA(2, Linear(), "exact")
+    yield "pca-polynomial-iterative", lambda: mercer.KernelPCA(2, Polynomial(3), "iterative", random_state=0)
+    yield "pca-passes", lambda: mercer.KernelPCA(3, g, Fourier(60), memory_limit=20_000, random_state=0)
+    yield "kmeans-linear", lambda: mercer.KernelKMeans(3, 2 * Linear(), random_state=0)
+    yield "kmeans-landmarks", lambda: mercer.KernelKMeans(3, g, Landmarks(20), random_state=0)
+    yield "kmeans-passes", lambda: mercer.KernelKMeans(3, g, Fourier(60), memory_limit=1000, n_init=1, random_state=0)
+    yield "kmeans-lift", lambda: mercer.KernelKMeans(3, lift=Monomials(2), random_state=0)
+    yield "logistic-landmarks", lambda: mercer.KernelLogistic(g, 0.1, "landmarks", class_weight="balanced", random_state=0)
+    yield "logistic-passes", lambda: mercer.KernelLogistic(g, 0.1, Fourier(60), memory_limit=1000, fit_intercept=False, random_state=0)
+    yield "logistic-lift", lambda: mercer.KernelLogistic(lift=Monomials(2), alpha=0.1)
+    yield "nadaraya-default", lambda: mercer.NadarayaWatson()
+    yield "nadaraya-loo", lambda: mercer.NadarayaWatson(Laplace(1.0), bandwidth="loo", scales=[0.5, 1.0, 2.0])
+    yield "neighbours-default", lambda: mercer.SoftNeighborsClassifier()
+    yield "kmeans-weighted", lambda: Weighted(mercer.KernelKMeans(3, random_state=0))
+    yield "kmeans-weighted-features", lambda: Weighted(mercer.KernelKMeans(3, via=Fourier(40), random_state=0))
+    yield "logistic-weighted", lambda: Weighted(mercer.KernelLogistic(via=Fourier(40), class_weight={0: 2.0}, random_state=0))
+    yield "nadaraya-weighted", lambda: Weighted(mercer.NadarayaWatson())
+    yield "neighbours-weighted", lambda: Weighted(mercer.SoftNeighborsClassifier())
+    yield "perceptron-columns", lambda: mercer.Perceptron(max_iter=5)
+    yield "perceptron-average", lambda: mercer.Perceptron(g, Fourier(60), average=True, shuffle=True, max_iter=7, random_state=0)
+    yield "perceptron-comparator", lambda: mercer.Perceptron(lift=Monomials(1), comparator=np.ones((3, 6)), max_iter=3)
+    yield "kernel-perceptron-oldest", lambda: mercer.KernelPerceptron(None, budget=10, policy="oldest", average=True, max_iter=3)
+    yield "kernel-perceptron-margin", lambda: mercer.KernelPerceptron(
+        g, budget=15, policy="projectron++", average=1.0, max_iter=2, shuffle=True, random_state=0
+    )
 
 
 class Weighted:
@@ -222,9 +259,12 @@ def given() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
     K, new = Gaussian()(X), Gaussian()(table(11, 3, np.float64, seed=1)[0], X)
     names = (
         "KernelRidge", "GaussianProcessRegressor", "KernelSVC", "KernelSVR", "OneClassSVM", "KernelPCA", "KernelKMeans", "KernelPerceptron",
+        "NadarayaWatson", "SoftNeighborsClassifier",
     )
     for cls in names:
-        def make(cls: str = cls) -> Model: return getattr(mercer, cls)(kernel="precomputed")
+        options = {"random_state": 0} if cls == "KernelKMeans" else {}
+
+        def make(cls: str = cls, options: dict[str, Any] = options) -> Model: return getattr(mercer, cls)(kernel="precomputed", **options)
         yield f"given-{cls}", make, K, labels if _classifies(make()) else y, new
     shared = K + 50.0  # of which a bias sees nothing
     yield "given-probability", lambda: mercer.KernelSVC("precomputed", probability=True), K, labels, new
@@ -240,6 +280,10 @@ def given() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
         yield f"items-{cls}", item, words, t > 3 if cls == "KernelSVC" else t.astype(float), words[:7]
     t = np.array([w.count("a") for w in words])
     yield "items-classes", lambda: mercer.KernelSVC(k.normalized(), probability=True), words, np.digitize(t, [3, 4]), words[:7]
+    small = ("KernelPCA", "KernelKMeans", "KernelLogistic", "KernelPerceptron", "NadarayaWatson", "SoftNeighborsClassifier", "Perceptron")
+    for cls in small:
+        def other(cls: str = cls) -> Model: return getattr(mercer, cls)(kernel=k.normalized(), random_state=0)
+        yield f"items-{cls}", other, words, t > 3 if _classifies(other()) else t.astype(float), words[:7]
 
 
 def large() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
@@ -251,17 +295,17 @@ def large() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]:
     yield "large-svc", lambda: mercer.KernelSVC(Gaussian(2.0)), X, labels, new
     yield "large-svc-poly", lambda: mercer.KernelSVC(Polynomial(2)), X[:2500], labels[:2500], new
     yield "large-gp", lambda: mercer.GaussianProcessRegressor(Gaussian(2.0), 0.01, Landmarks(200), random_state=0), X, y, new
+    yield "large-svr", lambda: mercer.KernelSVR(Gaussian(2.0)), X[:2600], y[:2600], new
+    yield "large-one-class", lambda: mercer.OneClassSVM(Gaussian(2.0), nu=0.3), X[:2600], y[:2600], new
+    yield "large-svc-two", lambda: mercer.KernelSVC(Gaussian(2.0), memory_limit="8MB"), X, labels > 1, new
+    yield "large-svc-ovr", lambda: mercer.KernelSVC(Gaussian(2.0), multiclass="ovr"), X, labels, new
+    yield "large-svc-given", lambda: mercer.KernelSVC("precomputed"), Gaussian(2.0)(X[:2300]), labels[:2300], Gaussian(2.0)(new, X[:2300])
     yield "large-gp-learn", lambda: mercer.GaussianProcessRegressor(
         Gaussian(2.0), via=Landmarks(60), n_restarts=0, random_state=0
     ), X, y, new
     yield "large-gp-all", lambda: mercer.GaussianProcessRegressor(
         Gaussian(2.0), via="iterative", learn_rows="all", n_restarts=0, fixed=("bandwidth",), random_state=0
     ), X, y, new
-    yield "large-svr", lambda: mercer.KernelSVR(Gaussian(2.0)), X[:2600], y[:2600], new
-    yield "large-one-class", lambda: mercer.OneClassSVM(Gaussian(2.0), nu=0.3), X[:2600], y[:2600], new
-    yield "large-svc-two", lambda: mercer.KernelSVC(Gaussian(2.0), memory_limit="8MB"), X, labels > 1, new
-    yield "large-svc-ovr", lambda: mercer.KernelSVC(Gaussian(2.0), multiclass="ovr"), X, labels, new
-    yield "large-svc-given", lambda: mercer.KernelSVC("precomputed"), Gaussian(2.0)(X[:2300]), labels[:2300], Gaussian(2.0)(new, X[:2300])
     bits = (X > 0).astype(np.float32)
     yield "large-svc-bits", lambda: mercer.KernelSVC(Gaussian(1.0)), bits, labels, bits[:40]
 
@@ -292,6 +336,8 @@ def answers(name: str, make: Callable[[], Model], X: Any, y: Any, new: Any) -> I
         yield from array(f"{name}:partial_fit", lambda: ask(model.partial_fit(X[:20], y[:20]), new))
         if hasattr(model, "forget"):
             yield from array(f"{name}:forget", lambda: ask(model.forget(X[:10], y[:10]), new))
+        if name.startswith(STREAMS):
+            yield from streamed(f"{name}:stream", make, X, y, new)
     if hasattr(model, "merge"):
         yield from array(f"{name}:merge", lambda: ask(make().fit(X, y).merge(make().fit(X, y)), new))
     if hasattr(model, "compress"):
@@ -306,12 +352,26 @@ def _compressed(model: Model) -> Model:
         return e
 
 
+def streamed(name: str, make: Callable[[], Model], X: Any, y: Any, new: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """What a model says that was never fitted but by batches."""
+    options = {"classes": np.unique(y)} if _classifies(make()) else {}
+    yield from array(name, lambda: ask(make().partial_fit(X[:30], y[:30], **options).partial_fit(X[30:], y[30:]), new))
+    model = make()
+    try:
+        model.partial_fit(X[:30], y[:30], **options).partial_fit(X[30:], y[30:])
+    except ValueError:
+        return
+    for attribute in ATTRIBUTES + OF_SMALL:
+        yield from array(f"{name}.{attribute}", lambda attribute=attribute: getattr(model, attribute))
+    yield f"{name}.plan_", np.array([str(model.plan_)])
+
+
 def ask(model: Model, new: Any) -> Any:
     return model.predict(new) if hasattr(model, "predict") else model.transform(new)
 
 
 def said(name: str, model: Model, new: Any) -> Iterator[tuple[str, np.ndarray]]:
-    more = OF_MACHINES if type(model).__name__ in ("KernelSVC", "KernelSVR", "OneClassSVM") else ()
+    more = OF_MACHINES if type(model).__name__ in ("KernelSVC", "KernelSVR", "OneClassSVM") else OF_SMALL if name.startswith(SMALL) else ()
     for attribute in ATTRIBUTES + more:
         yield from array(f"{name}.{attribute}", lambda attribute=attribute: getattr(model, attribute))
     yield f"{name}.plan_", np.array([str(getattr(model, "plan_", ""))])
@@ -345,7 +405,7 @@ def array(name: str, of: Callable[[], Any]) -> Iterator[tuple[str, np.ndarray]]:
             if part is not None and not callable(part):
                 yield f"{name}[{i}]", np.asarray(part)
         return
-    if value is None or callable(value) or isinstance(value, list):
+    if value is None or callable(value) or isinstance(value, list | Items):
         return
     found = np.asarray(value)
     if found.dtype != object:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mercer import bounds, kernels, lifts, methods, operators, priors
     from mercer.automl import TableModel, fit_table
-    from mercer.estimators import (
+    from mercer.kernels import Kernel, exp
+    from mercer.kernels.psd import Counterexample, check_psd
+    from mercer.kernels.rkhs import RKHSFunction
+    from mercer.models import (
         FarAwayWarning,
         GaussianProcessClassifier,
         GaussianProcessRegressor,
@@ -24,11 +27,8 @@ if TYPE_CHECKING:
         SoftNeighborsClassifier,
         VarianceStarvationWarning,
     )
-    from mercer.kernels import Kernel, exp
-    from mercer.kernels.psd import Counterexample, check_psd
-    from mercer.kernels.rkhs import RKHSFunction
-    from mercer.learners.discrepancy import hsic_test, mmd_test
-    from mercer.plan import Plan
+    from mercer.models.two_sample import hsic_test, mmd_test
+    from mercer.plans import Plan
     from mercer.store import load
 
 __version__ = "0.1.0"
@@ -68,13 +68,13 @@ __all__ = [
 ]
 
 MODULES = (
-    "bounds", "datasets", "estimators", "kernels", "lifts", "methods", "operators", "priors", "automl", "report", "store", "tables",
+    "bounds", "datasets", "kernels", "lifts", "methods", "models", "operators", "priors", "automl", "report", "store", "tables",
     "testing",
 )
 HOMES = {  # what is not an estimator
-    "Counterexample": "kernels.psd", "Kernel": "kernels", "Plan": "plan", "RKHSFunction": "kernels.rkhs", "TableModel": "automl",
-    "check_psd": "kernels.psd", "exp": "kernels", "fit_table": "automl", "hsic_test": "learners.discrepancy", "load": "store",
-    "mmd_test": "learners.discrepancy",
+    "Counterexample": "kernels.psd", "Kernel": "kernels", "Plan": "plans", "RKHSFunction": "kernels.rkhs", "TableModel": "automl",
+    "check_psd": "kernels.psd", "exp": "kernels", "fit_table": "automl", "hsic_test": "models.two_sample", "load": "store",
+    "mmd_test": "models.two_sample",
 }
 
 
@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"mercer.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'mercer' has no attribute {name!r}")
-    value = getattr(import_module(f"mercer.{HOMES.get(name, 'estimators')}"), name)
+    value = getattr(import_module(f"mercer.{HOMES.get(name, 'models')}"), name)
     globals()[name] = value
     return value
 

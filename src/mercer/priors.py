@@ -1,7 +1,7 @@
 """Priors of hyper-parameters, for `GaussianProcessRegressor(priors={name: prior})`: what is thought of a value before the data.
 
 >>> import numpy as np
->>> from mercer.estimators import GaussianProcessRegressor
+>>> from mercer.models import GaussianProcessRegressor
 >>> from mercer.kernels import Gaussian
 >>> X = np.linspace(0, 6, 30)[:, None]
 >>> m = GaussianProcessRegressor(Gaussian(), priors={"bandwidth": LogNormal(median=0.5, spread=0.01)})

@@ -14,7 +14,7 @@ from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import select_candidate
 from mercer.automl.splits import make_folds
-from mercer.learners.ridge import penalised
+from mercer.linalg.least_squares import penalised
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)).astype(np.float32)

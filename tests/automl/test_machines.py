@@ -14,8 +14,8 @@ from mercer.automl.recipes import LINEAR
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.tuning import TunedMachine
-from mercer.estimators import KernelRidge, KernelSVC
 from mercer.kernels import Laplace
+from mercer.models import KernelRidge, KernelSVC
 from mercer.ops.threads import limit
 from mercer.store import decode, encode
 from tests.automl.arrays import SETTING, checkers, problem

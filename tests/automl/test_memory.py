@@ -27,7 +27,7 @@ from mercer.automl.splits import make_folds
 from mercer.automl.study import Study
 from mercer.cli.fit import FitOptions
 from mercer.cli.guard import UsageError
-from mercer.estimators.base import bytes_of
+from mercer.models.base import bytes_of
 from mercer.store import load
 from mercer.tables import Columns, DataError, open_source, sketch
 

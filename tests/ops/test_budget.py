@@ -4,7 +4,8 @@ import pytest
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
-from mercer.learners.budget import Rows, Rule, Scanner
+from mercer.models.perceptron.budget import Scanner, UpdateRule
+from mercer.models.perceptron.kernel_scan import TableSource
 from mercer.ops import budget as ops
 from mercer.ops.budget_reference import Reference
 from mercer.ops.philox import Stream, uniforms
@@ -21,8 +22,8 @@ def rows(classes, n=160, seed=0):
 
 def scanned(kernel, X, labels, classes, rule, cuts=()):
     parts = np.split(np.arange(len(X)), cuts)
-    s = Scanner.start(rule, classes, Rows(kernel, Table(X)), Stream(7))
-    wrong = [s.scan(Rows(kernel, Table(X[p])), labels[p]) for p in parts]
+    s = Scanner.start(rule, classes, TableSource(kernel, Table(X)), Stream(7))
+    wrong = [s.scan(TableSource(kernel, Table(X[p])), labels[p]) for p in parts]
     return s, np.concatenate(wrong)
 
 
@@ -33,7 +34,7 @@ def test_blocks_are_row_after_row(policy, classes, margin):
     X, labels = rows(classes)
     code, k = getattr(ops, policy), 1.7 * Gaussian(0.8)
     margin = margin or float(policy == "PLUS")
-    rule = Rule(code, 12, eta=0.3, margin=margin)
+    rule = UpdateRule(code, 12, eta=0.3, margin=margin)
     plain = Reference(lambda A, B: k(A, B) if len(B) else np.zeros((len(A), 0)), 1 if classes == 2 else 3, 3, code, 12, 0.3, margin)
     draws = uniforms(Stream(7), 0, len(X), 1)[:, 0]
     expected = np.array([plain.take(x, int(y), d) for x, y, d in zip(X, labels, draws, strict=True)])
@@ -51,7 +52,7 @@ def test_blocks_are_row_after_row(policy, classes, margin):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_cut_into_batches_changes_nothing(policy):
     X, labels = rows(2, 300)
-    rule = Rule(getattr(ops, policy), 15, margin=0.5, power=2.0)
+    rule = UpdateRule(getattr(ops, policy), 15, margin=0.5, power=2.0)
     a, wrong = scanned(Gaussian(), X, labels, 2, rule)
     b, again = scanned(Gaussian(), X, labels, 2, rule, cuts=(1, 2, 40, 170))
     np.testing.assert_array_equal(wrong, again)
@@ -66,7 +67,7 @@ def test_whole_numbers_agree_to_the_last_bit():
     labels = np.where(X @ [1, -1, 2, 0] + rng.integers(-1, 2, 400) > 0, 1, -1)
     plain = Reference(lambda A, B: A @ B.T + 1, 1, 4, ops.UNLIMITED, 0, 0.1, 0.0)
     expected = [plain.take(x, int(y), 0.5) for x, y in zip(X, labels, strict=True)]
-    s, wrong = scanned(Linear() + 1, X, labels, 2, Rule())
+    s, wrong = scanned(Linear() + 1, X, labels, 2, UpdateRule())
     np.testing.assert_array_equal(wrong, expected)
     np.testing.assert_array_equal(s.weights, plain.A)
     np.testing.assert_array_equal(s.points.data, plain.P)
@@ -74,9 +75,9 @@ def test_whole_numbers_agree_to_the_last_bit():
 
 def test_a_mean_with_power_favours_late_hypotheses():
     X, labels = rows(2, 50)
-    s, history = Scanner.start(Rule(power=2.0), 2, Rows(Gaussian(), Table(X)), Stream(7)), []
+    s, history = Scanner.start(UpdateRule(power=2.0), 2, TableSource(Gaussian(), Table(X)), Stream(7)), []
     for i in range(50):
-        s.scan(Rows(Gaussian(), Table(X[i : i + 1])), labels[i : i + 1])
+        s.scan(TableSource(Gaussian(), Table(X[i : i + 1])), labels[i : i + 1])
         history.append(s.weights[0].copy())
     t = np.arange(1, 51.0)
     weights = (t**3 - (t - 1) ** 3) / 50**3
@@ -88,10 +89,10 @@ def test_a_mean_with_power_favours_late_hypotheses():
 def test_the_projection_is_the_nearest_function_of_the_span():
     X, labels = rows(2, 80)
     k, before = Gaussian(1.5), None
-    s = Scanner.start(Rule(ops.PROJECTRON, 6), 2, Rows(k, Table(X)), Stream(0))
+    s = Scanner.start(UpdateRule(ops.PROJECTRON, 6), 2, TableSource(k, Table(X)), Stream(0))
     for i in range(80):
         before, size = s.weights.copy(), s.count(ops.REDUCED)
-        s.scan(Rows(k, Table(X[i : i + 1])), labels[i : i + 1])
+        s.scan(TableSource(k, Table(X[i : i + 1])), labels[i : i + 1])
         if s.count(ops.REDUCED) > size:
             P = s.points.data
             d = (s.weights - before)[0] * labels[i]

@@ -5,7 +5,8 @@ from scipy.special import gamma
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Laplace, Linear, Matern, Periodic
-from mercer.learners.smoothing import nonnegative, scaled
+from mercer.kernels.stretch import scaled
+from mercer.models.smoothing.voters import nonnegative
 from mercer.ops import distances
 from mercer.pairs import Side
 from mercer.pairs.logs import LogTile, log

@@ -10,10 +10,10 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from mercer import GaussianProcessRegressor, KernelLogistic, KernelPCA, KernelRidge, KernelSVC, OneClassSVM
-from mercer.estimators import KernelKMeans, KernelPerceptron, KernelSVR, NadarayaWatson, Perceptron
 from mercer.kernels import AllSubsets, Anova, Gaussian, Laplace, Periodic, Polynomial
 from mercer.lifts import HashedFeatures, Monomials, Nystrom, RandomFourier, SparseProjection, Splines, Taylor, TensorSketch
 from mercer.methods import Fourier, Landmarks
+from mercer.models import KernelKMeans, KernelPerceptron, KernelSVR, NadarayaWatson, Perceptron
 from tests.store.market import LABELS, MODELS, K, X, Y, fitted
 
 THREE = np.array(["a", "b", "c"])[np.digitize(Y, [-0.3, 0.3])]

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-import mercer.estimators
+import mercer.models
 from mercer import GaussianProcessRegressor, KernelLogistic, KernelPCA, KernelRidge, KernelSVC, Perceptron, lifts, methods
 from mercer.kernels import ArcCosine, Gaussian, Laplace, Linear, Matern, Periodic, Polynomial, exp
 from mercer.lifts import (
@@ -97,7 +97,7 @@ SMALL = {"n_features": 32, "n_landmarks": 8}
 
 def plain_ones():
     """Every estimator and map of the public lists that needs no argument, small: new ones are held to the laws too."""
-    for module in (mercer.estimators, lifts):
+    for module in (mercer.models, lifts):
         for name in module.__all__:
             cls = getattr(module, name)
             if inspect.isclass(cls) and hasattr(cls, "fit") and cls is not Lift and _needs_nothing(cls):

@@ -1,4 +1,4 @@
-"""Files of earlier layouts load and answer as they did: `old/` and `old/gp` had no explicit names, `old/ridge` is older.
+"""Files of earlier layouts load and answer as they did: `old` and `old/gp` are from before explicit names, `old/ridge` from before that.
 
 Written by fitting each model to `X` (24 rows) and asking it about `new`; `answers.npz` holds both and what was answered.
 """

@@ -22,7 +22,7 @@ CHANGES = ("fit", "partial_fit", "merge", "forget", "save", "set", "get", "plot"
 
 
 def models():
-    for name in mercer.estimators.__all__:
+    for name in mercer.models.__all__:
         cls = getattr(mercer, name, None)
         if not (inspect.isclass(cls) and hasattr(cls, "fit")):
             continue

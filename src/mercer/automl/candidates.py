@@ -18,8 +18,8 @@ from mercer.automl.recipes import KINDS, NAMES, Recipe
 from mercer.automl.search import UNTRANSFORMED, SearchProblem, Trial, try_recipe
 from mercer.automl.splits import N_FOLDS, FoldPlan, make_folds
 from mercer.automl.tuning import TunedMachine, out_of_fold
-from mercer.estimators import KernelLogistic
 from mercer.inputs import Array
+from mercer.models import KernelLogistic
 
 PENALTY_FACTORS = (0.1, 1.0, 10.0)  # penalties tried about the one that ridge regression suggests
 MAX_ITER = 25  # of logistic regression in cross-validation

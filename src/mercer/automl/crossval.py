@@ -13,7 +13,7 @@ from mercer.automl import budget
 from mercer.automl.budget import Clock
 from mercer.automl.splits import FoldPlan
 from mercer.inputs import Array
-from mercer.learners import ridge
+from mercer.linalg import least_squares
 from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.ops.tiles import cuts
 from mercer.stats import Moments
@@ -72,14 +72,14 @@ def parallel_folds(D: int, memory: float) -> Any:
     return limit(min(n_threads(), max(1, int(memory / 4 / (8.0 * max(D, 1) ** 2 * COPIES_A_FOLD)))))
 
 
-def _solutions(m: Moments, D: int, alphas: Array) -> list[ridge.Solution]:
+def _solutions(m: Moments, D: int, alphas: Array) -> list[least_squares.PrimalSolution]:
     """The model of these moments for every penalty."""
-    A, B = ridge.parts(m, D, intercept=True)
-    coefs = [ridge.penalised(A, float(a))(B) for a in alphas]
-    return [ridge.Solution(c, m.mean[D:] - m.mean[:D] @ c) for c in coefs]
+    A, B = least_squares.parts(m, D, intercept=True)
+    coefs = [least_squares.penalised(A, float(a))(B) for a in alphas]
+    return [least_squares.PrimalSolution(c, m.mean[D:] - m.mean[:D] @ c) for c in coefs]
 
 
-def _predict(F: FeatureCache, where: Array, models: list[ridge.Solution], out: Array) -> None:
+def _predict(F: FeatureCache, where: Array, models: list[least_squares.PrimalSolution], out: Array) -> None:
     coef = np.concatenate([m.coef for m in models], axis=1)  # all penalties in one product
     offset = np.concatenate([m.intercept for m in models])
     for s in cuts(len(where), F.step):

@@ -29,8 +29,8 @@ from mercer.automl.recipes import NAMES
 from mercer.automl.result import Contender, FitResult
 from mercer.automl.study import FittedCandidate, Study, StudyResult
 from mercer.automl.verdict import tested_groups, verdict_of, warnings_of
-from mercer.estimators.base import bytes_of
 from mercer.inputs import Array
+from mercer.models.base import bytes_of
 from mercer.tables import Columns
 
 

@@ -16,10 +16,10 @@ from mercer.automl.cells import CellTree
 from mercer.automl.predictors import class_codes_law
 from mercer.automl.recipes import rounded, widened
 from mercer.automl.rows import TableRows
-from mercer.estimators import KernelRidge, KernelSVC
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
 from mercer.kernels import Kernel
+from mercer.models import KernelRidge, KernelSVC
 from mercer.models.svm.multiclass import votes
 from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.store import register

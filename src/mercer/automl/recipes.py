@@ -10,12 +10,12 @@ from sklearn.base import clone
 
 from mercer import methods
 from mercer.automl.crossval import dense
-from mercer.estimators.base import OverFeatures
 from mercer.inputs import Array
 from mercer.kernels import Gaussian, Kernel, Laplace, Matern
 from mercer.kernels.defaults import spread
-from mercer.learners import ridge
 from mercer.lifts import Concatenate, Identity, KernelLift, KitchenSink, OnColumnsLift
+from mercer.linalg import least_squares
+from mercer.models.base import KernelEstimator
 from mercer.ops.threads import single_blas
 from mercer.stats import Moments
 
@@ -60,7 +60,7 @@ class Recipe:
             return phi
         return Concatenate([OnColumnsLift(Identity(), list(self.others)), OnColumnsLift(phi, list(self.numbers))])
 
-    def estimator(self, cls: type[OverFeatures], size: int, seed: int, **settings: Any) -> Any:
+    def estimator(self, cls: type[KernelEstimator], size: int, seed: int, **settings: Any) -> Any:
         """The learner over that map."""
         if self.kernel is None:
             return cls(lift=self.lift(size, seed), random_state=seed, **settings)
@@ -158,7 +158,7 @@ def slopes(lift: Any, X: Array, Y: Array, alpha: float, w: Array | None = None) 
         phi = clone(lift).fit(X)
         F = dense(phi.transform(X))
         m = Moments.of(np.concatenate([F, Y.astype(np.float32)], axis=1), w, shift=np.concatenate([F.mean(0), Y.mean(0)]))
-        coef = ridge.solve(m, F.shape[1], alpha).coef.astype(np.float32)
+        coef = least_squares.solve(m, F.shape[1], alpha).coef.astype(np.float32)
     few = X[:SLOPE_ROWS]
     base = F[: len(few)] @ coef
     return np.array([_slope(phi, few, j, base, coef) for j in range(X.shape[1])])

@@ -16,8 +16,8 @@ from mercer.automl.predictors import Classifier, ConstantPredictor, Predictor, R
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.splits import FoldPlan, make_folds
-from mercer.estimators import KernelLogistic, KernelRidge
 from mercer.inputs import Array
+from mercer.models import KernelLogistic, KernelRidge
 from mercer.ops.threads import single_blas
 
 MAX_FEATURES = 4096

@@ -19,7 +19,7 @@ from mercer.cli.guard import UsageError
 from mercer.cli.output import check_apart, check_free
 from mercer.cli.summary import summary
 from mercer.cli.terminal import in_json, printable, progress
-from mercer.estimators.base import bytes_of
+from mercer.models.base import bytes_of
 from mercer.store import commit
 from mercer.store.files import id_of, packed
 from mercer.tables import CsvOptions, DataError, Source, open_source

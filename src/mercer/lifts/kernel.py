@@ -18,7 +18,7 @@ from mercer.lifts.certificate import PAIRS, Certificate, certify, draw_pairs, er
 from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe, width
 from mercer.lifts.fourier import ABSURD
 from mercer.lifts.spectral import spectrum
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 FIRST, MOST = 64, 1 << 17  # features that a probe begins and ends with

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.inputs import Array, Table
-from mercer.kernels import Kernel
+from mercer.inputs import Array, Rows, Table
+from mercer.operators import Operator
+from mercer.operators.stored import GivenOperator
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
@@ -27,48 +26,31 @@ PILOT = 1000  # rows that leverage scores are estimated from
 NOTHING = np.zeros(1, dtype=np.intp), np.full((1, 1), np.inf)  # kept rows of a kernel that is zero at all: one feature, zero too
 
 
-@dataclass(frozen=True, eq=False)
-class Gram:
-    """A kernel matrix in float64, seen by its diagonal and by blocks of columns: of a kernel and rows, or given (n, n)."""
-
-    rows: Table
-    kernel: Kernel | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def diag(self) -> Array:
-        if self.kernel is None:
-            return np.array(self.rows.data.diagonal(), dtype=np.float64)
-        return self.kernel.diag(self.rows.astype(np.float64)).astype(np.float64, copy=False)
-
-    def block(self, rows: Any, cols: Any) -> Array:
-        """K[rows, cols]"""
-        if self.kernel is None:
-            part = self.rows.data[rows][:, cols]
-            return np.asarray(part.toarray() if self.rows.sparse else part, dtype=np.float64)
-        return np.asarray(self.kernel(self.rows[rows].astype(np.float64), self.rows[cols].astype(np.float64)))
+def in_float64(op: Operator, rows: Rows, cols: Rows) -> Array:
+    """K[rows, cols] in float64."""
+    return np.asarray(op.block(rows, cols), np.float64)
 
 
-def uniform(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) -> Array:
+def uniform(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
     """Rows without replacement, with probability proportional to their weights (Efraimidis and Spirakis, 2006)."""
     return _without_replacement(weight, m, stream)
 
 
-def leverage(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) -> Array:
+def leverage(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
     r"""Rows without replacement, by their ridge leverage scores (K (K + a I)^-1)_ii estimated from a uniform pilot.
 
     a is the mean of the diagonal. Musco and Musco, Recursive sampling for the Nystrom method (2017).
     """
     pilot = _without_replacement(weight, PILOT, stream.child(0))
-    diag = gram.diag()
-    ridge = (diag.mean() or 1.0) * len(pilot) / len(gram)  # a kernel may be zero at all rows
-    root = np.linalg.cholesky(gram.block(pilot, pilot) + ridge * np.eye(len(pilot)))
+    op = op.astype(np.float64)
+    diag = np.asarray(op.diag(), np.float64)
+    ridge = (diag.mean() or 1.0) * len(pilot) / len(diag)  # a kernel may be zero at all rows
+    root = np.linalg.cholesky(in_float64(op, pilot, pilot) + ridge * np.eye(len(pilot)))
 
     def explained(rows: slice) -> Array:
-        return np.square(solve_triangular(root, gram.block(rows, pilot).T, lower=True)).sum(0)
+        return np.square(solve_triangular(root, in_float64(op, rows, pilot).T, lower=True)).sum(0)
 
-    scores = diag - np.concatenate(parallel_map(explained, cuts(len(gram), PIECE)))
+    scores = diag - np.concatenate(parallel_map(explained, cuts(len(diag), PIECE)))
     share = weight * np.maximum(scores, cut * diag)
     return _without_replacement(share if share.any() else weight, m, stream.child(1))
 
@@ -80,7 +62,7 @@ def _without_replacement(weight: Array, m: int, stream: Stream) -> Array:
     return np.argsort(times, kind="stable")[: min(m, np.count_nonzero(weight))]
 
 
-def rpcholesky(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) -> Array:
+def rpcholesky(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
     """Pivots of a Cholesky factorisation, drawn in proportion to the residual's diagonal: E tr(K - Q) is near the best of rank m.
 
     Blocks are drawn from the residual they start at, and each proposal is kept with the share of its residual that the
@@ -88,7 +70,7 @@ def rpcholesky(gram: Gram, m: int, stream: Stream, weight: Array, cut: float) ->
     O(n m) memory. Chen, Epperly, Tropp and Webber, Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace
     rejection (2024).
     """
-    state = Residual(gram, m, cut)
+    state = Residual(op, m, cut)
     stale = 0
     while len(state.pivots) < m and (weight * state.diag).any() and stale < 8:
         before = len(state.pivots)
@@ -134,7 +116,7 @@ def independent(K: Array, cut: float) -> tuple[Array, Array]:
 
     The order must be one of pivots, as `rpcholesky` draws them; any other is for `pivoted`.
     """
-    state = Residual(Gram(Table(K)), len(K), cut)
+    state = Residual(GivenOperator(K), len(K), cut)
     for block in cuts(len(K), BLOCK):
         rows = np.arange(block.start, block.stop)
         state.eliminate(*state.above(rows, state.floor[rows]))
@@ -147,16 +129,16 @@ def independent(K: Array, cut: float) -> tuple[Array, Array]:
 class Residual:
     """K - F F' through its diagonal and blocks, while columns are eliminated."""
 
-    def __init__(self, gram: Gram, m: int, cut: float) -> None:
-        self.gram, self.pivots, self.rounds = gram, list[int](), 0
-        self.diag = gram.diag()
+    def __init__(self, op: Operator, m: int, cut: float) -> None:
+        self.op, self.pivots, self.rounds = op.astype(np.float64), list[int](), 0
+        self.diag = np.array(self.op.diag(), np.float64)
         self.floor = cut * np.maximum(self.diag, 0)
-        self.F = np.empty((len(gram), m))
+        self.F = np.empty((len(self.diag), m))
 
     def block(self, rows: Array) -> Array:
         """(K - F F')[rows, rows]"""
         F = self.F[rows, : len(self.pivots)]
-        return self.gram.block(rows, rows) - F @ F.T
+        return in_float64(self.op, rows, rows) - F @ F.T
 
     def above(self, rows: Array, least: Array) -> tuple[Array, Array]:
         """Those of the rows whose residual, after the kept ones before them, is larger than `least`; the root of their block."""
@@ -188,17 +170,17 @@ class Residual:
         P = self.F[pivots, :done].copy()
 
         def piece(rows: slice) -> None:
-            G = self.gram.block(rows, pivots) - self.F[rows, :done] @ P.T
+            G = in_float64(self.op, rows, pivots) - self.F[rows, :done] @ P.T
             self.F[rows, done : done + len(pivots)] = new = solve_triangular(root, G.T, lower=True, check_finite=False).T
             left = self.diag[rows] - np.square(new).sum(1)
             self.diag[rows] = np.where(left > self.floor[rows], left, 0)
 
-        parallel_map(piece, cuts(len(self.gram), PIECE))
+        parallel_map(piece, cuts(len(self.diag), PIECE))
         self.diag[pivots] = 0
         self.pivots += pivots.tolist()
 
 
-CHOICES: dict[str, Callable[[Gram, int, Stream, Array, float], Array]] = {
+CHOICES: dict[str, Callable[[Operator, int, Stream, Array, float], Array]] = {
     "rpcholesky": rpcholesky, "uniform": uniform, "leverage": leverage,
 }
 

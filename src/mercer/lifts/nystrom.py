@@ -16,7 +16,9 @@ from mercer.kernels import Gaussian, Kernel, positioned
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
 from mercer.lifts.base import Lift, by_rows, stream_of
-from mercer.lifts.landmarks import CHOICES, Gram, all_rows, independent, means, pivoted
+from mercer.lifts.landmarks import CHOICES, all_rows, in_float64, independent, means, pivoted
+from mercer.operators import KernelOperator, Operator
+from mercer.operators.stored import GivenOperator
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
@@ -146,30 +148,31 @@ class Nystrom(Lift):
         """The landmarks as a table, the rows they are, their kernel matrix in float64, and what factors that."""
         if not isinstance(self.landmarks, str):
             return self._points(table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None))
-        gram = Gram(rows, None if self._pairwise else self.kernel_)
-        index = self._indices(gram, weight)
+        op: Operator = GivenOperator(rows.data) if self._pairwise else KernelOperator(self.kernel_, rows)
+        index = self._indices(op, rows, weight)
         drawn = len(index) < np.count_nonzero(weight)
         if self.landmarks == "kmeans" and drawn:
             return self._points(Table(means(rows, index, weight).astype(rows.dtype), rows.columns))
         # Pivots keep the order in which they were drawn, unless weights chose rows that tell little before rows that tell much.
         ordered = self.landmarks == "rpcholesky" and drawn and len(np.unique(weight[weight > 0])) == 1
-        return rows[index], index, gram.block(index, index), independent if ordered else pivoted
+        K = in_float64(op.restrict(index, index).astype(np.float64), slice(None), slice(None))
+        return rows[index], index, K, independent if ordered else pivoted
 
     def _points(self, points: Table) -> tuple[Table, None, Array, Factor]:
         if self._pairwise:
             raise ValueError(f"landmarks must name a choice of rows with kernel='precomputed', got {self.landmarks!r}.")
         return points, None, self.kernel_(points.astype(np.float64)), pivoted
 
-    def _indices(self, gram: Gram, weight: Array) -> Array:
+    def _indices(self, op: Operator, rows: Table, weight: Array) -> Array:
         m = whole(self.n_landmarks, "n_landmarks", least=1)
         if self.landmarks not in (*CHOICES, "kmeans"):
             raise ValueError(f"landmarks must be {', '.join(CHOICES)}, kmeans or an array of points, got {self.landmarks!r}.")
-        if self.landmarks == "kmeans" and (self._pairwise or gram.rows.items):
+        if self.landmarks == "kmeans" and (self._pairwise or rows.items):
             raise ValueError("landmarks='kmeans' needs rows of numbers; use 'rpcholesky' for items and for Gram matrices.")
         if m >= np.count_nonzero(weight):
-            return all_rows(gram.rows, weight)
+            return all_rows(rows, weight)
         choose = CHOICES["rpcholesky" if self.landmarks == "kmeans" else self.landmarks]
-        return choose(gram, m, stream_of(self.random_state), weight, CUT[gram.rows.dtype])
+        return choose(op, m, stream_of(self.random_state), weight, CUT[rows.dtype])
 
     def _factor(self, points: Table, index: Array | None, K: Array, factor: Factor, cut: float) -> None:
         kept, root = factor(K, cut)

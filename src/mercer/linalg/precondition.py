@@ -9,7 +9,8 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer.inputs import Array
-from mercer.lifts.landmarks import BLOCK, Gram, Residual, accepted
+from mercer.lifts.landmarks import BLOCK, Residual, accepted
+from mercer.operators import Operator
 from mercer.ops.philox import Stream
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
@@ -56,17 +57,17 @@ class RPCholesky:
                 room = int(max(min(memory, 8.0 * n * n) // (dtype.itemsize * n), 1))
                 r = min(n, self.rank or default_rank(n), room)
                 if dtype == WIDE or r > CHEAP:
-                    P = Woodbury.of(self._factor(gram_of(op), r, ridge, dtype, step), ridge)
+                    P = Woodbury.of(self.factor(op, r, ridge, dtype, step), ridge)
                     if P.S.dtype == WIDE or P.sound():
                         break
             return P
 
-    def _factor(self, gram: Gram, r: int, ridge: Array, dtype: np.dtype[Any], step: float = MANY) -> Array:
+    def factor(self, op: Operator, r: int, ridge: Array, dtype: np.dtype[Any], step: float = MANY) -> Array:
         """F, in float64 where it has few columns."""
         weight, stream, stale = ridge.min() / ridge, Stream(self.seed), 0
-        state = Residual(gram, min(r, CHEAP), CUT[WIDE])
+        state = Residual(op, min(r, CHEAP), CUT[WIDE])
         marks = [(0, expected_steps(state.diag, ridge))]
-        while len(state.pivots) < r and stale < 8 and marks[-1][1] > expected_steps(ENOUGH, 1.0) and worth(marks, len(gram), step):
+        while len(state.pivots) < r and stale < 8 and marks[-1][1] > expected_steps(ENOUGH, 1.0) and worth(marks, op.shape[0], step):
             before = len(state.pivots)
             if before + BLOCK > state.F.shape[1] < r:
                 _widen(state, min(r, 2 * state.F.shape[1]), dtype)
@@ -121,11 +122,6 @@ def precision(op: Any, ridge: Array) -> np.dtype[Any]:
     """float32 where an error of its eps in I + S'S, whose norm is at most sum k(x, x) / ridge, leaves it well above zero."""
     size = float((np.abs(op.diag(), dtype=np.float64) / ridge).sum())
     return np.dtype(np.float32 if size * np.finfo(np.float32).eps <= ROUNDING else np.float64)
-
-
-def gram_of(op: Any) -> Gram:
-    """A square operator's matrix in float64, as the choice of pivots reads it."""
-    return Gram(op.X, op.kernel)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
 from mercer.linalg.cholesky import Cholesky, Factored
 from mercer.linalg.precondition import MANY, Identity, RPCholesky, Woodbury
 from mercer.operators import KernelOperator, Operator, StoredOperator
-from mercer.plan import quantity
+from mercer.plans import quantity
 from mercer.store import register
 
 INNER = 1e-4  # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its rounding

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
 from numbers import Real
 from typing import Any, TypeVar
@@ -12,11 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_X_y
 
 from mercer.inputs import Array, Items, Table, table, validate_data
-from mercer.invariants import Labels, Whole
+from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
 from mercer.store import Saved
 
 F = TypeVar("F", bound=Callable[..., Any])
+V = TypeVar("V")
 
 
 def all_or_nothing(method: F) -> F:
@@ -48,31 +50,42 @@ class KernelEstimator(Saved, BaseEstimator):
     @property
     def _precomputed(self) -> bool:
         """Whether X is a kernel matrix: (n, n) in `fit`, (m, n) afterwards."""
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self.kernel)
 
-    def _takes_sparse(self) -> bool:
-        return not self._precomputed if self.lift is None else bool(getattr(self.lift, "sparse", False))
+    def _takes_sparse(self, kernel: Any = None) -> bool:
+        meant = self.kernel if kernel is None else kernel
+        return not is_precomputed(meant) if self.lift is None else bool(getattr(self.lift, "sparse", False))
 
-    def _rows(self, X: Any, *, reset: bool) -> Table:
-        """Rows as a table with the names of its columns: numbers, or the items that the kernel reads."""
-        items = self._listed(X, reset)
-        return self._named(validate_data(self, X, reset=reset, **self._numbers())) if items is None else Table(items)
+    def _rows(self, X: Any, *, reset: bool, kernel: Any = None) -> Table:
+        """Rows as a table with the names of its columns: numbers, or the items that the kernel reads.
 
-    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Table, Array]:
-        """Rows and their targets; a kernel matrix of `fit` must be square."""
-        items = self._listed(X, reset)
+        They are read as the settings say, or as a fitted `kernel` does, whatever was set since; a kernel matrix of `fit` must be square.
+        """
+        items = self._listed(X, reset, kernel)
+        if items is not None:
+            return Table(items)
+        X = validate_data(self, X, reset=reset, **self._numbers(kernel))
+        self._check_square(X, reset)
+        return self._named(X)
+
+    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, kernel: Any = None, **options: Any) -> tuple[Table, Array]:
+        """Rows and their targets."""
+        items = self._listed(X, reset, kernel)
         if items is not None:
             return Table(items), check_X_y(np.zeros((len(items), 1)), y, **options)[1]
-        X, y = validate_data(self, X, y, reset=reset, **self._numbers(), **options)
-        if reset and self._precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
+        X, y = validate_data(self, X, y, reset=reset, **self._numbers(kernel), **options)
+        self._check_square(X, reset)
         return self._named(X), y
 
-    def _numbers(self) -> dict[str, Any]:
-        return dict(dtype=[np.float64, np.float32], accept_sparse="csr" if self._takes_sparse() else False, order="C")
+    def _check_square(self, X: Any, reset: bool) -> None:
+        if reset and self._precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
 
-    def _listed(self, X: Any, reset: bool) -> Items | None:
-        items = items_of(self.kernel, X) if self.lift is None else None
+    def _numbers(self, kernel: Any = None) -> dict[str, Any]:
+        return dict(dtype=[np.float64, np.float32], accept_sparse="csr" if self._takes_sparse(kernel) else False, order="C")
+
+    def _listed(self, X: Any, reset: bool, kernel: Any = None) -> Items | None:
+        items = items_of(self.kernel if kernel is None else kernel, X) if self.lift is None else None
         if reset:
             self._of_items = items is not None
         if self._of_items != (items is not None):
@@ -98,6 +111,44 @@ class KernelEstimator(Saved, BaseEstimator):
         tags.input_tags.sparse = self._takes_sparse()
         tags.input_tags.pairwise = self._precomputed
         return tags
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether rows are those of a kernel matrix."""
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def fields_alone(value: Any) -> dict[str, Any]:
+    """What pickle takes of a fitted value: its fields, not what was computed from them."""
+    return {f.name: getattr(value, f.name) for f in fields(value)}
+
+
+def part(value: Any, name: str, what: str) -> Any:
+    """A part of a fitted value that not every way has, or has not always; AttributeError where there is none, so that `hasattr` works."""
+    if (found := getattr(value, name, None)) is None:
+        raise AttributeError(what)
+    return found
+
+
+def parted(state: dict[str, Any], *names: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The attributes of a file of before, less these; and these, None where the file has not.
+
+    >>> parted({"a": 1, "b": 2}, "b", "c")
+    ({'a': 1}, {'b': 2, 'c': None})
+    """
+    return {name: v for name, v in state.items() if name not in names}, {name: state.get(name) for name in names}
+
+
+def checked(value: V) -> V:
+    """A fitted value made of what a file of before held, looked at."""
+    check(value)
+    return value
+
+
+def check_finite(values: Any, what: str = "kernel values") -> None:
+    """Refuse sums that overflowed."""
+    if not np.isfinite(values).all():
+        raise ValueError(f"{what} of X are too large for sums of floating-point numbers; scale the columns first.")
 
 
 def items_of(kernel: Any, X: Any) -> Items | None:

@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from mercer import methods
-from mercer.inputs import Array, Items, Table
+from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Is, Number
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
+from mercer.models.base import checked
 from mercer.ops.tiles import cuts
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import fingerprint, register
 
@@ -42,6 +43,11 @@ class FittedMap:
         """Fit a map to rows, whose columns it may name; an eighth of the memory is for batches."""
         return cls(lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8))
 
+    @classmethod
+    def of_file(cls, lift: Any, memory: float = math.inf) -> FittedMap:
+        """Of a fitted lift that a file of before held."""
+        return checked(cls(lift, min(BATCH_BYTES, memory / 8)))
+
     @property
     def width(self) -> int:
         """D"""
@@ -58,15 +64,22 @@ class FittedMap:
         """Equal for equal maps only: statistics of different maps do not add."""
         return fingerprint(self.lift)
 
+    def transform(self, rows: Table) -> Matrix:
+        """phi of these rows, sparse where the map gives it so."""
+        return self.lift.transform(Table(rows.data) if isinstance(self.lift, Lift) else rows.data)
+
     def features(self, rows: Table) -> Array:
         """phi of these rows, dense."""
-        F = self.lift.transform(Table(rows.data) if isinstance(self.lift, Lift) else rows.data)
+        F = self.transform(rows)
         return np.asarray(F.toarray() if sp.issparse(F) else F)
 
+    def parts(self, n: int) -> list[slice]:
+        """The rows of each batch, few enough that it stays small."""
+        return cuts(n, max(16, min(1 << 14, int(self.batch) // (8 * self.width))))
+
     def batches(self, rows: Table) -> Iterator[tuple[slice, Array]]:
-        """The features of rows, few enough at a time that a batch stays small."""
-        for at in cuts(len(rows), max(16, min(1 << 14, int(self.batch) // (8 * self.width)))):
-            yield at, self.features(rows[at])
+        """The features of rows, batch by batch."""
+        return ((at, self.features(rows[at])) for at in self.parts(len(rows)))
 
     def gram(self, X: Table, Z: Table) -> Array:
         """phi(X) phi(Z)', in float64."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.learners.ridge import penalised
+from mercer.linalg.least_squares import penalised
 from mercer.models.linear import Problem, Rows
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats.sample import mix
 
 REFRESH = {1, 4, 9, 20, 40, 80}  # the rounds at which the curvature of the sampled rows is taken again

@@ -26,6 +26,22 @@ def whole(value: Any, name: str) -> int:
     raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
 
 
+def shown(value: Any) -> Any:
+    """A setting as a message can show it: long ones by their type alone.
+
+    >>> shown([1, 2]), shown(np.ones(99))
+    ([1, 2], 'a value of type ndarray')
+    """
+    text = repr(value)
+    return value if len(text) <= 60 and "\n" not in text else f"a value of type {type(value).__name__}"
+
+
+def check_via_beside_lift(via: Any, lift: Any) -> None:
+    """Refuse a way that a given map leaves no choice of."""
+    if lift is not None and via not in ("auto", "features"):
+        raise ValueError(f"a lift is the feature map itself, so via must be 'auto' or 'features' beside it, got {via!r}.")
+
+
 def two_or_more(classes: Array) -> Array:
     """The classes of y, which must be two at least."""
     if len(classes) < 2:

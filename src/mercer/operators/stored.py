@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
@@ -59,7 +60,7 @@ def _corners(rows: slice, cols: slice) -> tuple[int, int, int, int]:
 
 
 class GivenOperator:
-    """A Gram matrix (n, m) that a user computed, read like a kernel's operator; float32 values keep float64 vectors exact.
+    """A Gram matrix (n, m) that a user computed, dense or CSR, read like a kernel's operator; float32 values keep float64 vectors exact.
 
     >>> K = GivenOperator(np.array([[2.0, 1.0], [1.0, 3.0]]))
     >>> K @ np.ones(2), K.diag(), K.block([1], [0, 1])
@@ -70,7 +71,8 @@ class GivenOperator:
     kernel = None
 
     def __init__(self, K: Any) -> None:
-        self.K = K if isinstance(K, np.ndarray) and K.dtype in (np.float32, np.float64) else np.asarray(K, np.float64)
+        real = (isinstance(K, np.ndarray) or sp.issparse(K)) and K.dtype in (np.float32, np.float64)
+        self.K = K if real else np.asarray(K, np.float64)
         if self.K.ndim != 2:
             raise ValueError(f"a Gram matrix must have two dimensions, got shape {self.K.shape}.")
         self.shape, self.dtype = self.K.shape, self.K.dtype
@@ -79,7 +81,8 @@ class GivenOperator:
 
     def block(self, rows: Rows = slice(None), cols: Rows = slice(None)) -> Array:
         """K[rows, cols]"""
-        return np.array(self.K[_many(rows)][:, _many(cols)])
+        part: Any = self.K[_many(rows)][:, _many(cols)]
+        return part.toarray() if sp.issparse(part) else np.array(part)
 
     def diag(self) -> Array:
         return np.array(self.K.diagonal())

@@ -7,7 +7,7 @@ import sys
 from typing import Any, TypeGuard
 
 from mercer.automl.result import FitResult
-from mercer.plan import quantity
+from mercer.plans import quantity
 
 NOTHING = "–"
 LONGEST = 120  # characters of one value from the data

@@ -1,6 +1,7 @@
 """Names that classes had in files before: by package and module, as long as those were what files said."""
 
 OLD = {
+    "plan.Plan": "plans.Plan",
     "product.Classifier": "automl.Classifier", "product.Constant": "automl.ConstantPredictor", "product.Decision": "automl.Decision",
     "product.Identity": "automl.IdentityTarget", "product.Log": "automl.LogTarget", "product.Machine": "automl.Machine",
     "product.Margin": "automl.Margin", "product.Only": "automl.SingleClass", "product.Regressor": "automl.Regressor",
@@ -26,7 +27,7 @@ OLD = {
     "learners.Bound": "perceptron.Bound", "learners.Scanner": "perceptron.Scanner", "learners.State": "perceptron.State",
     "learners.budget.Rule": "perceptron.Rule",
     "estimators.KernelRidge": "ridge.KernelRidge", "estimators.ridge_dual.Found": "ridge.Weights", "estimators.Folds": "models.Folds",
-    "models.Calibration": "ridge.Calibration", "models.DualRidge": "ridge.Dual", "models.Expansion": "ridge.Expansion",
+    "models.Calibration": "ridge.Calibration", "models.DualRidge": "ridge.Dual",
     "models.FeatureRidge": "ridge.Features", "models.KernelRidge": "ridge.KernelRidge", "models.MomentRidge": "ridge.Moments",
     "models.Penalties": "ridge.Penalties", "models.TrainingRows": "ridge.TrainingRows", "models.Weights": "ridge.Weights",
     "estimators.NadarayaWatson": "smoothing.NadarayaWatson", "estimators.SoftNeighborsClassifier": "smoothing.SoftNeighborsClassifier",

@@ -16,12 +16,9 @@ from mercer.store.outside import OUTSIDE
 
 # Where the classes of each family are registered: imported when a file names one of them.
 ROOMS = {
-    **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plan", "inputs", "stats", "ops", "linalg", "models")},
-    **dict.fromkeys(("pca", "kmeans", "logistic", "perceptron", "smoothing"), "mercer.estimators"),
-    "two_sample": "mercer.learners",
-    "ridge": "mercer.models.ridge",
-    "gp": "mercer.models.gp",
-    "svm": "mercer.models.svm",
+    **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plans", "inputs", "stats", "ops", "linalg", "models")},
+    **{name: f"mercer.models.{name}" for name in ("ridge", "gp", "svm", "pca", "kmeans", "logistic", "perceptron")},
+    **{name: f"mercer.models.{name}" for name in ("smoothing", "two_sample")},
     "automl": "mercer.automl",
 }
 _ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annotation of a field that may hold some

@@ -4,9 +4,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 
-from mercer.estimators import GaussianProcessRegressor as GP
 from mercer.kernels import Gaussian, Kernel
 from mercer.methods import Landmarks
+from mercer.models import GaussianProcessRegressor as GP
 from mercer.models.gp import VarianceStarvationWarning
 
 

@@ -8,10 +8,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor as Theirs
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import GaussianProcessRegressor, KernelRidge
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.lifts import Basis, Identity, Monomials
 from mercer.methods import Fourier, Landmarks
+from mercer.models import GaussianProcessRegressor, KernelRidge
 from mercer.models.gp import VarianceStarvationWarning
 
 GP = GaussianProcessRegressor

@@ -4,8 +4,8 @@ import pytest
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import GaussianProcessRegressor as GP
 from mercer.kernels import Gaussian, Matern
+from mercer.models import GaussianProcessRegressor as GP
 from mercer.store import load, save
 
 K = Gaussian(0.6)

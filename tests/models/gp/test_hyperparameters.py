@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import GaussianProcessRegressor as GP
 from mercer.kernels import Gaussian, Linear, Matern
 from mercer.methods import Fourier, Landmarks
+from mercer.models import GaussianProcessRegressor as GP
 from mercer.priors import LogNormal
 from mercer.store import load, save
 

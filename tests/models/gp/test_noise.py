@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
 
-from mercer.estimators import GaussianProcessRegressor as GP
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear, Matern, Scale
 from mercer.methods import Landmarks
+from mercer.models import GaussianProcessRegressor as GP
 from mercer.models.gp import likelihood, quadrature, sparse
 from mercer.models.gp.iterative import IterativePosterior
 from mercer.priors import LogNormal

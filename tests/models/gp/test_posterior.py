@@ -5,10 +5,10 @@ import pickle
 import numpy as np
 import pytest
 
-from mercer.estimators import GaussianProcessRegressor as GP
 from mercer.inputs import Table
 from mercer.kernels import Gaussian
 from mercer.methods import Fourier, Landmarks
+from mercer.models import GaussianProcessRegressor as GP
 from mercer.models.gp.exact import ExactPosterior
 from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.gram import GramPosterior

@@ -1,10 +1,10 @@
 """The plan is a function of shapes and settings alone."""
 import pytest
 
-from mercer.estimators import GaussianProcessRegressor as GP
 from mercer.kernels import Gaussian
 from mercer.lifts import Identity
 from mercer.methods import Fourier, Landmarks
+from mercer.models import GaussianProcessRegressor as GP
 from mercer.models.gp.problem import ProcessSettings, choose
 
 

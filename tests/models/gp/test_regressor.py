@@ -12,10 +12,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor as Theirs
 from sklearn.gaussian_process import kernels as sk
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.estimators import GaussianProcessRegressor as GP
 from mercer.kernels import Constant, Gaussian, Laplace, Linear, Matern, Periodic, Polynomial, RationalQuadratic, Sum
 from mercer.lifts import Monomials
 from mercer.methods import Landmarks
+from mercer.models import GaussianProcessRegressor as GP
 from mercer.priors import LogNormal
 from mercer.store import load, save
 

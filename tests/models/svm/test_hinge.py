@@ -12,10 +12,10 @@ from sklearn.utils.estimator_checks import (
     check_sample_weight_equivalence_on_sparse_data,
 )
 
-from mercer.estimators import KernelSVC
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
 from mercer.lifts import KernelLift, Monomials, Parabolic, RandomFourier
+from mercer.models import KernelSVC
 from mercer.models.linear import feature_rows
 from mercer.models.maps import FittedMap
 from mercer.models.svm.hinge import HingeDual, Proximal, SquaredHinge, balanced, best_intercept

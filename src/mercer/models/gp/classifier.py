@@ -25,7 +25,7 @@ from mercer.models.gp.problem import check_count
 from mercer.models.gp.search import FittedHyperparameters, learn
 from mercer.models.gp.starts import starts
 from mercer.models.maps import FittedMap, asked, default_features, landmarks_of_items
-from mercer.plan import Plan, quantity
+from mercer.plans import Plan, quantity
 from mercer.store import register
 
 MAX_EXACT_ROWS = 3000  # that "auto" factors, a few times a step

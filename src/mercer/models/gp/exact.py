@@ -13,7 +13,7 @@ from mercer.inputs import Array, Table
 from mercer.models.gp.factor import appended, factor, few_threads, log_determinant, removed, solve
 from mercer.models.gp.points import NO_PLAN, PointPosterior, knowing, stack
 from mercer.models.gp.posterior import PLAIN, LeaveOneOut, Outputs
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 

@@ -19,7 +19,7 @@ from mercer.models.gp.problem import ProcessSettings
 from mercer.models.gp.samples import SampledFunctions
 from mercer.models.gp.space import NOISE, times
 from mercer.models.maps import FittedMap
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
 

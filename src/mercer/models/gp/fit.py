@@ -24,7 +24,7 @@ from mercer.models.gp.samples import draws
 from mercer.models.gp.space import NOISE
 from mercer.models.gp.starts import defaults
 from mercer.models.maps import FittedMap, asked, default_features, fitted_map
-from mercer.plan import Plan
+from mercer.plans import Plan
 
 MIN_NOISE = 1e-12  # in shares of scale k(x, x): below it there is none
 

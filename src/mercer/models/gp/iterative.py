@@ -20,7 +20,7 @@ from mercer.models.gp.posterior import PLAIN, LeaveOneOut, Outputs
 from mercer.models.gp.quadrature import Determinant, log_determinant
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.tiles import cuts
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 WITHIN = 1e-3  # of n: the standard error of log p(y) at which there are probes enough

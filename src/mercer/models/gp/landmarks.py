@@ -26,7 +26,7 @@ from mercer.models.gp.samples import Beside, SampledFunctions, residual_function
 from mercer.models.gp.space import NOISE
 from mercer.models.gp.starts import magnitude
 from mercer.models.maps import FittedMap
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 SAMPLE = 2048  # rows that tell how much is left out

@@ -19,7 +19,7 @@ from mercer.models.gp.laplace import STEPS, TOL, curvature, log_probability, mod
 from mercer.models.gp.space import times
 from mercer.models.maps import FittedMap
 from mercer.ops.tiles import cuts
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 BLOCK_ROWS = 2048  # that features are made of at a time

@@ -20,7 +20,7 @@ from mercer.models.gp.space import times
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
-from mercer.plan import Plan
+from mercer.plans import Plan
 
 BLOCK_ROWS = 128  # new rows at a time: always as many, so that no prediction depends on how many are asked for
 MISSED = 1e-6  # of the largest y: what an interpolation may miss by rounding

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Number
 from mercer.models.gp.samples import SampledFunctions
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 

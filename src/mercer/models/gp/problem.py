@@ -14,7 +14,7 @@ from mercer.kernels.defaults import resolve
 from mercer.models.base import bytes_of
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
-from mercer.plan import Plan, quantity
+from mercer.plans import Plan, quantity
 
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
 MAX_SEARCH_ROWS = 3000  # that hyper-parameters are learnt from where there are more than can be factored

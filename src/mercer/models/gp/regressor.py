@@ -23,7 +23,7 @@ from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
 from mercer.models.gp.samples import SampledFunctions
 from mercer.models.gp.upgrade import upgraded
 from mercer.models.intervals import Interval
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
 

@@ -10,51 +10,20 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
-from mercer.invariants import Floats, Is, Number, Text, Whole
-from mercer.kernels import positioned
-from mercer.kernels.defaults import resolve
+from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.stretch import bandwidths, scaled
-from mercer.learners import dual_folds, kernel_ridge
-from mercer.learners.ridge import FoldErrors, spread
 from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.least_squares import DualSolution, exact
 from mercer.linalg.solvers import CG, Auto
+from mercer.models.expansion import Expansion, kernel_at
+from mercer.models.ridge.cross_validation import FoldErrors, Inverses, dual_fold_errors, dual_loo_errors, spread
 from mercer.models.ridge.leave_one_out import ByInverse
-from mercer.models.ridge.problem import SQUARES, Operator, Settings, TrainingRows, Weights
+from mercer.models.ridge.problem import SQUARES, RidgeSettings, TrainingRows, Weights
 from mercer.models.settings import grid
-from mercer.operators import KernelOperator
-from mercer.operators.stored import GivenOperator
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
-Refit = Callable[[Settings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
-
-
-@register("ridge.Expansion")
-@dataclass(frozen=True, eq=False)
-class Expansion:
-    """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""
-
-    kernel: Any
-    points: Table | None
-
-    must = dict(kernel=Is("Kernel") | Text("precomputed"), points=Is("Table") | None)
-
-    def _laws(self) -> str | None:
-        return None if isinstance(self.kernel, str) == (self.points is None) else "has a kernel without points, or points without one"
-
-    def operator(self, X: Table, Z: Table | None = None) -> Operator:
-        """k(X, Z); a given matrix is that already."""
-        if self.points is None:
-            return GivenOperator(np.asarray(X.data))
-        return KernelOperator(self.kernel, X, Z)
-
-    def gram(self, X: Table, Z: Table) -> Array:
-        """k(X, Z) in float64."""
-        return np.asarray(self.operator(X, Z).block(), np.float64)
-
-    def combined(self, X: Table, coef: Array, intercept: Any) -> Array:
-        """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows."""
-        return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
+Refit = Callable[[RidgeSettings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
 
 
 @register("ridge.Dual")
@@ -92,21 +61,21 @@ class DualRidge:
     def predict(self, X: Table) -> Array:
         return self.over.combined(X, *self.weights.shaped(self.flat))
 
-    def fold_errors(self, s: Settings, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
+    def fold_errors(self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
         return fold_errors(s, self.over, rows, alphas, refit)
 
-    def left_out(self, s: Settings, rows: TrainingRows) -> ByInverse:
+    def left_out(self, s: RidgeSettings, rows: TrainingRows) -> ByInverse:
         if self.plan.way == "landmarks":
             raise ValueError("leave-one-out is in closed form over all rows or over features; use via='exact', or fewer landmarks.")
         s.check_square_fits(len(rows))
         return ByInverse(self.over.gram, rows, s.intercept)
 
-    def without(self, s: Settings, rows: TrainingRows, held: Array, refit: Refit) -> Any:
+    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Refit) -> Any:
         """The model of the rows that are not held out."""
         return refit(s.without_choices(self.kernel, self.weights.alpha), rows.some(np.flatnonzero(~held)))
 
 
-def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -> DualRidge:
+def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -> DualRidge:
     """(K + alpha / w) coef = y - b, in units of the largest y: squares of y may be no numbers."""
     if s.bandwidths is not None and (not s.loo or plan.way != "exact" or s.precomputed):
         raise ValueError("bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them.")
@@ -114,7 +83,7 @@ def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -
     scaled_rows = replace(rows, Y=rows.Y / unit)
     alpha, over, scores = penalty(s, over, scaled_rows, plan, refit)
     solver, reason = solver_for(s, len(rows), plan.way)
-    found = kernel_ridge.exact(over.operator(rows.X), scaled_rows.Y, alpha, rows.weight, intercept=s.intercept, solver=solver)
+    found = exact(over.operator(rows.X), scaled_rows.Y, alpha, rows.weight, intercept=s.intercept, solver=solver)
     if not found.definite:
         text = "K + alpha / weight has eigenvalues below zero, so K is of no kernel: f solves the equations and minimises nothing"
         warnings.warn(f"{text}; raise alpha.", stacklevel=5)
@@ -124,9 +93,9 @@ def fit(s: Settings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -
     return DualRidge(made, over, weights, flat, found.residual, max(found.steps, 1), scores)
 
 
-def expansion(s: Settings, rows: TrainingRows) -> Expansion:
+def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
     """The kernel that was meant, at these rows; its values there must be numbers."""
-    kernel = "precomputed" if s.precomputed else positioned(resolve(s.kernel, rows.X, rows.weight), rows.X)
+    kernel = "precomputed" if s.precomputed else kernel_at(s.kernel, rows.X, rows.weight)
     over = Expansion(kernel, None if s.precomputed else rows.X)
     with np.errstate(over="ignore"):
         if not np.isfinite(over.operator(rows.X).diag()).all():
@@ -134,7 +103,7 @@ def expansion(s: Settings, rows: TrainingRows) -> Expansion:
     return over
 
 
-def solver_for(s: Settings, n: int, way: str) -> tuple[Cholesky | CG, str]:
+def solver_for(s: RidgeSettings, n: int, way: str) -> tuple[Cholesky | CG, str]:
     """The solver, and the reason for it."""
     if way == "exact":
         solver, why = Auto(s.memory).choose(n)
@@ -145,7 +114,7 @@ def solver_for(s: Settings, n: int, way: str) -> tuple[Cholesky | CG, str]:
     return solver, why
 
 
-def written(plan: Plan, n: int, solver: Cholesky | CG, found: kernel_ridge.DualSolution, why: str, memory: float) -> Plan:
+def written(plan: Plan, n: int, solver: Cholesky | CG, found: DualSolution, why: str, memory: float) -> Plan:
     """The plan, as it was carried out."""
     factored = isinstance(solver, Cholesky)
     held = 16.0 * n * n if factored else min(2.0 * n * n, memory)
@@ -162,7 +131,7 @@ def warn_if_open(way: str, residual: float, tol: float) -> None:
 
 
 # choosing
-def penalty(s: Settings, over: Expansion, rows: TrainingRows, plan: Plan, refit: Refit) -> tuple[Any, Expansion, Array | None]:
+def penalty(s: RidgeSettings, over: Expansion, rows: TrainingRows, plan: Plan, refit: Refit) -> tuple[Any, Expansion, Array | None]:
     """The penalty given, or that of the best folds or left-out rows; with bandwidths also the kernel. And the scores of left-out rows."""
     p = s.penalties(rows.Y.shape[1])
     if s.cv is None:
@@ -178,7 +147,7 @@ def penalty(s: Settings, over: Expansion, rows: TrainingRows, plan: Plan, refit:
     return alpha, replace(over, kernel=best), scores if s.bandwidths is not None else scores[0]
 
 
-def candidates(s: Settings, kernel: Any) -> list[Any]:
+def candidates(s: RidgeSettings, kernel: Any) -> list[Any]:
     """The kernel at every bandwidth to choose from."""
     if s.bandwidths is None:
         return [kernel]
@@ -189,23 +158,23 @@ def candidates(s: Settings, kernel: Any) -> list[Any]:
     return [scaled(kernel, float(f)).clone() for f in factors]
 
 
-def loo_scores(s: Settings, over: Expansion, rows: TrainingRows) -> Array:
+def loo_scores(s: RidgeSettings, over: Expansion, rows: TrainingRows) -> Array:
     """R^2 of left-out rows for every penalty."""
     s.check_square_fits(len(rows))
-    inverses = dual_folds.Inverses.of(over.operator(rows.X), rows.weights, intercept=s.intercept)
-    return rows.scores(dual_folds.loo_errors(inverses, rows.Y, rows.weights, s.grid()))
+    inverses = Inverses.of(over.operator(rows.X), rows.weights, intercept=s.intercept)
+    return rows.scores(dual_loo_errors(inverses, rows.Y, rows.weights, s.grid()))
 
 
-def fold_errors(s: Settings, over: Expansion, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
+def fold_errors(s: RidgeSettings, over: Expansion, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
     """By the inverse of the equations where it fits, else by refits."""
     fold = rows.fold().astype(np.intp)
     if s.way in ("auto", "exact") and SQUARES * len(rows) ** 2 <= s.memory:
         op = over.operator(rows.X)
-        return dual_folds.fold_errors(op, rows.Y, rows.weights, alphas, fold, rows.folds.k, intercept=s.intercept)
+        return dual_fold_errors(op, rows.Y, rows.weights, alphas, fold, rows.folds.k, intercept=s.intercept)
     return FoldErrors(*_by_refits(s.without_choices(over.kernel, 1.0), rows, alphas, fold, refit), spread(rows.Y, rows.weights))
 
 
-def _by_refits(s: Settings, rows: TrainingRows, alphas: Array, fold: Array, refit: Refit) -> tuple[Array, Array]:
+def _by_refits(s: RidgeSettings, rows: TrainingRows, alphas: Array, fold: Array, refit: Refit) -> tuple[Array, Array]:
     """A refit for every fold and penalty: squared errors (a, k, q), and spreads of y within folds (k, q)."""
     k, q = rows.folds.k, rows.Y.shape[1]
     error, within = np.full((len(alphas), k, q), np.nan), np.full((k, q), np.nan)

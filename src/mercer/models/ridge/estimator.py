@@ -12,18 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Ints, Is
-from mercer.models.base import KernelEstimator, all_or_nothing
+from mercer.models.base import KernelEstimator, all_or_nothing, part
 from mercer.models.folds import Folds
 from mercer.models.intervals import Interval
 from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.fit import Solution, fit, map_of
-from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval
-from mercer.models.ridge.moments import MomentRidge, begin
+from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval, with_idle
+from mercer.models.ridge.moments import MomentRidge, begin, mergeable
 from mercer.models.ridge.old_files import upgraded
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import Settings, TrainingRows
+from mercer.models.ridge.problem import RidgeSettings, TrainingRows
 from mercer.models.settings import grid
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
 
@@ -118,7 +118,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit by the way that `via` and the shapes ask for; `plan_` says which."""
-        s = Settings.of(self)
+        s = RidgeSettings.of(self)
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=True)
         s.penalty(Y.shape[1])  # refuses what is none
         training = TrainingRows.of(rows, Y, w, self.cv, gram=self._precomputed)
@@ -132,16 +132,16 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
         A model that "auto" fitted exactly becomes one over features, whose first batch are the rows of its `fit`.
         """
-        s, folds, begun = Settings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
+        s, folds, begun = RidgeSettings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
         stream = self._stream(s, folds) if begun else None
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=not begun)
         s.penalty(Y.shape[1])
         if stream is None:
             stream = begin(s, map_of(s, TrainingRows(rows, Y, w, folds), stream=True), folds, rows, Y, flat)
-        _check_outputs(Y, stream)
+        stream.check_outputs(Y)
         return self._become(stream.taking(stream.gathered(rows, Y, w), s, "of a stream, over a map that its first batch fixed"))
 
-    def _stream(self, s: Settings, folds: Folds) -> MomentRidge:
+    def _stream(self, s: RidgeSettings, folds: Folds) -> MomentRidge:
         """The statistics that batches add to; those of an exact model are begun from its rows."""
         model = self.solution_
         if isinstance(model, MomentRidge):
@@ -164,9 +164,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     def merge(self, other: KernelRidge) -> Self:
         """Take in the rows that another model of the same map has seen."""
         mine = self._statistics()
-        s, theirs = Settings.of(self), _mergeable(mine, other)
+        if not isinstance(other, KernelRidge) or not isinstance(theirs := vars(other).get("solution_"), MomentRidge | FeatureRidge):
+            raise ValueError(f"merge takes another fitted KernelRidge over features, got {type(other).__name__}.")
+        s, more = RidgeSettings.of(self), mergeable(mine, theirs)
         s.penalty(mine.outputs)
-        return self._become(mine.taking(theirs.moments, s, "of two models over the same map"))
+        return self._become(mine.taking(more, s, "of two models over the same map"))
 
     @available_if(_streams)
     @all_or_nothing
@@ -179,8 +181,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         if mine.folds.given is not None:
             raise ValueError("folds were given by position, so the fold of a row is not known; give cv as a number of folds.")
         rows, Y, w, _ = self._checked(X, y, sample_weight, reset=False)
-        _check_outputs(Y, mine)
-        return self._become(mine.losing(mine.gathered(rows, Y, w), len(Y), Settings.of(self)))
+        mine.check_outputs(Y)
+        return self._become(mine.losing(mine.gathered(rows, Y, w), len(Y), RidgeSettings.of(self)))
 
     def _statistics(self) -> MomentRidge:
         check_is_fitted(self)
@@ -202,12 +204,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     def _solution(self) -> Solution:
         check_is_fitted(self)
         return self.solution_
-
-    def _part(self, name: str, what: str) -> Any:
-        """A part of the solution that not every way has."""
-        if (found := getattr(self._solution(), name, None)) is None:
-            raise AttributeError(what)
-        return found
 
     @property
     def plan_(self) -> Plan: return self._solution().plan
@@ -231,48 +227,49 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     @property
     def coef_(self) -> Array:
         """(D,) or (D, q); AttributeError for models over rows."""
-        self._part("phi", "coef_ is there for models over features; this one has dual_coef_.")
+        part(self._solution(), "phi", "coef_ is there for models over features; this one has dual_coef_.")
         return self.solution_.weights.shaped(self.solution_.flat)[0]
 
     @property
     def dual_coef_(self) -> Array:
         """(n,) or (n, q); AttributeError over features."""
-        self._part("over", "dual_coef_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
+        part(self._solution(), "over", "dual_coef_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
         return self.solution_.weights.shaped(self.solution_.flat)[0]
 
     @property
     def X_fit_(self) -> Matrix:
         """The rows (or landmarks) that dual_coef_ are of; empty for a given kernel matrix."""
-        over = self._part("over", "X_fit_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
+        over = part(self._solution(), "over", "X_fit_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
         return np.empty((0, 0)) if over.points is None else Items(over.points.data) if over.points.items else over.points.data
 
     @property
-    def lift_(self) -> Any: return self._part("phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+    def lift_(self) -> Any: return part(self._solution(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
 
     @property
     def n_features_lifted_(self) -> int:
         """D"""
-        return self._part("phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+        return part(self._solution(), "phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
 
     @property
     def moments_(self) -> list[Moments]:
         """Of [phi, y], one of every fold."""
-        return self._part("moments", "moments_ is there for models over features whose D x D statistics fit memory_limit.")
+        return part(self._solution(), "moments", "moments_ is there for models over features whose D x D statistics fit memory_limit.")
 
     @property
     def rounding_(self) -> float:
         """How far an entry of the moments may be off."""
-        return self._part("total", "rounding_ is that of moments, which this model has not; fit with via='features'.").rounding
+        return part(self._solution(), "total", "rounding_ is that of moments, which this model has not; fit with via='features'.").rounding
 
     @property
     def residual_(self) -> float:
         """Of the equations, relative to |y|."""
-        return self._part("residual", "residual_ is there for models over rows, landmarks or passes; moments are solved directly.")
+        what = "residual_ is there for models over rows, landmarks or passes; moments are solved directly."
+        return part(self._solution(), "residual", what)
 
     @property
     def loo_scores_(self) -> Array:
         """R^2 of left-out rows for every penalty (of every bandwidth)."""
-        return self._part("loo_scores", "loo_scores_ is there with cv='loo'.")
+        return part(self._solution(), "loo_scores", "loo_scores_ is there with cv='loo'.")
 
     # asking
     def predict(self, X: Any) -> Array:
@@ -294,7 +291,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             raise ValueError("cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again.")
         if folds is None:
             raise ValueError("cv_scores of a model without statistics needs its rows again; fit once more.")
-        s = Settings.of(self)
+        s = RidgeSettings.of(self)
         return model.fold_errors(s, rows, s.grid() if alphas is None else grid(alphas, "alphas"), _refit(model)).scores()  # type: ignore[arg-type]
 
     # left-out rows
@@ -310,17 +307,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     def _left_out(self) -> Array:
         """y_i - f_-i(x_i), (n, q)."""
         rows, model = self._at_hand(), self._solution()
-        return model.left_out(Settings.of(self), rows).residuals(model.weights.alpha, model.predict)
+        return model.left_out(RidgeSettings.of(self), rows).residuals(model.weights.alpha, model.predict)
 
     @property
     def loo_predictions_(self) -> Array:
         """The prediction of each row of `fit` by the model of all others, in closed form; nan where that is not known."""
         rows, model = self._at_hand(), self._solution()
-        out = rows.Y - self._left_out()
-        if rows.idle is not None:  # rows of weight zero never counted
-            mask, X = rows.idle
-            out, some = np.empty((len(mask), out.shape[1])), out
-            out[~mask], out[mask] = some, model.predict(X).reshape(-1, out.shape[1])
+        out = with_idle(rows, rows.Y - self._left_out(), model.predict)
         return out[:, 0] if model.flat else out
 
     @property
@@ -355,12 +348,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         rows = self._at_hand()
         if isinstance(model, FeatureRidge) and len(rows) > model.phi.width:
             raise ValueError("jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit.")
-        left = model.left_out(Settings.of(self), rows)
+        left = model.left_out(RidgeSettings.of(self), rows)
         return jackknife_interval(left, len(rows), model.weights.alpha, model.predict, new, float(coverage))
 
     def _calibration(self) -> Calibration:
         if self._split is None:
-            rows, model, s = self._at_hand(), self._solution(), Settings.of(self)
+            rows, model, s = self._at_hand(), self._solution(), RidgeSettings.of(self)
             self._split = calibrated(rows, lambda held: model.without(s, rows, held, _refit(model)))
         return self._split
 
@@ -405,25 +398,3 @@ def _outputs(model: Solution) -> int:
 def _refit(model: Solution) -> Any:
     """The fit of some rows by other settings, with outputs as this model has them."""
     return lambda settings, rows: fit(settings, rows, model.flat)
-
-
-def _check_outputs(Y: Array, model: MomentRidge) -> None:
-    if Y.shape[1] != model.outputs:
-        raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {model.outputs}; give as many.")
-
-
-def _mergeable(mine: MomentRidge, other: Any) -> MomentRidge:
-    """The statistics of another model, where they add to these."""
-    if not isinstance(other, KernelRidge) or not isinstance(theirs := vars(other).get("solution_"), MomentRidge | FeatureRidge):
-        raise ValueError(f"merge takes another fitted KernelRidge over features, got {type(other).__name__}.")
-    if mine.phi.fingerprint != theirs.phi.fingerprint:
-        raise ValueError(
-            "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
-        )
-    if not isinstance(theirs, MomentRidge):
-        raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
-    if mine.folds.given is not None or theirs.folds.given is not None:
-        raise ValueError("folds given by position do not merge; give cv as a number of folds.")
-    if len(mine.moments) != len(theirs.moments) or mine.outputs != theirs.outputs:
-        raise ValueError("the models differ in cv or in the number of outputs; fit both with the same.")
-    return theirs

@@ -10,9 +10,9 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Ints, Is
-from mercer.learners import dual_folds, ridge
 from mercer.models.intervals import JACKKNIFE, SPLIT, Interval, conformal_quantile, jackknife_plus
 from mercer.models.maps import FittedMap
+from mercer.models.ridge.cross_validation import Inverses, Leverage, known
 from mercer.models.ridge.problem import TrainingRows
 from mercer.operators.stored import GivenOperator
 from mercer.ops.philox import Stream, permutation
@@ -24,7 +24,7 @@ CALIBRATION = 5  # a fifth of the rows calibrates a split conformal interval
 Predict = Callable[[Table], Array]
 
 
-class LeftOut(Protocol):
+class LeftOutModel(Protocol):
     """What a model tells of the rows of its `fit`, each by the model of all others."""
 
     def residuals(self, alpha: Any, predict: Predict) -> Array:
@@ -42,9 +42,9 @@ class ByInverse:
     rows: TrainingRows
     intercept: Any
 
-    def inverses(self) -> dual_folds.Inverses:
+    def inverses(self) -> Inverses:
         X = self.rows.X
-        return dual_folds.Inverses.of(GivenOperator(self.gram(X, X)), self.rows.weights, intercept=self.intercept)
+        return Inverses.of(GivenOperator(self.gram(X, X)), self.rows.weights, intercept=self.intercept)
 
     def residuals(self, alpha: Any, predict: Predict) -> Array:
         Y, inverses = self.rows.Y, self.inverses()
@@ -69,8 +69,8 @@ class ByMoments:
     intercept: Any
     weights: tuple[Array, Any]  # coefficients and intercept of the model of all rows
 
-    def _leverage(self, alpha: float) -> ridge.Leverage:
-        return ridge.Leverage.of(self.total, self.phi.width, alpha, intercept=self.intercept)
+    def _leverage(self, alpha: float) -> Leverage:
+        return Leverage.of(self.total, self.phi.width, alpha, intercept=self.intercept)
 
     def residuals(self, alpha: Any, predict: Predict) -> Array:
         return by_penalty(self.rows.Y, alpha, self._residuals)
@@ -80,7 +80,7 @@ class ByMoments:
         Y, w, (coef, intercept) = self.rows.Y, self.rows.weight, self.weights
         lever, out = self._leverage(alpha), np.empty((len(Y), int(outputs.sum())))
         for at, F in self.phi.batches(self.rows.X):
-            left = ridge.known(1 - lever(F, None if w is None else w[at]), self.total.eps)
+            left = known(1 - lever(F, None if w is None else w[at]), self.total.eps)
             fitted = (F @ coef + intercept).reshape(len(F), -1)
             out[at] = (Y[at] - fitted)[:, outputs] / left[:, None]
         return out
@@ -102,6 +102,16 @@ def by_penalty(Y: Array, alpha: Any, of: Callable[[float, Array], Array]) -> Arr
     out, alphas = np.empty_like(Y), np.broadcast_to(alpha, (Y.shape[1],))
     for a in np.unique(alphas):
         out[:, alphas == a] = of(float(a), alphas == a)
+    return out
+
+
+def with_idle(rows: TrainingRows, left_out: Array, predict: Predict) -> Array:
+    """Predictions of left-out rows, and plain ones of rows of weight zero, which never counted: those of all rows, (n, q)."""
+    if rows.idle is None:
+        return left_out
+    mask, X = rows.idle
+    out = np.empty((len(mask), left_out.shape[1]))
+    out[~mask], out[mask] = left_out, predict(X).reshape(-1, out.shape[1])
     return out
 
 
@@ -150,7 +160,7 @@ def calibrated(rows: TrainingRows, without: Callable[[Array], Any]) -> Calibrati
     return Calibration(model, np.abs(rows.Y[held, 0] - predicted), rest if rows.gram else None)
 
 
-def jackknife_interval(left: LeftOut, n: int, alpha: Any, predict: Predict, X: Table, coverage: float) -> Interval:
+def jackknife_interval(left: LeftOutModel, n: int, alpha: Any, predict: Predict, X: Table, coverage: float) -> Interval:
     """Every row calibrates the model without it."""
     promised = _promise(JACKKNIFE, (max(0.0, 2 * coverage - 1), coverage), n, coverage)
     r = left.residuals(alpha, predict)[:, 0]

@@ -9,14 +9,14 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number, Whole
-from mercer.learners import dual_folds, ridge
-from mercer.learners.ridge import FoldErrors
+from mercer.linalg.least_squares import solve
 from mercer.models.folds import Folds
 from mercer.models.maps import HEAD, FittedMap
+from mercer.models.ridge.cross_validation import FoldErrors, dual_loo_errors, moment_fold_errors, moment_loo_errors
 from mercer.models.ridge.leave_one_out import ByInverse, ByMoments
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import Penalties, Settings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
-from mercer.plan import Plan
+from mercer.models.ridge.problem import Penalties, RidgeSettings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
+from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
 
@@ -79,17 +79,17 @@ class MomentRidge:
         alpha: Any = p.alpha if self.chosen is None else self.chosen
         if p.by == "folds":
             alpha = p.best_by_folds(self._errors(p.grid), total.count)
-        found = ridge.solve(total, self.phi.width, alpha, intercept=p.intercept)
+        found = solve(total, self.phi.width, alpha, intercept=p.intercept)
         return Weights(alpha, found.coef, found.intercept)
 
     def choosing(self, rows: TrainingRows) -> MomentRidge:
         """At the penalty of the best left-out rows."""
         p = self.penalties
         if self._few(rows):
-            errors = dual_folds.loo_errors(self._by_inverse(rows).inverses(), rows.Y, rows.weights, p.grid)
+            errors = dual_loo_errors(self._by_inverse(rows).inverses(), rows.Y, rows.weights, p.grid)
         else:
             lifted = self.phi.batches(rows.X)
-            errors = ridge.loo_errors(self.total, self.phi.width, lifted, rows.Y, rows.weight, p.grid, intercept=p.intercept)
+            errors = moment_loo_errors(self.total, self.phi.width, lifted, rows.Y, rows.weight, p.grid, intercept=p.intercept)
         scores = rows.scores(errors)
         return replace(self, chosen=p.best_by_loo(scores, len(rows)), loo_scores=scores)
 
@@ -97,9 +97,9 @@ class MomentRidge:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
     def _errors(self, alphas: Array) -> FoldErrors:
-        return ridge.fold_errors(self.moments, self.phi.width, alphas, intercept=self.penalties.intercept)
+        return moment_fold_errors(self.moments, self.phi.width, alphas, intercept=self.penalties.intercept)
 
-    def fold_errors(self, s: Settings, rows: TrainingRows | None, alphas: Array, refit: Any) -> FoldErrors:
+    def fold_errors(self, s: RidgeSettings, rows: TrainingRows | None, alphas: Array, refit: Any) -> FoldErrors:
         """From the statistics alone."""
         return self._errors(alphas)
 
@@ -111,16 +111,16 @@ class MomentRidge:
     def _by_inverse(self, rows: TrainingRows) -> ByInverse:
         return ByInverse(self.phi.gram, rows, self.penalties.intercept)
 
-    def left_out(self, s: Settings, rows: TrainingRows) -> ByInverse | ByMoments:
+    def left_out(self, s: RidgeSettings, rows: TrainingRows) -> ByInverse | ByMoments:
         if self._few(rows):
             return self._by_inverse(rows)
         return ByMoments(self.phi, self.total, rows, self.penalties.intercept, self.weights.shaped(self.flat))
 
-    def without(self, s: Settings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
+    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
         """The model of the rows that are not held out."""
         weight = None if rows.weight is None else rows.weight[~held]
         rest = self.phi.moments(rows.X[~held], self.moments[0].shift, rows.Y[~held], weight)
-        found = ridge.solve(rest, self.phi.width, self.weights.alpha, intercept=self.penalties.intercept)
+        found = solve(rest, self.phi.width, self.weights.alpha, intercept=self.penalties.intercept)
         return replace(self.alone(), weights=Weights(self.weights.alpha, found.coef, found.intercept))
 
     def alone(self) -> FeatureRidge:
@@ -128,17 +128,22 @@ class MomentRidge:
         return FeatureRidge(self.plan, self.phi, self.weights, self.flat, 0.0, self.steps)
 
     # changes
+    def check_outputs(self, Y: Array) -> None:
+        """Refuse targets of another number of outputs."""
+        if Y.shape[1] != self.outputs:
+            raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {self.outputs}; give as many.")
+
     def gathered(self, X: Table, Y: Array, weight: Array | None) -> list[Moments]:
         """The moments of rows, apart from those held."""
         return self.phi.fold_moments(X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k)
 
-    def taking(self, new: list[Moments], s: Settings, why: str) -> MomentRidge:
+    def taking(self, new: list[Moments], s: RidgeSettings, why: str) -> MomentRidge:
         """With these moments too; nothing can fail from here on."""
         for mine, more in zip(self.moments, new, strict=True):
             mine += more
         return replace(self, penalties=s.penalties(self.outputs), why=why)
 
-    def losing(self, gone: list[Moments], count: int, s: Settings) -> MomentRidge:
+    def losing(self, gone: list[Moments], count: int, s: RidgeSettings) -> MomentRidge:
         """Without the rows of these moments."""
         left = [a - b for a, b in zip(self.moments, gone, strict=True)]
         most = sum(m.n for m in self.moments)
@@ -154,7 +159,7 @@ def origin(phi: FittedMap, X: Table, Y: Array) -> Array:
     return np.concatenate([phi.shift(X), Y[:HEAD].mean(0)])
 
 
-def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRidge:
+def fit(s: RidgeSettings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRidge:
     """One pass."""
     shift = origin(phi, rows.X, rows.Y)
     moments = phi.fold_moments(rows.X, shift, rows.Y, rows.weight, rows.fold(), rows.folds.k)
@@ -163,10 +168,25 @@ def fit(s: Settings, rows: TrainingRows, phi: FittedMap, flat: bool) -> MomentRi
     return found.choosing(rows) if s.loo else found
 
 
-def begin(s: Settings, phi: FittedMap, folds: Folds, X: Table, Y: Array, flat: bool) -> MomentRidge:
+def begin(s: RidgeSettings, phi: FittedMap, folds: Folds, X: Table, Y: Array, flat: bool) -> MomentRidge:
     """A stream over this map that has seen no row; X and Y are the first of it."""
     if not moments_fit(phi.width, folds.k, s.memory):
         raise ValueError("a stream needs D x D statistics, which exceed memory_limit; raise it, or use fewer features.")
     shift = origin(phi, X, Y)
     zero = [Moments.zero(shift) for _ in range(folds.k)]
     return MomentRidge(s.penalties(Y.shape[1]), phi, folds, Y.shape[1], flat, zero, "of a stream, over a map that its first batch fixed")
+
+
+def mergeable(mine: MomentRidge, theirs: MomentRidge | FeatureRidge) -> list[Moments]:
+    """The statistics of another model, where they add to these."""
+    if mine.phi.fingerprint != theirs.phi.fingerprint:
+        raise ValueError(
+            "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
+        )
+    if not isinstance(theirs, MomentRidge):
+        raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+    if mine.folds.given is not None or theirs.folds.given is not None:
+        raise ValueError("folds given by position do not merge; give cv as a number of folds.")
+    if len(mine.moments) != len(theirs.moments) or mine.outputs != theirs.outputs:
+        raise ValueError("the models differ in cv or in the number of outputs; fit both with the same.")
+    return theirs.moments

@@ -5,11 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from mercer.inputs import Table
+from mercer.models.expansion import Expansion
 from mercer.models.maps import BATCH_BYTES, FittedMap
-from mercer.models.ridge.dual import DualRidge, Expansion
+from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.moments import MomentRidge
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import Settings
+from mercer.models.ridge.problem import RidgeSettings
 
 LEARNT = (
     "X_fit_", "_flat", "_folds", "_found", "_idle", "_n_outputs", "_rows", "kernel_", "lift_", "loo_scores_", "moments_",
@@ -32,7 +33,7 @@ def _over_rows(old: Any) -> DualRidge:
 
 
 def _over_features(old: Any) -> MomentRidge | FeatureRidge:
-    s = Settings.of(old)
+    s = RidgeSettings.of(old)
     phi = FittedMap(old.lift_, min(BATCH_BYTES, s.memory / 8))
     if not hasattr(old, "moments_"):
         return FeatureRidge(old.plan_, phi, old._found, old._flat, old.residual_, old.n_iter_)

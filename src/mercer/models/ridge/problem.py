@@ -9,21 +9,18 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Array, Items, Table
 from mercer.invariants import Each, Floats, Ints, Is, Number, Text, Truths
-from mercer.learners.ridge import FoldErrors, spread
 from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
 from mercer.models.maps import asked
+from mercer.models.ridge.cross_validation import FoldErrors, spread
 from mercer.models.settings import grid, penalty, positive, whole
-from mercer.operators import KernelOperator
-from mercer.operators.stored import GivenOperator
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 GRID = np.logspace(-6, 6, 25)
 LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
 MOMENTS = 2048  # landmarks up to which one pass of moments costs less than several of products
 SQUARES = 40.0  # bytes an entry of K that leave-one-out holds at most: eigenvectors, workspace, pieces of queries
-Operator = KernelOperator | GivenOperator
 
 
 @register("ridge.Penalties")
@@ -55,7 +52,7 @@ class Penalties:
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class RidgeSettings:
     """The parameters of `KernelRidge`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
 
     kernel: Any
@@ -120,7 +117,7 @@ class Settings:
         return min(n, MOMENTS if m is None else whole(m, "n_landmarks"))
 
 
-def choose(n: int, s: Settings) -> Plan:
+def choose(n: int, s: RidgeSettings) -> Plan:
     """The way of n rows: "features", "exact", "iterative" or "landmarks", and why."""
     if s.lift is not None:
         return Plan("features", "")

@@ -14,7 +14,7 @@ from mercer.models.base import KernelEstimator, bytes_of
 from mercer.models.settings import whole
 from mercer.models.svm.machine import Compression, DualMachine, Machine, compress
 from mercer.models.svm.old_files import upgraded
-from mercer.plan import Plan
+from mercer.plans import Plan
 
 
 class SupportVectorEstimator(KernelEstimator):

@@ -18,7 +18,7 @@ from mercer.operators import AboutOperator, CentredOperator, TiledOperator, Tile
 from mercer.operators.products import dense_enough
 from mercer.operators.tiled import LARGEST
 from mercer.ops.tiles import cuts
-from mercer.plan import Plan
+from mercer.plans import Plan
 
 EPS = float(np.finfo(np.float32).eps)
 ASYMMETRY, INDEFINITE = 1e-5, 1e-5  # of a given matrix, relative to its largest entry: more is no rounding, even of float32

@@ -18,7 +18,7 @@ from mercer.models.svm.machine import DualMachine, FeatureMachine, Machine
 from mercer.models.svm.multiclass import BinaryRule, HingeSettings, OneVsOne, by_class, one_vs_rest
 from mercer.models.svm.plan import ClassifierSettings, LabelledRows, choose, some_rows
 from mercer.operators import TiledOperator
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 REMEDIES = "lower C", "centre and scale the columns of X, or lower C"  # where rounds ran out, and where rounding is what is left

@@ -15,7 +15,7 @@ from mercer.models.newton import Minimum, minimise, rounds_plan
 from mercer.models.svm.machine import FitSummary
 from mercer.models.svm.multiclass import HingeSettings
 from mercer.ops.smo import sweep
-from mercer.plan import Plan
+from mercer.plans import Plan
 
 CHECK, PATIENCE = 10, 60  # sweeps between two looks at the duality gap, and before multipliers take over
 SLOW = 0.95  # a look that leaves more of the gap than this asks for the other way

@@ -10,12 +10,13 @@ import scipy.linalg
 from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Each, Floats, Ints, Is, Number, Text, Whole
 from mercer.kernels.base import Kernel
-from mercer.lifts.landmarks import Gram, rpcholesky
+from mercer.lifts.landmarks import in_float64, rpcholesky
 from mercer.models.maps import FittedMap
 from mercer.models.svm.multiclass import pair_functions, pair_parts, votes
+from mercer.operators import GivenOperator, KernelOperator, Operator
 from mercer.operators.products import Part, dense_enough, given_scores, scores
 from mercer.ops.philox import Stream
-from mercer.plan import Plan
+from mercer.plans import Plan
 from mercer.store import register
 
 CUT = 1e-10  # of a residual, relative to the diagonal: vectors that others tell up to it add nothing
@@ -206,18 +207,18 @@ def project(kernel: Kernel | None, vectors: Table, coef: Array, budget: int, see
 
     Pivots of a randomly pivoted Cholesky factorisation, weighted by the coefficients; then the least squares in the RKHS.
     """
-    gram = Gram(vectors, kernel)
+    op = (GivenOperator(vectors.data) if kernel is None else KernelOperator(kernel, vectors)).astype(np.float64)
     weight = np.abs(coef).max(0)
-    keep = np.sort(rpcholesky(gram, budget, Stream(seed), weight / weight.max(), CUT))
-    across = gram.block(keep, slice(None)) @ coef.T  # (m, k): values of f at the vectors that stay
-    K = gram.block(keep, keep)
+    keep = np.sort(rpcholesky(op, budget, Stream(seed), weight / weight.max(), CUT))
+    across = in_float64(op, keep, slice(None)) @ coef.T  # (m, k): values of f at the vectors that stay
+    K = in_float64(op, keep, keep)
     K[np.diag_indices(len(K))] += 1e-10 * np.trace(K) / len(K)
     new = scipy.linalg.solve(K, across, assume_a="pos").T
-    square = np.array([c @ _times(gram, c) for c in coef])
+    square = np.array([c @ _times(op, c) for c in coef])
     left = square - np.einsum("ij,ji->i", new, across)  # |f|^2 - |g|^2 for a projection
     return keep, new, float(np.sqrt(np.max(np.maximum(left, 0) / np.maximum(square, 1e-300))))
 
 
-def _times(gram: Gram, c: Array) -> Any:
+def _times(op: Operator, c: Array) -> Any:
     step = 1024
-    return np.concatenate([gram.block(slice(i, i + step), slice(None)) @ c for i in range(0, len(gram), step)])
+    return np.concatenate([in_float64(op, slice(i, i + step), slice(None)) @ c for i in range(0, op.shape[0], step)])

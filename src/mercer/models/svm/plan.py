@@ -11,7 +11,7 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.models.base import bytes_of
 from mercer.models.settings import positive, whole
-from mercer.plan import Plan
+from mercer.plans import Plan
 
 LOSSES = ("hinge", "squared_hinge")
 CLASSIFIERS = ("exact", "auto", "features", "landmarks")

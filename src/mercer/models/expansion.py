@@ -1,0 +1,87 @@
+"""A function as a sum over points, f(x) = sum_i coef_i k(x, x_i): the kernel that was meant, and the points or the matrix given."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, Items, Matrix, Table
+from mercer.invariants import Is, Text
+from mercer.kernels import Kernel, positioned
+from mercer.kernels.defaults import resolve
+from mercer.models.base import checked
+from mercer.operators import KernelOperator
+from mercer.operators.stored import GivenOperator
+from mercer.store import register
+
+Operator = KernelOperator | GivenOperator
+
+
+@register("models.Expansion")
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""
+
+    kernel: Any
+    points: Table | None
+
+    must = dict(kernel=Is("Kernel") | Text("precomputed"), points=Is("Table") | None)
+
+    def _laws(self) -> str | None:
+        return None if isinstance(self.kernel, str) == (self.points is None) else "has a kernel without points, or points without one"
+
+    @classmethod
+    def of_file(cls, kernel: Any, rows: Matrix | None, names: Any) -> Expansion:
+        """Of the kernel and rows that a file of before held."""
+        points = None if rows is None else checked(Table(rows, None if names is None else tuple(names)))
+        return checked(cls(kernel, points))
+
+    def operator(self, X: Table, Z: Table | None = None) -> Operator:
+        """k(X, Z); a given matrix is that already."""
+        if self.points is None:
+            return GivenOperator(np.asarray(X.data))
+        return KernelOperator(self.kernel, X, Z)
+
+    @property
+    def reads(self) -> int | None:
+        """The columns of rows that it takes; None for items, and where the values themselves are given."""
+        return None if self.points is None or self.points.items else self.points.width
+
+    @property
+    def rows(self) -> Matrix | None:
+        """The points, as a user gave them."""
+        if self.points is None:
+            return None
+        return Items(self.points.data) if self.points.items else self.points.data
+
+    def gram(self, X: Table, Z: Table) -> Array:
+        """k(X, Z) in float64."""
+        return np.asarray(self.operator(X, Z).block(), np.float64)
+
+    def combined(self, X: Table, coef: Array, intercept: Any) -> Array:
+        """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows."""
+        return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
+
+
+def kernel_at(kernel: Any, rows: Table, weight: Array | None = None) -> Kernel:
+    """The kernel that was meant, for these rows.
+
+    >>> kernel_at("linear", Table(np.eye(2)))
+    Linear()
+    """
+    return positioned(resolve(kernel, rows, weight), rows)
+
+
+def scaled_kernel_at(kernel: Any, rows: Table, weight: Array | None = None) -> Kernel | str:
+    """The same, or "precomputed"; refused where a bandwidth is to be scaled to rows that are too large to square."""
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return kernel
+    if (kernel is None or (isinstance(kernel, str) and kernel == "rbf")) and not _squarable(rows):
+        raise ValueError("X is too large to square, so no bandwidth can be scaled to it; scale the columns first.")
+    return kernel_at(kernel, rows, weight)
+
+
+def _squarable(rows: Table) -> bool:
+    values = rows.data.data if rows.sparse else rows.data
+    return rows.items or not values.size or float(np.abs(values).max()) < 1e150

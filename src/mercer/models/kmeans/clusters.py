@@ -1,0 +1,255 @@
+"""Clusters about means in the space of a kernel: the means as sums over the rows, or as points among features."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer import methods
+from mercer.inputs import Array, Table
+from mercer.invariants import Floats, Ints, Is, Number, Whole
+from mercer.kernels import Linear, Scale
+from mercer.lifts.base import stream_of
+from mercer.models.base import bytes_of, check_finite, is_precomputed
+from mercer.models.expansion import Expansion, kernel_at
+from mercer.models.kmeans.lloyd import Clusters, FeatureSpace, KernelSpace, RowSpace, kmeans
+from mercer.models.maps import FittedMap, fitted_map
+from mercer.models.settings import check_via_beside_lift, whole
+from mercer.plans import Plan
+from mercer.store import register
+
+EXACT = ("auto", "exact", "iterative")
+MOST_ROWS = 20_000  # that via="auto" compares with each other
+ROUNDING = 512  # units in the last place by which means that are the same may differ
+LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you use the model
+
+
+@dataclass(frozen=True, eq=False)
+class KMeansSettings:
+    """The parameters of `KernelKMeans`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
+
+    n_clusters: int
+    kernel: Any
+    lift: Any
+    way: str
+    method: methods.Method
+    n_init: int
+    max_iter: int
+    memory: float
+    random_state: Any
+
+    @classmethod
+    def of(cls, m: Any) -> Self:
+        """Of an estimator; ValueError where one of its parameters is none."""
+        k, runs, steps = (whole(getattr(m, name), name) for name in ("n_clusters", "n_init", "max_iter"))
+        memory, (way, method) = bytes_of(m.memory_limit), methods.resolve(m.via)
+        check_via_beside_lift(m.via, m.lift)
+        return cls(k, m.kernel, m.lift, way, method, runs, steps, memory, m.random_state)
+
+    @property
+    def precomputed(self) -> bool:
+        return is_precomputed(self.kernel)
+
+
+def choose(n: int, s: KMeansSettings) -> str:
+    """The way of n rows: "exact" or "features"."""
+    if s.precomputed and s.way not in EXACT:
+        raise ValueError("kernel='precomputed' has no features; give via='exact' or 'auto'.")
+    if s.lift is not None or s.way not in EXACT:
+        return "features"
+    return "exact" if s.precomputed or s.way != "auto" or n <= MOST_ROWS else "features"
+
+
+@register("kmeans.Run")
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What the steps came to: the cluster of each row, sum_i w_i |x_i - mean|^2, the steps, and |mean|^2 of every cluster."""
+
+    labels: Array
+    inertia: float
+    steps: int
+    squares: Array
+
+    must = dict(labels=Ints("n", below="k"), inertia=Number(), steps=Whole(), squares=Floats("k"))
+
+
+@register("kmeans.KernelMeans")
+@dataclass(frozen=True, eq=False)
+class KernelMeans:
+    """Means m_c = sum_i coef_ic phi(x_i); a linear kernel is taken about an origin, so that a large offset costs no digits."""
+
+    plan: Plan
+    run: Run
+    over: Expansion
+    coef: Array  # (n, k)
+    origin: Any = 0.0
+
+    must = dict(plan=Is("Plan"), run=Is("Run"), over=Is("Expansion"), coef=Floats("n", "k"), origin=Number() | Floats(None))
+    phi, centers = None, None
+
+    def _laws(self) -> str | None:
+        points, (n, k) = self.over.points, self.coef.shape
+        if len(self.run.labels) != n or (points is not None and len(points) != n):
+            return f"has coefficients of {n} rows, labels of {len(self.run.labels)}, and other points"
+        return None if len(self.run.squares) == k else f"has {k} means, and squares of {len(self.run.squares)}"
+
+    @property
+    def reads(self) -> int | None:
+        """The columns of rows that it takes; None for items."""
+        return len(self.coef) if self.over.points is None else self.over.reads
+
+    @property
+    def kernel(self) -> Any:
+        return self.over.kernel
+
+    def dots(self, X: Table) -> Array:
+        """<phi(x), m_c>, (n, k)."""
+        points = self.over.points
+        return self.over.operator(about(X, self.origin), None if points is None else about(points, self.origin)) @ self.coef
+
+    def norms(self, X: Table) -> Array:
+        """|phi(x)|^2"""
+        return np.asarray(self.kernel.diag(about(X, self.origin)), np.float64)
+
+
+@register("kmeans.FeatureMeans")
+@dataclass(frozen=True, eq=False)
+class FeatureMeans:
+    """Means m_c (k, D) among features, which are taken about an origin near them."""
+
+    plan: Plan
+    run: Run
+    phi: FittedMap
+    centers: Array
+    origin: Array
+
+    must = dict(plan=Is("Plan"), run=Is("Run"), phi=Is("FittedMap"), centers=Floats("k", "D"), origin=Floats("D"))
+    over, coef = None, None
+
+    def _laws(self) -> str | None:
+        k, D = self.centers.shape
+        fits = self.phi.width == D and len(self.run.squares) == k
+        return None if fits else f"has {k} means among {D} features, not {len(self.run.squares)} among {self.phi.width}"
+
+    @property
+    def reads(self) -> int | None:
+        """The columns of rows that it takes; None for items."""
+        return self.phi.reads
+
+    @property
+    def kernel(self) -> Any:
+        return self.phi.lift.kernel_
+
+    def dots(self, X: Table) -> Array:
+        """<phi(x), m_c>, (n, k)."""
+        return np.vstack([F @ (self.centers - self.origin).T for F in self._about_origin(X)])
+
+    def norms(self, X: Table) -> Array:
+        """|phi(x)|^2"""
+        return np.concatenate([np.square(F).sum(1) for F in self._about_origin(X)])
+
+    def _about_origin(self, X: Table) -> Iterator[Array]:
+        return (F.astype(np.float64) - self.origin for _, F in self.phi.batches(X))
+
+
+Fitted = tuple[KernelMeans | FeatureMeans, Clusters, int]  # the value, the run, and how many of the means differ
+
+
+def fit(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
+    """Seeds, and steps until no row changes its cluster, by the way that settings and rows ask for."""
+    return (exactly if choose(len(X), s) == "exact" else over_features)(s, X, weight)
+
+
+def exactly(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
+    """By tiles of the kernel matrix, one sweep a step."""
+    w = np.ones(len(X)) if weight is None else weight
+    over = Expansion("precomputed", None) if s.precomputed else Expansion(kernel_at(s.kernel, X, weight), _own(X))
+    origin = mean_of([(slice(0, len(X)), X.data)], w) if _moves(over.kernel) and not X.sparse else 0.0
+    space = KernelSpace(over.operator(about(X, origin)))
+    found = _run(s, space, X, w)
+    P = (space.op @ found.coef.astype(space.op.dtype)).astype(np.float64)
+    inner = found.coef.T @ P
+    plan = _plan("exact", "compared with each other, tile by tile", found)
+    return KernelMeans(plan, _kept(found, inner), over, found.coef, origin), found, distinct(inner, X.dtype)
+
+
+def over_features(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
+    """By features, kept between the steps where they fit."""
+    w = np.ones(len(X)) if weight is None else weight
+    if s.lift is not None and s.kernel is not None:
+        raise ValueError("give a kernel or a lift, not both.")
+    phi = fitted_map(s.kernel, s.lift, s.method, X, weight, seed=s.random_state, memory=s.memory)
+    batches = _batches(phi, X, s.memory)
+    origin = mean_of(batches(), w)
+    space = FeatureSpace(batches, len(X), origin)
+    found = _run(s, space, X, w)
+    points = space.points(found.coef)
+    inner = points @ points.T
+    plan = _plan("features", f"{phi.width:,} features of each", found)
+    return FeatureMeans(plan, _kept(found, inner), phi, points + origin, origin), found, distinct(inner, X.dtype)
+
+
+def _batches(phi: FittedMap, X: Table, memory: float) -> Callable[[], Iterable[tuple[slice, Array]]]:
+    if len(X) * phi.width * X.dtype.itemsize > memory:
+        return lambda: phi.batches(X)
+    kept = list(phi.batches(X))
+    return lambda: kept
+
+
+def _run(s: KMeansSettings, space: RowSpace, X: Table, w: Array) -> Clusters:
+    found = kmeans(space, s.n_clusters, w, _order(s, X), stream_of(s.random_state), n_init=s.n_init, max_iter=s.max_iter)
+    check_finite(found.inertia)
+    return found
+
+
+def _order(s: KMeansSettings, X: Table) -> Array:
+    """By values, so that draws do not depend on the order of the rows, or on a row that comes twice instead of weighing two."""
+    if s.precomputed or X.items:
+        return np.arange(len(X))
+    return np.argsort(X.data @ np.cos(np.arange(X.width)), kind="stable")
+
+
+def _kept(found: Clusters, inner: Array) -> Run:
+    return Run(found.labels, found.inertia, found.steps, np.diag(inner).copy())
+
+
+def _plan(way: str, how: str, found: Clusters) -> Plan:
+    n, k = found.coef.shape
+    return Plan(way, f"{n:,} rows: {how}", {"rows": n, "n_clusters": k}, bytes=24.0 * n * k, passes=found.steps)
+
+
+def about(X: Table, origin: Any) -> Table:
+    """Rows about an origin, where there is one."""
+    if not isinstance(origin, np.ndarray):
+        return X
+    data = (X.data.toarray() if X.sparse else X.data) - origin
+    return Table(data.astype(X.dtype, copy=False), X.columns)
+
+
+def mean_of(batches: Iterable[tuple[slice, Array]], w: Array) -> Array:
+    """Of the rows, by their weights; 0 in columns where it overflows."""
+    mean = np.asarray(sum(w[rows] @ F.astype(np.float64, copy=False) for rows, F in batches)) / w.sum()
+    return np.where(np.isfinite(mean), mean, 0.0)
+
+
+def distinct(inner: Array, dtype: Any) -> int:
+    """How many points differ by more than rounding, from their inner products."""
+    square = np.diag(inner)
+    same = square[:, None] + square - 2 * inner <= ROUNDING * np.finfo(dtype).eps * (square[:, None] + square)
+    return int((~np.tril(same, -1).any(axis=1)).sum())
+
+
+def _moves(kernel: Any) -> bool:
+    """Whether distances of this kernel's are the same for rows that are all moved, though its values are not."""
+    return _moves(kernel.kernel) if isinstance(kernel, Scale) else isinstance(kernel, Linear)
+
+
+def _own(X: Table) -> Table:
+    """A copy, where X is not large."""
+    if X.items:
+        return Table(X.data.copy())
+    large = (X.data.data if sp.issparse(X.data) else X.data).nbytes > LARGE
+    return X if large else Table(X.data.copy(), X.columns)

@@ -1,0 +1,192 @@
+"""Leading eigenvectors of the centred kernel matrix, whole or by products with it, and whether it is of a kernel at all."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, eigh, qr
+
+from mercer.inputs import Array
+from mercer.invariants import Floats, Whole
+from mercer.linalg.decompose import MORE, Spectrum, largest, signed
+from mercer.operators import dense
+from mercer.ops.philox import Stream, normals
+from mercer.ops.tiles import cuts
+from mercer.store import register
+
+DENSE = 1500  # rows up to which the whole matrix is decomposed
+FACTORED = 5000  # rows up to which it is certain that a matrix is of a kernel
+DEPTH = 8  # blocks of a Krylov space before it starts afresh from its best vectors
+RESTARTS = 12
+TOL = 1e-7  # of |A v - value v| / value
+FLOOR = 1e-12  # of the largest eigenvalue: smaller ones are rounding
+
+
+@register("pca.DualComponents")
+@dataclass(frozen=True, eq=False)
+class DualComponents:
+    """z(x) = dual'k(X, x) - offset; values are the eigenvalues of the centred kernel matrix, total their sum over all.
+
+    residual is the largest |A v - value v| / largest value, products how many blocks of vectors K was multiplied with.
+    """
+
+    values: Array
+    vectors: Array
+    dual: Array
+    offset: Array
+    total: float
+    residual: float
+    products: int
+
+    must = dict(
+        values=Floats("k"), vectors=Floats("n", "k"), dual=Floats("n", "k"), offset=Floats("k"), products=Whole()
+    )
+
+    def training_scores(self) -> Array:
+        """The coordinates of the rows themselves."""
+        return self.vectors * np.sqrt(self.values)
+
+    def expansion(self, Z: Array) -> Array:
+        """gamma (m, n) with sum_i gamma_i phi(x_i) = mean + sum_j z_j v_j."""
+        return np.asarray(Z @ self.dual.T + 1 / len(self.dual))
+
+
+def components(op: Any, k: int, way: str = "auto", seed: int = 0) -> DualComponents:
+    """The k leading components of the rows of a square operator.
+
+    way: "exact" decomposes the n x n matrix, "iterative" knows it by products, "auto" is exact up to 1,500 rows.
+
+    >>> from mercer.kernels import Linear
+    >>> from mercer.operators import KernelOperator
+    >>> X = np.random.default_rng(0).normal(size=(100, 3)) * [3.0, 1.0, 0.1]
+    >>> found = components(KernelOperator(Linear(), X), 2)
+    >>> bool(np.allclose(found.values, np.linalg.eigvalsh(99 * np.cov(X.T))[:0:-1]))
+    True
+    """
+    exact = op.astype(np.float64)
+    n = exact.shape[0]
+    k = min(k, n)
+    whole = way == "exact" or (way == "auto" and n <= DENSE) or n <= 4 * (k + MORE)
+    mean = (exact @ np.full(n, 1 / n)) if n else np.zeros(0)
+    grand, total = mean.mean(), float(exact.diag().sum(dtype=np.float64) - mean.sum())
+    if whole:
+        values, vectors = largest(lambda: _whole(exact, mean, grand), k, overwrite=True)
+        s, residual, products = Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1]), 0.0, 1
+    else:
+        s, residual, products = leading(lambda V: _centred(exact @ _centred(V)), n, k, seed)
+    values = np.where(s.values > FLOOR * s.values.max(initial=0), s.values, 0)
+    V = signed(s.vectors)
+    dual = V * np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
+    dual -= dual.mean(axis=0)  # to the last bit, so that offsets of k(x, .) cancel
+    return DualComponents(values, V * (values > 0), dual, mean @ dual, max(total, 0.0), residual, products)
+
+
+def _centred(V: Array) -> Array:
+    return V - V.mean(axis=0)
+
+
+def _whole(op: Any, mean: Array, grand: float) -> Array:
+    """K - m 1' - 1 m' + mean(m), as LAPACK reads it."""
+    K = dense(op, np.float64)
+    K -= mean
+    K -= mean[:, None]
+    K += grand
+    return K.T
+
+
+def lowest(op: Any, top: float, tol: float, seed: int = 0) -> float:
+    """The smallest eigenvalue of the centred matrix, whose largest is `top`, where it is below -tol; 0 elsewhere.
+
+    Up to 5,000 rows by a Cholesky factor, which is certain; beyond it is sought by products, and may be found too large.
+
+    >>> from mercer.operators.stored import GivenOperator
+    >>> K = GivenOperator(np.diag([3.0, 3.0, -1.0, -1.0]))
+    >>> round(lowest(K, 3.0, 1e-9), 9), lowest(K, 3.0, 1.5)
+    (-1.0, 0.0)
+    """
+    n = op.shape[0]
+    if n > FACTORED:
+        low = top - leading(lambda V: top * V - _centred(op @ _centred(V)), n, 1, seed, restarts=2)[0].values[0]
+        return float(low) if low < -tol else 0.0
+    A = dense(op, np.float64)
+    A -= A.mean(axis=0)
+    A -= A.mean(axis=1)[:, None]
+    A.flat[:: n + 1] += tol
+    try:
+        cholesky(A.T, lower=True, check_finite=False)
+        return 0.0
+    except np.linalg.LinAlgError:
+        return float(eigh(A, eigvals_only=True, subset_by_index=(0, 0), check_finite=False)[0]) - tol
+
+
+def asymmetry(K: Array) -> float:
+    """The largest |K_ij - K_ji| as a share of the largest |K_ij|; some rows at a time.
+
+    >>> asymmetry(np.array([[1.0, 4.0], [3.0, 2.0]]))
+    0.25
+    """
+    pieces = cuts(len(K), 256)
+    most = max(float(np.abs(K[at]).max()) for at in pieces)
+    return max(float(np.abs(K[at] - K[:, at].T).max()) for at in pieces) / (most or 1.0)
+
+
+def leading(
+    product: Callable[[Array], Array], n: int, k: int, seed: int = 0, *, restarts: int = RESTARTS
+) -> tuple[Spectrum, float, int]:
+    """The k leading eigenpairs of A >= 0 known by products A @ V: block Krylov spaces, restarted from their best vectors.
+
+    Stops where every |A v - value v| is below 1e-7 of its value, or of what rounding leaves; returns the largest of them as a
+    share of the largest value, and the number of products. Musco and Musco, Randomized block Krylov methods (2015).
+
+    >>> A = np.diag(0.9 ** np.arange(200.0))
+    >>> s, residual, products = leading(lambda V: A @ V, 200, 3)
+    >>> s.values.round(9), residual < 1e-7
+    (array([1.  , 0.9 , 0.81]), True)
+    """
+    width, products = min(n, k + max(MORE, k // 5)), 0
+    V = qr(normals(Stream(seed), 0, n, width), mode="economic", check_finite=False)[0]
+    for _ in range(restarts):
+        basis, images = V, product(V)
+        s, left, more = _ritz(basis, images, k, width), np.full(k, np.inf), 1
+        while basis.shape[1] < min(n, DEPTH * width):
+            V = _fresh(images[:, -V.shape[1] :], basis)
+            if V.shape[1]:
+                basis, images, more = np.hstack([basis, V]), np.hstack([images, product(V)]), more + 1
+            if more % 2 == 0 or not V.shape[1]:  # looking costs about as much as a product
+                s = _ritz(basis, images, k, width)
+                left = np.linalg.norm(s.images - s.vectors[:, :k] * s.values[:k], axis=0)
+            if _small(left, s.values) or not V.shape[1]:
+                break
+        products += more
+        V = s.vectors
+        if _small(left, s.values):
+            break
+    return s.top(k), float(left.max() / max(s.values[0], 1e-300)), products
+
+
+def _small(left: Array, values: Array) -> bool:
+    return bool((left <= np.maximum(TOL * values[: len(left)], FLOOR * values[0])).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Ritz(Spectrum):
+    """Eigenpairs in the span of a basis, with A times the first k vectors."""
+
+    images: Array
+
+
+def _ritz(Q: Array, AQ: Array, k: int, width: int) -> Ritz:
+    T = Q.T @ AQ
+    first = max(len(T) - width, 0)
+    values, turn = largest(lambda: (T + T.T) / 2, len(T) - first)
+    turn = turn[:, ::-1]
+    return Ritz(np.maximum(values[::-1], 0), Q @ turn, AQ @ turn[:, :k])
+
+
+def _fresh(W: Array, Q: Array) -> Array:
+    """An orthonormal basis of what W adds to the span of Q."""
+    for _ in range(2):  # twice is enough
+        W, R = qr(W - Q @ (Q.T @ W), mode="economic", check_finite=False)
+    return W[:, np.abs(np.diag(R)) > 0.5]  # what the second pass takes away was not new

@@ -1,0 +1,269 @@
+"""KernelPCA: the leading directions of phi(x), from the kernel matrix, or from moments of features that stream and merge."""
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from mercer import methods
+from mercer.inputs import Array, Matrix, Table
+from mercer.invariants import Is
+from mercer.linalg.decompose import SketchedMoments
+from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, check_finite, checked, part, parted
+from mercer.models.expansion import Expansion
+from mercer.models.maps import FittedMap
+from mercer.models.pca import dual, features
+from mercer.models.pca.dual import DualProjection
+from mercer.models.pca.features import FeatureProjection
+from mercer.models.pca.problem import DUAL, PCASettings, choose
+from mercer.plans import Plan
+from mercer.stats import Moments
+from mercer.store import register
+
+Projection = DualProjection | FeatureProjection
+
+
+def _streams(self: Any) -> bool:
+    """Whether a model of these settings can be one over features, whose statistics add."""
+    if self._precomputed or self.via in DUAL:
+        raise AttributeError("a stream needs features; give a kernel and via='features', 'landmarks' or a value of mercer.methods.")
+    return True
+
+
+def _inverts(self: Any) -> bool:
+    """Whether models of these settings have a way back; where that depends on the rows of `fit`, the fitted one says it."""
+    fitted = vars(self).get("projection_")
+    if fitted is not None:
+        return bool(fitted.inverts)
+    if self.lift is not None:
+        return features.way_back(self.lift) is not None
+    return not self._precomputed and not isinstance(self.via, methods.Fourier | methods.Sketch)
+
+
+@register("pca.KernelPCA")
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """z = V'(phi(x) - mean), V the leading eigenvectors of the covariance of phi; the largest entry of each is positive.
+
+    Parameters
+    ----------
+    n_components : how many, at most as many as there are features (or rows).
+    kernel : a kernel, a name, "precomputed" (X is then the Gram matrix with the rows of `fit`), or None.
+    via : "exact" (the kernel matrix of the rows, decomposed), "iterative" (the same by products with it, which is never formed
+        beyond 1,500 rows: 50,000 rows and more), "features", "landmarks", or a value of `mercer.methods`. "auto": features
+        where the kernel has few, else exact up to 5,000 rows, else features. A stream is always of features. From 5,001 rows
+        on "auto" so has no `inverse_transform` for kernels such as Gaussian ones; "landmarks", "exact" and "iterative" have.
+    lift : a feature map, instead of a kernel; via is then "auto" or "features".
+    memory_limit : of D x D statistics, as bytes or "4GB"; beyond it `fit` finds the directions in a few passes over the rows,
+        and a stream keeps frequent directions instead (`plan_` says which, and the sketch's `loss_`).
+
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+
+    Attributes: `projection_`, `explained_variance_` (over n - 1), `explained_variance_ratio_`, `eigenvalues_` (of the centred kernel
+    matrix), `plan_`, `kernel_`; over features also `components_` (k, D), `mean_`, `lift_`; in the dual `dual_coef_` (n, k), `X_fit_`.
+    `partial_fit` continues a stream over the map that its first batch fixed, `merge` joins two of them.
+
+    Scholkopf, Smola and Muller, Nonlinear component analysis as a kernel eigenvalue problem (1998).
+
+    >>> X = np.random.default_rng(0).normal(size=(100, 3)) * [3.0, 1.0, 0.1]
+    >>> from mercer.lifts import Identity
+    >>> m = KernelPCA(2, lift=Identity()).fit(X)
+    >>> m.explained_variance_ratio_.round(2), list(m.get_feature_names_out())
+    (array([0.91, 0.09]), ['kernelpca0', 'kernelpca1'])
+    """
+
+    def __init__(
+        self, n_components: int = 2, kernel: Any = None, via: Any = "auto", *, lift: Any = None, memory_limit: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.via = via
+        self.lift = lift
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+
+    projection_: Projection
+
+    must = dict(projection_=Is("DualProjection", "FeatureProjection"))
+
+    def _laws(self) -> str | None:
+        reads = self.projection_.reads
+        return None if reads in (None, self.n_features_in_) else f"has components over {reads} columns, which are not those that it takes"
+
+    # fitting
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """The kernel matrix, or the map and then the moments of phi in one pass."""
+        self._fitted(X)
+        return self
+
+    @all_or_nothing
+    def _fitted(self, X: Any) -> Table:
+        """`fit`; the rows as they were checked."""
+        s, rows = PCASettings.of(self), self._rows(X, reset=True)
+        with np.errstate(over="ignore", invalid="ignore"):  # values too large are refused by a sentence
+            way = choose(rows, s).way
+            self.projection_ = features.fit(s, rows) if way == "features" else dual.fit(s, rows, way)
+        return rows
+
+    @available_if(_streams)
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
+
+        A model that via="auto" fitted by the kernel matrix begins with the rows of that fit.
+        """
+        s, before = PCASettings.of(self), self.projection_ if self.__sklearn_is_fitted__() else None
+        if before is not None and before.over is None and before.moments is None:
+            raise ValueError("partial_fit cannot continue a fit by passes; begin with partial_fit, or raise memory_limit.")
+        rows = self._rows(X, reset=before is None)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if before is None:
+                self.projection_ = features.begin(s, rows)
+                return self
+            stream = before if isinstance(before, FeatureProjection) else features.begin(s, before.points)
+            self.projection_ = stream.taking(stream.gathered(rows), s.n_components)
+        return self
+
+    @all_or_nothing
+    def merge(self, other: KernelPCA) -> Self:
+        """Take in the rows that another model of the same map has seen."""
+        check_is_fitted(self)
+        s = PCASettings.of(self)
+        mine, theirs = _mergeable(self.projection_, other)
+        self.projection_ = mine.taking(theirs, s.n_components)
+        return self
+
+    # what is known
+    def __sklearn_is_fitted__(self) -> bool:
+        return "projection_" in vars(self)
+
+    def _projection(self) -> Projection:
+        check_is_fitted(self)
+        return self.projection_
+
+    @property
+    def plan_(self) -> Plan: return self._projection().plan
+
+    @property
+    def kernel_(self) -> Any: return self._projection().kernel
+
+    @property
+    def components_(self) -> Array:
+        """(k, D); AttributeError in the dual."""
+        return self._projection().components.components
+
+    @property
+    def mean_(self) -> Array: return self._projection().components.mean
+
+    @property
+    def explained_variance_(self) -> Array: return self._projection().variance
+
+    @property
+    def explained_variance_ratio_(self) -> Array: return self._projection().ratio
+
+    @property
+    def eigenvalues_(self) -> Array:
+        """Of the centred kernel matrix of the rows."""
+        return self._projection().eigenvalues
+
+    @property
+    def loss_(self) -> float:
+        """How far an eigenvalue of the sketched moments may be off (0 where they are not sketched)."""
+        return self._projection().loss
+
+    @property
+    def moments_(self) -> Moments | SketchedMoments:
+        """What batches add to."""
+        return part(self._projection(), "moments", "moments_ is there for models over features, unless they were fitted by passes.")
+
+    @property
+    def lift_(self) -> Any: return part(self._projection(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+
+    @property
+    def n_features_lifted_(self) -> int:
+        """D"""
+        return part(self._projection(), "phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+
+    @property
+    def dual_coef_(self) -> Array:
+        """(n, k); AttributeError over features."""
+        return part(self._projection(), "dual", "dual_coef_ is there for components of the kernel matrix (via='exact' or 'iterative').")
+
+    @property
+    def X_fit_(self) -> Matrix | None:
+        """The rows that dual_coef_ are of; None for a given kernel matrix."""
+        return part(self._projection(), "over", "X_fit_ is there for components of the kernel matrix (via='exact' or 'iterative').").rows
+
+    @property
+    def _n_features_out(self) -> int: return self._projection().size
+
+    # asking
+    def transform(self, X: Any) -> Array:
+        """Coordinates along the components, (n, k); float32 stays float32."""
+        projection = self._projection()
+        rows = self._rows(X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = projection.transform(rows)
+        check_finite(out, "the features")
+        return out
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """`fit`, and the coordinates of its rows."""
+        rows, projection = self._fitted(X), self.projection_
+        if isinstance(projection, FeatureProjection):
+            return self.transform(X)
+        return projection.found.training_scores().astype(rows.dtype, copy=False)
+
+    @available_if(_inverts)
+    def inverse_transform(self, Z: Any) -> Array:
+        """Pre-images of mean + V z: rows whose features are near that.
+
+        Over features by the map's own inverse (landmarks, columns themselves). In the dual sum_i gamma_i x_i for Linear, a
+        fixed point for Gaussian kernels, else the ridge regression of rows on their coordinates.
+        """
+        projection = self._projection()
+        Z = check_array(Z, dtype=[np.float64, np.float32])
+        if Z.shape[1] != projection.size:
+            raise ValueError(f"Z has {Z.shape[1]} columns, but there are {projection.size} components; give what transform gave.")
+        return projection.inverse(Z)
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Of a file in which the parts of the projection were attributes."""
+        names = ("_dual", "_back", "_found", "moments_", "X_fit_", "kernel_", "plan_", "lift_", "n_features_lifted_")
+        rest, old = parted(state, *names)
+        if old["plan_"] is None:
+            return rest
+        if old["_dual"] is not None:
+            over = Expansion.of_file(old["kernel_"], old["X_fit_"], rest.get("feature_names_in_"))
+            return {**rest, "projection_": checked(DualProjection(old["plan_"], over, old["_dual"]))}
+        phi, moments = FittedMap.of_file(old["lift_"], bytes_of(rest["memory_limit"])), old["moments_"]
+        size, source = min(rest["n_components"], phi.width), old["_found"] if moments is None else moments
+        n = old["plan_"].settings["rows"] if moments is None else None
+        return {**rest, "projection_": checked(FeatureProjection(phi, size, source, n))}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _mergeable(mine: Projection, other: Any) -> tuple[FeatureProjection, Moments | SketchedMoments]:
+    """This model, and the statistics of another that add to its own."""
+    theirs = vars(other).get("projection_") if isinstance(other, KernelPCA) else None
+    if isinstance(mine, DualProjection) or isinstance(theirs, DualProjection):
+        raise ValueError("models of the kernel matrix do not merge; fit both with via='features'.")
+    if theirs is None:
+        raise ValueError(f"merge takes another fitted KernelPCA over features, got {type(other).__name__}.")
+    if mine.phi.fingerprint != theirs.phi.fingerprint:
+        raise ValueError(
+            "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
+        )
+    if mine.moments is None or theirs.moments is None:
+        raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+    if type(mine.moments) is not type(theirs.moments):
+        raise ValueError("one model keeps moments and the other a sketch, which do not add; give both the same memory_limit.")
+    return mine, theirs.moments

@@ -1,0 +1,179 @@
+"""Kernel PCA over features: z = V'(phi(x) - mean), from moments that stream and merge, a sketch of them, or passes over the rows."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mercer.inputs import Array, Table
+from mercer.invariants import Is, Whole
+from mercer.lifts import Identity
+from mercer.linalg.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
+from mercer.models.base import check_finite, fields_alone
+from mercer.models.maps import FittedMap
+from mercer.models.pca.problem import PCASettings
+from mercer.plans import Plan
+from mercer.stats import Moments
+from mercer.store import register
+
+Statistics = Moments | SketchedMoments
+
+
+@register("pca.FeatureProjection")
+@dataclass(frozen=True, eq=False)
+class FeatureProjection:
+    """Components in the space of features, computed when first asked for.
+
+    `source` is where they come from: moments, or a sketch where D x D numbers are too many, which batches add to; or the
+    components themselves, as passes over n rows found them. Moments are owned: `taking` adds to them in place, after a batch was
+    gathered whole, and the value before is then spent.
+    """
+
+    phi: FittedMap
+    size: int  # k
+    source: Moments | SketchedMoments | Components
+    rows: int | None = None  # of a fit by passes
+
+    must = dict(phi=Is("FittedMap"), size=Whole(1), source=Is("Moments", "SketchedMoments", "Components"), rows=Whole(1) | None)
+    over, dual = None, None
+    __getstate__ = fields_alone
+
+    def _laws(self) -> str | None:
+        p = len(self.source.mean)
+        return None if p == self.phi.width else f"has statistics of {p} features, not of {self.phi.width}"
+
+    @property
+    def reads(self) -> int | None:
+        """The columns of rows that it takes; None for items."""
+        return self.phi.reads
+
+    @property
+    def kernel(self) -> Any:
+        return self.phi.lift.kernel_
+
+    @property
+    def moments(self) -> Statistics | None:
+        """What batches add to; None after passes."""
+        return None if isinstance(self.source, Components) else self.source
+
+    @property
+    def loss(self) -> float:
+        """How far an eigenvalue of sketched moments may be off."""
+        return self.source.rows.loss if isinstance(self.source, SketchedMoments) else 0.0
+
+    @cached_property
+    def plan(self) -> Plan:
+        D, m = self.phi.width, self.source
+        if isinstance(m, Components):
+            why = f"{D:,} features: D x D moments exceed the memory limit, so a random range finder passes over the rows"
+            return self.phi.plan(self.rows or 0, "range finder", why, ROUNDS + 3)
+        if isinstance(m, SketchedMoments):
+            why = f"{D:,} features: D x D moments exceed the memory limit, so {m.rows.size} directions follow the stream"
+            return self.phi.plan(m.n, "features: frequent directions", why, 1)
+        return self.phi.plan(m.count, "features", f"{D:,} features: their D x D moments fit, and one pass is enough", 1)
+
+    # what is known
+    @cached_property
+    def components(self) -> Components:
+        m = self.source
+        if isinstance(m, Components):
+            return m
+        if isinstance(m, SketchedMoments):
+            return Components.of(m.spectrum().top(self.size), m.total, m.n, m.mean)
+        C = m.centred()
+        return Components.of(eigen(C, m.count, self.size).top(self.size), float(np.trace(C)), m.n, m.mean)
+
+    @property
+    def variance(self) -> Array:
+        return self.components.variance
+
+    @property
+    def ratio(self) -> Array:
+        return self.components.ratio
+
+    @property
+    def eigenvalues(self) -> Array:
+        n = self.rows if isinstance(self.source, Components) else self.source.n
+        return self.variance * max((n or 0) - 1, 1)
+
+    def transform(self, X: Table) -> Array:
+        """V'(phi(x) - mean), in the precision of the rows."""
+        found = self.components
+        out = np.empty((len(X), len(found.components)), X.dtype)
+        for at, F in self.phi.batches(X):
+            out[at] = (F - found.mean.astype(F.dtype)) @ found.components.T.astype(F.dtype)
+        return out
+
+    @property
+    def inverts(self) -> bool:
+        """Whether the map has a way back."""
+        return way_back(self.phi.lift) is not None
+
+    def inverse(self, Z: Array) -> Array:
+        back, found = way_back(self.phi.lift), self.components
+        assert back is not None
+        return back(np.asarray(Z @ found.components.astype(Z.dtype) + found.mean.astype(Z.dtype)))
+
+    # changes
+    def gathered(self, X: Table) -> Statistics:
+        """The statistics of a batch, of the kind that there are already."""
+        if isinstance(self.source, SketchedMoments):
+            return sketch(self.phi, X, self.source.rows.size)
+        assert isinstance(self.source, Moments)
+        return self.phi.moments(X, self.source.shift)
+
+    def taking(self, more: Statistics, n_components: int) -> FeatureProjection:
+        """With these rows too; nothing can fail from here on."""
+        total: Any = self.source
+        total += more
+        return replace(self, size=min(n_components, self.phi.width), source=total)
+
+
+def way_back(lift: Any) -> Callable[[Array], Array] | None:
+    """From features to rows, where a map has that."""
+    phi = getattr(lift, "map_", lift)
+    return (lambda F: F) if isinstance(phi, Identity) and phi.metric is None else getattr(phi, "inverse_transform", None)
+
+
+def begin(s: PCASettings, X: Table) -> FeatureProjection:
+    """A stream whose first rows are these: moments, or a sketch where they would be too large."""
+    phi = s.map_of(X)
+    k = min(s.n_components, phi.width)
+    if not s.too_wide(phi.width):
+        return FeatureProjection(phi, k, phi.moments(X, phi.shift(X)))
+    size = min(max(int(s.memory // (32 * phi.width)), k + MORE), 4 * k + 64)
+    return FeatureProjection(phi, k, sketch(phi, X, size))
+
+
+def fit(s: PCASettings, X: Table) -> FeatureProjection:
+    """By moments where they fit, else by passes."""
+    phi = s.map_of(X)
+    k = min(s.n_components, phi.width)
+    made = passes(phi, X, k) if s.too_wide(phi.width) else FeatureProjection(phi, k, phi.moments(X, phi.shift(X)))
+    made.components  # noqa: B018 (what cannot be decomposed is refused in `fit`)
+    return made
+
+
+def passes(phi: FittedMap, X: Table, k: int) -> FeatureProjection:
+    """A random range finder."""
+    n, D, q = len(X), phi.width, 0.0
+    s, shift = np.zeros(D), phi.shift(X)
+    for _, F in phi.batches(X):
+        G = F - shift
+        s, q = s + G.sum(0), q + float(np.sum(G * G))
+    check_finite(q, "the features")
+    mean, total = shift + s / n, max(q - float(s @ s) / n, 0.0)
+    found = ritz(lambda V: phi.covariance_product(X, mean, V), D, k)
+    return FeatureProjection(phi, k, Components.of(found, total, n, mean), n)
+
+
+def sketch(phi: FittedMap, X: Table, size: int) -> SketchedMoments:
+    """Frequent directions of the features of rows."""
+    out = SketchedMoments.zero(phi.width, size)
+    for _, F in phi.batches(X):
+        check_finite(np.sum(np.square(F, dtype=np.float64)), "the features")
+        out = out.add(F)
+    return out

@@ -1,0 +1,226 @@
+"""Perceptron over explicit features: an ordered scan that updates at every mistake, in a stream or over several passes."""
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from mercer import methods
+from mercer.inputs import Array, Table
+from mercer.invariants import Is
+from mercer.kernels.base import whole
+from mercer.lifts import Identity
+from mercer.models.base import KernelEstimator, all_or_nothing, checked, part, parted
+from mercer.models.maps import FittedMap, fitted_map
+from mercer.models.perceptron.scan import FeatureScan, MistakeBound, ScanState, best_bound, measure
+from mercer.models.settings import check_same_classes, coded, two_or_more
+from mercer.plans import Plan
+from mercer.store import register
+
+WAYS = ("auto", "features", "landmarks")
+
+
+@register("perceptron.Perceptron")
+class Perceptron(ClassifierMixin, KernelEstimator):
+    """w <- w + y phi(x) at every mistake y f(x) <= 0, row after row; f(x) = phi(x)'w + b, the offset b one added dimension.
+
+    The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two classes have a weight vector
+    each: where a rival scores no less than the label, the label gains phi(x) and the best rival loses it. The order of the
+    rows matters, so there is no `merge` and no `forget`: a scan does not merge. `partial_fit` continues it, and a stream in
+    batches is exactly one pass over the whole, over the same map.
+
+    Parameters
+    ----------
+    kernel, via, lift : the features, as in `KernelRidge`; without kernel and lift the columns of X themselves.
+    fit_intercept : whether there is an offset.
+    average : predict by the mean of the weights over all rows seen, instead of the last ones.
+    max_iter : passes of `fit` at most; a pass without a mistake is the last.
+    shuffle : a new order of the rows in every pass of `fit`; by default their own.
+    comparator : weights u (D,) or (C, D), with the offset last where there is one: `bound_` then tells, at any time, how many
+        mistakes there can have been at most for this u, (R |u| / margin)^2 or by its hinge loss.
+
+    Attributes: `scan_`, `coef_`, `intercept_`, `classes_`, `mistakes_`, `counts_` (after `fit`), `n_iter_`, `plan_`, `lift_`.
+
+    Rosenblatt, The perceptron (1958); Freund and Schapire (1999) for the average; Crammer and Singer (2003) for many classes.
+
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["low", "low", "high", "high"]
+    >>> m = Perceptron().fit(X, y)
+    >>> m.predict(X).tolist(), m.mistakes_, bool(m.mistakes_ <= m.mistake_bound(X, y))
+    (['low', 'low', 'high', 'high'], 9, True)
+    """
+
+    def __init__(
+        self, kernel: Any = None, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True, average: bool = False,
+        max_iter: int = 100, shuffle: bool = False, comparator: Any = None, random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.via = via
+        self.lift = lift
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.comparator = comparator
+        self.random_state = random_state
+
+    scan_: FeatureScan
+    classes_: Array
+
+    must = dict(scan_=Is("FeatureScan"))
+
+    def _laws(self) -> str | None:
+        K, C, reads = len(self.classes_), len(self.scan_.state.W), self.scan_.reads
+        if (K if K > 2 else 1) != C or K < 2:
+            return f"has weights of {C} scores for {K} classes"
+        return None if reads in (None, self.n_features_in_) else f"has weights over {reads} columns, which are not those that it takes"
+
+    # fitting
+    @all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
+        """Scan the rows in their order, until a pass makes no mistake or `max_iter` passes are made."""
+        passes = whole(self.max_iter, "max_iter", least=1)
+        rows, y = self._checked(X, y, reset=True)
+        self.classes_ = two_or_more(np.unique(y))
+        labels, begun = coded(y, self.classes_), self._begun(rows)
+        rng = check_random_state(self.random_state)
+        scan = begun.repeated(rows, labels, self._comparator(begun), passes, rng if self.shuffle else None)
+        why = "no mistake in the last pass" if scan.converged else f"mistakes up to the last of {scan.steps} passes"
+        self.scan_ = scan.planned(len(labels), why)
+        return self
+
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Continue the scan with these rows. A batch that is refused leaves the model as it was."""
+        first = not self.__sklearn_is_fitted__()
+        rows, y = self._checked(X, y, reset=first)
+        if first:
+            self.classes_ = two_or_more(np.unique(y if classes is None else classes))
+        else:
+            check_same_classes(classes, self.classes_)
+        labels = coded(y, self.classes_)
+        begun = self._begun(rows, stream=True) if first else self.scan_.continued(self.fit_intercept)
+        scan, _ = begun.over(begun.pieces(rows, labels), self._comparator(begun))
+        self.scan_ = scan.planned(scan.state.seen, "a stream: every row is seen once, in the order of its coming")
+        return self
+
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Array]:
+        rows, y = self._rows_and_targets(X, y, reset=reset)
+        check_classification_targets(y)
+        return rows, y
+
+    def _begun(self, rows: Table, *, stream: bool = False) -> FeatureScan:
+        """A scan that has seen no row, over the map of these."""
+        phi = self._map_of(rows, stream)
+        begun = FeatureScan(phi, ScanState.zero(len(self.classes_), phi.width), bool(self.fit_intercept))
+        if self.comparator is None:
+            return begun
+        return begun.against(MistakeBound(float(np.linalg.norm(begun.comparator(self.comparator)))))
+
+    def _map_of(self, rows: Table, stream: bool) -> FittedMap:
+        _, method = methods.resolve(self.via, WAYS)
+        if self.kernel is None and self.lift is None:
+            return FittedMap.fit(Identity(), rows)
+        if self.kernel is not None and self.lift is not None:
+            raise ValueError("give a kernel or a lift, not both.")
+        return fitted_map(self.kernel, self.lift, method, rows, seed=self.random_state, memory=np.inf, stream=stream)
+
+    def _comparator(self, scan: FeatureScan) -> Array | None:
+        return None if scan.bound is None else scan.comparator(self.comparator)
+
+    # what is known
+    def __sklearn_is_fitted__(self) -> bool:
+        return "scan_" in vars(self)
+
+    def _scan(self) -> FeatureScan:
+        check_is_fitted(self)
+        return self.scan_
+
+    @property
+    def plan_(self) -> Plan: return part(self._scan(), "plan", "the scan has no plan.")
+
+    @property
+    def state_(self) -> ScanState:
+        """Weights, rows seen and mistakes made."""
+        return self._scan().state
+
+    @property
+    def n_iter_(self) -> int: return self._scan().steps
+
+    @property
+    def counts_(self) -> Array:
+        """How often each row of `fit` was a mistake."""
+        return part(self._scan(), "counts", "counts_ are those of the rows of one `fit`; a stream has none.")
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the last pass of `fit` made no mistake."""
+        return part(self._scan(), "converged", "converged_ is said of the passes of one `fit`; a stream has none.")
+
+    @property
+    def mistakes_(self) -> int:
+        """Mistakes made so far, in all passes."""
+        return self._scan().state.mistakes
+
+    @property
+    def lift_(self) -> Any: return self._scan().phi.lift
+
+    @property
+    def kernel_(self) -> Any: return self._scan().phi.lift.kernel_
+
+    @property
+    def n_features_lifted_(self) -> int:
+        """D"""
+        return self._scan().phi.width
+
+    @property
+    def bound_(self) -> float:
+        """No more mistakes than this can have been made, for the comparator given."""
+        return part(self._scan(), "bound", "bound_ needs a comparator from the start; give comparator=u, or ask mistake_bound(X, y).").value
+
+    @property
+    def coef_(self) -> Array:
+        """(1, D) for two classes, else (C, D)."""
+        return self._scan().weights(self.average)[:, :-1]
+
+    @property
+    def intercept_(self) -> Array: return self._scan().weights(self.average)[:, -1]
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Of a file in which the parts of the scan were attributes."""
+        names = ("n_iter_", "_bound", "counts_", "converged_", "plan_")
+        rest, old = parted(state, *names, "state_", "lift_", "kernel_", "n_features_lifted_")
+        if old["state_"] is None:
+            return rest
+        told = (old[name] for name in names)
+        scan = FeatureScan(FittedMap.of_file(old["lift_"]), old["state_"], bool(rest["fit_intercept"]), *told)
+        return {**rest, "scan_": checked(scan)}
+
+    # asking
+    def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
+        """No more mistakes than this can be made in `passes` passes over these rows, in any order, whatever their number.
+
+        For the comparator u (by default the fitted weights) at the best of many lengths: (R |u| / margin)^2 where u separates
+        the rows, else by its hinge loss.
+        """
+        scan = self._scan()
+        rows, y = self._checked(X, y, reset=False)
+        passes = scan.steps if passes is None else whole(passes, "passes", least=1)
+        labels, u = coded(y, self.classes_), scan.weights(self.average) if comparator is None else scan.comparator(comparator)
+        parts = [measure(F, part, u, offset=scan.offset) for F, part in scan.pieces(rows, labels)]
+        m, radius = np.concatenate([m for m, _ in parts]), max(r for _, r in parts)
+        return best_bound(m, radius, float(np.linalg.norm(u)), passes)
+
+    def decision_function(self, X: Any) -> Array:
+        """f(x), (n,) for two classes, else one score a class, (n, C)."""
+        scan = self._scan()
+        out = scan.decision(self._rows(X, reset=False), self.average)
+        return out[:, 0] if out.shape[1] == 1 else out
+
+    def predict(self, X: Any) -> Array:
+        """The class of the largest score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]

@@ -1,0 +1,254 @@
+"""KernelPerceptron: an ordered scan that keeps its mistakes as points, all of them or within a budget."""
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from mercer.inputs import Array, Table
+from mercer.invariants import Is
+from mercer.kernels.base import whole
+from mercer.kernels.rkhs import RKHSFunction
+from mercer.models.base import KernelEstimator, all_or_nothing, checked, is_precomputed, part, parted
+from mercer.models.expansion import scaled_kernel_at
+from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
+from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_of, source_of, values_of
+from mercer.models.perceptron.scan import MistakeBound, best_bound, margins
+from mercer.models.settings import check_same_classes, coded, shown, two_or_more
+from mercer.ops.philox import Stream
+from mercer.plans import Plan
+from mercer.store import register
+
+
+@register("perceptron.KernelPerceptron")
+class KernelPerceptron(ClassifierMixin, KernelEstimator):
+    """f = sum_i a_i k(x_i, .): at every mistake y f(x) <= 0 the row becomes a point, f <- f + y k(x, .).
+
+    The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two classes have a function each:
+    where a rival scores no less than the label, the label's gains k(x, .) and the best rival's loses it. There is no offset;
+    `k + 1` has one. Rows are taken in their order, in blocks whose kernel values are computed at once; the result is that of
+    row after row. A stream of any length takes the memory of its points, and with `budget` there are at most so many.
+
+    Parameters
+    ----------
+    kernel : a kernel, a name as in scikit-learn, "precomputed", or None: a Gaussian scaled to the (first) rows.
+    budget : the most points to keep; None keeps all mistakes, and `policy` then says nothing.
+    policy : what happens to a mistake beyond the budget. "random" and "oldest" drop a point. "forgetron" shrinks all weights,
+        as little as its bound allows, and drops the oldest. "projectron" adds the projection of k(x, .) on the span of the
+        points, also before the budget is full where that is within `eta`; "projectron++" does so for margin errors too.
+        "merging" puts one point between two of the same class, where the least is lost; for a Gaussian only.
+    average : False: predict by the last hypothesis. True: by its mean over all rows seen. A number p >= 0: by the mean with weight
+        t^p at row t, so that late ones count more; the number 0 is thus True and not False, and 1 counts row t t times.
+        A dropped point leaves the mean too; a projected or merged one does not.
+    margin : rows with y f(x) <= margin (in the lead over the best rival for many classes) are taken in as well, with a step
+        of min(1, (margin - y f(x)) / k(x, x)); 0 is the perceptron. "projectron++" has margin 1 where this is 0.
+    eta : see `policy`; a distance in units of sqrt(k(x, x)).
+    max_iter : passes of `fit` at most; a pass without a mistake is the last.
+    shuffle : a new order of the rows in every pass of `fit`; by default their own.
+    comparator : an `RKHSFunction` u, or one a class: `bound_` then tells, at any time, how many mistakes there can have been at
+        most for this u. It holds for margin=0, until a policy first acts; for the forgetron also after, if u is small enough.
+
+    Attributes: `scan_`, `points_`, `dual_coef_` (C, n), `classes_`, `mistakes_`, `counts_` (after `fit`), `n_iter_`, `kernel_`, `plan_`;
+    `support_`, the positions of the points, with kernel="precomputed".
+
+    Freund and Schapire (1999); Crammer and Singer (2003) for many classes; Cavallanti, Cesa-Bianchi and Gentile (2007), random;
+    Dekel, Shalev-Shwartz and Singer (2008), Forgetron; Orabona, Keshet and Caputo (2009), Projectron; Wang, Crammer and Vucetic
+    (2012), merging; Shamir and Zhang (2013) for means that favour late hypotheses.
+
+    >>> angle = np.linspace(0, 12, 400)
+    >>> X = np.column_stack([np.cos(angle), np.sin(angle)]) * np.tile([1.0, 2.0], 200)[:, None]
+    >>> m = KernelPerceptron(budget=8, policy="merging").fit(X, np.tile([0, 1], 200))
+    >>> m.score(X, np.tile([0, 1], 200)), len(m.points_)
+    (1.0, 8)
+    """
+
+    def __init__(
+        self, kernel: Any = None, budget: int | None = None, policy: str = "projectron", *, average: Any = False, margin: float = 0.0,
+        eta: float = 0.1, max_iter: int = 1, shuffle: bool = False, comparator: Any = None, random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.budget = budget
+        self.policy = policy
+        self.average = average
+        self.margin = margin
+        self.eta = eta
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.comparator = comparator
+        self.random_state = random_state
+
+    scan_: KernelScan
+    classes_: Array
+
+    must = dict(scan_=Is("KernelScan"))
+
+    def _laws(self) -> str | None:
+        K, C, reads = len(self.classes_), len(self.scan_.scanner.memory.A), self.scan_.reads
+        if (K if K > 2 else 1) != C or K < 2:
+            return f"has weights of {C} scores for {K} classes"
+        return None if reads in (None, self.n_features_in_) else f"has points of {reads} columns, which are not those that it takes"
+
+    # fitting
+    @all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
+        """Scan the rows in their order, `max_iter` times or until a pass makes no mistake. A refusal leaves the model as it was."""
+        passes, rule = whole(shown(self.max_iter), "max_iter", least=1), rule_of(self)
+        rows, y = self._checked(X, y, None)
+        self.classes_ = two_or_more(np.unique(y))
+        labels, begun = coded(y, self.classes_), self._begun(rows, rule)
+        rng = check_random_state(self.random_state)
+        scan = begun.repeated(rows, labels, self._comparators(begun), passes, rng if self.shuffle else None)
+        why = "no mistake in the last pass" if scan.converged else f"mistakes up to the last of {scan.steps} passes"
+        return self._become(scan, why)
+
+    @all_or_nothing
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Continue the scan with these rows. A batch that is refused leaves the model as it was."""
+        before = self.scan_ if self.__sklearn_is_fitted__() else None
+        if is_precomputed(self.kernel if before is None else before.kernel):
+            raise ValueError("kernel='precomputed' names points by their place in one matrix, so it has no stream; give a kernel.")
+        rule = rule_of(self)
+        rows, y = self._checked(X, y, before)
+        if before is None:
+            self.classes_ = two_or_more(np.unique(y if classes is None else classes))
+        else:
+            check_same_classes(classes, self.classes_)
+            before.check_same(rule, self.kernel, rows, compared=self.comparator is not None)
+        labels = coded(y, self.classes_)
+        begun = self._begun(rows, rule) if before is None else before.continued()
+        scan, _ = begun.over(rows, labels, self._comparators(begun))
+        return self._become(scan, "a stream: every row is seen once, in the order of its coming")
+
+    def _checked(self, X: Any, y: Any, fitted: KernelScan | None) -> tuple[Table, Array]:
+        """Rows as the fitted kernel reads them, or of a new fit, and their classes."""
+        rows, y = self._rows_and_targets(X, y, reset=fitted is None, kernel=None if fitted is None else fitted.kernel)
+        check_classification_targets(y)
+        return rows, y
+
+    def _begun(self, rows: Table, rule: UpdateRule) -> KernelScan:
+        """A scan that has seen no row."""
+        kernel = scaled_kernel_at(self.kernel, rows)
+        if rule.merges and not can_merge(kernel):
+            raise ValueError(f"policy='merging' makes points between points, which needs a Gaussian; for {kernel!r} use 'projectron'.")
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        scanner = Scanner.start(rule, len(self.classes_), source_of(kernel, rows), Stream(seed))
+        if self.comparator is None:
+            return KernelScan(kernel, scanner)
+        us = comparators(self.comparator, kernel, len(self.classes_))
+        return KernelScan(kernel, scanner, bound=MistakeBound(math.hypot(*(u.norm() for u in us))))
+
+    def _comparators(self, scan: KernelScan) -> list[RKHSFunction]:
+        return [] if scan.bound is None else comparators(self.comparator, scan.kernel, len(self.classes_))
+
+    def _become(self, scan: KernelScan, why: str) -> Self:
+        kept = "all mistakes" if self.budget is None else f"{self.policy}, budget {self.budget}"
+        self.scan_ = scan.planned(kept, self.n_features_in_, why)
+        return self
+
+    # what is known
+    def __sklearn_is_fitted__(self) -> bool:
+        return "scan_" in vars(self)
+
+    def _scan(self) -> KernelScan:
+        check_is_fitted(self)
+        return self.scan_
+
+    @property
+    def plan_(self) -> Plan: return part(self._scan(), "plan", "the scan has no plan.")
+
+    @property
+    def kernel_(self) -> Any: return self._scan().kernel
+
+    @property
+    def scanner_(self) -> Scanner:
+        """The points, their weights and the rule."""
+        return self._scan().scanner
+
+    @property
+    def n_iter_(self) -> int: return self._scan().steps
+
+    @property
+    def counts_(self) -> Array:
+        """How often each row of `fit` was a mistake."""
+        return part(self._scan(), "counts", "counts_ are those of the rows of one `fit`; a stream has none.")
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the last pass of `fit` made no mistake."""
+        return part(self._scan(), "converged", "converged_ is said of the passes of one `fit`; a stream has none.")
+
+    @property
+    def mistakes_(self) -> int:
+        """Mistakes made so far, in all passes."""
+        return self._scan().mistakes
+
+    @property
+    def bound_(self) -> float:
+        """No more mistakes than this can have been made, for the comparator given."""
+        return self._scan().mistake_bound()
+
+    @property
+    def dual_coef_(self) -> Array:
+        """The weights of the points, (1, n) for two classes, else (C, n)."""
+        return self._scan().weights(self.average)
+
+    @property
+    def points_(self) -> Any:
+        """The points: rows of X, or made by merging."""
+        if (scan := self._scan()).given:
+            raise AttributeError("kernel='precomputed' has no points, only their positions: see support_.")
+        return scan.scanner.points.data
+
+    @property
+    def support_(self) -> Array:
+        """Positions of the points among the rows of fit, with kernel="precomputed"."""
+        if not (scan := self._scan()).given:
+            raise AttributeError("support_ is there with kernel='precomputed' only; see points_.")
+        return np.asarray(scan.scanner.points)
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """Of a file in which the parts of the scan were attributes."""
+        names = ("n_iter_", "_bound", "counts_", "converged_", "plan_")
+        rest, old = parted(state, *names, "scanner_", "kernel_")
+        if old["scanner_"] is None:
+            return rest
+        scan = checked(KernelScan(old["kernel_"], old["scanner_"], *(old[name] for name in names)))
+        return {**rest, "scan_": scan, "_of_items": not scan.given and scan.scanner.points.items}
+
+    # asking
+    @np.errstate(over="ignore", invalid="ignore")
+    def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
+        """No more mistakes than this can be made in `passes` passes over these rows, in any order, by a perceptron that keeps all.
+
+        For the comparator u (by default the fitted function) at the best of many lengths: (R |u| / margin)^2 where u separates
+        the rows, else by its hinge loss.
+        """
+        scan = self._scan()
+        passes = scan.steps if passes is None else whole(shown(passes), "passes", least=1)
+        rows, y = self._checked(X, y, scan)
+        us = comparators(self.as_functions() if comparator is None else comparator, scan.kernel, len(self.classes_))
+        m = margins(values_of(us, rows), coded(y, self.classes_))
+        radius = math.sqrt(finite(float(scan.kernel.diag(rows).max()) * (2 if len(us) > 1 else 1)))
+        return best_bound(m, radius, math.hypot(*(u.norm() for u in us)), passes)
+
+    def as_functions(self) -> list[RKHSFunction]:
+        """f as functions of the kernel's space, one for two classes, else one a class."""
+        if (scan := self._scan()).given:
+            raise ValueError("a precomputed kernel cannot be evaluated at points; give a kernel.")
+        return [RKHSFunction(scan.kernel, scan.scanner.points, w) for w in self.dual_coef_]
+
+    def decision_function(self, X: Any) -> Array:
+        """f(x), (n,) for two classes, else one score a class, (n, C)."""
+        scan = self._scan()
+        out = scan.decision(self._rows(X, reset=False, kernel=scan.kernel), self.average)
+        return out[:, 0] if out.shape[1] == 1 else out
+
+    def predict(self, X: Any) -> Array:
+        """The class of every row."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
