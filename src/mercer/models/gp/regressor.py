@@ -144,7 +144,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
         """From files that had the parts of a posterior one by one."""
-        return upgraded(cls(**{name: state[name] for name in cls._get_param_names() if name in state}), state)
+        return upgraded(cls(**{name: state[name] for name in cls().get_params(deep=False) if name in state}), state)
 
     # fitting
     @all_or_nothing

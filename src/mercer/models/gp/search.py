@@ -32,7 +32,7 @@ class FittedHyperparameters:
     scale: float
     log: float
     steps: int
-    reach: Array | None = None  # of the free variables, as in `Trial`
+    reach: Array | None = None  # of the free variables, as in `LocalOptimum`
     profiled: bool = False  # nothing was said of noise and scale, so other rows may move both
 
 
@@ -72,7 +72,7 @@ def learn(
     order = permutation(Stream(seed), len(rows))
     rungs = ladder(min(len(rows), most or len(rows)), max(s.space.size for s in starts))
 
-    def climb(s: Start, reach: Array, n: int, tol: float, steps: int) -> Trial:
+    def climb(s: Start, reach: Array, n: int, tol: float, steps: int) -> LocalOptimum:
         at = order[:n] if n < len(rows) else slice(None)
         given = None if noise is None else noise[at]
         return _climb(s, reach, rows[at], Y[at], given, share=n / len(rows), tol=tol, steps=steps, measure=measure)
@@ -100,7 +100,7 @@ def refined(
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class LocalOptimum:
     """Where a climb ended, and how far its variables move about there (the root of the inverse curvature's diagonal)."""
 
     end: Start
@@ -137,7 +137,7 @@ def scattered(s: Start, count: int, stream: Stream) -> list[Start]:
 
 def _climb(
     start: Start, reach: Array, rows: Table, Y: Array, noise: Array | None, *, share: float, tol: float, steps: int, measure: Measure
-) -> Trial:
+) -> LocalOptimum:
     """To a local minimum of -log p(Y, parameters) / n, by L-BFGS on z / reach: flat directions take long steps at once."""
     s, per, seen = start.space, 1 / Y.size, dict[bytes, MarginalLikelihood]()
     floor = {"least": NOISE[0]} if s.profiled else {}
@@ -159,4 +159,4 @@ def _climb(
     e = seen[r.x.tobytes()]
     spread = reach * np.sqrt(np.maximum(np.diag(r.hess_inv.todense()), 1e-12))
     end = Start(s, np.clip(r.x * reach, s.lower, s.upper))
-    return Trial(end, np.clip(spread / np.median(spread), *SPREAD), float(r.fun), e.log, e.scale, int(r.nfev))
+    return LocalOptimum(end, np.clip(spread / np.median(spread), *SPREAD), float(r.fun), e.log, e.scale, int(r.nfev))
