@@ -18,6 +18,17 @@ from mercer.store import register
 class RKHSFunction:
     """f(x) = sum_i weights_i k(points_i, x)
 
+    Parameters
+    ----------
+    kernel : Kernel
+        The k of its space.
+    points : array-like of shape (n, d), or list of items
+        The points.
+    weights : array-like of shape (n,)
+        One weight a point.
+
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> f = RKHSFunction(Linear(), [[1.0, 0.0], [0.0, 1.0]], [3.0, 4.0])
     >>> f([[1.0, 1.0]]), f.norm(), (2 * f + f).norm()
