@@ -367,16 +367,7 @@ class OnColumns(Kernel):
 
 
 def positioned(k: Any, rows: Table) -> Any:
-    """The same tree with columns given by position, for rows whose names are then no longer
-    needed.
-
-    Parameters
-    ----------
-    k : Kernel, or a tuple of them
-        The tree.
-    rows : Table
-        Rows whose columns have names.
-    """
+    """The same tree with columns given by position, for rows that then need no names."""
     if isinstance(k, tuple):
         return tuple(positioned(t, rows) for t in k)
     if isinstance(k, OnColumns):

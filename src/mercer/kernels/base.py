@@ -61,15 +61,10 @@ class Kernel(Params):
 
     # readings
     def __call__(self, X: Any, Z: Any = None) -> Any:
-        """The Gram matrix k(x_i, z_j), shape (n, m); Z defaults to X. Two vectors give one
-        number.
+        """The Gram matrix k(x_i, z_j), shape (n, m), of rows X and Z, which defaults to X.
 
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n, d), data frame, or list of items
-            The rows; float32 rows give float32 values.
-        Z : as X, of shape (m, d), default=None
-            The columns.
+        Rows are of arrays, sparse matrices or data frames, or listed items; float32 rows give
+        float32 values. Two vectors give one number.
         """
         if is_vector(X) and is_vector(Z):
             return float(self(np.reshape(X, (1, -1)), np.reshape(Z, (1, -1)))[0, 0])
@@ -99,18 +94,10 @@ class Kernel(Params):
         return np.concatenate([np.diag(self(left[s], right[s])) for s in pieces])
 
     def gradient(self, X: Any, G: Any, Z: Any = None) -> Array:
-        """d sum_ij G_ij k(x_i, z_j) / d parameter, in the order of `parameters()`.
+        """d sum_ij G_ij k(x_i, z_j) / d parameter, in the order of `parameters()`, for G of
+        shape (n, m).
 
         No (n, m, p) array is formed.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The rows.
-        G : array-like of shape (n, m)
-            The weights.
-        Z : array-like of shape (m, d), default=None
-            The columns; None is X.
         """
         left, right = self.tables(X, Z)
         centre = centre_of(left, right)

@@ -22,6 +22,17 @@ KEPT_BYTES = 24 << 20  # columns are kept prepared between tiles while they are 
 class KernelOperator:
     """K = k(X, Z), never formed.
 
+    Parameters
+    ----------
+    kernel : Kernel
+        The k.
+    X : array-like or sparse of shape (n, d), data frame, or list of items
+        The rows.
+    Z : as X, of shape (m, d), default=None
+        The columns; None is X.
+
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> X = np.random.default_rng(0).normal(size=(1000, 3))
     >>> K = KernelOperator(Gaussian(), X)
@@ -193,5 +204,15 @@ def _many(rows: Rows) -> Rows:
 
 
 def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
-    """The kernel matrix k(X, Z) as an operator: `@`, `.block`, `.diag()`, `.pullback`, `.shape`, `.dtype`."""
+    """The kernel matrix k(X, Z) as an operator: `@`, `.block`, `.diag()`, `.pullback`,
+    `.shape`, `.dtype`.
+
+    The parameters are those of `KernelOperator`.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> operator(Linear(), [[1.0], [2.0]]) @ np.ones(2)
+    array([3., 6.])
+    """
     return KernelOperator(kernel, X, Z)

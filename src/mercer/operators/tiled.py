@@ -19,10 +19,26 @@ TOO_LARGE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
 
 
 class TileOperator:
-    """K = k(X, Z), never formed beyond a block, its values in a precision of their own: `dtype`, where their range allows.
+    """K = k(X, Z), never formed beyond a block, its values in a precision of their own.
 
-    Fast tiles are taken where they are precise enough: Gaussians in float32, and of rows of bits.
+    Fast tiles are taken where they are precise enough: Gaussians in float32, and of rows of
+    bits.
 
+    Parameters
+    ----------
+    kernel : Kernel
+        The k.
+    X : Table
+        The rows.
+    dtype : dtype, default=float64
+        Of the values, where their range allows.
+    Z : Table, default=None
+        The columns; None is X.
+    diagonal : ndarray of shape (n,), default=None
+        k(x, x) in float64, where it is known already.
+
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> K = TileOperator(Linear(), Table(np.array([[1.0], [2.0]])))
     >>> K.block([1], [0, 1]), K.diag(), K @ np.ones(2)
@@ -80,8 +96,23 @@ class TileOperator:
 
 
 class AboutOperator:
-    """k(x, z) - k(x, p) - k(p, z) + k(p, p): what duals that sum to zero see of k(x, z), to all its digits.
+    """k(x, z) - k(x, p) - k(p, z) + k(p, p): what duals that sum to zero see of k(x, z).
 
+    To all its digits.
+
+    Parameters
+    ----------
+    tiles : AboutTiles
+        The tiles of the kernel about the point p.
+    X : Table
+        The rows.
+    dtype : dtype
+        Of the values, where their range allows.
+    Z : Table, default=None
+        The columns; None is X.
+
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> X = Table(np.array([[1e9], [1e9 + 2]]))
     >>> K = TileOperator(Linear(), X).balanced()
