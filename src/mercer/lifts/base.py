@@ -25,8 +25,28 @@ TILE_BYTES = 1 << 20  # of features for one task
 class Lift(Saved, TransformerMixin, BaseEstimator):
     """A feature map phi.
 
-    A subclass writes `_learn(X)`, which sets `n_features_out_` and `kernel_`; `_map(X)`, which gives the features (n, D);
-    and `_names(inputs)`, where the features have names of their own.
+    A subclass writes `_learn(X)`, which sets `n_features_out_` and `kernel_`; `_map(X)`, which
+    gives the features (n, D); and `_names(inputs)`, where the features have names of their own.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The k that phi(x)'phi(z) is, or is an approximation of.
+    n_features_in_ : int
+        The columns of the rows.
+    n_features_out_ : int
+        The number D of features.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> class Squares(Lift):
+    ...     def _learn(self, X):
+    ...         self.n_features_out_, self.kernel_ = X.shape[1], Linear().warped(np.square)
+    ...     def _map(self, X):
+    ...         return X**2
+    >>> Squares().fit_transform([[3.0]])
+    array([[9.]])
     """
 
     sparse: ClassVar[bool] = False  # whether CSR rows are taken

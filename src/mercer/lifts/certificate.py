@@ -23,15 +23,46 @@ PAIRS, SAMPLE, REDRAWN = 20_000, 400, 16
 class Certificate:
     """What is known of the error phi(x)'phi(z) - k(x, z) over the pairs of different rows of X.
 
-    With confidence `confidence`, a fraction `quantile` of all pairs has an error of at most `bound`: an order statistic of
-    the errors of `n_pairs` pairs drawn uniformly, independently of the map, by the binomial law, whatever the law of
-    the errors. `distance_bound` says the same of the relative error of the kernel distance. They speak of pairs of X, not
-    of points to come.
+    It speaks of pairs of X, not of points to come.
 
-    `max` and `rms` are of the pairs drawn. `spectral` is the least e with (1 - e)(K + a I) <= F F' + a I <= (1 + e)(K + a I)
-    on a sample of rows, a = `alpha`: what matters for learning; `effective_dimension` is tr K (K + a I)^-1 there. `bias` is the
-    mean error over 16 maps drawn anew, on rows that they were not fitted on, in standard errors: beyond 4 it is hardly
-    chance (one in a thousand).
+    Parameters
+    ----------
+    bound : float
+        With confidence `confidence`, a fraction `quantile` of all pairs has an error of at most
+        this: an order statistic of the errors of `n_pairs` pairs drawn uniformly, independently
+        of the map, by the binomial law, whatever the law of the errors.
+    quantile : float
+        The fraction of pairs.
+    confidence : float
+        The confidence.
+    n_pairs : int
+        The pairs drawn.
+    n_features : int
+        The features of the map.
+    max : float
+        The largest error of the pairs drawn.
+    rms : float
+        Their root mean square.
+    bias : float
+        The mean error over 16 maps drawn anew, on rows that they were not fitted on, in
+        standard errors: beyond 4 it is hardly chance (one in a thousand).
+    distance_bound : float
+        As `bound`, of the relative error of the kernel distance.
+    spectral : float
+        The least e with (1 - e)(K + a I) <= F F' + a I <= (1 + e)(K + a I) on a sample of rows,
+        a = `alpha`: what matters for learning.
+    alpha : float
+        The a.
+    effective_dimension : float
+        tr K (K + a I)^-1 there.
+
+    Examples
+    --------
+    >>> from mercer.lifts import Parabolic
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> found = Parabolic().fit(X).certify(X, random_state=0)
+    >>> found.confidence, found.bound < 1e-9
+    (0.99, True)
     """
 
     bound: float

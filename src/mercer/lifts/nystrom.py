@@ -34,30 +34,46 @@ COLUMNS = 64  # of a triangular factor that are multiplied at a time
 
 @register("lifts.Nystrom")
 class Nystrom(Lift):
-    r"""phi(x) = k(x, L) R^-1 with R'R = k(L, L): the projection of the kernel's features onto those of the landmarks L.
+    """phi(x) = k(x, L) R^-1 with R'R = k(L, L): the kernel's features projected onto those of
+    landmarks L.
 
-    The error k - phi phi' is itself a kernel, zero at the landmarks: to 1e-11 of k(x, x), or 3e-5 for float32 rows, and rounding.
-    R is a Cholesky factor in float64, whatever the input, in the order of what the landmarks before one leave untold of it; one
-    of which no more than that share is untold is left out, so the map may have fewer features than landmarks. Under one seed
-    more landmarks contain the fewer ones (but for "kmeans"), so that the error rises by rounding at most. With "rpcholesky", rows
-    of one weight and fewer landmarks than rows, they only append features: its pivots keep the order in which they were drawn.
+    The error k - phi phi' is itself a kernel, zero at the landmarks: to 1e-11 of k(x, x), or
+    3e-5 for float32 rows, and rounding. R is a Cholesky factor in float64, whatever the input,
+    in the order of what the landmarks before one leave untold of it; one of which no more than
+    that share is untold is left out, so the map may have fewer features than landmarks. Under
+    one seed more landmarks contain the fewer ones (but for "kmeans"), so that the error rises
+    by rounding at most. With "rpcholesky", rows of one weight and fewer landmarks than rows,
+    they only append features: its pivots keep the order in which they were drawn.
 
     Parameters
     ----------
-    kernel : a kernel, a name, "precomputed" (X is then the Gram matrix with the training rows) or None (Gaussian scaled to X)
-    n_landmarks : their number; where X has fewer rows, all rows
-    landmarks : "rpcholesky" (residual-weighted pivots), "uniform", "leverage", "kmeans" (means instead of rows; the smallest
-        error for smooth kernels of numbers), or an array of points
-    random_state : seed
+    kernel : Kernel or str, default=None
+        A kernel, a name, "precomputed" (X is then the Gram matrix with the training rows) or
+        None (Gaussian scaled to X).
+    n_landmarks : int, default=100
+        Their number; where X has fewer rows, all rows.
+    landmarks : str or array-like of shape (m, d), default="rpcholesky"
+        "rpcholesky" (residual-weighted pivots), "uniform", "leverage", "kmeans" (means instead
+        of rows; the smallest error for smooth kernels of numbers), or an array of points.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of the choice.
 
     Attributes
     ----------
-    landmarks_, landmark_indices_ : the landmarks in use, and the rows they are (None for points)
-    components_ : R^-1, (m, D)
+    landmarks_ : ndarray of shape (m, d), list of items, or None
+        The landmarks in use; None for a given matrix.
+    landmark_indices_ : ndarray of shape (m,), or None
+        The rows they are; None for points.
+    components_ : ndarray of shape (m, D)
+        R^-1.
 
-    Williams and Seeger, Using the Nystrom method to speed up kernel machines (2001); Chen, Epperly, Tropp and Webber, Randomly
-    pivoted Cholesky (2025).
+    References
+    ----------
+    Williams and Seeger, Using the Nystrom method to speed up kernel machines (2001); Chen,
+    Epperly, Tropp and Webber, Randomly pivoted Cholesky (2025).
 
+    Examples
+    --------
     >>> from mercer.kernels import Laplace
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> F = Nystrom(Laplace(2.0), n_landmarks=200, random_state=0).fit_transform(X)

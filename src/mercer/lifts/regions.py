@@ -32,6 +32,13 @@ def _rows(X: Any, d: int) -> Array:
 class Everything:
     """All of R^d.
 
+    Parameters
+    ----------
+    d : int
+        The dimension.
+
+    Examples
+    --------
     >>> ~Everything(2)
     Nothing(d=2)
     """
@@ -51,7 +58,18 @@ class Everything:
 @register("lifts.Nothing")
 @dataclass(frozen=True)
 class Nothing:
-    """The empty set of R^d."""
+    """The empty set of R^d.
+
+    Parameters
+    ----------
+    d : int
+        The dimension.
+
+    Examples
+    --------
+    >>> Nothing(1).contains([[0.0]])
+    array([False])
+    """
 
     d: int
 
@@ -68,8 +86,21 @@ class Nothing:
 @register("lifts.Ball")
 @dataclass(frozen=True)
 class Ball:
-    """{x : |x - centre| <= radius}, or with `complement` {x : |x - centre| >= radius}; `strict` leaves the boundary out.
+    """{x : |x - centre| <= radius}, or its outside.
 
+    Parameters
+    ----------
+    centre : tuple of float
+        The centre, d numbers.
+    radius : float
+        The radius, >= 0.
+    complement : bool, default=False
+        Whether it is {x : |x - centre| >= radius}.
+    strict : bool, default=False
+        Whether the boundary is left out.
+
+    Examples
+    --------
     >>> Ball((1, 0), 2).contains([[3, 0], [3.1, 0]])
     array([ True, False])
     >>> ~Ball((1, 0), 2)
@@ -112,6 +143,17 @@ class Ball:
 class Halfspace:
     """{y : (normal, y) >= offset}, or > with `strict`.
 
+    Parameters
+    ----------
+    normal : tuple of float
+        The normal, d numbers.
+    offset : float
+        The offset.
+    strict : bool, default=False
+        Whether the boundary is left out.
+
+    Examples
+    --------
     >>> Halfspace((1, 1), 1).contains([[0.5, 0.5], [0, 0]])
     array([ True, False])
     """

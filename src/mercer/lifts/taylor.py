@@ -26,18 +26,29 @@ FAR = 1e100  # radii: the Gaussian is zero long before, and the square is still 
 
 @register("lifts.Taylor")
 class Taylor(Products):
-    r"""phi_a(x) = exp(-|y|^2 / 2) prod_j y_j^a_j / sqrt(a_j!) for all a with sum_j a_j <= degree, y = (x - centre) / bandwidth.
+    """phi_a(x) = exp(-|y|^2 / 2) prod_j y_j^a_j / sqrt(a_j!), y = (x - centre) / bandwidth.
 
-    The limit of high degrees is the Gaussian kernel, as exp(y'u) = sum_k (y'u)^k / k!, about any centre: dense rows have their
-    mean there, CSR rows zero, to stay sparse. Without the factor exp(-|y|^2 / 2), and about zero, it is exp(Linear()). The cut at
-    degree p is never above the kernel on the diagonal, and off it by at most `tail_bound`.
+    For all a with sum_j a_j <= degree. The limit of high degrees is the Gaussian kernel, as
+    exp(y'u) = sum_k (y'u)^k / k!, about any centre: dense rows have their mean there, CSR rows
+    zero, to stay sparse. Without the factor exp(-|y|^2 / 2), and about zero, it is
+    exp(Linear()). The cut at degree p is never above the kernel on the diagonal, and off it by
+    at most `tail_bound`.
 
     Parameters
     ----------
-    kernel : a `Gaussian` (one bandwidth, or one a column), `exp(Linear())`, `exp(c * Linear())`, or None: a Gaussian
-        scaled to the data
-    degree : the highest degree p
+    kernel : Kernel, default=None
+        A `Gaussian` (one bandwidth, or one a column), `exp(Linear())`, `exp(c * Linear())`, or
+        None: a Gaussian scaled to the data.
+    degree : int, default=4
+        The highest degree p.
 
+    Attributes
+    ----------
+    centre_ : ndarray of shape (d,), or None
+        The centre; None is zero.
+
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> phi, x, z = Taylor(Gaussian(), degree=6).fit([[0.0]]), [[0.5]], [[1.0]]
     >>> float((phi.transform(x) @ phi.transform(z).T)[0, 0]), float(phi.kernel_(x, z)[0, 0])
