@@ -28,7 +28,24 @@ STARVED = 0.5  # the share of the prior variance below which a variance is said 
 
 
 class VarianceStarvationWarning(UserWarning):
-    """A finite map has no prior variance left for points far from the data, where the kernel's own process has all of it."""
+    """A finite map has no prior variance left for points far from the data.
+
+    The kernel's own process has all of it there.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from mercer import GaussianProcessRegressor
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.methods import Fourier
+    >>> X = np.linspace(0, 9, 200)[:, None]
+    >>> m = GaussianProcessRegressor(Gaussian(0.1), noise=0.01, via=Fourier(20), random_state=0)
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always", VarianceStarvationWarning)
+    ...     m = m.fit(X, np.sin(X[:, 0]))
+    >>> told[0].category.__name__
+    'VarianceStarvationWarning'
+    """
 
 
 @register("gp.FeaturePosterior")
