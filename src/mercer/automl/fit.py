@@ -41,37 +41,63 @@ def fit_table(
 ) -> TableModel:  # fmt: skip
     """A model of a table, and the result of the fit: all that was measured on the way.
 
-    The holdout (`test`: a share or a file; whole groups with `group`, the last rows with `time_column`) is told apart first:
-    no treatment, choice or fit sees it. Constant, linear, explicit, Fourier and landmark models are compared by
-    cross-validation on the training rows, and the simplest within one standard error of the best is fitted to all of them.
-    A kernel machine (support vectors, or ridge regression at the rows) takes part in the same folds of up to 8,000 rows, 5,000
-    where there are more than two classes. Beyond, where few rows would under-rate it, it is validated against the best of the others on a
-    tenth of the training rows that neither was fitted to (though settings of both were chosen with them); it is fitted in cells that
-    overlap where all rows at once would take too long.
+    The holdout (`test`: a share or a file; whole groups with `group`, the last rows with
+    `time_column`) is told apart first: no treatment, choice or fit sees it. Constant, linear,
+    explicit, Fourier and landmark models are compared by cross-validation on the training rows,
+    and the simplest within one standard error of the best is fitted to all of them. A kernel
+    machine (support vectors, or ridge regression at the rows) takes part in the same folds of
+    up to 8,000 rows, 5,000 where there are more than two classes. Beyond, where few rows would
+    under-rate it, it is validated against the best of the others on a tenth of the training
+    rows that neither was fitted to (though settings of both were chosen with them); it is
+    fitted in cells that overlap where all rows at once would take too long.
 
     Parameters
     ----------
-    source : a path, several, a data frame (pandas, polars, ...), a pyarrow table, or a `mercer.tables.Source`
-    target : the column to predict
-    task : "auto", "regression" or "classification"
-    metric : r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc
-    exclude, id, weight, group, time_column : names of columns
-    test : the share of the rows that is held out, or a file or table of its own
-    time : seconds for search and fits; reading the table and evaluating the model are not counted. What is tried and how large
-        it is depend on them: where time runs short, the same seed may give another model
-    memory : bytes, or text such as "4GB", at least 150 MB: of resident anonymous memory beyond what the imported program has. Rows
-        that exceed their share wait on disk: candidates are compared on as many as fit, of the holdout as many are evaluated, and
-        numbers are predicted by a last fit that streams all of them
-    seed : of the holdout, the folds and the random features
-    keep_rows : whether the result, and with it the report, shows single rows of the table: the worst ones with their values, and
-        pairs of actual and predicted values. The model itself holds treated rows of training in any case (a sample, and those that a
-        kernel machine or landmarks rest on)
-    progress : called with what is being done
-    command : what to show as the way to do this again
+    source : path, list of paths, data frame, pyarrow table or `mercer.tables.Source`
+        The table; data frames are of pandas, polars, ...
+    target : str
+        The column to predict.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What the target is.
+    metric : str, default=None
+        r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc.
+    exclude : sequence of str, default=()
+        Columns that are left out.
+    id, weight, group, time_column : str, default=None
+        Names of columns.
+    test : float, path, data frame or table, default=0.2
+        The share of the rows that is held out, or a file or table of its own.
+    time : float, default=60
+        Seconds for search and fits; reading the table and evaluating the model are not counted.
+        What is tried and how large it is depend on them: where time runs short, the same seed
+        may give another model.
+    memory : float or str, default="4GB"
+        Bytes, or text such as "4GB", at least 150 MB: of resident anonymous memory beyond what
+        the imported program has. Rows that exceed their share wait on disk: candidates are
+        compared on as many as fit, of the holdout as many are evaluated, and numbers are
+        predicted by a last fit that streams all of them.
+    seed : int, default=0
+        Of the holdout, the folds and the random features.
+    keep_rows : bool, default=True
+        Whether the result, and with it the report, shows single rows of the table: the worst
+        ones with their values, and pairs of actual and predicted values. The model itself holds
+        treated rows of training in any case (a sample, and those that a kernel machine or
+        landmarks rest on).
+    progress : callable, default=None
+        Called with what is being done.
+    command : str, default=""
+        What to show as the way to do this again.
 
+    Returns
+    -------
+    TableModel
+
+    Examples
+    --------
     >>> from mercer.datasets import diabetes
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model = fit_table(diabetes().write_csv(f"{folder}/diabetes.csv"), "progression", time=1)
+    ...     path = diabetes().write_csv(f"{folder}/diabetes.csv")
+    ...     model = fit_table(path, "progression", time=1)
     >>> model.result.task, model.result.rows_train + model.result.rows_holdout
     ('regression', 442)
     """

@@ -133,12 +133,29 @@ def _value_type(kind: Any) -> Any:
 @register("automl.TableModel")
 @dataclass(frozen=True, eq=False, repr=False)
 class TableModel:
-    """What `mercer fit` makes: predicts tables that have the columns of the one it was fitted to.
+    """What `mercer fit` makes: predicts tables that have the columns of the one it was fitted
+    to.
 
-    Attributes: `columns` (the treatment), `predictor`, `margin` of regression intervals, `decision` of classes, `result`,
-    `unusual` (which rows are unlike those of training). A saved model holds a sample of the treated training rows, and, where it is a
-    kernel machine or rests on landmarks, more of them: treat the file as you treat the table.
+    A saved model holds a sample of the treated training rows, and, where it is a kernel machine
+    or rests on landmarks, more of them: treat the file as you treat the table.
 
+    Parameters
+    ----------
+    columns : Columns
+        The treatment.
+    predictor : Predictor
+        What predicts treated rows.
+    margin : Margin or None
+        Of regression intervals.
+    decision : Decision
+        Of classes.
+    result : FitResult
+        All that was measured on the way.
+    unusual : NoveltyDetector
+        Which rows are unlike those of training.
+
+    Examples
+    --------
     >>> from mercer.datasets import diabetes
     >>> import pandas as pd
     >>> table = diabetes()
@@ -171,19 +188,25 @@ class TableModel:
         return self if threshold is None else replace(self, decision=self.decision.at(threshold, len(self.classes)))
 
     def predict(self, data: Any, threshold: float | None = None) -> Any:
-        """A frame with a row for every row of the data, in order: the id where there is one, `prediction`, and
+        """A frame with a row for every row of the data, in order: the id where there is one,
+        `prediction`, and
 
-        - of numbers `lower` and `upper`, the ends of an interval that holds 90 % of such rows (missing where the holdout had too
-          few rows for any);
-        - of classes `p_<class>` for each of them; the prediction has the type that the target had in training;
-        - `unusual`, 1 for a row unlike any of training: far from all of a sample of them, beyond their range, or with a level or
-          a missing value that training never had, as about 1 % of rows like those of training are by chance. Its interval is wider.
+        - of numbers `lower` and `upper`, the ends of an interval that holds 90 % of such rows (missing
+          where the holdout had too few rows for any);
+        - of classes `p_<class>` for each of them; the prediction has the type that the target had in
+          training;
+        - `unusual`, 1 for a row unlike any of training: far from all of a sample of them, beyond their
+          range, or with a level or a missing value that training never had, as about 1 % of
+          rows like those of training are by chance. Its interval is wider.
 
         Parameters
         ----------
-        data : a path, several, a data frame (pandas, polars, ...) or a pyarrow table with the columns of training. The frame that
-            comes back is of the same library (of pandas, with the same index), and a pyarrow table for files
-        threshold : of two classes, the probability from which on the class of `result.decision` is predicted
+        data : path, list of paths, data frame or pyarrow table
+            With the columns of training. The frame that comes back is of the same library (of
+            pandas, with the same index), and a pyarrow table for files.
+        threshold : float, default=None
+            Of two classes, the probability from which on the class of `result.decision` is
+            predicted.
         """
         return self.with_threshold(threshold)._asked(data)
 

@@ -28,21 +28,15 @@ STARVED = 0.5  # the share of the prior variance below which a variance is said 
 
 
 class VarianceStarvationWarning(UserWarning):
-    """A finite map has no prior variance left for points far from the data.
-
-    The kernel's own process has all of it there.
+    """A finite map has no prior variance left far from the data, unlike the kernel's own
+    process.
 
     Examples
     --------
-    >>> import warnings
-    >>> from mercer import GaussianProcessRegressor
-    >>> from mercer.kernels import Gaussian
-    >>> from mercer.methods import Fourier
-    >>> X = np.linspace(0, 9, 200)[:, None]
-    >>> m = GaussianProcessRegressor(Gaussian(0.1), noise=0.01, via=Fourier(20), random_state=0)
-    >>> with warnings.catch_warnings(record=True) as told:
-    ...     warnings.simplefilter("always", VarianceStarvationWarning)
-    ...     m = m.fit(X, np.sin(X[:, 0]))
+    >>> from mercer import GaussianProcessRegressor, kernels, methods
+    >>> m = GaussianProcessRegressor(kernels.Gaussian(0.1), noise=0.01, via=methods.Fourier(20))
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    ...     m = m.fit(np.linspace(0, 9, 200)[:, None], np.linspace(-1, 1, 200))
     >>> told[0].category.__name__
     'VarianceStarvationWarning'
     """

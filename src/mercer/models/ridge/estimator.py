@@ -365,22 +365,15 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return float(1 - error / spread) if spread > 0 else float(error == 0)
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "split") -> Interval:
-        """(lower, upper) that cover new y; `.guarantee` says how surely.
+        """(lower, upper) that cover new y at rows X (n, d); `.guarantee` says how surely.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The rows.
-        coverage : float, default=0.9
-            The share to cover. Fewer than coverage / (1 - coverage) rows to calibrate with (9
-            for 0.9) can promise that by infinite intervals alone: a warning and the guarantee
-            then say so. Ends are never nan, and otherwise finite.
-        method : {"split", "jackknife+"}, default="split"
-            "split": a fifth of the rows, chosen by a fixed shuffle, calibrates the model of the
-            others: at least `coverage`. "jackknife+": every row calibrates the model without
-            it: at least 2 coverage - 1, about `coverage` in practice. A saved model keeps what
-            "split" needs; "jackknife+" needs the rows, which models over features and landmarks
-            leave behind.
+        method="split": a fifth of the rows, chosen by a fixed shuffle, calibrates the model of
+        the others: at least `coverage`. method="jackknife+": every row calibrates the model
+        without it: at least 2 coverage - 1, about `coverage` in practice. Fewer than coverage /
+        (1 - coverage) rows to calibrate with (9 for 0.9) can promise that by infinite intervals
+        alone: a warning and the guarantee then say so. Ends are never nan, and otherwise
+        finite. A saved model keeps what "split" needs; "jackknife+" needs the rows, which
+        models over features and landmarks leave behind.
         """
         model = self._solution()
         if self._split is None:
