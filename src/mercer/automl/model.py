@@ -133,8 +133,7 @@ def _value_type(kind: Any) -> Any:
 @register("automl.TableModel")
 @dataclass(frozen=True, eq=False, repr=False)
 class TableModel:
-    """What `mercer fit` makes: predicts tables that have the columns of the one it was fitted
-    to.
+    """What `mercer fit` makes: predicts tables that have the columns of that of training.
 
     A saved model holds a sample of the treated training rows, and, where it is a kernel machine
     or rests on landmarks, more of them: treat the file as you treat the table.

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 class Kernel(Params):
     """A positive semidefinite function k(x, z).
 
-    A kernel of your own writes its parameters as fields and its formula as `on`, over what pairs of rows offer
-    (`p.dot`, `p.sqdist(bandwidth)`, `p.dist`, `p.absdist`, `p.xp.exp`, ...):
+    A kernel of your own writes its parameters as fields and its formula as `on`, over what
+    pairs of rows offer (`p.dot`, `p.sqdist(bandwidth)`, `p.dist`, `p.absdist`, `p.xp.exp`,
+    ...):
 
+
+    Examples
+    --------
     >>> class Bump(Kernel):
     ...     width: float = 1.0
     ...     def on(self, p):

@@ -103,6 +103,9 @@ class Polynomial(Kernel):
 class AllSubsets(Kernel):
     """prod_j (1 + x_j z_j): all 2^d products of columns, in O(d)
 
+
+    Examples
+    --------
     >>> AllSubsets()([[1.0, 2.0]], [[3.0, 4.0]])
     array([[36.]])
     """
@@ -113,8 +116,7 @@ class AllSubsets(Kernel):
 
 @register("kernels.Anova")
 class Anova(Kernel):
-    """sum over j1 < ... < j_order of prod x_j z_j: all interactions of that order, in O(d
-    order)
+    """sum over j1 < ... < j_order of prod x_j z_j: all interactions of an order, in O(d order)
 
     Parameters
     ----------

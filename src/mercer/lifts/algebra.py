@@ -195,8 +195,9 @@ class Scaled(Lift):
 
 @register("lifts.Chain")
 class Chain(Composite):
-    """psi(phi(x)): the kernel of psi between features phi; after a projection, whose kernel is
-    Linear(), that of phi.
+    """psi(phi(x)): the kernel is that of psi between features phi.
+
+    After a projection, whose kernel is Linear(), it is that of phi.
 
     Products of columns followed by a projection are fused: the products are never formed.
 

@@ -31,8 +31,9 @@ PATTERNS = {"x": "{}", "square": "{}^2", "cube": "{}^3"}
 
 @register("lifts.Basis")
 class Basis(Lift):
-    """f(x_j) for every function f and every chosen column j; the kernel is sum_j sum_f f(x_j)
-    f(z_j).
+    """f(x_j) for every function f and every chosen column j.
+
+    The kernel is sum_j sum_f f(x_j) f(z_j).
 
     Parameters
     ----------

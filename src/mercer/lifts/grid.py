@@ -24,8 +24,9 @@ from mercer.store import register
 
 @register("lifts.Grid")
 class Grid(Lift):
-    """phi_t(x) = sqrt(cell) (4 / (pi b))^(d/4) exp(-2 |x - t|^2 / b) for t on a grid, b = 2
-    bandwidth^2.
+    """phi_t(x) = sqrt(cell) (4 / (pi b))^(d/4) exp(-2 |x - t|^2 / b), b = 2 bandwidth^2.
+
+    For t on a grid.
 
     The integral of phi_t(x) phi_t(z) over all t is exp(-|x - z|^2 / b), the Gaussian kernel. A
     grid of spacing h changes it by a factor 1 + 2 exp(-pi^2 bandwidth^2 / (2 h^2)) a column, a

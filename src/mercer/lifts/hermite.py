@@ -24,8 +24,7 @@ FAR = 1e100  # the eigenfunctions are zero long before, and the square is still 
 
 @register("lifts.Hermite")
 class Hermite(Lift):
-    """The Mercer expansion of the Gaussian kernel under the measure N(centre, scale^2), by
-    Hermite polynomials.
+    """The Gaussian kernel's Mercer expansion under N(centre, scale^2): Hermite polynomials.
 
     In one column, for rows y = (x - centre) sqrt(1 + rho) / (scale sqrt(1 - rho)), the
     functions psi_k(x) = (1 - rho^2)^(1/4) rho^(k/2) h_k(y) exp(-rho y^2 / (2 (1 + rho))), with

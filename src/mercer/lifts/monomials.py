@@ -26,8 +26,9 @@ MOST = 1 << 20  # subsets: more are not meant to be written down
 
 @register("lifts.Monomials")
 class Monomials(Products):
-    """prod_j x_j^a_j for every a with sum_j a_j <= degree, in the order of scikit-learn's
-    `PolynomialFeatures`.
+    """prod_j x_j^a_j for every a with sum_j a_j <= degree.
+
+    In the order of scikit-learn's `PolynomialFeatures`.
 
     With `weights="kernel"` they are the features of (bias + x'z)^degree: each of degree k is
     multiplied by sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2) for n = degree, or, with
@@ -129,8 +130,7 @@ def interactions(c: Array) -> Kernel:
 
 @register("lifts.Interactions")
 class Interactions(Products):
-    """x_j1 ... x_jk for all j1 < ... < jk of the chosen columns, k = order: the features of
-    `Anova(order)`.
+    """x_j1 ... x_jk for all j1 < ... < jk of the chosen columns: the features of `Anova(k)`.
 
     Of fewer columns than `order` there is no product: the kernel is 0, and so is the one
     feature.
@@ -176,15 +176,14 @@ class Interactions(Products):
 
 @register("lifts.Subsets")
 class Subsets(Products):
-    """prod_{j in S} x_j for all subsets S of the columns, or those of at most `max_size`: 2^d
-    features.
+    """prod_{j in S} x_j for all subsets S of the columns: 2^d features.
 
     Their kernel, `AllSubsets`, needs O(d) operations.
 
     Parameters
     ----------
     max_size : int, default=None
-        The most columns in a product; None is all of them.
+        Subsets of at most so many columns; None is all of them.
 
     Examples
     --------

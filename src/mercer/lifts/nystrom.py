@@ -34,8 +34,7 @@ COLUMNS = 64  # of a triangular factor that are multiplied at a time
 
 @register("lifts.Nystrom")
 class Nystrom(Lift):
-    """phi(x) = k(x, L) R^-1 with R'R = k(L, L): the kernel's features projected onto those of
-    landmarks L.
+    """phi(x) = k(x, L) R^-1 with R'R = k(L, L): a projection onto features of landmarks L.
 
     The error k - phi phi' is itself a kernel, zero at the landmarks: to 1e-11 of k(x, x), or
     3e-5 for float32 rows, and rounding. R is a Cholesky factor in float64, whatever the input,

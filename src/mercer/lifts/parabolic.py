@@ -89,9 +89,13 @@ def _curved(a: Array, last: float, lifted: Halfspace) -> Region:
 class Parabolic(Lift):
     """phi(x) = (x_1, ..., x_d, |x|^2), of the kernel x'z + |x|^2 |z|^2.
 
-    A linear rule on these features cuts a ball, the outside of one or a halfspace out of R^d, and every one of them is such
-    a rule: `ball_to_halfspace(c, r)` and `halfspace_to_ball(normal, offset)` are the translation.
+    A linear rule on these features cuts a ball, the outside of one or a halfspace out of R^d,
+    and every one of them is such a rule: `ball_to_halfspace(c, r)` and
+    `halfspace_to_ball(normal, offset)` are the translation.
 
+
+    Examples
+    --------
     >>> phi = Parabolic().fit([[1.0, 2.0]])
     >>> phi.transform([[1.0, 2.0]]), list(phi.get_feature_names_out())
     (array([[1., 2., 5.]]), ['x0', 'x1', '|x|^2'])

@@ -127,8 +127,9 @@ class GaussianProjection(Projection):
 
 @register("lifts.SparseProjection")
 class SparseProjection(Projection):
-    """phi(x) = A x with s entries +-1/sqrt(s) a column, hashed: one in each of s blocks of m/s
-    rows.
+    """phi(x) = A x with s entries +-1/sqrt(s) a column, one in each of s blocks of m/s rows.
+
+    Their places are hashed.
 
     phi(x)'phi(z) has mean x'z, and |phi(x)|^2 the variance (2/m)(|x|_2^4 - |x|_4^4), whatever s
     is: that is the promise at small s, 1 to 8, a bound by Chebyshev for each pair. The promise

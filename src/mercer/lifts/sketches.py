@@ -94,8 +94,7 @@ class TensorSketch(Lift):
 
 @register("lifts.SketchedTensor")
 class SketchedTensor(Composite):
-    """A sketch of the tensor product of several maps: unbiased for the product of their
-    kernels.
+    """A sketch of the tensor product of several maps: unbiased for the product of the kernels.
 
     The maps are drawn independently of each other: squaring one random map is biased.
 
@@ -156,8 +155,7 @@ class SketchedTensor(Composite):
 
 @register("lifts.PositiveFeatures")
 class PositiveFeatures(Lift):
-    """exp(w_j'y - |y|^2 / 2) f(x) / sqrt(D) with w_j ~ N(0, I): positive, unbiased for exp(c
-    x'z), c > 0.
+    """exp(w_j'y - |y|^2 / 2) f(x) / sqrt(D), w_j ~ N(0, I): positive, unbiased for exp(c x'z).
 
     Rows are centred at the mean mu of those of `fit`, y = sqrt(c) (x - mu), because the
     relative variance of a term is exp(|y + y'|^2) - 1; exp(c x'z) = f(x) exp(y'y') f(z) with
@@ -166,7 +164,7 @@ class PositiveFeatures(Lift):
     Parameters
     ----------
     kernel : Kernel, default=None
-        exp(c x'z); None is exp(x'z / v), v the mean of |x|^2.
+        exp(c x'z), c > 0; None is exp(x'z / v), v the mean of |x|^2.
     n_features : int, default=256
         The number D of features.
     random_state : int, RandomState, Generator or None, default=None

@@ -20,8 +20,9 @@ from mercer.store import register
 
 @register("lifts.Jumps")
 class Jumps(Lift):
-    """1{x_j < a} for every column j and each of its thresholds a; the kernel counts those above
-    both x_j and z_j.
+    """1{x_j < a} for every column j and each of its thresholds a.
+
+    The kernel counts those above both x_j and z_j.
 
     Parameters
     ----------
@@ -105,8 +106,7 @@ def _numbers(a: Any) -> Array:
 
 @register("lifts.Splines")
 class Splines(Lift):
-    """B-splines of each column: a basis of the piecewise polynomials of that degree that are
-    smooth at the knots.
+    """B-splines of each column: a basis of piecewise polynomials that are smooth at the knots.
 
     scikit-learn's `SplineTransformer` inside; a column that is constant in the rows gets knots
     around its value.

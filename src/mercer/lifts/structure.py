@@ -58,6 +58,9 @@ def _root(A: Array) -> Array:
 class One(Lift):
     """phi(x) = 1; its kernel is Constant().
 
+
+    Examples
+    --------
     >>> One().fit_transform([[1.0, 2.0]])
     array([[1.]])
     """

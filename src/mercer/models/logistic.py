@@ -84,8 +84,9 @@ def fit(s: LogisticSettings, X: Table, codes: Array, K: int, w: Array, phi: Fitt
 
 @register("logistic.KernelLogistic")
 class KernelLogistic(ClassifierMixin, KernelEstimator):
-    """argmin sum_i w_i loss_i + alpha/2 |coef|^2 over the features of a kernel; scikit-learn's
-    C is 1/alpha.
+    """argmin sum_i w_i loss_i + alpha/2 |coef|^2 over the features of a kernel.
+
+    scikit-learn's C is 1/alpha.
 
     loss = log(1 + exp(-y f)) for two classes, -log softmax(f)_y for more; f = phi(x)'coef +
     intercept, the intercept free. Few rows (8,192, or 512 of more than 512 features) and two

@@ -27,8 +27,7 @@ RANK = 500  # of their factors beyond
 @register("two_sample.TestResult")
 @dataclass(frozen=True, eq=False)
 class TestResult:
-    """A statistic and its p-value, (1 + how many under permutations are as large) / (1 + their
-    number).
+    """A statistic and p = (1 + how many of permutations are as large) / (1 + their number).
 
     The p-value is valid for any number of permutations: under the null hypothesis P(p <= a) <=
     a.

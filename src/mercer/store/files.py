@@ -117,8 +117,10 @@ def packed(obj: Any, kind: str = "estimator") -> Parts:
 
 
 def load(path: File, sha256: str | None = None) -> Any:
-    """What `save` wrote: ValueError for a damaged or foreign file, OSError where it cannot be
-    read, never anything else.
+    """What `save` wrote, read again.
+
+    ValueError for a damaged or foreign file, OSError where it cannot be read, never anything
+    else.
 
     Loading runs no code of the file and takes memory of the order of its size. Every array is
     held to what its class declares (`mercer.invariants`), so that no file leads a compiled loop

@@ -36,8 +36,7 @@ WAYS = ("auto", "exact", "landmarks")
 
 @register("gp.GaussianProcessClassifier")
 class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
-    """p(y = 1 | x) = E sigmoid(f(x)) with f ~ GP(0, scale k), by Laplace's approximation of the
-    posterior.
+    """p(y = 1 | x) = E sigmoid(f(x)), f ~ GP(0, scale k), given the labels by Laplace's method.
 
     Several classes are each set against the rest, with a kernel of their own, and the
     probabilities divided by their sum. Factors and moments are by BLAS in as many threads as it

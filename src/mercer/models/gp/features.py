@@ -28,8 +28,7 @@ STARVED = 0.5  # the share of the prior variance below which a variance is said 
 
 
 class VarianceStarvationWarning(UserWarning):
-    """A finite map has no prior variance left far from the data, unlike the kernel's own
-    process.
+    """A finite map has no prior variance left far from the data, unlike the kernel's process.
 
     Examples
     --------

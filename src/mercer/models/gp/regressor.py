@@ -113,9 +113,8 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     log_marginal_likelihood_, log_marginal_likelihood_error_ : float
         log p(y), and its standard error: 0 but for the iterative way.
     plan_ : Plan
-    loo_predictions_, loo_variances_, loo_log_densities_ : ndarray of shape (n,) or (n,
-    n_outputs)
-        Over points, as `loo_score_`.
+    loo_predictions_, loo_variances_, loo_log_densities_ : ndarray of shape (n,) or (n, q)
+        Over points, of q outputs, as `loo_score_`.
     loo_score_ : float
     coef_ : ndarray of shape (D,)
         Over features, as what follows.

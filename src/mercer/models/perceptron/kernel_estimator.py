@@ -26,8 +26,7 @@ from mercer.store import register
 
 @register("perceptron.KernelPerceptron")
 class KernelPerceptron(ClassifierMixin, KernelEstimator):
-    """f = sum_i a_i k(x_i, .): at every mistake y f(x) <= 0 the row becomes a point, f <- f + y
-    k(x, .).
+    """f <- f + y k(x, .) at every mistake y f(x) <= 0: f = sum_i a_i k(x_i, .) over points.
 
     The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two
     classes have a function each: where a rival scores no less than the label, the label's gains

@@ -24,8 +24,9 @@ UNCHOSEN = "scales_ and loo_errors_ are there where left-out rows chose the band
 
 
 class FarAwayWarning(UserWarning):
-    """Some queries are so far from all training points that every kernel value underflows, or
-    is zero.
+    """Some queries are so far from all training points that every kernel value is zero.
+
+    Or underflows to that.
 
     Examples
     --------

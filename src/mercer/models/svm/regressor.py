@@ -22,8 +22,7 @@ REMEDIES = "lower C", "centre and scale the columns of X, or lower C"
 
 @register("svm.KernelSVR")
 class KernelSVR(RegressorMixin, SupportVectorEstimator):
-    """argmin |f|^2/2 + C sum_i w_i max(0, |y_i - f(x_i) - b| - epsilon), f in the RKHS of a
-    kernel, b free.
+    """argmin |f|^2/2 + C sum_i w_i max(0, |y_i - f(x_i) - b| - epsilon), f in an RKHS, b free.
 
     The dual has one variable a row, b_i = alpha_i - alpha*_i in [-C w_i, C w_i], with a kink at
     zero; it is solved by blocks with second-order steps and shrinking. The kernel matrix is
