@@ -24,7 +24,9 @@ class Settings:
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings in place, as scikit-learn does on clones and ignores what is returned.
+        """Change settings in place.
+
+        As scikit-learn does on clones, where it ignores what is returned.
 
         >>> Fourier(100).set_params(n_features=200)
         Fourier(n_features=200, form='pairs', frequencies='auto')
@@ -142,8 +144,10 @@ WAYS = ("auto", "exact", "iterative", "features", "landmarks")
 
 
 def resolve(via: Method | str, allowed: Sequence[str] = WAYS) -> tuple[str, Method]:
-    """The way that an estimator's `via` names, and the method by which a kernel becomes features on that way.
+    """The way that an estimator's `via` names, and how a kernel becomes features on it.
 
+    Examples
+    --------
     >>> resolve("landmarks")
     ('landmarks', Landmarks(n_landmarks=None, select='rpcholesky'))
     >>> resolve(Sketch(100))

@@ -128,7 +128,9 @@ def _releasing_memory(say: Callable[[str], None]) -> Callable[[str], None]:
 
 @contextmanager
 def _ignore_many_classes() -> Iterator[None]:
-    """Without scikit-learn's doubt whether so many classes are classes, which the task has settled; outside all threads."""
+    """Without scikit-learn's doubt whether so many classes are classes, which the task has
+    settled; outside all threads.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         yield
@@ -158,12 +160,15 @@ def _model(study: Study, found: StudyResult, source: Table, command: str, keep_r
 
 
 def _ranged(columns: Columns) -> Array:
-    """Features that have a range: those of a category have levels, of which new ones are odd cells or none."""
+    """Features that have a range: those of a category have levels, of which new ones are odd
+    cells or none.
+    """
     return np.array([columns.treatments_[j].kind != "category" for j in columns.origin_])
 
 
 def _margin(study: Study, found: StudyResult) -> intervals.Margin:
-    """From the residuals of the holdout; an end is never negative where no training target was."""
+    """From the residuals of the holdout; an end is never negative where no training target was.
+    """
     low = 0.0 if study.data.train.y.min() >= 0 else -np.inf
     return intervals.margin(study.data.held.y, found.chosen.evaluation.predicted, target_of(found.predictor), low=low)
 
@@ -209,9 +214,11 @@ def _result(
     study: Study, found: StudyResult, margin: Margin | None, decision: Decision, source: Table, command: str, wider: Array | float = 1.0,
     keep_rows: bool = True,
 ) -> FitResult:  # fmt: skip
-    """Everything but what is measured of the finished model; `source` holds the held-out rows, whose intervals are `wider`.
+    """Everything but what is measured of the finished model; `source` holds the held-out rows,
+    whose intervals are `wider`.
 
-    Where rows are not to be kept, neither the worst of them nor pairs of actual and predicted values are put down.
+    Where rows are not to be kept, neither the worst of them nor pairs of actual and predicted
+    values are put down.
     """
     e, columns, held = found.chosen, study.data.columns, study.data.held
     f, classes, linear = e.evaluation.predicted, columns.classes_, found["linear"]
@@ -237,7 +244,9 @@ def _result(
 
 
 def _decided(study: Study, found: StudyResult) -> Decision:
-    """Where one of two classes is so rare that accuracy was not the metric, a threshold that finds it."""
+    """Where one of two classes is so rare that accuracy was not the metric, a threshold that
+    finds it.
+    """
     chosen = found.selection.chosen
     if study.why and found.known is not None:
         return best_f1_decision(*found.known)
@@ -252,7 +261,9 @@ def target_of(predictor: Predictor) -> TargetTransform | None:
 
 
 def _scores(study: Study, e: FittedCandidate, decision: Decision) -> dict[str, float]:
-    """Every metric of the task, of the numbers, probabilities and classes that the model predicts for the holdout."""
+    """Every metric of the task, of the numbers, probabilities and classes that the model
+    predicts for the holdout.
+    """
     held, f = study.data.held, e.evaluation.predicted
     able = [m for m in metrics.METRICS.values() if m.task == study.metric.task]
     if not study.n_classes:

@@ -68,7 +68,8 @@ class PredictionJob:
     def batches(self) -> Iterator[Any]:
         """Record batches; every row of the table has one row here, in the same order.
 
-        A DataError where a column is filled and nothing in it can be read. Rows are read in small batches, however many come at once.
+        A DataError where a column is filled and nothing in it can be read. Rows are read in
+        small batches, however many come at once.
         """
         return even(self._small(), ROWS, MAX_BATCH_BYTES)
 
@@ -88,7 +89,9 @@ class PredictionJob:
         self.watch.check()
 
     def warnings(self) -> list[str]:
-        """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""
+        """Sentences on extra columns, other types, cells that could not be read, and drift; ask
+        when all batches are through.
+        """
         told = [*self.source.said, *self.report.sentences()]
         role = self.model.columns.id
         if role is not None and self.id is None:
@@ -96,7 +99,9 @@ class PredictionJob:
         return [*told, *self.oddities()]
 
     def oddities(self) -> list[str]:
-        """Sentences on cells that could not be read, on drift, and on what no longer holds for such rows."""
+        """Sentences on cells that could not be read, on drift, and on what no longer holds for
+        such rows.
+        """
         report = self.watch.report()
         strange = [d.name for d in report.columns if d.large or self._gone(d.name)]
         mattering, told = [name for name in strange if name in self._mattering()], [*report.warnings, *self._unlike()]
@@ -106,7 +111,8 @@ class PredictionJob:
         return [*told, f"these rows are unlike those of training in {quoted(mattering)}, so for them {what}."]
 
     def _unlike(self) -> list[str]:
-        """How many rows are unlike any of training, where they are more than chance would make."""
+        """How many rows are unlike any of training, where they are more than chance would make.
+        """
         n, count = self.watch.n_rows, self.n_unusual
         if count <= binom.isf(FALSE_ALARM, n, USUAL_RATE):
             return []
@@ -183,12 +189,16 @@ class TableModel:
         return PredictionJob(self, as_source(source))
 
     def with_threshold(self, threshold: float | None) -> TableModel:
-        """The same model, which predicts the class of `result.decision` from another probability on; of two classes only."""
+        """The same model of two classes, with another threshold.
+
+        It predicts the class of `result.decision` from this probability on.
+        """
         return self if threshold is None else replace(self, decision=self.decision.at(threshold, len(self.classes)))
 
     def predict(self, data: Any, threshold: float | None = None) -> Any:
-        """A frame with a row for every row of the data, in order: the id where there is one,
-        `prediction`, and
+        """A frame with a row for every row of the data, in order.
+
+        It has the id where there is one, `prediction`, and
 
         - of numbers `lower` and `upper`, the ends of an interval that holds 90 % of such rows (missing
           where the holdout had too few rows for any);
@@ -210,26 +220,46 @@ class TableModel:
         return self.with_threshold(threshold)._asked(data)
 
     def predict_proba(self, data: Any) -> Any:
-        """The probability of each class, `p_<class>` in the order of `classes`, as a frame like that of `predict`."""
+        """The probability of each class, as a frame like that of `predict`.
+
+        Its columns are `p_<class>` in the order of `classes`.
+        """
         if not self.classes:
             raise ValueError(f'"{self.result.target}" is a number, which has no classes; ask predict or predict_interval.')
         return self._asked(data, [f"p_{label}" for label in self.classes])
 
     def predict_interval(self, data: Any, coverage: float = COVERAGE) -> Any:
-        """`lower` and `upper` ends of an interval for every row, as a frame like that of `predict`.
+        """`lower` and `upper` ends of an interval for every row, as a frame like that of
+        `predict`.
 
-        On average over samples, at least that share of new rows from the same source is covered (split conformal on the
-        holdout's residuals); missing where the holdout had too few rows for that.
+        On average over samples, at least that share of new rows from the same source is covered
+        (split conformal on the holdout's residuals); missing where the holdout had too few rows
+        for that.
+
+        Parameters
+        ----------
+        data : path, list of paths, data frame or pyarrow table
+            With the columns of training.
+        coverage : float, default=0.9
+            The share.
         """
         if self.margin is None:
             raise ValueError(f'"{self.result.target}" has classes, not numbers; ask predict or predict_proba.')
         return replace(self, margin=self.margin.at(coverage))._asked(data, ["lower", "upper"])
 
     def score(self, data: Any, metric: str | None = None) -> float:
-        """The metric (that of `result` where none is named) of what `predict` says of these rows, which have a target.
+        """The metric of what `predict` says of these rows, which have a target.
 
-        Rows without a target, or of a class that training lacks, are left out; weights count where the model has a weight column
-        and the data have it. Errors (rmse, mae, log_loss) are better where they are less.
+        Rows without a target, or of a class that training lacks, are left out; weights count
+        where the model has a weight column and the data have it.
+
+        Parameters
+        ----------
+        data : path, list of paths, data frame or pyarrow table
+            With the columns of training and the target.
+        metric : str, default=None
+            Its name; None is that of `result`. Errors (rmse, mae, log_loss) are better where
+            they are less.
         """
         source, asked = as_source(data), metric_named(self.result.task, metric or self.result.metric)
         self.columns.check(source.schema)
@@ -274,7 +304,10 @@ class TableModel:
         return card(self.result)
 
     def predict_batches(self, source: Any) -> Iterator[Any]:
-        """Record batches in the order of the rows, with the columns of `predict`; however many rows there are, few are held at once."""
+        """Record batches in the order of the rows, with the columns of `predict`.
+
+        However many rows there are, few are held at once.
+        """
         return self.predicting(source).batches()
 
     def outputs(self, X: Array, odd: Array | None = None) -> dict[str, Any]:

@@ -53,7 +53,10 @@ class Kernel(Params):
 
     # sugar: these functions live in the layers above, which are loaded when first asked for
     def operator(self, X: Any, Z: Any = None) -> Any:
-        """The matrix k(X, Z) that is never formed: `K @ v`, `K.block(rows, cols)`; see `mercer.operators.KernelOperator`."""
+        """The matrix k(X, Z) that is never formed; see `mercer.operators.KernelOperator`.
+
+        It has `K @ v`, `K.block(rows, cols)`.
+        """
         return import_module("mercer.operators").operator(self, X, Z)
 
     def lift(
@@ -118,7 +121,10 @@ class Kernel(Params):
         return contract(k.on(DualPairs(tile)), G, len(index))
 
     def source(self) -> Source:
-        """The formula as source for a fused tile; parameters are arguments, so re-tuning never recompiles."""
+        """The formula as source for a fused tile.
+
+        Parameters are arguments, so re-tuning never recompiles.
+        """
         trace = Trace()
         names = {path: f"t{i}" for i, path in enumerate(self.parameters())}
         k = substitute(self, lambda path, v: Symbol(trace, names[path]))
@@ -136,10 +142,12 @@ class Kernel(Params):
         return found
 
     def distance(self, X: Any, Z: Any = None) -> Array:
-        """|x - z|_K = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), shape (n, m); to relative accuracy, however near x and z are.
+        """|x - z|_K = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), shape (n, m).
 
-        The formula is read by differences, so nothing cancels; a `Callable`'s own function gives values alone, and near pairs
-        keep the digits that their difference leaves.
+        To relative accuracy, however near x and z are.
+
+        The formula is read by differences, so nothing cancels; a `Callable`'s own function
+        gives values alone, and near pairs keep the digits that their difference leaves.
 
         >>> from mercer.kernels import Gaussian
         >>> Gaussian().distance([[1000.0]], [[1000.0 + 2.0**-30]]) / 2.0**-30
@@ -234,7 +242,10 @@ class Kernel(Params):
         return Weighted(self, f)
 
     def warped(self, f: Callable[[Any], Any]) -> Kernel:
-        """k(f(x), f(z)); f takes rows (n, d) and gives (n, d'), row by row: it sees a few rows at a time."""
+        """k(f(x), f(z)); f takes rows (n, d) and gives (n, d'), row by row.
+
+        It sees a few rows at a time.
+        """
         from mercer.kernels.algebra import Warped
 
         return Warped(self, f)

@@ -66,8 +66,10 @@ class Gaussian(Stationary):
     def of(cls, gamma: float | None = None, b: float | None = None, variance: float | None = None) -> Gaussian:
         """From exp(-gamma r^2), exp(-r^2 / b) or exp(-r^2 / (2 variance)).
 
-        >>> Gaussian.of(gamma=0.5) == Gaussian.of(b=2.0) == Gaussian.of(variance=1.0) == Gaussian(1.0)
+        >>> Gaussian.of(gamma=0.5) == Gaussian.of(b=2.0) == Gaussian.of(variance=1.0)
         True
+        >>> Gaussian.of(b=2.0)
+        Gaussian()
         """
         key, v = _converted("Gaussian", {"gamma": gamma, "b": b, "variance": variance})
         return cls(math.sqrt({"gamma": 0.5 / v, "b": v / 2, "variance": v}[key]))

@@ -19,7 +19,9 @@ from mercer.store import register
 
 
 def independent(lifts: list[Any]) -> list[Any]:
-    """Clones of the maps with randomness of their own: two maps of one seed would be one map twice."""
+    """Clones of the maps with randomness of their own: two maps of one seed would be one map
+    twice.
+    """
     return [reseeded(clone(phi), i) for i, phi in enumerate(lifts)]
 
 

@@ -108,7 +108,10 @@ def certify(
     phi: Any, X: Any, confidence: float = 0.99, quantile: float = 0.995, *, alpha: float | None = None, n_pairs: int = PAIRS,
     random_state: Any = None,
 ) -> Certificate:
-    """Certify a fitted map on the rows X; the pairs are drawn afresh, so that nothing that chose the map has seen them."""
+    """Certify a fitted map on the rows X.
+
+    The pairs are drawn afresh, so that nothing that chose the map has seen them.
+    """
     rows, rng = table(X, "X", items=phi.kernel_.takes_items), np.random.default_rng(random_state)
     rank = order(n_pairs, confidence, quantile)
     error, relative = errors(phi, rows, *draw_pairs(len(rows), n_pairs, rng))
@@ -143,7 +146,9 @@ def draw_pairs(n: int, size: int, rng: np.random.Generator) -> tuple[Array, Arra
 
 
 def errors(phi: Any, rows: Table, i: Array, j: Array, piece: int = 2048) -> tuple[Array, Array]:
-    """The errors of the kernel, and the relative errors of the kernel distance, of the pairs (i, j)."""
+    """The errors of the kernel, and the relative errors of the kernel distance, of the pairs
+    (i, j).
+    """
     parts = [_errors(phi, rows[i[s : s + piece]], rows[j[s : s + piece]]) for s in range(0, len(i), piece)]
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
@@ -169,7 +174,9 @@ def _at(values: Array, rank: int) -> float:
 
 
 def _spectral(phi: Any, sample: Table, alpha: float | None) -> tuple[float, float, float]:
-    """The spectral error against K + alpha I, alpha (the mean of k(x, x) where not given), and the effective dimension."""
+    """The spectral error against K + alpha I, alpha (the mean of k(x, x) where not given), and
+    the effective dimension.
+    """
     K, F = phi.kernel_(sample.astype(np.float64)), _features(phi, sample)
     a = float(alpha if alpha is not None else np.trace(K) / len(K)) or 1.0
     L = cho_factor(K + a * np.eye(len(K)), lower=True)[0]
@@ -180,7 +187,9 @@ def _spectral(phi: Any, sample: Table, alpha: float | None) -> tuple[float, floa
 
 
 def _bias(phi: Any, sample: Table, rng: np.random.Generator) -> float:
-    """The mean error of maps drawn anew, over its standard error; 0 for maps that have no randomness."""
+    """The mean error of maps drawn anew, over its standard error; 0 for maps that have no
+    randomness.
+    """
     half = (len(sample) + 1) // 2
     fitted, fresh = sample[:half], sample[half:] if len(sample) > 1 else sample
     K = phi.kernel_(fresh.astype(np.float64))

@@ -120,7 +120,9 @@ class RandomFourier(Lift):
         return self.spectrum_.structured(self.n_features_in_, self.n_frequencies_, self.stream_)
 
     def _pieces(self, X: Matrix) -> Iterator[tuple[slice, Angles]]:
-        """Which frequencies, and the function that gives rows' angles w'x with them; in as few pieces as memory allows."""
+        """Which frequencies, and the function that gives rows' angles w'x with them; in as few
+        pieces as memory allows.
+        """
         d, m = self.n_features_in_, self.n_frequencies_
         if self.frequencies == "structured":
             yield slice(0, m), _fast(*self._structured)

@@ -78,7 +78,9 @@ class HashedFeatures(SparseProjection):
 
 
 def _rows_of_items(rows: Any) -> Any:
-    """CSR rows of dicts; a name is a column by 63 bits of its digest, so the width is never known."""
+    """CSR rows of dicts; a name is a column by 63 bits of its digest, so the width is never
+    known.
+    """
     seen: dict[str, int] = {}
     pairs = [[_item(name, value, seen) for name, value in row.items()] for row in rows]
     indptr = np.cumsum([0, *map(len, pairs)])

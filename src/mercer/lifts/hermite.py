@@ -101,12 +101,17 @@ class Hermite(Lift):
         return [name(a) for a in self.exponents_]
 
     def tail_bound(self, X: Any) -> float:
-        """A bound of |phi(x)'phi(z) - k(x, z)| for all pairs of rows of X: the largest k(x, x) - |phi(x)|^2."""
+        """A bound of |phi(x)'phi(z) - k(x, z)| for all pairs of rows of X.
+
+        It is the largest k(x, x) - |phi(x)|^2.
+        """
         return max(0.0, 1 - float(square_norms(self.transform(X)).min()))
 
 
 def eigenfunctions(y: Array, rho: float, degree: int) -> Array:
-    """psi_0(y), ..., psi_degree(y), by the recurrence sqrt(k+1) h_{k+1} = y h_k - sqrt(k) h_{k-1}."""
+    """psi_0(y), ..., psi_degree(y), by the recurrence sqrt(k+1) h_{k+1} = y h_k - sqrt(k)
+    h_{k-1}.
+    """
     T = np.zeros((len(y), degree + 1))
     with np.errstate(over="ignore", under="ignore"):
         T[:, 0] = (1 - rho**2) ** 0.25 * np.exp(-rho / (2 * (1 + rho)) * y**2)

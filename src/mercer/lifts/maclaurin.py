@@ -128,7 +128,9 @@ class Maclaurin(Lift):
         self._draw(a, size, stream_of(self.random_state))
 
     def _draw(self, a: Array, size: float, stream: Stream) -> None:
-        """Orders, ascending; scales; and for every factor the signs of the features that have it."""
+        """Orders, ascending; scales; and for every factor the signs of the features that have
+        it.
+        """
         share = _terms(a, size)
         share[: 2 * (self.n_exact_ > 0)] = 0
         m = (self.n_features_out_ - self.n_exact_) if share.any() else 0
@@ -166,14 +168,17 @@ class Maclaurin(Lift):
 
 
 def _terms(a: Array, size: float) -> Array:
-    """a_n size^n over the largest of them: what each order counts for rows of that squared norm."""
+    """a_n size^n over the largest of them: what each order counts for rows of that squared
+    norm.
+    """
     with np.errstate(divide="ignore"):
         logs = np.log(a) + np.arange(len(a)) * math.log(max(size, 1e-300))
     return np.exp(logs - logs.max())
 
 
 def _used(a: Array, size: float) -> Array:
-    """The series without its tail, negligible at that size; at least two terms where there are."""
+    """The series without its tail, negligible at that size; at least two terms where there are.
+    """
     left = np.cumsum(_terms(a, size)[::-1])[::-1]
     used = max(int(np.count_nonzero(left > TAIL * left[0])), min(2, len(a)))
     if used == ORDERS:

@@ -98,7 +98,9 @@ class Monomials(Products):
         return [whole(plain(caps[j]), "degree_per_column") for j in range(self.n_features_in_)]
 
     def _kernel(self, n: int) -> Kernel:
-        """The kernel by name where it has one: sum_k c_k (x'z)^k, or the same over interactions of k columns."""
+        """The kernel by name where it has one: sum_k c_k (x'z)^k, or the same over interactions
+        of k columns.
+        """
         top = min(n, 1) if self.interaction_only else n
         if (self.program_.caps < top).any() or not (self.weights or self.ordered or self.interaction_only or n < 2):
             return Linear().warped(self._map)
@@ -115,7 +117,9 @@ class Monomials(Products):
 
 
 def kernel_weights(program: Program, bias: float) -> Array:
-    """sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2), or sqrt(C(n, k)) bias^((n-k)/2) where the order counts."""
+    """sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2), or sqrt(C(n, k)) bias^((n-k)/2) where the
+    order counts.
+    """
     n, k = program.degree, np.arange(program.degree + 1)
     of_degree, at = np.sqrt(poch(n - k + 1, k)) * bias ** ((n - k) / 2), degrees(program)
     inverse = 1 / factorial(at) if program.ordered else inverse_factorials(program)

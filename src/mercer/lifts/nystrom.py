@@ -99,7 +99,8 @@ class Nystrom(Lift):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose the landmarks, rows in proportion to their weights, and factor their kernel matrix."""
+        """Choose the landmarks, rows in proportion to their weights, and factor their matrix.
+        """
         rows = self._rows(X, reset=True)
         weight = self._weight(rows, sample_weight)
         self.kernel_ = "precomputed" if self._pairwise else _resolved(self.kernel, rows, weight)
@@ -120,7 +121,9 @@ class Nystrom(Lift):
         return F
 
     def inverse_transform(self, F: Any) -> Array:
-        """Pre-images: the ridge regression of the landmarks on their features, x = mean + F B, near-exact at the landmarks.
+        """Pre-images (n, d) of features F (n, D), near-exact at the landmarks.
+
+        The ridge regression of the landmarks on their features, x = mean + F B.
 
         Bakir, Weston and Scholkopf, Learning to find pre-images (2003).
         """
@@ -160,7 +163,9 @@ class Nystrom(Lift):
         return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
     def _choose(self, rows: Table, weight: Array) -> tuple[Table, Array | None, Array, Factor]:
-        """The landmarks as a table, the rows they are, their kernel matrix in float64, and what factors that."""
+        """The landmarks as a table, the rows they are, their kernel matrix in float64, and what
+        factors that.
+        """
         if not isinstance(self.landmarks, str):
             return self._points(table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None))
         op: Operator = GivenOperator(rows.data) if self._pairwise else KernelOperator(self.kernel_, rows)

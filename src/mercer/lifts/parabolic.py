@@ -77,7 +77,9 @@ def _flat(a: tuple[float, ...], lifted: Halfspace) -> Region:
 
 
 def _curved(a: Array, last: float, lifted: Halfspace) -> Region:
-    """(a, x) + last |x|^2 >= offset, over last: |x - c|^2 <= or >= r^2 with c = -a / (2 last), r^2 = |c|^2 + offset / last."""
+    """(a, x) + last |x|^2 >= offset, over last: |x - c|^2 <= or >= r^2 with c = -a / (2 last),
+    r^2 = |c|^2 + offset / last.
+    """
     outside, centre = last > 0, -a / (2 * last)
     square = float(centre @ centre) + lifted.offset / last
     if square < 0:

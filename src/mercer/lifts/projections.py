@@ -47,7 +47,10 @@ class Projection(Lift):
         return F
 
     def inner(self, X: Any, w: Any) -> Array:
-        """The inner products (A x, w) of every row with w (m,), without A x; the row meets A'w, piece by piece."""
+        """The inner products (A x, w) of every row with w (m,), without A x.
+
+        The row meets A'w, piece by piece.
+        """
         check_is_fitted(self)
         X = self._check(X, reset=False)
         return self._inner(X, self._weights(w, X.dtype))

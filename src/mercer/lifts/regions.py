@@ -125,7 +125,10 @@ class Ball:
         return ~within if self.complement else within
 
     def lifted(self) -> Halfspace:
-        """The halfspace of R^(d+1) that holds phi(x) exactly where the ball holds x: normal (2c, -1), offset |c|^2 - r^2."""
+        """The halfspace of R^(d+1) that holds phi(x) exactly where the ball holds x.
+
+        Its normal is (2c, -1), its offset |c|^2 - r^2.
+        """
         c = np.asarray(self.centre)
         halfspace = Halfspace((*(2 * c), -1.0), float(c @ c) - self.radius**2, strict=self.strict != self.complement)
         return ~halfspace if self.complement else halfspace
@@ -174,7 +177,10 @@ class Halfspace:
         return value > self.offset if self.strict else value >= self.offset
 
     def lifted(self) -> Halfspace:
-        """The halfspace of R^(d+1) that holds phi(x) exactly where this one holds x: |x|^2 does not count."""
+        """The halfspace of R^(d+1) that holds phi(x) exactly where this one holds x.
+
+        There |x|^2 does not count.
+        """
         return Halfspace((*self.normal, 0.0), self.offset, self.strict)
 
     def __iter__(self) -> Iterator[Any]:

@@ -84,7 +84,8 @@ class Jumps(Lift):
 
 
 def observed(x: Array, ranks: Array | None = None) -> Array:
-    """The distinct values of x at those ranks in (0, 1), or all; but the smallest, below which there is nothing.
+    """The distinct values of x at those ranks in (0, 1), or all; but the smallest, below which
+    there is nothing.
 
     A constant column keeps its value, so that what is new and smaller later on shows.
     """

@@ -71,7 +71,9 @@ class Taylor(Products):
         self._take(program, weights=np.sqrt(inverse_factorials(program)))
 
     def _scale(self, d: int) -> None:
-        """A matrix, or one number a column, that takes x to y; and whether the features fall off with |y|."""
+        """A matrix, or one number a column, that takes x to y; and whether the features fall
+        off with |y|.
+        """
         k = self.kernel_
         self.damped_, linear = isinstance(k, Gaussian), k.kernel if isinstance(k, Exp) else None
         by, linear = (linear.by, linear.kernel) if isinstance(linear, Scale) else (1.0, linear)
@@ -99,7 +101,9 @@ class Taylor(Products):
         return self._times(super()._map(_directions(Y, r)), self._sizes(r))
 
     def _sizes(self, r: Array) -> Array:
-        """(n, degree + 1): r^k exp(-r^2 / 2), by logarithms, as the first factor may overflow where the product is small."""
+        """(n, degree + 1): r^k exp(-r^2 / 2), by logarithms, as the first factor may overflow
+        where the product is small.
+        """
         with np.errstate(divide="ignore", under="ignore"):
             return np.exp(xlogy(np.arange(self.program_.degree + 1), r[:, None]) - (r**2 / 2)[:, None])
 
@@ -119,9 +123,12 @@ class Taylor(Products):
         return ["gauss", *(f"gauss*{name}" for name in names[1:])] if self.damped_ else names
 
     def tail_bound(self, X: Any) -> float:
-        """The largest |phi(x)'phi(z) - k(x, z)| of any two points no farther from the centre than the rows of X, attained at x = z.
+        """The largest |phi(x)'phi(z) - k(x, z)| of points no farther from the centre than X.
 
-        With t the largest |y|^2 it is sum_{k > p} t^k / k!, times exp(-t) for the Gaussian: at most t^(p+1) / (p+1)!.
+        It is attained at x = z.
+
+        With t the largest |y|^2 it is sum_{k > p} t^k / k!, times exp(-t) for the Gaussian: at
+        most t^(p+1) / (p+1)!.
 
         >>> from mercer.kernels import Gaussian
         >>> Taylor(Gaussian(), degree=3).fit([[0.0]]).tail_bound([[1.0]])

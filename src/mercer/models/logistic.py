@@ -28,7 +28,9 @@ WAYS = ("auto", "features", "landmarks")
 
 @dataclass(frozen=True, eq=False)
 class LogisticSettings:
-    """The parameters of `KernelLogistic`, checked: `method` is what `via` says, `memory` is in bytes."""
+    """The parameters of `KernelLogistic`, checked: `method` is what `via` says, `memory` is in
+    bytes.
+    """
 
     kernel: Any
     lift: Any
@@ -53,7 +55,9 @@ class LogisticSettings:
 @register("logistic.Solution")
 @dataclass(frozen=True, eq=False)
 class LogisticSolution:
-    """Scores f(x) = phi(x)'coef + intercept: coef (K, D), intercept (K,), K = 1 for two classes."""
+    """Scores f(x) = phi(x)'coef + intercept: coef (K, D), intercept (K,), K = 1 for two
+    classes.
+    """
 
     plan: Plan
     phi: FittedMap
@@ -74,7 +78,9 @@ class LogisticSolution:
 
 
 def fit(s: LogisticSettings, X: Table, codes: Array, K: int, w: Array, phi: FittedMap) -> tuple[LogisticSolution, bool]:
-    """Rounds of passes over the features of rows of classes `codes`; and whether they reached the tolerance."""
+    """Rounds of passes over the features of rows of classes `codes`; and whether they reached
+    the tolerance.
+    """
     rows, two = feature_rows(phi, X, intercept=s.intercept, limit=s.memory), K == 2
     Y = 2.0 * codes[:, None] - 1 if two else np.eye(K)[codes]
     m = minimise(Problem(rows, Logistic() if two else Softmax(), Y, w, s.alpha, s.intercept), s.tol, s.max_iter)
@@ -171,8 +177,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the map of rows X (n, d), then rounds of passes over its features; y is (n,),
-        weights (n,).
+        """Fit the map of rows X (n, d), then rounds over its features; y and weights are (n,).
         """
         s = LogisticSettings.of(self)
         rows, codes, weight = self._checked(X, y, sample_weight)
@@ -186,7 +191,8 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         return self
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Array, Array | None]:
-        """Rows, the number of each row's class and its weight; a row of weight 0 is as absent."""
+        """Rows, the number of each row's class and its weight; a row of weight 0 is as absent.
+        """
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         w = self._weights(sample_weight, rows)
@@ -245,7 +251,8 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     # asking
     def decision_function(self, X: Any) -> Array:
-        """phi(x)'coef + intercept: (n,) for two classes, the second where positive, else (n, K)."""
+        """phi(x)'coef + intercept: (n,), positive for the second of two classes, else (n, K).
+        """
         f = self._solution().scores(self._rows(X, reset=False))
         return f[:, 0] if len(self.classes_) == 2 else f
 

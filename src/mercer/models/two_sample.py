@@ -57,7 +57,7 @@ class TestResult:
 
     @classmethod
     def of(cls, values: Array) -> TestResult:
-        """From the statistic and those of the permutations after it; equal ones may differ by rounding."""
+        """From the statistic and those of permutations; equal ones may differ by rounding."""
         _check_finite(values)
         as_large = values[1:] >= values[0] - 1e-10 * np.abs(values).max(initial=0)
         return cls(float(values[0]), (1 + int(as_large.sum())) / len(values), values[1:])
@@ -121,7 +121,8 @@ def mmd_test(
 
 
 def _mmd(U: Array, op: KernelOperator, ones: Array, diag: Array, unbiased: bool) -> Array:
-    """MMD^2 of the samples that the columns of U (N, b) mark, from sums over their blocks of K."""
+    """MMD^2 of the samples that the columns of U (N, b) mark, from sums over their blocks of K.
+    """
     n, m = U[:, 0].sum(), len(U) - U[:, 0].sum()
     inside = np.einsum("ib,ib->b", U, op @ U.astype(op.dtype), dtype=np.float64)
     across = ones @ U - inside
@@ -145,7 +146,9 @@ def _shuffle(i: int, n: int, stream: Stream) -> Array:
 
 
 def _joined(X: Any, Y: Any, kernel: Any) -> tuple[Table, int]:
-    """The rows of both, in float64 (shuffles that tie differ by rounding only), and how many are of X."""
+    """The rows of both, in float64 (shuffles that tie differ by rounding only), and how many
+    are of X.
+    """
     items = isinstance(kernel, Kernel) and kernel.takes_items
     a = table(X, "X", items=items)
     b = table(Y, "Y", items=items, width=None if a.items else a.width)
@@ -239,7 +242,9 @@ class _Matrix:
 
     @classmethod
     def of(cls, kernel: Kernel, rows: Table, stream: Stream) -> _Matrix:
-        """`stream` draws the pivots: pivots that two matrices share would look like a dependence."""
+        """`stream` draws the pivots: pivots that two matrices share would look like a
+        dependence.
+        """
         rows = rows.astype(np.float64)
         _check_finite(kernel.diag(rows))
         if len(rows) <= DENSE:

@@ -82,7 +82,10 @@ class TiledOperator(Operator, Protocol):
         """Rows or columns of tiles, made ready."""
 
     def fill(self, left: Any, right: Any, out: Array) -> None:
-        """out = K of these rows and columns, but for the diagonal, which may have the rounding of tiles."""
+        """out = K of these rows and columns, but for the diagonal.
+
+        That may have the rounding of tiles.
+        """
 
 
 def dense(op: Operator, dtype: Any) -> Array:

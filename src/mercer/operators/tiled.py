@@ -90,7 +90,10 @@ class TileOperator:
         return TileOperator(self.kernel, self.X.astype(np.float64), Z=None if self.symmetric else self.Z.astype(np.float64))
 
     def balanced(self) -> TileOperator | AboutOperator:
-        """For duals that sum to zero: about the mean of the rows, where they share most of k(x, x)."""
+        """For duals that sum to zero: about the mean of the rows.
+
+        Where they share most of k(x, x).
+        """
         tiles = tiles_about(self.kernel, self.X, self.dtype) if self.symmetric else None
         return self if tiles is None else AboutOperator(tiles, self.X, self.dtype)
 
@@ -150,7 +153,7 @@ class AboutOperator:
         return product(self, V)
 
     def pullback(self, U: Any, V: Any) -> Array:
-        """That of the kernel with p as one more row, whose weights are less the sums of the others."""
+        """That of the kernel with p as one more row, of weights less the sums of the others."""
         p = self._about.p[None]
         X, Z = (Table(np.concatenate([t.data.astype(np.float64), p])) for t in (self.X, self.Z))
         U, V = (np.concatenate([W, -W.sum(0, keepdims=True)]) for W in (np.asarray(U, np.float64), np.asarray(V, np.float64)))

@@ -65,7 +65,8 @@ class Parts(NamedTuple):
 
 
 def id_of(sha256: str) -> str:
-    """A short name for a model: the head of the sum of its file, by which a report says to which model it belongs.
+    """A short name for a model: the head of the sum of its file, by which a report says to
+    which model it belongs.
 
     >>> id_of("ab" * 32)
     'abababababababab'
@@ -214,7 +215,9 @@ def _place(part: Path, path: Path, *, overwrite: bool) -> None:
 
 
 def read(path: File) -> Parts:
-    """The parts of a file, once its head, sizes and checksum agree; nothing is allocated on the word of the file alone."""
+    """The parts of a file, once its head, sizes and checksum agree; nothing is allocated on the
+    word of the file alone.
+    """
     if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
         raise ValueError("it is not a regular file.")
     with open(path, "rb") as f:

@@ -107,7 +107,9 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """From files that had a list of posteriors, and one of maps where they were over landmarks."""
+        """From files that had a list of posteriors, and one of maps where they were over
+        landmarks.
+        """
         if "processes_" not in state:
             return state
         found, lifts, plan = state.pop("processes_"), state.pop("lifts_", None), state.pop("plan_")
@@ -191,12 +193,18 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
 
     # asking
     def predict_proba(self, X: Any) -> Array:
-        """p(class | x), (n, classes): averaged over the posterior of f, so less sure the farther from the data."""
+        """p(class | x), (n, n_classes): averaged over the posterior of f.
+
+        So less sure the farther from the data.
+        """
         logs, dtype = self._logs(X)
         return np.asarray(np.exp(logs - logsumexp(logs, axis=1, keepdims=True)), dtype)
 
     def decision_function(self, X: Any) -> Array:
-        """The log-odds of `predict_proba`, also where that is 0 or 1 to rounding: of the second class, or of every class."""
+        """The log-odds of `predict_proba`, (n,) of the second class, or (n, n_classes).
+
+        Also where that is 0 or 1 to rounding.
+        """
         logs, dtype = self._logs(X)
         if len(self.classes_) == 2:
             return np.asarray(logs[:, 1] - logs[:, 0], dtype)
@@ -209,7 +217,9 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         return np.asarray(self.classes_[best])
 
     def _logs(self, X: Any) -> tuple[Array, np.dtype[Any]]:
-        """log p of both classes, or of each of several against the rest, in float64; and the precision of the rows."""
+        """log p of both classes, or of each of several against the rest, in float64; and the
+        precision of the rows.
+        """
         posterior = self._posterior()
         rows = Table(self._rows(X, reset=False).data)
         return posterior.logs(rows), rows.dtype

@@ -44,9 +44,11 @@ class VarianceStarvationWarning(UserWarning):
 @register("gp.FeaturePosterior")
 @dataclass(frozen=True, eq=False)
 class FeaturePosterior:
-    """y = prior mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments of [phi, y].
+    """y = prior mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments
+    of [phi, y].
 
-    The moments are owned: `with_points` adds to them in place, after a batch was gathered whole, and the value before is then spent.
+    The moments are owned: `with_points` adds to them in place, after a batch was gathered
+    whole, and the value before is then spent.
     """
 
     plan: Plan
@@ -177,7 +179,9 @@ class FeaturePosterior:
     # solving
     @cached_property
     def solution(self) -> FeatureSolution:
-        """Eigenvectors of the moments about zero (features) and about the prior mean (y), then two numbers, then the posterior."""
+        """Eigenvectors of the moments about zero (features) and about the prior mean (y), then
+        two numbers, then the posterior.
+        """
         if self.solved is not None:
             return self.solved
         assert self.moments is not None

@@ -207,9 +207,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Choose the way, learn the hyper-parameters, and condition on rows X (n, d) with y
-        (n,) or (n, q).
-        """
+        """Choose the way, learn the hyper-parameters, and condition on y (n,) or (n, q)."""
         s = ProcessSettings.of(self)
         self.posterior_ = fit(s, *self._checked(X, y, reset=True))
         return self
@@ -217,12 +215,12 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     @available_if(_streams)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Take in rows: by moments of features, whose map the first batch fixes, or as points of a model that has them.
+        """Take in rows: by moments of features, or as points of a model that has them.
 
-        The first batch means `fit` with via="exact" or "iterative", and where `fixed`, `tied`, `bounds` or `priors` are given.
-
-        An exact model grows its factor in O(n^2) a point (an iterative one solves again), and both keep their hyper-parameters;
-        `fit` learns them anew.
+        The first batch fixes the map of features; it means `fit` with via="exact" or
+        "iterative", and where `fixed`, `tied`, `bounds` or `priors` are given. An exact model
+        grows its factor in O(n^2) a point (an iterative one solves again), and both keep their
+        hyper-parameters; `fit` learns them anew.
         """
         s = ProcessSettings.of(self)
         if self.__sklearn_is_fitted__():
@@ -239,7 +237,8 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     @available_if(_streams)
     @all_or_nothing
     def forget(self, X: Any, y: Any) -> Self:
-        """Take out rows that were taken in, each once: from the moments, or from the points in O(n^2) each."""
+        """Take out rows that were taken in, each once: from moments, or points in O(n^2) each.
+        """
         posterior = self._posterior()
         rows, Y, _ = self._checked(X, y, reset=False)
         self.posterior_ = posterior.without_points(Table(rows.data), Y)
@@ -287,7 +286,8 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def noise_(self) -> Any:
-        """The variance of e: given or learnt; one a row of `fit` where so given, one an output where there are several."""
+        """The variance of e, given or learnt; one a row or an output where there are several.
+        """
         p, o = self._posterior(), self._outputs()
         return o.each(p.learnt_noise * o.unit**2) if o.noise is None else o.noise
 
@@ -309,7 +309,8 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def log_marginal_likelihood_error_(self) -> float:
-        """The standard error of `log_marginal_likelihood_`: zero but for the iterative way, whose determinant is estimated."""
+        """Its standard error: zero but for the iterative way, whose determinant is estimated.
+        """
         return self._posterior().log_marginal_likelihood_error
 
     def _over_features(self, name: str) -> FeaturePosterior:
@@ -338,10 +339,10 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     # predictions
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, of: str = "y") -> Any:
-        """The posterior mean, and with it the standard deviation (n,) or covariance (n, n) of y, or of f with of="f".
+        """The posterior mean, and with it the standard deviation or covariance of y.
 
-        Of several outputs each is a column, or a slice of the last axis. Where noise was given for every row, that of a new y is
-        their mean.
+        (n,) and (n, n); of f with of="f". Of several outputs each is a column, or a slice of
+        the last axis. Where noise was given for every row, that of a new y is their mean.
         """
         p = self._posterior()
         if return_std and return_cov:
@@ -362,23 +363,28 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         return self._posterior().noise_level if of == "y" else 0.0
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), of: str = "y") -> Array:
-        """The quantiles of y (or f) at every row, (n, k): columns in the order of `quantiles`."""
+        """The quantiles of y (or f) at every row, (n, k), in the order of `quantiles`."""
         q = check_shares(quantiles, "quantiles")
         mean, std = self.predict(X, return_std=True, of=of)
         return np.asarray(mean[..., None] + std[..., None] * ndtri(q), mean.dtype)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Interval:
-        """(lower, upper) of y at every row, the central interval of the predictive Gaussian; `.guarantee` says what that is worth."""
+        """(lower, upper) of y, (n,) each: the central interval of the predictive Gaussian.
+
+        Its `.guarantee` says what that is worth.
+        """
         (c,) = check_shares([coverage], "coverage").tolist()
         Q = self.predict_quantiles(X, [(1 - c) / 2, (1 + c) / 2])
         return Interval(Q[..., 0], Q[..., 1], MODEL.format(c))
 
     # draws
     def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Any = 0, of: str = "y") -> Array:
-        """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples): of the posterior, or of the prior.
+        """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples).
 
-        The prior can be asked before `fit`, with the kernel as given, the scale 1, noise still to be learnt none, and over
-        features with the map of these rows.
+        Of the posterior, or of the prior.
+
+        The prior can be asked before `fit`, with the kernel as given, the scale 1, noise still
+        to be learnt none, and over features with the map of these rows.
         """
         count, rng = check_count(n_samples, "n_samples"), np.random.default_rng(seed_of(random_state))
         if posterior or self.__sklearn_is_fitted__():
@@ -392,12 +398,12 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     def sample_functions(
         self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Any = 0
     ) -> SampledFunctions:
-        """Functions drawn once and evaluated anywhere: F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function.
+        """Functions drawn once and evaluated anywhere.
 
-        Of q outputs F(X) is (n, q, 3).
-
-        A draw of the prior by random features of the kernel, then Matheron's update by the points, which is exact: the draws
-        differ from the posterior only as the features differ from the kernel. A model over features draws its weights, one over
+        F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function; of q
+        outputs (n, q, 3). A draw of the prior by random features of the kernel, then Matheron's
+        update by the points, which is exact: the draws differ from the posterior only as the
+        features differ from the kernel. A model over features draws its weights, one over
         landmarks also what these leave out (where `restore_variance` says so), from the prior.
         """
         count, size = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
@@ -409,7 +415,10 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def loo_predictions_(self) -> Array:
-        """The mean of y of each row by the model of all others, at these hyper-parameters, in closed form."""
+        """The mean of y of each row by the model of all others, in closed form.
+
+        At these hyper-parameters.
+        """
         left, o = self._left_out()
         return o.shaped(o.mean + o.unit * left.mean)
 
@@ -427,12 +436,17 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def loo_score_(self) -> float:
-        """R^2 of `loo_predictions_`, the mean over outputs; of a constant y 1 where it is met, else 0, as in scikit-learn."""
+        """R^2 of `loo_predictions_`, the mean over outputs.
+
+        Of a constant y 1 where it is met, else 0, as in scikit-learn.
+        """
         return self._posterior().left_out.score()
 
     # honesty
     def calibration(self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES) -> dict[float, float]:
-        """The share of y inside the central interval of each nominal coverage; without X and y by leave-one-out (via="exact").
+        """The share of y inside the central interval of each nominal coverage.
+
+        Without X and y by leave-one-out (via="exact").
 
         >>> from mercer import GaussianProcessRegressor
         >>> X = np.linspace(0, 6, 50)[:, None]

@@ -106,8 +106,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Seeds by k-means++ and swaps of them, then steps until no row of X (n, d) changes its
-        cluster.
+        """Seeds by k-means++ and swaps of them, then steps until no row changes its cluster.
 
         Weights of rows are (n,), or none; y is not read.
         """

@@ -34,7 +34,9 @@ def _streams(self: Any) -> bool:
 
 
 def _inverts(self: Any) -> bool:
-    """Whether models of these settings have a way back; where that depends on the rows of `fit`, the fitted one says it."""
+    """Whether models of these settings have a way back; where that depends on the rows of
+    `fit`, the fitted one says it.
+    """
     fitted = vars(self).get("projection_")
     if fitted is not None:
         return bool(fitted.inverts)
@@ -127,9 +129,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     # fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Decompose the kernel matrix of rows X (n, d), or the moments of phi, summed in one
-        pass.
-        """
+        """Decompose the kernel matrix of rows X (n, d), or the moments of phi of one pass."""
         self._fitted(X)
         return self
 
@@ -145,7 +145,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @available_if(_streams)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
+        """Take in a batch (n, d); the first one fixes the map.
+
+        A batch that is refused leaves the model as it was.
 
         A model that via="auto" fitted by the kernel matrix begins with the rows of that fit.
         """
@@ -205,7 +207,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @property
     def loss_(self) -> float:
-        """How far an eigenvalue of the sketched moments may be off (0 where they are not sketched)."""
+        """How far an eigenvalue of sketched moments may be off; 0 where they are not sketched.
+        """
         return self._projection().loss
 
     @property

@@ -128,8 +128,9 @@ class Perceptron(ClassifierMixin, KernelEstimator):
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Continue the scan with these rows. A batch that is refused leaves the model as it
-        was.
+        """Continue the scan with rows X (n, d) and labels y (n,).
+
+        A batch that is refused leaves the model as it was.
 
         All `classes` (n_classes,) are named at the first call, unless its y has them.
         """
@@ -240,10 +241,12 @@ class Perceptron(ClassifierMixin, KernelEstimator):
 
     # asking
     def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
-        """No more mistakes than this can be made in `passes` passes over these rows, in any order, whatever their number.
+        """No more mistakes than this can be made in `passes` passes over these rows.
 
-        For the comparator u (by default the fitted weights) at the best of many lengths: (R |u| / margin)^2 where u separates
-        the rows, else by its hinge loss.
+        In any order, whatever their number.
+
+        For the comparator u (by default the fitted weights) at the best of many lengths: (R |u|
+        / margin)^2 where u separates the rows, else by its hinge loss.
         """
         scan = self._scan()
         rows, y = self._checked(X, y, reset=False)

@@ -147,7 +147,11 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Continue the scan with these rows. A batch that is refused leaves the model as it was."""
+        """Continue the scan with rows X (n, d) and labels y (n,).
+
+        A batch that is refused leaves the model as it was. All `classes` (n_classes,) are named
+        at the first call, unless its y has them.
+        """
         before = self.scan_ if self.__sklearn_is_fitted__() else None
         if is_precomputed(self.kernel if before is None else before.kernel):
             raise ValueError("kernel='precomputed' names points by their place in one matrix, so it has no stream; give a kernel.")
@@ -263,10 +267,12 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
     # asking
     @np.errstate(over="ignore", invalid="ignore")
     def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
-        """No more mistakes than this can be made in `passes` passes over these rows, in any order, by a perceptron that keeps all.
+        """No more mistakes than this can be made in `passes` passes over these rows.
 
-        For the comparator u (by default the fitted function) at the best of many lengths: (R |u| / margin)^2 where u separates
-        the rows, else by its hinge loss.
+        In any order, by a perceptron that keeps all.
+
+        For the comparator u (by default the fitted function) at the best of many lengths: (R
+        |u| / margin)^2 where u separates the rows, else by its hinge loss.
         """
         scan = self._scan()
         passes = scan.steps if passes is None else whole(shown(passes), "passes", least=1)

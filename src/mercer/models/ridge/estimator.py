@@ -156,9 +156,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit y (n,) or (n, q) of rows X (n, d), with weights (n,) or none, by the way that
-        `plan_` names.
-        """
+        """Fit y (n,) or (n, q) of rows X (n, d) with weights (n,), by the way of `plan_`."""
         s = RidgeSettings.of(self)
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=True)
         s.penalty(Y.shape[1])  # refuses what is none
@@ -169,9 +167,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     @available_if(_streams)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
+        """Take in a batch; the first one fixes the map.
 
-        A model that "auto" fitted exactly becomes one over features, whose first batch are the rows of its `fit`.
+        A batch that is refused leaves the model as it was. A model that "auto" fitted exactly
+        becomes one over features, whose first batch are the rows of its `fit`.
         """
         s, folds, begun = RidgeSettings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
         stream = self._stream(s, folds) if begun else None
@@ -183,7 +182,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return self._become(stream.taking(stream.gathered(rows, Y, w), s, "of a stream, over a map that its first batch fixed"))
 
     def _stream(self, s: RidgeSettings, folds: Folds) -> MomentRidge:
-        """The statistics that batches add to; those of an exact model are begun from its rows."""
+        """The statistics that batches add to; those of an exact model are begun from its rows.
+        """
         model = self.solution_
         if isinstance(model, MomentRidge):
             if model.folds.given is not None or model.folds.k != folds.k:
@@ -214,9 +214,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     @available_if(_streams)
     @all_or_nothing
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows out again, to rounding of the largest sums ever held (`rounding_` bounds it).
+        """Take rows out again, to rounding of the largest sums ever held: `rounding_`.
 
-        Rows that were never taken in are refused where what would be left cannot be the sums of any rows.
+        Rows that were never taken in are refused where what would be left cannot be the sums of
+        any rows.
         """
         mine = self._statistics()
         if mine.folds.given is not None:
@@ -322,9 +323,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return rows if self._kept is None else Table(rows.data[:, self._kept])
 
     def cv_scores(self, alphas: Any = None) -> Array:
-        """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties; nan where y does not vary.
+        """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties.
 
-        Over features it comes from the statistics alone. A model without statistics goes over the rows of its `fit` again.
+        nan where y does not vary. Over features it comes from the statistics alone. A model
+        without statistics goes over the rows of its `fit` again.
         """
         model, rows = self._solution(), self._training
         folds = model.folds if isinstance(model, MomentRidge) else None if rows is None else rows.folds
@@ -352,7 +354,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
     @property
     def loo_predictions_(self) -> Array:
-        """The prediction of each row of `fit` by the model of all others, in closed form; nan where that is not known."""
+        """The prediction of each row of `fit` by the model of all others, in closed form.
+
+        nan where that is not known.
+        """
         rows, model = self._at_hand(), self._solution()
         out = with_idle(rows, rows.Y - self._left_out(), model.predict)
         return out[:, 0] if model.flat else out
@@ -408,7 +413,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return model
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels with the model: rows only where it is a sum over them, else what `predict_interval` needs of them."""
+        """What travels with the model: rows only where it is a sum over them, else what
+        `predict_interval` needs of them.
+        """
         state, rows = super().__getstate__(), self._training
         if rows is None:
             return state

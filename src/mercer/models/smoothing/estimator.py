@@ -40,7 +40,9 @@ class FarAwayWarning(UserWarning):
 
 
 class VotingEstimator(KernelEstimator):
-    """What both share: how rows are read, what is known of the choice, votes, and a word on far queries."""
+    """What both share: how rows are read, what is known of the choice, votes, and a word on far
+    queries.
+    """
 
     smoothing_: FittedSmoother
 
@@ -108,19 +110,25 @@ class VotingEstimator(KernelEstimator):
         return out, rows.dtype
 
     def far(self, X: Any) -> Array:
-        """Which rows are so far from all training points that every kernel value underflows or is zero, (n,) of bool.
+        """Which rows are so far from all training points that every kernel value is zero, (n,).
 
-        They are answered by their largest votes relative to each other, which is by the nearest points. Those whose distances are
-        one floating-point number, as all are from 10^16 times their spread away, share the vote. Where every vote is exactly zero,
-        so that none is nearest, all training points vote equally.
+        Or underflows.
+
+        They are answered by their largest votes relative to each other, which is by the nearest
+        points. Those whose distances are one floating-point number, as all are from 10^16 times
+        their spread away, share the vote. Where every vote is exactly zero, so that none is
+        nearest, all training points vote equally.
         """
         fitted, rows = self._asked(X)
         return fitted.smoother.far(rows)
 
     def votes(self, X: Any, k: int = 5) -> tuple[Array, Array]:
-        """The k training points with the largest shares p_i(x) = w_i k(x, x_i) / sum_j w_j k(x, x_j), and the shares, (n, k) each.
+        """The k training points with the largest shares of the vote, and these, (n, k) each.
 
-        Over all training points they add up to 1, for queries far away too: there the nearest have them all.
+        p_i(x) = w_i k(x, x_i) / sum_j w_j k(x, x_j).
+
+        Over all training points they add up to 1, for queries far away too: there the nearest
+        have them all.
         """
         fitted, rows = self._asked(X)
         index, shares = fitted.smoother.votes(rows.astype(np.float64), min(whole(shown(k), "k", least=1), len(fitted.rows)))

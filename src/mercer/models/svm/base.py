@@ -18,7 +18,8 @@ from mercer.plans import Plan
 
 
 class SupportVectorEstimator(KernelEstimator):
-    """An estimator that holds one machine: `machine_`, over support vectors or over features."""
+    """An estimator that holds one machine: `machine_`, over support vectors or over features.
+    """
 
     memory_limit: Any
     machine_: Machine
@@ -51,8 +52,9 @@ class SupportVectorEstimator(KernelEstimator):
         return self._dual().queried(self._rows(X, reset=False), bytes_of(self.memory_limit))
 
     def compress(self, budget: int, X: Any = None, random_state: Any = 0) -> Self:
-        """The same model over at most `budget` of its support vectors; `compression_` holds
-        what that costs.
+        """The same model over at most `budget` of its support vectors.
+
+        `compression_` holds what that costs.
 
         The function is projected, in the RKHS of its kernel, onto the span of vectors chosen by
         randomly pivoted Cholesky.
@@ -107,7 +109,7 @@ class SupportVectorEstimator(KernelEstimator):
 
     @property
     def support_(self) -> Array:
-        """The places of the support vectors among the rows of `fit`; AttributeError over features."""
+        """The places of the support vectors among the rows; AttributeError over features."""
         return self._dual().support
 
     @property

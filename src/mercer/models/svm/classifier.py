@@ -141,8 +141,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Solve the dual over rows X (n, d) with labels y (n,), or fit the map and then one
-        rule a class.
+        """Solve the dual over rows X (n, d) with labels y (n,), or fit the map, then the rules.
 
         Of two classes there is one rule. Weights of rows are (n,), or none.
         """
@@ -187,7 +186,10 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     # asking
     def decision_function(self, X: Any) -> Array:
-        """(n,) for two classes, the second where positive, else (n, K): one score a class, or its votes among pairs."""
+        """(n,) for two classes, the second where positive, else (n, K).
+
+        One score a class, or its votes among pairs.
+        """
         check_is_fitted(self)
         return self.machine_.decide(self._rows(X, reset=False), bytes_of(self.memory_limit))
 

@@ -98,7 +98,8 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Solve the dual of rows X (n, d): duals in [0, w_i] whose sum is nu W; y is not read.
+        """Solve the dual of rows X (n, d): duals in [0, w_i] of sum nu W; y is not read.
+
         """
         exact_only(self.via)
         if not (isinstance(self.nu, int | float | np.number) and 0 < self.nu <= 1):
@@ -145,7 +146,9 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
 
 
 def region(op: TiledOperator, c: Array, nu: float, tol: float, most: int, memory: float) -> tuple[TiledOperator, DualSolution]:
-    """The duals of weights c, and the operator they were found with: in float64 where float32 would show."""
+    """The duals of weights c, and the operator they were found with: in float64 where float32
+    would show.
+    """
     start = filled(c, nu)
     total = float(start.sum())
     least = tol * total * float(np.abs(op.diag()).mean())
@@ -158,7 +161,9 @@ def region(op: TiledOperator, c: Array, nu: float, tol: float, most: int, memory
 
 
 def offset(machine: DualMachine, rows: Table, c: Array, nu: float) -> Array:
-    """rho: that of the dual, or less, so that at most a share nu of the weight of these rows lies outside."""
+    """rho: that of the dual, or less, so that at most a share nu of the weight of these rows
+    lies outside.
+    """
     return np.minimum(-machine.intercept, highest(machine.raw(rows)[:, 0].astype(np.float64), c, nu))
 
 
