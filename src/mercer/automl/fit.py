@@ -167,8 +167,7 @@ def _ranged(columns: Columns) -> Array:
 
 
 def _margin(study: Study, found: StudyResult) -> intervals.Margin:
-    """From the residuals of the holdout; an end is never negative where no training target was.
-    """
+    """From the residuals of the holdout; an end is never negative where no training target was."""
     low = 0.0 if study.data.train.y.min() >= 0 else -np.inf
     return intervals.margin(study.data.held.y, found.chosen.evaluation.predicted, target_of(found.predictor), low=low)
 

@@ -89,9 +89,7 @@ class PredictionJob:
         self.watch.check()
 
     def warnings(self) -> list[str]:
-        """Sentences on extra columns, other types, cells that could not be read, and drift; ask
-        when all batches are through.
-        """
+        """Sentences on extra columns, other types, cells not read, and drift; ask last."""
         told = [*self.source.said, *self.report.sentences()]
         role = self.model.columns.id
         if role is not None and self.id is None:
@@ -99,9 +97,7 @@ class PredictionJob:
         return [*told, *self.oddities()]
 
     def oddities(self) -> list[str]:
-        """Sentences on cells that could not be read, on drift, and on what no longer holds for
-        such rows.
-        """
+        """Sentences on cells not read, on drift, and on what no longer holds for such rows."""
         report = self.watch.report()
         strange = [d.name for d in report.columns if d.large or self._gone(d.name)]
         mattering, told = [name for name in strange if name in self._mattering()], [*report.warnings, *self._unlike()]
@@ -111,8 +107,7 @@ class PredictionJob:
         return [*told, f"these rows are unlike those of training in {quoted(mattering)}, so for them {what}."]
 
     def _unlike(self) -> list[str]:
-        """How many rows are unlike any of training, where they are more than chance would make.
-        """
+        """How many rows are unlike any of training, where they are more than chance would make."""
         n, count = self.watch.n_rows, self.n_unusual
         if count <= binom.isf(FALSE_ALARM, n, USUAL_RATE):
             return []
@@ -149,23 +144,20 @@ class TableModel:
     columns : Columns
         The treatment.
     predictor : Predictor
-        What predicts treated rows.
     margin : Margin or None
         Of regression intervals.
     decision : Decision
         Of classes.
     result : FitResult
-        All that was measured on the way.
     unusual : NoveltyDetector
         Which rows are unlike those of training.
 
     Examples
     --------
-    >>> from mercer.datasets import diabetes
     >>> import pandas as pd
-    >>> table = diabetes()
+    >>> from mercer import datasets, fit_table
+    >>> table = datasets.diabetes()
     >>> data = pd.DataFrame(table.rows, columns=table.columns)
-    >>> from mercer import fit_table
     >>> model = fit_table(data, "progression", time=1)
     >>> model.predict(data[:2]).columns.tolist()
     ['prediction', 'lower', 'upper', 'unusual']
@@ -189,9 +181,8 @@ class TableModel:
         return PredictionJob(self, as_source(source))
 
     def with_threshold(self, threshold: float | None) -> TableModel:
-        """The same model of two classes, with another threshold.
-
-        It predicts the class of `result.decision` from this probability on.
+        """The same of two classes, with the class of `result.decision` from this probability
+        on.
         """
         return self if threshold is None else replace(self, decision=self.decision.at(threshold, len(self.classes)))
 
@@ -200,13 +191,13 @@ class TableModel:
 
         It has the id where there is one, `prediction`, and
 
-        - of numbers `lower` and `upper`, the ends of an interval that holds 90 % of such rows (missing
-          where the holdout had too few rows for any);
-        - of classes `p_<class>` for each of them; the prediction has the type that the target had in
-          training;
-        - `unusual`, 1 for a row unlike any of training: far from all of a sample of them, beyond their
-          range, or with a level or a missing value that training never had, as about 1 % of
-          rows like those of training are by chance. Its interval is wider.
+        - of numbers `lower` and `upper`, the ends of an interval that holds 90 % of such rows
+          (missing where the holdout had too few rows for any);
+        - of classes `p_<class>` for each of them; the prediction has the type that the target had
+          in training;
+        - `unusual`, 1 for a row unlike any of training: far from all of a sample of them, beyond
+          their range, or with a level or a missing value that training never had, as about 1 %
+          of rows like those of training are by chance. Its interval is wider.
 
         Parameters
         ----------
@@ -214,52 +205,34 @@ class TableModel:
             With the columns of training. The frame that comes back is of the same library (of
             pandas, with the same index), and a pyarrow table for files.
         threshold : float, default=None
-            Of two classes, the probability from which on the class of `result.decision` is
-            predicted.
+            Of two classes, the probability from which on the class of `result.decision` comes.
         """
         return self.with_threshold(threshold)._asked(data)
 
     def predict_proba(self, data: Any) -> Any:
-        """The probability of each class, as a frame like that of `predict`.
-
-        Its columns are `p_<class>` in the order of `classes`.
-        """
+        """The probabilities `p_<class>` in the order of `classes`, as a frame like `predict`'s."""
         if not self.classes:
             raise ValueError(f'"{self.result.target}" is a number, which has no classes; ask predict or predict_interval.')
         return self._asked(data, [f"p_{label}" for label in self.classes])
 
     def predict_interval(self, data: Any, coverage: float = COVERAGE) -> Any:
-        """`lower` and `upper` ends of an interval for every row, as a frame like that of
-        `predict`.
+        """`lower` and `upper` ends of an interval, as a frame like that of `predict`.
 
-        On average over samples, at least that share of new rows from the same source is covered
-        (split conformal on the holdout's residuals); missing where the holdout had too few rows
-        for that.
-
-        Parameters
-        ----------
-        data : path, list of paths, data frame or pyarrow table
-            With the columns of training.
-        coverage : float, default=0.9
-            The share.
+        On average over samples, at least a share `coverage` of new rows from the same source is
+        covered (split conformal on the holdout's residuals); missing where the holdout had too
+        few rows for that.
         """
         if self.margin is None:
             raise ValueError(f'"{self.result.target}" has classes, not numbers; ask predict or predict_proba.')
         return replace(self, margin=self.margin.at(coverage))._asked(data, ["lower", "upper"])
 
     def score(self, data: Any, metric: str | None = None) -> float:
-        """The metric of what `predict` says of these rows, which have a target.
+        """The metric (None: that of `result`) of what `predict` says of rows that have a
+        target.
 
         Rows without a target, or of a class that training lacks, are left out; weights count
-        where the model has a weight column and the data have it.
-
-        Parameters
-        ----------
-        data : path, list of paths, data frame or pyarrow table
-            With the columns of training and the target.
-        metric : str, default=None
-            Its name; None is that of `result`. Errors (rmse, mae, log_loss) are better where
-            they are less.
+        where the model has a weight column and the data have it. Errors (rmse, mae, log_loss)
+        are better where they are less.
         """
         source, asked = as_source(data), metric_named(self.result.task, metric or self.result.metric)
         self.columns.check(source.schema)
@@ -304,10 +277,7 @@ class TableModel:
         return card(self.result)
 
     def predict_batches(self, source: Any) -> Iterator[Any]:
-        """Record batches in the order of the rows, with the columns of `predict`.
-
-        However many rows there are, few are held at once.
-        """
+        """Record batches of `predict`'s columns, in order; of any number of rows few are held."""
         return self.predicting(source).batches()
 
     def outputs(self, X: Array, odd: Array | None = None) -> dict[str, Any]:

@@ -117,8 +117,7 @@ def _lowest(k: Kernel, P: Table) -> Found | None:
 
 
 def _refine(k: Kernel, found: Found, rng: np.random.Generator, steps: int = 60) -> Found:
-    """Move the points that weigh most in the eigenvector, keeping what lowers the eigenvalue.
-    """
+    """Move the points that weigh most in the eigenvector, keeping what lowers the eigenvalue."""
     weigh_most = np.argsort(-np.abs(found[3]))[:40]
     found = _lowest(k, found[2][weigh_most]) or found
     step = np.std(found[2].data, axis=0) + 1e-12

@@ -113,8 +113,7 @@ class KernelLift(Lift):
         return build(self.kernel_, replace(b, size=size, method=methods.Fourier(frequencies="iid"))).fit(X)
 
     def _probed(self, b: Budget, X: Matrix, promised: int, eps: float, asked: str) -> Lift:
-        """Twice as many features until a probe is satisfied, then a certificate on other pairs.
-        """
+        """Twice as many features until a probe is satisfied, then a certificate on other pairs."""
         rng, size, tries = np.random.default_rng(b.seed), FIRST, 1
         while True:
             phi = build(self.kernel_, b.of(size)).fit(X)

@@ -168,17 +168,14 @@ class Maclaurin(Lift):
 
 
 def _terms(a: Array, size: float) -> Array:
-    """a_n size^n over the largest of them: what each order counts for rows of that squared
-    norm.
-    """
+    """a_n size^n over the largest of them: what each order counts for rows of that squared norm."""
     with np.errstate(divide="ignore"):
         logs = np.log(a) + np.arange(len(a)) * math.log(max(size, 1e-300))
     return np.exp(logs - logs.max())
 
 
 def _used(a: Array, size: float) -> Array:
-    """The series without its tail, negligible at that size; at least two terms where there are.
-    """
+    """The series without its tail, negligible at that size; at least two terms where there are."""
     left = np.cumsum(_terms(a, size)[::-1])[::-1]
     used = max(int(np.count_nonzero(left > TAIL * left[0])), min(2, len(a)))
     if used == ORDERS:

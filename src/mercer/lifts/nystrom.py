@@ -99,8 +99,7 @@ class Nystrom(Lift):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose the landmarks, rows in proportion to their weights, and factor their matrix.
-        """
+        """Choose the landmarks, rows in proportion to their weights, and factor their matrix."""
         rows = self._rows(X, reset=True)
         weight = self._weight(rows, sample_weight)
         self.kernel_ = "precomputed" if self._pairwise else _resolved(self.kernel, rows, weight)

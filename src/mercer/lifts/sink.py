@@ -109,8 +109,7 @@ class KitchenSink(Lift):
         yield "functions", d * len(functions), Basis(self.functions)
 
     def _worth(self, X: Array) -> Array:
-        """The features that vary and repeat none before them; the columns where nothing varies.
-        """
+        """The features that vary and repeat none before them; the columns where nothing varies."""
         low, high, prints = np.inf, -np.inf, [blake2b(digest_size=16) for _ in range(self._all(X[:1]).shape[1])]
         for rows in cuts(len(X), ROWS):
             F = self._all(X[rows]) + X.dtype.type(0)  # -0 is 0

@@ -55,9 +55,7 @@ class LogisticSettings:
 @register("logistic.Solution")
 @dataclass(frozen=True, eq=False)
 class LogisticSolution:
-    """Scores f(x) = phi(x)'coef + intercept: coef (K, D), intercept (K,), K = 1 for two
-    classes.
-    """
+    """Scores f(x) = phi(x)'coef + intercept: coef (K, D), intercept (K,), K = 1 for two classes."""
 
     plan: Plan
     phi: FittedMap
@@ -177,8 +175,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the map of rows X (n, d), then rounds over its features; y and weights are (n,).
-        """
+        """Fit the map of rows X (n, d), then rounds over its features; y and weights are (n,)."""
         s = LogisticSettings.of(self)
         rows, codes, weight = self._checked(X, y, sample_weight)
         phi = fitted_map(s.kernel, s.lift, s.method, rows, weight, seed=s.random_state, memory=s.memory)
@@ -191,8 +188,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         return self
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Array, Array | None]:
-        """Rows, the number of each row's class and its weight; a row of weight 0 is as absent.
-        """
+        """Rows, the number of each row's class and its weight; a row of weight 0 is as absent."""
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         w = self._weights(sample_weight, rows)
@@ -251,8 +247,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     # asking
     def decision_function(self, X: Any) -> Array:
-        """phi(x)'coef + intercept: (n,), positive for the second of two classes, else (n, K).
-        """
+        """phi(x)'coef + intercept: (n,), positive for the second of two classes, else (n, K)."""
         f = self._solution().scores(self._rows(X, reset=False))
         return f[:, 0] if len(self.classes_) == 2 else f
 

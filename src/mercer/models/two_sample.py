@@ -121,8 +121,7 @@ def mmd_test(
 
 
 def _mmd(U: Array, op: KernelOperator, ones: Array, diag: Array, unbiased: bool) -> Array:
-    """MMD^2 of the samples that the columns of U (N, b) mark, from sums over their blocks of K.
-    """
+    """MMD^2 of the samples that the columns of U (N, b) mark, from sums over their blocks of K."""
     n, m = U[:, 0].sum(), len(U) - U[:, 0].sum()
     inside = np.einsum("ib,ib->b", U, op @ U.astype(op.dtype), dtype=np.float64)
     across = ones @ U - inside

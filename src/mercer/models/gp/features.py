@@ -32,10 +32,9 @@ class VarianceStarvationWarning(UserWarning):
 
     Examples
     --------
-    >>> from mercer import GaussianProcessRegressor, kernels, methods
-    >>> m = GaussianProcessRegressor(kernels.Gaussian(0.1), noise=0.01, via=methods.Fourier(20))
+    >>> from mercer import GaussianProcessRegressor as GP, kernels, methods
     >>> with warnings.catch_warnings(record=True, action="always") as told:
-    ...     m = m.fit(np.linspace(0, 9, 200)[:, None], np.linspace(-1, 1, 200))
+    ...     m = GP(kernels.Gaussian(), 0.01, methods.Fourier(20)).fit(np.c_[:99.0], np.r_[:99.0])
     >>> told[0].category.__name__
     'VarianceStarvationWarning'
     """
@@ -44,11 +43,9 @@ class VarianceStarvationWarning(UserWarning):
 @register("gp.FeaturePosterior")
 @dataclass(frozen=True, eq=False)
 class FeaturePosterior:
-    """y = prior mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments
-    of [phi, y].
+    """y = prior mean + phi(x)'w + e, w ~ N(0, scale I), e ~ N(0, noise), by moments.
 
-    The moments are owned: `with_points` adds to them in place, after a batch was gathered
-    whole, and the value before is then spent.
+    The moments are owned: `with_points` adds a whole batch in place and spends this value.
     """
 
     plan: Plan
@@ -179,9 +176,7 @@ class FeaturePosterior:
     # solving
     @cached_property
     def solution(self) -> FeatureSolution:
-        """Eigenvectors of the moments about zero (features) and about the prior mean (y), then
-        two numbers, then the posterior.
-        """
+        """Eigenvectors of moments about zero (phi) and prior mean (y), numbers, the posterior."""
         if self.solved is not None:
             return self.solved
         assert self.moments is not None

@@ -237,8 +237,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     @available_if(_streams)
     @all_or_nothing
     def forget(self, X: Any, y: Any) -> Self:
-        """Take out rows that were taken in, each once: from moments, or points in O(n^2) each.
-        """
+        """Take out rows that were taken in, each once: from moments, or points in O(n^2) each."""
         posterior = self._posterior()
         rows, Y, _ = self._checked(X, y, reset=False)
         self.posterior_ = posterior.without_points(Table(rows.data), Y)
@@ -286,8 +285,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def noise_(self) -> Any:
-        """The variance of e, given or learnt; one a row or an output where there are several.
-        """
+        """The variance of e, given or learnt; one a row or an output where there are several."""
         p, o = self._posterior(), self._outputs()
         return o.each(p.learnt_noise * o.unit**2) if o.noise is None else o.noise
 
@@ -309,8 +307,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def log_marginal_likelihood_error_(self) -> float:
-        """Its standard error: zero but for the iterative way, whose determinant is estimated.
-        """
+        """Its standard error: zero but for the iterative way, whose determinant is estimated."""
         return self._posterior().log_marginal_likelihood_error
 
     def _over_features(self, name: str) -> FeaturePosterior:

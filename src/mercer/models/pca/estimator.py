@@ -207,8 +207,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @property
     def loss_(self) -> float:
-        """How far an eigenvalue of sketched moments may be off; 0 where they are not sketched.
-        """
+        """How far an eigenvalue of sketched moments may be off; 0 where they are not sketched."""
         return self._projection().loss
 
     @property

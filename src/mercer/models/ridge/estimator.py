@@ -182,8 +182,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return self._become(stream.taking(stream.gathered(rows, Y, w), s, "of a stream, over a map that its first batch fixed"))
 
     def _stream(self, s: RidgeSettings, folds: Folds) -> MomentRidge:
-        """The statistics that batches add to; those of an exact model are begun from its rows.
-        """
+        """The statistics that batches add to; those of an exact model are begun from its rows."""
         model = self.solution_
         if isinstance(model, MomentRidge):
             if model.folds.given is not None or model.folds.k != folds.k:

@@ -24,9 +24,7 @@ UNCHOSEN = "scales_ and loo_errors_ are there where left-out rows chose the band
 
 
 class FarAwayWarning(UserWarning):
-    """Some queries are so far from all training points that every kernel value is zero.
-
-    Or underflows to that.
+    """Every kernel value of some query underflows, or is zero: it is far from all points.
 
     Examples
     --------
@@ -40,9 +38,7 @@ class FarAwayWarning(UserWarning):
 
 
 class VotingEstimator(KernelEstimator):
-    """What both share: how rows are read, what is known of the choice, votes, and a word on far
-    queries.
-    """
+    """What both share: how rows are read, the choice, votes, and a word on far queries."""
 
     smoothing_: FittedSmoother
 
@@ -110,7 +106,10 @@ class VotingEstimator(KernelEstimator):
         return out, rows.dtype
 
     def far(self, X: Any) -> Array:
-        """Which rows are so far from all training points that every kernel value is zero, (n,).
+        """Which rows are so far from all training points that every kernel value vanishes,
+        (n,).
+
+        It underflows, or is zero.
 
         Or underflows.
 

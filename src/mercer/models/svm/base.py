@@ -18,8 +18,7 @@ from mercer.plans import Plan
 
 
 class SupportVectorEstimator(KernelEstimator):
-    """An estimator that holds one machine: `machine_`, over support vectors or over features.
-    """
+    """An estimator that holds one machine: `machine_`, over support vectors or over features."""
 
     memory_limit: Any
     machine_: Machine

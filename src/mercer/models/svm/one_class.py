@@ -170,8 +170,12 @@ def offset(machine: DualMachine, rows: Table, c: Array, nu: float) -> Array:
 def highest(f: Array, c: Array, nu: float) -> float:
     """The largest rho below which lies at most a share nu of the weight c.
 
-    >>> highest(np.array([3.0, 1.0, 2.0, 4.0]), np.ones(4), 0.5), highest(np.ones(4), np.ones(4), 0.1)
-    (3.0, 1.0)
+    Examples
+    --------
+    >>> highest(np.array([3.0, 1.0, 2.0, 4.0]), np.ones(4), 0.5)
+    3.0
+    >>> highest(np.ones(4), np.ones(4), 0.1)
+    1.0
     """
     order = np.argsort(f, kind="stable")
     below = np.cumsum(c[order]) - c[order]
