@@ -34,7 +34,7 @@ class VarianceStarvationWarning(UserWarning):
     --------
     >>> from mercer import GaussianProcessRegressor as GP, kernels, methods
     >>> with warnings.catch_warnings(record=True, action="always") as told:
-    ...     m = GP(kernels.Gaussian(), 0.01, methods.Fourier(20)).fit(np.c_[:99.0], np.r_[:99.0])
+    ...     m = GP(kernels.Gaussian(), 0.01, methods.Fourier(20)).fit(np.c_[:99], np.r_[:99])
     >>> told[0].category.__name__
     'VarianceStarvationWarning'
     """
