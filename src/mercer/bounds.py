@@ -25,15 +25,31 @@ __all__ = ["distance_features", "fourier_features", "projection_dim", "smooth"]
 def fourier_features(
     n: int, eps: float, delta: float = 0.01, form: str = "pairs", *, bound: str = "hoeffding", kernel: Kernel | None = None
 ) -> int:
-    """The number D of features that keeps all errors |phi(x)'phi(z) - k(x, z)| among n points below eps.
+    """How many features keep all errors |phi(x)'phi(z) - k(x, z)| among n points below eps.
 
-    With probability at least 1 - delta, for a stationary kernel with k(x, x) = 1 and iid frequencies.
+    With probability at least 1 - delta, for a stationary kernel with k(x, x) = 1 and iid
+    frequencies.
 
-    form="pairs" (cos and sin of m = D/2 frequencies; the diagonal is exact, n(n-1)/2 pairs remain):
-    m >= 2/eps^2 ln(n(n-1)/delta) by Hoeffding; by Bernstein m >= (2v/eps^2 + 4/(3 eps)) ln(n(n-1)/delta), where
-    v = max (1 + k(2t) - 2k(t)^2)/2 is 1/2 for the Gaussian and at most 1 for any kernel.
-    form="shift" (cos(w'x + b)): D >= 8/eps^2 ln(n(n+1)/delta).
+    Parameters
+    ----------
+    n : int
+        The number of points.
+    eps : float
+        The largest error.
+    delta : float, default=0.01
+        The probability of a larger one.
+    form : {"pairs", "shift"}, default="pairs"
+        "pairs" (cos and sin of m = D/2 frequencies; the diagonal is exact, n(n-1)/2 pairs
+        remain): m >= 2/eps^2 ln(n(n-1)/delta) by Hoeffding; by Bernstein m >= (2v/eps^2 + 4/(3
+        eps)) ln(n(n-1)/delta), where v = max (1 + k(2t) - 2k(t)^2)/2 is 1/2 for the Gaussian
+        and at most 1 for any kernel. "shift" (cos(w'x + b)): D >= 8/eps^2 ln(n(n+1)/delta).
+    bound : {"hoeffding", "bernstein"}, default="hoeffding"
+        Whose inequality is used.
+    kernel : Kernel, default=None
+        That of v, where Bernstein's is.
 
+    Examples
+    --------
     >>> fourier_features(1000, 0.1), fourier_features(1000, 0.1, form="shift")
     (7368, 14738)
     >>> fourier_features(1000, 0.1, bound="bernstein", kernel=Gaussian())
@@ -53,13 +69,25 @@ def fourier_features(
 
 
 def distance_features(n: int, eps: float, delta: float = 0.01) -> int:
-    """The number D of pairs features of a Gaussian that keeps all kernel distances to a factor 1 ± eps, at any distance.
+    """How many pairs features of a Gaussian keep all kernel distances to a factor 1 ± eps.
 
-    The mean of (1 - cos w't)/(1 - k(t)) over frequencies has lighter tails than its limit at small t, a chi-squared
-    mean: Chernoff's bound for that gives m >= ln(n(n-1)/delta) / min(rate(2 eps + eps^2), rate(eps^2 - 2 eps)) with
-    rate(u) = (u - ln(1 + u))/2. For kernels whose spectral measure has no fourth moment (Laplace, Matern with
-    nu <= 2) no number is enough for all distances.
+    At any distance. The mean of (1 - cos w't)/(1 - k(t)) over frequencies has lighter tails
+    than its limit at small t, a chi-squared mean: Chernoff's bound for that gives m >=
+    ln(n(n-1)/delta) / min(rate(2 eps + eps^2), rate(eps^2 - 2 eps)) with rate(u) = (u - ln(1 +
+    u))/2. For kernels whose spectral measure has no fourth moment (Laplace, Matern with nu <=
+    2) no number is enough for all distances.
 
+    Parameters
+    ----------
+    n : int
+        The number of points.
+    eps : float
+        The largest relative error.
+    delta : float, default=0.01
+        The probability of a larger one.
+
+    Examples
+    --------
     >>> distance_features(1000, 0.1)
     3802
     """
@@ -69,8 +97,12 @@ def distance_features(n: int, eps: float, delta: float = 0.01) -> int:
 
 
 def smooth(kernel: Kernel) -> bool:
-    """Whether the relative error of the kernel distance can be bounded: a finite fourth spectral moment.
+    """Whether the relative error of the kernel distance can be bounded.
 
+    That takes a finite fourth spectral moment.
+
+    Examples
+    --------
     >>> smooth(2.0 * Gaussian()), smooth(Matern(nu=1.5))
     (True, False)
     """

@@ -9,14 +9,24 @@ from mercer.store import register
 
 
 class Settings:
-    """What scikit-learn asks of a value inside an estimator, so that a grid search can vary `via__n_features`."""
+    """What scikit-learn asks of a value inside an estimator.
+
+    So a grid search can vary `via__n_features`.
+
+    Examples
+    --------
+    >>> Fourier(100).get_params()
+    {'n_features': 100, 'form': 'pairs', 'frequencies': 'auto'}
+    """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings in place, as scikit-learn does on clones and ignores what is returned.
+        """Change settings in place.
+
+        As scikit-learn does on clones, where it ignores what is returned.
 
         >>> Fourier(100).set_params(n_features=200)
         Fourier(n_features=200, form='pairs', frequencies='auto')
@@ -32,13 +42,36 @@ class Settings:
 @register("methods.Exact")
 @dataclass(frozen=True)
 class Exact(Settings):
-    """The kernel's own features, all of them; only where there are finitely many."""
+    """The kernel's own features, all of them; only where there are finitely many.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Polynomial
+    >>> Polynomial(2).lift(method=Exact()).fit_transform([[1.0]]).shape
+    (1, 3)
+    """
 
 
 @register("methods.Fourier")
 @dataclass(frozen=True)
 class Fourier(Settings):
-    """Random Fourier features of a stationary kernel; see `mercer.lifts.RandomFourier`."""
+    """Random Fourier features of a stationary kernel; see `mercer.lifts.RandomFourier`.
+
+    Parameters
+    ----------
+    n_features : int, default=None
+        The number of features; None leaves it to the estimator or map.
+    form : {"pairs", "shift"}, default="pairs"
+        Cosines and sines, or cosines with a shift.
+    frequencies : str, default="auto"
+        How they are drawn: "auto", "iid", "orthogonal", "qmc", "design" or "structured".
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> Gaussian().lift(method=Fourier(100), random_state=0).fit_transform([[1.0]]).shape
+    (1, 100)
+    """
 
     n_features: int | None = None
     form: str = "pairs"
@@ -48,7 +81,22 @@ class Fourier(Settings):
 @register("methods.Landmarks")
 @dataclass(frozen=True)
 class Landmarks(Settings):
-    """Nystrom features of any kernel at all; see `mercer.lifts.Nystrom`."""
+    """Nystrom features of any kernel at all; see `mercer.lifts.Nystrom`.
+
+    Parameters
+    ----------
+    n_landmarks : int, default=None
+        The number of landmarks; None leaves it to the estimator or map.
+    select : str, default="rpcholesky"
+        How they are chosen: "rpcholesky", "uniform", "leverage" or "kmeans".
+
+    Examples
+    --------
+    >>> from mercer.kernels import Laplace
+    >>> X = [[0.0], [1.0], [2.0]]
+    >>> Laplace().lift(method=Landmarks(2), random_state=0).fit_transform(X).shape
+    (3, 2)
+    """
 
     n_landmarks: int | None = None
     select: str = "rpcholesky"
@@ -57,7 +105,19 @@ class Landmarks(Settings):
 @register("methods.Sketch")
 @dataclass(frozen=True)
 class Sketch(Settings):
-    """Sketched products of features; see `mercer.lifts.TensorSketch`."""
+    """Sketched products of features; see `mercer.lifts.TensorSketch`.
+
+    Parameters
+    ----------
+    n_features : int, default=None
+        The number of features; None leaves it to the estimator or map.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Polynomial
+    >>> Polynomial(3).lift(64, method=Sketch(), random_state=0).fit_transform([[1.0]]).shape
+    (1, 64)
+    """
 
     n_features: int | None = None
 
@@ -65,7 +125,13 @@ class Sketch(Settings):
 @register("methods.Auto")
 @dataclass(frozen=True)
 class Auto(Settings):
-    """Exact where the features are few enough, else by the structure of the kernel."""
+    """Exact where the features are few enough, else by the structure of the kernel.
+
+    Examples
+    --------
+    >>> resolve(Auto())
+    ('features', Auto())
+    """
 
 
 Method = Exact | Fourier | Landmarks | Sketch | Auto
@@ -78,8 +144,10 @@ WAYS = ("auto", "exact", "iterative", "features", "landmarks")
 
 
 def resolve(via: Method | str, allowed: Sequence[str] = WAYS) -> tuple[str, Method]:
-    """The way that an estimator's `via` names, and the method by which a kernel becomes features on that way.
+    """The way that an estimator's `via` names, and how a kernel becomes features on it.
 
+    Examples
+    --------
     >>> resolve("landmarks")
     ('landmarks', Landmarks(n_landmarks=None, select='rpcholesky'))
     >>> resolve(Sketch(100))

@@ -12,9 +12,29 @@ from mercer.store import register
 @register("plans.Plan")
 @dataclass(frozen=True)
 class Plan:
-    """The way taken, the reason, its settings and its cost in bytes, flops and passes over the data.
+    """The way taken, the reason, its settings and its cost.
 
-    >>> print(Plan("features", "30,000 rows would need a 7.2 GB Gram matrix", {"n_features": 2048}, bytes=491_520_000))
+    Parameters
+    ----------
+    way : str
+        The name of the way, as "features".
+    why : str
+        The reason, in one sentence.
+    settings : mapping of str to any value, default={}
+        What was chosen for that way.
+    bytes : float, default=None
+        The memory it takes; None where that is not known, as below.
+    flops : float, default=None
+        The floating-point operations.
+    passes : int, default=None
+        The passes over the rows.
+    rejected : tuple of (str, str), default=()
+        Other ways, each with the reason against it.
+
+    Examples
+    --------
+    >>> why = "30,000 rows would need a 7.2 GB Gram matrix"
+    >>> print(Plan("features", why, {"n_features": 2048}, bytes=491_520_000))
     features: 30,000 rows would need a 7.2 GB Gram matrix
       n_features = 2048
       memory 492 MB

@@ -41,37 +41,63 @@ def fit_table(
 ) -> TableModel:  # fmt: skip
     """A model of a table, and the result of the fit: all that was measured on the way.
 
-    The holdout (`test`: a share or a file; whole groups with `group`, the last rows with `time_column`) is told apart first:
-    no treatment, choice or fit sees it. Constant, linear, explicit, Fourier and landmark models are compared by
-    cross-validation on the training rows, and the simplest within one standard error of the best is fitted to all of them.
-    A kernel machine (support vectors, or ridge regression at the rows) takes part in the same folds of up to 8,000 rows, 5,000
-    where there are more than two classes. Beyond, where few rows would under-rate it, it is validated against the best of the others on a
-    tenth of the training rows that neither was fitted to (though settings of both were chosen with them); it is fitted in cells that
-    overlap where all rows at once would take too long.
+    The holdout (`test`: a share or a file; whole groups with `group`, the last rows with
+    `time_column`) is told apart first: no treatment, choice or fit sees it. Constant, linear,
+    explicit, Fourier and landmark models are compared by cross-validation on the training rows,
+    and the simplest within one standard error of the best is fitted to all of them. A kernel
+    machine (support vectors, or ridge regression at the rows) takes part in the same folds of
+    up to 8,000 rows, 5,000 where there are more than two classes. Beyond, where few rows would
+    under-rate it, it is validated against the best of the others on a tenth of the training
+    rows that neither was fitted to (though settings of both were chosen with them); it is
+    fitted in cells that overlap where all rows at once would take too long.
 
     Parameters
     ----------
-    source : a path, several, a data frame (pandas, polars, ...), a pyarrow table, or a `mercer.tables.Source`
-    target : the column to predict
-    task : "auto", "regression" or "classification"
-    metric : r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc
-    exclude, id, weight, group, time_column : names of columns
-    test : the share of the rows that is held out, or a file or table of its own
-    time : seconds for search and fits; reading the table and evaluating the model are not counted. What is tried and how large
-        it is depend on them: where time runs short, the same seed may give another model
-    memory : bytes, or text such as "4GB", at least 150 MB: of resident anonymous memory beyond what the imported program has. Rows
-        that exceed their share wait on disk: candidates are compared on as many as fit, of the holdout as many are evaluated, and
-        numbers are predicted by a last fit that streams all of them
-    seed : of the holdout, the folds and the random features
-    keep_rows : whether the result, and with it the report, shows single rows of the table: the worst ones with their values, and
-        pairs of actual and predicted values. The model itself holds treated rows of training in any case (a sample, and those that a
-        kernel machine or landmarks rest on)
-    progress : called with what is being done
-    command : what to show as the way to do this again
+    source : path, list of paths, data frame, pyarrow table or `mercer.tables.Source`
+        The table; data frames are of pandas, polars, ...
+    target : str
+        The column to predict.
+    task : {"auto", "regression", "classification"}, default="auto"
+        What the target is.
+    metric : str, default=None
+        r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc.
+    exclude : sequence of str, default=()
+        Columns that are left out.
+    id, weight, group, time_column : str, default=None
+        Names of columns.
+    test : float, path, data frame or table, default=0.2
+        The share of the rows that is held out, or a file or table of its own.
+    time : float, default=60
+        Seconds for search and fits; reading the table and evaluating the model are not counted.
+        What is tried and how large it is depend on them: where time runs short, the same seed
+        may give another model.
+    memory : float or str, default="4GB"
+        Bytes, or text such as "4GB", at least 150 MB: of resident anonymous memory beyond what
+        the imported program has. Rows that exceed their share wait on disk: candidates are
+        compared on as many as fit, of the holdout as many are evaluated, and numbers are
+        predicted by a last fit that streams all of them.
+    seed : int, default=0
+        Of the holdout, the folds and the random features.
+    keep_rows : bool, default=True
+        Whether the result, and with it the report, shows single rows of the table: the worst
+        ones with their values, and pairs of actual and predicted values. The model itself holds
+        treated rows of training in any case (a sample, and those that a kernel machine or
+        landmarks rest on).
+    progress : callable, default=None
+        Called with what is being done.
+    command : str, default=""
+        What to show as the way to do this again.
 
+    Returns
+    -------
+    TableModel
+
+    Examples
+    --------
     >>> from mercer.datasets import diabetes
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model = fit_table(diabetes().write_csv(f"{folder}/diabetes.csv"), "progression", time=1)
+    ...     path = diabetes().write_csv(f"{folder}/diabetes.csv")
+    ...     model = fit_table(path, "progression", time=1)
     >>> model.result.task, model.result.rows_train + model.result.rows_holdout
     ('regression', 442)
     """
@@ -102,7 +128,9 @@ def _releasing_memory(say: Callable[[str], None]) -> Callable[[str], None]:
 
 @contextmanager
 def _ignore_many_classes() -> Iterator[None]:
-    """Without scikit-learn's doubt whether so many classes are classes, which the task has settled; outside all threads."""
+    """Without scikit-learn's doubt whether so many classes are classes, which the task has
+    settled; outside all threads.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         yield
@@ -132,7 +160,9 @@ def _model(study: Study, found: StudyResult, source: Table, command: str, keep_r
 
 
 def _ranged(columns: Columns) -> Array:
-    """Features that have a range: those of a category have levels, of which new ones are odd cells or none."""
+    """Features that have a range: those of a category have levels, of which new ones are odd
+    cells or none.
+    """
     return np.array([columns.treatments_[j].kind != "category" for j in columns.origin_])
 
 
@@ -183,9 +213,11 @@ def _result(
     study: Study, found: StudyResult, margin: Margin | None, decision: Decision, source: Table, command: str, wider: Array | float = 1.0,
     keep_rows: bool = True,
 ) -> FitResult:  # fmt: skip
-    """Everything but what is measured of the finished model; `source` holds the held-out rows, whose intervals are `wider`.
+    """Everything but what is measured of the finished model; `source` holds the held-out rows,
+    whose intervals are `wider`.
 
-    Where rows are not to be kept, neither the worst of them nor pairs of actual and predicted values are put down.
+    Where rows are not to be kept, neither the worst of them nor pairs of actual and predicted
+    values are put down.
     """
     e, columns, held = found.chosen, study.data.columns, study.data.held
     f, classes, linear = e.evaluation.predicted, columns.classes_, found["linear"]
@@ -211,7 +243,9 @@ def _result(
 
 
 def _decided(study: Study, found: StudyResult) -> Decision:
-    """Where one of two classes is so rare that accuracy was not the metric, a threshold that finds it."""
+    """Where one of two classes is so rare that accuracy was not the metric, a threshold that
+    finds it.
+    """
     chosen = found.selection.chosen
     if study.why and found.known is not None:
         return best_f1_decision(*found.known)
@@ -226,7 +260,9 @@ def target_of(predictor: Predictor) -> TargetTransform | None:
 
 
 def _scores(study: Study, e: FittedCandidate, decision: Decision) -> dict[str, float]:
-    """Every metric of the task, of the numbers, probabilities and classes that the model predicts for the holdout."""
+    """Every metric of the task, of the numbers, probabilities and classes that the model
+    predicts for the holdout.
+    """
     held, f = study.data.held, e.evaluation.predicted
     able = [m for m in metrics.METRICS.values() if m.task == study.metric.task]
     if not study.n_classes:

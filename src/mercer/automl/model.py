@@ -68,7 +68,8 @@ class PredictionJob:
     def batches(self) -> Iterator[Any]:
         """Record batches; every row of the table has one row here, in the same order.
 
-        A DataError where a column is filled and nothing in it can be read. Rows are read in small batches, however many come at once.
+        A DataError where a column is filled and nothing in it can be read. Rows are read in
+        small batches, however many come at once.
         """
         return even(self._small(), ROWS, MAX_BATCH_BYTES)
 
@@ -88,7 +89,7 @@ class PredictionJob:
         self.watch.check()
 
     def warnings(self) -> list[str]:
-        """Sentences on extra columns, other types, cells that could not be read, and drift; ask when all batches are through."""
+        """Sentences on extra columns, other types, cells not read, and drift; ask last."""
         told = [*self.source.said, *self.report.sentences()]
         role = self.model.columns.id
         if role is not None and self.id is None:
@@ -96,7 +97,7 @@ class PredictionJob:
         return [*told, *self.oddities()]
 
     def oddities(self) -> list[str]:
-        """Sentences on cells that could not be read, on drift, and on what no longer holds for such rows."""
+        """Sentences on cells not read, on drift, and on what no longer holds for such rows."""
         report = self.watch.report()
         strange = [d.name for d in report.columns if d.large or self._gone(d.name)]
         mattering, told = [name for name in strange if name in self._mattering()], [*report.warnings, *self._unlike()]
@@ -133,17 +134,30 @@ def _value_type(kind: Any) -> Any:
 @register("automl.TableModel")
 @dataclass(frozen=True, eq=False, repr=False)
 class TableModel:
-    """What `mercer fit` makes: predicts tables that have the columns of the one it was fitted to.
+    """What `mercer fit` makes: predicts tables that have the columns of that of training.
 
-    Attributes: `columns` (the treatment), `predictor`, `margin` of regression intervals, `decision` of classes, `result`,
-    `unusual` (which rows are unlike those of training). A saved model holds a sample of the treated training rows, and, where it is a
-    kernel machine or rests on landmarks, more of them: treat the file as you treat the table.
+    A saved model holds a sample of the treated training rows, and, where it is a kernel machine
+    or rests on landmarks, more of them: treat the file as you treat the table.
 
-    >>> from mercer.datasets import diabetes
+    Parameters
+    ----------
+    columns : Columns
+        The treatment.
+    predictor : Predictor
+    margin : Margin or None
+        Of regression intervals.
+    decision : Decision
+        Of classes.
+    result : FitResult
+    unusual : NoveltyDetector
+        Which rows are unlike those of training.
+
+    Examples
+    --------
     >>> import pandas as pd
-    >>> table = diabetes()
+    >>> from mercer import datasets, fit_table
+    >>> table = datasets.diabetes()
     >>> data = pd.DataFrame(table.rows, columns=table.columns)
-    >>> from mercer import fit_table
     >>> model = fit_table(data, "progression", time=1)
     >>> model.predict(data[:2]).columns.tolist()
     ['prediction', 'lower', 'upper', 'unusual']
@@ -167,47 +181,58 @@ class TableModel:
         return PredictionJob(self, as_source(source))
 
     def with_threshold(self, threshold: float | None) -> TableModel:
-        """The same model, which predicts the class of `result.decision` from another probability on; of two classes only."""
+        """The same of two classes, with the class of `result.decision` from this probability
+        on.
+        """
         return self if threshold is None else replace(self, decision=self.decision.at(threshold, len(self.classes)))
 
     def predict(self, data: Any, threshold: float | None = None) -> Any:
-        """A frame with a row for every row of the data, in order: the id where there is one, `prediction`, and
+        """A frame with a row for every row of the data, in order.
 
-        - of numbers `lower` and `upper`, the ends of an interval that holds 90 % of such rows (missing where the holdout had too
-          few rows for any);
-        - of classes `p_<class>` for each of them; the prediction has the type that the target had in training;
-        - `unusual`, 1 for a row unlike any of training: far from all of a sample of them, beyond their range, or with a level or
-          a missing value that training never had, as about 1 % of rows like those of training are by chance. Its interval is wider.
+        It has the id where there is one, `prediction`, and
+
+        - of numbers `lower` and `upper`, the ends of an interval that holds 90 % of such rows
+          (missing where the holdout had too few rows for any);
+        - of classes `p_<class>` for each of them; the prediction has the type that the target had
+          in training;
+        - `unusual`, 1 for a row unlike any of training: far from all of a sample of them, beyond
+          their range, or with a level or a missing value that training never had, as about 1 %
+          of rows like those of training are by chance. Its interval is wider.
 
         Parameters
         ----------
-        data : a path, several, a data frame (pandas, polars, ...) or a pyarrow table with the columns of training. The frame that
-            comes back is of the same library (of pandas, with the same index), and a pyarrow table for files
-        threshold : of two classes, the probability from which on the class of `result.decision` is predicted
+        data : path, list of paths, data frame or pyarrow table
+            With the columns of training. The frame that comes back is of the same library (of
+            pandas, with the same index), and a pyarrow table for files.
+        threshold : float, default=None
+            Of two classes, the probability from which on the class of `result.decision` comes.
         """
         return self.with_threshold(threshold)._asked(data)
 
     def predict_proba(self, data: Any) -> Any:
-        """The probability of each class, `p_<class>` in the order of `classes`, as a frame like that of `predict`."""
+        """The probabilities `p_<class>` in the order of `classes`, as a frame like `predict`'s."""
         if not self.classes:
             raise ValueError(f'"{self.result.target}" is a number, which has no classes; ask predict or predict_interval.')
         return self._asked(data, [f"p_{label}" for label in self.classes])
 
     def predict_interval(self, data: Any, coverage: float = COVERAGE) -> Any:
-        """`lower` and `upper` ends of an interval for every row, as a frame like that of `predict`.
+        """`lower` and `upper` ends of an interval, as a frame like that of `predict`.
 
-        On average over samples, at least that share of new rows from the same source is covered (split conformal on the
-        holdout's residuals); missing where the holdout had too few rows for that.
+        On average over samples, at least a share `coverage` of new rows from the same source is
+        covered (split conformal on the holdout's residuals); missing where the holdout had too
+        few rows for that.
         """
         if self.margin is None:
             raise ValueError(f'"{self.result.target}" has classes, not numbers; ask predict or predict_proba.')
         return replace(self, margin=self.margin.at(coverage))._asked(data, ["lower", "upper"])
 
     def score(self, data: Any, metric: str | None = None) -> float:
-        """The metric (that of `result` where none is named) of what `predict` says of these rows, which have a target.
+        """The metric (None: that of `result`) of what `predict` says of rows that have a
+        target.
 
-        Rows without a target, or of a class that training lacks, are left out; weights count where the model has a weight column
-        and the data have it. Errors (rmse, mae, log_loss) are better where they are less.
+        Rows without a target, or of a class that training lacks, are left out; weights count
+        where the model has a weight column and the data have it. Errors (rmse, mae, log_loss)
+        are better where they are less.
         """
         source, asked = as_source(data), metric_named(self.result.task, metric or self.result.metric)
         self.columns.check(source.schema)
@@ -252,7 +277,7 @@ class TableModel:
         return card(self.result)
 
     def predict_batches(self, source: Any) -> Iterator[Any]:
-        """Record batches in the order of the rows, with the columns of `predict`; however many rows there are, few are held at once."""
+        """Record batches of `predict`'s columns, in order; of any number of rows few are held."""
         return self.predicting(source).batches()
 
     def outputs(self, X: Array, odd: Array | None = None) -> dict[str, Any]:

@@ -27,7 +27,19 @@ def _kernel(k: Any, name: str) -> None:
 
 @register("kernels.Sum")
 class Sum(Kernel):
-    """k1 + k2 + ..."""
+    """k1 + k2 + ...
+
+    Parameters
+    ----------
+    terms : tuple of Kernel
+        One or more; a sum among them gives its own terms.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> (Gaussian() + Linear() + 1)([[1.0]])
+    array([[3.]])
+    """
 
     terms: tuple[Kernel, ...]
     precedence: ClassVar[int] = 1
@@ -44,7 +56,19 @@ class Sum(Kernel):
 
 @register("kernels.Product")
 class Product(Kernel):
-    """k1 k2 ..."""
+    """k1 k2 ...
+
+    Parameters
+    ----------
+    terms : tuple of Kernel
+        One or more; a product among them gives its own terms.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> (Gaussian() * Linear())([[2.0]])
+    array([[4.]])
+    """
 
     terms: tuple[Kernel, ...]
     precedence: ClassVar[int] = 2
@@ -63,7 +87,19 @@ class Product(Kernel):
 
 @register("kernels.Scale")
 class Scale(Kernel):
-    """c k, c >= 0"""
+    """c k, c >= 0
+
+    Parameters
+    ----------
+    by : float
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> (3 * Linear())([[2.0]])
+    array([[12.]])
+    """
 
     by: float
     kernel: Kernel
@@ -82,7 +118,20 @@ class Scale(Kernel):
 
 @register("kernels.Power")
 class Power(Kernel):
-    """k^degree, degree an integer >= 0"""
+    """k^degree, degree an integer >= 0
+
+    Parameters
+    ----------
+    kernel : Kernel
+    degree : int
+        The power; others than whole ones need not be positive semidefinite.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> (Linear() ** 2)([[3.0]])
+    array([[81.]])
+    """
 
     kernel: Kernel
     degree: int
@@ -101,7 +150,18 @@ class Power(Kernel):
 
 @register("kernels.Exp")
 class Exp(Kernel):
-    """exp(k)"""
+    """exp(k)
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Exp(Linear())([[0.0]])
+    array([[1.]])
+    """
 
     kernel: Kernel
 
@@ -118,6 +178,8 @@ class Exp(Kernel):
 def exp(k: Kernel) -> Exp:
     """exp(k(x, z)) as a kernel.
 
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> exp(Linear())([[0.0], [1.0]])
     array([[1.        , 1.        ],
@@ -128,7 +190,19 @@ def exp(k: Kernel) -> Exp:
 
 @register("kernels.Series")
 class Series(Kernel):
-    """a0 + a1 k + a2 k^2 + ..., coefficients >= 0"""
+    """a0 + a1 k + a2 k^2 + ..., coefficients >= 0
+
+    Parameters
+    ----------
+    kernel : Kernel
+    coefficients : tuple of float
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().compose([1.0, 0.0, 2.0])([[1.0]])
+    array([[3.]])
+    """
 
     kernel: Kernel
     coefficients: tuple[float, ...]
@@ -158,7 +232,20 @@ def _function(f: Any, name: str) -> None:
 
 @register("kernels.Weighted")
 class Weighted(Kernel):
-    """f(x) k(x, z) f(z)"""
+    """f(x) k(x, z) f(z)
+
+    Parameters
+    ----------
+    kernel : Kernel
+    f : callable
+        A function of rows (n, d) that gives (n,).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().weighted(lambda X: X[:, 0])([[2.0]])
+    array([[16.]])
+    """
 
     kernel: Kernel
     f: Callable[[Any], Any]
@@ -178,7 +265,20 @@ class Weighted(Kernel):
 
 @register("kernels.Warped")
 class Warped(Kernel):
-    """k(f(x), f(z))"""
+    """k(f(x), f(z))
+
+    Parameters
+    ----------
+    kernel : Kernel
+    f : callable
+        A function of rows (n, d) that gives rows (n, d'), row by row: it sees a few at a time.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().warped(lambda X: X**2)([[2.0]])
+    array([[16.]])
+    """
 
     kernel: Kernel
     f: Callable[[Any], Any]
@@ -202,7 +302,19 @@ class Warped(Kernel):
 
 @register("kernels.Normalized")
 class Normalized(Kernel):
-    """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0"""
+    """k(x, z) / sqrt(k(x, x) k(z, z)), and 0 where k(x, x) = 0
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().normalized()([[3.0], [0.0]])
+    array([[1., 0.],
+           [0., 0.]])
+    """
 
     kernel: Kernel
 
@@ -219,7 +331,19 @@ class Normalized(Kernel):
 
 @register("kernels.OnColumns")
 class OnColumns(Kernel):
-    """k(x_S, z_S) for chosen columns S, by position or name"""
+    """k(x_S, z_S) for chosen columns S, by position or name
+
+    Parameters
+    ----------
+    kernel : Kernel
+    columns : tuple of int or str
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear().on_columns([1])([[1.0, 2.0]])
+    array([[4.]])
+    """
 
     kernel: Kernel
     columns: tuple[int | str, ...]
@@ -243,7 +367,7 @@ class OnColumns(Kernel):
 
 
 def positioned(k: Any, rows: Table) -> Any:
-    """The same tree with columns given by position, for rows whose names are then no longer needed."""
+    """The same tree with columns given by position, for rows that then need no names."""
     if isinstance(k, tuple):
         return tuple(positioned(t, rows) for t in k)
     if isinstance(k, OnColumns):

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 class Kernel(Params):
     """A positive semidefinite function k(x, z).
 
-    A kernel of your own writes its parameters as fields and its formula as `on`, over what pairs of rows offer
-    (`p.dot`, `p.sqdist(bandwidth)`, `p.dist`, `p.absdist`, `p.xp.exp`, ...):
+    A kernel of your own writes its parameters as fields and its formula as `on`, over what
+    pairs of rows offer (`p.dot`, `p.sqdist(bandwidth)`, `p.dist`, `p.absdist`, `p.xp.exp`,
+    ...):
 
+
+    Examples
+    --------
     >>> class Bump(Kernel):
     ...     width: float = 1.0
     ...     def on(self, p):
@@ -49,7 +53,10 @@ class Kernel(Params):
 
     # sugar: these functions live in the layers above, which are loaded when first asked for
     def operator(self, X: Any, Z: Any = None) -> Any:
-        """The matrix k(X, Z) that is never formed: `K @ v`, `K.block(rows, cols)`; see `mercer.operators.KernelOperator`."""
+        """The matrix k(X, Z) that is never formed; see `mercer.operators.KernelOperator`.
+
+        It has `K @ v`, `K.block(rows, cols)`.
+        """
         return import_module("mercer.operators").operator(self, X, Z)
 
     def lift(
@@ -61,7 +68,11 @@ class Kernel(Params):
 
     # readings
     def __call__(self, X: Any, Z: Any = None) -> Any:
-        """The Gram matrix k(x_i, z_j), shape (n, m); Z defaults to X. Two vectors give one number."""
+        """The Gram matrix k(x_i, z_j), shape (n, m), of rows X and Z, which defaults to X.
+
+        Rows are of arrays, sparse matrices or data frames, or listed items; float32 rows give
+        float32 values. Two vectors give one number.
+        """
         if is_vector(X) and is_vector(Z):
             return float(self(np.reshape(X, (1, -1)), np.reshape(Z, (1, -1)))[0, 0])
         left, right = self.tables(X, Z)
@@ -90,7 +101,11 @@ class Kernel(Params):
         return np.concatenate([np.diag(self(left[s], right[s])) for s in pieces])
 
     def gradient(self, X: Any, G: Any, Z: Any = None) -> Array:
-        """d sum_ij G_ij k(x_i, z_j) / d parameter, in the order of `parameters()`: no (n, m, p) array is formed."""
+        """d sum_ij G_ij k(x_i, z_j) / d parameter, in the order of `parameters()`, for G of
+        shape (n, m).
+
+        No (n, m, p) array is formed.
+        """
         left, right = self.tables(X, Z)
         centre = centre_of(left, right)
         tile = Tile(Side(left, centre), Side(right, centre), 0 if right is left else None)
@@ -106,7 +121,10 @@ class Kernel(Params):
         return contract(k.on(DualPairs(tile)), G, len(index))
 
     def source(self) -> Source:
-        """The formula as source for a fused tile; parameters are arguments, so re-tuning never recompiles."""
+        """The formula as source for a fused tile.
+
+        Parameters are arguments, so re-tuning never recompiles.
+        """
         trace = Trace()
         names = {path: f"t{i}" for i, path in enumerate(self.parameters())}
         k = substitute(self, lambda path, v: Symbol(trace, names[path]))
@@ -124,10 +142,12 @@ class Kernel(Params):
         return found
 
     def distance(self, X: Any, Z: Any = None) -> Array:
-        """|x - z|_K = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), shape (n, m); to relative accuracy, however near x and z are.
+        """|x - z|_K = sqrt(k(x, x) + k(z, z) - 2 k(x, z)), shape (n, m).
 
-        The formula is read by differences, so nothing cancels; a `Callable`'s own function gives values alone, and near pairs
-        keep the digits that their difference leaves.
+        To relative accuracy, however near x and z are.
+
+        The formula is read by differences, so nothing cancels; a `Callable`'s own function
+        gives values alone, and near pairs keep the digits that their difference leaves.
 
         >>> from mercer.kernels import Gaussian
         >>> Gaussian().distance([[1000.0]], [[1000.0 + 2.0**-30]]) / 2.0**-30
@@ -222,7 +242,10 @@ class Kernel(Params):
         return Weighted(self, f)
 
     def warped(self, f: Callable[[Any], Any]) -> Kernel:
-        """k(f(x), f(z)); f takes rows (n, d) and gives (n, d'), row by row: it sees a few rows at a time."""
+        """k(f(x), f(z)); f takes rows (n, d) and gives (n, d'), row by row.
+
+        It sees a few rows at a time.
+        """
         from mercer.kernels.algebra import Warped
 
         return Warped(self, f)

@@ -15,7 +15,14 @@ from mercer.store import register
 
 @register("kernels.Constant")
 class Constant(Kernel):
-    """1"""
+    """1
+
+    Examples
+    --------
+    >>> Constant()([[0.0], [1.0]])
+    array([[1., 1.],
+           [1., 1.]])
+    """
 
     items: ClassVar[bool] = True
 
@@ -27,6 +34,13 @@ class Constant(Kernel):
 class Linear(Kernel):
     """x'z, or x'Az for a symmetric positive semidefinite metric A
 
+    Parameters
+    ----------
+    metric : array of shape (d, d), default=None
+        A; None is the identity.
+
+    Examples
+    --------
     >>> Linear(metric=[[2.0, 0.0], [0.0, 1.0]])([[1.0, 1.0]], [[3.0, 5.0]])
     array([[11.]])
     """
@@ -62,6 +76,15 @@ def _matrix(metric: Any) -> Any:
 class Polynomial(Kernel):
     """(bias + x'z)^degree
 
+    Parameters
+    ----------
+    degree : int, default=3
+        The power, >= 0.
+    bias : float, default=1.0
+        What is added to x'z, >= 0.
+
+    Examples
+    --------
     >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
     """
@@ -80,6 +103,9 @@ class Polynomial(Kernel):
 class AllSubsets(Kernel):
     """prod_j (1 + x_j z_j): all 2^d products of columns, in O(d)
 
+
+    Examples
+    --------
     >>> AllSubsets()([[1.0, 2.0]], [[3.0, 4.0]])
     array([[36.]])
     """
@@ -90,8 +116,15 @@ class AllSubsets(Kernel):
 
 @register("kernels.Anova")
 class Anova(Kernel):
-    """sum over j1 < ... < j_order of prod x_j z_j: all interactions of that order, in O(d order)
+    """sum over j1 < ... < j_order of prod x_j z_j: all interactions of an order, in O(d order)
 
+    Parameters
+    ----------
+    order : int, default=2
+        How many different columns are in every product, >= 1.
+
+    Examples
+    --------
     >>> Anova(order=2)([[1.0, 1.0, 1.0]])
     array([[3.]])
     """
@@ -107,10 +140,21 @@ class Anova(Kernel):
 
 @register("kernels.ArcCosine")
 class ArcCosine(Kernel):
-    """|x|^n |z|^n J_n(angle) / pi for n = 0, 1, 2: an infinitely wide layer of step, ramp or squared-ramp units
+    """|x|^n |z|^n J_n(angle) / pi for n = 0, 1, 2
 
+    It is an infinitely wide layer of step, ramp or squared-ramp units.
+
+    Parameters
+    ----------
+    order : {0, 1, 2}, default=1
+        The n.
+
+    References
+    ----------
     Cho and Saul, Kernel methods for deep learning (2009).
 
+    Examples
+    --------
     >>> ArcCosine(order=1)([[3.0, 4.0]])
     array([[25.]])
     """
@@ -138,8 +182,16 @@ class ArcCosine(Kernel):
 class Callable(Kernel):
     """f(X, Z) -> (n, m): a symmetric function of your own; rows may be numbers or any list
 
-    f sees a few rows at a time, from several threads: what it returns for a pair may depend on that pair only.
+    f sees a few rows at a time, from several threads: what it returns for a pair may depend on
+    that pair only.
 
+    Parameters
+    ----------
+    f : callable
+        f(X, Z) of rows (n, d) and (m, d) gives values (n, m).
+
+    Examples
+    --------
     >>> Callable(lambda X, Z: X @ Z.T + 1)([[1.0]], [[2.0]])
     array([[3.]])
     """

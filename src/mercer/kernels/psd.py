@@ -20,7 +20,25 @@ MOST_ROWS = 400
 @register("kernels.Counterexample")
 @dataclass(frozen=True, eq=False)
 class Counterexample:
-    """Points whose Gram matrix K has v'Kv = eigenvalue < 0 for the unit vector v: the function is not a kernel."""
+    """Points whose Gram matrix K has v'Kv = eigenvalue < 0 for the unit vector v.
+
+    So the function is not a kernel.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+        The points.
+    eigenvalue : float
+        v'Kv, below zero.
+    vector : ndarray of shape (n,)
+        The v, of norm 1.
+
+    Examples
+    --------
+    >>> found = check_psd(lambda X, Z: -np.abs(X - Z.T), np.array([[0.0], [1.0]]))
+    >>> found.eigenvalue < 0, bool(np.isclose(np.linalg.norm(found.vector), 1))
+    (True, True)
+    """
 
     points: Array
     eigenvalue: float
@@ -33,11 +51,28 @@ class Counterexample:
 
 
 def check_psd(k: Any, X: Any, *, random_state: int = 0, trials: int = 24) -> Counterexample | None:
-    """Search for points near X on which k, a kernel or a function of (X, Z), is not positive semidefinite; None if none.
+    """Search for points near X on which k is not positive semidefinite; None if none is found.
 
-    Tries rows of X, then random points of X's mean and spread at several scales and sizes; the worst are refined by
-    moving single points. Finding none is evidence, `k.proof()` is proof.
+    Tries rows of X, then random points of X's mean and spread at several scales and sizes; the
+    worst are refined by moving single points. Finding none is evidence, `k.proof()` is proof.
 
+    Parameters
+    ----------
+    k : Kernel or callable
+        A kernel, or a function of (X, Z) that gives (n, m).
+    X : array-like of shape (n, d)
+        The rows to begin with.
+    random_state : int, default=0
+        The seed of the search.
+    trials : int, default=24
+        How many sets of points are tried.
+
+    Returns
+    -------
+    Counterexample or None
+
+    Examples
+    --------
     >>> from mercer.kernels import Callable, Gaussian
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> check_psd(Gaussian(), X) is None

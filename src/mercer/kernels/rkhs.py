@@ -18,6 +18,17 @@ from mercer.store import register
 class RKHSFunction:
     """f(x) = sum_i weights_i k(points_i, x)
 
+    Parameters
+    ----------
+    kernel : Kernel
+        The k of its space.
+    points : array-like of shape (n, d), or list of items
+        The points.
+    weights : array-like of shape (n,)
+        One weight a point.
+
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> f = RKHSFunction(Linear(), [[1.0, 0.0], [0.0, 1.0]], [3.0, 4.0])
     >>> f([[1.0, 1.0]]), f.norm(), (2 * f + f).norm()
@@ -76,15 +87,31 @@ class RKHSFunction:
 
     @classmethod
     def approximate(cls, kernel: Kernel, f: Callable[[Array], Array], X: Any, tol: float = 1e-2) -> RKHSFunction:
-        """A function of the space within `tol` of f on the points X, with as few of them as a greedy choice finds.
+        """A function of the space within `tol` of f on the points X.
 
-        For a universal kernel (Gaussian, Matern, Laplace, ...) and f continuous on a compact set this succeeds for any
-        tol, given X dense enough. Each step adds the points of the largest error and fits all of X by least squares.
+        It has as few of them as a greedy choice finds. For a universal kernel (Gaussian,
+        Matern, Laplace, ...) and f continuous on a compact set this succeeds for any tol, given
+        X dense enough. Each step adds the points of the largest error and fits all of X by
+        least squares.
 
+        Parameters
+        ----------
+        kernel : Kernel
+            Of the space.
+        f : callable
+            A function of rows (n, d) that gives (n,).
+        X : array-like of shape (n, d)
+            The points.
+        tol : float, default=0.01
+            The largest error.
+
+        Examples
+        --------
         >>> from mercer.kernels import Gaussian
         >>> X = np.linspace(0, 1, 200)[:, None]
-        >>> g = RKHSFunction.approximate(Gaussian(0.2), lambda X: np.abs(X[:, 0] - 0.5), X, tol=0.02)
-        >>> bool(np.abs(g(X) - np.abs(X[:, 0] - 0.5)).max() <= 0.02)
+        >>> def f(X): return np.abs(X[:, 0] - 0.5)
+        >>> g = RKHSFunction.approximate(Gaussian(0.2), f, X, tol=0.02)
+        >>> bool(np.abs(g(X) - f(X)).max() <= 0.02)
         True
         """
         rows = table(X, "X").astype(np.float64)

@@ -22,7 +22,21 @@ def _converted(name: str, options: dict[str, float | None]) -> tuple[str, float]
 
 
 class Stationary(Kernel):
-    """A kernel of x - z with a bandwidth."""
+    """A kernel of x - z with a bandwidth.
+
+    Parameters
+    ----------
+    bandwidth : float or tuple of float, default=1.0
+        The length-scale, > 0; or one a column.
+
+    Examples
+    --------
+    >>> class Triangle(Stationary):
+    ...     def on(self, p):
+    ...         return p.xp.exp(-p.absdist(self.bandwidth))
+    >>> Triangle(bandwidth=2.0)([[0.0]], [[2.0]])
+    array([[0.36787944]])
+    """
 
     bandwidth: Bandwidth = 1.0
 
@@ -34,6 +48,13 @@ class Stationary(Kernel):
 class Gaussian(Stationary):
     """exp(-|x - z|^2 / (2 bandwidth^2))
 
+    Parameters
+    ----------
+    bandwidth : float or tuple of float, default=1.0
+        The length-scale, > 0; or one a column.
+
+    Examples
+    --------
     >>> Gaussian(bandwidth=2.0)([[0.0]], [[2.0]])
     array([[0.60653066]])
     """
@@ -45,8 +66,10 @@ class Gaussian(Stationary):
     def of(cls, gamma: float | None = None, b: float | None = None, variance: float | None = None) -> Gaussian:
         """From exp(-gamma r^2), exp(-r^2 / b) or exp(-r^2 / (2 variance)).
 
-        >>> Gaussian.of(gamma=0.5) == Gaussian.of(b=2.0) == Gaussian.of(variance=1.0) == Gaussian(1.0)
+        >>> Gaussian.of(gamma=0.5) == Gaussian.of(b=2.0) == Gaussian.of(variance=1.0)
         True
+        >>> Gaussian.of(b=2.0)
+        Gaussian()
         """
         key, v = _converted("Gaussian", {"gamma": gamma, "b": b, "variance": variance})
         return cls(math.sqrt({"gamma": 0.5 / v, "b": v / 2, "variance": v}[key]))
@@ -56,6 +79,15 @@ class Gaussian(Stationary):
 class Laplace(Stationary):
     """exp(-|x - z| / bandwidth), in the Euclidean norm or the 1-norm
 
+    Parameters
+    ----------
+    bandwidth : float or tuple of float, default=1.0
+        The length-scale, > 0; or one a column.
+    norm : {1, 2}, default=2
+        Which norm |x - z| is.
+
+    Examples
+    --------
     >>> Laplace(norm=1)([[0.0, 0.0]], [[1.0, 1.0]])
     array([[0.13533528]])
     """
@@ -84,8 +116,19 @@ class Laplace(Stationary):
 
 @register("kernels.Matern")
 class Matern(Stationary):
-    """2^(1-nu)/Gamma(nu) t^nu K_nu(t), t = sqrt(2 nu) |x - z| / bandwidth; exp(-|x - z| / bandwidth) at nu = 1/2
+    """2^(1-nu)/Gamma(nu) t^nu K_nu(t), t = sqrt(2 nu) |x - z| / bandwidth
 
+    At nu = 1/2 it is exp(-|x - z| / bandwidth), at nu = inf the Gaussian.
+
+    Parameters
+    ----------
+    bandwidth : float or tuple of float, default=1.0
+        The length-scale, > 0; or one a column.
+    nu : float, default=1.5
+        The smoothness, > 0 or inf.
+
+    Examples
+    --------
     >>> Matern(nu=0.5)([[0.0]], [[1.0]])
     array([[0.36787944]])
     """
@@ -122,6 +165,13 @@ def _horner(coefficients: list[float], t: Any) -> Any:
 class Cauchy(Stationary):
     """1 / (1 + |x - z|^2 / bandwidth^2)
 
+    Parameters
+    ----------
+    bandwidth : float or tuple of float, default=1.0
+        The length-scale, > 0; or one a column.
+
+    Examples
+    --------
     >>> Cauchy()([[0.0]], [[1.0]])
     array([[0.5]])
     """
@@ -132,8 +182,19 @@ class Cauchy(Stationary):
 
 @register("kernels.RationalQuadratic")
 class RationalQuadratic(Stationary):
-    """(1 + |x - z|^2 / (2 mixture bandwidth^2))^-mixture: Gaussians of Gamma-distributed precision
+    """(1 + |x - z|^2 / (2 mixture bandwidth^2))^-mixture
 
+    It is a mixture of Gaussians of Gamma-distributed precision.
+
+    Parameters
+    ----------
+    bandwidth : float or tuple of float, default=1.0
+        The length-scale, > 0; or one a column.
+    mixture : float, default=1.0
+        The shape of the Gamma law, > 0: the less, the heavier the tail.
+
+    Examples
+    --------
     >>> RationalQuadratic(mixture=1.0)([[0.0]], [[2.0]])
     array([[0.33333333]])
     """
@@ -152,6 +213,13 @@ class RationalQuadratic(Stationary):
 class Sinc(Stationary):
     """bandwidth / |x - z| sin(|x - z| / bandwidth), positive definite only for d <= 3
 
+    Parameters
+    ----------
+    bandwidth : float or tuple of float, default=1.0
+        The length-scale, > 0; or one a column.
+
+    Examples
+    --------
     >>> Sinc()([[0.0]], [[1.0]])
     array([[0.84147098]])
     """
@@ -169,8 +237,18 @@ class Sinc(Stationary):
 class Periodic(Stationary):
     """prod_j exp(-2 sin^2(pi (x_j - z_j) / period_j) / bandwidth_j^2)
 
-    A product over columns: the same formula of the Euclidean distance is not positive semidefinite for d > 1.
+    A product over columns: the same formula of the Euclidean distance is not positive
+    semidefinite for d > 1.
 
+    Parameters
+    ----------
+    bandwidth : float or tuple of float, default=1.0
+        The length-scale within a period, > 0; or one a column.
+    period : float or tuple of float, default=1.0
+        The period, > 0; or one a column.
+
+    Examples
+    --------
     >>> Periodic(period=3.0)([[0.0]], [[3.0]]).round(12)
     array([[1.]])
     """

@@ -19,7 +19,9 @@ from mercer.store import register
 
 
 def independent(lifts: list[Any]) -> list[Any]:
-    """Clones of the maps with randomness of their own: two maps of one seed would be one map twice."""
+    """Clones of the maps with randomness of their own: two maps of one seed would be one map
+    twice.
+    """
     return [reseeded(clone(phi), i) for i, phi in enumerate(lifts)]
 
 
@@ -74,6 +76,13 @@ class Composite(Lift):
 class Concatenate(Composite):
     """(phi_1(x), phi_2(x), ...): the kernels add.
 
+    Parameters
+    ----------
+    lifts : list of Lift
+        phi_1, phi_2, ..., of which random ones are drawn independently.
+
+    Examples
+    --------
     >>> from mercer.lifts import Monomials, Parabolic
     >>> (Parabolic() + Monomials(2)).fit_transform([[2.0]])
     array([[2., 4., 1., 2., 4.]])
@@ -96,6 +105,13 @@ class Concatenate(Composite):
 class Tensor(Composite):
     """All products of one feature of each map: the kernels multiply.
 
+    Parameters
+    ----------
+    lifts : list of Lift
+        The maps, of which random ones are drawn independently.
+
+    Examples
+    --------
     >>> from mercer.lifts import Parabolic
     >>> (Parabolic() * Parabolic()).fit_transform([[2.0]])
     array([[ 4.,  8.,  8., 16.]])
@@ -140,6 +156,15 @@ def unique(names: list[str]) -> list[str]:
 class Scaled(Lift):
     """c phi(x): the kernel is scaled by c^2.
 
+    Parameters
+    ----------
+    lift : Lift
+        The phi.
+    by : float, default=1.0
+        The c.
+
+    Examples
+    --------
     >>> from mercer.lifts import Parabolic
     >>> (3 * Parabolic()).fit_transform([[2.0]])
     array([[ 6., 12.]])
@@ -172,10 +197,19 @@ class Scaled(Lift):
 
 @register("lifts.Chain")
 class Chain(Composite):
-    """psi(phi(x)): the kernel of psi between features phi; after a projection, whose kernel is Linear(), that of phi.
+    """psi(phi(x)): the kernel is that of psi between features phi.
+
+    After a projection, whose kernel is Linear(), it is that of phi.
 
     Products of columns followed by a projection are fused: the products are never formed.
 
+    Parameters
+    ----------
+    lifts : list of Lift or transformer
+        phi, psi, ..., in the order in which they are applied.
+
+    Examples
+    --------
     >>> from mercer.lifts import Monomials, Parabolic
     >>> (Parabolic() >> Monomials(2, include_bias=False)).fit_transform([[2.0]])
     array([[ 2.,  4.,  4.,  8., 16.]])

@@ -25,8 +25,28 @@ TILE_BYTES = 1 << 20  # of features for one task
 class Lift(Saved, TransformerMixin, BaseEstimator):
     """A feature map phi.
 
-    A subclass writes `_learn(X)`, which sets `n_features_out_` and `kernel_`; `_map(X)`, which gives the features (n, D);
-    and `_names(inputs)`, where the features have names of their own.
+    A subclass writes `_learn(X)`, which sets `n_features_out_` and `kernel_`; `_map(X)`, which
+    gives the features (n, D); and `_names(inputs)`, where the features have names of their own.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The k that phi(x)'phi(z) is, or is an approximation of.
+    n_features_in_ : int
+        The columns of the rows.
+    n_features_out_ : int
+        The number D of features.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> class Squares(Lift):
+    ...     def _learn(self, X):
+    ...         self.n_features_out_, self.kernel_ = X.shape[1], Linear().warped(np.square)
+    ...     def _map(self, X):
+    ...         return X**2
+    >>> Squares().fit_transform([[3.0]])
+    array([[9.]])
     """
 
     sparse: ClassVar[bool] = False  # whether CSR rows are taken
@@ -52,7 +72,7 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
         return np.asarray(self._names(list(_check_feature_names_in(self, input_features))), dtype=object)
 
     def certify(self, X: Any, confidence: float = 0.99, **options: Any) -> Certificate:
-        """What the error of this map is on pairs of rows of X, stated with a confidence; see `Certificate`."""
+        """The error of this map on pairs of rows of X, with a confidence; see `Certificate`."""
         from mercer.lifts.certificate import certify
 
         check_is_fitted(self)
@@ -74,7 +94,9 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
 
     def _accept(self, X: Table, *, reset: bool) -> Matrix:
-        """Rows that an estimator, or another map, has checked already; only they can bring names with an array."""
+        """Rows that an estimator, or another map, has checked already; only they can bring
+        names with an array.
+        """
         if X.sparse and not self.sparse:
             raise TypeError(f"X is sparse (Sparse data was passed), but {type(self).__name__} takes dense rows; use X.toarray().")
         if reset:
@@ -109,7 +131,9 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
         return Concatenate([*_parts(self, Concatenate), *_parts(other, Concatenate)]) if isinstance(other, Lift) else NotImplemented
 
     def __mul__(self, other: Any) -> Lift:
-        """Tensor product with an independent copy of the other map (the kernels multiply), or a scale."""
+        """Tensor product with an independent copy of the other map (the kernels multiply), or a
+        scale.
+        """
         from mercer.lifts.algebra import Scaled, Tensor
 
         if isinstance(other, Real):
@@ -155,7 +179,9 @@ def stream_of(random_state: Any) -> Stream:
 
 
 def by_rows(X: Matrix, width: int, fill: Callable[[Matrix, slice], None]) -> None:
-    """`fill(X[rows], rows)` for pieces of rows whose `width` features take about a megabyte, in threads."""
+    """`fill(X[rows], rows)` for pieces of rows whose `width` features take about a megabyte, in
+    threads.
+    """
     settle_allocator()
     step = max(16, TILE_BYTES // max(1, width * X.dtype.itemsize))
     parallel_map(lambda rows: fill(X[rows], rows), cuts(X.shape[0], step))

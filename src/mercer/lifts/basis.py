@@ -31,14 +31,20 @@ PATTERNS = {"x": "{}", "square": "{}^2", "cube": "{}^3"}
 
 @register("lifts.Basis")
 class Basis(Lift):
-    """f(x_j) for every function f and every chosen column j; the kernel is sum_j sum_f f(x_j) f(z_j).
+    """f(x_j) for every function f and every chosen column j.
+
+    The kernel is sum_j sum_f f(x_j) f(z_j).
 
     Parameters
     ----------
-    functions : names and functions of a column (n,) that give (n,), in a list, or a dict of functions by name. The names are
-        x, square, cube, abs, sqrt_abs, log1p_abs, exp, sin, cos, tanh, sign and relu.
-    columns : names or positions, by default all
+    functions : list of str or callable, or dict of callables by name, default=("x", "cos")
+        Functions of a column (n,) that give (n,). The names are x, square, cube, abs, sqrt_abs,
+        log1p_abs, exp, sin, cos, tanh, sign and relu.
+    columns : list of int or str, default=None
+        Names or positions; None is all.
 
+    Examples
+    --------
     >>> phi = Basis(["x", "cos"]).fit([[0.0, 1.0]])
     >>> phi.transform([[0.0, 1.0]]).round(2), list(phi.get_feature_names_out())
     (array([[0.  , 1.  , 1.  , 0.54]]), ['x0', 'x1', 'cos(x0)', 'cos(x1)'])

@@ -23,15 +23,46 @@ PAIRS, SAMPLE, REDRAWN = 20_000, 400, 16
 class Certificate:
     """What is known of the error phi(x)'phi(z) - k(x, z) over the pairs of different rows of X.
 
-    With confidence `confidence`, a fraction `quantile` of all pairs has an error of at most `bound`: an order statistic of
-    the errors of `n_pairs` pairs drawn uniformly, independently of the map, by the binomial law, whatever the law of
-    the errors. `distance_bound` says the same of the relative error of the kernel distance. They speak of pairs of X, not
-    of points to come.
+    It speaks of pairs of X, not of points to come.
 
-    `max` and `rms` are of the pairs drawn. `spectral` is the least e with (1 - e)(K + a I) <= F F' + a I <= (1 + e)(K + a I)
-    on a sample of rows, a = `alpha`: what matters for learning; `effective_dimension` is tr K (K + a I)^-1 there. `bias` is the
-    mean error over 16 maps drawn anew, on rows that they were not fitted on, in standard errors: beyond 4 it is hardly
-    chance (one in a thousand).
+    Parameters
+    ----------
+    bound : float
+        With confidence `confidence`, a fraction `quantile` of all pairs has an error of at most
+        this: an order statistic of the errors of `n_pairs` pairs drawn uniformly, independently
+        of the map, by the binomial law, whatever the law of the errors.
+    quantile : float
+        The fraction of pairs.
+    confidence : float
+        The confidence.
+    n_pairs : int
+        The pairs drawn.
+    n_features : int
+        The features of the map.
+    max : float
+        The largest error of the pairs drawn.
+    rms : float
+        Their root mean square.
+    bias : float
+        The mean error over 16 maps drawn anew, on rows that they were not fitted on, in
+        standard errors: beyond 4 it is hardly chance (one in a thousand).
+    distance_bound : float
+        As `bound`, of the relative error of the kernel distance.
+    spectral : float
+        The least e with (1 - e)(K + a I) <= F F' + a I <= (1 + e)(K + a I) on a sample of rows,
+        a = `alpha`: what matters for learning.
+    alpha : float
+        The a.
+    effective_dimension : float
+        tr K (K + a I)^-1 there.
+
+    Examples
+    --------
+    >>> from mercer.lifts import Parabolic
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> found = Parabolic().fit(X).certify(X, random_state=0)
+    >>> found.confidence, found.bound < 1e-9
+    (0.99, True)
     """
 
     bound: float
@@ -77,7 +108,10 @@ def certify(
     phi: Any, X: Any, confidence: float = 0.99, quantile: float = 0.995, *, alpha: float | None = None, n_pairs: int = PAIRS,
     random_state: Any = None,
 ) -> Certificate:
-    """Certify a fitted map on the rows X; the pairs are drawn afresh, so that nothing that chose the map has seen them."""
+    """Certify a fitted map on the rows X.
+
+    The pairs are drawn afresh, so that nothing that chose the map has seen them.
+    """
     rows, rng = table(X, "X", items=phi.kernel_.takes_items), np.random.default_rng(random_state)
     rank = order(n_pairs, confidence, quantile)
     error, relative = errors(phi, rows, *draw_pairs(len(rows), n_pairs, rng))
@@ -112,7 +146,9 @@ def draw_pairs(n: int, size: int, rng: np.random.Generator) -> tuple[Array, Arra
 
 
 def errors(phi: Any, rows: Table, i: Array, j: Array, piece: int = 2048) -> tuple[Array, Array]:
-    """The errors of the kernel, and the relative errors of the kernel distance, of the pairs (i, j)."""
+    """The errors of the kernel, and the relative errors of the kernel distance, of the pairs
+    (i, j).
+    """
     parts = [_errors(phi, rows[i[s : s + piece]], rows[j[s : s + piece]]) for s in range(0, len(i), piece)]
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
@@ -138,7 +174,9 @@ def _at(values: Array, rank: int) -> float:
 
 
 def _spectral(phi: Any, sample: Table, alpha: float | None) -> tuple[float, float, float]:
-    """The spectral error against K + alpha I, alpha (the mean of k(x, x) where not given), and the effective dimension."""
+    """The spectral error against K + alpha I, alpha (the mean of k(x, x) where not given), and
+    the effective dimension.
+    """
     K, F = phi.kernel_(sample.astype(np.float64)), _features(phi, sample)
     a = float(alpha if alpha is not None else np.trace(K) / len(K)) or 1.0
     L = cho_factor(K + a * np.eye(len(K)), lower=True)[0]
@@ -149,7 +187,9 @@ def _spectral(phi: Any, sample: Table, alpha: float | None) -> tuple[float, floa
 
 
 def _bias(phi: Any, sample: Table, rng: np.random.Generator) -> float:
-    """The mean error of maps drawn anew, over its standard error; 0 for maps that have no randomness."""
+    """The mean error of maps drawn anew, over its standard error; 0 for maps that have no
+    randomness.
+    """
     half = (len(sample) + 1) // 2
     fitted, fresh = sample[:half], sample[half:] if len(sample) > 1 else sample
     K = phi.kernel_(fresh.astype(np.float64))

@@ -28,24 +28,40 @@ KEPT_BYTES = 32 << 20  # frequencies are kept while they are smaller than this, 
 
 @register("lifts.RandomFourier")
 class RandomFourier(Lift):
-    r"""phi(x) = sqrt(a/m) (cos w_1'x, ..., cos w_m'x, sin w_1'x, ..., sin w_m'x), w from the kernel's spectral measure.
+    """phi(x) = sqrt(a/m) (cos w_1'x, ..., cos w_m'x, sin w_1'x, ..., sin w_m'x).
 
-    With form="shift", sqrt(2a/D) cos(w_j'x + b_j), b_j uniform on [0, 2 pi). a is the kernel's value at distance zero.
+    w is from the kernel's spectral measure, a is the kernel's value at distance zero. With
+    form="shift", sqrt(2a/D) cos(w_j'x + b_j), b_j uniform on [0, 2 pi).
 
     Parameters
     ----------
-    kernel : a stationary kernel or a product of such; None is a Gaussian scaled to the data.
-    n_features : the number D of features, even with form="pairs".
-    form : "pairs" (exact diagonal, less error) or "shift".
-    frequencies : "auto", "iid", "orthogonal", "qmc", "design" or "structured". All are unbiased; the promises of
-        `mercer.bounds` hold for "iid", "auto" has the least error in practice, and "structured" (Fastfood: one radial
-        kernel) takes O(D log d) time a row and O(D) memory, for many columns.
-    random_state : the map is its seed: frequencies are drawn from it by counter, any of them alone (`draw`).
-    eps, delta : instead of n_features, as many as `mercer.bounds.fourier_features` asks for so that with probability 1 - delta
-        no pair of the rows of `fit` is off by more than eps; give frequencies="iid", for which that is a promise.
+    kernel : Kernel or str, default=None
+        A stationary kernel or a product of such; None is a Gaussian scaled to the data.
+    n_features : int, default=256
+        The number D of features, even with form="pairs".
+    form : {"pairs", "shift"}, default="pairs"
+        "pairs" has an exact diagonal and less error.
+    frequencies : str, default="auto"
+        "auto", "iid", "orthogonal", "qmc", "design" or "structured". All are unbiased; the
+        promises of `mercer.bounds` hold for "iid", "auto" has the least error in practice, and
+        "structured" (Fastfood: one radial kernel) takes O(D log d) time a row and O(D) memory,
+        for many columns.
+    eps : float, default=None
+        Instead of n_features, as many as `mercer.bounds.fourier_features` asks for so that with
+        probability 1 - delta no pair of the rows of `fit` is off by more than eps; give
+        frequencies="iid", for which that is a promise.
+    delta : float, default=0.01
+        See `eps`.
+    random_state : int, RandomState, Generator or None, default=None
+        The map is its seed: frequencies are drawn from it by counter, any of them alone
+        (`draw`).
 
-    References: Rahimi and Recht, Random features for large-scale kernel machines (2007).
+    References
+    ----------
+    Rahimi and Recht, Random features for large-scale kernel machines (2007).
 
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> X = np.random.default_rng(0).normal(size=(100, 4))
     >>> F = RandomFourier(Gaussian(2.0), n_features=1024, random_state=0).fit_transform(X)
@@ -104,7 +120,9 @@ class RandomFourier(Lift):
         return self.spectrum_.structured(self.n_features_in_, self.n_frequencies_, self.stream_)
 
     def _pieces(self, X: Matrix) -> Iterator[tuple[slice, Angles]]:
-        """Which frequencies, and the function that gives rows' angles w'x with them; in as few pieces as memory allows."""
+        """Which frequencies, and the function that gives rows' angles w'x with them; in as few
+        pieces as memory allows.
+        """
         d, m = self.n_features_in_, self.n_frequencies_
         if self.frequencies == "structured":
             yield slice(0, m), _fast(*self._structured)

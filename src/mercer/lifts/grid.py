@@ -24,19 +24,28 @@ from mercer.store import register
 
 @register("lifts.Grid")
 class Grid(Lift):
-    r"""phi_t(x) = sqrt(cell) (4 / (pi b))^(d/4) exp(-2 |x - t|^2 / b) for t on a grid, b = 2 bandwidth^2.
+    """phi_t(x) = sqrt(cell) (4 / (pi b))^(d/4) exp(-2 |x - t|^2 / b), b = 2 bandwidth^2.
 
-    The integral of phi_t(x) phi_t(z) over all t is exp(-|x - z|^2 / b), the Gaussian kernel. A grid of spacing h changes it
-    by a factor 1 + 2 exp(-pi^2 bandwidth^2 / (2 h^2)) a column, a grid that ends a margin m beyond the rows by the tail of
-    a normal law: spacing and margin are chosen so that together they stay below `tol`.
+    For t on a grid.
+
+    The integral of phi_t(x) phi_t(z) over all t is exp(-|x - z|^2 / b), the Gaussian kernel. A
+    grid of spacing h changes it by a factor 1 + 2 exp(-pi^2 bandwidth^2 / (2 h^2)) a column, a
+    grid that ends a margin m beyond the rows by the tail of a normal law: spacing and margin
+    are chosen so that together they stay below `tol`.
 
     Parameters
     ----------
-    bandwidth : that of the Gaussian, one number or one a column; None scales it to the data
-    tol : the largest error of the kernel between any two points in the box of the fitted rows
-    max_features : more centres are refused; their number grows like c^d
-    columns : names or positions, by default all
+    bandwidth : float or tuple of float, default=None
+        That of the Gaussian, one number or one a column; None scales it to the data.
+    tol : float, default=0.001
+        The largest error of the kernel between any two points in the box of the fitted rows.
+    max_features : int, default=20000
+        More centres are refused; their number grows like c^d.
+    columns : list of int or str, default=None
+        Names or positions; None is all.
 
+    Examples
+    --------
     >>> phi = Grid(bandwidth=1.0).fit([[0.0], [1.0]])
     >>> F = phi.transform([[0.0], [1.0]])
     >>> F.shape, (F @ F.T).round(3), phi.kernel_([[0.0], [1.0]]).round(3)

@@ -20,21 +20,30 @@ OPEN = 2**63 - 1  # the width of rows of dicts, whose names may be any
 
 @register("lifts.HashedFeatures")
 class HashedFeatures(SparseProjection):
-    r"""The hashing trick: column j is added to feature h(j) with sign sigma(j), the case s = 1 of `SparseProjection`.
+    """The hashing trick: column j is added to feature h(j) with sign sigma(j).
 
-    Rows are numbers, then a column is hashed by its position, or dicts: a number counts for its name, a string for
-    "name=string" once. More than 8,192 features come as CSR rows. With `signed=False` values are added as they are, which
+    It is the case s = 1 of `SparseProjection`. Rows are numbers, then a column is hashed by its
+    position, or dicts: a number counts for its name, a string for "name=string" once. More than
+    8,192 features come as CSR rows. With `signed=False` values are added as they are, which
     keeps counts >= 0, and inner products have the bias (sum x sum z - x'z)/m.
 
     Parameters
     ----------
-    n_features : the number m of features
-    s : entries a column; more than 1 only with signs
-    signed : whether values are added with random signs, which makes inner products unbiased
-    random_state : the map is its seed, by default 0, so that maps made apart agree
+    n_features : int, default=262144
+        The number m of features.
+    s : int, default=1
+        Entries a column; more than 1 only with signs.
+    signed : bool, default=True
+        Whether values are added with random signs, which makes inner products unbiased.
+    random_state : int, RandomState, Generator or None, default=0
+        The map is its seed, by default 0, so that maps made apart agree.
 
-    References: Weinberger et al., Feature hashing for large scale multitask learning (2009).
+    References
+    ----------
+    Weinberger et al., Feature hashing for large scale multitask learning (2009).
 
+    Examples
+    --------
     >>> phi = HashedFeatures(8, random_state=0)
     >>> phi.fit_transform([{"city": "Oslo", "age": 3}, {"city": "Oslo"}]).shape
     (2, 8)
@@ -69,7 +78,9 @@ class HashedFeatures(SparseProjection):
 
 
 def _rows_of_items(rows: Any) -> Any:
-    """CSR rows of dicts; a name is a column by 63 bits of its digest, so the width is never known."""
+    """CSR rows of dicts; a name is a column by 63 bits of its digest, so the width is never
+    known.
+    """
     seen: dict[str, int] = {}
     pairs = [[_item(name, value, seen) for name, value in row.items()] for row in rows]
     indptr = np.cumsum([0, *map(len, pairs)])

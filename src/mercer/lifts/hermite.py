@@ -24,25 +24,33 @@ FAR = 1e100  # the eigenfunctions are zero long before, and the square is still 
 
 @register("lifts.Hermite")
 class Hermite(Lift):
-    r"""The Mercer expansion of the Gaussian kernel under the measure N(centre, scale^2), by Hermite polynomials.
+    """The Gaussian kernel's Mercer expansion under N(centre, scale^2): Hermite polynomials.
 
-    In one column, for rows y = (x - centre) sqrt(1 + rho) / (scale sqrt(1 - rho)), the functions
-    psi_k(x) = (1 - rho^2)^(1/4) rho^(k/2) h_k(y) exp(-rho y^2 / (2 (1 + rho))), with h_k the Hermite polynomial that is
-    orthonormal under N(0, 1), are orthogonal under the measure, with eigenvalues (1 - rho) rho^k, and sum_k psi_k(x) psi_k(z)
-    is the Gaussian kernel (Mehler's formula); rho / (1 - rho)^2 = (scale / bandwidth)^2. In d columns the features are all
-    products prod_j psi_{a_j}(x_j) with sum_j a_j <= degree: with equal rho these are the largest eigenvalues, and no map with
-    as many features leaves less of them out.
+    In one column, for rows y = (x - centre) sqrt(1 + rho) / (scale sqrt(1 - rho)), the
+    functions psi_k(x) = (1 - rho^2)^(1/4) rho^(k/2) h_k(y) exp(-rho y^2 / (2 (1 + rho))), with
+    h_k the Hermite polynomial that is orthonormal under N(0, 1), are orthogonal under the
+    measure, with eigenvalues (1 - rho) rho^k, and sum_k psi_k(x) psi_k(z) is the Gaussian
+    kernel (Mehler's formula); rho / (1 - rho)^2 = (scale / bandwidth)^2. In d columns the
+    features are all products prod_j psi_{a_j}(x_j) with sum_j a_j <= degree: with equal rho
+    these are the largest eigenvalues, and no map with as many features leaves less of them out.
 
     Parameters
     ----------
-    degree : the highest total degree
-    bandwidth : that of the Gaussian, one number or one a column; None scales it to the data
-    scale : the standard deviation of the measure, one number or one a column; None takes it from the data
+    degree : int, default=4
+        The highest total degree.
+    bandwidth : float or tuple of float, default=None
+        That of the Gaussian, one number or one a column; None scales it to the data.
+    scale : float or tuple of float, default=None
+        The standard deviation of the measure, one number or one a column; None takes it from
+        the data.
 
     Attributes
     ----------
-    mean_tail_ : the mean over the measure of k(x, x) - |phi(x)|^2, the eigenvalues left out
+    mean_tail_ : float
+        The mean over the measure of k(x, x) - |phi(x)|^2, the eigenvalues left out.
 
+    Examples
+    --------
     >>> phi = Hermite(degree=12, bandwidth=1.0, scale=1.0).fit([[-1.0], [1.0]])
     >>> F = phi.transform([[0.3], [1.0]])
     >>> (F @ F.T).round(4), phi.kernel_([[0.3], [1.0]]).round(4)
@@ -93,12 +101,17 @@ class Hermite(Lift):
         return [name(a) for a in self.exponents_]
 
     def tail_bound(self, X: Any) -> float:
-        """A bound of |phi(x)'phi(z) - k(x, z)| for all pairs of rows of X: the largest k(x, x) - |phi(x)|^2."""
+        """A bound of |phi(x)'phi(z) - k(x, z)| for all pairs of rows of X.
+
+        It is the largest k(x, x) - |phi(x)|^2.
+        """
         return max(0.0, 1 - float(square_norms(self.transform(X)).min()))
 
 
 def eigenfunctions(y: Array, rho: float, degree: int) -> Array:
-    """psi_0(y), ..., psi_degree(y), by the recurrence sqrt(k+1) h_{k+1} = y h_k - sqrt(k) h_{k-1}."""
+    """psi_0(y), ..., psi_degree(y), by the recurrence sqrt(k+1) h_{k+1} = y h_k - sqrt(k)
+    h_{k-1}.
+    """
     T = np.zeros((len(y), degree + 1))
     with np.errstate(over="ignore", under="ignore"):
         T[:, 0] = (1 - rho**2) ** 0.25 * np.exp(-rho / (2 * (1 + rho)) * y**2)

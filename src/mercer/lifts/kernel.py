@@ -26,18 +26,41 @@ FIRST, MOST = 64, 1 << 17  # features that a probe begins and ends with
 
 @register("lifts.KernelLift")
 class KernelLift(Lift):
-    """A map of any kernel expression: exact where its features are few, else random, by the structure of the kernel.
+    """A map of any kernel expression: exact where its features are few, else random.
+
+    Which map it is follows from the structure of the kernel.
 
     Parameters
     ----------
-    kernel : the kernel; None is a Gaussian scaled to the data.
-    n_features : how many features at most; for a sum also a list, one number a term. None: exact, if that is small.
-    eps, delta : instead of n_features: so many that with probability 1 - delta no pair of the rows of `fit` is off by
-        more than eps (stationary kernels: iid frequencies, Hoeffding's bound; small exact maps are never off). Where
-        there is no bound, or it asks for more than 20,000 features, as many as a probe shows to be enough for 99.5 % of
-        the pairs, certified on other pairs in `certificate_`. `plan_` says which.
-    method : "auto", "exact", "fourier", "landmarks", "sketch", or a value of `mercer.methods`.
+    kernel : Kernel or str, default=None
+        The kernel; None is a Gaussian scaled to the data.
+    n_features : int, or list of int, default=None
+        How many features at most; for a sum also a list, one number a term. None: exact, if
+        that is small.
+    eps : float, default=None
+        Instead of n_features: so many that with probability 1 - delta no pair of the rows of
+        `fit` is off by more than eps (stationary kernels: iid frequencies, Hoeffding's bound;
+        small exact maps are never off). Where there is no bound, or it asks for more than
+        20,000 features, as many as a probe shows to be enough for 99.5 % of the pairs,
+        certified on other pairs.
+    delta : float, default=0.01
+        See `eps`.
+    method : str or a value of `mercer.methods`, default="auto"
+        "auto", "exact", "fourier", "landmarks", "sketch", or a value.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of a random map.
 
+    Attributes
+    ----------
+    map_ : Lift
+        The map that was made.
+    plan_ : Plan or None
+        Which promise `eps` got: "exact", "bound" or "probe".
+    certificate_ : Certificate or None
+        That of a probe.
+
+    Examples
+    --------
     >>> from mercer.kernels import AllSubsets, Linear
     >>> phi = (Linear() * AllSubsets()).lift().fit([[1.0, 2.0]])
     >>> phi.n_features_out_, phi.map_

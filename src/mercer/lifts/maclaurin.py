@@ -73,14 +73,28 @@ def exponential(X: Matrix) -> Kernel:
 
 @register("lifts.Maclaurin")
 class Maclaurin(Lift):
-    r"""sqrt(a_n / (q_n m)) prod_(i <= n) w_i'x with random signs w_i and an order n of probability q_n, for sum a_n (x'z)^n.
+    """sqrt(a_n / (q_n m)) prod_(i <= n) w_i'x with random signs w_i, for sum a_n (x'z)^n.
 
-    The terms of order 0 and 1 are taken exactly where they fill at most half of the features. Orders are spread evenly over
-    the law q_n, proportional to a_n r^n with r the root mean square of |x|^2, so that what the rows need is drawn.
-    Unbiased, up to a share of 1e-12 of the series at r. The default kernel is exp(x'z / v), v the mean of |x|^2.
+    The order n of a feature has probability q_n. The terms of order 0 and 1 are taken exactly
+    where they fill at most half of the features. Orders are spread evenly over the law q_n,
+    proportional to a_n r^n with r the root mean square of |x|^2, so that what the rows need is
+    drawn. Unbiased, up to a share of 1e-12 of the series at r.
 
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        A function of x'z; None is exp(x'z / v), v the mean of |x|^2.
+    n_features : int, default=256
+        The number D of features.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of signs and orders.
+
+    References
+    ----------
     Kar and Karnick, Random feature maps for dot product kernels (2012).
 
+    Examples
+    --------
     >>> X = np.random.default_rng(0).normal(size=(50, 3)) / 2
     >>> F = Maclaurin(exp(Linear()), n_features=8192, random_state=0).fit_transform(X)
     >>> bool(np.abs(F @ F.T - exp(Linear())(X)).mean() < 0.1)
@@ -114,7 +128,9 @@ class Maclaurin(Lift):
         self._draw(a, size, stream_of(self.random_state))
 
     def _draw(self, a: Array, size: float, stream: Stream) -> None:
-        """Orders, ascending; scales; and for every factor the signs of the features that have it."""
+        """Orders, ascending; scales; and for every factor the signs of the features that have
+        it.
+        """
         share = _terms(a, size)
         share[: 2 * (self.n_exact_ > 0)] = 0
         m = (self.n_features_out_ - self.n_exact_) if share.any() else 0

@@ -26,22 +26,34 @@ MOST = 1 << 20  # subsets: more are not meant to be written down
 
 @register("lifts.Monomials")
 class Monomials(Products):
-    r"""prod_j x_j^a_j for every a with sum_j a_j <= degree, in the order of scikit-learn's `PolynomialFeatures`.
+    """prod_j x_j^a_j for every a with sum_j a_j <= degree.
 
-    With `weights="kernel"` they are the features of (bias + x'z)^degree: each of degree k is multiplied by
-    sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2) for n = degree, or, with `ordered`, which keeps x0*x1 and x1*x0 apart,
-    by sqrt(C(n, k)) bias^((n-k)/2). Without weights `bias` is not used.
+    In the order of scikit-learn's `PolynomialFeatures`.
+
+    With `weights="kernel"` they are the features of (bias + x'z)^degree: each of degree k is
+    multiplied by sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2) for n = degree, or, with
+    `ordered`, which keeps x0*x1 and x1*x0 apart, by sqrt(C(n, k)) bias^((n-k)/2). Without
+    weights `bias` is not used.
 
     Parameters
     ----------
-    degree : the highest total degree; None stands for the sum of `degree_per_column`
-    weights : None, or "kernel"
-    ordered : whether to list every ordered monomial, d^k of each degree k
-    interaction_only : whether no column comes twice in a monomial
-    include_bias : whether the constant is a feature
-    degree_per_column : the highest exponent of each column, as a list, or a dict by name or position for some of them
-    bias : that of the kernel, >= 0
+    degree : int, default=2
+        The highest total degree; None stands for the sum of `degree_per_column`.
+    weights : {None, "kernel"}, default=None
+        What each monomial is multiplied by.
+    ordered : bool, default=False
+        Whether to list every ordered monomial, d^k of each degree k.
+    interaction_only : bool, default=False
+        Whether no column comes twice in a monomial.
+    include_bias : bool, default=True
+        Whether the constant is a feature.
+    degree_per_column : list of int, or dict of int by name or position, default=None
+        The highest exponent of each column, or of some of them.
+    bias : float, default=1.0
+        That of the kernel, >= 0.
 
+    Examples
+    --------
     >>> phi = Monomials(2, weights="kernel").fit([[1.0, 2.0]])
     >>> phi.transform([[1.0, 2.0]]).round(3), phi.kernel_
     (array([[1.   , 1.414, 2.828, 1.   , 2.828, 4.   ]]), Polynomial(degree=2))
@@ -86,7 +98,9 @@ class Monomials(Products):
         return [whole(plain(caps[j]), "degree_per_column") for j in range(self.n_features_in_)]
 
     def _kernel(self, n: int) -> Kernel:
-        """The kernel by name where it has one: sum_k c_k (x'z)^k, or the same over interactions of k columns."""
+        """The kernel by name where it has one: sum_k c_k (x'z)^k, or the same over interactions
+        of k columns.
+        """
         top = min(n, 1) if self.interaction_only else n
         if (self.program_.caps < top).any() or not (self.weights or self.ordered or self.interaction_only or n < 2):
             return Linear().warped(self._map)
@@ -103,7 +117,9 @@ class Monomials(Products):
 
 
 def kernel_weights(program: Program, bias: float) -> Array:
-    """sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2), or sqrt(C(n, k)) bias^((n-k)/2) where the order counts."""
+    """sqrt(n! / ((n-k)! prod_j a_j!)) bias^((n-k)/2), or sqrt(C(n, k)) bias^((n-k)/2) where the
+    order counts.
+    """
     n, k = program.degree, np.arange(program.degree + 1)
     of_degree, at = np.sqrt(poch(n - k + 1, k)) * bias ** ((n - k) / 2), degrees(program)
     inverse = 1 / factorial(at) if program.ordered else inverse_factorials(program)
@@ -118,15 +134,20 @@ def interactions(c: Array) -> Kernel:
 
 @register("lifts.Interactions")
 class Interactions(Products):
-    """x_j1 ... x_jk for all j1 < ... < jk of the chosen columns, k = order: the features of `Anova(order)`.
+    """x_j1 ... x_jk for all j1 < ... < jk of the chosen columns: the features of `Anova(k)`.
 
-    Of fewer columns than `order` there is no product: the kernel is 0, and so is the one feature.
+    Of fewer columns than `order` there is no product: the kernel is 0, and so is the one
+    feature.
 
     Parameters
     ----------
-    order : the number of distinct columns in every product
-    columns : names or positions, by default all
+    order : int, default=2
+        The number of distinct columns in every product.
+    columns : list of int or str, default=None
+        Names or positions; None is all.
 
+    Examples
+    --------
     >>> phi = Interactions().fit([[1.0, 2.0, 3.0]])
     >>> phi.transform([[1.0, 2.0, 3.0]]), list(phi.get_feature_names_out())
     (array([[2., 3., 6.]]), ['x0*x1', 'x0*x2', 'x1*x2'])
@@ -159,10 +180,17 @@ class Interactions(Products):
 
 @register("lifts.Subsets")
 class Subsets(Products):
-    """prod_{j in S} x_j for all subsets S of the columns, or those of at most `max_size`: 2^d features.
+    """prod_{j in S} x_j for all subsets S of the columns: 2^d features.
 
     Their kernel, `AllSubsets`, needs O(d) operations.
 
+    Parameters
+    ----------
+    max_size : int, default=None
+        Subsets of at most so many columns; None is all of them.
+
+    Examples
+    --------
     >>> phi = Subsets().fit([[2.0, 3.0]])
     >>> phi.transform([[2.0, 3.0]]), list(phi.get_feature_names_out())
     (array([[1., 2., 3., 6.]]), ['1', 'x0', 'x1', 'x0*x1'])

@@ -34,30 +34,45 @@ COLUMNS = 64  # of a triangular factor that are multiplied at a time
 
 @register("lifts.Nystrom")
 class Nystrom(Lift):
-    r"""phi(x) = k(x, L) R^-1 with R'R = k(L, L): the projection of the kernel's features onto those of the landmarks L.
+    """phi(x) = k(x, L) R^-1 with R'R = k(L, L): a projection onto features of landmarks L.
 
-    The error k - phi phi' is itself a kernel, zero at the landmarks: to 1e-11 of k(x, x), or 3e-5 for float32 rows, and rounding.
-    R is a Cholesky factor in float64, whatever the input, in the order of what the landmarks before one leave untold of it; one
-    of which no more than that share is untold is left out, so the map may have fewer features than landmarks. Under one seed
-    more landmarks contain the fewer ones (but for "kmeans"), so that the error rises by rounding at most. With "rpcholesky", rows
-    of one weight and fewer landmarks than rows, they only append features: its pivots keep the order in which they were drawn.
+    The error k - phi phi' is itself a kernel, zero at the landmarks: to 1e-11 of k(x, x), or
+    3e-5 for float32 rows, and rounding. R is a Cholesky factor in float64, whatever the input,
+    in the order of what the landmarks before one leave untold of it; one of which no more than
+    that share is untold is left out, so the map may have fewer features than landmarks. Under
+    one seed more landmarks contain the fewer ones (but for "kmeans"), so that the error rises
+    by rounding at most. With "rpcholesky", rows of one weight and fewer landmarks than rows,
+    they only append features: its pivots keep the order in which they were drawn.
 
     Parameters
     ----------
-    kernel : a kernel, a name, "precomputed" (X is then the Gram matrix with the training rows) or None (Gaussian scaled to X)
-    n_landmarks : their number; where X has fewer rows, all rows
-    landmarks : "rpcholesky" (residual-weighted pivots), "uniform", "leverage", "kmeans" (means instead of rows; the smallest
-        error for smooth kernels of numbers), or an array of points
-    random_state : seed
+    kernel : Kernel or str, default=None
+        A kernel, a name, "precomputed" (X is then the Gram matrix with the training rows) or
+        None (Gaussian scaled to X).
+    n_landmarks : int, default=100
+        Their number; where X has fewer rows, all rows.
+    landmarks : str or array-like of shape (m, d), default="rpcholesky"
+        "rpcholesky" (residual-weighted pivots), "uniform", "leverage", "kmeans" (means instead
+        of rows; the smallest error for smooth kernels of numbers), or an array of points.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of the choice.
 
     Attributes
     ----------
-    landmarks_, landmark_indices_ : the landmarks in use, and the rows they are (None for points)
-    components_ : R^-1, (m, D)
+    landmarks_ : ndarray of shape (m, d), list of items, or None
+        The landmarks in use; None for a given matrix.
+    landmark_indices_ : ndarray of shape (m,), or None
+        The rows they are; None for points.
+    components_ : ndarray of shape (m, D)
+        R^-1.
 
-    Williams and Seeger, Using the Nystrom method to speed up kernel machines (2001); Chen, Epperly, Tropp and Webber, Randomly
-    pivoted Cholesky (2025).
+    References
+    ----------
+    Williams and Seeger, Using the Nystrom method to speed up kernel machines (2001); Chen,
+    Epperly, Tropp and Webber, Randomly pivoted Cholesky (2025).
 
+    Examples
+    --------
     >>> from mercer.kernels import Laplace
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> F = Nystrom(Laplace(2.0), n_landmarks=200, random_state=0).fit_transform(X)
@@ -84,7 +99,7 @@ class Nystrom(Lift):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose the landmarks, rows in proportion to their weights, and factor their kernel matrix."""
+        """Choose the landmarks, rows in proportion to their weights, and factor their matrix."""
         rows = self._rows(X, reset=True)
         weight = self._weight(rows, sample_weight)
         self.kernel_ = "precomputed" if self._pairwise else _resolved(self.kernel, rows, weight)
@@ -105,7 +120,9 @@ class Nystrom(Lift):
         return F
 
     def inverse_transform(self, F: Any) -> Array:
-        """Pre-images: the ridge regression of the landmarks on their features, x = mean + F B, near-exact at the landmarks.
+        """Pre-images (n, d) of features F (n, D), near-exact at the landmarks.
+
+        The ridge regression of the landmarks on their features, x = mean + F B.
 
         Bakir, Weston and Scholkopf, Learning to find pre-images (2003).
         """
@@ -145,7 +162,9 @@ class Nystrom(Lift):
         return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
     def _choose(self, rows: Table, weight: Array) -> tuple[Table, Array | None, Array, Factor]:
-        """The landmarks as a table, the rows they are, their kernel matrix in float64, and what factors that."""
+        """The landmarks as a table, the rows they are, their kernel matrix in float64, and what
+        factors that.
+        """
         if not isinstance(self.landmarks, str):
             return self._points(table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None))
         op: Operator = GivenOperator(rows.data) if self._pairwise else KernelOperator(self.kernel_, rows)

@@ -17,10 +17,21 @@ from mercer.store import register
 
 
 def ball_to_halfspace(c: Any, r: float, complement: bool = False) -> Halfspace:
-    """The halfspace with normal (2c, -1) and offset |c|^2 - r^2: |x - c| <= r exactly where (normal, phi(x)) >= offset.
+    """The halfspace with normal (2c, -1) and offset |c|^2 - r^2.
 
-    With `complement`, that of |x - c| > r.
+    |x - c| <= r exactly where (normal, phi(x)) >= offset.
 
+    Parameters
+    ----------
+    c : array-like of shape (d,)
+        The centre.
+    r : float
+        The radius.
+    complement : bool, default=False
+        Take that of |x - c| > r.
+
+    Examples
+    --------
     >>> ball_to_halfspace([1.0, 0.0], 2.0)
     Halfspace(normal=(2.0, 0.0, -1.0), offset=-3.0, strict=False)
     """
@@ -31,10 +42,22 @@ def ball_to_halfspace(c: Any, r: float, complement: bool = False) -> Halfspace:
 def halfspace_to_ball(normal: Any, offset: float, strict: bool = False) -> Region:
     """The rows x with (normal, phi(x)) >= offset (> with `strict`), as a region of R^d.
 
-    A ball where the last component of the normal is negative, the outside of one where it is positive, a halfspace where
-    it is zero; nothing or everything where no or every x will do. Of a linear model that decides by coef_ and intercept_:
-    `halfspace_to_ball(coef_, -intercept_)`.
+    A ball where the last component of the normal is negative, the outside of one where it is
+    positive, a halfspace where it is zero; nothing or everything where no or every x will do.
+    Of a linear model that decides by coef_ and intercept_: `halfspace_to_ball(coef_,
+    -intercept_)`.
 
+    Parameters
+    ----------
+    normal : array-like of shape (d + 1,)
+        The normal.
+    offset : float
+        The offset.
+    strict : bool, default=False
+        Whether the boundary is left out.
+
+    Examples
+    --------
     >>> halfspace_to_ball((2.0, 0.0, -1.0), -3.0)
     Ball(centre=(1.0, 0.0), radius=2.0, complement=False, strict=False)
     >>> halfspace_to_ball((0.0, 0.0, -1.0), 1.0)
@@ -54,7 +77,9 @@ def _flat(a: tuple[float, ...], lifted: Halfspace) -> Region:
 
 
 def _curved(a: Array, last: float, lifted: Halfspace) -> Region:
-    """(a, x) + last |x|^2 >= offset, over last: |x - c|^2 <= or >= r^2 with c = -a / (2 last), r^2 = |c|^2 + offset / last."""
+    """(a, x) + last |x|^2 >= offset, over last: |x - c|^2 <= or >= r^2 with c = -a / (2 last),
+    r^2 = |c|^2 + offset / last.
+    """
     outside, centre = last > 0, -a / (2 * last)
     square = float(centre @ centre) + lifted.offset / last
     if square < 0:
@@ -66,9 +91,13 @@ def _curved(a: Array, last: float, lifted: Halfspace) -> Region:
 class Parabolic(Lift):
     """phi(x) = (x_1, ..., x_d, |x|^2), of the kernel x'z + |x|^2 |z|^2.
 
-    A linear rule on these features cuts a ball, the outside of one or a halfspace out of R^d, and every one of them is such
-    a rule: `ball_to_halfspace(c, r)` and `halfspace_to_ball(normal, offset)` are the translation.
+    A linear rule on these features cuts a ball, the outside of one or a halfspace out of R^d,
+    and every one of them is such a rule: `ball_to_halfspace(c, r)` and
+    `halfspace_to_ball(normal, offset)` are the translation.
 
+
+    Examples
+    --------
     >>> phi = Parabolic().fit([[1.0, 2.0]])
     >>> phi.transform([[1.0, 2.0]]), list(phi.get_feature_names_out())
     (array([[1., 2., 5.]]), ['x0', 'x1', '|x|^2'])

@@ -47,7 +47,10 @@ class Projection(Lift):
         return F
 
     def inner(self, X: Any, w: Any) -> Array:
-        """The inner products (A x, w) of every row with w (m,), without A x; the row meets A'w, piece by piece."""
+        """The inner products (A x, w) of every row with w (m,), without A x.
+
+        The row meets A'w, piece by piece.
+        """
         check_is_fitted(self)
         X = self._check(X, reset=False)
         return self._inner(X, self._weights(w, X.dtype))
@@ -67,20 +70,32 @@ class Projection(Lift):
 
 @register("lifts.GaussianProjection")
 class GaussianProjection(Projection):
-    r"""phi(x) = Z x / sqrt(m), Z (m, d) of independent normals: phi(x)'phi(z) has mean x'z, variance (|x|^2|z|^2 + (x'z)^2)/m.
+    """phi(x) = Z x / sqrt(m), Z (m, d) of independent normals.
 
-    Theorem 1: |phi(v)|^2 / |v|^2 is within 2 sqrt(t/m) + 2t/m of 1 with probability 1 - 2 exp(-t). Without `n_features`
-    the dimension is the least for which all inner products of the rows of `fit`, scaled to norm 1, are within `eps`
-    with probability 1 - `delta` (`projection_dim`). Z is drawn anew in pieces at every transform.
+    phi(x)'phi(z) has mean x'z, variance (|x|^2|z|^2 + (x'z)^2)/m. Theorem 1: |phi(v)|^2 / |v|^2
+    is within 2 sqrt(t/m) + 2t/m of 1 with probability 1 - 2 exp(-t). Without `n_features` the
+    dimension is the least for which all inner products of the rows of `fit`, scaled to norm 1,
+    are within `eps` with probability 1 - `delta` (`projection_dim`). Z is drawn anew in pieces
+    at every transform.
 
     Parameters
     ----------
-    n_features : the dimension m; None or "auto" takes that of the theorem
-    eps, delta : what the theorem is asked for, by default eps = 0.1
-    random_state : the map is its seed
+    n_features : int or "auto", default=None
+        The dimension m; None or "auto" takes that of the theorem.
+    eps : float, default=None
+        The error that the theorem is asked for; None is 0.1.
+    delta : float, default=0.01
+        The probability of a larger one.
+    random_state : int, RandomState, Generator or None, default=None
+        The map is its seed.
 
-    References: Johnson and Lindenstrauss (1984); Dasgupta and Gupta, An elementary proof of a theorem of J. and L. (2003).
+    References
+    ----------
+    Johnson and Lindenstrauss (1984); Dasgupta and Gupta, An elementary proof of a theorem of J.
+    and L. (2003).
 
+    Examples
+    --------
     >>> X = np.eye(3, 5000)
     >>> F = GaussianProjection(eps=0.2, random_state=0).fit_transform(X)
     >>> F.shape[1] < 5000, bool(np.abs(F @ F.T - np.eye(3)).max() < 0.2)
@@ -115,25 +130,39 @@ class GaussianProjection(Projection):
 
 @register("lifts.SparseProjection")
 class SparseProjection(Projection):
-    r"""phi(x) = A x with s entries +-1/sqrt(s) a column, hashed: one in each of s blocks of m/s rows.
+    """phi(x) = A x with s entries +-1/sqrt(s) a column, one in each of s blocks of m/s rows.
 
-    phi(x)'phi(z) has mean x'z, and |phi(x)|^2 the variance (2/m)(|x|_2^4 - |x|_4^4), whatever s is: that is the promise at
-    small s, 1 to 8, a bound by Chebyshev for each pair. The promise of Theorem 2, with exponential tails for every x, needs
-    columns that overlap little, s of about 2.3 sqrt(m ln d). A row costs s operations a nonzero.
+    Their places are hashed.
 
-    With `signed=False` all entries are 1/sqrt(s): the inner product then has the bias (s/m)(sum x sum z - x'z), which is
-    taken away by subtracting from phi(x) its mean and dividing by sqrt(1 - s/m); the features are dense.
+    phi(x)'phi(z) has mean x'z, and |phi(x)|^2 the variance (2/m)(|x|_2^4 - |x|_4^4), whatever s
+    is: that is the promise at small s, 1 to 8, a bound by Chebyshev for each pair. The promise
+    of Theorem 2, with exponential tails for every x, needs columns that overlap little, s of
+    about 2.3 sqrt(m ln d). A row costs s operations a nonzero.
+
+    With `signed=False` all entries are 1/sqrt(s): the inner product then has the bias (s/m)(sum
+    x sum z - x'z), which is taken away by subtracting from phi(x) its mean and dividing by
+    sqrt(1 - s/m); the features are dense.
 
     Parameters
     ----------
-    n_features : the dimension m, a multiple of s
-    s : entries a column; "auto" is the largest divisor of m up to 4
-    signed : whether entries have random signs
-    dense_output : whether CSR rows give a dense array instead of CSR rows
-    random_state : the map is its seed
+    n_features : int, default=1024
+        The dimension m, a multiple of s.
+    s : int or "auto", default="auto"
+        Entries a column; "auto" is the largest divisor of m up to 4.
+    signed : bool, default=True
+        Whether entries have random signs.
+    dense_output : bool, default=False
+        Whether CSR rows give a dense array instead of CSR rows.
+    random_state : int, RandomState, Generator or None, default=None
+        The map is its seed.
 
-    References: Kane and Nelson, Sparser Johnson-Lindenstrauss transforms (2014); Weinberger et al., Feature hashing (2009).
+    References
+    ----------
+    Kane and Nelson, Sparser Johnson-Lindenstrauss transforms (2014); Weinberger et al., Feature
+    hashing (2009).
 
+    Examples
+    --------
     >>> X = sp.csr_array(np.eye(3, 10_000))
     >>> F = SparseProjection(64, s=4, random_state=0).fit_transform(X)
     >>> F.nnz, (F.multiply(F)).sum(1)

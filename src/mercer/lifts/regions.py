@@ -32,6 +32,13 @@ def _rows(X: Any, d: int) -> Array:
 class Everything:
     """All of R^d.
 
+    Parameters
+    ----------
+    d : int
+        The dimension.
+
+    Examples
+    --------
     >>> ~Everything(2)
     Nothing(d=2)
     """
@@ -51,7 +58,18 @@ class Everything:
 @register("lifts.Nothing")
 @dataclass(frozen=True)
 class Nothing:
-    """The empty set of R^d."""
+    """The empty set of R^d.
+
+    Parameters
+    ----------
+    d : int
+        The dimension.
+
+    Examples
+    --------
+    >>> Nothing(1).contains([[0.0]])
+    array([False])
+    """
 
     d: int
 
@@ -68,8 +86,21 @@ class Nothing:
 @register("lifts.Ball")
 @dataclass(frozen=True)
 class Ball:
-    """{x : |x - centre| <= radius}, or with `complement` {x : |x - centre| >= radius}; `strict` leaves the boundary out.
+    """{x : |x - centre| <= radius}, or its outside.
 
+    Parameters
+    ----------
+    centre : tuple of float
+        The centre, d numbers.
+    radius : float
+        The radius, >= 0.
+    complement : bool, default=False
+        Whether it is {x : |x - centre| >= radius}.
+    strict : bool, default=False
+        Whether the boundary is left out.
+
+    Examples
+    --------
     >>> Ball((1, 0), 2).contains([[3, 0], [3.1, 0]])
     array([ True, False])
     >>> ~Ball((1, 0), 2)
@@ -94,7 +125,10 @@ class Ball:
         return ~within if self.complement else within
 
     def lifted(self) -> Halfspace:
-        """The halfspace of R^(d+1) that holds phi(x) exactly where the ball holds x: normal (2c, -1), offset |c|^2 - r^2."""
+        """The halfspace of R^(d+1) that holds phi(x) exactly where the ball holds x.
+
+        Its normal is (2c, -1), its offset |c|^2 - r^2.
+        """
         c = np.asarray(self.centre)
         halfspace = Halfspace((*(2 * c), -1.0), float(c @ c) - self.radius**2, strict=self.strict != self.complement)
         return ~halfspace if self.complement else halfspace
@@ -112,6 +146,17 @@ class Ball:
 class Halfspace:
     """{y : (normal, y) >= offset}, or > with `strict`.
 
+    Parameters
+    ----------
+    normal : tuple of float
+        The normal, d numbers.
+    offset : float
+        The offset.
+    strict : bool, default=False
+        Whether the boundary is left out.
+
+    Examples
+    --------
     >>> Halfspace((1, 1), 1).contains([[0.5, 0.5], [0, 0]])
     array([ True, False])
     """
@@ -132,7 +177,10 @@ class Halfspace:
         return value > self.offset if self.strict else value >= self.offset
 
     def lifted(self) -> Halfspace:
-        """The halfspace of R^(d+1) that holds phi(x) exactly where this one holds x: |x|^2 does not count."""
+        """The halfspace of R^(d+1) that holds phi(x) exactly where this one holds x.
+
+        There |x|^2 does not count.
+        """
         return Halfspace((*self.normal, 0.0), self.offset, self.strict)
 
     def __iter__(self) -> Iterator[Any]:

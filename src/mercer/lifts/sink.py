@@ -28,22 +28,37 @@ PARTS = "columns", "squares", "pairs", "splines", "functions", "jumps"
 
 @register("lifts.KitchenSink")
 class KitchenSink(Lift):
-    """The columns, their squares and pairwise products, splines, functions and jumps of them, as many as fit.
+    """The columns, their squares and pairwise products, splines, functions and jumps of them.
 
-    Served in that order while the total stays within `max_features`: a part comes whole or not at all, but jumps, which take
-    what room is left. `parts_` holds what was served, `left_out_` the names of what was not. Features that are constant or
-    repeat an earlier one in the fitted rows are dropped. A name is its part, two underscores and the feature.
+    Served in that order while the total stays within `max_features`: a part comes whole or not
+    at all, but jumps, which take what room is left. Features that are constant or repeat an
+    earlier one in the fitted rows are dropped. A name is its part, two underscores and the
+    feature.
 
     Parameters
     ----------
-    max_features : the largest number of features; the columns themselves must fit
-    n_knots : of the cubic splines, 0 for none
-    n_jumps : thresholds a column, 0 for none
-    functions : of `Basis`, empty for none
+    max_features : int, default=2000
+        The largest number of features; the columns themselves must fit.
+    n_knots : int, default=5
+        Of the cubic splines, 0 for none.
+    n_jumps : int, default=10
+        Thresholds a column, 0 for none.
+    functions : list of str or callable, default=("abs", "log1p_abs", "sin", "cos")
+        Of `Basis`, empty for none.
 
-    >>> phi = KitchenSink(n_knots=0, n_jumps=1, functions=["sin"]).fit([[0.0, 1.0], [1.0, 2.0], [0.0, 4.0]])
+    Attributes
+    ----------
+    parts_ : dict of Lift by name
+        What was served.
+    left_out_ : list of str
+        The names of what was not.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [1.0, 2.0], [0.0, 4.0]]
+    >>> phi = KitchenSink(n_knots=0, n_jumps=1, functions=["sin"]).fit(X)
     >>> list(phi.get_feature_names_out())
-    ['columns__x0', 'columns__x1', 'squares__x1^2', 'pairs__x0*x1', 'functions__sin(x0)', 'functions__sin(x1)', ...]
+    ['columns__x0', 'columns__x1', 'squares__x1^2', 'pairs__x0*x1', 'functions__sin(x0)', ...]
     """
 
     must = dict(

@@ -40,12 +40,28 @@ def _sketches(random_state: Any, widths: list[int], D: int) -> list[CountSketch]
 
 @register("lifts.TensorSketch")
 class TensorSketch(Lift):
-    r"""A sketch of all monomials of degree p, unbiased for (bias + x'z)^p: irfft(prod_i rfft(S_i (x, sqrt(bias)))).
+    """irfft(prod_i rfft(S_i (x, sqrt(bias)))): a sketch of all monomials of degree p.
 
-    S_1, ..., S_p are independent count sketches. The variance is at most (3^p - 1) / 2 k(x, x) k(z, z) / n_features.
+    Unbiased for (bias + x'z)^p. S_1, ..., S_p are independent count sketches. The variance is
+    at most (3^p - 1) / 2 k(x, x) k(z, z) / n_features.
 
+    Parameters
+    ----------
+    degree : int, default=2
+        The p.
+    n_features : int, default=256
+        The number of features.
+    bias : float, default=1.0
+        That of the kernel, >= 0.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of the sketches.
+
+    References
+    ----------
     Pham and Pagh, Fast and scalable polynomial kernels via explicit feature maps (2013).
 
+    Examples
+    --------
     >>> X = np.random.default_rng(0).normal(size=(50, 4)) / 2
     >>> F = TensorSketch(degree=2, n_features=4096, random_state=0).fit_transform(X)
     >>> float(np.abs(F @ F.T - Polynomial(2)(X)).max()) < 1
@@ -78,15 +94,28 @@ class TensorSketch(Lift):
 
 @register("lifts.SketchedTensor")
 class SketchedTensor(Composite):
-    """A sketch of the tensor product of several maps, in n_features: unbiased for the product of their kernels.
+    """A sketch of the tensor product of several maps: unbiased for the product of the kernels.
 
     The maps are drawn independently of each other: squaring one random map is biased.
 
+    Parameters
+    ----------
+    lifts : list of Lift
+        The maps.
+    n_features : int, default=256
+        The number of features.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of the sketches.
+
+    References
+    ----------
     Pham and Pagh, Fast and scalable polynomial kernels via explicit feature maps (2013).
 
+    Examples
+    --------
     >>> from mercer.lifts import Monomials
     >>> X = np.random.default_rng(0).normal(size=(50, 2)) / 2
-    >>> phi = SketchedTensor([Monomials(1), Monomials(2)], n_features=4096, random_state=0).fit(X)
+    >>> phi = SketchedTensor([Monomials(1), Monomials(2)], 4096, random_state=0).fit(X)
     >>> float(np.abs(phi.transform(X) @ phi.transform(X).T - phi.kernel_(X)).max()) < 1
     True
     """
@@ -126,14 +155,27 @@ class SketchedTensor(Composite):
 
 @register("lifts.PositiveFeatures")
 class PositiveFeatures(Lift):
-    r"""exp(w_j'y - |y|^2 / 2) f(x) / sqrt(D) with w_j ~ N(0, I): positive, unbiased for exp(c x'z), c > 0.
+    """exp(w_j'y - |y|^2 / 2) f(x) / sqrt(D), w_j ~ N(0, I): positive, unbiased for exp(c x'z).
 
-    Rows are centred at the mean mu of those of `fit`, y = sqrt(c) (x - mu), because the relative variance of a term is
-    exp(|y + y'|^2) - 1; exp(c x'z) = f(x) exp(y'y') f(z) with f(x) = exp(c mu'x - c |mu|^2 / 2), exactly. Directions come in
-    pairs w, -w. The default kernel is exp(x'z / v), v the mean of |x|^2.
+    Rows are centred at the mean mu of those of `fit`, y = sqrt(c) (x - mu), because the
+    relative variance of a term is exp(|y + y'|^2) - 1; exp(c x'z) = f(x) exp(y'y') f(z) with
+    f(x) = exp(c mu'x - c |mu|^2 / 2), exactly. Directions come in pairs w, -w.
 
+    Parameters
+    ----------
+    kernel : Kernel, default=None
+        exp(c x'z), c > 0; None is exp(x'z / v), v the mean of |x|^2.
+    n_features : int, default=256
+        The number D of features.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of the directions.
+
+    References
+    ----------
     Choromanski et al., Rethinking attention with Performers (2021).
 
+    Examples
+    --------
     >>> from mercer.kernels import exp
     >>> X = np.random.default_rng(0).normal(size=(50, 3)) / 2 + 1
     >>> F = PositiveFeatures(exp(Linear()), n_features=4096, random_state=0).fit_transform(X)
@@ -190,10 +232,25 @@ def _normals(random_state: Any, d: int, m: int) -> Array:
 
 @register("lifts.ArcCosineFeatures")
 class ArcCosineFeatures(Lift):
-    r"""sqrt(2/D) max(w_j'x, 0)^order with w_j ~ N(0, I): random units whose inner product is the arc-cosine kernel on average.
+    """sqrt(2/D) max(w_j'x, 0)^order with w_j ~ N(0, I): random units.
 
+    Their inner product is the arc-cosine kernel on average.
+
+    Parameters
+    ----------
+    order : {0, 1, 2}, default=1
+        The power of the units: steps, ramps or squared ramps.
+    n_features : int, default=256
+        The number D of features.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of the directions.
+
+    References
+    ----------
     Cho and Saul, Kernel methods for deep learning (2009).
 
+    Examples
+    --------
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> F = ArcCosineFeatures(order=1, n_features=4096, random_state=0).fit_transform(X)
     >>> bool(np.abs(F @ F.T - ArcCosine(1)(X)).mean() < 0.1)

@@ -20,15 +20,22 @@ from mercer.store import register
 
 @register("lifts.Jumps")
 class Jumps(Lift):
-    """1{x_j < a} for every column j and each of its thresholds a; the kernel counts those above both x_j and z_j.
+    """1{x_j < a} for every column j and each of its thresholds a.
+
+    The kernel counts those above both x_j and z_j.
 
     Parameters
     ----------
-    thresholds : "quantile" (`n` observed values a column, evenly ranked), "distinct" (all observed values but the
-        smallest), an array of thresholds for every column, or a dict of such arrays by column
-    n : the number of quantiles
-    limit : the largest number of thresholds of a column; "distinct" refuses more
+    thresholds : str, array-like, or dict of array-like by column, default="quantile"
+        "quantile" (`n` observed values a column, evenly ranked), "distinct" (all observed
+        values but the smallest), thresholds for every column, or those of each.
+    n : int, default=10
+        The number of quantiles.
+    limit : int, default=1000
+        The largest number of thresholds of a column; "distinct" refuses more.
 
+    Examples
+    --------
     >>> phi = Jumps("distinct").fit([[1.0], [2.0], [3.5]])
     >>> phi.transform([[1.0], [2.0]]), list(phi.get_feature_names_out())
     (array([[1., 1.], [0., 1.]]), ['1{x0<2}', '1{x0<3.5}'])
@@ -77,7 +84,8 @@ class Jumps(Lift):
 
 
 def observed(x: Array, ranks: Array | None = None) -> Array:
-    """The distinct values of x at those ranks in (0, 1), or all; but the smallest, below which there is nothing.
+    """The distinct values of x at those ranks in (0, 1), or all; but the smallest, below which
+    there is nothing.
 
     A constant column keeps its value, so that what is new and smaller later on shows.
     """
@@ -99,18 +107,26 @@ def _numbers(a: Any) -> Array:
 
 @register("lifts.Splines")
 class Splines(Lift):
-    """B-splines of each column: a basis of the piecewise polynomials of that degree that are smooth at the knots.
+    """B-splines of each column: a basis of piecewise polynomials that are smooth at the knots.
 
-    scikit-learn's `SplineTransformer` inside; a column that is constant in the rows gets knots around its value.
+    scikit-learn's `SplineTransformer` inside; a column that is constant in the rows gets knots
+    around its value.
 
     Parameters
     ----------
-    n_knots : the number of knots, those at both ends included: n_knots + degree - 1 splines a column
-    degree : of the polynomials
-    knots : "uniform", "quantile", or ascending numbers: (m,) for every column or (m, d), one list a column; n_knots is then not used
-    extrapolation : as in `SplineTransformer`
-    include_bias : whether to keep the last spline of each column, which is 1 minus the others
+    n_knots : int, default=5
+        The number of knots, those at both ends included: n_knots + degree - 1 splines a column.
+    degree : int, default=3
+        Of the polynomials.
+    knots : {"uniform", "quantile"} or array-like of shape (m,) or (m, d), default="uniform"
+        Ascending numbers are for every column, or one list a column; n_knots is then not used.
+    extrapolation : str, default="constant"
+        As in `SplineTransformer`.
+    include_bias : bool, default=True
+        Whether to keep the last spline of each column, which is 1 minus the others.
 
+    Examples
+    --------
     >>> phi = Splines(n_knots=3, degree=1).fit([[0.0], [2.0]])
     >>> phi.transform([[0.5]]), list(phi.get_feature_names_out())
     (array([[0.5, 0.5, 0. ]]), ['spline0(x0)', 'spline1(x0)', 'spline2(x0)'])

@@ -19,6 +19,13 @@ from mercer.store import register
 class Identity(Lift):
     """phi(x) = x, or A^(1/2) x for a metric A; its kernel is Linear(A).
 
+    Parameters
+    ----------
+    metric : array-like of shape (d, d), default=None
+        A, symmetric and positive semidefinite; None is the identity.
+
+    Examples
+    --------
     >>> Identity().fit_transform([[1.0, 2.0]])
     array([[1., 2.]])
     """
@@ -51,6 +58,9 @@ def _root(A: Array) -> Array:
 class One(Lift):
     """phi(x) = 1; its kernel is Constant().
 
+
+    Examples
+    --------
     >>> One().fit_transform([[1.0, 2.0]])
     array([[1.]])
     """
@@ -94,6 +104,15 @@ class Around(Lift):
 class OnColumnsLift(Around):
     """phi of some columns, by position or name; its kernel is k.on_columns(columns).
 
+    Parameters
+    ----------
+    lift : Lift
+        The phi.
+    columns : list of int or str
+        Positions or names.
+
+    Examples
+    --------
     >>> OnColumnsLift(Identity(), [1]).fit_transform([[1.0, 2.0]])
     array([[2.]])
     """
@@ -120,6 +139,15 @@ class OnColumnsLift(Around):
 class WarpedLift(Around):
     """phi(f(x)); its kernel is k.warped(f).
 
+    Parameters
+    ----------
+    lift : Lift
+        The phi.
+    f : callable
+        A function of rows (n, d) that gives rows (n, d').
+
+    Examples
+    --------
     >>> WarpedLift(Identity(), np.square).fit_transform([[3.0]])
     array([[9.]])
     """
@@ -146,6 +174,15 @@ class WarpedLift(Around):
 class WeightedLift(Around):
     """f(x) phi(x); its kernel is k.weighted(f).
 
+    Parameters
+    ----------
+    lift : Lift
+        The phi.
+    f : callable
+        A function of rows (n, d) that gives (n,).
+
+    Examples
+    --------
     >>> WeightedLift(Identity(), lambda X: X.sum(1)).fit_transform([[1.0, 2.0]])
     array([[3., 6.]])
     """
@@ -166,6 +203,15 @@ class WeightedLift(Around):
 class NormalizedLift(Around):
     """phi(x) / sqrt(k(x, x)), and 0 where that is 0; its kernel is k.normalized().
 
+    Parameters
+    ----------
+    lift : Lift
+        The phi.
+    kernel : Kernel, default=None
+        The k; None is that of the map.
+
+    Examples
+    --------
     >>> NormalizedLift(Identity()).fit_transform([[3.0, 4.0]])
     array([[0.6, 0.8]])
     """

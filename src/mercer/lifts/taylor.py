@@ -26,18 +26,29 @@ FAR = 1e100  # radii: the Gaussian is zero long before, and the square is still 
 
 @register("lifts.Taylor")
 class Taylor(Products):
-    r"""phi_a(x) = exp(-|y|^2 / 2) prod_j y_j^a_j / sqrt(a_j!) for all a with sum_j a_j <= degree, y = (x - centre) / bandwidth.
+    """phi_a(x) = exp(-|y|^2 / 2) prod_j y_j^a_j / sqrt(a_j!), y = (x - centre) / bandwidth.
 
-    The limit of high degrees is the Gaussian kernel, as exp(y'u) = sum_k (y'u)^k / k!, about any centre: dense rows have their
-    mean there, CSR rows zero, to stay sparse. Without the factor exp(-|y|^2 / 2), and about zero, it is exp(Linear()). The cut at
-    degree p is never above the kernel on the diagonal, and off it by at most `tail_bound`.
+    For all a with sum_j a_j <= degree. The limit of high degrees is the Gaussian kernel, as
+    exp(y'u) = sum_k (y'u)^k / k!, about any centre: dense rows have their mean there, CSR rows
+    zero, to stay sparse. Without the factor exp(-|y|^2 / 2), and about zero, it is
+    exp(Linear()). The cut at degree p is never above the kernel on the diagonal, and off it by
+    at most `tail_bound`.
 
     Parameters
     ----------
-    kernel : a `Gaussian` (one bandwidth, or one a column), `exp(Linear())`, `exp(c * Linear())`, or None: a Gaussian
-        scaled to the data
-    degree : the highest degree p
+    kernel : Kernel, default=None
+        A `Gaussian` (one bandwidth, or one a column), `exp(Linear())`, `exp(c * Linear())`, or
+        None: a Gaussian scaled to the data.
+    degree : int, default=4
+        The highest degree p.
 
+    Attributes
+    ----------
+    centre_ : ndarray of shape (d,), or None
+        The centre; None is zero.
+
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> phi, x, z = Taylor(Gaussian(), degree=6).fit([[0.0]]), [[0.5]], [[1.0]]
     >>> float((phi.transform(x) @ phi.transform(z).T)[0, 0]), float(phi.kernel_(x, z)[0, 0])
@@ -60,7 +71,9 @@ class Taylor(Products):
         self._take(program, weights=np.sqrt(inverse_factorials(program)))
 
     def _scale(self, d: int) -> None:
-        """A matrix, or one number a column, that takes x to y; and whether the features fall off with |y|."""
+        """A matrix, or one number a column, that takes x to y; and whether the features fall
+        off with |y|.
+        """
         k = self.kernel_
         self.damped_, linear = isinstance(k, Gaussian), k.kernel if isinstance(k, Exp) else None
         by, linear = (linear.by, linear.kernel) if isinstance(linear, Scale) else (1.0, linear)
@@ -88,7 +101,9 @@ class Taylor(Products):
         return self._times(super()._map(_directions(Y, r)), self._sizes(r))
 
     def _sizes(self, r: Array) -> Array:
-        """(n, degree + 1): r^k exp(-r^2 / 2), by logarithms, as the first factor may overflow where the product is small."""
+        """(n, degree + 1): r^k exp(-r^2 / 2), by logarithms, as the first factor may overflow
+        where the product is small.
+        """
         with np.errstate(divide="ignore", under="ignore"):
             return np.exp(xlogy(np.arange(self.program_.degree + 1), r[:, None]) - (r**2 / 2)[:, None])
 
@@ -108,9 +123,12 @@ class Taylor(Products):
         return ["gauss", *(f"gauss*{name}" for name in names[1:])] if self.damped_ else names
 
     def tail_bound(self, X: Any) -> float:
-        """The largest |phi(x)'phi(z) - k(x, z)| of any two points no farther from the centre than the rows of X, attained at x = z.
+        """The largest |phi(x)'phi(z) - k(x, z)| of points no farther from the centre than X.
 
-        With t the largest |y|^2 it is sum_{k > p} t^k / k!, times exp(-t) for the Gaussian: at most t^(p+1) / (p+1)!.
+        It is attained at x = z.
+
+        With t the largest |y|^2 it is sum_{k > p} t^k / k!, times exp(-t) for the Gaussian: at
+        most t^(p+1) / (p+1)!.
 
         >>> from mercer.kernels import Gaussian
         >>> Taylor(Gaussian(), degree=3).fit([[0.0]]).tail_bound([[1.0]])

@@ -28,7 +28,9 @@ WAYS = ("auto", "features", "landmarks")
 
 @dataclass(frozen=True, eq=False)
 class LogisticSettings:
-    """The parameters of `KernelLogistic`, checked: `method` is what `via` says, `memory` is in bytes."""
+    """The parameters of `KernelLogistic`, checked: `method` is what `via` says, `memory` is in
+    bytes.
+    """
 
     kernel: Any
     lift: Any
@@ -74,7 +76,9 @@ class LogisticSolution:
 
 
 def fit(s: LogisticSettings, X: Table, codes: Array, K: int, w: Array, phi: FittedMap) -> tuple[LogisticSolution, bool]:
-    """Rounds of passes over the features of rows of classes `codes`; and whether they reached the tolerance."""
+    """Rounds of passes over the features of rows of classes `codes`; and whether they reached
+    the tolerance.
+    """
     rows, two = feature_rows(phi, X, intercept=s.intercept, limit=s.memory), K == 2
     Y = 2.0 * codes[:, None] - 1 if two else np.eye(K)[codes]
     m = minimise(Problem(rows, Logistic() if two else Softmax(), Y, w, s.alpha, s.intercept), s.tol, s.max_iter)
@@ -84,25 +88,59 @@ def fit(s: LogisticSettings, X: Table, codes: Array, K: int, w: Array, phi: Fitt
 
 @register("logistic.KernelLogistic")
 class KernelLogistic(ClassifierMixin, KernelEstimator):
-    """argmin sum_i w_i loss_i + alpha/2 |coef|^2 over the features of a kernel; scikit-learn's C is 1/alpha.
+    """argmin sum_i w_i loss_i + alpha/2 |coef|^2 over the features of a kernel.
 
-    loss = log(1 + exp(-y f)) for two classes, -log softmax(f)_y for more; f = phi(x)'coef + intercept, the intercept free.
-    Few rows (8,192, or 512 of more than 512 features) and two classes: Newton's rounds; else L-BFGS, preconditioned by the
-    curvature of a fixed sample of rows. A round is one pass, a fold of values and gradients; D x D arrays are never
-    needed beyond D = 512. Models of losses that are not quadratic do not add, so there is no partial_fit, merge or forget.
+    scikit-learn's C is 1/alpha.
+
+    loss = log(1 + exp(-y f)) for two classes, -log softmax(f)_y for more; f = phi(x)'coef +
+    intercept, the intercept free. Few rows (8,192, or 512 of more than 512 features) and two
+    classes: Newton's rounds; else L-BFGS, preconditioned by the curvature of a fixed sample of
+    rows. A round is one pass, a fold of values and gradients; D x D arrays are never needed
+    beyond D = 512. Models of losses that are not quadratic do not add, so there is no
+    partial_fit, merge or forget.
 
     Parameters
     ----------
-    kernel : a kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), or None: a Gaussian scaled to the data.
-    alpha : the penalty, > 0.
-    via : "auto" or "features", "landmarks", or a value of `mercer.methods` (`Fourier(1000)`, `Landmarks(500)`, `Exact()`).
-    lift : a feature map, instead of a kernel.
-    class_weight : None, "balanced", or a dict of weights by class, which multiply those of the rows.
-    tol : the last step is the one that promises to lower the objective by less than tol^2 of it (float32: 1e-7 of it).
-    memory_limit : of the features kept in memory, as bytes or "4GB"; beyond it they are computed again at every pass.
+    kernel : Kernel or str, default=None
+        A kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), or None: a
+        Gaussian scaled to the data.
+    alpha : float, default=1.0
+        The penalty, > 0.
+    via : str or a value of `mercer.methods`, default="auto"
+        "auto" or "features", "landmarks", or a value (`Fourier(1000)`, `Landmarks(500)`,
+        `Exact()`).
+    lift : Lift or transformer, default=None
+        A feature map, instead of a kernel.
+    fit_intercept : bool, default=True
+        Whether there is an intercept.
+    class_weight : None, "balanced" or dict of float by class, default=None
+        Weights of the classes, which multiply those of the rows.
+    tol : float, default=1e-6
+        The last step is the one that promises to lower the objective by less than tol^2 of it
+        (float32: 1e-7 of it).
+    max_iter : int, default=100
+        Rounds at most.
+    memory_limit : float or str, default=None
+        Of the features kept in memory, as bytes or "4GB"; beyond it they are computed again at
+        every pass.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of features and landmarks.
 
-    Attributes: `solution_`, `classes_`, `coef_` (1 or K, D), `intercept_`, `n_iter_`, `objective_`, `lift_`, `kernel_`, `plan_`.
+    Attributes
+    ----------
+    solution_ : LogisticSolution
+        The fitted value.
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, D) or (n_classes, D)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    n_iter_ : int
+    objective_ : float
+    lift_ : Lift
+    kernel_ : Kernel
+    plan_ : Plan
 
+    Examples
+    --------
     >>> X = np.linspace(-3, 3, 200)[:, None]
     >>> m = KernelLogistic(alpha=1e-2, random_state=0).fit(X, np.abs(X[:, 0]) < 1)
     >>> m.predict([[0.0], [2.0]]), bool(m.predict_proba([[0.0]])[0, 1] > 0.95)
@@ -137,7 +175,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the map, then rounds of passes over its features."""
+        """Fit the map of rows X (n, d), then rounds over its features; y and weights are (n,)."""
         s = LogisticSettings.of(self)
         rows, codes, weight = self._checked(X, y, sample_weight)
         phi = fitted_map(s.kernel, s.lift, s.method, rows, weight, seed=s.random_state, memory=s.memory)
@@ -209,12 +247,12 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     # asking
     def decision_function(self, X: Any) -> Array:
-        """phi(x)'coef + intercept: (n,) for two classes, the second where positive, else (n, K)."""
+        """phi(x)'coef + intercept: (n,), positive for the second of two classes, else (n, K)."""
         f = self._solution().scores(self._rows(X, reset=False))
         return f[:, 0] if len(self.classes_) == 2 else f
 
     def predict(self, X: Any) -> Array:
-        """The class of the largest score."""
+        """The class of the largest score, (n,)."""
         f = self.decision_function(X)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(1)]
 
@@ -224,6 +262,6 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         return np.stack([expit(-f), expit(f)], axis=1) if f.ndim == 1 else softmax(f, axis=1)
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Its logarithm, without underflow."""
+        """The logarithm of `predict_proba`, (n, K), without underflow."""
         f = self.decision_function(X)
         return np.stack([log_expit(-f), log_expit(f)], axis=1) if f.ndim == 1 else log_softmax(f, axis=1)

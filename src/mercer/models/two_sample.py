@@ -27,9 +27,24 @@ RANK = 500  # of their factors beyond
 @register("two_sample.TestResult")
 @dataclass(frozen=True, eq=False)
 class TestResult:
-    """The statistic, its values under permutations, and p = (1 + how many of them are as large) / (1 + their number).
+    """A statistic and p = (1 + how many of permutations are as large) / (1 + their number).
 
-    p is valid for any number of permutations: under the null hypothesis P(p <= a) <= a.
+    The p-value is valid for any number of permutations: under the null hypothesis P(p <= a) <=
+    a.
+
+    Parameters
+    ----------
+    statistic : float
+        The statistic of the samples.
+    pvalue : float
+        The p.
+    null : ndarray of shape (n_permutations,)
+        The statistics under permutations.
+
+    Examples
+    --------
+    >>> TestResult.of(np.array([3.0, 1.0, 2.0, 0.5])).pvalue
+    0.25
     """
 
     __test__ = False  # not a test of pytest's
@@ -42,7 +57,7 @@ class TestResult:
 
     @classmethod
     def of(cls, values: Array) -> TestResult:
-        """From the statistic and those of the permutations after it; equal ones may differ by rounding."""
+        """From the statistic and those of permutations; equal ones may differ by rounding."""
         _check_finite(values)
         as_large = values[1:] >= values[0] - 1e-10 * np.abs(values).max(initial=0)
         return cls(float(values[0]), (1 + int(as_large.sum())) / len(values), values[1:])
@@ -56,17 +71,38 @@ def _check_finite(values: Array) -> None:
 def mmd_test(
     X: Any, Y: Any, kernel: Any = None, *, n_permutations: int = 500, unbiased: bool = True, random_state: Any = None
 ) -> TestResult:
-    """Do X and Y come from one distribution? MMD^2 = |mean phi(x) - mean phi(y)|^2, against the rows shuffled between them.
+    """Do X and Y come from one distribution? MMD^2 against the rows shuffled between them.
 
-    kernel : a kernel, a name, or None: a Gaussian scaled to all rows. Characteristic kernels (Gaussian, Laplace, Matern) see
-        every difference.
-    unbiased : leave the pairs of a row with itself out (then MMD^2 may be below 0), which needs two rows on each side.
+    MMD^2 = |mean phi(x) - mean phi(y)|^2. Columns with names are compared by name. Memory is n
+    x 256 numbers: K is seen through products with the indicators of the shuffled samples.
 
-    Columns with names are compared by name.
+    Parameters
+    ----------
+    X : array-like of shape (n, d), data frame, or list of items
+        One sample.
+    Y : as X, of shape (m, d)
+        The other.
+    kernel : Kernel or str, default=None
+        A kernel, a name, or None: a Gaussian scaled to all rows. Characteristic kernels
+        (Gaussian, Laplace, Matern) see every difference.
+    n_permutations : int, default=500
+        How often rows are shuffled.
+    unbiased : bool, default=True
+        Leave the pairs of a row with itself out (then MMD^2 may be below 0), which needs two
+        rows on each side.
+    random_state : int, Generator or None, default=None
+        The seed of the shuffles.
 
-    Memory is n x 256 numbers: K is seen through products with the indicators of the shuffled samples. Gretton, Borgwardt,
-    Rasch, Scholkopf and Smola, A kernel two-sample test (2012).
+    Returns
+    -------
+    TestResult
 
+    References
+    ----------
+    Gretton, Borgwardt, Rasch, Scholkopf and Smola, A kernel two-sample test (2012).
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(100, 2)), rng.normal(size=(80, 2))
     >>> mmd_test(X, Y, random_state=0).pvalue > 0.05 > mmd_test(X, Y + 1, random_state=0).pvalue
@@ -109,7 +145,9 @@ def _shuffle(i: int, n: int, stream: Stream) -> Array:
 
 
 def _joined(X: Any, Y: Any, kernel: Any) -> tuple[Table, int]:
-    """The rows of both, in float64 (shuffles that tie differ by rounding only), and how many are of X."""
+    """The rows of both, in float64 (shuffles that tie differ by rounding only), and how many
+    are of X.
+    """
     items = isinstance(kernel, Kernel) and kernel.takes_items
     a = table(X, "X", items=items)
     b = table(Y, "Y", items=items, width=None if a.items else a.width)
@@ -132,20 +170,47 @@ def hsic_test(
     X: Any, Y: Any, kernel: Any = None, kernel_y: Any = None, *, n_permutations: int = 500, unbiased: bool = False,
     random_state: Any = None,
 ) -> TestResult:
-    """Do the rows of X and Y depend on each other? HSIC = |covariance of phi(x) and psi(y)|^2, against Y's rows shuffled.
+    """Do the rows of X and Y depend on each other? HSIC against Y's rows shuffled.
 
-    kernel, kernel_y : of X and of Y; None is a Gaussian scaled to each.
-    unbiased : leave the pairs of a row with itself out; needs four rows.
+    HSIC = |covariance of phi(x) and psi(y)|^2. Up to 2,000 rows both kernel matrices are held;
+    beyond, their Cholesky factors at 500 random pivots stand for them, in O(n) memory. The
+    pivots of X and of Y are drawn independently of each other, so that the p-value is as valid
+    whatever the ranks of the kernels; the test sees as much of a dependence as the factors do,
+    and so less where kernels are narrow.
 
-    Up to 2,000 rows both kernel matrices are held; beyond, their Cholesky factors at 500 random pivots stand for them, in O(n)
-    memory. The pivots of X and of Y are drawn independently of each other, so that the p-value is as valid whatever the ranks of
-    the kernels; the test sees as much of a dependence as the factors do, and so less where kernels are narrow. Gretton,
-    Fukumizu, Teo, Song, Scholkopf and Smola, A kernel statistical test of independence (2007); Song, Smola,
-    Gretton, Bedo and Borgwardt (2012).
+    Parameters
+    ----------
+    X : array-like of shape (n, d), data frame, or list of items
+        One part of the rows.
+    Y : as X, of shape (n, d')
+        The other.
+    kernel : Kernel or str, default=None
+        Of X; None is a Gaussian scaled to it.
+    kernel_y : Kernel or str, default=None
+        Of Y; None is a Gaussian scaled to it.
+    n_permutations : int, default=500
+        How often the rows of Y are shuffled.
+    unbiased : bool, default=False
+        Leave the pairs of a row with itself out; needs four rows.
+    random_state : int, Generator or None, default=None
+        The seed of shuffles and pivots.
 
+    Returns
+    -------
+    TestResult
+
+    References
+    ----------
+    Gretton, Fukumizu, Teo, Song, Scholkopf and Smola, A kernel statistical test of independence
+    (2007); Song, Smola, Gretton, Bedo and Borgwardt (2012).
+
+    Examples
+    --------
     >>> x = np.random.default_rng(0).normal(size=(100, 1))
     >>> noise = np.random.default_rng(1).normal(size=(100, 1))
-    >>> hsic_test(x, x**2 + 0.1 * noise, random_state=0).pvalue < 0.05 < hsic_test(x, noise, random_state=0).pvalue
+    >>> hsic_test(x, x**2 + 0.1 * noise, random_state=0).pvalue < 0.05
+    True
+    >>> hsic_test(x, noise, random_state=0).pvalue > 0.05
     True
     """
     a, b = (_rows(V, k, name) for V, k, name in ((X, kernel, "X"), (Y, kernel_y, "Y")))
@@ -176,7 +241,9 @@ class _Matrix:
 
     @classmethod
     def of(cls, kernel: Kernel, rows: Table, stream: Stream) -> _Matrix:
-        """`stream` draws the pivots: pivots that two matrices share would look like a dependence."""
+        """`stream` draws the pivots: pivots that two matrices share would look like a
+        dependence.
+        """
         rows = rows.astype(np.float64)
         _check_finite(kernel.diag(rows))
         if len(rows) <= DENSE:

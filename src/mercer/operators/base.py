@@ -9,7 +9,16 @@ from mercer.inputs import Array, Rows, Table
 
 
 class Operator(Protocol):
-    """K (n, m), seen through products, blocks, its diagonal and the pullback to its parameters."""
+    """K (n, m), seen through products, blocks, its diagonal and the pullback to its parameters.
+
+    Examples
+    --------
+    >>> from mercer.operators import GivenOperator
+    >>> K: Operator = GivenOperator([[2.0, 1.0], [1.0, 3.0]])
+    >>> dense(K, np.float64)
+    array([[2., 1.],
+           [1., 3.]])
+    """
 
     X: Table  # what the rows of K are made of: rows of a table, or the values themselves
 
@@ -39,7 +48,21 @@ class Operator(Protocol):
 
 
 class TiledOperator(Operator, Protocol):
-    """A kernel matrix that is read by tiles, as solvers of duals do it; for duals that sum to zero, perhaps about a point."""
+    """A kernel matrix that is read by tiles, as solvers of duals do it.
+
+    For duals that sum to zero, perhaps about a point.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> from mercer.operators import TileOperator
+    >>> K: TiledOperator = TileOperator(Linear(), Table(np.array([[1.0], [2.0]])))
+    >>> out = np.empty((2, 2))
+    >>> K.fill(K.side(slice(None), left=True), K.side(slice(None), left=False), out)
+    >>> out
+    array([[1., 2.],
+           [2., 4.]])
+    """
 
     symmetric: bool  # whether columns are the rows themselves
     scale: Array  # (n,): what the rounding of k(x, x) is relative to
@@ -59,7 +82,10 @@ class TiledOperator(Operator, Protocol):
         """Rows or columns of tiles, made ready."""
 
     def fill(self, left: Any, right: Any, out: Array) -> None:
-        """out = K of these rows and columns, but for the diagonal, which may have the rounding of tiles."""
+        """out = K of these rows and columns, but for the diagonal.
+
+        That may have the rounding of tiles.
+        """
 
 
 def dense(op: Operator, dtype: Any) -> Array:

@@ -22,6 +22,17 @@ KEPT_BYTES = 24 << 20  # columns are kept prepared between tiles while they are 
 class KernelOperator:
     """K = k(X, Z), never formed.
 
+    Parameters
+    ----------
+    kernel : Kernel
+        The k.
+    X : array-like or sparse of shape (n, d), data frame, or list of items
+        The rows.
+    Z : as X, of shape (m, d), default=None
+        The columns; None is X.
+
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> X = np.random.default_rng(0).normal(size=(1000, 3))
     >>> K = KernelOperator(Gaussian(), X)
@@ -62,7 +73,10 @@ class KernelOperator:
         return KernelOperator(self.kernel, left, self.Z[_many(rows if cols is None else cols)])
 
     def astype(self, dtype: Any) -> KernelOperator:
-        """The same matrix with its rows, and so its values, in another precision; items have but one."""
+        """The same matrix with its rows, and so its values, in another precision.
+
+        Items have but one.
+        """
         if self.dtype == dtype or self.X.items:
             return self
         left = self.X.astype(dtype)
@@ -97,7 +111,9 @@ class KernelOperator:
         return out
 
     def _times_symmetric(self, W: Array, lanes: int) -> Array:
-        """K @ W by the tiles of one triangle, each used twice; lanes add up apart, so that threads change nothing."""
+        """K @ W by the tiles of one triangle, each used twice; lanes add up apart, so that
+        threads change nothing.
+        """
         columns = self._prepared(self._step(tiles.square(self.dtype.itemsize)))
 
         def add(lane: int) -> Array:
@@ -115,7 +131,10 @@ class KernelOperator:
         return np.sum(parallel_map(add, range(min(lanes, len(columns)))), axis=0)
 
     def pullback(self, U: Any, V: Any) -> Array:
-        """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`; U is (n,) or (n, q), V (m,) or (m, q)."""
+        """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`.
+
+        U is (n,) or (n, q), V (m,) or (m, q).
+        """
         U, V = self._vectors(U, self.shape[0], "U"), self._vectors(V, self.shape[1], "V")
         if U.shape[1] != V.shape[1]:
             raise ValueError(f"U and V must have as many columns as each other, got {U.shape[1]} and {V.shape[1]}.")
@@ -153,7 +172,9 @@ class KernelOperator:
 
     # inside
     def _tiles(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Tile]]:
-        """The tiles of these rows, from left to right: an order that does not depend on the threads."""
+        """The tiles of these rows, from left to right: an order that does not depend on the
+        threads.
+        """
         x = Side(self.X[rows], self._centre)
         for cols, z in columns:
             yield cols, Tile(x, z or Side(self.Z[cols], self._centre), rows.start - cols.start if self.symmetric else None)
@@ -167,7 +188,9 @@ class KernelOperator:
         return max(32, min(most, WIDE_BYTES // max(1, self.X.width * self.dtype.itemsize)))
 
     def _prepared(self, width: int) -> Columns:
-        """The columns of tiles; what they compute of themselves is kept where that takes little memory."""
+        """The columns of tiles; what they compute of themselves is kept where that takes little
+        memory.
+        """
         pieces = tiles.cuts(self.shape[1], width)
         copies = 2 + 2 * len(self.kernel.parameters())  # of the columns, scaled by each bandwidth
         small = not self.Z.items and copies * self.Z.width * self.shape[1] * self.dtype.itemsize <= KEPT_BYTES
@@ -193,5 +216,15 @@ def _many(rows: Rows) -> Rows:
 
 
 def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
-    """The kernel matrix k(X, Z) as an operator: `@`, `.block`, `.diag()`, `.pullback`, `.shape`, `.dtype`."""
+    """The kernel matrix k(X, Z) as an operator: `@`, `.block`, `.diag()`, `.pullback`,
+    `.shape`, `.dtype`.
+
+    The parameters are those of `KernelOperator`.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> operator(Linear(), [[1.0], [2.0]]) @ np.ones(2)
+    array([3., 6.])
+    """
     return KernelOperator(kernel, X, Z)

@@ -21,8 +21,19 @@ MEAN_ROWS = 1024  # rows of it whose means are taken at a time
 
 
 class StoredOperator(KernelOperator):
-    """K = k(X, X) by the tiles of one triangle, computed once: half the memory of K, and products at the speed of memory.
+    """K = k(X, X) by the tiles of one triangle, computed once.
 
+    That is half the memory of K, and products at the speed of memory.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The k.
+    X : array-like of shape (n, d), data frame, or list of items
+        The rows.
+
+    Examples
+    --------
     >>> from mercer.kernels import Gaussian
     >>> X = np.random.default_rng(0).normal(size=(600, 3))
     >>> K = StoredOperator(Gaussian(), X)
@@ -60,8 +71,15 @@ def _corners(rows: slice, cols: slice) -> tuple[int, int, int, int]:
 
 
 class GivenOperator:
-    """A Gram matrix (n, m) that a user computed, dense or CSR, read like a kernel's operator; float32 values keep float64 vectors exact.
+    """A Gram matrix (n, m) that a user computed, read like a kernel's operator.
 
+    Parameters
+    ----------
+    K : array-like or sparse of shape (n, m)
+        The matrix; float32 values keep float64 vectors exact.
+
+    Examples
+    --------
     >>> K = GivenOperator(np.array([[2.0, 1.0], [1.0, 3.0]]))
     >>> K @ np.ones(2), K.diag(), K.block([1], [0, 1])
     (array([3., 4.]), array([2., 3.]), array([[1., 3.]]))
@@ -115,8 +133,23 @@ class GivenOperator:
 
 
 class CentredOperator(GivenOperator):
-    """A given matrix (n, n) that is read by tiles in a precision of their own; less its row means where duals do not see them.
+    """A given matrix (n, n) that is read by tiles in a precision of their own.
 
+    It is less its row means where duals do not see them.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        The matrix.
+    dtype : dtype, default=float64
+        Of the tiles, where their range allows.
+    edge : ndarray of shape (n,), default=None
+        The row means to subtract; None subtracts none.
+    middle : float, default=0.0
+        The mean of `edge`.
+
+    Examples
+    --------
     >>> K = CentredOperator(np.array([[12.0, 10.0], [10.0, 14.0]])).balanced()
     >>> K.block(), K.edge
     (array([[ 1.5, -1.5],

@@ -19,10 +19,26 @@ TOO_LARGE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
 
 
 class TileOperator:
-    """K = k(X, Z), never formed beyond a block, its values in a precision of their own: `dtype`, where their range allows.
+    """K = k(X, Z), never formed beyond a block, its values in a precision of their own.
 
-    Fast tiles are taken where they are precise enough: Gaussians in float32, and of rows of bits.
+    Fast tiles are taken where they are precise enough: Gaussians in float32, and of rows of
+    bits.
 
+    Parameters
+    ----------
+    kernel : Kernel
+        The k.
+    X : Table
+        The rows.
+    dtype : dtype, default=float64
+        Of the values, where their range allows.
+    Z : Table, default=None
+        The columns; None is X.
+    diagonal : ndarray of shape (n,), default=None
+        k(x, x) in float64, where it is known already.
+
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> K = TileOperator(Linear(), Table(np.array([[1.0], [2.0]])))
     >>> K.block([1], [0, 1]), K.diag(), K @ np.ones(2)
@@ -74,14 +90,32 @@ class TileOperator:
         return TileOperator(self.kernel, self.X.astype(np.float64), Z=None if self.symmetric else self.Z.astype(np.float64))
 
     def balanced(self) -> TileOperator | AboutOperator:
-        """For duals that sum to zero: about the mean of the rows, where they share most of k(x, x)."""
+        """For duals that sum to zero: about the mean of the rows.
+
+        Where they share most of k(x, x).
+        """
         tiles = tiles_about(self.kernel, self.X, self.dtype) if self.symmetric else None
         return self if tiles is None else AboutOperator(tiles, self.X, self.dtype)
 
 
 class AboutOperator:
-    """k(x, z) - k(x, p) - k(p, z) + k(p, p): what duals that sum to zero see of k(x, z), to all its digits.
+    """k(x, z) - k(x, p) - k(p, z) + k(p, p): what duals that sum to zero see of k(x, z).
 
+    To all its digits.
+
+    Parameters
+    ----------
+    tiles : AboutTiles
+        The tiles of the kernel about the point p.
+    X : Table
+        The rows.
+    dtype : dtype
+        Of the values, where their range allows.
+    Z : Table, default=None
+        The columns; None is X.
+
+    Examples
+    --------
     >>> from mercer.kernels import Linear
     >>> X = Table(np.array([[1e9], [1e9 + 2]]))
     >>> K = TileOperator(Linear(), X).balanced()
@@ -119,7 +153,7 @@ class AboutOperator:
         return product(self, V)
 
     def pullback(self, U: Any, V: Any) -> Array:
-        """That of the kernel with p as one more row, whose weights are less the sums of the others."""
+        """That of the kernel with p as one more row, of weights less the sums of the others."""
         p = self._about.p[None]
         X, Z = (Table(np.concatenate([t.data.astype(np.float64), p])) for t in (self.X, self.Z))
         U, V = (np.concatenate([W, -W.sum(0, keepdims=True)]) for W in (np.asarray(U, np.float64), np.asarray(V, np.float64)))

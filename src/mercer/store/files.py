@@ -65,7 +65,8 @@ class Parts(NamedTuple):
 
 
 def id_of(sha256: str) -> str:
-    """A short name for a model: the head of the sum of its file, by which a report says to which model it belongs.
+    """A short name for a model: the head of the sum of its file, by which a report says to
+    which model it belongs.
 
     >>> id_of("ab" * 32)
     'abababababababab'
@@ -76,18 +77,26 @@ def id_of(sha256: str) -> str:
 def save(obj: Any, path: File, *, kind: str = "estimator", overwrite: bool = True) -> None:
     """Write an estimator, a feature map, a kernel, or plain values that hold such, to one file.
 
-    The file appears whole or not at all: a failed or interrupted write leaves what was there. Code never travels: an object that
-    holds a Python function of yours is refused (ValueError). Training rows travel where they are the model: support vectors,
-    landmarks, the rows of exact ridge regressions, Gaussian processes and smoothers, and the labels and column names.
-    A model over features (`via="features"`, or a `lift`) holds none.
+    The file appears whole or not at all: a failed or interrupted write leaves what was there.
+    Code never travels: an object that holds a Python function of yours is refused (ValueError).
+    Training rows travel where they are the model: support vectors, landmarks, the rows of exact
+    ridge regressions, Gaussian processes and smoothers, and the labels and column names. A
+    model over features (`via="features"`, or a `lift`) holds none.
 
     Parameters
     ----------
-    obj : anything made of Mercer's classes, numbers, text, arrays, CSR matrices, lists, tuples and dicts
-    path : where to write
-    kind : a word for what it is, kept in the file
-    overwrite : whether a file that is there may be replaced; else FileExistsError
+    obj : object
+        Anything made of Mercer's classes, numbers, text, arrays, CSR matrices, lists, tuples
+        and dicts.
+    path : str or path
+        Where to write.
+    kind : str, default="estimator"
+        A word for what it is, kept in the file.
+    overwrite : bool, default=True
+        Whether a file that is there may be replaced; else FileExistsError.
 
+    Examples
+    --------
     >>> import tempfile, mercer
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(mercer.kernels.Gaussian(2.0), f"{folder}/k.mercer", kind="kernel")
@@ -109,17 +118,26 @@ def packed(obj: Any, kind: str = "estimator") -> Parts:
 
 
 def load(path: File, sha256: str | None = None) -> Any:
-    """What `save` wrote: ValueError for a damaged or foreign file, OSError where it cannot be read, never anything else.
+    """What `save` wrote, read again.
 
-    Loading runs no code of the file and takes memory of the order of its size. Every array is held to what its class declares
-    (`mercer.invariants`), so that no file leads a compiled loop out of bounds. What the numbers say is another matter: the
-    predictions of a model are as trustworthy as those who made it.
+    ValueError for a damaged or foreign file, OSError where it cannot be read, never anything
+    else.
+
+    Loading runs no code of the file and takes memory of the order of its size. Every array is
+    held to what its class declares (`mercer.invariants`), so that no file leads a compiled loop
+    out of bounds. What the numbers say is another matter: the predictions of a model are as
+    trustworthy as those who made it.
 
     Parameters
     ----------
-    path : a file that `save` wrote
-    sha256 : the sum that the file must have, as `sha256sum` or `mercer check` print it; ValueError where it has another
+    path : str or path
+        A file that `save` wrote.
+    sha256 : str, default=None
+        The sum that the file must have, as `sha256sum` or `mercer check` print it; ValueError
+        where it has another.
 
+    Examples
+    --------
     >>> import tempfile, numpy as np, mercer
     >>> X = np.linspace(-3, 3, 100)[:, None]
     >>> m = mercer.KernelRidge(random_state=0).fit(X, np.sin(X[:, 0]))
@@ -197,7 +215,9 @@ def _place(part: Path, path: Path, *, overwrite: bool) -> None:
 
 
 def read(path: File) -> Parts:
-    """The parts of a file, once its head, sizes and checksum agree; nothing is allocated on the word of the file alone."""
+    """The parts of a file, once its head, sizes and checksum agree; nothing is allocated on the
+    word of the file alone.
+    """
     if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
         raise ValueError("it is not a regular file.")
     with open(path, "rb") as f:

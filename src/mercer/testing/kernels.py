@@ -13,8 +13,17 @@ from mercer.pairs import Side
 
 
 def check_kernel(k: Kernel, X: Any = None) -> None:
-    """Assert that k behaves as a kernel on X (by default 12 rows of 2 columns); a failing law is named.
+    """Assert that k behaves as a kernel on X; a failing law is named.
 
+    Parameters
+    ----------
+    k : Kernel
+        The kernel.
+    X : array-like of shape (n, d), or list of items, default=None
+        The rows to look at; None is 12 rows of 2 columns.
+
+    Examples
+    --------
     >>> from mercer.kernels import Kernel
     >>> class Bump(Kernel):
     ...     width: float = 1.0

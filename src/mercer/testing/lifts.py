@@ -12,10 +12,24 @@ from mercer.inputs import Array
 
 
 def check_lift(phi: Any, X: Any = None, *, exact: bool = True, seeds: int = 60) -> None:
-    """Assert that phi is a feature map of its kernel on X (by default 12 rows of 3 columns); a failing law is named.
+    """Assert that phi is a feature map of its kernel on X; a failing law is named.
 
-    With `exact=False` the map is random: its mean over seeds must be the kernel, within five standard errors.
+    With `exact=False` the map is random: its mean over seeds must be the kernel, within five
+    standard errors.
 
+    Parameters
+    ----------
+    phi : Lift
+        The map, fitted or not.
+    X : array-like of shape (n, d), default=None
+        The rows to look at; None is 12 rows of 3 columns.
+    exact : bool, default=True
+        Whether phi(x)'phi(z) is its kernel, or is so on average.
+    seeds : int, default=60
+        How many draws the average is of.
+
+    Examples
+    --------
     >>> from mercer.lifts import Parabolic
     >>> check_lift(Parabolic())
     """

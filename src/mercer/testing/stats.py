@@ -8,10 +8,25 @@ from typing import Any
 def check_statistic(
     of: Callable[[Any], Any], zero: Any, rows: Any, same: Callable[[Any, Any], None], *, subtracts: bool = False
 ) -> None:
-    """Assert the laws of merging: parts add up to the whole, in any grouping and order, and zero adds nothing.
+    """Assert the laws of merging: parts add up to the whole, and zero adds nothing.
 
-    `same(a, b)` asserts that two statistics are equal (to rounding); `subtracts` adds that whole - part is the rest.
+    In any grouping and order.
 
+    Parameters
+    ----------
+    of : callable
+        Makes the statistic of some rows.
+    zero : statistic
+        That of no rows.
+    rows : array-like of shape (n, d)
+        The rows, which are cut into parts.
+    same : callable
+        `same(a, b)` asserts that two statistics are equal (to rounding).
+    subtracts : bool, default=False
+        Whether whole - part is the rest as well.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from mercer.stats import Sample
     >>> def same(a, b): assert np.array_equal(a.rows, b.rows)

@@ -36,29 +36,59 @@ WAYS = ("auto", "exact", "landmarks")
 
 @register("gp.GaussianProcessClassifier")
 class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
-    """p(y = 1 | x) = E sigmoid(f(x)) with f ~ GP(0, scale k), conditioned on the labels by Laplace's approximation.
+    """p(y = 1 | x) = E sigmoid(f(x)), f ~ GP(0, scale k), given the labels by Laplace's method.
 
-    Several classes are each set against the rest, with a kernel of their own, and the probabilities divided by their sum.
+    Several classes are each set against the rest, with a kernel of their own, and the
+    probabilities divided by their sum. Factors and moments are by BLAS in as many threads as it
+    has: another OMP_NUM_THREADS may change the last digits, 1 never does.
 
     Parameters
     ----------
-    kernel : any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of Matern-3/2, Matern-5/2,
-        rational quadratic and Gaussian, with one bandwidth a column. A Gram matrix ("precomputed") has no k(x, x) of new rows,
-        without which there are no probabilities; use `KernelSVC`.
-    via : "exact", "landmarks" (or `mercer.methods.Landmarks(m)`), or "auto": exact up to 3,000 rows where four n x n arrays fit
-        in `memory_limit`, landmarks beyond. Over landmarks the variance that they leave out is put back.
-    fixed : names of parameters that stay as given, by `kernel.get_params()` and "scale"; "all" of the kernel's; True: all as
-        given, with a scale of 1; () or None: all are learnt. The scale stays 1 too where an amplitude ("by") is fixed, bounded or
-        has a prior, so that it is what was said.
-    tied, bounds, priors, n_restarts : of the hyper-parameters, as in `GaussianProcessRegressor`; there is no "noise". They are
-        learnt from 1,000 rows at most, by the evidence.
+    kernel : Kernel or str, default=None
+        Any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of
+        Matern-3/2, Matern-5/2, rational quadratic and Gaussian, with one bandwidth a column. A
+        Gram matrix ("precomputed") has no k(x, x) of new rows, without which there are no
+        probabilities; use `KernelSVC`.
+    via : str or `mercer.methods.Landmarks`, default="auto"
+        "exact", "landmarks" (or `Landmarks(m)`), or "auto": exact up to 3,000 rows where four n
+        x n arrays fit in `memory_limit`, landmarks beyond. Over landmarks the variance that
+        they leave out is put back.
+    fixed : collection of str, "all", True or None, default=None
+        Names of parameters that stay as given, by `kernel.get_params()` and "scale"; "all" of
+        the kernel's; True: all as given, with a scale of 1; () or None: all are learnt. The
+        scale stays 1 too where an amplitude ("by") is fixed, bounded or has a prior, so that it
+        is what was said.
+    tied : collection of tuples of str, default=()
+        Names that share one value. The hyper-parameters are learnt from 1,000 rows at most, by
+        the evidence, and told as in `GaussianProcessRegressor`; there is no "noise".
+    bounds : dict of (float, float) by name, default=None
+        {name: (low, high)}.
+    priors : dict of Prior by name, default=None
+        Densities of `mercer.priors`.
+    n_restarts : int, default=0
+        Starts of the search beside those at the given and at data-scaled values.
+    memory_limit : float or str, default=None
+        Of n x n arrays, as bytes or "4GB"; 1 GB where None.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of starts, samples of rows and landmarks.
 
-    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel, or list of Kernel
+        With its scale; one a class where there are more than two.
+    log_marginal_likelihood_ : float
+        The sum of the approximate log p(y) of all classes against the rest.
+    posterior_ : OneVersusRest
+        The fitted value.
+    plan_ : Plan
 
-    Attributes: `classes_`, `kernel_` (one, or one a class; scale included), `log_marginal_likelihood_`, `posterior_`, `plan_`.
-
+    References
+    ----------
     Rasmussen and Williams, Gaussian processes for machine learning (2006), chapter 3.
 
+    Examples
+    --------
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> m = GaussianProcessClassifier(random_state=0).fit(X, ["a", "a", "b", "b"])
     >>> m.predict([[0.5], [2.5]]).tolist(), bool(m.predict_proba([[1.5]]).max() < 0.6)
@@ -77,7 +107,9 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """From files that had a list of posteriors, and one of maps where they were over landmarks."""
+        """From files that had a list of posteriors, and one of maps where they were over
+        landmarks.
+        """
         if "processes_" not in state:
             return state
         found, lifts, plan = state.pop("processes_"), state.pop("lifts_", None), state.pop("plan_")
@@ -100,7 +132,9 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the hyper-parameters of every class against the rest, then the posterior."""
+        """Learn the hyper-parameters of every class against the rest, of rows X (n, d) with
+        labels y (n,).
+        """
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -159,12 +193,18 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
 
     # asking
     def predict_proba(self, X: Any) -> Array:
-        """p(class | x), (n, classes): averaged over the posterior of f, so less sure the farther from the data."""
+        """p(class | x), (n, n_classes): averaged over the posterior of f.
+
+        So less sure the farther from the data.
+        """
         logs, dtype = self._logs(X)
         return np.asarray(np.exp(logs - logsumexp(logs, axis=1, keepdims=True)), dtype)
 
     def decision_function(self, X: Any) -> Array:
-        """The log-odds of `predict_proba`, also where that is 0 or 1 to rounding: of the second class, or of every class."""
+        """The log-odds of `predict_proba`, (n,) of the second class, or (n, n_classes).
+
+        Also where that is 0 or 1 to rounding.
+        """
         logs, dtype = self._logs(X)
         if len(self.classes_) == 2:
             return np.asarray(logs[:, 1] - logs[:, 0], dtype)
@@ -172,12 +212,14 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         return np.asarray(logs - np.column_stack(others), dtype)
 
     def predict(self, X: Any) -> Array:
-        """The most probable class."""
+        """The most probable class of every row, (n,)."""
         best = self._logs(X)[0].argmax(1)
         return np.asarray(self.classes_[best])
 
     def _logs(self, X: Any) -> tuple[Array, np.dtype[Any]]:
-        """log p of both classes, or of each of several against the rest, in float64; and the precision of the rows."""
+        """log p of both classes, or of each of several against the rest, in float64; and the
+        precision of the rows.
+        """
         posterior = self._posterior()
         rows = Table(self._rows(X, reset=False).data)
         return posterior.logs(rows), rows.dtype

@@ -28,15 +28,24 @@ STARVED = 0.5  # the share of the prior variance below which a variance is said 
 
 
 class VarianceStarvationWarning(UserWarning):
-    """A finite map has no prior variance left for points far from the data, where the kernel's own process has all of it."""
+    """A finite map has no prior variance left far from the data, unlike the kernel's process.
+
+    Examples
+    --------
+    >>> from mercer import GaussianProcessRegressor as GP, kernels, methods
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    ...     m = GP(kernels.Gaussian(), 0.01, methods.Fourier(20)).fit(np.c_[:99], np.r_[:99])
+    >>> told[0].category.__name__
+    'VarianceStarvationWarning'
+    """
 
 
 @register("gp.FeaturePosterior")
 @dataclass(frozen=True, eq=False)
 class FeaturePosterior:
-    """y = prior mean + phi(x)'w + e with w ~ N(0, scale I), e ~ N(0, noise), from the moments of [phi, y].
+    """y = prior mean + phi(x)'w + e, w ~ N(0, scale I), e ~ N(0, noise), by moments.
 
-    The moments are owned: `with_points` adds to them in place, after a batch was gathered whole, and the value before is then spent.
+    The moments are owned: `with_points` adds a whole batch in place and spends this value.
     """
 
     plan: Plan
@@ -167,7 +176,7 @@ class FeaturePosterior:
     # solving
     @cached_property
     def solution(self) -> FeatureSolution:
-        """Eigenvectors of the moments about zero (features) and about the prior mean (y), then two numbers, then the posterior."""
+        """Eigenvectors of moments about zero (phi) and prior mean (y), numbers, the posterior."""
         if self.solved is not None:
             return self.solved
         assert self.moments is not None

@@ -11,7 +11,22 @@ from mercer.store import register
 
 @dataclass(frozen=True)
 class Prior(Settings):
-    """A density of a parameter v > 0, up to a constant."""
+    """A density of a parameter v > 0, up to a constant.
+
+    A prior of your own is a frozen dataclass of numbers > 0 with `log` and `slope`.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Exponential(Prior):
+    ...     rate: float = 1.0
+    ...     def log(self, v):
+    ...         return -self.rate * v
+    ...     def slope(self, v):
+    ...         return -self.rate * v
+    >>> Exponential(2.0).slope(3.0)
+    -6.0
+    """
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -33,6 +48,15 @@ class Prior(Settings):
 class LogNormal(Prior):
     """log v ~ N(log median, spread^2)
 
+    Parameters
+    ----------
+    median : float, default=1.0
+        The median of v, > 0.
+    spread : float, default=1.0
+        The standard deviation of log v, > 0.
+
+    Examples
+    --------
     >>> LogNormal(median=2.0, spread=1.0).slope(2.0)
     -1.0
     """
@@ -52,6 +76,15 @@ class LogNormal(Prior):
 class Gamma(Prior):
     """p(v) ~ v^(shape - 1) exp(-rate v)
 
+    Parameters
+    ----------
+    shape : float, default=2.0
+        The shape, > 0.
+    rate : float, default=1.0
+        The rate, > 0; the mean is shape / rate.
+
+    Examples
+    --------
     >>> Gamma(shape=3.0, rate=2.0).slope(1.0)  # the mode is (shape - 1) / rate
     0.0
     """
@@ -71,6 +104,15 @@ class Gamma(Prior):
 class InverseGamma(Prior):
     """p(v) ~ v^(-shape - 1) exp(-scale / v): keeps bandwidths off zero
 
+    Parameters
+    ----------
+    shape : float, default=3.0
+        The shape, > 0.
+    scale : float, default=1.0
+        The scale, > 0; the mean is scale / (shape - 1) where shape > 1.
+
+    Examples
+    --------
     >>> InverseGamma(shape=3.0, scale=4.0).slope(1.0)  # the mode is scale / (shape + 1)
     0.0
     """

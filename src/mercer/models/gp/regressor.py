@@ -41,57 +41,113 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     Parameters
     ----------
-    kernel : any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of Matern-3/2, Matern-5/2,
-        rational quadratic, Gaussian and (exact way, 200 rows or more) Matern-5/2 + Matern-1/2, with one bandwidth a column.
-        "precomputed": X is the Gram matrix, (n, n) in `fit` and (m, n) in `predict`, which then tells means only (exact way).
-    noise : the variance of e: a number, one number a row (in `fit` only), or "learn": noise, scale and the parameters of the
-        kernel at the maximum of the evidence. With a given noise the scale is 1 and the kernel as it is given, unless there is
-        none, or `fixed`, `tied`, `bounds` or `priors` say otherwise. Zero interpolates (exact and iterative ways), as 1e-12 of
-        scale k(x, x) for rounding's sake; where the kernel is singular at the rows, so that y is missed, a warning says so.
-    via : "exact" (Cholesky, float64), "iterative" (conjugate gradients on the operator), "landmarks", "features", a value of
-        `mercer.methods`, or "auto": exact up to 5,000 rows where the n x n matrix fits in `memory_limit`, landmarks beyond
-        (iterative for several outputs). The iterative way is the exact one to a residual of 1e-6 |y| in the mean, 2 % of the
-        noise in the variance, and a standard error of 0.001 n (or of 512 probes) in the evidence. A first `partial_fit` with
-        "auto" means features. Over features only noise and scale are learnt, and nothing can be said of them.
-    lift : instead of a kernel, the features themselves.
-    prior_mean : a number, "y" (the mean of the y seen), or "auto": "y" where the hyper-parameters are learnt, else 0.
-    fixed : names of parameters that stay as given, by `kernel.get_params()`, "scale"; "all" of the kernel's; True: all as given,
-        scale 1; (): all are learnt. None: () with noise="learn" or without a kernel, else "all" unless something is said of them.
-        Where an amplitude ("by") is fixed, bounded or has a prior, the scale is 1, so that it is what was said.
-    tied : groups of names that share one value, as in [("terms__0__bandwidth", "terms__1__bandwidth")].
-    bounds : {name: (low, high)} in the units of y; without, a factor of 10,000 about the starts, noise 1e-9 to 1e4 and scale 1e-9
-        to 1e9 times var(y). In no way is less noise learnt: copies of rows would be all that counts. Parameters that are 0 stay
-        0. With several outputs and something said of noise, scale or an amplitude, or a given noise, all share one unit.
-    priors : {name: `LogNormal(median, spread)`, `Gamma(shape, rate)` or `InverseGamma(shape, scale)`} of
-        `mercer.priors`; the parameters are then those of the largest posterior density.
-    n_restarts : starts of the search beside those at the given and at data-scaled values.
-    learn_rows : rows whose evidence the kernel's parameters are learnt from; where there are fewer, all. None: all of them (exact
-        way), 3,000 (on the operator), or 3,000 and from there a few steps by all rows over 512 landmarks, of which the better by
-        the evidence of all rows is kept (landmarks). "all" takes such steps on the operator too, by products with K.
-    restore_variance : with landmarks, add scale (k(x, x) - |phi(x)|^2), which they leave out, to every variance: far from the
-        data it is then the prior's. Noise that is learnt in `fit` leaves that out too: it is counted as noise of the rows (the
-        fully independent training conditional). With a given noise, or in a stream, the rows have that noise alone.
-    memory_limit : of n x n and D x D arrays, as in "4GB"; 1 GB where None.
+    kernel : Kernel or str, default=None
+        Any kernel expression, a name as in `KernelRidge`, or None: the best by evidence of
+        Matern-3/2, Matern-5/2, rational quadratic, Gaussian and (exact way, 200 rows or more)
+        Matern-5/2 + Matern-1/2, with one bandwidth a column. "precomputed": X is the Gram
+        matrix, (n, n) in `fit` and (m, n) in `predict`, which then tells means only (exact
+        way).
+    noise : float, array-like of shape (n,), or "learn", default="learn"
+        The variance of e, one number a row in `fit` only. "learn": noise, scale and the
+        parameters of the kernel at the maximum of the evidence. With a given noise the scale is
+        1 and the kernel as it is given, unless there is none, or `fixed`, `tied`, `bounds` or
+        `priors` say otherwise. Zero interpolates (exact and iterative ways), as 1e-12 of scale
+        k(x, x) for rounding's sake; where the kernel is singular at the rows, so that y is
+        missed, a warning says so.
+    via : str or a value of `mercer.methods`, default="auto"
+        "exact" (Cholesky, float64), "iterative" (conjugate gradients on the operator),
+        "landmarks", "features", a value, or "auto": exact up to 5,000 rows where the n x n
+        matrix fits in `memory_limit`, landmarks beyond (iterative for several outputs). The
+        iterative way is the exact one to a residual of 1e-6 |y| in the mean, 2 % of the noise
+        in the variance, and a standard error of 0.001 n (or of 512 probes) in the evidence. A
+        first `partial_fit` with "auto" means features. Over features only noise and scale are
+        learnt, and nothing can be said of them.
+    lift : Lift or transformer, default=None
+        Instead of a kernel, the features themselves.
+    prior_mean : float, "y" or "auto", default="auto"
+        "y" is the mean of the y seen; "auto" is "y" where the hyper-parameters are learnt, else
+        0.
+    fixed : collection of str, "all", True or None, default=None
+        Names of parameters that stay as given, by `kernel.get_params()`, "scale"; "all" of the
+        kernel's; True: all as given, scale 1; (): all are learnt. None: () with noise="learn"
+        or without a kernel, else "all" unless something is said of them. Where an amplitude
+        ("by") is fixed, bounded or has a prior, the scale is 1, so that it is what was said.
+    tied : collection of tuples of str, default=()
+        Names that share one value, as in [("terms__0__bandwidth", "terms__1__bandwidth")].
+    bounds : dict of (float, float) by name, default=None
+        {name: (low, high)} in the units of y; without, a factor of 10,000 about the starts,
+        noise 1e-9 to 1e4 and scale 1e-9 to 1e9 times var(y). In no way is less noise learnt:
+        copies of rows would be all that counts. Parameters that are 0 stay 0. With several
+        outputs and something said of noise, scale or an amplitude, or a given noise, all share
+        one unit.
+    priors : dict of Prior by name, default=None
+        {name: `LogNormal(median, spread)`, `Gamma(shape, rate)` or `InverseGamma(shape,
+        scale)`} of `mercer.priors`; the parameters are then those of the largest posterior
+        density.
+    n_restarts : int, default=1
+        Starts of the search beside those at the given and at data-scaled values.
+    learn_rows : int, "all" or None, default=None
+        Rows whose evidence the kernel's parameters are learnt from; where there are fewer, all.
+        None: all of them (exact way), 3,000 (on the operator), or 3,000 and from there a few
+        steps by all rows over 512 landmarks, of which the better by the evidence of all rows is
+        kept (landmarks). "all" takes such steps on the operator too, by products with K.
+    restore_variance : bool, default=True
+        With landmarks, add scale (k(x, x) - |phi(x)|^2), which they leave out, to every
+        variance: far from the data it is then the prior's. Noise that is learnt in `fit` leaves
+        that out too: it is counted as noise of the rows (the fully independent training
+        conditional). With a given noise, or in a stream, the rows have that noise alone.
+    memory_limit : float or str, default=None
+        Of n x n and D x D arrays, as in "4GB"; 1 GB where None.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of starts, samples of rows, landmarks, features and probes.
 
-    Hyper-parameters are searched by L-BFGS on their logarithms, from several starts on a few hundred rows, then on more and
-    more of them. The scale is found in closed form; over landmarks noise and scale are those of the best evidence of all rows, or
-    of the search where something is said of them. One row, or equal y, tell neither: both are then |y|^2 / (n + 1).
+    Attributes
+    ----------
+    posterior_ : Posterior
+        The fitted value.
+    kernel_ : Kernel
+        With its scale.
+    noise_, scale_ : float or ndarray
+        One an output where there are several; noise also one a row where so given.
+    prior_mean_ : float or ndarray of shape (n_outputs,)
+    log_marginal_likelihood_, log_marginal_likelihood_error_ : float
+        log p(y), and its standard error: 0 but for the iterative way.
+    plan_ : Plan
+    loo_predictions_, loo_variances_, loo_log_densities_ : ndarray of shape (n,) or (n, q)
+        Over points, of q outputs, as `loo_score_`.
+    loo_score_ : float
+    coef_ : ndarray of shape (D,)
+        Over features, as what follows.
+    effective_dimension_ : float
+    lift_ : Lift
+    moments_ : Moments
 
-    A map of finitely many features has no prior variance left once the data tell all its directions. Where the map is an
-    approximation of its kernel and the data tell more than half of its D directions (`effective_dimension_`), a
-    `VarianceStarvationWarning` says so: far from the data its variance is then about 1 - effective_dimension_ / D of the right
-    one. Landmarks without `restore_variance` warn in `predict`, at points where |phi(x)|^2 < k(x, x) / 2.
+    Notes
+    -----
+    Hyper-parameters are searched by L-BFGS on their logarithms, from several starts on a few
+    hundred rows, then on more and more of them. The scale is found in closed form; over
+    landmarks noise and scale are those of the best evidence of all rows, or of the search where
+    something is said of them. One row, or equal y, tell neither: both are then |y|^2 / (n + 1).
 
-    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+    A map of finitely many features has no prior variance left once the data tell all its
+    directions. Where the map is an approximation of its kernel and the data tell more than half
+    of its D directions (`effective_dimension_`), a `VarianceStarvationWarning` says so: far
+    from the data its variance is then about 1 - effective_dimension_ / D of the right one.
+    Landmarks without `restore_variance` warn in `predict`, at points where |phi(x)|^2 < k(x, x)
+    / 2.
 
-    Attributes: `posterior_`, `kernel_` (scale included), `noise_`, `scale_`, `prior_mean_`, `log_marginal_likelihood_` with its
-    standard error `log_marginal_likelihood_error_` (0 but for the iterative way), `plan_`; over points `loo_predictions_`,
-    `loo_variances_`, `loo_log_densities_`, `loo_score_`; over features `coef_`, `effective_dimension_`, `lift_`, `moments_`.
+    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may
+    change the last digits, 1 never does.
 
-    Rasmussen and Williams, Gaussian processes for machine learning (2006), chapters 2 and 5; MacKay, Bayesian interpolation
-    (1992); Quinonero-Candela and Rasmussen, A unifying view of sparse approximate GP regression (2005); Snelson and Ghahramani,
-    Sparse Gaussian processes using pseudo-inputs (2006); Titsias, Variational learning of inducing variables (2009).
+    References
+    ----------
+    Rasmussen and Williams, Gaussian processes for machine learning (2006), chapters 2 and 5;
+    MacKay, Bayesian interpolation (1992); Quinonero-Candela and Rasmussen, A unifying view of
+    sparse approximate GP regression (2005); Snelson and Ghahramani, Sparse Gaussian processes
+    using pseudo-inputs (2006); Titsias, Variational learning of inducing variables (2009).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.linspace(0, 6, 50)[:, None]
     >>> m = GaussianProcessRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
@@ -99,7 +155,8 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     >>> round(float(mean[0]), 2), bool(std[0] < 0.01 < std[1])
     (0.14, True)
 
-    A wave on the first column and a line on the second, with a prior of the wave's bandwidth; f is y without the noise:
+    A wave on the first column and a line on the second, with a prior of the wave's bandwidth; f
+    is y without the noise:
 
     >>> from mercer.kernels import Gaussian, Linear
     >>> from mercer.priors import LogNormal
@@ -107,7 +164,8 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     >>> X = rng.uniform(0, 6, size=(80, 2))
     >>> y = np.sin(X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=80)
     >>> k = Gaussian().on_columns([0]) + Linear().on_columns([1])
-    >>> m = GaussianProcessRegressor(k, priors={"terms__0__kernel__bandwidth": LogNormal(1.5, 0.3)}, random_state=0).fit(X, y)
+    >>> priors = {"terms__0__kernel__bandwidth": LogNormal(1.5, 0.3)}
+    >>> m = GaussianProcessRegressor(k, priors=priors, random_state=0).fit(X, y)
     >>> of_y, of_f = (m.predict(X[:1], return_std=True, of=what)[1][0] for what in ("y", "f"))
     >>> bool(of_f < of_y), bool(0.75 < m.calibration()[0.9] <= 1)
     (True, True)
@@ -149,7 +207,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Choose the way, learn the hyper-parameters, and condition on the rows."""
+        """Choose the way, learn the hyper-parameters, and condition on y (n,) or (n, q)."""
         s = ProcessSettings.of(self)
         self.posterior_ = fit(s, *self._checked(X, y, reset=True))
         return self
@@ -157,12 +215,12 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     @available_if(_streams)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Take in rows: by moments of features, whose map the first batch fixes, or as points of a model that has them.
+        """Take in rows: by moments of features, or as points of a model that has them.
 
-        The first batch means `fit` with via="exact" or "iterative", and where `fixed`, `tied`, `bounds` or `priors` are given.
-
-        An exact model grows its factor in O(n^2) a point (an iterative one solves again), and both keep their hyper-parameters;
-        `fit` learns them anew.
+        The first batch fixes the map of features; it means `fit` with via="exact" or
+        "iterative", and where `fixed`, `tied`, `bounds` or `priors` are given. An exact model
+        grows its factor in O(n^2) a point (an iterative one solves again), and both keep their
+        hyper-parameters; `fit` learns them anew.
         """
         s = ProcessSettings.of(self)
         if self.__sklearn_is_fitted__():
@@ -179,7 +237,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     @available_if(_streams)
     @all_or_nothing
     def forget(self, X: Any, y: Any) -> Self:
-        """Take out rows that were taken in, each once: from the moments, or from the points in O(n^2) each."""
+        """Take out rows that were taken in, each once: from moments, or points in O(n^2) each."""
         posterior = self._posterior()
         rows, Y, _ = self._checked(X, y, reset=False)
         self.posterior_ = posterior.without_points(Table(rows.data), Y)
@@ -227,7 +285,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def noise_(self) -> Any:
-        """The variance of e: given or learnt; one a row of `fit` where so given, one an output where there are several."""
+        """The variance of e, given or learnt; one a row or an output where there are several."""
         p, o = self._posterior(), self._outputs()
         return o.each(p.learnt_noise * o.unit**2) if o.noise is None else o.noise
 
@@ -249,7 +307,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def log_marginal_likelihood_error_(self) -> float:
-        """The standard error of `log_marginal_likelihood_`: zero but for the iterative way, whose determinant is estimated."""
+        """Its standard error: zero but for the iterative way, whose determinant is estimated."""
         return self._posterior().log_marginal_likelihood_error
 
     def _over_features(self, name: str) -> FeaturePosterior:
@@ -278,10 +336,10 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     # predictions
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, of: str = "y") -> Any:
-        """The posterior mean, and with it the standard deviation (n,) or covariance (n, n) of y, or of f with of="f".
+        """The posterior mean, and with it the standard deviation or covariance of y.
 
-        Of several outputs each is a column, or a slice of the last axis. Where noise was given for every row, that of a new y is
-        their mean.
+        (n,) and (n, n); of f with of="f". Of several outputs each is a column, or a slice of
+        the last axis. Where noise was given for every row, that of a new y is their mean.
         """
         p = self._posterior()
         if return_std and return_cov:
@@ -302,23 +360,28 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         return self._posterior().noise_level if of == "y" else 0.0
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), of: str = "y") -> Array:
-        """The quantiles of y (or f) at every row, (n, k): columns in the order of `quantiles`."""
+        """The quantiles of y (or f) at every row, (n, k), in the order of `quantiles`."""
         q = check_shares(quantiles, "quantiles")
         mean, std = self.predict(X, return_std=True, of=of)
         return np.asarray(mean[..., None] + std[..., None] * ndtri(q), mean.dtype)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Interval:
-        """(lower, upper) of y at every row, the central interval of the predictive Gaussian; `.guarantee` says what that is worth."""
+        """(lower, upper) of y, (n,) each: the central interval of the predictive Gaussian.
+
+        Its `.guarantee` says what that is worth.
+        """
         (c,) = check_shares([coverage], "coverage").tolist()
         Q = self.predict_quantiles(X, [(1 - c) / 2, (1 + c) / 2])
         return Interval(Q[..., 0], Q[..., 1], MODEL.format(c))
 
     # draws
     def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Any = 0, of: str = "y") -> Array:
-        """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples): of the posterior, or of the prior.
+        """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples).
 
-        The prior can be asked before `fit`, with the kernel as given, the scale 1, noise still to be learnt none, and over
-        features with the map of these rows.
+        Of the posterior, or of the prior.
+
+        The prior can be asked before `fit`, with the kernel as given, the scale 1, noise still
+        to be learnt none, and over features with the map of these rows.
         """
         count, rng = check_count(n_samples, "n_samples"), np.random.default_rng(seed_of(random_state))
         if posterior or self.__sklearn_is_fitted__():
@@ -332,12 +395,12 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     def sample_functions(
         self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Any = 0
     ) -> SampledFunctions:
-        """Functions drawn once and evaluated anywhere: F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function.
+        """Functions drawn once and evaluated anywhere.
 
-        Of q outputs F(X) is (n, q, 3).
-
-        A draw of the prior by random features of the kernel, then Matheron's update by the points, which is exact: the draws
-        differ from the posterior only as the features differ from the kernel. A model over features draws its weights, one over
+        F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function; of q
+        outputs (n, q, 3). A draw of the prior by random features of the kernel, then Matheron's
+        update by the points, which is exact: the draws differ from the posterior only as the
+        features differ from the kernel. A model over features draws its weights, one over
         landmarks also what these leave out (where `restore_variance` says so), from the prior.
         """
         count, size = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
@@ -349,7 +412,10 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def loo_predictions_(self) -> Array:
-        """The mean of y of each row by the model of all others, at these hyper-parameters, in closed form."""
+        """The mean of y of each row by the model of all others, in closed form.
+
+        At these hyper-parameters.
+        """
         left, o = self._left_out()
         return o.shaped(o.mean + o.unit * left.mean)
 
@@ -367,12 +433,17 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
 
     @property
     def loo_score_(self) -> float:
-        """R^2 of `loo_predictions_`, the mean over outputs; of a constant y 1 where it is met, else 0, as in scikit-learn."""
+        """R^2 of `loo_predictions_`, the mean over outputs.
+
+        Of a constant y 1 where it is met, else 0, as in scikit-learn.
+        """
         return self._posterior().left_out.score()
 
     # honesty
     def calibration(self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES) -> dict[float, float]:
-        """The share of y inside the central interval of each nominal coverage; without X and y by leave-one-out (via="exact").
+        """The share of y inside the central interval of each nominal coverage.
+
+        Without X and y by leave-one-out (via="exact").
 
         >>> from mercer import GaussianProcessRegressor
         >>> X = np.linspace(0, 6, 50)[:, None]

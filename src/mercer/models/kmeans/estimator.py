@@ -25,26 +25,60 @@ from mercer.store import register
 class KernelKMeans(ClusterMixin, KernelEstimator):
     """argmin sum_i w_i min_c |phi(x_i) - m_c|^2: k-means in the space of a kernel.
 
+    Where clusters are left empty the row farthest from its mean becomes one; a
+    ConvergenceWarning tells of those that stay empty, as where fewer rows differ than there are
+    clusters.
+
     Parameters
     ----------
-    n_clusters : how many.
-    kernel : a kernel, a name, "precomputed" (X is then the Gram matrix with the rows of `fit`), or None: a Gaussian scaled to the data.
-    via : "exact" (tiles of the kernel matrix, one sweep a step), "features", "landmarks" or a value of `mercer.methods`; "auto" is
-        exact up to 20,000 rows, else features.
-    n_init, max_iter : runs from other seeds, of which the best counts, and steps of each.
-    memory_limit : up to which features are kept between the steps, as bytes or "1GB".
+    n_clusters : int, default=8
+        How many.
+    kernel : Kernel or str, default=None
+        A kernel, a name, "precomputed" (X is then the Gram matrix with the rows of `fit`), or
+        None: a Gaussian scaled to the data.
+    via : str or a value of `mercer.methods`, default="auto"
+        "exact" (tiles of the kernel matrix, one sweep a step), "features", "landmarks" or a
+        value; "auto" is exact up to 20,000 rows, else features.
+    lift : Lift or transformer, default=None
+        A feature map, instead of a kernel.
+    n_init : int, default=3
+        Runs from other seeds, of which the best counts.
+    max_iter : int, default=300
+        Steps of each.
+    memory_limit : float or str, default=None
+        Up to which features are kept between the steps, as bytes or "1GB".
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of runs, features and landmarks.
 
-    Attributes: `clusters_`, `labels_`, `inertia_`, `n_iter_`, `kernel_`, `plan_`; exactly `dual_coef_` (n, k), over features
-    `cluster_centers_` (k, D). Where clusters are left empty the row farthest from its mean becomes one; a ConvergenceWarning
-    tells of those that stay empty, as where fewer rows differ than there are clusters.
+    Attributes
+    ----------
+    clusters_ : KernelMeans or FeatureMeans
+        The fitted value.
+    labels_ : ndarray of shape (n,)
+        The cluster of every row of `fit`.
+    inertia_ : float
+        The least sum that was found.
+    n_iter_ : int
+    kernel_ : Kernel
+    plan_ : Plan
+    dual_coef_ : ndarray of shape (n, k)
+        Exactly.
+    cluster_centers_ : ndarray of shape (k, D)
+        Over features.
 
-    Dhillon, Guan and Kulis, Kernel k-means (2004); Lattanzi and Sohler, A better k-means++ algorithm via local search (2019).
+    References
+    ----------
+    Dhillon, Guan and Kulis, Kernel k-means (2004); Lattanzi and Sohler, A better k-means++
+    algorithm via local search (2019).
 
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> t, r = rng.uniform(0, 2 * np.pi, 200), np.repeat([1.0, 4.0], 100)
     >>> rings = np.column_stack([r * np.cos(t), r * np.sin(t)])
     >>> from mercer.kernels import Linear
-    >>> labels = KernelKMeans(2, Linear().warped(lambda X: np.square(X).sum(1)), random_state=0).fit(rings).labels_
+    >>> of_radius = Linear().warped(lambda X: np.square(X).sum(1))
+    >>> labels = KernelKMeans(2, of_radius, random_state=0).fit(rings).labels_
     >>> len(set(labels[:100])), labels[0] != labels[100]
     (1, np.True_)
     """
@@ -72,7 +106,10 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Seeds by k-means++ and swaps of them, then steps until no row changes its cluster."""
+        """Seeds by k-means++ and swaps of them, then steps until no row changes its cluster.
+
+        Weights of rows are (n,), or none; y is not read.
+        """
         s, rows = KMeansSettings.of(self), self._rows(X, reset=True)
         if len(rows) < s.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={s.n_clusters}; give fewer clusters, or more rows.")
@@ -155,7 +192,10 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     # asking
     @available_if(lambda self: not self._precomputed)
     def distances(self, X: Any) -> Array:
-        """To the means, in the space of the kernel, (n, k); a Gram matrix does not tell k(x, x), and so no distances."""
+        """To the means, in the space of the kernel, (n, k).
+
+        A Gram matrix does not tell k(x, x), and so no distances.
+        """
         means, rows = self._clusters(), self._rows(X, reset=False)
         part = _partial(means, rows)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -164,12 +204,12 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         return np.sqrt(np.maximum(square, 0)).astype(rows.dtype, copy=False)
 
     def predict(self, X: Any) -> Array:
-        """The nearest mean of each row."""
+        """The nearest mean of each row, (n,)."""
         means = self._clusters()
         return np.asarray(_partial(means, self._rows(X, reset=False)).argmin(axis=1))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """`fit`, and the clusters of its rows."""
+        """`fit`, and the clusters of its rows, (n,)."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
     @available_if(lambda self: not self._precomputed)

@@ -34,7 +34,9 @@ def _streams(self: Any) -> bool:
 
 
 def _inverts(self: Any) -> bool:
-    """Whether models of these settings have a way back; where that depends on the rows of `fit`, the fitted one says it."""
+    """Whether models of these settings have a way back; where that depends on the rows of
+    `fit`, the fitted one says it.
+    """
     fitted = vars(self).get("projection_")
     if fitted is not None:
         return bool(fitted.inverts)
@@ -45,28 +47,60 @@ def _inverts(self: Any) -> bool:
 
 @register("pca.KernelPCA")
 class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    """z = V'(phi(x) - mean), V the leading eigenvectors of the covariance of phi; the largest entry of each is positive.
+    """z = V'(phi(x) - mean), V the leading eigenvectors of the covariance of phi.
+
+    The largest entry of each is positive. `partial_fit` continues a stream over the map that
+    its first batch fixed, `merge` joins two of them. Factors and moments are by BLAS in as many
+    threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
 
     Parameters
     ----------
-    n_components : how many, at most as many as there are features (or rows).
-    kernel : a kernel, a name, "precomputed" (X is then the Gram matrix with the rows of `fit`), or None.
-    via : "exact" (the kernel matrix of the rows, decomposed), "iterative" (the same by products with it, which is never formed
-        beyond 1,500 rows: 50,000 rows and more), "features", "landmarks", or a value of `mercer.methods`. "auto": features
-        where the kernel has few, else exact up to 5,000 rows, else features. A stream is always of features. From 5,001 rows
-        on "auto" so has no `inverse_transform` for kernels such as Gaussian ones; "landmarks", "exact" and "iterative" have.
-    lift : a feature map, instead of a kernel; via is then "auto" or "features".
-    memory_limit : of D x D statistics, as bytes or "4GB"; beyond it `fit` finds the directions in a few passes over the rows,
-        and a stream keeps frequent directions instead (`plan_` says which, and the sketch's `loss_`).
+    n_components : int, default=2
+        How many, at most as many as there are features (or rows).
+    kernel : Kernel or str, default=None
+        A kernel, a name, "precomputed" (X is then the Gram matrix with the rows of `fit`), or
+        None: a Gaussian scaled to the data.
+    via : str or a value of `mercer.methods`, default="auto"
+        "exact" (the kernel matrix of the rows, decomposed), "iterative" (the same by products
+        with it, which is never formed beyond 1,500 rows: 50,000 rows and more), "features",
+        "landmarks", or a value. "auto": features where the kernel has few, else exact up to
+        5,000 rows, else features. A stream is always of features. From 5,001 rows on "auto" so
+        has no `inverse_transform` for kernels such as Gaussian ones; "landmarks", "exact" and
+        "iterative" have.
+    lift : Lift or transformer, default=None
+        A feature map, instead of a kernel; via is then "auto" or "features".
+    memory_limit : float or str, default=None
+        Of D x D statistics, as bytes or "4GB"; beyond it `fit` finds the directions in a few
+        passes over the rows, and a stream keeps frequent directions instead (`plan_` says
+        which, and the sketch's `loss_`).
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of features, landmarks and starts.
 
-    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+    Attributes
+    ----------
+    projection_ : DualProjection or FeatureProjection
+        The fitted value.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
+        Over n - 1, and as a share of all.
+    eigenvalues_ : ndarray of shape (k,)
+        Of the centred kernel matrix.
+    plan_ : Plan
+    kernel_ : Kernel
+    components_ : ndarray of shape (k, D)
+        Over features, as `mean_` and `lift_`.
+    mean_ : ndarray of shape (D,)
+    lift_ : Lift
+    dual_coef_ : ndarray of shape (n, k)
+        In the dual, as `X_fit_`.
+    X_fit_ : ndarray of shape (n, d), list of items, or None
 
-    Attributes: `projection_`, `explained_variance_` (over n - 1), `explained_variance_ratio_`, `eigenvalues_` (of the centred kernel
-    matrix), `plan_`, `kernel_`; over features also `components_` (k, D), `mean_`, `lift_`; in the dual `dual_coef_` (n, k), `X_fit_`.
-    `partial_fit` continues a stream over the map that its first batch fixed, `merge` joins two of them.
+    References
+    ----------
+    Scholkopf, Smola and Muller, Nonlinear component analysis as a kernel eigenvalue problem
+    (1998).
 
-    Scholkopf, Smola and Muller, Nonlinear component analysis as a kernel eigenvalue problem (1998).
-
+    Examples
+    --------
     >>> X = np.random.default_rng(0).normal(size=(100, 3)) * [3.0, 1.0, 0.1]
     >>> from mercer.lifts import Identity
     >>> m = KernelPCA(2, lift=Identity()).fit(X)
@@ -95,7 +129,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     # fitting
     def fit(self, X: Any, y: Any = None) -> Self:
-        """The kernel matrix, or the map and then the moments of phi in one pass."""
+        """Decompose the kernel matrix of rows X (n, d), or the moments of phi of one pass."""
         self._fitted(X)
         return self
 
@@ -111,7 +145,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @available_if(_streams)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
+        """Take in a batch (n, d); the first one fixes the map.
+
+        A batch that is refused leaves the model as it was.
 
         A model that via="auto" fitted by the kernel matrix begins with the rows of that fit.
         """
@@ -171,7 +207,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @property
     def loss_(self) -> float:
-        """How far an eigenvalue of the sketched moments may be off (0 where they are not sketched)."""
+        """How far an eigenvalue of sketched moments may be off; 0 where they are not sketched."""
         return self._projection().loss
 
     @property
@@ -211,7 +247,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return out
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """`fit`, and the coordinates of its rows."""
+        """`fit`, and the coordinates of its rows, (n, k)."""
         rows, projection = self._fitted(X), self.projection_
         if isinstance(projection, FeatureProjection):
             return self.transform(X)
@@ -219,10 +255,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     @available_if(_inverts)
     def inverse_transform(self, Z: Any) -> Array:
-        """Pre-images of mean + V z: rows whose features are near that.
+        """Pre-images of mean + V z for Z (n, k): rows (n, d) whose features are near that.
 
-        Over features by the map's own inverse (landmarks, columns themselves). In the dual sum_i gamma_i x_i for Linear, a
-        fixed point for Gaussian kernels, else the ridge regression of rows on their coordinates.
+        Over features by the map's own inverse (landmarks, columns themselves). In the dual
+        sum_i gamma_i x_i for Linear, a fixed point for Gaussian kernels, else the ridge
+        regression of rows on their coordinates.
         """
         projection = self._projection()
         Z = check_array(Z, dtype=[np.float64, np.float32])

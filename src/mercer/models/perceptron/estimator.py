@@ -25,27 +25,59 @@ WAYS = ("auto", "features", "landmarks")
 
 @register("perceptron.Perceptron")
 class Perceptron(ClassifierMixin, KernelEstimator):
-    """w <- w + y phi(x) at every mistake y f(x) <= 0, row after row; f(x) = phi(x)'w + b, the offset b one added dimension.
+    """w <- w + y phi(x) at every mistake y f(x) <= 0, row after row; f(x) = phi(x)'w + b.
 
-    The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two classes have a weight vector
-    each: where a rival scores no less than the label, the label gains phi(x) and the best rival loses it. The order of the
-    rows matters, so there is no `merge` and no `forget`: a scan does not merge. `partial_fit` continues it, and a stream in
-    batches is exactly one pass over the whole, over the same map.
+    The offset b is one added dimension. The mistakes are a multiset: a row counts as often as
+    it was one, `counts_`. More than two classes have a weight vector each: where a rival scores
+    no less than the label, the label gains phi(x) and the best rival loses it. The order of the
+    rows matters, so there is no `merge` and no `forget`: a scan does not merge. `partial_fit`
+    continues it, and a stream in batches is exactly one pass over the whole, over the same map.
 
     Parameters
     ----------
-    kernel, via, lift : the features, as in `KernelRidge`; without kernel and lift the columns of X themselves.
-    fit_intercept : whether there is an offset.
-    average : predict by the mean of the weights over all rows seen, instead of the last ones.
-    max_iter : passes of `fit` at most; a pass without a mistake is the last.
-    shuffle : a new order of the rows in every pass of `fit`; by default their own.
-    comparator : weights u (D,) or (C, D), with the offset last where there is one: `bound_` then tells, at any time, how many
-        mistakes there can have been at most for this u, (R |u| / margin)^2 or by its hinge loss.
+    kernel : Kernel or str, default=None
+        The features are those of this kernel, as in `KernelRidge`; without kernel and lift the
+        columns of X themselves.
+    via : str or a value of `mercer.methods`, default="auto"
+        How the kernel becomes features.
+    lift : Lift or transformer, default=None
+        A feature map, instead of a kernel.
+    fit_intercept : bool, default=True
+        Whether there is an offset.
+    average : bool, default=False
+        Predict by the mean of the weights over all rows seen, instead of the last ones.
+    max_iter : int, default=100
+        Passes of `fit` at most; a pass without a mistake is the last.
+    shuffle : bool, default=False
+        A new order of the rows in every pass of `fit`; by default their own.
+    comparator : array-like of shape (D,) or (n_classes, D), default=None
+        Weights u, with the offset last where there is one: `bound_` then tells, at any time,
+        how many mistakes there can have been at most for this u, (R |u| / margin)^2 or by its
+        hinge loss.
+    random_state : int, RandomState or None, default=None
+        The seed of orders and features.
 
-    Attributes: `scan_`, `coef_`, `intercept_`, `classes_`, `mistakes_`, `counts_` (after `fit`), `n_iter_`, `plan_`, `lift_`.
+    Attributes
+    ----------
+    scan_ : FeatureScan
+        The fitted value.
+    coef_ : ndarray of shape (1, D) or (n_classes, D)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    mistakes_ : int
+    counts_ : ndarray of shape (n,)
+        After `fit`.
+    n_iter_ : int
+    plan_ : Plan
+    lift_ : Lift
 
-    Rosenblatt, The perceptron (1958); Freund and Schapire (1999) for the average; Crammer and Singer (2003) for many classes.
+    References
+    ----------
+    Rosenblatt, The perceptron (1958); Freund and Schapire (1999) for the average; Crammer and
+    Singer (2003) for many classes.
 
+    Examples
+    --------
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["low", "low", "high", "high"]
     >>> m = Perceptron().fit(X, y)
     >>> m.predict(X).tolist(), m.mistakes_, bool(m.mistakes_ <= m.mistake_bound(X, y))
@@ -80,7 +112,10 @@ class Perceptron(ClassifierMixin, KernelEstimator):
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Scan the rows in their order, until a pass makes no mistake or `max_iter` passes are made."""
+        """Scan rows X (n, d) with labels y (n,) in their order, until a pass makes no mistake.
+
+        Or until `max_iter` passes are made.
+        """
         passes = whole(self.max_iter, "max_iter", least=1)
         rows, y = self._checked(X, y, reset=True)
         self.classes_ = two_or_more(np.unique(y))
@@ -93,7 +128,12 @@ class Perceptron(ClassifierMixin, KernelEstimator):
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Continue the scan with these rows. A batch that is refused leaves the model as it was."""
+        """Continue the scan with rows X (n, d) and labels y (n,).
+
+        A batch that is refused leaves the model as it was.
+
+        All `classes` (n_classes,) are named at the first call, unless its y has them.
+        """
         first = not self.__sklearn_is_fitted__()
         rows, y = self._checked(X, y, reset=first)
         if first:
@@ -201,10 +241,12 @@ class Perceptron(ClassifierMixin, KernelEstimator):
 
     # asking
     def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
-        """No more mistakes than this can be made in `passes` passes over these rows, in any order, whatever their number.
+        """No more mistakes than this can be made in `passes` passes over these rows.
 
-        For the comparator u (by default the fitted weights) at the best of many lengths: (R |u| / margin)^2 where u separates
-        the rows, else by its hinge loss.
+        In any order, whatever their number.
+
+        For the comparator u (by default the fitted weights) at the best of many lengths: (R |u|
+        / margin)^2 where u separates the rows, else by its hinge loss.
         """
         scan = self._scan()
         rows, y = self._checked(X, y, reset=False)
@@ -221,6 +263,6 @@ class Perceptron(ClassifierMixin, KernelEstimator):
         return out[:, 0] if out.shape[1] == 1 else out
 
     def predict(self, X: Any) -> Array:
-        """The class of the largest score."""
+        """The class of the largest score, (n,)."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]

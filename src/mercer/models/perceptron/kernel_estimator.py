@@ -26,39 +26,76 @@ from mercer.store import register
 
 @register("perceptron.KernelPerceptron")
 class KernelPerceptron(ClassifierMixin, KernelEstimator):
-    """f = sum_i a_i k(x_i, .): at every mistake y f(x) <= 0 the row becomes a point, f <- f + y k(x, .).
+    """f <- f + y k(x, .) at every mistake y f(x) <= 0: f = sum_i a_i k(x_i, .) over points.
 
-    The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two classes have a function each:
-    where a rival scores no less than the label, the label's gains k(x, .) and the best rival's loses it. There is no offset;
-    `k + 1` has one. Rows are taken in their order, in blocks whose kernel values are computed at once; the result is that of
-    row after row. A stream of any length takes the memory of its points, and with `budget` there are at most so many.
+    The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two
+    classes have a function each: where a rival scores no less than the label, the label's gains
+    k(x, .) and the best rival's loses it. There is no offset; `k + 1` has one. Rows are taken
+    in their order, in blocks whose kernel values are computed at once; the result is that of
+    row after row. A stream of any length takes the memory of its points, and with `budget`
+    there are at most so many.
 
     Parameters
     ----------
-    kernel : a kernel, a name as in scikit-learn, "precomputed", or None: a Gaussian scaled to the (first) rows.
-    budget : the most points to keep; None keeps all mistakes, and `policy` then says nothing.
-    policy : what happens to a mistake beyond the budget. "random" and "oldest" drop a point. "forgetron" shrinks all weights,
-        as little as its bound allows, and drops the oldest. "projectron" adds the projection of k(x, .) on the span of the
-        points, also before the budget is full where that is within `eta`; "projectron++" does so for margin errors too.
-        "merging" puts one point between two of the same class, where the least is lost; for a Gaussian only.
-    average : False: predict by the last hypothesis. True: by its mean over all rows seen. A number p >= 0: by the mean with weight
-        t^p at row t, so that late ones count more; the number 0 is thus True and not False, and 1 counts row t t times.
-        A dropped point leaves the mean too; a projected or merged one does not.
-    margin : rows with y f(x) <= margin (in the lead over the best rival for many classes) are taken in as well, with a step
-        of min(1, (margin - y f(x)) / k(x, x)); 0 is the perceptron. "projectron++" has margin 1 where this is 0.
-    eta : see `policy`; a distance in units of sqrt(k(x, x)).
-    max_iter : passes of `fit` at most; a pass without a mistake is the last.
-    shuffle : a new order of the rows in every pass of `fit`; by default their own.
-    comparator : an `RKHSFunction` u, or one a class: `bound_` then tells, at any time, how many mistakes there can have been at
-        most for this u. It holds for margin=0, until a policy first acts; for the forgetron also after, if u is small enough.
+    kernel : Kernel or str, default=None
+        A kernel, a name as in scikit-learn, "precomputed", or None: a Gaussian scaled to the
+        (first) rows.
+    budget : int, default=None
+        The most points to keep; None keeps all mistakes, and `policy` then says nothing.
+    policy : str, default="projectron"
+        What happens to a mistake beyond the budget. "random" and "oldest" drop a point.
+        "forgetron" shrinks all weights, as little as its bound allows, and drops the oldest.
+        "projectron" adds the projection of k(x, .) on the span of the points, also before the
+        budget is full where that is within `eta`; "projectron++" does so for margin errors too.
+        "merging" puts one point between two of the same class, where the least is lost; for a
+        Gaussian only.
+    average : bool or float, default=False
+        False: predict by the last hypothesis. True: by its mean over all rows seen. A number p
+        >= 0: by the mean with weight t^p at row t, so that late ones count more; the number 0
+        is thus True and not False, and 1 counts row t t times. A dropped point leaves the mean
+        too; a projected or merged one does not.
+    margin : float, default=0.0
+        Rows with y f(x) <= margin (in the lead over the best rival for many classes) are taken
+        in as well, with a step of min(1, (margin - y f(x)) / k(x, x)); 0 is the perceptron.
+        "projectron++" has margin 1 where this is 0.
+    eta : float, default=0.1
+        See `policy`; a distance in units of sqrt(k(x, x)).
+    max_iter : int, default=1
+        Passes of `fit` at most; a pass without a mistake is the last.
+    shuffle : bool, default=False
+        A new order of the rows in every pass of `fit`; by default their own.
+    comparator : RKHSFunction, or list of RKHSFunction, default=None
+        A function u, or one a class: `bound_` then tells, at any time, how many mistakes there
+        can have been at most for this u. It holds for margin=0, until a policy first acts; for
+        the forgetron also after, if u is small enough.
+    random_state : int, RandomState or None, default=None
+        The seed of orders and dropped points.
 
-    Attributes: `scan_`, `points_`, `dual_coef_` (C, n), `classes_`, `mistakes_`, `counts_` (after `fit`), `n_iter_`, `kernel_`, `plan_`;
-    `support_`, the positions of the points, with kernel="precomputed".
+    Attributes
+    ----------
+    scan_ : KernelScan
+        The fitted value.
+    points_ : ndarray of shape (n, d), or list of items
+    dual_coef_ : ndarray of shape (1, n) or (n_classes, n)
+    classes_ : ndarray of shape (n_classes,)
+    mistakes_ : int
+    counts_ : ndarray of shape (n_rows,)
+        After `fit`.
+    n_iter_ : int
+    kernel_ : Kernel
+    plan_ : Plan
+    support_ : ndarray of shape (n,)
+        The positions of the points, with kernel="precomputed".
 
-    Freund and Schapire (1999); Crammer and Singer (2003) for many classes; Cavallanti, Cesa-Bianchi and Gentile (2007), random;
-    Dekel, Shalev-Shwartz and Singer (2008), Forgetron; Orabona, Keshet and Caputo (2009), Projectron; Wang, Crammer and Vucetic
-    (2012), merging; Shamir and Zhang (2013) for means that favour late hypotheses.
+    References
+    ----------
+    Freund and Schapire (1999); Crammer and Singer (2003) for many classes; Cavallanti,
+    Cesa-Bianchi and Gentile (2007), random; Dekel, Shalev-Shwartz and Singer (2008), Forgetron;
+    Orabona, Keshet and Caputo (2009), Projectron; Wang, Crammer and Vucetic (2012), merging;
+    Shamir and Zhang (2013) for means that favour late hypotheses.
 
+    Examples
+    --------
     >>> angle = np.linspace(0, 12, 400)
     >>> X = np.column_stack([np.cos(angle), np.sin(angle)]) * np.tile([1.0, 2.0], 200)[:, None]
     >>> m = KernelPerceptron(budget=8, policy="merging").fit(X, np.tile([0, 1], 200))
@@ -95,7 +132,10 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Scan the rows in their order, `max_iter` times or until a pass makes no mistake. A refusal leaves the model as it was."""
+        """Scan rows X (n, d) with labels y (n,) in their order, until a pass makes no mistake.
+
+        Or `max_iter` times. A refusal leaves the model as it was.
+        """
         passes, rule = whole(shown(self.max_iter), "max_iter", least=1), rule_of(self)
         rows, y = self._checked(X, y, None)
         self.classes_ = two_or_more(np.unique(y))
@@ -107,7 +147,11 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Continue the scan with these rows. A batch that is refused leaves the model as it was."""
+        """Continue the scan with rows X (n, d) and labels y (n,).
+
+        A batch that is refused leaves the model as it was. All `classes` (n_classes,) are named
+        at the first call, unless its y has them.
+        """
         before = self.scan_ if self.__sklearn_is_fitted__() else None
         if is_precomputed(self.kernel if before is None else before.kernel):
             raise ValueError("kernel='precomputed' names points by their place in one matrix, so it has no stream; give a kernel.")
@@ -223,10 +267,12 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
     # asking
     @np.errstate(over="ignore", invalid="ignore")
     def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
-        """No more mistakes than this can be made in `passes` passes over these rows, in any order, by a perceptron that keeps all.
+        """No more mistakes than this can be made in `passes` passes over these rows.
 
-        For the comparator u (by default the fitted function) at the best of many lengths: (R |u| / margin)^2 where u separates
-        the rows, else by its hinge loss.
+        In any order, by a perceptron that keeps all.
+
+        For the comparator u (by default the fitted function) at the best of many lengths: (R
+        |u| / margin)^2 where u separates the rows, else by its hinge loss.
         """
         scan = self._scan()
         passes = scan.steps if passes is None else whole(shown(passes), "passes", least=1)
@@ -249,6 +295,6 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
         return out[:, 0] if out.shape[1] == 1 else out
 
     def predict(self, X: Any) -> Array:
-        """The class of every row."""
+        """The class of every row, (n,)."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]

@@ -37,34 +37,73 @@ def _streams(self: Any) -> bool:
 
 @register("ridge.KernelRidge")
 class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
-    """argmin sum_i w_i (y_i - f(x_i) - b)^2 + alpha |f|^2 over functions f of a kernel, or f(x) = phi(x)'c over its features.
+    """argmin sum_i w_i (y_i - f(x_i) - b)^2 + alpha |f|^2 over functions f of a kernel.
+
+    Or f(x) = phi(x)'c over its features. Factors and moments are by BLAS in as many threads as
+    it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
 
     Parameters
     ----------
-    kernel : a kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"), "precomputed" (X is then the Gram
-        matrix), or None: a Gaussian scaled to the data.
-    alpha : the penalty, or one an output.
-    via : "exact": (K + alpha / w) dual = y - b, by Cholesky or by conjugate gradients; "iterative": by conjugate gradients;
-        "features" or a value of `mercer.methods` (`Fourier(1000)`, `Exact()`): one pass of moments over features;
-        "landmarks", `Landmarks(5000)`: f a sum over landmarks, by moments (up to 2,048 of them) or passes (Falkon).
-        "auto" is exact where half of K in float32 fits `memory_limit` (22,000 rows by default) and no folds are asked for,
-        else features; a first `partial_fit` means features.
-    lift : a feature map, instead of a kernel.
-    fit_intercept : whether to fit b, which is not penalised.
-    cv : a number of folds, fixed by a hash of each row, or a splitter as KFold, or its (training, test) positions: alpha is
-        then the best of `alphas` by the squared error of all folds together, and `cv_scores` tells the R^2 of every fold for
-        any other penalties (over features: without another pass). "loo" chooses by left-out rows in closed form.
-    alphas : the penalties to choose from with `cv`; by default 25 from 1e-6 to 1e6 times alpha.
-    bandwidths : factors of the kernel's bandwidths to choose from together with alpha, with cv="loo" and via="exact".
-    tol, max_iter : of conjugate gradients: the residual |b - A x| / |b| to reach, and the products at most.
-    memory_limit : as bytes or "4GB", by default 1 GB: of D x D statistics (beyond it conjugate gradients take several passes),
-        of preconditioner and kept part of K.
+    kernel : Kernel or str, default=None
+        A kernel, a name as in scikit-learn ("rbf", "linear", "poly", "laplacian"),
+        "precomputed" (X is then the Gram matrix), or None: a Gaussian scaled to the data.
+    alpha : float or array-like of shape (n_outputs,), default=1.0
+        The penalty, or one an output.
+    via : str or a value of `mercer.methods`, default="auto"
+        "exact": (K + alpha / w) dual = y - b, by Cholesky or by conjugate gradients;
+        "iterative": by conjugate gradients; "features" or a value (`Fourier(1000)`, `Exact()`):
+        one pass of moments over features; "landmarks", `Landmarks(5000)`: f a sum over
+        landmarks, by moments (up to 2,048 of them) or passes (Falkon). "auto" is exact where
+        half of K in float32 fits `memory_limit` (22,000 rows by default) and no folds are asked
+        for, else features; a first `partial_fit` means features.
+    lift : Lift or transformer, default=None
+        A feature map, instead of a kernel.
+    fit_intercept : bool, default=True
+        Whether to fit b, which is not penalised.
+    cv : int, splitter, iterable of (training, test) positions, or "loo", default=None
+        A number of folds is fixed by a hash of each row. alpha is then the best of `alphas` by
+        the squared error of all folds together, and `cv_scores` tells the R^2 of every fold for
+        any other penalties (over features: without another pass). "loo" chooses by left-out
+        rows in closed form.
+    alphas : array-like of float, default=None
+        The penalties to choose from with `cv`; None is 25 from 1e-6 to 1e6 times alpha.
+    bandwidths : array-like of float, default=None
+        Factors of the kernel's bandwidths to choose from together with alpha, with cv="loo" and
+        via="exact".
+    tol : float, default=1e-6
+        Of conjugate gradients: the residual |b - A x| / |b| to reach.
+    max_iter : int, default=1000
+        Their products at most.
+    memory_limit : float or str, default=None
+        As bytes or "4GB", by default 1 GB: of D x D statistics (beyond it conjugate gradients
+        take several passes), of preconditioner and kept part of K.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of features, landmarks and preconditioners.
 
-    Factors and moments are by BLAS in as many threads as it has: another OMP_NUM_THREADS may change the last digits, 1 never does.
+    Attributes
+    ----------
+    solution_ : DualRidge, MomentRidge or FeatureRidge
+        The fitted value.
+    intercept_ : float or ndarray of shape (n_outputs,)
+    alpha_ : ndarray of shape () or (n_outputs,)
+        The penalty given, or chosen.
+    kernel_ : Kernel
+    plan_ : Plan
+    coef_ : ndarray of shape (D,) or (D, n_outputs)
+        Over features.
+    lift_ : Lift
+        Over features.
+    moments_ : list of Moments
+        Over features: of [phi, y], one of every fold.
+    dual_coef_ : ndarray of shape (n,) or (n, n_outputs)
+        Else: f(x) = sum_i dual_coef_i k(x, X_fit_i).
+    X_fit_ : ndarray of shape (n, d), or list of items
+        The rows, or landmarks, that dual_coef_ are of.
+    residual_ : float
+        Of the equations, relative to |y|.
 
-    Attributes: `solution_`, `intercept_`, `alpha_`, `kernel_`, `plan_`; over features `coef_`, `lift_`, `moments_`; else `dual_coef_` and
-    `X_fit_` with f(x) = sum_i dual_coef_i k(x, X_fit_i), `residual_`.
-
+    Examples
+    --------
     >>> X = np.linspace(0, 6, 200)[:, None]
     >>> m = KernelRidge(alpha=1e-3).fit(X, np.sin(X[:, 0]))
     >>> bool(np.abs(m.predict(X) - np.sin(X[:, 0])).max() < 0.01), m.plan_.way
@@ -117,7 +156,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     # fitting
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit by the way that `via` and the shapes ask for; `plan_` says which."""
+        """Fit y (n,) or (n, q) of rows X (n, d) with weights (n,), by the way of `plan_`."""
         s = RidgeSettings.of(self)
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=True)
         s.penalty(Y.shape[1])  # refuses what is none
@@ -128,9 +167,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     @available_if(_streams)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take in a batch; the first one fixes the map. A batch that is refused leaves the model as it was.
+        """Take in a batch; the first one fixes the map.
 
-        A model that "auto" fitted exactly becomes one over features, whose first batch are the rows of its `fit`.
+        A batch that is refused leaves the model as it was. A model that "auto" fitted exactly
+        becomes one over features, whose first batch are the rows of its `fit`.
         """
         s, folds, begun = RidgeSettings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
         stream = self._stream(s, folds) if begun else None
@@ -173,9 +213,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     @available_if(_streams)
     @all_or_nothing
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows out again, to rounding of the largest sums ever held (`rounding_` bounds it).
+        """Take rows out again, to rounding of the largest sums ever held: `rounding_`.
 
-        Rows that were never taken in are refused where what would be left cannot be the sums of any rows.
+        Rows that were never taken in are refused where what would be left cannot be the sums of
+        any rows.
         """
         mine = self._statistics()
         if mine.folds.given is not None:
@@ -273,7 +314,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
     # asking
     def predict(self, X: Any) -> Array:
-        """f(x) + intercept."""
+        """f(x) + intercept, (n,) or (n, q)."""
         return self._solution().predict(self._asked(X))
 
     def _asked(self, X: Any) -> Table:
@@ -281,9 +322,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return rows if self._kept is None else Table(rows.data[:, self._kept])
 
     def cv_scores(self, alphas: Any = None) -> Array:
-        """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties; nan where y does not vary.
+        """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties.
 
-        Over features it comes from the statistics alone. A model without statistics goes over the rows of its `fit` again.
+        nan where y does not vary. Over features it comes from the statistics alone. A model
+        without statistics goes over the rows of its `fit` again.
         """
         model, rows = self._solution(), self._training
         folds = model.folds if isinstance(model, MomentRidge) else None if rows is None else rows.folds
@@ -311,7 +353,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
 
     @property
     def loo_predictions_(self) -> Array:
-        """The prediction of each row of `fit` by the model of all others, in closed form; nan where that is not known."""
+        """The prediction of each row of `fit` by the model of all others, in closed form.
+
+        nan where that is not known.
+        """
         rows, model = self._at_hand(), self._solution()
         out = with_idle(rows, rows.Y - self._left_out(), model.predict)
         return out[:, 0] if model.flat else out
@@ -324,14 +369,15 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return float(1 - error / spread) if spread > 0 else float(error == 0)
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "split") -> Interval:
-        """(lower, upper) that cover new y; `.guarantee` says how surely.
+        """(lower, upper) that cover new y at rows X (n, d); `.guarantee` says how surely.
 
-        method="split": a fifth of the rows, chosen by a fixed shuffle, calibrates the model of the others: at least `coverage`.
-        method="jackknife+": every row calibrates the model without it: at least 2 coverage - 1, about `coverage` in practice.
-
-        Fewer than coverage / (1 - coverage) rows to calibrate with (9 for 0.9) can promise that by infinite intervals alone: a
-        warning and the guarantee then say so. Ends are never nan, and otherwise finite.
-        A saved model keeps what "split" needs; "jackknife+" needs the rows, which models over features and landmarks leave behind.
+        method="split": a fifth of the rows, chosen by a fixed shuffle, calibrates the model of
+        the others: at least `coverage`. method="jackknife+": every row calibrates the model
+        without it: at least 2 coverage - 1, about `coverage` in practice. Fewer than coverage /
+        (1 - coverage) rows to calibrate with (9 for 0.9) can promise that by infinite intervals
+        alone: a warning and the guarantee then say so. Ends are never nan, and otherwise
+        finite. A saved model keeps what "split" needs; "jackknife+" needs the rows, which
+        models over features and landmarks leave behind.
         """
         model = self._solution()
         if self._split is None:
@@ -366,7 +412,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return model
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels with the model: rows only where it is a sum over them, else what `predict_interval` needs of them."""
+        """What travels with the model: rows only where it is a sum over them, else what
+        `predict_interval` needs of them.
+        """
         state, rows = super().__getstate__(), self._training
         if rows is None:
             return state

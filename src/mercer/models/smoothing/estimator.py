@@ -24,11 +24,21 @@ UNCHOSEN = "scales_ and loo_errors_ are there where left-out rows chose the band
 
 
 class FarAwayWarning(UserWarning):
-    """Some queries are so far from all training points that every kernel value underflows, or is zero."""
+    """Every kernel value of some query underflows, or is zero: it is far from all points.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> m = NadarayaWatson(Gaussian()).fit([[0.0], [1.0]], [2.0, 3.0])
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    ...     answer = m.predict([[99.0]])
+    >>> answer, told[0].category.__name__
+    (array([3.]), 'FarAwayWarning')
+    """
 
 
 class VotingEstimator(KernelEstimator):
-    """What both share: how rows are read, what is known of the choice, votes, and a word on far queries."""
+    """What both share: how rows are read, the choice, votes, and a word on far queries."""
 
     smoothing_: FittedSmoother
 
@@ -96,19 +106,28 @@ class VotingEstimator(KernelEstimator):
         return out, rows.dtype
 
     def far(self, X: Any) -> Array:
-        """Which rows are so far from all training points that every kernel value underflows or is zero, (n,) of bool.
+        """Which rows are so far from all training points that every kernel value vanishes,
+        (n,).
 
-        They are answered by their largest votes relative to each other, which is by the nearest points. Those whose distances are
-        one floating-point number, as all are from 10^16 times their spread away, share the vote. Where every vote is exactly zero,
-        so that none is nearest, all training points vote equally.
+        It underflows, or is zero.
+
+        Or underflows.
+
+        They are answered by their largest votes relative to each other, which is by the nearest
+        points. Those whose distances are one floating-point number, as all are from 10^16 times
+        their spread away, share the vote. Where every vote is exactly zero, so that none is
+        nearest, all training points vote equally.
         """
         fitted, rows = self._asked(X)
         return fitted.smoother.far(rows)
 
     def votes(self, X: Any, k: int = 5) -> tuple[Array, Array]:
-        """The k training points with the largest shares p_i(x) = w_i k(x, x_i) / sum_j w_j k(x, x_j), and the shares, (n, k) each.
+        """The k training points with the largest shares of the vote, and these, (n, k) each.
 
-        Over all training points they add up to 1, for queries far away too: there the nearest have them all.
+        p_i(x) = w_i k(x, x_i) / sum_j w_j k(x, x_j).
+
+        Over all training points they add up to 1, for queries far away too: there the nearest
+        have them all.
         """
         fitted, rows = self._asked(X)
         index, shares = fitted.smoother.votes(rows.astype(np.float64), min(whole(shown(k), "k", least=1), len(fitted.rows)))
@@ -119,22 +138,43 @@ class VotingEstimator(KernelEstimator):
 class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
     """f(x) = sum_i w_i k(x, x_i) y_i / sum_i w_i k(x, x_i), the mean of the targets near x.
 
-    A model keeps a copy of rows up to 64 MB; larger ones are kept as they come, so do not change them.
-    No matrix of all pairs is formed: queries and training points meet in tiles. Where every kernel value underflows, the votes are
-    taken relative to the largest, so that the nearest points answer; `far(X)` tells where, and a `FarAwayWarning` that it happened.
+    A model keeps a copy of rows up to 64 MB; larger ones are kept as they come, so do not
+    change them. No matrix of all pairs is formed: queries and training points meet in tiles.
+    Where every kernel value underflows, the votes are taken relative to the largest, so that
+    the nearest points answer; `far(X)` tells where, and a `FarAwayWarning` that it happened.
 
     Parameters
     ----------
-    kernel : a kernel that is nowhere negative, a name as in scikit-learn, "precomputed", or None: a Gaussian scaled to the data.
-    bandwidth : "fixed" keeps the bandwidths of the kernel, "loo" multiplies all of them by the one of `scales` with the least
-        leave-one-out error, all in one sweep; "auto" is "loo" where the kernel was left to us, else "fixed".
-    scales : factors to choose from; by default 19 from 1/128 to 4.
-    random_state : which rows are left out in turn where there are more than 10^8 pairs.
+    kernel : Kernel or str, default=None
+        A kernel that is nowhere negative, a name as in scikit-learn, "precomputed", or None: a
+        Gaussian scaled to the data.
+    bandwidth : {"auto", "fixed", "loo"}, default="auto"
+        "fixed" keeps the bandwidths of the kernel, "loo" multiplies all of them by the one of
+        `scales` with the least leave-one-out error, all in one sweep; "auto" is "loo" where the
+        kernel was left to us, else "fixed".
+    scales : array-like of float, default=None
+        Factors to choose from; None is 19 from 1/128 to 4.
+    random_state : int, RandomState or None, default=None
+        Which rows are left out in turn where there are more than 10^8 pairs.
 
-    Attributes: `smoothing_`, `kernel_`, `scales_` and `loo_errors_` (after a choice), `loo_predictions_`, `loo_score_`, `plan_`.
+    Attributes
+    ----------
+    smoothing_ : FittedSmoother
+        The fitted value.
+    kernel_ : Kernel
+    scales_, loo_errors_ : ndarray of shape (n_scales,)
+        After a choice.
+    loo_predictions_ : ndarray of shape (n,) or (n, n_outputs)
+    loo_score_ : float
+        R^2 of `loo_predictions_`.
+    plan_ : Plan
 
+    References
+    ----------
     Nadaraya, On estimating regression (1964); Watson, Smooth regression analysis (1964).
 
+    Examples
+    --------
     >>> X = np.linspace(0, 6, 200)[:, None]
     >>> m = NadarayaWatson().fit(X, np.sin(X[:, 0]))
     >>> bool(np.abs(m.predict(X) - np.sin(X[:, 0])).max() < 0.02)
@@ -151,7 +191,10 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep the rows, and choose the bandwidth. A call that is refused leaves the model as it was."""
+        """Keep rows X (n, d) with y (n,) or (n, q) and weights (n,), and choose the bandwidth.
+
+        A call that is refused leaves the model as it was.
+        """
         s = SmoothingSettings.of(self)
         rows, y = self._rows_and_targets(X, y, reset=True, multi_output=True, y_numeric=True)
         self._flat, Y = y.ndim == 1, np.array(y.reshape(len(y), -1), np.float64)
@@ -182,15 +225,41 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
 
 @register("smoothing.SoftNeighborsClassifier")
 class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
-    """p_c(x) = sum of w_i k(x, x_i) over the points of class c / sum over all points: a vote of all, by proximity.
+    """p_c(x) = sum of w_i k(x, x_i) over the points of class c / sum over all points.
 
-    With a bandwidth near zero it is the nearest neighbour, far away too: see `NadarayaWatson`, also for the parameters. The
-    bandwidth is chosen by the squared error of the leave-one-out confidences (Brier score).
+    A vote of all, by proximity. With a bandwidth near zero it is the nearest neighbour, far
+    away too: see `NadarayaWatson`. The bandwidth is chosen by the squared error of the
+    leave-one-out confidences (Brier score).
 
-    Attributes: `smoothing_`, `classes_`, `kernel_`, `scales_` and `loo_errors_` (after a choice), `loo_confidences_`, `loo_score_`,
-    `plan_`.
+    Parameters
+    ----------
+    kernel : Kernel or str, default=None
+        A kernel that is nowhere negative, a name, "precomputed", or None, as in
+        `NadarayaWatson`.
+    bandwidth : {"auto", "fixed", "loo"}, default="auto"
+        As there.
+    scales : array-like of float, default=None
+        As there.
+    random_state : int, RandomState or None, default=None
+        As there.
 
-    >>> m = SoftNeighborsClassifier().fit([[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"])
+    Attributes
+    ----------
+    smoothing_ : FittedSmoother
+        The fitted value.
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel
+    scales_, loo_errors_ : ndarray of shape (n_scales,)
+        After a choice.
+    loo_confidences_ : ndarray of shape (n, n_classes)
+    loo_score_ : float
+        The accuracy of the leave-one-out votes.
+    plan_ : Plan
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"]
+    >>> m = SoftNeighborsClassifier().fit(X, y)
     >>> m.predict([[0.5], [4.6]]).tolist(), m.votes([[4.6]], k=1)[0].tolist()
     (['low', 'high'], [[3]])
     """
@@ -209,7 +278,10 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Keep the rows, and choose the bandwidth. A call that is refused leaves the model as it was."""
+        """Keep rows X (n, d) with labels y (n,) and weights (n,), and choose the bandwidth.
+
+        A call that is refused leaves the model as it was.
+        """
         s = SmoothingSettings.of(self)
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
@@ -224,7 +296,7 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
         return _shares(out).astype(dtype, copy=False)
 
     def predict(self, X: Any) -> Array:
-        """The class with the most votes."""
+        """The class with the most votes, (n,)."""
         found = self._smooth(X)[0].argmax(axis=1)
         return self.classes_[found]
 

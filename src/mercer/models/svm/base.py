@@ -51,10 +51,21 @@ class SupportVectorEstimator(KernelEstimator):
         return self._dual().queried(self._rows(X, reset=False), bytes_of(self.memory_limit))
 
     def compress(self, budget: int, X: Any = None, random_state: Any = 0) -> Self:
-        """The same model over at most `budget` of its support vectors; what that costs is in `compression_`.
+        """The same model over at most `budget` of its support vectors.
 
-        The function is projected, in the RKHS of its kernel, onto the span of vectors chosen by randomly pivoted Cholesky. The
-        cost is measured on rows X, or else on the support vectors themselves.
+        `compression_` holds what that costs.
+
+        The function is projected, in the RKHS of its kernel, onto the span of vectors chosen by
+        randomly pivoted Cholesky.
+
+        Parameters
+        ----------
+        budget : int
+            The most support vectors.
+        X : array-like of shape (n, d), default=None
+            Rows that the cost is measured on; None takes the support vectors themselves.
+        random_state : int, RandomState, Generator or None, default=0
+            The seed of the choice.
         """
         check_is_fitted(self)
         rows, small = None if X is None else self._rows(X, reset=False), copy.copy(self)
@@ -97,7 +108,7 @@ class SupportVectorEstimator(KernelEstimator):
 
     @property
     def support_(self) -> Array:
-        """The places of the support vectors among the rows of `fit`; AttributeError over features."""
+        """The places of the support vectors among the rows; AttributeError over features."""
         return self._dual().support
 
     @property

@@ -22,39 +22,83 @@ from mercer.store import register
 
 @register("svm.KernelSVC")
 class KernelSVC(ClassifierMixin, SupportVectorEstimator):
-    """argmin |f|^2/2 + C sum_i w_i loss(y_i (f(x_i) + b)), f in the RKHS of a kernel, or linear in features of it.
+    """argmin |f|^2/2 + C sum_i w_i loss(y_i (f(x_i) + b)), f in the RKHS of a kernel.
 
-    loss(t) = max(0, 1 - t) ("hinge") or its square ("squared_hinge"). As in scikit-learn's SVC the intercept b is not penalised
-    (its LinearSVC penalises it). Exactly: the dual, by blocks with second-order steps and shrinking, until its gap is closed;
-    the kernel matrix is never formed beyond 2,048 rows. Over features: the squared hinge by rounds over passes, as in
-    `KernelLogistic`; the hinge by dual coordinate descent (Hsieh et al. 2008), and by the method of multipliers where sweeps
+    Or f linear in features of it. As in scikit-learn's SVC the intercept b is not penalised
+    (its LinearSVC penalises it). Exactly: the dual, by blocks with second-order steps and
+    shrinking, until its gap is closed; the kernel matrix is never formed beyond 2,048 rows.
+    Over features: the squared hinge by rounds over passes, as in `KernelLogistic`; the hinge by
+    dual coordinate descent (Hsieh et al. 2008), and by the method of multipliers where sweeps
     are slow. Models do not add: there is no partial_fit, merge or forget.
 
     Parameters
     ----------
-    kernel : a kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of the columns, "linear": x'z,
-        "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d columns.
-    C : the weight of the losses, > 0.
-    via : "exact", "features", "landmarks", a value of `mercer.methods`, or "auto": exact up to 20,000 rows, features beyond.
-    lift : a feature map, instead of a kernel.
-    fit_intercept : whether there is a bias b.
-    class_weight : None, "balanced", or a dict of weights by class, which multiply those of the rows.
-    multiclass : "ovo" (every two classes, by votes), "ovr" (each against the rest), or "auto": "ovo" where it is exact, "ovr" over
-        features, where there is no other.
-    probability : whether `predict_proba` is there: a sigmoid for every score, fitted on five folds that their models did not see.
-    warm_start : whether a next exact `fit` with the same y and another C starts from the duals of the last.
-    tol : of the optimality conditions, as in scikit-learn, where the duality gap is at most tol of the objective as well (else
-        they are met more closely, until it is); a gap of tol/100 ends it in any case, and `plan_` says which did. Over
-        features: a gap of tol/10 (squared hinge: as `KernelLogistic`, with tol/10).
-    max_iter : of rounds, each of which solves one block; over features of rounds, or of sweeps over the rows, for each class.
-    memory_limit : of the kernel rows and blocks, or the features, kept in memory, as bytes or "4GB". Not counted: X and its support
-        vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
+    kernel : Kernel or str, default=None
+        A kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of
+        the columns, "linear": x'z, "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d
+        columns.
+    C : float, default=1.0
+        The weight of the losses, > 0.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        loss(t) = max(0, 1 - t), or its square.
+    via : str or a value of `mercer.methods`, default="auto"
+        "exact", "features", "landmarks", a value, or "auto": exact up to 20,000 rows, features
+        beyond.
+    lift : Lift or transformer, default=None
+        A feature map, instead of a kernel.
+    fit_intercept : bool, default=True
+        Whether there is a bias b.
+    class_weight : None, "balanced" or dict of float by class, default=None
+        Weights of the classes, which multiply those of the rows.
+    multiclass : {"auto", "ovo", "ovr"}, default="auto"
+        "ovo" (every two classes, by votes), "ovr" (each against the rest), or "auto": "ovo"
+        where it is exact, "ovr" over features, where there is no other.
+    probability : bool, default=False
+        Whether `predict_proba` is there: a sigmoid for every score, fitted on five folds that
+        their models did not see.
+    warm_start : bool, default=False
+        Whether a next exact `fit` with the same y and another C starts from the duals of the
+        last.
+    tol : float, default=1e-3
+        Of the optimality conditions, as in scikit-learn, where the duality gap is at most tol
+        of the objective as well (else they are met more closely, until it is); a gap of tol/100
+        ends it in any case, and `plan_` says which did. Over features: a gap of tol/10 (squared
+        hinge: as `KernelLogistic`, with tol/10).
+    max_iter : int, default=1000
+        Of rounds, each of which solves one block; over features of rounds, or of sweeps over
+        the rows, for each class.
+    memory_limit : float or str, default=None
+        Of the kernel rows and blocks, or the features, kept in memory, as bytes or "4GB". Not
+        counted: X and its support vectors, some vectors of n, a tile a thread, blocks of 256
+        rows, and the whole kernel matrix up to 2,048 rows (34 MB).
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of features and landmarks.
 
-    Attributes: `machine_`, `classes_`, `intercept_`, `n_iter_`, `objective_`, `gap_` (hinge or exact: relative;
-    exact: with what rounding may add), `kernel_`,
-    `plan_`; exact: `support_`, `support_vectors_`, `dual_coef_` (1, m), (K, m) or of pairs (K - 1, m) as in scikit-learn,
-    `n_support_`; over features: `coef_` (1 or K, D), `lift_`.
+    Attributes
+    ----------
+    machine_ : DualMachine or FeatureMachine
+        The fitted value.
+    classes_ : ndarray of shape (n_classes,)
+    intercept_ : ndarray
+        One a score.
+    n_iter_ : int
+    objective_ : float
+    gap_ : float
+        Hinge or exact: relative to the objective; exact: with what rounding may add.
+    kernel_ : Kernel
+    plan_ : Plan
+    support_ : ndarray of shape (m,)
+        Exact, as what follows: the places of the support vectors among the rows.
+    support_vectors_ : ndarray of shape (m, d)
+    dual_coef_ : ndarray of shape (1, m), (K, m), or of pairs (K - 1, m) as in scikit-learn
+    n_support_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, D) or (K, D)
+        Over features.
+    lift_ : Lift
+        Over features.
 
+    Examples
+    --------
     >>> X = np.linspace(-3, 3, 200)[:, None]
     >>> m = KernelSVC(C=10.0).fit(X, np.abs(X[:, 0]) < 1)
     >>> m.predict([[0.0], [2.0]]), bool(m.gap_ <= 1e-3), bool(len(m.support_) < 30)
@@ -97,7 +141,10 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Solve the dual over the rows, or fit the map and then one rule for two classes, or one a class against the rest."""
+        """Solve the dual over rows X (n, d) with labels y (n,), or fit the map, then the rules.
+
+        Of two classes there is one rule. Weights of rows are (n,), or none.
+        """
         s = ClassifierSettings.of(self)
         every, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
@@ -139,12 +186,15 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     # asking
     def decision_function(self, X: Any) -> Array:
-        """(n,) for two classes, the second where positive, else (n, K): one score a class, or its votes among pairs."""
+        """(n,) for two classes, the second where positive, else (n, K).
+
+        One score a class, or its votes among pairs.
+        """
         check_is_fitted(self)
         return self.machine_.decide(self._rows(X, reset=False), bytes_of(self.memory_limit))
 
     def predict(self, X: Any) -> Array:
-        """The class of the largest score."""
+        """The class of the largest score, (n,)."""
         f = self.decision_function(X)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(1)]
 
@@ -156,5 +206,5 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     @available_if(lambda self: self.probability)
     def predict_log_proba(self, X: Any) -> Array:
-        """Its logarithm."""
+        """The logarithm of `predict_proba`, (n, K)."""
         return np.log(self.predict_proba(X))

@@ -26,29 +26,61 @@ REMEDIES = "scale the columns of X", "scale the columns of X, or raise tol"
 
 @register("svm.OneClassSVM")
 class OneClassSVM(OutlierMixin, SupportVectorEstimator):
-    """argmin |f|^2/2 - nu W rho + sum_i w_i max(0, rho - f(x_i)), W = sum w: at most a share nu of the weight is left outside.
+    """argmin |f|^2/2 - nu W rho + sum_i w_i max(0, rho - f(x_i)), W = sum w.
 
-    f(x) - rho is positive inside. Schoelkopf et al., Estimating the support of a high-dimensional distribution (2001).
+    At most a share nu of the weight is left outside; f(x) - rho is positive inside. Where rows
+    lie all around the origin of a linear kernel, the best f is 0 and every row is at its edge:
+    an objective below tol nu W times the mean of k(x, x) counts as zero, and `gap_` is relative
+    to that.
 
     Parameters
     ----------
-    kernel : a kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of the columns, "linear": x'z,
-        "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d columns.
-    nu : the largest share of the weight of the rows that lies outside (decision_function < 0), in (0, 1]; at least this share is that
-        of support vectors.
-    via : "auto" or "exact": the dual over the rows.
-    tol : of the optimality conditions, as in scikit-learn, for weights of mean 1; they are met more closely until the duality gap is
-        at most tol of the objective. A gap of tol/100 ends it in any case; `plan_` says which did.
-    max_iter : of rounds, each of which solves one block.
-    memory_limit : of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its support vectors, some vectors
-        of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
+    kernel : Kernel or str, default=None
+        A kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of
+        the columns, "linear": x'z, "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d
+        columns.
+    nu : float, default=0.5
+        The largest share of the weight of the rows that lies outside (decision_function < 0),
+        in (0, 1]; at least this share is that of support vectors.
+    via : {"auto", "exact"}, default="auto"
+        The dual over the rows.
+    tol : float, default=1e-3
+        Of the optimality conditions, as in scikit-learn, for weights of mean 1; they are met
+        more closely until the duality gap is at most tol of the objective. A gap of tol/100
+        ends it in any case; `plan_` says which did.
+    max_iter : int, default=1000
+        Of rounds, each of which solves one block.
+    memory_limit : float or str, default=None
+        Of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its
+        support vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole
+        kernel matrix up to 2,048 rows (34 MB).
 
-    Where rows lie all around the origin of a linear kernel, the best f is 0 and every row is at its edge: an objective below
-    tol nu W times the mean of k(x, x) counts as zero, and `gap_` is relative to that.
+    Attributes
+    ----------
+    machine_ : DualMachine
+        The fitted value.
+    support_ : ndarray of shape (m,)
+        The places of the support vectors among the rows.
+    support_vectors_ : ndarray of shape (m, d)
+    dual_coef_ : ndarray of shape (1, m)
+    n_support_ : ndarray of shape (1,)
+    intercept_ : ndarray of shape (1,)
+    offset_ : ndarray of shape (1,)
+        rho.
+    gap_ : float
+        Relative to the objective, with what rounding may add.
+    objective_ : float
+        Of the dual.
+    n_iter_ : int
+    kernel_ : Kernel
+    plan_ : Plan
 
-    Attributes: `machine_`, `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `offset_` = rho, `gap_`
-    (relative, with what rounding may add), `objective_` (of the dual), `n_iter_`, `kernel_`, `plan_`.
+    References
+    ----------
+    Schoelkopf et al., Estimating the support of a high-dimensional distribution (2001).
 
+    Examples
+    --------
     >>> X = np.concatenate([np.random.default_rng(0).normal(size=(200, 2)), [[9.0, 9.0]]])
     >>> OneClassSVM(nu=0.05).fit(X).predict([[0.0, 0.0], [9.0, 9.0]])
     array([ 1, -1])
@@ -66,7 +98,9 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Solve the dual: duals in [0, w_i] whose sum is nu W."""
+        """Solve the dual of rows X (n, d): duals in [0, w_i] of sum nu W; y is not read.
+
+        """
         exact_only(self.via)
         if not (isinstance(self.nu, int | float | np.number) and 0 < self.nu <= 1):
             raise ValueError(f"nu must be a number in (0, 1], got {self.nu!r}.")
@@ -96,23 +130,25 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         return -self.machine_.intercept
 
     def score_samples(self, X: Any) -> Array:
-        """f(x); rho itself where it is that up to the rounding of the sum."""
+        """f(x), (n,); rho itself where it is that up to the rounding of the sum."""
         f = self._raw(X)[:, 0]
         rho = self.offset_[0].astype(f.dtype)
         return np.where(np.abs(f - rho) <= EDGE[f.dtype.itemsize] * self._dual().size, rho, f)
 
     def decision_function(self, X: Any) -> Array:
-        """f(x) - rho: positive inside, zero on the edge."""
+        """f(x) - rho, (n,): positive inside, zero on the edge."""
         f = self.score_samples(X)
         return f - self.offset_[0].astype(f.dtype)
 
     def predict(self, X: Any) -> Array:
-        """1 inside, -1 outside."""
+        """1 inside, -1 outside, (n,)."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
 
 def region(op: TiledOperator, c: Array, nu: float, tol: float, most: int, memory: float) -> tuple[TiledOperator, DualSolution]:
-    """The duals of weights c, and the operator they were found with: in float64 where float32 would show."""
+    """The duals of weights c, and the operator they were found with: in float64 where float32
+    would show.
+    """
     start = filled(c, nu)
     total = float(start.sum())
     least = tol * total * float(np.abs(op.diag()).mean())
@@ -125,15 +161,21 @@ def region(op: TiledOperator, c: Array, nu: float, tol: float, most: int, memory
 
 
 def offset(machine: DualMachine, rows: Table, c: Array, nu: float) -> Array:
-    """rho: that of the dual, or less, so that at most a share nu of the weight of these rows lies outside."""
+    """rho: that of the dual, or less, so that at most a share nu of the weight of these rows
+    lies outside.
+    """
     return np.minimum(-machine.intercept, highest(machine.raw(rows)[:, 0].astype(np.float64), c, nu))
 
 
 def highest(f: Array, c: Array, nu: float) -> float:
     """The largest rho below which lies at most a share nu of the weight c.
 
-    >>> highest(np.array([3.0, 1.0, 2.0, 4.0]), np.ones(4), 0.5), highest(np.ones(4), np.ones(4), 0.1)
-    (3.0, 1.0)
+    Examples
+    --------
+    >>> highest(np.array([3.0, 1.0, 2.0, 4.0]), np.ones(4), 0.5)
+    3.0
+    >>> highest(np.ones(4), np.ones(4), 0.1)
+    1.0
     """
     order = np.argsort(f, kind="stable")
     below = np.cumsum(c[order]) - c[order]

@@ -22,28 +22,57 @@ REMEDIES = "lower C", "centre and scale the columns of X, or lower C"
 
 @register("svm.KernelSVR")
 class KernelSVR(RegressorMixin, SupportVectorEstimator):
-    """argmin |f|^2/2 + C sum_i w_i max(0, |y_i - f(x_i) - b| - epsilon), f in the RKHS of a kernel, b free.
+    """argmin |f|^2/2 + C sum_i w_i max(0, |y_i - f(x_i) - b| - epsilon), f in an RKHS, b free.
 
-    The dual has one variable a row, b_i = alpha_i - alpha*_i in [-C w_i, C w_i], with a kink at zero; it is solved by blocks
-    with second-order steps and shrinking. The kernel matrix is never formed beyond 2,048 rows.
+    The dual has one variable a row, b_i = alpha_i - alpha*_i in [-C w_i, C w_i], with a kink at
+    zero; it is solved by blocks with second-order steps and shrinking. The kernel matrix is
+    never formed beyond 2,048 rows.
 
     Parameters
     ----------
-    kernel : a kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of the columns, "linear": x'z,
-        "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d columns.
-    C : the weight of the losses, > 0.
-    epsilon : the width of the tube without loss, >= 0.
-    via : "auto" or "exact": the dual over the rows.
-    fit_intercept : whether there is a bias b.
-    tol : of the optimality conditions, in the unit of y, or of its standard deviation where that is below 1; they are met more
-        closely until the duality gap is at most tol of the objective. A gap of tol/100 ends it in any case; `plan_` says which did.
-    max_iter : of rounds, each of which solves one block.
-    memory_limit : of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its support vectors, some vectors
-        of n, a tile a thread, blocks of 256 rows, and the whole kernel matrix up to 2,048 rows (34 MB).
+    kernel : Kernel or str, default=None
+        A kernel, "precomputed", None or "rbf": exp(-|x - z|^2/s), s the sum of the variances of
+        the columns, "linear": x'z, "poly": (1 + x'z)^3, or "laplacian": exp(-|x - z|_1/d) of d
+        columns.
+    C : float, default=1.0
+        The weight of the losses, > 0.
+    epsilon : float, default=0.1
+        The width of the tube without loss, >= 0.
+    via : {"auto", "exact"}, default="auto"
+        The dual over the rows.
+    fit_intercept : bool, default=True
+        Whether there is a bias b.
+    tol : float, default=1e-3
+        Of the optimality conditions, in the unit of y, or of its standard deviation where that
+        is below 1; they are met more closely until the duality gap is at most tol of the
+        objective. A gap of tol/100 ends it in any case; `plan_` says which did.
+    max_iter : int, default=1000
+        Of rounds, each of which solves one block.
+    memory_limit : float or str, default=None
+        Of the kernel rows and blocks that are kept, as bytes or "4GB". Not counted: X and its
+        support vectors, some vectors of n, a tile a thread, blocks of 256 rows, and the whole
+        kernel matrix up to 2,048 rows (34 MB).
 
-    Attributes: `machine_`, `support_`, `support_vectors_`, `dual_coef_` (1, m), `n_support_`, `intercept_`, `gap_` (relative, with what
-    rounding may add), `objective_` (of the dual), `n_iter_`, `kernel_`, `plan_`.
+    Attributes
+    ----------
+    machine_ : DualMachine
+        The fitted value.
+    support_ : ndarray of shape (m,)
+        The places of the support vectors among the rows.
+    support_vectors_ : ndarray of shape (m, d)
+    dual_coef_ : ndarray of shape (1, m)
+    n_support_ : ndarray of shape (1,)
+    intercept_ : ndarray of shape (1,)
+    gap_ : float
+        Relative to the objective, with what rounding may add.
+    objective_ : float
+        Of the dual.
+    n_iter_ : int
+    kernel_ : Kernel
+    plan_ : Plan
 
+    Examples
+    --------
     >>> X = np.linspace(0, 6, 100)[:, None]
     >>> m = KernelSVR(C=100.0, epsilon=0.05).fit(X, np.sin(X[:, 0]))
     >>> bool(abs(m.predict([[1.0]])[0] - np.sin(1.0)) < 0.07), bool(len(m.support_) < 30)
@@ -65,7 +94,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Solve the dual."""
+        """Solve the dual of rows X (n, d) with y (n,) and weights (n,) or none."""
         exact_only(self.via)
         C, tol, most, e = positive(self.C, "C"), positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), tube(self.epsilon)
         every, y = self._rows_and_targets(X, y, reset=True, y_numeric=True)
@@ -84,7 +113,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         return self
 
     def predict(self, X: Any) -> Array:
-        """sum_j coef_j k(x, z_j) + intercept."""
+        """sum_j coef_j k(x, z_j) + intercept, (n,)."""
         f = self._raw(X)[:, 0]
         return f + self.machine_.intercept[0].astype(f.dtype)
 
