@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from mercer.ops.bits import lookup, packed, reference_lookup
+from mercer.ops.distances import lookup, packed, reference_lookup
 
 
 @pytest.mark.parametrize("d", [1, 63, 64, 65, 200])

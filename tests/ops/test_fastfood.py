@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mercer.ops.columns import CauchyColumns
-from mercer.ops.fastfood import Fastfood, reference_project
-from mercer.ops.hadamard import reference_hadamard
-from mercer.ops.measures import GammaMixture, Normal, Sphere, Student
+from mercer.ops.fastfood import Fastfood, reference_hadamard, reference_project
+from mercer.ops.measures import CauchyColumns, GammaMixture, Normal, Sphere, Student
 from mercer.ops.philox import Stream, signs
 
 PROFILES = {  # measure: its kernel as a function of the squared distance

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard as matrix
 
-from mercer.ops.hadamard import hadamard, reference_hadamard
+from mercer.ops.fastfood import hadamard, reference_hadamard
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

@@ -32,8 +32,8 @@ from mercer.lifts.algebra import Concatenate, Scaled, Tensor
 from mercer.lifts.base import Lift
 from mercer.lifts.fourier import RandomFourier
 from mercer.lifts.maclaurin import Maclaurin
-from mercer.lifts.monomials import Interactions, Monomials, Subsets
 from mercer.lifts.nystrom import Nystrom
+from mercer.lifts.polynomial import Interactions, Monomials, Subsets
 from mercer.lifts.projections import SparseProjection
 from mercer.lifts.sketches import ArcCosineFeatures, SketchedTensor, TensorSketch
 from mercer.lifts.spectral import spectrum

@@ -15,9 +15,8 @@ from mercer.kernels.base import whole
 from mercer.kernels.params import plain
 from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
-from mercer.lifts.basis import Basis, named
-from mercer.lifts.monomials import Interactions
-from mercer.lifts.steps import Jumps, Splines
+from mercer.lifts.columnwise import Basis, Jumps, Splines, named
+from mercer.lifts.polynomial import Interactions
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.store import register

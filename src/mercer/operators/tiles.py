@@ -7,8 +7,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel
-from mercer.ops.bits import lookup, packed
-from mercer.ops.distances import TOLERANCE, augmented, half_exp, precise_enough
+from mercer.ops.distances import TOLERANCE, augmented, half_exp, lookup, packed, precise_enough
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.about import Spread, about
 from mercer.pairs.side import per_column, square_norms

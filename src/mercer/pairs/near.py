@@ -9,8 +9,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops import distances
-from mercer.ops.special import matern_deficit
-from mercer.pairs.functions import Numbers
+from mercer.ops.special import Numbers, matern_deficit
 from mercer.pairs.side import per_column, square
 from mercer.pairs.tile import Diagonal, Map, Tile
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
-from mercer.kernels.stretch import bandwidths, scaled
+from mercer.kernels.defaults import bandwidths, scaled
 from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.least_squares import DualSolution, exact
 from mercer.linalg.solvers import CG, Auto

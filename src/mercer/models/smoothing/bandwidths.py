@@ -13,7 +13,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
 from mercer.kernels import Kernel
 from mercer.kernels.base import positive
-from mercer.kernels.stretch import bandwidths, scaled
+from mercer.kernels.defaults import bandwidths, scaled
 from mercer.models.base import fields_alone, is_precomputed
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.settings import shown

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
 from mercer.kernels.algebra import Power
-from mercer.kernels.stretch import bandwidths, scaled
+from mercer.kernels.defaults import bandwidths, scaled
 from mercer.models.base import fields_alone
 from mercer.models.smoothing.voters import QueryKernel
 from mercer.ops import tiles

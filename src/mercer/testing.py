@@ -1,15 +1,22 @@
-"""The contract of a kernel."""
+"""Contracts: what every kernel, lift and statistic must satisfy, ours and a user's own."""
 from __future__ import annotations
 
 import copy
 import pickle
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
 
 from mercer.inputs import Array, table
 from mercer.kernels import Kernel
+from mercer.lifts.algebra import reseeded
 from mercer.pairs import Side
+
+__all__ = ["check_kernel", "check_lift", "check_statistic"]
 
 
 def check_kernel(k: Kernel, X: Any = None) -> None:
@@ -23,13 +30,8 @@ def check_kernel(k: Kernel, X: Any = None) -> None:
     >>> check_kernel(Bump(width=0.7))
     """
     X = np.random.default_rng(0).normal(size=(12, 2)) if X is None else X
-    for law in (_gram, _value, _precision, _gradients, _source):
+    for law in (_gram, _value, _kernel_precision, _gradients, _source):
         law(k, X)
-
-
-def _say(law: str, ok: Any) -> None:
-    if not ok:
-        raise AssertionError(f"the law does not hold: {law}")
 
 
 def _gram(k: Kernel, X: Any) -> None:
@@ -65,12 +67,10 @@ def _importable(k: Kernel) -> bool:
 
 
 def _found(kind: type) -> bool:
-    import sys
-
     return getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
 
 
-def _precision(k: Kernel, X: Any) -> None:
+def _kernel_precision(k: Kernel, X: Any) -> None:
     if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
         return
     X32 = X.astype(np.float32)
@@ -104,3 +104,91 @@ def _source(k: Kernel, X: Any) -> None:
     K = k(X)
     scale = np.abs(K).max() + 1e-300
     _say("the traced source gives the tile", np.allclose(source.evaluate(Side(rows), Side(rows)), K, rtol=1e-6, atol=1e-7 * scale))
+
+
+def check_lift(phi: Any, X: Any = None, *, exact: bool = True, seeds: int = 60) -> None:
+    """Assert that phi is a feature map of its kernel on X (by default 12 rows of 3 columns); a failing law is named.
+
+    With `exact=False` the map is random: its mean over seeds must be the kernel, within five standard errors.
+
+    >>> from mercer.lifts import Parabolic
+    >>> check_lift(Parabolic())
+    """
+    X = np.random.default_rng(0).uniform(-1, 1, size=(12, 3)) if X is None else X
+    fitted = clone(phi).fit(X)
+    _shape(fitted, X)
+    _repeatable(phi, fitted, X)
+    _lift_precision(phi, X)
+    _exact(fitted, X) if exact else _unbiased(phi, X, seeds)
+
+
+def _dense(F: Any) -> Array:
+    return np.asarray(F.toarray() if sp.issparse(F) else F)
+
+
+def _shape(fitted: Any, X: Any) -> None:
+    F = fitted.transform(X)
+    _say("phi(X) has n_features_out_ columns", F.shape == (len(X), fitted.n_features_out_))
+    _say("phi(X) is finite", np.isfinite(_dense(F)).all())
+    names = fitted.get_feature_names_out()
+    _say("every feature has a name", len(names) == F.shape[1])
+    _say("names differ", len(set(names)) == len(names))
+
+
+def _repeatable(phi: Any, fitted: Any, X: Any) -> None:
+    F = _dense(fitted.transform(X))
+    _say("rows are mapped alone as together", np.allclose(_dense(fitted.transform(X[:1])), F[:1], rtol=1e-6, atol=1e-7))
+    _say("a pickle maps the same", np.array_equal(_dense(pickle.loads(pickle.dumps(fitted)).transform(X)), F))
+    if getattr(phi, "random_state", 0) is not None:
+        _say("the same seed gives the same map", np.array_equal(_dense(clone(phi).fit(X).transform(X)), F))
+
+
+def _lift_precision(phi: Any, X: Any) -> None:
+    X32 = np.asarray(X, dtype=np.float32)
+    F32, F = (_dense(clone(phi).fit(A).transform(A)) for A in (X32, X32.astype(np.float64)))
+    _say("float32 in gives float32 out", F32.dtype == np.float32)
+    _say("float32 agrees with float64", np.abs(F32 - F).max() <= 1e-3 * max(1.0, np.abs(F).max()))
+
+
+def _exact(fitted: Any, X: Any) -> None:
+    F, K = _dense(fitted.transform(X)), fitted.kernel_(X)
+    _say("phi(X) @ phi(X).T is the kernel", np.allclose(F @ F.T, K, rtol=1e-8, atol=1e-9 * np.abs(K).max()))
+
+
+def _unbiased(phi: Any, X: Any, seeds: int) -> None:
+    fits = [reseeded(clone(phi), seed).fit(X) for seed in range(seeds)]
+    grams = np.array([F @ F.T for F in (_dense(f.transform(X)) for f in fits)])
+    error = grams.mean(0) - fits[0].kernel_(X)
+    allowed = 5 * grams.std(0) / np.sqrt(seeds) + 1e-6 * np.abs(fits[0].kernel_(X)).max()
+    worst = 5 * float(np.abs(error / allowed).max())
+    _say(f"the mean over {seeds} seeds is the kernel (it is {worst:.1f} standard errors off)", worst <= 5)
+
+
+def check_statistic(
+    of: Callable[[Any], Any], zero: Any, rows: Any, same: Callable[[Any, Any], None], *, subtracts: bool = False
+) -> None:
+    """Assert the laws of merging: parts add up to the whole, in any grouping and order, and zero adds nothing.
+
+    `same(a, b)` asserts that two statistics are equal (to rounding); `subtracts` adds that whole - part is the rest.
+
+    >>> import numpy as np
+    >>> from mercer.stats import Sample
+    >>> def same(a, b): assert np.array_equal(a.rows, b.rows)
+    >>> rows = np.arange(40.0).reshape(-1, 2)
+    >>> check_statistic(lambda r: Sample.of(r, 5), Sample.of(rows[:0], 5), rows, same)
+    """
+    n = rows.shape[0]
+    a, b, c = (of(rows[s]) for s in (slice(0, n // 3), slice(n // 3, n // 2), slice(n // 2, n)))
+    whole = of(rows)
+    same(a + b + c, whole)
+    same(a + (b + c), whole)
+    same(c + a + b, whole)
+    same(whole + zero, whole)
+    same(zero + whole, whole)
+    if subtracts:
+        same(whole - b, a + c)
+
+
+def _say(law: str, ok: Any) -> None:
+    if not ok:
+        raise AssertionError(f"the law does not hold: {law}")
