@@ -66,7 +66,7 @@ def bandwidths(kernel: Any) -> list[str]:
     return [p for p in kernel.parameters() if "bandwidth" in p.split("__")[-2:]] if isinstance(kernel, Kernel) else []
 
 
-def scaled(kernel: Kernel, by: float) -> Any:
+def scaled(kernel: Kernel, factor: float) -> Any:
     """The expression with every bandwidth multiplied.
 
     >>> from mercer.kernels import Gaussian, Linear
@@ -74,4 +74,4 @@ def scaled(kernel: Kernel, by: float) -> Any:
     2.0 * Gaussian(bandwidth=6.0) + Linear()
     """
     paths = set(bandwidths(kernel))
-    return substitute(kernel, lambda path, v: v * by if path in paths else v)
+    return substitute(kernel, lambda path, v: v * factor if path in paths else v)

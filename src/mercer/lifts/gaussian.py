@@ -68,11 +68,11 @@ class Taylor(Products):
         """A matrix, or one number a column, that takes x to y; and whether the features fall off with |y|."""
         k = self.kernel_
         self.damped_, linear = isinstance(k, Gaussian), k.kernel if isinstance(k, Exp) else None
-        by, linear = (linear.by, linear.kernel) if isinstance(linear, Scale) else (1.0, linear)
+        factor, linear = (linear.factor, linear.kernel) if isinstance(linear, Scale) else (1.0, linear)
         if isinstance(k, Gaussian):
             self.scale_ = 1 / per_column(k.bandwidth, d)
         elif isinstance(linear, Linear):
-            self.scale_ = np.sqrt(by) * (np.ones(d) if linear.metric is None else _root(linear.metric, d))
+            self.scale_ = np.sqrt(factor) * (np.ones(d) if linear.metric is None else _root(linear.metric, d))
         else:
             raise ValueError(f"kernel must be a Gaussian or exp(Linear()), got {k!r}; use k.lift() for others.")
 

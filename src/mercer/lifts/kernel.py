@@ -15,9 +15,10 @@ from mercer.kernels.defaults import resolve
 from mercer.lifts.algebra import Concatenate
 from mercer.lifts.base import Lift, seed_of
 from mercer.lifts.certificate import PAIRS, Certificate, certify, draw_pairs, errors, order
-from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe, width
+from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe
 from mercer.lifts.fourier import ABSURD
 from mercer.lifts.spectral import spectrum
+from mercer.lifts.widths import width
 from mercer.plans import Plan
 from mercer.store import register
 

@@ -30,7 +30,7 @@ def coefficients(k: Kernel) -> Array:
         case Constant(): return np.ones(1)
         case Linear(metric=None): return np.array([0.0, 1.0])
         case Polynomial(degree=p, bias=c): return np.array([math.comb(p, i) * c ** (p - i) for i in range(p + 1)])
-        case Scale(by=c, kernel=t): return c * coefficients(t)
+        case Scale(factor=c, kernel=t): return c * coefficients(t)
         case Sum(terms=ts): return reduce(_add, map(coefficients, ts))
         case Product(terms=ts): return reduce(_times, map(coefficients, ts))
         case Power(kernel=t, degree=n): return reduce(_times, [coefficients(t)] * n, np.ones(1))

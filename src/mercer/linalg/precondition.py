@@ -102,7 +102,7 @@ def worth(marks: list[tuple[int, float]], n: int, step: float) -> bool:
 
 @register("linalg.Identity")
 @dataclass(frozen=True)
-class Identity:
+class NoPreconditioner:
     """No preconditioner but the ridge itself."""
 
     def init(self, op: Any, ridge: Array, memory: float = math.inf, step: float = MANY) -> Woodbury:

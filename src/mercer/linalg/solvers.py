@@ -10,7 +10,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
 from mercer.linalg.cholesky import Cholesky, Factored
-from mercer.linalg.precondition import MANY, Identity, RPCholesky, Woodbury
+from mercer.linalg.precondition import MANY, NoPreconditioner, RPCholesky, Woodbury
 from mercer.operators import KernelOperator, Operator, StoredOperator
 from mercer.plans import quantity
 from mercer.store import register
@@ -41,7 +41,7 @@ class CG:
     ----------
     tol : of |b - A x| / |b|, for every column
     max_steps : products in all
-    preconditioner : `RPCholesky(rank)` or `Identity()`
+    preconditioner : `RPCholesky(rank)` or `NoPreconditioner()`
     memory : bytes for the preconditioner (up to a third of it) and the kept triangle
 
     >>> from mercer.kernels import Gaussian
@@ -53,7 +53,7 @@ class CG:
 
     tol: float = 1e-6
     max_steps: int = 1000
-    preconditioner: RPCholesky | Identity = field(default_factory=RPCholesky)
+    preconditioner: RPCholesky | NoPreconditioner = field(default_factory=RPCholesky)
     memory: float = 1e9
 
     def init(self, op: Operator, ridge: Array, columns: float = MANY) -> Iterated:
@@ -138,10 +138,10 @@ class Iterated:
 # the choice
 @register("linalg.Auto")
 @dataclass(frozen=True)
-class Auto:
+class AutoSolver:
     """Cholesky up to 3,000 rows where the matrix fits in `memory`, CG beyond; `choose` says which and why.
 
-    >>> Auto().choose(1000)[1], Auto().choose(50_000)[1]
+    >>> AutoSolver().choose(1000)[1], AutoSolver().choose(50_000)[1]
     ('1,000 rows: one 8 MB matrix is factored', '50,000 rows: conjugate gradients, as a factor would take 20 GB and n^3 / 3 steps')
     """
 
@@ -159,4 +159,4 @@ class Auto:
         return self.choose(len(ridge))[0].init(op, ridge, columns)
 
 
-Solver = Cholesky | CG | Auto
+Solver = Cholesky | CG | AutoSolver

@@ -14,6 +14,10 @@ TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-9}
 # Squared distances beyond this are equally far, lest profiles such as t^p exp(-t) meet infinity times zero.
 FARTHEST = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e30}
 
+NEAR_SHARE = 1e-6  # squared distances below this share of the squared norms are taken by differences
+PIECE_NUMBERS = 1 << 20  # of differences at a time
+WORD_BITS = 64
+
 
 def augmented(A: Array, norms: Array, *, left: bool) -> Array:
     """Rows [-2 a, |a|^2, 1] or [a, 1, |a|^2]: the product of a left and a right one is the squared distance."""
@@ -136,7 +140,25 @@ def reference_half_exp(D: Array) -> Array:
     return np.exp(-np.abs(D.astype(np.float64)) / 2).astype(D.dtype)
 
 
-WORD = 64
+def parted(X: Array, Z: Array, A: Array) -> tuple[Array, Array, Array, Array]:
+    """|x|^2, |z|^2, their difference (x - z)'(x + z) and |x - z|^2, under a metric where there is one."""
+    x, z = (np.einsum("ij,ij->i", under(R, A), R) for R in (X, Z))
+    e = x[:, None] - z
+    centred = [R - (X.mean(0) + Z.mean(0)) / 2 for R in (X, Z)]
+    u, v = (np.einsum("ij,ij->i", under(R, A), R) for R in centred)
+    s = np.maximum(u[:, None] + v - 2 * under(centred[0], A) @ centred[1].T, 0)
+    rows, cols = np.nonzero(s <= NEAR_SHARE * np.maximum(x[:, None] + z, u[:, None] + v))
+    step = max(1, PIECE_NUMBERS // max(1, X.shape[1]))
+    for at in (slice(i, i + step) for i in range(0, len(rows), step)):
+        D, S = X[rows[at]] - Z[cols[at]], X[rows[at]] + Z[cols[at]]
+        DA = under(D, A)
+        s[rows[at], cols[at]], e[rows[at], cols[at]] = np.einsum("ij,ij->i", DA, D), np.einsum("ij,ij->i", DA, S)
+    return x, z, e, s
+
+
+def under(X: Array, A: Array) -> Array:
+    """Rows times a metric; no metric has no numbers."""
+    return X @ A if A.size else X
 
 
 def packed(bits: Array) -> Array:
@@ -146,7 +168,7 @@ def packed(bits: Array) -> Array:
     array([[5]], dtype=uint64)
     """
     n, d = bits.shape
-    out = np.zeros((n, -(-d // WORD) * 8), np.uint8)
+    out = np.zeros((n, -(-d // WORD_BITS) * 8), np.uint8)
     out[:, : -(-d // 8)] = np.packbits(bits, axis=1, bitorder="little")
     return out.view("<u8").astype(np.uint64, copy=False)
 

@@ -39,7 +39,7 @@ def decode(tree: Any, arrays: list[Array]) -> Any:
         raise ValueError(f"the tree does not describe a model ({type(e).__name__}: {e!s:.200}).") from e
 
 
-class Budget:
+class Allowance:
     """Bytes that need not be in the file: the same for those who write and those who read it."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Budget:
         return fits
 
 
-class Writer(Budget):
+class Writer(Allowance):
     """Takes objects apart, in an order that depends on what they hold only."""
 
     def __init__(self, of: str) -> None:
@@ -118,7 +118,7 @@ class Writer(Budget):
         return ".".join(filter(None, self.place))
 
 
-class Reader(Budget):
+class Reader(Allowance):
     """Puts objects together; takes no more memory than a small multiple of the tree's and the arrays'."""
 
     def __init__(self, arrays: list[Array]) -> None:

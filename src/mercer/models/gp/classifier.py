@@ -48,7 +48,7 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
     via : "exact", "landmarks" (or `mercer.methods.Landmarks(m)`), or "auto": exact up to 3,000 rows where four n x n arrays fit
         in `memory_limit`, landmarks beyond. Over landmarks the variance that they leave out is put back.
     fixed : names of parameters that stay as given, by `kernel.get_params()` and "scale"; "all" of the kernel's; True: all as
-        given, with a scale of 1; () or None: all are learnt. The scale stays 1 too where an amplitude ("by") is fixed, bounded or
+        given, with a scale of 1; () or None: all are learnt. The scale stays 1 too where an amplitude ("factor") is fixed, bounded or
         has a prior, so that it is what was said.
     tied, bounds, priors, n_restarts : of the hyper-parameters, as in `GaussianProcessRegressor`; there is no "noise". They are
         learnt from 1,000 rows at most, by the evidence.

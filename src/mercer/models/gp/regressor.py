@@ -57,7 +57,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     prior_mean : a number, "y" (the mean of the y seen), or "auto": "y" where the hyper-parameters are learnt, else 0.
     fixed : names of parameters that stay as given, by `kernel.get_params()`, "scale"; "all" of the kernel's; True: all as given,
         scale 1; (): all are learnt. None: () with noise="learn" or without a kernel, else "all" unless something is said of them.
-        Where an amplitude ("by") is fixed, bounded or has a prior, the scale is 1, so that it is what was said.
+        Where an amplitude ("factor") is fixed, bounded or has a prior, the scale is 1, so that it is what was said.
     tied : groups of names that share one value, as in [("terms__0__bandwidth", "terms__1__bandwidth")].
     bounds : {name: (low, high)} in the units of y; without, a factor of 10,000 about the starts, noise 1e-9 to 1e4 and scale 1e-9
         to 1e9 times var(y). In no way is less noise learnt: copies of rows would be all that counts. Parameters that are 0 stay
