@@ -22,7 +22,7 @@ from mercer.ops.trig import sincos
 from mercer.store import register
 
 Angles = Callable[[Matrix], Array]
-ABSURD = 20_000  # features beyond which a bound is not followed
+MAX_PROMISED_FEATURES = 20_000  # features beyond which a bound is not followed
 KEPT_BYTES = 32 << 20  # frequencies are kept while they are smaller than this, else drawn again in pieces
 
 
@@ -85,7 +85,7 @@ class RandomFourier(Lift):
     def _promised(self, n: int) -> int:
         assert self.eps is not None
         size = fourier_features(n, self.eps / (self.spectrum_.amplitude or 1.0), self.delta, self.form)
-        if size > ABSURD:
+        if size > MAX_PROMISED_FEATURES:
             raise ValueError(f"eps={self.eps:g} asks for {size:,} features by the bound; use k.lift(eps=...), which probes how many do.")
         return size
 

@@ -103,7 +103,7 @@ def monomial(names: Sequence[str]) -> str:
     return "*".join(name if power == 1 else f"{name}^{power}" for name, power in runs) or "1"
 
 
-MOST = 1 << 20  # subsets: more are not meant to be written down
+MAX_SUBSETS = 1 << 20  # subsets: more are not meant to be written down
 
 
 @register("lifts.Monomials")
@@ -258,7 +258,7 @@ class Subsets(Products):
         size = d if self.max_size is None else min(d, whole(plain(self.max_size), "max_size"))
         if too_many(d, size):
             raise ValueError(
-                f"X has {d} columns, with more than {MOST} subsets of at most {size}; "
+                f"X has {d} columns, with more than {MAX_SUBSETS} subsets of at most {size}; "
                 "lower max_size, or use the kernel AllSubsets, which lists none of them."
             )
         self._take(plan(d, size, interaction_only=True))
@@ -266,5 +266,5 @@ class Subsets(Products):
 
 
 def too_many(d: int, size: int) -> bool:
-    """Whether d columns have more than MOST subsets of at most that size."""
-    return any(total > MOST for total in accumulate(comb(d, k) for k in range(size + 1)))
+    """Whether d columns have more than MAX_SUBSETS subsets of at most that size."""
+    return any(total > MAX_SUBSETS for total in accumulate(comb(d, k) for k in range(size + 1)))

@@ -13,8 +13,8 @@ from mercer.invariants import Floats, Is, Whole
 from mercer.stats import FrequentDirections
 from mercer.store import register
 
-MORE = 10  # directions beyond those asked for that a range finder follows
-ROUNDS = 3  # products that sharpen the range
+OVERSAMPLING = 10  # directions beyond those asked for that a range finder follows
+POWER_ROUNDS = 3  # products that sharpen the range
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ def eigen(A: Array, rank: int | None = None, top: int | None = None) -> Eigenpai
     array([3., 2., 1.])
     """
     D = len(A)
-    if rank is not None and 3 * (rank + MORE) < D:  # the range of A @ random is then all of A's: no D^3 work
+    if rank is not None and 3 * (rank + OVERSAMPLING) < D:  # the range of A @ random is then all of A's: no D^3 work
         return ritz(lambda V: A @ V, D, rank, rounds=0).top(top or rank)
     values, vectors = largest(lambda: A, D if top is None else min(top, D))
     return Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1])
@@ -63,12 +63,12 @@ def largest(matrix: Callable[[], Array], k: int, *, overwrite: bool = False) -> 
     return values, vectors
 
 
-def ritz(product: Callable[[Array], Array], D: int, r: int, rounds: int = ROUNDS) -> Eigenpairs:
+def ritz(product: Callable[[Array], Array], D: int, r: int, rounds: int = POWER_ROUNDS) -> Eigenpairs:
     """The leading r eigenvectors of A >= 0 known by products A @ V (D, r): rounds + 2 of them.
 
     Halko, Martinsson and Tropp, Finding structure with randomness (2011).
     """
-    width = min(D, r + MORE)
+    width = min(D, r + OVERSAMPLING)
     V = np.random.default_rng(0).standard_normal((D, width))
     for _ in range(rounds + 1):
         V = qr(product(V), mode="economic", check_finite=False)[0]

@@ -14,7 +14,7 @@ from mercer.linalg.solvers import AutoSolver, Iterated, Solver
 from mercer.operators import Operator
 from mercer.stats import Moments
 
-LEAST = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
+MIN_PENALTY = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
 
 
 # primal
@@ -131,7 +131,7 @@ def _groups(op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solve
 
 
 def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solver: Solver, loo: bool) -> RidgeSolution:
-    ridge = np.maximum(ridge, LEAST * float(np.abs(op.diag()).max()) or LEAST)
+    ridge = np.maximum(ridge, MIN_PENALTY * float(np.abs(op.diag()).max()) or MIN_PENALTY)
     handle = solver.init(op, ridge, Y.shape[1] + intercept)
     mean = np.average(Y, axis=0, weights=w) if intercept else np.zeros(Y.shape[1])
     B = Y - mean  # so that the constant to be found is small

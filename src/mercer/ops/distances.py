@@ -12,7 +12,7 @@ from mercer.ops.jit import njit
 TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-9}
 
 # Squared distances beyond this are equally far, lest profiles such as t^p exp(-t) meet infinity times zero.
-FARTHEST = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e30}
+MAX_SQUARE = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e30}
 
 NEAR_SHARE = 1e-6  # squared distances below this share of the squared norms are taken by differences
 PIECE_NUMBERS = 1 << 20  # of differences at a time
@@ -92,7 +92,7 @@ def by_differences(X: Array, Z: Array, bandwidth: Array) -> Array:
     """`reference_sqdist` without its (n, m, d) array: slow, right for any offset and spread."""
     out = np.empty((len(X), len(Z)), X.dtype)
     _sqdist(X, Z, np.ascontiguousarray(bandwidth, np.float64), out)
-    return np.minimum(out, FARTHEST[out.dtype], out=out)
+    return np.minimum(out, MAX_SQUARE[out.dtype], out=out)
 
 
 def absdist(X: Array, Z: Array, bandwidth: Array) -> Array:
@@ -100,7 +100,7 @@ def absdist(X: Array, Z: Array, bandwidth: Array) -> Array:
     with np.errstate(over="ignore", divide="ignore"):
         inverse = (1 / bandwidth).astype(X.dtype)
     if not np.isfinite(inverse).all():
-        return np.minimum(reference_absdist(X, Z, bandwidth), FARTHEST[X.dtype]).astype(X.dtype)
+        return np.minimum(reference_absdist(X, Z, bandwidth), MAX_SQUARE[X.dtype]).astype(X.dtype)
     out = np.empty((len(X), len(Z)), X.dtype)
     _absdist(X, np.ascontiguousarray(Z.T), inverse, out)
     return out

@@ -13,9 +13,9 @@ from mercer.ops.philox import Stream, bits, normals, signs, uniforms
 from mercer.ops.trig import flat_rows
 from mercer.store import register
 
-LANES = 8  # rows transformed together: entry t of all of them lies side by side
-PASS = 16  # entries that the first pass combines
-TURN = 64  # entries that are written out together
+LANE_ROWS = 8  # rows transformed together: entry t of all of them lies side by side
+PASS_ENTRIES = 16  # entries that the first pass combines
+TURN_ENTRIES = 64  # entries that are written out together
 
 
 def hadamard(X: Array) -> Array:
@@ -45,9 +45,9 @@ def reference_hadamard(X: Array) -> Array:
 @njit
 def hadamard_rows(n: int, L: int, X: Array, step: int) -> None:
     """`hadamard` of n rows that begin `step` apart."""
-    work, ones, turned = np.zeros(L * LANES, X.dtype), np.ones(L, X.dtype), np.zeros(TURN * LANES, X.dtype)
-    for i in range(0, n, LANES):
-        rows = min(LANES, n - i)
+    work, ones, turned = np.zeros(L * LANE_ROWS, X.dtype), np.ones(L, X.dtype), np.zeros(TURN_ENTRIES * LANE_ROWS, X.dtype)
+    for i in range(0, n, LANE_ROWS):
+        rows = min(LANE_ROWS, n - i)
         _read(rows, L, X[i * step :], step, turned, work)
         _transform(work, L)
         _write(rows, work, ones, L, turned, X[i * step :], step)
@@ -59,10 +59,10 @@ def sandwich(
 ) -> None:
     """out (n, m) = X (n, d) times the transpose of the blocks S H G P H B, of which B, P, G and S are rows."""
     blocks, L = B.shape
-    x, u, v = np.zeros(L * LANES, X.dtype), np.empty(L * LANES, X.dtype), np.empty(L * LANES, X.dtype)
-    turned = np.zeros(TURN * LANES, X.dtype)
-    for i in range(0, n, LANES):
-        rows = min(LANES, n - i)
+    x, u, v = np.zeros(L * LANE_ROWS, X.dtype), np.empty(L * LANE_ROWS, X.dtype), np.empty(L * LANE_ROWS, X.dtype)
+    turned = np.zeros(TURN_ENTRIES * LANE_ROWS, X.dtype)
+    for i in range(0, n, LANE_ROWS):
+        rows = min(LANE_ROWS, n - i)
         _read(rows, d, X[i * x_step :], x_step, turned, x)
         for b in range(blocks):
             _scale(x, B[b], u)
@@ -74,51 +74,51 @@ def sandwich(
 
 @njit
 def _read(rows: int, d: int, X: Array, step: int, turned: Array, x: Array) -> None:
-    """x (d, LANES) = X (rows, d) transposed; lanes beyond the rows hold anything finite."""
-    for t in range(0, d, TURN):
-        w = min(TURN, d - t)
+    """x (d, LANE_ROWS) = X (rows, d) transposed; lanes beyond the rows hold anything finite."""
+    for t in range(0, d, TURN_ENTRIES):
+        w = min(TURN_ENTRIES, d - t)
         for r in range(rows):
-            _copy(X[r * step + t : r * step + t + w], turned[r * TURN : r * TURN + w])
-        if w == TURN:
-            _turn_in(turned, x[t * LANES : (t + TURN) * LANES])
+            _copy(X[r * step + t : r * step + t + w], turned[r * TURN_ENTRIES : r * TURN_ENTRIES + w])
+        if w == TURN_ENTRIES:
+            _turn_in(turned, x[t * LANE_ROWS : (t + TURN_ENTRIES) * LANE_ROWS])
         else:
             for k in range(w):
-                for r in range(LANES):
-                    x[(t + k) * LANES + r] = turned[r * TURN + k]
+                for r in range(LANE_ROWS):
+                    x[(t + k) * LANE_ROWS + r] = turned[r * TURN_ENTRIES + k]
 
 
 @njit
 def _turn_in(w: Array, v: Array) -> None:
-    """v (TURN, LANES) = w (LANES, TURN) transposed; constant distances, so that LLVM shuffles registers."""
-    for k in range(TURN):
-        v[k * LANES], v[k * LANES + 1] = w[k], w[k + TURN]
-        v[k * LANES + 2], v[k * LANES + 3] = w[k + 2 * TURN], w[k + 3 * TURN]
-        v[k * LANES + 4], v[k * LANES + 5] = w[k + 4 * TURN], w[k + 5 * TURN]
-        v[k * LANES + 6], v[k * LANES + 7] = w[k + 6 * TURN], w[k + 7 * TURN]
+    """v (TURN_ENTRIES, LANE_ROWS) = w (LANE_ROWS, TURN_ENTRIES) transposed; constant distances, so that LLVM shuffles registers."""
+    for k in range(TURN_ENTRIES):
+        v[k * LANE_ROWS], v[k * LANE_ROWS + 1] = w[k], w[k + TURN_ENTRIES]
+        v[k * LANE_ROWS + 2], v[k * LANE_ROWS + 3] = w[k + 2 * TURN_ENTRIES], w[k + 3 * TURN_ENTRIES]
+        v[k * LANE_ROWS + 4], v[k * LANE_ROWS + 5] = w[k + 4 * TURN_ENTRIES], w[k + 5 * TURN_ENTRIES]
+        v[k * LANE_ROWS + 6], v[k * LANE_ROWS + 7] = w[k + 6 * TURN_ENTRIES], w[k + 7 * TURN_ENTRIES]
 
 
 @njit
 def _write(rows: int, v: Array, s: Array, width: int, turned: Array, out: Array, step: int) -> None:
-    for t in range(0, width, TURN):
-        w = min(TURN, width - t)
-        if s.shape[0] - t >= TURN:
-            _turn_out(v[t * LANES : (t + TURN) * LANES], s[t : t + TURN], turned)
+    for t in range(0, width, TURN_ENTRIES):
+        w = min(TURN_ENTRIES, width - t)
+        if s.shape[0] - t >= TURN_ENTRIES:
+            _turn_out(v[t * LANE_ROWS : (t + TURN_ENTRIES) * LANE_ROWS], s[t : t + TURN_ENTRIES], turned)
         else:
             for k in range(w):
-                for r in range(LANES):
-                    turned[k + r * TURN] = s[t + k] * v[(t + k) * LANES + r]
+                for r in range(LANE_ROWS):
+                    turned[k + r * TURN_ENTRIES] = s[t + k] * v[(t + k) * LANE_ROWS + r]
         for r in range(rows):
-            _copy(turned[r * TURN : r * TURN + w], out[r * step + t : r * step + t + w])
+            _copy(turned[r * TURN_ENTRIES : r * TURN_ENTRIES + w], out[r * step + t : r * step + t + w])
 
 
 @njit
 def _turn_out(v: Array, s: Array, w: Array) -> None:
-    """w (LANES, TURN) = s times v (TURN, LANES), transposed."""
-    for k in range(TURN):
-        w[k], w[k + TURN] = s[k] * v[k * LANES], s[k] * v[k * LANES + 1]
-        w[k + 2 * TURN], w[k + 3 * TURN] = s[k] * v[k * LANES + 2], s[k] * v[k * LANES + 3]
-        w[k + 4 * TURN], w[k + 5 * TURN] = s[k] * v[k * LANES + 4], s[k] * v[k * LANES + 5]
-        w[k + 6 * TURN], w[k + 7 * TURN] = s[k] * v[k * LANES + 6], s[k] * v[k * LANES + 7]
+    """w (LANE_ROWS, TURN_ENTRIES) = s times v (TURN_ENTRIES, LANE_ROWS), transposed."""
+    for k in range(TURN_ENTRIES):
+        w[k], w[k + TURN_ENTRIES] = s[k] * v[k * LANE_ROWS], s[k] * v[k * LANE_ROWS + 1]
+        w[k + 2 * TURN_ENTRIES], w[k + 3 * TURN_ENTRIES] = s[k] * v[k * LANE_ROWS + 2], s[k] * v[k * LANE_ROWS + 3]
+        w[k + 4 * TURN_ENTRIES], w[k + 5 * TURN_ENTRIES] = s[k] * v[k * LANE_ROWS + 4], s[k] * v[k * LANE_ROWS + 5]
+        w[k + 6 * TURN_ENTRIES], w[k + 7 * TURN_ENTRIES] = s[k] * v[k * LANE_ROWS + 6], s[k] * v[k * LANE_ROWS + 7]
 
 
 @njit
@@ -131,27 +131,27 @@ def _copy(a: Array, b: Array) -> None:
 def _gather(x: Array, order: Array, g: Array, y: Array) -> None:
     """Entries y[t] = g[t] x[order[t]]."""
     for t in range(order.shape[0]):
-        _times(g[t], x[order[t] * LANES : (order[t] + 1) * LANES], y[t * LANES : (t + 1) * LANES])
+        _times(g[t], x[order[t] * LANE_ROWS : (order[t] + 1) * LANE_ROWS], y[t * LANE_ROWS : (t + 1) * LANE_ROWS])
 
 
 @njit
 def _scale(x: Array, g: Array, y: Array) -> None:
     for t in range(g.shape[0]):
-        _times(g[t], x[t * LANES : (t + 1) * LANES], y[t * LANES : (t + 1) * LANES])
+        _times(g[t], x[t * LANE_ROWS : (t + 1) * LANE_ROWS], y[t * LANE_ROWS : (t + 1) * LANE_ROWS])
 
 
 @njit
 def _times(s: float, x: Array, y: Array) -> None:
-    for r in range(LANES):
+    for r in range(LANE_ROWS):
         y[r] = s * x[r]
 
 
 @njit
 def _transform(x: Array, L: int) -> None:
-    h = LANES
-    if L >= PASS:
+    h = LANE_ROWS
+    if L >= PASS_ENTRIES:
         _sixteen(x)
-        h *= PASS
+        h *= PASS_ENTRIES
     while 4 * h <= x.shape[0]:
         for i in range(0, x.shape[0], 4 * h):
             _four(x[i : i + h], x[i + h : i + 2 * h], x[i + 2 * h : i + 3 * h], x[i + 3 * h : i + 4 * h])
@@ -164,17 +164,17 @@ def _transform(x: Array, L: int) -> None:
 @njit
 def _sixteen(x: Array) -> None:
     """Four stages at once, in registers; the distances are constants, so that LLVM sees that lanes do not touch."""
-    for i in range(0, x.shape[0], PASS * LANES):
-        y = x[i : i + PASS * LANES]
-        for r in range(LANES):
-            a0, a1, a2, a3 = _h4(y[r], y[r + LANES], y[r + 2 * LANES], y[r + 3 * LANES])
-            b0, b1, b2, b3 = _h4(y[r + 4 * LANES], y[r + 5 * LANES], y[r + 6 * LANES], y[r + 7 * LANES])
-            c0, c1, c2, c3 = _h4(y[r + 8 * LANES], y[r + 9 * LANES], y[r + 10 * LANES], y[r + 11 * LANES])
-            d0, d1, d2, d3 = _h4(y[r + 12 * LANES], y[r + 13 * LANES], y[r + 14 * LANES], y[r + 15 * LANES])
-            y[r], y[r + 4 * LANES], y[r + 8 * LANES], y[r + 12 * LANES] = _h4(a0, b0, c0, d0)
-            y[r + LANES], y[r + 5 * LANES], y[r + 9 * LANES], y[r + 13 * LANES] = _h4(a1, b1, c1, d1)
-            y[r + 2 * LANES], y[r + 6 * LANES], y[r + 10 * LANES], y[r + 14 * LANES] = _h4(a2, b2, c2, d2)
-            y[r + 3 * LANES], y[r + 7 * LANES], y[r + 11 * LANES], y[r + 15 * LANES] = _h4(a3, b3, c3, d3)
+    for i in range(0, x.shape[0], PASS_ENTRIES * LANE_ROWS):
+        y = x[i : i + PASS_ENTRIES * LANE_ROWS]
+        for r in range(LANE_ROWS):
+            a0, a1, a2, a3 = _h4(y[r], y[r + LANE_ROWS], y[r + 2 * LANE_ROWS], y[r + 3 * LANE_ROWS])
+            b0, b1, b2, b3 = _h4(y[r + 4 * LANE_ROWS], y[r + 5 * LANE_ROWS], y[r + 6 * LANE_ROWS], y[r + 7 * LANE_ROWS])
+            c0, c1, c2, c3 = _h4(y[r + 8 * LANE_ROWS], y[r + 9 * LANE_ROWS], y[r + 10 * LANE_ROWS], y[r + 11 * LANE_ROWS])
+            d0, d1, d2, d3 = _h4(y[r + 12 * LANE_ROWS], y[r + 13 * LANE_ROWS], y[r + 14 * LANE_ROWS], y[r + 15 * LANE_ROWS])
+            y[r], y[r + 4 * LANE_ROWS], y[r + 8 * LANE_ROWS], y[r + 12 * LANE_ROWS] = _h4(a0, b0, c0, d0)
+            y[r + LANE_ROWS], y[r + 5 * LANE_ROWS], y[r + 9 * LANE_ROWS], y[r + 13 * LANE_ROWS] = _h4(a1, b1, c1, d1)
+            y[r + 2 * LANE_ROWS], y[r + 6 * LANE_ROWS], y[r + 10 * LANE_ROWS], y[r + 14 * LANE_ROWS] = _h4(a2, b2, c2, d2)
+            y[r + 3 * LANE_ROWS], y[r + 7 * LANE_ROWS], y[r + 11 * LANE_ROWS], y[r + 15 * LANE_ROWS] = _h4(a3, b3, c3, d3)
 
 
 @njit
@@ -227,7 +227,7 @@ class Fastfood:
     @property
     def L(self) -> int:
         """The width of a block: d padded to a power of two."""
-        return max(PASS, 1 << (self.d - 1).bit_length())
+        return max(PASS_ENTRIES, 1 << (self.d - 1).bit_length())
 
     def project(self, X: Array, out: Array) -> None:
         """out (n, m) = X W' for rows X (n, d) of the same dtype; calls for different rows may run in threads."""

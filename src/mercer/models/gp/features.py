@@ -12,7 +12,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, Number
 from mercer.kernels import Kernel
-from mercer.linalg.decompose import ROUNDS, Eigenpairs, eigen, ritz
+from mercer.linalg.decompose import POWER_ROUNDS, Eigenpairs, eigen, ritz
 from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.problem import ProcessSettings
@@ -98,7 +98,7 @@ class FeaturePosterior:
         b = sum((F.T @ z[at] for at, F in self.phi.batches(X)), np.zeros(D))
         solved = new._from(spectrum, spectrum.vectors.T @ b, float(z @ z), n, mean)
         why = f"{D:,} features: D x D moments exceed the memory limit; the posterior is that along the {r} leading directions"
-        return replace(new, solved=solved, plan=self.phi.plan(n, "range finder", why, ROUNDS + 3))
+        return replace(new, solved=solved, plan=self.phi.plan(n, "range finder", why, POWER_ROUNDS + 3))
 
     def streamed(self, X: Table, y: Array) -> Self:
         """Of the first batch of a stream."""

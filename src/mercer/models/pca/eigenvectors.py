@@ -10,7 +10,7 @@ from scipy.linalg import cholesky, eigh, qr
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
-from mercer.linalg.decompose import MORE, Eigenpairs, largest, signed
+from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
 from mercer.operators import dense
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
@@ -68,7 +68,7 @@ def components(op: Any, k: int, way: str = "auto", seed: int = 0) -> DualCompone
     exact = op.astype(np.float64)
     n = exact.shape[0]
     k = min(k, n)
-    whole = way == "exact" or (way == "auto" and n <= DENSE) or n <= 4 * (k + MORE)
+    whole = way == "exact" or (way == "auto" and n <= DENSE) or n <= 4 * (k + OVERSAMPLING)
     mean = (exact @ np.full(n, 1 / n)) if n else np.zeros(0)
     grand, total = mean.mean(), float(exact.diag().sum(dtype=np.float64) - mean.sum())
     if whole:
@@ -145,7 +145,7 @@ def leading(
     >>> s.values.round(9), residual < 1e-7
     (array([1.  , 0.9 , 0.81]), True)
     """
-    width, products = min(n, k + max(MORE, k // 5)), 0
+    width, products = min(n, k + max(OVERSAMPLING, k // 5)), 0
     V = qr(normals(Stream(seed), 0, n, width), mode="economic", check_finite=False)[0]
     for _ in range(restarts):
         basis, images = V, product(V)
