@@ -45,7 +45,7 @@ def check(obj: Any) -> None:
 
     An object may have a method `_laws` beside, for what takes more than a line to say: it returns what is wrong, or None.
 
-    >>> from mercer.invariants import Ints, Whole
+    >>> from mercer.invariants import Floats, Ints, Whole
     >>> class Sketch:
     ...     must = dict(bins=Ints("d", below="D"), signs=Floats("d"), D=Whole(1))
     ...     def __init__(self, bins, signs, D):
