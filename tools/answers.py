@@ -216,7 +216,7 @@ def more_processes() -> Iterator[tuple[str, Callable[[], Model], Any, Any, Any]]
         yield f"gp-priors-{via}", lambda via=via: GP(
             k, 0.1, via, bounds={"bandwidth": (0.2, 2.0)}, priors={"scale": mercer.priors.Gamma(2.0, 1.0)}, random_state=0
         ), X, y, new
-        yield f"gp-fixed-{via}", lambda via=via: GP(2.0 * k, via=via, fixed=("by",), random_state=0), X, y, new
+        yield f"gp-fixed-{via}", lambda via=via: GP(2.0 * k, via=via, fixed=("factor",), random_state=0), X, y, new
     yield "gp-stream-auto", lambda: Streamed(GP(k, random_state=0)), X, y, new
     yield "gp-lift", lambda: GP(lift=Monomials(2)), X, y, new
     yield "gp-lift-landmarks", lambda: GP(lift=Nystrom(k, 20, random_state=0)), X, y, new

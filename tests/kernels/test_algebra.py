@@ -83,7 +83,7 @@ def test_refused_in_one_sentence(write, says):
 def test_set_params_reaches_nested_kernels_and_leaves_shared_ones():
     inner = Gaussian()
     k = 0.5 * inner + Linear()
-    twin = clone(k).set_params(terms__0__kernel__bandwidth=3.0, terms__0__by=2.0)
+    twin = clone(k).set_params(terms__0__kernel__bandwidth=3.0, terms__0__factor=2.0)
     assert twin == 2.0 * Gaussian(3.0) + Linear()
     assert k == 0.5 * Gaussian() + Linear()
     assert inner == Gaussian()

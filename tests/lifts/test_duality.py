@@ -26,8 +26,8 @@ from mercer.kernels import (
     exp,
 )
 from mercer.lifts import Concatenate, Nystrom, RandomFourier, Tensor
-from mercer.lifts.duality import width
 from mercer.lifts.kernel import KernelLift
+from mercer.lifts.widths import width
 from mercer.methods import Auto, Exact, Fourier, Landmarks, Sketch
 from mercer.testing import check_lift
 from tests.market import bounded, rows, size, trees

@@ -6,7 +6,7 @@ import pytest
 
 from mercer.kernels import Cauchy, Gaussian, Matern, Polynomial
 from mercer.lifts import Nystrom
-from mercer.lifts.nystrom import CUT
+from mercer.lifts.nystrom import MIN_RESIDUAL
 from tests.market import KERNELS
 
 CHOICES = ["rpcholesky", "uniform", "leverage", "kmeans", "given", "all"]
@@ -57,7 +57,7 @@ def fitted(kernel, choice, X, seed=0):
 
 
 def check(kernel, choice, X, *, half=False, seed=0):
-    eps, cut = float(np.finfo(X.dtype).eps), CUT[X.dtype]
+    eps, cut = float(np.finfo(X.dtype).eps), MIN_RESIDUAL[X.dtype]
     phi, points = fitted(kernel, choice, X, seed)
     kernel_rounding = 10 * eps**0.5 if half else 0.0
     near = 10 * eps / cut**0.5 + kernel_rounding  # a feature is rounded by eps / sqrt(cut)

@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial
 from mercer.lifts import Nystrom
 from mercer.lifts.landmarks import independent, pivoted, rpcholesky
-from mercer.lifts.nystrom import CUT
+from mercer.lifts.nystrom import MIN_RESIDUAL
 from mercer.operators.stored import GivenOperator
 from mercer.ops.philox import Stream
 from mercer.testing import check_lift
@@ -66,7 +66,7 @@ def test_error_never_rises(kernel, choice, dtype):
     """Strictly down to rounding, or to the cut where the order of the landmarks is not kept: there the error stands still."""
     X = shared(300).astype(dtype)
     found = [errors(Nystrom(kernel, m, choice, random_state=1), X)[0] for m in (5, 20, 80, 160, 299)]
-    rounding = (np.finfo(dtype).eps * 10 if choice == "rpcholesky" else CUT[np.dtype(dtype)]) * kernel.diag(X).max()
+    rounding = (np.finfo(dtype).eps * 10 if choice == "rpcholesky" else MIN_RESIDUAL[np.dtype(dtype)]) * kernel.diag(X).max()
     assert all(b <= a * (1 + 1e-9) or b <= rounding for a, b in pairwise(found)), found
 
 

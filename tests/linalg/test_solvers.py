@@ -6,8 +6,8 @@ from mercer.kernels import Callable, Gaussian, Laplace, Linear, Matern
 from mercer.linalg import solvers
 from mercer.linalg.cg import System, conjugate_gradients, refined
 from mercer.linalg.cholesky import Cholesky
-from mercer.linalg.precondition import Identity, RPCholesky, Woodbury
-from mercer.linalg.solvers import CG, Auto
+from mercer.linalg.precondition import NoPreconditioner, RPCholesky, Woodbury
+from mercer.linalg.solvers import CG, AutoSolver
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator, StoredOperator
 
@@ -76,7 +76,7 @@ def test_log_determinants():
     op = KernelOperator(Gaussian(2.0), X)
     assert Cholesky().init(op, ridge).logdet == pytest.approx(exact)
     assert CG(preconditioner=RPCholesky(120)).init(op, ridge).logdet == pytest.approx(exact, abs=0.2)
-    assert CG(preconditioner=Identity()).init(op, ridge).logdet == pytest.approx(np.log(ridge).sum())
+    assert CG(preconditioner=NoPreconditioner()).init(op, ridge).logdet == pytest.approx(np.log(ridge).sum())
 
 
 @pytest.mark.parametrize("d", [1e-6, 1e-3, 1.0, 1e6])
@@ -98,7 +98,7 @@ def test_a_preconditioner_saves_most_steps():
     X, B = data(800, 3)
     ridge = np.full(800, 0.1)
     op = KernelOperator(Gaussian(1.5), X)
-    with_it, without = (CG(preconditioner=p).init(op, ridge).solve(B) for p in (RPCholesky(), Identity()))
+    with_it, without = (CG(preconditioner=p).init(op, ridge).solve(B) for p in (RPCholesky(), NoPreconditioner()))
     assert max(with_it.residual, without.residual) <= 1e-6
     assert 4 * with_it.steps < without.steps
 
@@ -167,7 +167,7 @@ def test_refinement_passes_on_when_a_solver_no_longer_gains():
 
 def test_steps_are_bounded_and_the_residual_says_so():
     X, B = data()
-    s = CG(max_steps=3, preconditioner=Identity()).init(KernelOperator(Gaussian(2.0), X), np.full(200, 1e-6)).solve(B)
+    s = CG(max_steps=3, preconditioner=NoPreconditioner()).init(KernelOperator(Gaussian(2.0), X), np.full(200, 1e-6)).solve(B)
     assert s.steps <= 3
     assert s.residual > 1e-3
     assert true_residual(Gaussian(2.0), X, np.full(200, 1e-6), B, s.x) == pytest.approx(s.residual, rel=1e-6)
@@ -192,10 +192,10 @@ def test_inverse_diagonal():
 
 
 def test_the_rule_is_by_shapes_and_memory():
-    assert isinstance(Auto().choose(3000)[0], Cholesky)
-    assert isinstance(Auto().choose(3001)[0], CG)
-    assert isinstance(Auto(memory=1e6).choose(1000)[0], CG)
-    assert Auto(memory=5e8).choose(10**5)[0].memory == 5e8
+    assert isinstance(AutoSolver().choose(3000)[0], Cholesky)
+    assert isinstance(AutoSolver().choose(3001)[0], CG)
+    assert isinstance(AutoSolver(memory=1e6).choose(1000)[0], CG)
+    assert AutoSolver(memory=5e8).choose(10**5)[0].memory == 5e8
 
 
 def test_helpers_on_operators():

@@ -137,7 +137,7 @@ def test_memory_does_not_grow_with_n(n):
 
 def test_tiles_fit_the_cache():
     for itemsize in (4, 8):
-        assert tiles.ROWS * tiles.columns(itemsize) * itemsize <= tiles.TILE_BYTES
+        assert tiles.TILE_ROWS * tiles.columns(itemsize) * itemsize <= tiles.TILE_BYTES
         assert tiles.square(itemsize) ** 2 * itemsize <= tiles.TILE_BYTES
 
 

@@ -6,10 +6,8 @@ from scipy import special, stats
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.kernel_approximation import RBFSampler
 
-from mercer.ops import designs
-from mercer.ops.columns import CauchyColumns, Columns, LaplaceColumns, PeriodicColumns
-from mercer.ops.frequencies import RULES, choose, frequencies
-from mercer.ops.measures import GammaMixture, Normal, Sphere, Student
+from mercer.ops.frequencies import RULES, _descend, _start, choose, design, frequencies
+from mercer.ops.measures import CauchyColumns, ColumnMeasure, GammaMixture, LaplaceColumns, Normal, PeriodicColumns, Sphere, Student
 from mercer.ops.philox import Stream
 
 KERNELS = {  # measure: the kernel as a function of differences (n, d)
@@ -25,7 +23,7 @@ KERNELS = {  # measure: the kernel as a function of differences (n, d)
     PeriodicColumns(0.8, 3.0): lambda D: np.exp(-2 * (np.sin(np.pi * D / 3) ** 2).sum(-1) / 0.8**2),
 }
 CASES = [(law, kind) for law in KERNELS for kind in [*RULES, "auto"]
-         if not (isinstance(law, Columns) and kind in ("orthogonal", "design"))]
+         if not (isinstance(law, ColumnMeasure) and kind in ("orthogonal", "design"))]
 cases = pytest.mark.parametrize(("law", "kind"), CASES, ids=str)
 
 
@@ -109,7 +107,7 @@ def test_sums_of_two_streams_serve_the_product(kind):
 def test_auto_is_no_worse_than_iid(law, d):
     """The error of m iid frequencies has the variance (1 + k(2δ) - 2 k(δ)²) / (2m)."""
     k, m = KERNELS[law], 128
-    D = np.random.default_rng(0).standard_normal((100, d)) / (d if isinstance(law, Columns) else np.sqrt(d))
+    D = np.random.default_rng(0).standard_normal((100, d)) / (d if isinstance(law, ColumnMeasure) else np.sqrt(d))
     errors = [estimates(frequencies(law, d, m, Stream(s)), D) - k(D) for s in range(12)]
     assert np.mean(np.square(errors)) < np.mean(1 + k(2 * D) - 2 * k(D) ** 2) / (2 * m)
 
@@ -129,7 +127,7 @@ def test_error_against_scikit_learn(d, target):
     assert theirs / ours > target
 
 
-@pytest.mark.parametrize("law", [law for law in KERNELS if not isinstance(law, Columns)], ids=str)
+@pytest.mark.parametrize("law", [law for law in KERNELS if not isinstance(law, ColumnMeasure)], ids=str)
 @pytest.mark.parametrize("d", [1, 3, 40])
 def test_radius_is_the_quantile_of_the_norm(law, d):
     if isinstance(law, Sphere):
@@ -158,22 +156,22 @@ def test_periodic_columns_may_differ():
 @pytest.mark.parametrize(("n", "d"), [(100, 4), (60, 10), (200, 16), (150, 64)])
 def test_designs_do_not_amplify_rounding(n, d):
     """Another BLAS adds in another order; the map must stay the same to many digits."""
-    U, r = designs._start(n, d), Normal().radius((np.arange(n) + 0.5) / n, d)
+    U, r = _start(n, d), Normal().radius((np.arange(n) + 0.5) / n, d)
     shaken = U + 1e-15 * np.random.default_rng(0).standard_normal(U.shape)
-    np.testing.assert_allclose(designs._descend(shaken, r), designs._descend(U, r), atol=1e-10)
+    np.testing.assert_allclose(_descend(shaken, r), _descend(U, r), atol=1e-10)
 
 
 @pytest.mark.parametrize(("n", "d"), [(5, 9), (7, 2), (100, 4), (60, 10), (90, 64), (280, 256), (300, 257), (301, 300)])
 def test_designs_are_unit_vectors_spread_evenly(n, d):
     excess = lambda U: np.sum((U.T @ U - np.eye(d) * n / d) ** 2) - max(0, n - n * n / d)  # over that of tight frames
-    U, iid = designs.design(Normal(), d, n), np.random.default_rng(0).standard_normal((n, d))
+    U, iid = design(Normal(), d, n), np.random.default_rng(0).standard_normal((n, d))
     np.testing.assert_allclose(np.linalg.norm(U, axis=1), 1)
     assert excess(U) < excess(iid / np.linalg.norm(iid, axis=1, keepdims=True)) / 10
 
 
 def test_a_design_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
-        designs.design(Normal(), 2, 5)[0, 0] = 1
+        design(Normal(), 2, 5)[0, 0] = 1
 
 
 def test_errors_name_the_argument():

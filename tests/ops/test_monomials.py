@@ -122,7 +122,7 @@ def test_both_loops_agree(monkeypatch):
     program, X, w = plan(6, 3), table(100, 6), np.arange(84.0)
     results = []
     for short in (0, 10**9):
-        monkeypatch.setattr(monomials, "SHORT", short)
+        monkeypatch.setattr(monomials, "SHORT_RUN", short)
         results.append([expand(program, X), expand(program, X, w)])
     np.testing.assert_allclose(results[0], results[1], rtol=1e-15)
 
@@ -133,7 +133,7 @@ def test_tiles_and_threads_do_not_matter(threads, monkeypatch):
     whole, sparse = expand(program, X), expand_csr(program, S)
     monkeypatch.setattr(monomials, "TILE_BYTES", 1 << 12)
     monkeypatch.setattr(monomials_csr, "TILE_ENTRIES", 37)
-    monkeypatch.setattr(monomials_csr, "ROWS", 9)
+    monkeypatch.setattr(monomials_csr, "COUNTED_ROWS", 9)
     with limit(threads):
         np.testing.assert_array_equal(expand(program, X), whole)
         assert (expand_csr(program, S) != sparse).nnz == 0

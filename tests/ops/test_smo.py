@@ -57,8 +57,8 @@ def test_steps_of_one_dual_do_not_end_at_a_short_row_while_a_long_one_is_steep()
 def test_gates_say_what_may_move_and_at_what_slope():
     up, down = np.empty(5), np.empty(5)
     smo.gates(np.array([0.0, 1.0, -1.0, 0.5, -0.5]), -np.ones(5), np.ones(5), 0.1, up, down)
-    np.testing.assert_array_equal(up, [0.1, smo.FAR, -0.1, 0.1, -0.1])
-    np.testing.assert_array_equal(down, [-0.1, 0.1, -smo.FAR, 0.1, -0.1])
+    np.testing.assert_array_equal(up, [0.1, smo.MAX_GRADIENT, -0.1, 0.1, -0.1])
+    np.testing.assert_array_equal(down, [-0.1, 0.1, -smo.MAX_GRADIENT, 0.1, -0.1])
 
 
 def test_a_sweep_is_the_plain_loop():

@@ -5,7 +5,7 @@ from scipy.special import gamma
 
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Laplace, Linear, Matern, Periodic
-from mercer.kernels.stretch import scaled
+from mercer.kernels.defaults import scaled
 from mercer.models.smoothing.voters import nonnegative
 from mercer.ops import distances
 from mercer.pairs import Side

@@ -146,7 +146,7 @@ HOSTILE = {
     "unknown parameter": {"value": ["kernels.Gaussian", {"width": 1.0}]},
     "wrong type": {"value": ["plan.Plan", {"way": 1, "why": "x"}]},
     "sum of numbers": {"value": ["kernels.Sum", {"terms": {"tuple": [1, 2]}}]},
-    "itself": {"value": ["kernels.Scale", {"by": 1.0, "kernel": {"ref": 0}}]},
+    "itself": {"value": ["kernels.Scale", {"factor": 1.0, "kernel": {"ref": 0}}]},
     "function": {"function": "os.system"},
     "method of nothing": {"method": ["_map", 3]},
     "method of another name": {"method": ["fit", {"object": ["lifts.Monomials", {}]}]},

@@ -52,3 +52,12 @@ def test_streams_of_before_go_on():
     y = np.sin(2 * X[:, 0]) + X[:, 1]
     new = clone(model).fit(np.vstack([X, X[:5]]), np.concatenate([y, y[:5]]))
     np.testing.assert_allclose(model.partial_fit(X[:5], y[:5]).predict(X), new.predict(X), rtol=1e-9)
+
+
+def test_the_factor_of_a_kernel_had_another_name():
+    k = 2.0 * Gaussian(1.5)
+    tree, arrays = encode(k)
+    (name, fields), factor = tree["value"], tree["value"][1].pop("factor")
+    assert (name, factor, decode({"value": [name, {**fields, "by": factor}]}, arrays)) == ("kernels.Scale", 2.0, k)
+    with pytest.raises(ValueError, match="Scale has no field 'times'"):
+        decode({"value": [name, {**fields, "times": factor}]}, arrays)

@@ -133,7 +133,7 @@ def test_an_array_met_twice_is_one_array_again():
 @pytest.mark.parametrize("room", [0, 100, 10_000])
 def test_as_much_as_is_written_once_can_be_read(monkeypatch, room):
     """An array is written again where reading it many times over could be an attack."""
-    monkeypatch.setattr(tree, "AGAIN", room)
+    monkeypatch.setattr(tree, "MAX_REPEATED_BYTES", room)
     given = [np.arange(5.0)] * 4 + [np.arange(3)] * 2
     assert [a.tolist() for a in through(given)] == [a.tolist() for a in given]
     assert len(encode(given)[1]) == {0: 6, 100: 4, 10_000: 2}[room]
@@ -163,7 +163,7 @@ def test_numbers_that_differ_between_machines_are_refused(name):
 
 def test_as_deep_as_is_written_can_be_read():
     deep = []
-    for _ in range(tree.LEVELS - 1):
+    for _ in range(tree.MAX_LEVELS - 1):
         deep = [deep]
     assert through(deep) == deep
     with pytest.raises(ValueError, match="levels deep"):

@@ -101,19 +101,24 @@ class Scale(Kernel):
     array([[12.]])
     """
 
-    by: float
+    factor: float
     kernel: Kernel
     precedence: ClassVar[int] = 2
 
     def check(self) -> None:
         _kernel(self.kernel, "Scale")
-        self.by = positive(self.by, "the scale of a kernel", zero=True)
+        self.factor = positive(self.factor, "the scale of a kernel", zero=True)
 
     def on(self, p: Any) -> Any:
-        return self.by * self.kernel.on(p)
+        return self.factor * self.kernel.on(p)
+
+    @classmethod
+    def _upgraded(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Files of before call the factor `by`."""
+        return {"factor" if name == "by" else name: value for name, value in fields.items()}
 
     def __repr__(self) -> str:
-        return f"{self.by!r} * {self.kernel.inside(3)}"
+        return f"{self.factor!r} * {self.kernel.inside(3)}"
 
 
 @register("kernels.Power")

@@ -13,7 +13,7 @@ import numpy as np
 from mercer.inputs import Array, Table, is_vector, table
 from mercer.kernels.params import Params, substitute
 from mercer.ops.tiles import broadcast, cuts, fill
-from mercer.pairs import Diagonal, Dual, DualPairs, Side, Source, Symbol, Tile, Trace, Traced, centre_of, contract, squares
+from mercer.pairs import Diagonal, Dual, DualPairs, KernelSource, Side, Symbol, Tile, Trace, Traced, centre_of, contract, squares
 
 if TYPE_CHECKING:
     from mercer.kernels.proof import Proof
@@ -120,7 +120,7 @@ class Kernel(Params):
         k = substitute(self, lambda path, v: Dual(v, {index[path]: 1.0}))
         return contract(k.on(DualPairs(tile)), G, len(index))
 
-    def source(self) -> Source:
+    def source(self) -> KernelSource:
         """The formula as source for a fused tile.
 
         Parameters are arguments, so re-tuning never recompiles.
@@ -135,7 +135,7 @@ class Kernel(Params):
 
         >>> from mercer.kernels import Gaussian
         >>> (0.5 * Gaussian(bandwidth=(1.0, 2.0))).parameters()
-        {'by': 0.5, 'kernel__bandwidth__0': 1.0, 'kernel__bandwidth__1': 2.0}
+        {'factor': 0.5, 'kernel__bandwidth__0': 1.0, 'kernel__bandwidth__1': 2.0}
         """
         found: dict[str, float] = {}
         substitute(self, lambda path, v: found.setdefault(path, v))

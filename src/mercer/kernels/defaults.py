@@ -1,4 +1,4 @@
-"""The kernel meant by None or a name: a Gaussian scaled to the data, or scikit-learn's names and defaults."""
+"""The kernel meant by None or a name, a Gaussian scaled to the data among them; and kernels with all bandwidths changed by a factor."""
 from __future__ import annotations
 
 import math
@@ -9,6 +9,7 @@ import numpy as np
 from mercer.inputs import Array, table
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear, Polynomial
+from mercer.kernels.params import substitute
 from mercer.kernels.stationary import Gaussian, Laplace
 from mercer.pairs.side import square_norms
 
@@ -53,3 +54,24 @@ def resolve(kernel: Kernel | str | None, X: Any, weight: Array | None = None) ->
     if kernel == "laplacian":
         return Laplace(bandwidth=float(table(X).width), norm=1)
     raise ValueError(f"kernel must be a kernel, None or one of {', '.join(NAMES)}, got {kernel!r}.")
+
+
+def bandwidths(kernel: Any) -> list[str]:
+    """The paths of the bandwidths in an expression.
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> bandwidths(2 * Gaussian((1.0, 2.0)) + Linear())
+    ['terms__0__kernel__bandwidth__0', 'terms__0__kernel__bandwidth__1']
+    """
+    return [p for p in kernel.parameters() if "bandwidth" in p.split("__")[-2:]] if isinstance(kernel, Kernel) else []
+
+
+def scaled(kernel: Kernel, factor: float) -> Any:
+    """The expression with every bandwidth multiplied.
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> scaled(2 * Gaussian(3.0) + Linear(), 2.0)
+    2.0 * Gaussian(bandwidth=6.0) + Linear()
+    """
+    paths = set(bandwidths(kernel))
+    return substitute(kernel, lambda path, v: v * factor if path in paths else v)

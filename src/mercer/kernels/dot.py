@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mercer.invariants import Said
-from mercer.kernels.arrays import FrozenArray
 from mercer.kernels.base import Kernel, positive, whole
+from mercer.kernels.params import FrozenArray
 from mercer.store import register
 
 

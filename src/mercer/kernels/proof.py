@@ -78,7 +78,7 @@ def _closed(rule: str) -> Rule:
 def _scaled(k: Kernel, d: int | None) -> Proof:
     assert isinstance(k, algebra.Scale)
     inner = prove(k.kernel, d)
-    holds = True if k.by == 0 else inner.holds
+    holds = True if k.factor == 0 else inner.holds
     return Proof(repr(k), "a kernel scaled by c >= 0 is a kernel", holds, (inner,), inner.condition)
 
 

@@ -14,7 +14,7 @@ from mercer.kernels.dot import Callable as KernelFunction
 from mercer.store import register
 
 TOLERANCE = 1e-9  # relative to the largest eigenvalue: below that, rounding explains it
-MOST_ROWS = 400
+MAX_ROWS = 400
 
 
 @register("kernels.Counterexample")
@@ -83,8 +83,8 @@ def check_psd(k: Any, X: Any, *, random_state: int = 0, trials: int = 24) -> Cou
     k = k if isinstance(k, Kernel) else KernelFunction(k)
     rows = table(X, "X", items=k.takes_items).astype(np.float64)
     rng = np.random.default_rng(random_state)
-    if len(rows) > MOST_ROWS:
-        rows = rows[np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))]
+    if len(rows) > MAX_ROWS:
+        rows = rows[np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))]
     _check_symmetric(k, rows[:50])
     candidates = [] if rows.items or rows.sparse else [Table(P, rows.columns) for P in _candidates(rows.data, rng, trials)]
     tried = [found for P in [rows, *candidates] if (found := _lowest(k, P)) is not None]

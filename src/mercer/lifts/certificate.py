@@ -15,7 +15,7 @@ from mercer.lifts.algebra import reseeded
 from mercer.lifts.base import Lift
 from mercer.store import register
 
-PAIRS, SAMPLE, REDRAWN = 20_000, 400, 16
+SAMPLED_PAIRS, SAMPLED_ROWS, REDRAWN_MAPS = 20_000, 400, 16
 
 
 @register("lifts.Certificate")
@@ -105,7 +105,7 @@ class Certificate:
 
 
 def certify(
-    phi: Any, X: Any, confidence: float = 0.99, quantile: float = 0.995, *, alpha: float | None = None, n_pairs: int = PAIRS,
+    phi: Any, X: Any, confidence: float = 0.99, quantile: float = 0.995, *, alpha: float | None = None, n_pairs: int = SAMPLED_PAIRS,
     random_state: Any = None,
 ) -> Certificate:
     """Certify a fitted map on the rows X.
@@ -115,7 +115,7 @@ def certify(
     rows, rng = table(X, "X", items=phi.kernel_.takes_items), np.random.default_rng(random_state)
     rank = order(n_pairs, confidence, quantile)
     error, relative = errors(phi, rows, *draw_pairs(len(rows), n_pairs, rng))
-    sample = rows[np.sort(rng.choice(len(rows), min(SAMPLE, len(rows)), replace=False))]
+    sample = rows[np.sort(rng.choice(len(rows), min(SAMPLED_ROWS, len(rows)), replace=False))]
     spectral, a, dimension = _spectral(phi, sample, alpha)
     size = np.sort(np.abs(error))
     return Certificate(
@@ -193,9 +193,9 @@ def _bias(phi: Any, sample: Table, rng: np.random.Generator) -> float:
     half = (len(sample) + 1) // 2
     fitted, fresh = sample[:half], sample[half:] if len(sample) > 1 else sample
     K = phi.kernel_(fresh.astype(np.float64))
-    redrawn = [reseeded(_same_kernel(phi), int(s)).fit(fitted.data) for s in rng.integers(1, 2**31, size=REDRAWN)]
+    redrawn = [reseeded(_same_kernel(phi), int(s)).fit(fitted.data) for s in rng.integers(1, 2**31, size=REDRAWN_MAPS)]
     means = np.array([np.mean(F @ F.T - K) for F in (_features(psi, fresh) for psi in redrawn)])
-    spread = means.std(ddof=1) / np.sqrt(REDRAWN)
+    spread = means.std(ddof=1) / np.sqrt(REDRAWN_MAPS)
     return float(means.mean() / spread) if spread > 1e-9 * np.abs(K).max() else 0.0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import methods
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Matrix, Table
 from mercer.kernels import (
     AllSubsets,
     Anova,
@@ -32,12 +32,13 @@ from mercer.lifts.algebra import Concatenate, Scaled, Tensor
 from mercer.lifts.base import Lift
 from mercer.lifts.fourier import RandomFourier
 from mercer.lifts.maclaurin import Maclaurin
-from mercer.lifts.monomials import Interactions, Monomials, Subsets
 from mercer.lifts.nystrom import Nystrom
+from mercer.lifts.polynomial import Interactions, Monomials, Subsets
 from mercer.lifts.projections import SparseProjection
 from mercer.lifts.sketches import ArcCosineFeatures, SketchedTensor, TensorSketch
 from mercer.lifts.spectral import spectrum
 from mercer.lifts.structure import Identity, NormalizedLift, OnColumnsLift, One, WarpedLift, WeightedLift
+from mercer.lifts.widths import as_polynomial, expanded, factors, power_sum, width, width_by_rule
 from mercer.pairs.side import square_norms
 from mercer.pairs.tile import mapped
 
@@ -95,125 +96,10 @@ def _fourier(k: Kernel, b: Budget) -> Lift:
     return RandomFourier(k, even, form=m.form, frequencies=m.frequencies, random_state=b.seed)
 
 
-def width(k: Kernel, X: Table) -> int | None:
-    """The number of features of the exact map on such rows; None where there are infinitely many.
-
-    >>> from mercer.inputs import table
-    >>> width(Linear() * Polynomial(2) + 1, table([[1.0, 2.0, 3.0]]))
-    20
-    """
-    few, one = _width(k, X), _expanded(k)
-    return few if few is None or one is None else min(few, _width(one, X) or few)
-
-
-def _width(k: Kernel, X: Table) -> int | None:
-    """The same by the outermost rule alone."""
-    d = X.width
-    match k:
-        case Constant(): return 1
-        case Linear(): return d
-        case Polynomial(degree=p, bias=c): return math.comb(d + p, p) if c else math.comb(d + p - 1, p)
-        case AllSubsets(): return 2**d if d < 62 else None
-        case Anova(order=r): return max(math.comb(d, r), 1)
-        case Scale(kernel=t) | Weighted(kernel=t) | Normalized(kernel=t): return width(t, X)
-        case OnColumns(kernel=t, columns=c): return width(t, X.pick(c))
-        case Warped(kernel=t, f=f): return width(t, mapped(X[:1], f))
-        case Sum(terms=ts): return _all(sum, [width(t, X) for t in ts])
-        case Product(terms=ts): return _all(math.prod, [width(Power(t, n), X) for t, n in _factors(ts)])
-        case Power(kernel=t, degree=n) if one := _polynomial(t, n): return width(one, X)
-        case Power(kernel=t, degree=n): return _symmetric(width(t, X), n)
-        case Series(kernel=t, coefficients=a): return width(_series(t, a), X)
-    return None
-
-
-def _all(total: Any, parts: list[int | None]) -> int | None:
-    return None if None in parts else int(total(parts))
-
-
-def _symmetric(few: int | None, n: int) -> int | None:
-    """Products of n out of so many features, whatever their order: C(few + n - 1, n), and one for n = 0."""
-    return 1 if n == 0 else None if few is None else math.comb(few + n - 1, n)
-
-
-def _factors(ts: tuple[Kernel, ...]) -> list[tuple[Kernel, int]]:
-    """The factors of a product, and how often each is there; powers count as such.
-
-    >>> _factors((Linear(), Polynomial(2), Power(Linear(), 2)))
-    [(Linear(), 3), (Polynomial(degree=2), 1)]
-    """
-    found: dict[Kernel, int] = {}
-    for t in ts:
-        inner, n = (t.kernel, t.degree) if isinstance(t, Power) else (t, 1)
-        found[inner] = found.get(inner, 0) + n
-    return list(found.items())
-
-
-def _polynomial(t: Kernel, n: int) -> Polynomial | None:
-    """t^n as one polynomial kernel, where it is one: its features have the columns' own names, and are the fewest.
-
-    >>> _polynomial(Linear() + 0.5, 3), _polynomial(Polynomial(2), 2)
-    (Polynomial(bias=0.5), Polynomial(degree=4))
-    """
-    match t:
-        case Linear(metric=None): return Polynomial(n, 0.0)
-        case Polynomial(degree=p, bias=c): return Polynomial(p * n, c)
-        case Sum(terms=(Linear(metric=None), Scale(by=c, kernel=Constant())) | (Scale(by=c, kernel=Constant()), Linear(metric=None))):
-            return Polynomial(n, c)
-    return None
-
-
-HIGHEST = 32  # degree of polynomials in x'z that are expanded
-
-
-def _expanded(k: Kernel) -> Kernel | None:
-    """A sum, product or power that is a polynomial in x'z, as a sum of powers of x'z, whose features are each there once.
-
-    >>> _expanded((Linear() + 1) * Linear())
-    1.0 * Linear() + 1.0 * Linear() ** 2
-    """
-    if not isinstance(k, Sum | Product | Power) or (isinstance(k, Power) and _polynomial(k.kernel, k.degree)):
-        return None
-    a = _coefficients(k)
-    return None if a is None else _series(Linear(), a.tolist())
-
-
-def _coefficients(k: Kernel) -> Array | None:
-    """a0, a1, ... where k = a0 + a1 x'z + ..., none below zero; None for other kernels and high degrees."""
-    match k:
-        case Constant(): return np.ones(1)
-        case Linear(metric=None): return np.array([0.0, 1.0])
-        case Polynomial(degree=p, bias=c): return _power(np.array([c, 1.0]), p)
-        case Scale(by=c, kernel=t): return None if (a := _coefficients(t)) is None else c * a
-        case Power(kernel=t, degree=n): return None if (a := _coefficients(t)) is None else _power(a, n)
-        case Series(kernel=t, coefficients=cs): return _coefficients(_series(t, cs))
-        case Sum(terms=ts): return _folded(np.polynomial.polynomial.polyadd, ts)
-        case Product(terms=ts): return _folded(np.polynomial.polynomial.polymul, ts)
-    return None
-
-
-def _power(a: Array, n: int) -> Array | None:
-    return np.polynomial.polynomial.polypow(a, n) if (len(a) - 1) * n <= HIGHEST else None
-
-
-def _folded(rule: Any, ts: tuple[Kernel, ...]) -> Array | None:
-    total: Array | None = None
-    for a in map(_coefficients, ts):
-        if a is None:
-            return None
-        total = a if total is None else rule(total, a)
-    return total if total is not None and len(total) <= HIGHEST + 1 else None
-
-
-def _series(t: Kernel, a: Any) -> Kernel:
-    """a0 + a1 t + a2 t^2 + ... as a sum of powers."""
-    terms = [Scale(c, Constant() if n == 0 else t if n == 1 else Power(t, n)) for n, c in enumerate(a) if c > 0]
-    return Sum(tuple(terms)) if len(terms) > 1 else terms[0] if terms else Scale(0.0, Constant())
-
-
 def exact(k: Kernel, b: Budget) -> Lift:
     """The kernel's own features."""
-    one = _expanded(k)
-    if one is not None and (_width(one, b.X) or 0) < (_width(k, b.X) or 0):
+    one = expanded(k)
+    if one is not None and (width_by_rule(one, b.X) or 0) < (width_by_rule(k, b.X) or 0):
         k = one
     match k:
         case Constant(): return One()
@@ -221,13 +107,13 @@ def exact(k: Kernel, b: Budget) -> Lift:
         case Power(degree=0) | Polynomial(degree=0): return One()
         case Polynomial(degree=p, bias=c): return Monomials(p, weights="kernel", bias=c)
         case Power(kernel=t, degree=1): return exact(t, b)
-        case Power(kernel=t, degree=n) if one := _polynomial(t, n): return exact(one, b)
+        case Power(kernel=t, degree=n) if one := as_polynomial(t, n): return exact(one, b)
         case Power(kernel=t, degree=n): return exact(t, b) >> Monomials(n, weights="kernel", bias=0.0)
         case AllSubsets(): return Subsets()
         case Anova(order=r): return Interactions(r)
-        case Product(terms=ts): return _tensor([exact(Power(t, n), b) for t, n in _factors(ts)])
+        case Product(terms=ts): return _tensor([exact(Power(t, n), b) for t, n in factors(ts)])
         case Sum(terms=ts): return Concatenate([exact(t, b) for t in ts])
-        case Series(kernel=t, coefficients=a): return exact(_series(t, a), b)
+        case Series(kernel=t, coefficients=a): return exact(power_sum(t, a), b)
     return around(k, b, exact)
 
 
@@ -238,7 +124,7 @@ def _tensor(maps: list[Lift]) -> Lift:
 def around(k: Kernel, b: Budget, inner: Any) -> Lift:
     """The rules for what stands around a kernel; `inner` maps the kernel inside."""
     match k:
-        case Scale(by=c, kernel=t): return Scaled(inner(t, b), math.sqrt(c))
+        case Scale(factor=c, kernel=t): return Scaled(inner(t, b), math.sqrt(c))
         case Weighted(kernel=t, f=f): return WeightedLift(inner(t, b), f)
         case Normalized(kernel=t): return NormalizedLift(inner(t, b), t)
         case OnColumns(kernel=t, columns=c): return OnColumnsLift(inner(t, replace(b, X=b.X.pick(c))), list(c))
@@ -253,10 +139,10 @@ def by_structure(k: Kernel, b: Budget) -> Lift:
         case Product(terms=ts): return _product(ts, b)
         case Power(kernel=t, degree=n): return _product((t,) * n, b)
         case Polynomial(degree=p, bias=c): return TensorSketch(p, _needed(k, b), bias=c, random_state=b.seed)
-        case Series(kernel=t, coefficients=a): return build(_series(t, a), b)
+        case Series(kernel=t, coefficients=a): return build(power_sum(t, a), b)
         case Exp(kernel=Linear(metric=None)) | Exp(kernel=Scale(kernel=Linear(metric=None))):
             return Maclaurin(k, _needed(k, b), random_state=b.seed)
-        case Exp(kernel=t): return build(_series(t, _exp_coefficients(t, b.X)), b)
+        case Exp(kernel=t): return build(power_sum(t, _exp_coefficients(t, b.X)), b)
         case Linear() | Anova() | AllSubsets(): return exact(k, b) >> SparseProjection(_needed(k, b), s=1, random_state=b.seed)
         case ArcCosine(order=n): return ArcCosineFeatures(n, _needed(k, b), random_state=b.seed)
     return around(k, b, build)

@@ -13,7 +13,7 @@ from mercer.invariants import Is, Text
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.base import Lift, by_rows, stream_of
-from mercer.lifts.spectral import Spectrum, spectrum
+from mercer.lifts.spectral import SpectralMeasure, spectrum
 from mercer.ops.fastfood import Fastfood
 from mercer.ops.frequencies import RULES
 from mercer.ops.philox import Stream, uniforms
@@ -22,7 +22,7 @@ from mercer.ops.trig import sincos
 from mercer.store import register
 
 Angles = Callable[[Matrix], Array]
-ABSURD = 20_000  # features beyond which a bound is not followed
+MAX_PROMISED_FEATURES = 20_000  # features beyond which a bound is not followed
 KEPT_BYTES = 32 << 20  # frequencies are kept while they are smaller than this, else drawn again in pieces
 
 
@@ -71,7 +71,7 @@ class RandomFourier(Lift):
 
     sparse: ClassVar[bool] = True
 
-    must = dict(spectrum_=Is("spectral.Spectrum"), stream_=Is("Stream"), form=Text("pairs", "shift"))
+    must = dict(spectrum_=Is("SpectralMeasure"), stream_=Is("Stream"), form=Text("pairs", "shift"))
 
     def _laws(self) -> str | None:
         last = max((c for a in self.spectrum_.atoms for c in a.columns or ()), default=0)
@@ -101,7 +101,7 @@ class RandomFourier(Lift):
     def _promised(self, n: int) -> int:
         assert self.eps is not None
         size = fourier_features(n, self.eps / (self.spectrum_.amplitude or 1.0), self.delta, self.form)
-        if size > ABSURD:
+        if size > MAX_PROMISED_FEATURES:
             raise ValueError(f"eps={self.eps:g} asks for {size:,} features by the bound; use k.lift(eps=...), which probes how many do.")
         return size
 
@@ -173,7 +173,7 @@ def _fast(frequencies: Fastfood, bandwidth: Array) -> Angles:
     return angles
 
 
-def _spectrum_of(k: Kernel) -> Spectrum:
+def _spectrum_of(k: Kernel) -> SpectralMeasure:
     s = spectrum(k)
     if s is None:
         raise ValueError(f"{k!r} is not a stationary kernel or a product of such, so it has no Fourier features; use k.lift or Nystrom.")

@@ -12,17 +12,15 @@ from sklearn.base import clone
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Is
 from mercer.lifts.base import Lift
-from mercer.lifts.hashed import LARGE, HashedFeatures
-from mercer.lifts.monomials import Monomials, Subsets
-from mercer.lifts.products import Products
-from mercer.lifts.projections import GaussianProjection, Projection
+from mercer.lifts.polynomial import Monomials, Products, Subsets
+from mercer.lifts.projections import MAX_DENSE_FEATURES, GaussianProjection, HashedFeatures, Projection
 from mercer.ops.monomials import Program, expand
 from mercer.ops.monomials_csr import expand_csr
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-PIECE = 1 << 12  # products of each row that exist at a time, beyond those of lower degree
+PIECE_PRODUCTS = 1 << 12  # of each row that exist at a time, beyond those of lower degree
 TILE_BYTES = 1 << 22  # of products held in a task: of dense rows those of lower degree
 SHARED_BYTES = 1 << 28  # the same where all rows meet one drawing of normals
 
@@ -33,14 +31,14 @@ def fuse(phi: Any, psi: Any) -> Lift | None:
     Fused are `Monomials` and `Subsets` with the projections, as long as their output is dense: the products of a dense row
     are walked run by run, column times lower degree; those of sparse rows are formed for a few rows at a time.
 
-    >>> from mercer.lifts.monomials import Monomials
+    >>> from mercer.lifts.polynomial import Monomials
     >>> from mercer.lifts.projections import SparseProjection
     >>> fused = fuse(Monomials(3), SparseProjection(1024, random_state=0))
     >>> fused.fit_transform(np.ones((2, 200))).shape, fused.lift_.n_features_out_
     ((2, 1024), 1373701)
     """
     known = isinstance(phi, Monomials | Subsets) and isinstance(psi, Projection)
-    large = isinstance(psi, HashedFeatures) and psi.n_features > LARGE
+    large = isinstance(psi, HashedFeatures) and psi.n_features > MAX_DENSE_FEATURES
     return Fused(phi, psi) if known and not large else None
 
 
@@ -77,7 +75,7 @@ class Fused(Lift):
     def _tiles(self, X: Matrix, size: int) -> list[slice]:
         """Rows whose products, those of lower degree of dense ones and all of sparse ones, take about that size."""
         program, longest = self.lift_.program_, np.diff(X.indptr).max() if sp.issparse(X) else 0
-        held = comb(int(longest) + program.degree, program.degree) if sp.issparse(X) else max(PIECE, _below(program))
+        held = comb(int(longest) + program.degree, program.degree) if sp.issparse(X) else max(PIECE_PRODUCTS, _below(program))
         return cuts(X.shape[0], max(1, size // (X.dtype.itemsize * held)))
 
     def _add(self, X: Matrix, out: Array) -> None:
@@ -106,7 +104,7 @@ def runs(phi: Products, X: Array) -> Iterator[tuple[int, Array]]:
     yield from _pieces(phi, 0, F[:, :below])
     for a in range(program.d if n > 1 else 0):
         first, last, source = program.first[n, a], program.first[n, a + 1], program.parent[n, a]
-        for piece in cuts(int(last - first), PIECE):
+        for piece in cuts(int(last - first), PIECE_PRODUCTS):
             V = F[:, source + piece.start : source + piece.stop] * X[:, a, None]
             yield from _pieces(phi, int(first) + piece.start, V)
 
@@ -115,7 +113,7 @@ def _pieces(phi: Products, at: int, V: Array) -> Iterator[tuple[int, Array]]:
     """Products number `at` and on (the constant counted), without those that phi leaves out, each times its weight."""
     begin = phi.program_.skip + phi.start_
     V, at = V[:, max(0, begin - at) :], max(at, begin) - begin
-    for piece in cuts(V.shape[1], PIECE):
+    for piece in cuts(V.shape[1], PIECE_PRODUCTS):
         here = slice(at + phi.start_ + piece.start, at + phi.start_ + piece.stop)
         yield at + piece.start, V[:, piece] if phi.weights_ is None else V[:, piece] * phi.weights_[here].astype(V.dtype)
 

@@ -14,14 +14,15 @@ from mercer.kernels import Sum, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.algebra import Concatenate
 from mercer.lifts.base import Lift, seed_of
-from mercer.lifts.certificate import PAIRS, Certificate, certify, draw_pairs, errors, order
-from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe, width
-from mercer.lifts.fourier import ABSURD
+from mercer.lifts.certificate import SAMPLED_PAIRS, Certificate, certify, draw_pairs, errors, order
+from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe
+from mercer.lifts.fourier import MAX_PROMISED_FEATURES
 from mercer.lifts.spectral import spectrum
+from mercer.lifts.widths import width
 from mercer.plans import Plan
 from mercer.store import register
 
-FIRST, MOST = 64, 1 << 17  # features that a probe begins and ends with
+FIRST_PROBE, LAST_PROBE = 64, 1 << 17  # features that a probe begins and ends with
 
 
 @register("lifts.KernelLift")
@@ -104,21 +105,21 @@ class KernelLift(Lift):
         if few is not None and few <= EXACT_LIMIT:
             self.plan_ = Plan("exact", "the kernel has few features, all of them are taken", {"n_features": few})
             return build(self.kernel_, b).fit(X)
-        size = MOST if s is None else bounds.fourier_features(X.shape[0], self.eps / (s.amplitude or 1.0), self.delta)
-        if size > ABSURD:
+        size = LAST_PROBE if s is None else bounds.fourier_features(X.shape[0], self.eps / (s.amplitude or 1.0), self.delta)
+        if size > MAX_PROMISED_FEATURES:
             asked = "no bound is known" if s is None else f"the bound for eps={self.eps:g} asks for {size:,} features"
-            return self._probed(b, X, min(size, MOST), self.eps, asked)
+            return self._probed(b, X, min(size, LAST_PROBE), self.eps, asked)
         why = f"with probability {1 - self.delta:g} no pair of {X.shape[0]:,} rows is off by more than {self.eps:g} (Hoeffding)"
         self.plan_ = Plan("bound", why, {"n_features": size})
         return build(self.kernel_, replace(b, size=size, method=methods.Fourier(frequencies="iid"))).fit(X)
 
     def _probed(self, b: Budget, X: Matrix, promised: int, eps: float, asked: str) -> Lift:
         """Twice as many features until a probe is satisfied, then a certificate on other pairs."""
-        rng, size, tries = np.random.default_rng(b.seed), FIRST, 1
+        rng, size, tries = np.random.default_rng(b.seed), FIRST_PROBE, 1
         while True:
             phi = build(self.kernel_, b.of(size)).fit(X)
-            error, _ = errors(phi, Table(X), *draw_pairs(X.shape[0], PAIRS, rng))
-            rank = order(PAIRS, 1 - self.delta, 0.995)
+            error, _ = errors(phi, Table(X), *draw_pairs(X.shape[0], SAMPLED_PAIRS, rng))
+            rank = order(SAMPLED_PAIRS, 1 - self.delta, 0.995)
             if np.sort(np.abs(error))[rank] <= eps or size >= promised:
                 # The j-th try may err with probability delta / 2^j: all of them together with delta.
                 found = self.certificate_ = certify(phi, X, 1 - self.delta / 2**tries, random_state=rng)

@@ -20,10 +20,10 @@ from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
-BLOCK = 128  # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
-PIECE = 1024  # rows of one task
-PILOT = 1000  # rows that leverage scores are estimated from
-NOTHING = np.zeros(1, dtype=np.intp), np.full((1, 1), np.inf)  # kept rows of a kernel that is zero at all: one feature, zero too
+PROPOSALS = 128  # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
+TASK_ROWS = 1024  # rows of one task
+PILOT_ROWS = 1000  # rows that leverage scores are estimated from
+ZERO_PIVOT = np.zeros(1, dtype=np.intp), np.full((1, 1), np.inf)  # kept rows of a kernel that is zero at all: one feature, zero too
 
 
 def in_float64(op: Operator, rows: Rows, cols: Rows) -> Array:
@@ -41,7 +41,7 @@ def leverage(op: Operator, m: int, stream: Stream, weight: Array, cut: float) ->
 
     a is the mean of the diagonal. Musco and Musco, Recursive sampling for the Nystrom method (2017).
     """
-    pilot = _without_replacement(weight, PILOT, stream.child(0))
+    pilot = _without_replacement(weight, PILOT_ROWS, stream.child(0))
     op = op.astype(np.float64)
     diag = np.asarray(op.diag(), np.float64)
     ridge = (diag.mean() or 1.0) * len(pilot) / len(diag)  # a kernel may be zero at all rows
@@ -50,7 +50,7 @@ def leverage(op: Operator, m: int, stream: Stream, weight: Array, cut: float) ->
     def explained(rows: slice) -> Array:
         return np.square(solve_triangular(root, in_float64(op, rows, pilot).T, lower=True)).sum(0)
 
-    scores = diag - np.concatenate(parallel_map(explained, cuts(len(diag), PIECE)))
+    scores = diag - np.concatenate(parallel_map(explained, cuts(len(diag), TASK_ROWS)))
     share = weight * np.maximum(scores, cut * diag)
     return _without_replacement(share if share.any() else weight, m, stream.child(1))
 
@@ -82,7 +82,7 @@ def rpcholesky(op: Operator, m: int, stream: Stream, weight: Array, cut: float) 
 def accepted(state: Residual, weight: Array, stream: Stream) -> tuple[Array, Array]:
     """Proposals by the residual's diagonal, thinned to the law of one at a time, and the root of their block."""
     total = np.cumsum(weight * state.diag)
-    draws = uniforms(stream, 0, BLOCK, 2)
+    draws = uniforms(stream, 0, PROPOSALS, 2)
     proposals = np.minimum(np.searchsorted(total, draws[:, 0] * total[-1], side="right"), len(total) - 1)
     return state.above(proposals, draws[:, 1] * state.diag[proposals])
 
@@ -106,7 +106,7 @@ def pivoted(K: Array, cut: float) -> tuple[Array, Array]:
     np.fill_diagonal(C, 1)  # equal ones to the bit, so that ties go to the first
     L, order, rank, _ = dpstrf(C.T, tol=cut, lower=1, overwrite_a=1)
     if not rank:
-        return NOTHING
+        return ZERO_PIVOT
     order = order[:rank] - 1
     return some[order], np.tril(L[:rank, :rank]) * size[order, None]
 
@@ -117,11 +117,11 @@ def independent(K: Array, cut: float) -> tuple[Array, Array]:
     The order must be one of pivots, as `rpcholesky` draws them; any other is for `pivoted`.
     """
     state = Residual(GivenOperator(K), len(K), cut)
-    for block in cuts(len(K), BLOCK):
+    for block in cuts(len(K), PROPOSALS):
         rows = np.arange(block.start, block.stop)
         state.eliminate(*state.above(rows, state.floor[rows]))
     if not state.pivots:
-        return NOTHING
+        return ZERO_PIVOT
     kept = np.array(state.pivots, dtype=np.intp)
     return kept, state.F[kept, : len(kept)]
 
@@ -175,7 +175,7 @@ class Residual:
             left = self.diag[rows] - np.square(new).sum(1)
             self.diag[rows] = np.where(left > self.floor[rows], left, 0)
 
-        parallel_map(piece, cuts(len(self.diag), PIECE))
+        parallel_map(piece, cuts(len(self.diag), TASK_ROWS))
         self.diag[pivots] = 0
         self.pivots += pivots.tolist()
 

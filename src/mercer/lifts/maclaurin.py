@@ -16,8 +16,8 @@ from mercer.ops.philox import Stream, signs, uniforms
 from mercer.pairs.side import square_norms
 from mercer.store import register
 
-ORDERS = 128  # most terms of a series
-TAIL = 1e-12  # of the series at the size of the rows, that is left out
+MAX_ORDER = 128  # most terms of a series
+MAX_TAIL = 1e-12  # of the series at the size of the rows, that is left out
 
 
 def coefficients(k: Kernel) -> Array:
@@ -30,7 +30,7 @@ def coefficients(k: Kernel) -> Array:
         case Constant(): return np.ones(1)
         case Linear(metric=None): return np.array([0.0, 1.0])
         case Polynomial(degree=p, bias=c): return np.array([math.comb(p, i) * c ** (p - i) for i in range(p + 1)])
-        case Scale(by=c, kernel=t): return c * coefficients(t)
+        case Scale(factor=c, kernel=t): return c * coefficients(t)
         case Sum(terms=ts): return reduce(_add, map(coefficients, ts))
         case Product(terms=ts): return reduce(_times, map(coefficients, ts))
         case Power(kernel=t, degree=n): return reduce(_times, [coefficients(t)] * n, np.ones(1))
@@ -47,7 +47,7 @@ def _add(a: Array, b: Array) -> Array:
 
 
 def _times(a: Array, b: Array) -> Array:
-    return np.convolve(a, b)[:ORDERS]
+    return np.convolve(a, b)[:MAX_ORDER]
 
 
 def _series(t: Array, a: tuple[float, ...]) -> Array:
@@ -56,10 +56,10 @@ def _series(t: Array, a: tuple[float, ...]) -> Array:
 
 def _exp(a: Array) -> Array:
     """The series of exp(a(t)): n e_n = sum_k k a_k e_(n-k)."""
-    e = np.zeros(ORDERS)
+    e = np.zeros(MAX_ORDER)
     e[0] = math.exp(a[0])
     slope = np.arange(len(a)) * a
-    for n in range(1, ORDERS):
+    for n in range(1, MAX_ORDER):
         k = np.arange(1, min(n, len(a) - 1) + 1)
         e[n] = slope[k] @ e[n - k] / n
     return e
@@ -177,7 +177,7 @@ def _terms(a: Array, size: float) -> Array:
 def _used(a: Array, size: float) -> Array:
     """The series without its tail, negligible at that size; at least two terms where there are."""
     left = np.cumsum(_terms(a, size)[::-1])[::-1]
-    used = max(int(np.count_nonzero(left > TAIL * left[0])), min(2, len(a)))
-    if used == ORDERS:
-        raise ValueError(f"the kernel's series needs more than {ORDERS} terms at rows of squared norm {size:.3g}; scale X down.")
+    used = max(int(np.count_nonzero(left > MAX_TAIL * left[0])), min(2, len(a)))
+    if used == MAX_ORDER:
+        raise ValueError(f"the kernel's series needs more than {MAX_ORDER} terms at rows of squared norm {size:.3g}; scale X down.")
     return a[:used]

@@ -27,9 +27,9 @@ from mercer.store import register
 
 # A landmark counts where more than this share of k(x, x) is not told by those before it: what rounding does to a feature
 # is eps / sqrt(share), what the feature tells sqrt(share).
-CUT = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
+MIN_RESIDUAL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
 Factor = Callable[[Array, float], tuple[Array, Array]]
-COLUMNS = 64  # of a triangular factor that are multiplied at a time
+FACTOR_COLUMNS = 64  # of a triangular factor that are multiplied at a time
 
 
 @register("lifts.Nystrom")
@@ -104,7 +104,7 @@ class Nystrom(Lift):
         weight = self._weight(rows, sample_weight)
         self.kernel_ = "precomputed" if self._pairwise else _resolved(self.kernel, rows, weight)
         with single_blas():  # the same bits whatever the number of threads
-            self._factor(*self._choose(rows, weight), cut=CUT[rows.dtype])
+            self._factor(*self._choose(rows, weight), cut=MIN_RESIDUAL[rows.dtype])
         return self
 
     def transform(self, X: Any) -> Matrix:
@@ -191,7 +191,7 @@ class Nystrom(Lift):
         if m >= np.count_nonzero(weight):
             return all_rows(rows, weight)
         choose = CHOICES["rpcholesky" if self.landmarks == "kmeans" else self.landmarks]
-        return choose(op, m, stream_of(self.random_state), weight, CUT[rows.dtype])
+        return choose(op, m, stream_of(self.random_state), weight, MIN_RESIDUAL[rows.dtype])
 
     def _factor(self, points: Table, index: Array | None, K: Array, factor: Factor, cut: float) -> None:
         kept, root = factor(K, cut)
@@ -229,7 +229,7 @@ def _resolved(kernel: Any, rows: Table, weight: Array) -> Kernel:
 
 def _times_upper(C: Array, root: Array, out: Array) -> None:
     """out = C @ root for an upper triangular root, at about half the work."""
-    for cols in cuts(len(root), COLUMNS):
+    for cols in cuts(len(root), FACTOR_COLUMNS):
         np.matmul(C[:, : cols.stop], root[: cols.stop, cols], out=out[:, cols])
 
 

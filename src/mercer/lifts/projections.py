@@ -1,6 +1,8 @@
 """Random projections: linear maps to fewer dimensions that keep inner products."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +19,10 @@ from mercer.ops.projections import Hashed, Normals, projection_dim
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-PIECE = 1 << 12  # columns of A'w that exist at a time
-ENTRIES = 4  # a column of a sparse projection, where nothing else is asked for
+PIECE_COLUMNS = 1 << 12  # of A'w that exist at a time
+AUTO_ENTRIES = 4  # most entries a column of a sparse projection, where nothing else is asked for
+MAX_DENSE_FEATURES = 1 << 13  # hashed features beyond this come as CSR rows, also of dense ones
+ANY_WIDTH = 2**63 - 1  # of rows of dicts, whose names may be any
 
 
 class Projection(Lift):
@@ -57,7 +61,7 @@ class Projection(Lift):
 
     def _inner(self, X: Matrix, w: Array) -> Array:
         out, X = np.zeros(X.shape[0], X.dtype), X.tocsc() if sp.issparse(X) else X
-        for piece in cuts(X.shape[1], PIECE):
+        for piece in cuts(X.shape[1], PIECE_COLUMNS):
             out += X[:, piece] @ self.projection_.back(piece.start, piece.stop, w)
         return out
 
@@ -179,19 +183,10 @@ class SparseProjection(Projection):
         self.random_state = random_state
 
     def _draw(self, n: int) -> Hashed:
-        m = whole(plain(self.n_features), "n_features", least=1)
-        s = self._entries(m)
-        if m % s:
-            raise ValueError(f"s must divide n_features, got s={s} and n_features={m}; use n_features={m + s - m % s}.")
-        if self._debiased and m == s:
-            raise ValueError(f"signed=False needs n_features > s to take its bias away, both are {m}; raise n_features.")
-        return Hashed(m, s, bool(self.signed), stream_of(self.random_state))
-
-    def _entries(self, m: int) -> int:
-        if isinstance(self.s, str) and self.s == "auto":
-            most = m if self.signed else m - 1  # without signs a column that fills all rows is the bias alone
-            return max((t for t in range(1, min(ENTRIES, most) + 1) if m % t == 0), default=1)
-        return whole(plain(self.s), "s", least=1)
+        drawn = _hashed(self.n_features, self.s, self.signed, self.random_state)
+        if self._debiased and drawn.m == drawn.s:
+            raise ValueError(f"signed=False needs n_features > s to take its bias away, both are {drawn.m}; raise n_features.")
+        return drawn
 
     @property
     def _debiased(self) -> bool:
@@ -201,12 +196,7 @@ class SparseProjection(Projection):
         return sp.issparse(X) and not self._debiased and not self.dense_output
 
     def _map(self, X: Matrix) -> Matrix:
-        if self._stays_sparse(X):
-            return self.projection_.sparse(X if sp.issparse(X) else sp.csr_matrix(X))
-        F = np.zeros((X.shape[0], self.n_features_out_), X.dtype)
-        add = self.projection_.add_csr if sp.issparse(X) else lambda x, out: self.projection_.add(x, 0, out)
-        by_rows(X, self.n_features_out_, lambda x, rows: add(x, F[rows]))
-        return self.finish(F)
+        return _sparse_product(self.projection_, X) if self._stays_sparse(X) else self.finish(_dense_product(self.projection_, X))
 
     def finish(self, F: Array) -> Array:
         """The features of A x, in place: without signs their bias is taken away."""
@@ -217,7 +207,118 @@ class SparseProjection(Projection):
         return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
 
 
+def _hashed(n_features: Any, s: Any, signed: Any, random_state: Any) -> Hashed:
+    """The matrix of s entries a column, by what users said of it."""
+    m = whole(plain(n_features), "n_features", least=1)
+    if isinstance(s, str) and s == "auto":
+        most = min(AUTO_ENTRIES, m if signed else m - 1)  # without signs a column that fills all rows is the bias alone
+        entries = max((t for t in range(1, most + 1) if m % t == 0), default=1)
+    else:
+        entries = whole(plain(s), "s", least=1)
+    if m % entries:
+        raise ValueError(f"s must divide n_features, got s={entries} and n_features={m}; use n_features={m + entries - m % entries}.")
+    return Hashed(m, entries, bool(signed), stream_of(random_state))
+
+
+def _sparse_product(A: Hashed, X: Matrix) -> Matrix:
+    return A.sparse(X if sp.issparse(X) else sp.csr_matrix(X))
+
+
+def _dense_product(A: Hashed, X: Matrix) -> Array:
+    F = np.zeros((X.shape[0], A.m), X.dtype)
+    add = A.add_csr if sp.issparse(X) else lambda x, out: A.add(x, 0, out)
+    by_rows(X, A.m, lambda x, rows: add(x, F[rows]))
+    return F
+
+
 def _centred(F: Array, s: int) -> Array:
     F -= F.mean(-1, keepdims=True)
     F /= F.dtype.type(np.sqrt(1 - s / F.shape[-1]))
     return F
+
+
+@register("lifts.HashedFeatures")
+class HashedFeatures(Projection):
+    """The hashing trick: column j is added to feature h(j) with sign sigma(j).
+
+    It is the case s = 1 of `SparseProjection`. Rows are numbers, then a column is hashed by its
+    position, or dicts: a number counts for its name, a string for "name=string" once. More than
+    8,192 features come as CSR rows. With `signed=False` values are added as they are, which
+    keeps counts >= 0, and inner products have the bias (sum x sum z - x'z)/m.
+
+    Parameters
+    ----------
+    n_features : int, default=262144
+        The number m of features.
+    s : int, default=1
+        Entries a column; more than 1 only with signs.
+    signed : bool, default=True
+        Whether values are added with random signs, which makes inner products unbiased.
+    random_state : int, RandomState, Generator or None, default=0
+        The map is its seed, by default 0, so that maps made apart agree.
+
+    References
+    ----------
+    Weinberger et al., Feature hashing for large scale multitask learning (2009).
+
+    Examples
+    --------
+    >>> phi = HashedFeatures(8, random_state=0)
+    >>> phi.fit_transform([{"city": "Oslo", "age": 3}, {"city": "Oslo"}]).shape
+    (2, 8)
+    """
+
+    def __init__(self, n_features: int = 2**18, s: int = 1, signed: bool = True, *, random_state: Any = 0) -> None:
+        self.n_features = n_features
+        self.s = s
+        self.signed = signed
+        self.random_state = random_state
+
+    def _draw(self, n: int) -> Hashed:
+        if not self.signed and self.s != 1:
+            raise ValueError(f"signed=False adds a bias that grows with s, here s={self.s}; use s=1, or SparseProjection.")
+        return _hashed(self.n_features, self.s, self.signed, self.random_state)
+
+    def _map(self, X: Matrix) -> Matrix:
+        return (_sparse_product if self.n_features_out_ > MAX_DENSE_FEATURES else _dense_product)(self.projection_, X)
+
+    def _inner(self, X: Matrix, w: Array) -> Array:
+        return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """A name for every feature."""
+        check_is_fitted(self, "n_features_in_")
+        return np.asarray(self._names([]), object) if self.n_features_in_ == ANY_WIDTH else super().get_feature_names_out(input_features)
+
+    def _check(self, X: Any, *, reset: bool) -> Matrix:
+        items = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
+        return _rows_of_items(X) if items else super()._check(X, reset=reset)
+
+
+def _rows_of_items(rows: Any) -> Any:
+    """CSR rows of dicts; a name is a column by 63 bits of its digest, so the width is never
+    known.
+    """
+    seen: dict[str, int] = {}
+    pairs = [[_item(name, value, seen) for name, value in row.items()] for row in rows]
+    indptr = np.cumsum([0, *map(len, pairs)])
+    flat = [pair for row in pairs for pair in row]
+    indices = np.array([j for j, _ in flat], np.int64)
+    return sp.csr_array((np.array([v for _, v in flat], float), indices, indptr), shape=(len(pairs), ANY_WIDTH))
+
+
+def _item(name: Any, value: Any, seen: dict[str, int]) -> tuple[int, float]:
+    token, number = (f"{name}={value}", 1.0) if isinstance(value, str) else (str(name), _number(name, value))
+    if token not in seen:
+        seen[token] = int.from_bytes(blake2b(token.encode(), digest_size=8).digest(), "little") >> 1
+    return seen[token], number
+
+
+def _number(name: Any, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise ValueError(f"The item {name!r} must be a finite number or a string, got {value!r}; leave it out where it is missing.")
+    return number

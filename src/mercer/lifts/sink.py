@@ -15,14 +15,13 @@ from mercer.kernels.base import whole
 from mercer.kernels.params import plain
 from mercer.lifts.algebra import unique
 from mercer.lifts.base import Lift
-from mercer.lifts.basis import Basis, named
-from mercer.lifts.monomials import Interactions
-from mercer.lifts.steps import Jumps, Splines
+from mercer.lifts.columnwise import Basis, Jumps, Splines, named
+from mercer.lifts.polynomial import Interactions
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-ROWS = 1 << 10  # at a time: many enough that six parts cost little to call
+BATCH_ROWS = 1 << 10  # at a time: many enough that six parts cost little to call
 PARTS = "columns", "squares", "pairs", "splines", "functions", "jumps"
 
 
@@ -111,7 +110,7 @@ class KitchenSink(Lift):
     def _worth(self, X: Array) -> Array:
         """The features that vary and repeat none before them; the columns where nothing varies."""
         low, high, prints = np.inf, -np.inf, [blake2b(digest_size=16) for _ in range(self._all(X[:1]).shape[1])]
-        for rows in cuts(len(X), ROWS):
+        for rows in cuts(len(X), BATCH_ROWS):
             F = self._all(X[rows]) + X.dtype.type(0)  # -0 is 0
             low, high = np.minimum(low, F.min(0)), np.maximum(high, F.max(0))
             for seen, column in zip(prints, np.ascontiguousarray(F.T), strict=True):
@@ -129,7 +128,7 @@ class KitchenSink(Lift):
         def fill(rows: slice) -> None:
             F[rows] = self._all(X[rows])[:, self.kept_]
 
-        parallel_map(fill, cuts(len(X), ROWS))
+        parallel_map(fill, cuts(len(X), BATCH_ROWS))
         return F
 
     def _names(self, inputs: list[str]) -> list[str]:

@@ -220,7 +220,7 @@ def _scale_of(kernel: Any) -> float:
     match kernel:
         case Exp(kernel=Linear(metric=None)):
             return 1.0
-        case Exp(kernel=Scale(by=c, kernel=Linear(metric=None))):
+        case Exp(kernel=Scale(factor=c, kernel=Linear(metric=None))):
             return positive(c, "the scale inside exp")
     raise ValueError(f"kernel must be exp(Linear()) or exp(c * Linear()), got {kernel!r}; use k.lift or Maclaurin for others.")
 

@@ -25,10 +25,9 @@ from mercer.kernels import (
     Scale,
     Sinc,
 )
-from mercer.ops.columns import CauchyColumns, PeriodicColumns
 from mercer.ops.fastfood import Fastfood
 from mercer.ops.frequencies import frequencies
-from mercer.ops.measures import GammaMixture, Measure, Normal, Sphere, Student
+from mercer.ops.measures import CauchyColumns, GammaMixture, Measure, Normal, PeriodicColumns, Sphere, Student
 from mercer.ops.philox import Stream
 from mercer.pairs.side import per_column
 from mercer.store import register
@@ -48,7 +47,7 @@ class Atom:
 
 @register("lifts.Spectrum")
 @dataclass(frozen=True)
-class Spectrum:
+class SpectralMeasure:
     """A frequency is the sum of independent atoms; the kernel is `amplitude` at distance zero."""
 
     amplitude: float
@@ -76,14 +75,14 @@ class Spectrum:
         return Fastfood(atom.measure, d, m, stream), per_column(atom.bandwidth, d)  # type: ignore[arg-type]
 
 
-def spectrum(k: Kernel) -> Spectrum | None:
+def spectrum(k: Kernel) -> SpectralMeasure | None:
     """The spectrum of a stationary kernel, of products and powers of them; None of others.
 
     >>> spectrum(2.0 * Gaussian(3.0) * Gaussian(4.0))
-    Spectrum(amplitude=2.0, atoms=(Atom(measure=Normal(), bandwidth=2.4, columns=None),))
+    SpectralMeasure(amplitude=2.0, atoms=(Atom(measure=Normal(), bandwidth=2.4, columns=None),))
     """
     match k:
-        case Constant(): return Spectrum(1.0, ())
+        case Constant(): return SpectralMeasure(1.0, ())
         case Gaussian(bandwidth=b): return _one(Normal(), b)
         case Laplace(bandwidth=b, norm=1): return _one(CauchyColumns(), b)
         case Laplace(bandwidth=b): return _one(Student(1.0), b)
@@ -92,7 +91,7 @@ def spectrum(k: Kernel) -> Spectrum | None:
         case RationalQuadratic(bandwidth=b, mixture=a): return _one(GammaMixture(a, 1 / a), b)
         case Sinc(bandwidth=b): return _one(Sphere(), b)
         case Periodic(bandwidth=b, period=p): return _one(PeriodicColumns(b, p), 1.0)
-        case Scale(by=c, kernel=t): return _scaled(spectrum(t), c)
+        case Scale(factor=c, kernel=t): return _scaled(spectrum(t), c)
         case Normalized(kernel=t): return _normalized(spectrum(t))
         case OnColumns(kernel=t, columns=c): return _placed(spectrum(t), c)  # type: ignore[arg-type]
         case Product(terms=ts): return _product([spectrum(t) for t in ts])
@@ -100,26 +99,26 @@ def spectrum(k: Kernel) -> Spectrum | None:
     return None
 
 
-def _one(measure: Measure, bandwidth: Any) -> Spectrum:
-    return Spectrum(1.0, (Atom(measure, bandwidth),))
+def _one(measure: Measure, bandwidth: Any) -> SpectralMeasure:
+    return SpectralMeasure(1.0, (Atom(measure, bandwidth),))
 
 
-def _scaled(s: Spectrum | None, c: float) -> Spectrum | None:
+def _scaled(s: SpectralMeasure | None, c: float) -> SpectralMeasure | None:
     return s and replace(s, amplitude=c * s.amplitude)
 
 
-def _normalized(s: Spectrum | None) -> Spectrum | None:
+def _normalized(s: SpectralMeasure | None) -> SpectralMeasure | None:
     return s and replace(s, amplitude=1.0)
 
 
-def _placed(s: Spectrum | None, columns: tuple[int, ...]) -> Spectrum | None:
+def _placed(s: SpectralMeasure | None, columns: tuple[int, ...]) -> SpectralMeasure | None:
     if s is None:
         return None
     inner = [columns if a.columns is None else tuple(columns[i] for i in a.columns) for a in s.atoms]
     return replace(s, atoms=tuple(replace(a, columns=c) for a, c in zip(s.atoms, inner, strict=True)))
 
 
-def _product(parts: list[Spectrum | None]) -> Spectrum | None:
+def _product(parts: list[SpectralMeasure | None]) -> SpectralMeasure | None:
     """Amplitudes multiply and frequencies add; normal ones on the same columns are one normal."""
     found = [s for s in parts if s is not None]
     if len(found) < len(parts):
@@ -130,7 +129,7 @@ def _product(parts: list[Spectrum | None]) -> Spectrum | None:
         if a.measure == Normal():
             normal[a.columns] = _joined(normal[a.columns], a) if a.columns in normal else a
     others = [a for a in atoms if a.measure != Normal()]
-    return Spectrum(math.prod(s.amplitude for s in found), (*normal.values(), *others))
+    return SpectralMeasure(math.prod(s.amplitude for s in found), (*normal.values(), *others))
 
 
 def _joined(a: Atom, b: Atom) -> Atom:

@@ -11,8 +11,8 @@ from mercer.inputs import Array
 from mercer.operators import Operator
 
 Map = Callable[[Array], Array]
-ROUNDS = 20  # of refinement
-GAIN = 0.5  # a round that leaves more than this of the residual is not worth another of its kind
+MAX_ROUNDS = 20  # of refinement
+MAX_REMAINDER = 0.5  # a round that leaves more than this of the residual is not worth another of its kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def refined(product: Map, B: Array, solvers: list[Callable[[Array, Array], tuple
     size = np.linalg.norm(B, axis=0)
     goal = tol * np.where(size > 0, size, 1)
     X, R, norm, steps, which = np.zeros_like(B), B, size, 0, 0
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         if (norm <= goal).all() or which == len(solvers):
             break
         change, more = solvers[which](R, 0.5 * goal)
@@ -75,7 +75,7 @@ def refined(product: Map, B: Array, solvers: list[Callable[[Array, Array], tuple
         R_new = B - product(X + change)
         norm_new = np.linalg.norm(R_new, axis=0)
         better = norm_new < norm
-        which += bool((norm_new > np.maximum(GAIN * norm, goal)).any())
+        which += bool((norm_new > np.maximum(MAX_REMAINDER * norm, goal)).any())
         X = np.where(better, X + change, X)
         R, norm = np.where(better, R_new, R), np.where(better, norm_new, norm)
     return Solved(X, R, float((norm / np.where(size > 0, size, 1)).max(initial=0)), steps)

@@ -13,8 +13,8 @@ from mercer.operators import Operator, dense
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-ROUNDING, INDEFINITE = 100.0, 1e-3  # a matrix that needs a jitter of more than 100 n eps, or 1e-3, of its diagonal is of no kernel
-COLUMNS = 256
+MAX_JITTER_ROUNDINGS, MAX_JITTER = 100.0, 1e-3  # in n eps, and of the diagonal: a matrix that needs more is of no kernel
+INVERSE_COLUMNS = 256
 
 
 @register("linalg.Cholesky")
@@ -47,7 +47,7 @@ class Cholesky:
     def _rounding(self, system: System) -> float:
         """How far below zero, relative to the diagonal, rounding may take an eigenvalue of a kernel."""
         eps = max(float(np.finfo(dtype).eps) for dtype in (self.dtype, system.exact.dtype))
-        return min(ROUNDING * len(system.ridge) * eps, INDEFINITE)
+        return min(MAX_JITTER_ROUNDINGS * len(system.ridge) * eps, MAX_JITTER)
 
     def _factor(self, system: System, jitter: float) -> Array:
         K = dense(system.exact if self.dtype == "float64" else system.op, self.dtype)
@@ -85,7 +85,7 @@ class Factored:
     def inverse_diag(self) -> Array:
         """The diagonal of A^-1: the squared columns of L^-1, some at a time."""
         n, out = len(self.L), np.empty(len(self.L))
-        for cols in cuts(n, COLUMNS):
+        for cols in cuts(n, INVERSE_COLUMNS):
             unit = np.zeros((n - cols.start, cols.stop - cols.start), self.L.dtype, order="F")
             np.fill_diagonal(unit, 1)
             part = solve_triangular(self.L[cols.start :, cols.start :], unit, lower=True, overwrite_b=True, check_finite=False)

@@ -13,37 +13,37 @@ from mercer.invariants import Floats, Is, Whole
 from mercer.stats import FrequentDirections
 from mercer.store import register
 
-MORE = 10  # directions beyond those asked for that a range finder follows
-ROUNDS = 3  # products that sharpen the range
+OVERSAMPLING = 10  # directions beyond those asked for that a range finder follows
+POWER_ROUNDS = 3  # products that sharpen the range
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class Eigenpairs:
     """A = vectors diag(values) vectors' (D, r), the largest first; zero (or not told) in all other directions."""
 
     values: Array
     vectors: Array
 
-    def above(self, share: float) -> Spectrum:
+    def above(self, share: float) -> Eigenpairs:
         """Without the eigenvalues that are rounding: below this share of the largest."""
         kept = self.values > share * max(float(self.values.max(initial=0)), np.finfo(float).tiny)
-        return Spectrum(self.values[kept], self.vectors[:, kept])
+        return Eigenpairs(self.values[kept], self.vectors[:, kept])
 
-    def top(self, k: int) -> Spectrum:
-        return Spectrum(self.values[:k], self.vectors[:, :k])
+    def top(self, k: int) -> Eigenpairs:
+        return Eigenpairs(self.values[:k], self.vectors[:, :k])
 
 
-def eigen(A: Array, rank: int | None = None, top: int | None = None) -> Spectrum:
+def eigen(A: Array, rank: int | None = None, top: int | None = None) -> Eigenpairs:
     """The eigenvectors of a symmetric A >= 0 of at most this rank, all or the `top` ones.
 
     >>> eigen(np.diag([1.0, 3.0, 2.0])).values
     array([3., 2., 1.])
     """
     D = len(A)
-    if rank is not None and 3 * (rank + MORE) < D:  # the range of A @ random is then all of A's: no D^3 work
+    if rank is not None and 3 * (rank + OVERSAMPLING) < D:  # the range of A @ random is then all of A's: no D^3 work
         return ritz(lambda V: A @ V, D, rank, rounds=0).top(top or rank)
     values, vectors = largest(lambda: A, D if top is None else min(top, D))
-    return Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1])
+    return Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1])
 
 
 def largest(matrix: Callable[[], Array], k: int, *, overwrite: bool = False) -> tuple[Array, Array]:
@@ -63,17 +63,17 @@ def largest(matrix: Callable[[], Array], k: int, *, overwrite: bool = False) -> 
     return values, vectors
 
 
-def ritz(product: Callable[[Array], Array], D: int, r: int, rounds: int = ROUNDS) -> Spectrum:
+def ritz(product: Callable[[Array], Array], D: int, r: int, rounds: int = POWER_ROUNDS) -> Eigenpairs:
     """The leading r eigenvectors of A >= 0 known by products A @ V (D, r): rounds + 2 of them.
 
     Halko, Martinsson and Tropp, Finding structure with randomness (2011).
     """
-    width = min(D, r + MORE)
+    width = min(D, r + OVERSAMPLING)
     V = np.random.default_rng(0).standard_normal((D, width))
     for _ in range(rounds + 1):
         V = qr(product(V), mode="economic", check_finite=False)[0]
     values, turn = eigh(_symmetric(V.T @ product(V)), check_finite=False)
-    return Spectrum(np.maximum(values[::-1], 0), V @ turn[:, ::-1]).top(r)
+    return Eigenpairs(np.maximum(values[::-1], 0), V @ turn[:, ::-1]).top(r)
 
 
 def _symmetric(A: Array) -> Array:
@@ -104,7 +104,7 @@ class Components:
     must = dict(components=Floats("k", "D"), variance=Floats("k"), ratio=Floats("k"), mean=Floats("D"))
 
     @classmethod
-    def of(cls, s: Spectrum, total: float, n: float, mean: Array) -> Self:
+    def of(cls, s: Eigenpairs, total: float, n: float, mean: Array) -> Self:
         """From the spectrum of the centred moments of n rows and their trace."""
         ratio = s.values / total if total > 0 else np.zeros_like(s.values)
         return cls(np.ascontiguousarray(signed(s.vectors).T), s.values / max(n - 1, 1), ratio, mean)
@@ -148,10 +148,10 @@ class SketchedMoments:
         """sum |z - mean|^2."""
         return max(self.square - self.n * float(self.mean @ self.mean), 0.0)
 
-    def spectrum(self) -> Spectrum:
+    def spectrum(self) -> Eigenpairs:
         """Of B'B - n mean mean', which is sum (z - mean)(z - mean)' up to the sketch's loss."""
         M = np.vstack([self.rows.B, np.sqrt(self.n) * self.mean])
         sign = np.append(np.ones(len(self.rows.B)), -1.0)
         Q, R = qr(M.T, mode="economic", check_finite=False)
         values, turn = eigh(_symmetric((R * sign) @ R.T), check_finite=False)
-        return Spectrum(np.maximum(values[::-1], 0), Q @ turn[:, ::-1])
+        return Eigenpairs(np.maximum(values[::-1], 0), Q @ turn[:, ::-1])

@@ -10,11 +10,11 @@ from scipy.linalg import cho_factor, cho_solve
 
 from mercer.inputs import Array
 from mercer.linalg.cholesky import Factored
-from mercer.linalg.solvers import Auto, Iterated, Solver
+from mercer.linalg.solvers import AutoSolver, Iterated, Solver
 from mercer.operators import Operator
 from mercer.stats import Moments
 
-LEAST = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
+MIN_PENALTY = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
 
 
 # primal
@@ -72,7 +72,7 @@ def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
 
 # dual
 @dataclass(frozen=True, eq=False)
-class DualSolution:
+class RidgeSolution:
     """f(x) = sum_i coef_i k(x, x_i) + intercept; coef (n, q), zero for rows of weight zero.
 
     residual : the largest |r| / |y - mean y| of the outputs, r the residual of the equations below (without an intercept,
@@ -93,7 +93,7 @@ class DualSolution:
 def exact(
     op: Operator, Y: Array, alpha: Any = 1.0, weight: Array | None = None, *, intercept: bool = True,
     solver: Solver | None = None, loo: bool = False,
-) -> DualSolution:
+) -> RidgeSolution:
     """argmin sum_i w_i (y_i - f(x_i))^2 + alpha |f - b|^2: (K + diag(alpha / w)) coef = y - b, 1'coef = 0.
 
     alpha is one number, or one an output (each then needs a factor of its own). loo needs a solver that factors.
@@ -111,11 +111,11 @@ def exact(
     if not len(on):
         raise ValueError("weight is zero for every row; give some row a positive weight.")
     inner = op if len(on) == len(Y) else op.restrict(on)
-    found = _groups(inner, Y[on], alpha, w[on], intercept, solver or Auto(), loo)
+    found = _groups(inner, Y[on], alpha, w[on], intercept, solver or AutoSolver(), loo)
     return found if inner is op else _spread(found, op, Y, on)
 
 
-def _groups(op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solver: Solver, loo: bool) -> DualSolution:
+def _groups(op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solver: Solver, loo: bool) -> RidgeSolution:
     """Outputs of the same penalty are solved together."""
     penalties = np.broadcast_to(np.asarray(alpha, np.float64), (Y.shape[1],))
     coef, b, left = np.empty_like(Y), np.empty(Y.shape[1]), np.empty_like(Y)
@@ -127,11 +127,11 @@ def _groups(op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solve
         definite &= s.definite
         if s.loo is not None:
             left[:, at] = s.loo
-    return DualSolution(coef, b, worst, steps, left if loo else None, definite)
+    return RidgeSolution(coef, b, worst, steps, left if loo else None, definite)
 
 
-def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solver: Solver, loo: bool) -> DualSolution:
-    ridge = np.maximum(ridge, LEAST * float(np.abs(op.diag()).max()) or LEAST)
+def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solver: Solver, loo: bool) -> RidgeSolution:
+    ridge = np.maximum(ridge, MIN_PENALTY * float(np.abs(op.diag()).max()) or MIN_PENALTY)
     handle = solver.init(op, ridge, Y.shape[1] + intercept)
     mean = np.average(Y, axis=0, weights=w) if intercept else np.zeros(Y.shape[1])
     B = Y - mean  # so that the constant to be found is small
@@ -145,7 +145,7 @@ def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solv
     size = np.linalg.norm(B, axis=0)
     residual = float((np.linalg.norm(R, axis=0) / np.where(size > 0, size, 1)).max(initial=0))
     left = _left_out(handle, coef, s.x[:, -1] if intercept else None) if loo else None
-    return DualSolution(coef, mean + b, residual, s.steps, left, getattr(handle, "definite", True))
+    return RidgeSolution(coef, mean + b, residual, s.steps, left, getattr(handle, "definite", True))
 
 
 def _left_out(handle: Factored | Iterated, coef: Array, one: Array | None) -> Array:
@@ -159,7 +159,7 @@ def _left_out(handle: Factored | Iterated, coef: Array, one: Array | None) -> Ar
         return np.asarray(coef / C[:, None])  # nan where nothing is left to fit
 
 
-def _spread(s: DualSolution, op: Operator, Y: Array, on: Array) -> DualSolution:
+def _spread(s: RidgeSolution, op: Operator, Y: Array, on: Array) -> RidgeSolution:
     """With the rows of weight zero, whose left-out prediction is the plain one."""
     coef = np.zeros_like(Y)
     coef[on] = s.coef
@@ -168,4 +168,4 @@ def _spread(s: DualSolution, op: Operator, Y: Array, on: Array) -> DualSolution:
         off = np.setdiff1d(np.arange(len(Y)), on)
         loo = np.empty_like(Y)
         loo[on], loo[off] = s.loo, Y[off] - op.restrict(off, on) @ s.coef - s.intercept
-    return DualSolution(coef, s.intercept, s.residual, s.steps, loo, s.definite)
+    return RidgeSolution(coef, s.intercept, s.residual, s.steps, loo, s.definite)

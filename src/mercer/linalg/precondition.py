@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer.inputs import Array
-from mercer.lifts.landmarks import BLOCK, Residual, accepted
+from mercer.lifts.landmarks import PROPOSALS, Residual, accepted
 from mercer.operators import Operator
 from mercer.ops.philox import Stream
 from mercer.ops.threads import single_blas
@@ -17,15 +17,15 @@ from mercer.ops.tiles import cuts
 from mercer.store import register
 
 WIDE = np.dtype(np.float64)
-CUT = {WIDE: 1e-13, np.dtype(np.float32): 3e-6}  # of k(x, x): less than this left of it is rounding
+MIN_RESIDUAL = {WIDE: 1e-13, np.dtype(np.float32): 3e-6}  # of k(x, x): less than this left of it is rounding
 CHUNKS = 8  # of the rows, whose moments are added in float64
-ROUNDING = 0.5  # of I + S'S: where float32 would leave more it is not tried
-CHEAP = 512  # columns up to which float64 costs next to nothing
+MAX_ROUNDING = 0.5  # of I + S'S: where float32 would leave more it is not tried
+CHEAP_COLUMNS = 512  # columns up to which float64 costs next to nothing
 PROBES, POWERS = 8, 6  # leading directions in which an inverse in float32 is checked, and steps to find them
-ENOUGH = 0.1  # the rest of K, in units of the ridge, that more pivots would not make worth their price
-COST = 215.0, 0.3  # of pivot r, over n: its column, and the elimination of r others; the unit is a product with a kept float32 K
-HARD = 500.0  # expected steps beyond which no pivots are spared
-MANY = math.inf  # columns to be solved for, where nobody said how many
+MIN_REST = 0.1  # the rest of K, in units of the ridge, that more pivots would not make worth their price
+PIVOT_COST = 215.0, 0.3  # of pivot r, over n: its column, and the elimination of r others; the unit is a product with a kept float32 K
+HARD_STEPS = 500.0  # expected steps beyond which no pivots are spared
+MANY_COLUMNS = math.inf  # columns to be solved for, where nobody said how many
 
 
 @register("linalg.RPCholesky")
@@ -46,30 +46,30 @@ class RPCholesky:
     rank: int | None = None
     seed: int = 0
 
-    def init(self, op: Any, ridge: Array, memory: float = math.inf, step: float = MANY) -> Woodbury:
+    def init(self, op: Any, ridge: Array, memory: float = math.inf, step: float = MANY_COLUMNS) -> Woodbury:
         """The preconditioner of op + diag(ridge), with at most `memory` bytes.
 
         step : what one step of conjugate gradients costs, in products of a kept float32 triangle of K with one column
         """
-        n, step = len(ridge), MANY if self.rank else step
+        n, step = len(ridge), MANY_COLUMNS if self.rank else step
         with single_blas():  # small products between tasks: the same bits whatever the number of threads
             for dtype in (precision(op, ridge), WIDE):
                 room = int(max(min(memory, 8.0 * n * n) // (dtype.itemsize * n), 1))
                 r = min(n, self.rank or default_rank(n), room)
-                if dtype == WIDE or r > CHEAP:
+                if dtype == WIDE or r > CHEAP_COLUMNS:
                     P = Woodbury.of(self.factor(op, r, ridge, dtype, step), ridge)
                     if P.S.dtype == WIDE or P.sound():
                         break
             return P
 
-    def factor(self, op: Operator, r: int, ridge: Array, dtype: np.dtype[Any], step: float = MANY) -> Array:
+    def factor(self, op: Operator, r: int, ridge: Array, dtype: np.dtype[Any], step: float = MANY_COLUMNS) -> Array:
         """F, in float64 where it has few columns."""
         weight, stream, stale = ridge.min() / ridge, Stream(self.seed), 0
-        state = Residual(op, min(r, CHEAP), CUT[WIDE])
+        state = Residual(op, min(r, CHEAP_COLUMNS), MIN_RESIDUAL[WIDE])
         marks = [(0, expected_steps(state.diag, ridge))]
-        while len(state.pivots) < r and stale < 8 and marks[-1][1] > expected_steps(ENOUGH, 1.0) and worth(marks, op.shape[0], step):
+        while len(state.pivots) < r and stale < 8 and marks[-1][1] > expected_steps(MIN_REST, 1.0) and worth(marks, op.shape[0], step):
             before = len(state.pivots)
-            if before + BLOCK > state.F.shape[1] < r:
+            if before + PROPOSALS > state.F.shape[1] < r:
                 _widen(state, min(r, 2 * state.F.shape[1]), dtype)
             state.eliminate(*accepted(state, weight, stream.child(state.rounds)))
             stale = 0 if len(state.pivots) > before else stale + 1
@@ -81,7 +81,7 @@ def _widen(state: Residual, r: int, dtype: np.dtype[Any]) -> None:
     """Make room for r columns, of another precision perhaps."""
     F, done = np.empty((len(state.F), r), dtype), len(state.pivots)
     F[:, :done] = state.F[:, :done]
-    state.F, state.floor = F, CUT[dtype] / CUT[state.F.dtype] * state.floor
+    state.F, state.floor = F, MIN_RESIDUAL[dtype] / MIN_RESIDUAL[state.F.dtype] * state.floor
 
 
 def expected_steps(rest: Any, ridge: Any) -> float:
@@ -97,15 +97,15 @@ def worth(marks: list[tuple[int, float]], n: int, step: float) -> bool:
     """
     (before, least), (now, steps) = marks[-min(len(marks), 3)], marks[-1]
     saved = (least - steps) / max(now - before, 1)
-    return len(marks) == 1 or steps > HARD or math.isinf(step) or saved * step * n > COST[0] + COST[1] * now
+    return len(marks) == 1 or steps > HARD_STEPS or math.isinf(step) or saved * step * n > PIVOT_COST[0] + PIVOT_COST[1] * now
 
 
 @register("linalg.Identity")
 @dataclass(frozen=True)
-class Identity:
+class NoPreconditioner:
     """No preconditioner but the ridge itself."""
 
-    def init(self, op: Any, ridge: Array, memory: float = math.inf, step: float = MANY) -> Woodbury:
+    def init(self, op: Any, ridge: Array, memory: float = math.inf, step: float = MANY_COLUMNS) -> Woodbury:
         return Woodbury.of(np.zeros((len(ridge), 0)), ridge)
 
 
@@ -121,7 +121,7 @@ def default_rank(n: int) -> int:
 def precision(op: Any, ridge: Array) -> np.dtype[Any]:
     """float32 where an error of its eps in I + S'S, whose norm is at most sum k(x, x) / ridge, leaves it well above zero."""
     size = float((np.abs(op.diag(), dtype=np.float64) / ridge).sum())
-    return np.dtype(np.float32 if size * np.finfo(np.float32).eps <= ROUNDING else np.float64)
+    return np.dtype(np.float32 if size * np.finfo(np.float32).eps <= MAX_ROUNDING else np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,13 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.linalg.cg import Solved, System, conjugate_gradients, refined
 from mercer.linalg.cholesky import Cholesky, Factored
-from mercer.linalg.precondition import MANY, Identity, RPCholesky, Woodbury
+from mercer.linalg.precondition import MANY_COLUMNS, NoPreconditioner, RPCholesky, Woodbury
 from mercer.operators import KernelOperator, Operator, StoredOperator
 from mercer.plans import quantity
 from mercer.store import register
 
-INNER = 1e-4  # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its rounding
-SMALL = 3000  # rows up to which a Cholesky factor is quicker than anything else
+INNER_TOLERANCE = 1e-4  # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its rounding
+MAX_CHOLESKY_ROWS = 3000  # rows up to which a Cholesky factor is quicker than anything else
 
 
 class Handle(Protocol):
@@ -41,7 +41,7 @@ class CG:
     ----------
     tol : of |b - A x| / |b|, for every column
     max_steps : products in all
-    preconditioner : `RPCholesky(rank)` or `Identity()`
+    preconditioner : `RPCholesky(rank)` or `NoPreconditioner()`
     memory : bytes for the preconditioner (up to a third of it) and the kept triangle
 
     >>> from mercer.kernels import Gaussian
@@ -53,10 +53,10 @@ class CG:
 
     tol: float = 1e-6
     max_steps: int = 1000
-    preconditioner: RPCholesky | Identity = field(default_factory=RPCholesky)
+    preconditioner: RPCholesky | NoPreconditioner = field(default_factory=RPCholesky)
     memory: float = 1e9
 
-    def init(self, op: Operator, ridge: Array, columns: float = MANY) -> Iterated:
+    def init(self, op: Operator, ridge: Array, columns: float = MANY_COLUMNS) -> Iterated:
         """Ready to solve, about so many columns."""
         P = self.preconditioner.init(op, ridge, self.memory / 3, self._price(op, ridge) + columns / 4)
         return Iterated(self, System(op, ridge), P, self._cheap(op, ridge, self.memory - P.S.nbytes))
@@ -121,7 +121,7 @@ class Iterated:
             return solve
 
         exact = rounds(self.system.__matmul__, 0.0)
-        solvers = [exact] if self.cheap is None else [rounds(self._times32, INNER), exact]
+        solvers = [exact] if self.cheap is None else [rounds(self._times32, INNER_TOLERANCE), exact]
         return refined(self.system.__matmul__, B.astype(np.float64), solvers, self.of.tol)
 
     def product(self, V: Array) -> Array:
@@ -138,10 +138,10 @@ class Iterated:
 # the choice
 @register("linalg.Auto")
 @dataclass(frozen=True)
-class Auto:
+class AutoSolver:
     """Cholesky up to 3,000 rows where the matrix fits in `memory`, CG beyond; `choose` says which and why.
 
-    >>> Auto().choose(1000)[1], Auto().choose(50_000)[1]
+    >>> AutoSolver().choose(1000)[1], AutoSolver().choose(50_000)[1]
     ('1,000 rows: one 8 MB matrix is factored', '50,000 rows: conjugate gradients, as a factor would take 20 GB and n^3 / 3 steps')
     """
 
@@ -151,12 +151,12 @@ class Auto:
     def choose(self, n: int) -> tuple[Cholesky | CG, str]:
         """The solver for n rows, and the reason."""
         size = quantity(Cholesky().bytes(n), "B")
-        if n <= SMALL and Cholesky().bytes(n) <= self.memory:
+        if n <= MAX_CHOLESKY_ROWS and Cholesky().bytes(n) <= self.memory:
             return Cholesky(), f"{n:,} rows: one {size} matrix is factored"
         return CG(tol=self.tol, memory=self.memory), f"{n:,} rows: conjugate gradients, as a factor would take {size} and n^3 / 3 steps"
 
-    def init(self, op: Operator, ridge: Array, columns: float = MANY) -> Factored | Iterated:
+    def init(self, op: Operator, ridge: Array, columns: float = MANY_COLUMNS) -> Factored | Iterated:
         return self.choose(len(ridge))[0].init(op, ridge, columns)
 
 
-Solver = Cholesky | CG | Auto
+Solver = Cholesky | CG | AutoSolver

@@ -47,7 +47,7 @@ class Softmax:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FeatureRows:
     """The features (n, D) of rows, less a fixed shift: batches of them, and any rows picked."""
 
     n: int
@@ -91,7 +91,7 @@ class Point:
 class Problem:
     """loss(F coef + intercept) + alpha/2 |coef|^2, the intercept being the last row of theta."""
 
-    rows: Rows
+    rows: FeatureRows
     loss: Loss
     Y: Array
     w: Array
@@ -142,21 +142,21 @@ class Problem:
         return new if t == 1 else self.at(x.theta + t * d)
 
 
-def feature_rows(phi: FittedMap, X: Table, *, intercept: bool, limit: float) -> Rows:
+def feature_rows(phi: FittedMap, X: Table, *, intercept: bool, limit: float) -> FeatureRows:
     """The features of X: kept as one array where they fit the limit of memory, else computed again at every pass."""
     head, n, D = phi.features(X[:1024]), len(X), phi.width
     shift = offset(head) if intercept else None
     if float(n) * D * head.dtype.itemsize <= limit:
         kept = moved(phi.features(X), shift)
-        return Rows(n, D, kept.dtype, shift, True, lambda: [(slice(0, n), kept)], lambda i: kept[i], limit)
+        return FeatureRows(n, D, kept.dtype, shift, True, lambda: [(slice(0, n), kept)], lambda i: kept[i], limit)
 
     def pick(i: Array) -> Array:
         return moved(phi.features(X[i]), shift)
 
-    return Rows(n, D, head.dtype, shift, False, lambda: ((rows, moved(F, shift)) for rows, F in phi.batches(X)), pick, limit)
+    return FeatureRows(n, D, head.dtype, shift, False, lambda: ((rows, moved(F, shift)) for rows, F in phi.batches(X)), pick, limit)
 
 
-def unshifted(rows: Rows, theta: Array, *, intercept: bool) -> tuple[Array, Array]:
+def unshifted(rows: FeatureRows, theta: Array, *, intercept: bool) -> tuple[Array, Array]:
     """coef (K, D) and intercept (K,) of features that are not shifted."""
     coef = theta[: rows.D]
     b = theta[rows.D] if intercept else np.zeros(theta.shape[1])

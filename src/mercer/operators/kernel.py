@@ -107,7 +107,7 @@ class KernelOperator:
             out[rows] = total
 
         tiles.settle_allocator()
-        parallel_map(add, tiles.cuts(self.shape[0], self._step(tiles.ROWS)))
+        parallel_map(add, tiles.cuts(self.shape[0], self._step(tiles.TILE_ROWS)))
         return out
 
     def _times_symmetric(self, W: Array, lanes: int) -> Array:
@@ -147,7 +147,7 @@ class KernelOperator:
             found = self._tiles(rows, right)
             return np.sum([self.kernel.dual(tile, self._outer(U, V, rows, cols)) for cols, tile in found], axis=0)
 
-        pieces = tiles.cuts(self.shape[0], self._step(tiles.ROWS))
+        pieces = tiles.cuts(self.shape[0], self._step(tiles.TILE_ROWS))
         tiles.settle_allocator()
         return np.sum(parallel_map(add, range(len(columns) if self.symmetric else len(pieces))), axis=0)
 

@@ -12,11 +12,11 @@ from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
 from mercer.operators import tiled
 from mercer.operators.kernel import Columns, KernelOperator, _many
-from mercer.operators.tiles import SHARED
+from mercer.operators.tiles import MIN_SHARED_MEAN
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 
-PIECE = 256  # rows of a given matrix that are multiplied at a time
+PIECE_ROWS = 256  # rows of a given matrix that are multiplied at a time
 MEAN_ROWS = 1024  # rows of it whose means are taken at a time
 
 
@@ -128,7 +128,7 @@ class GivenOperator:
         def add(rows: slice) -> None:
             out[rows] = self.K[rows] @ V
 
-        parallel_map(add, tiles.cuts(self.shape[0], PIECE))
+        parallel_map(add, tiles.cuts(self.shape[0], PIECE_ROWS))
         return out
 
 
@@ -209,4 +209,4 @@ class CentredOperator(GivenOperator):
         """As duals that sum to zero see it: less its row means, where these are most of it."""
         means = np.concatenate([self.K[s].mean(1, dtype=np.float64) for s in tiles.cuts(len(self.K), MEAN_ROWS)])
         less = CentredOperator(self.K, self.dtype, means, float(means.mean()))
-        return less if self._diag.mean() > SHARED * abs(less._diag.mean()) else self
+        return less if self._diag.mean() > MIN_SHARED_MEAN * abs(less._diag.mean()) else self

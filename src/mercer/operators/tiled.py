@@ -14,8 +14,8 @@ from mercer.operators.tiles import TILE_COLUMNS, TILE_ROWS, AboutTiles, Tiles, t
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
-LARGEST = 1e15  # of kernel values that float32 can hold with room for sums
-TOO_LARGE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
+MAX_FLOAT32_VALUE = 1e15  # of kernel values that float32 can hold with room for sums
+MAX_VALUE = {4: 1e30, 8: 1e100}  # of kernel values of rows of this precision
 
 
 class TileOperator:
@@ -234,7 +234,7 @@ def checked_diag(kernel: Kernel, X: Table) -> Array:
 
 
 def checked(diagonal: Array) -> Array:
-    most = TOO_LARGE[diagonal.dtype.itemsize]
+    most = MAX_VALUE[diagonal.dtype.itemsize]
     diagonal = diagonal.astype(np.float64)
     if not (np.abs(diagonal) < most).all():
         raise ValueError("the kernel of some row of X with itself is too large; scale the columns of X first.")
@@ -243,7 +243,7 @@ def checked(diagonal: Array) -> Array:
 
 def in_range(dtype: Any, diagonal: Array) -> np.dtype[Any]:
     """This precision, or float64 where values beside this diagonal are beyond it."""
-    return np.dtype(dtype if np.abs(diagonal).max() < LARGEST else np.float64)
+    return np.dtype(dtype if np.abs(diagonal).max() < MAX_FLOAT32_VALUE else np.float64)
 
 
 def _with_diagonal(op: TiledOperator, K: Array, rows: Array, cols: Array) -> Array:

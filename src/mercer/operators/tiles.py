@@ -7,8 +7,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel
-from mercer.ops.bits import lookup, packed
-from mercer.ops.distances import TOLERANCE, augmented, half_exp, precise_enough
+from mercer.ops.distances import TOLERANCE, augmented, half_exp, lookup, packed, precise_enough
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.about import Spread, about
 from mercer.pairs.side import per_column, square_norms
@@ -109,8 +108,8 @@ def _narrow(kernel: Gaussian, centre: Array, X: Table, Z: Table) -> Tiles:
     return fast if precise_enough(x, z, NARROW, TOLERANCE[NARROW]) else PairTiles(kernel, centre)
 
 
-SHARED = 4.0  # of the mean of k(x, x), relative to that about a point: from here on the digits are worth the tiles
-FAST = 1e4  # the same where the tiles that are given up are the fast ones of Gaussians
+MIN_SHARED_MEAN = 4.0  # of the mean of k(x, x), relative to that about a point: from here on the digits are worth the tiles
+MIN_SHARED_MEAN_FAST = 1e4  # the same where the tiles that are given up are the fast ones of Gaussians
 
 
 class AboutTiles:
@@ -178,7 +177,7 @@ def tiles_about(kernel: Any, X: Table, dtype: Any) -> AboutTiles | None:
         p = X.data.mean(0, dtype=np.float64)
         tiles = _readable(kernel, p, X, dtype)
         own, raw = float(np.mean(tiles.diag(X))), float(np.mean(kernel.diag(X.astype(np.float64))))
-    shares = np.isfinite(own) and raw > (FAST if isinstance(kernel, Gaussian) else SHARED) * max(own, 0.0)
+    shares = np.isfinite(own) and raw > (MIN_SHARED_MEAN_FAST if isinstance(kernel, Gaussian) else MIN_SHARED_MEAN) * max(own, 0.0)
     return tiles if shares else None
 
 

@@ -17,7 +17,7 @@ from mercer.store import register
 SUMS = {"contract", "reassoc"}  # a sum may be added up in any order: the same one for every row
 UNLIMITED, RANDOM, OLDEST, FORGETRON, PROJECTRON, PLUS, MERGING = range(7)
 SIZE, SEEN, MISTAKES, REDUCED, RADIUS, FORGOTTEN, UPDATES = range(7)  # places in the tally
-LEAST = 1e-10  # of k(x, x): a point nearer to the span of the others is projected, lest their inverse lose its digits
+MIN_RESIDUAL = 1e-10  # of k(x, x): a point nearer to the span of the others is projected, lest their inverse lose its digits
 
 
 @register("ops.Memory")
@@ -219,7 +219,7 @@ def _projected(i, K, G, m, own, rival, sign, gap, step, before, policy, budget, 
             d[j] += m.Q[j, l] * K[i, l]
         inside += d[j] * K[i, j]
     outside = max(G[i, i] - inside, 0.0)
-    full = n >= budget or outside <= max(eta * eta, LEAST) * G[i, i]
+    full = n >= budget or outside <= max(eta * eta, MIN_RESIDUAL) * G[i, i]
     if policy == PLUS and gap > 0:
         loss, many = margin - gap, 1 if rival < 0 else 2
         left = loss - math.sqrt(many * outside / G[i, i]) / eta

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
-from mercer.ops.budget import FORGETRON, LEAST, MERGING, OLDEST, PLUS, PROJECTRON, RANDOM, UNLIMITED
+from mercer.ops.budget import FORGETRON, MERGING, MIN_RESIDUAL, OLDEST, PLUS, PROJECTRON, RANDOM, UNLIMITED
 
 
 class Reference:
@@ -65,7 +65,7 @@ class Reference:
         d: Any = np.linalg.lstsq(self.k(self.P, self.P), values, rcond=None)[0] if len(values) else values
         inside = float(d @ values)
         outside = max(top - inside, 0.0)
-        full = len(values) >= self.budget or (len(values) > 0 and outside <= max(self.eta**2, LEAST) * top)
+        full = len(values) >= self.budget or (len(values) > 0 and outside <= max(self.eta**2, MIN_RESIDUAL) * top)
         if self.policy == PLUS and gap > 0:
             unit = np.sign(step)
             many, loss = float(unit @ unit), float(self.margin - gap)

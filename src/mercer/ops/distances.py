@@ -1,5 +1,7 @@
-"""Tiles of pairwise distances: by matrix product where its digits suffice, else in float64, else by differences."""
+"""Tiles of what formulas ask about pairs: distances, by product where its digits suffice, bits that differ, products over columns."""
 from __future__ import annotations
+
+from itertools import combinations
 
 import numpy as np
 
@@ -10,7 +12,11 @@ from mercer.ops.jit import njit
 TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-9}
 
 # Squared distances beyond this are equally far, lest profiles such as t^p exp(-t) meet infinity times zero.
-FARTHEST = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e30}
+MAX_SQUARE = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e30}
+
+NEAR_SHARE = 1e-6  # squared distances below this share of the squared norms are taken by differences
+PIECE_NUMBERS = 1 << 20  # of differences at a time
+WORD_BITS = 64
 
 
 def augmented(A: Array, norms: Array, *, left: bool) -> Array:
@@ -86,7 +92,7 @@ def by_differences(X: Array, Z: Array, bandwidth: Array) -> Array:
     """`reference_sqdist` without its (n, m, d) array: slow, right for any offset and spread."""
     out = np.empty((len(X), len(Z)), X.dtype)
     _sqdist(X, Z, np.ascontiguousarray(bandwidth, np.float64), out)
-    return np.minimum(out, FARTHEST[out.dtype], out=out)
+    return np.minimum(out, MAX_SQUARE[out.dtype], out=out)
 
 
 def absdist(X: Array, Z: Array, bandwidth: Array) -> Array:
@@ -94,7 +100,7 @@ def absdist(X: Array, Z: Array, bandwidth: Array) -> Array:
     with np.errstate(over="ignore", divide="ignore"):
         inverse = (1 / bandwidth).astype(X.dtype)
     if not np.isfinite(inverse).all():
-        return np.minimum(reference_absdist(X, Z, bandwidth), FARTHEST[X.dtype]).astype(X.dtype)
+        return np.minimum(reference_absdist(X, Z, bandwidth), MAX_SQUARE[X.dtype]).astype(X.dtype)
     out = np.empty((len(X), len(Z)), X.dtype)
     _absdist(X, np.ascontiguousarray(Z.T), inverse, out)
     return out
@@ -132,3 +138,114 @@ def half_exp(D):  # type: ignore[no-untyped-def]
 def reference_half_exp(D: Array) -> Array:
     """The same, plainly."""
     return np.exp(-np.abs(D.astype(np.float64)) / 2).astype(D.dtype)
+
+
+def parted(X: Array, Z: Array, A: Array) -> tuple[Array, Array, Array, Array]:
+    """|x|^2, |z|^2, their difference (x - z)'(x + z) and |x - z|^2, under a metric where there is one."""
+    x, z = (np.einsum("ij,ij->i", under(R, A), R) for R in (X, Z))
+    e = x[:, None] - z
+    centred = [R - (X.mean(0) + Z.mean(0)) / 2 for R in (X, Z)]
+    u, v = (np.einsum("ij,ij->i", under(R, A), R) for R in centred)
+    s = np.maximum(u[:, None] + v - 2 * under(centred[0], A) @ centred[1].T, 0)
+    rows, cols = np.nonzero(s <= NEAR_SHARE * np.maximum(x[:, None] + z, u[:, None] + v))
+    step = max(1, PIECE_NUMBERS // max(1, X.shape[1]))
+    for at in (slice(i, i + step) for i in range(0, len(rows), step)):
+        D, S = X[rows[at]] - Z[cols[at]], X[rows[at]] + Z[cols[at]]
+        DA = under(D, A)
+        s[rows[at], cols[at]], e[rows[at], cols[at]] = np.einsum("ij,ij->i", DA, D), np.einsum("ij,ij->i", DA, S)
+    return x, z, e, s
+
+
+def under(X: Array, A: Array) -> Array:
+    """Rows times a metric; no metric has no numbers."""
+    return X @ A if A.size else X
+
+
+def packed(bits: Array) -> Array:
+    """Rows of booleans (n, d) as words (n, ceil(d / 64)), filled up with zeros.
+
+    >>> packed(np.array([[True, False, True]]))
+    array([[5]], dtype=uint64)
+    """
+    n, d = bits.shape
+    out = np.zeros((n, -(-d // WORD_BITS) * 8), np.uint8)
+    out[:, : -(-d // 8)] = np.packbits(bits, axis=1, bitorder="little")
+    return out.view("<u8").astype(np.uint64, copy=False)
+
+
+@njit
+def _ones(v):  # type: ignore[no-untyped-def]
+    """The bits that are set: LLVM knows these lines, and makes one instruction of them for eight words where there is one."""
+    v = v - ((v >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    v = (v & np.uint64(0x3333333333333333)) + ((v >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    v = (v + (v >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (v * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@njit
+def lookup(A, B, values, out):  # type: ignore[no-untyped-def]
+    """out[i, j] = values[bits in which row i of A (m, w) and column j of B (w, n) differ]."""
+    count = np.empty(B.shape[1], np.int64)
+    for i in range(A.shape[0]):
+        count[:] = 0
+        for w in range(A.shape[1]):
+            a = A[i, w]
+            for j in range(B.shape[1]):
+                count[j] += np.int64(_ones(a ^ B[w, j]))
+        for j in range(B.shape[1]):
+            out[i, j] = values[count[j]]
+
+
+def reference_lookup(X: Array, Z: Array, values: Array) -> Array:
+    """The same of rows of booleans, plainly."""
+    return np.asarray(values[(X[:, None, :] != Z[None, :, :]).sum(-1)])
+
+
+def reference_prod1p(X: Array, Z: Array) -> Array:
+    """prod_j (1 + x_j z_j), plainly."""
+    return np.prod(1 + X[:, None] * Z, axis=-1, dtype=X.dtype)
+
+
+def reference_elementary(X: Array, Z: Array, order: int) -> Array:
+    """sum over j1 < ... < jk of the product of x_j z_j, plainly."""
+    P = X[:, None] * Z
+    return sum((P[..., list(c)].prod(-1) for c in combinations(range(X.shape[1]), order)), np.zeros(P.shape[:2], X.dtype))
+
+
+@njit
+def _prod1p(X, Zt, out):  # type: ignore[no-untyped-def]
+    for i in range(X.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 1
+        for k in range(X.shape[1]):
+            x = X[i, k]
+            for j in range(out.shape[1]):
+                out[i, j] *= 1 + x * Zt[k, j]
+
+
+@njit
+def _elementary(X, Zt, order, out):  # type: ignore[no-untyped-def]
+    E = np.empty((order + 1, Zt.shape[1]), X.dtype)  # E[t] holds e_t of the columns so far
+    for i in range(X.shape[0]):
+        E[:] = 0
+        E[0] = 1
+        for k in range(X.shape[1]):
+            x = X[i, k]
+            for t in range(min(order, k + 1), 0, -1):
+                for j in range(Zt.shape[1]):
+                    E[t, j] += x * Zt[k, j] * E[t - 1, j]
+        out[i] = E[order]
+
+
+def prod1p(X: Array, Z: Array) -> Array:
+    """prod_j (1 + x_j z_j): the inner product of all 2^d products of subsets, in O(d)."""
+    out = np.empty((len(X), len(Z)), X.dtype)
+    _prod1p(X, np.ascontiguousarray(Z.T), out)
+    return out
+
+
+def elementary(X: Array, Z: Array, order: int) -> Array:
+    """e_order(x_1 z_1, ..., x_d z_d) in O(d order)."""
+    out = np.empty((len(X), len(Z)), X.dtype)
+    _elementary(X, np.ascontiguousarray(Z.T), order, out)
+    return out

@@ -2,19 +2,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from functools import lru_cache
+from itertools import count, pairwise
 
 import numpy as np
+from scipy.stats import qmc
 
 from mercer.inputs import Array
-from mercer.ops import sobol
-from mercer.ops.designs import WIDEST_SEARCH, design, haar
 from mercer.ops.measures import Measure, Radial
-from mercer.ops.philox import Stream, permutation, uniforms
+from mercer.ops.philox import Stream, bits, normals, permutation, uniforms
 from mercer.ops.threads import single_blas
 
-BLOCK = 512  # most rows of one search: the energy it minimises has n^2 terms
-WIDEST_TURN = 2048  # rows turned together beyond that cost more, d n^2, than they gain
+SEARCH_ROWS = 512  # most rows of one search: the energy it minimises has n^2 terms
+MAX_TURNED_ROWS = 2048  # rows turned together beyond that cost more, d n^2, than they gain
+SOBOL_BITS = 30
+MAX_SOBOL_COLUMNS = 21201  # dimensions for which direction numbers are published (Joe & Kuo 2008)
+MAX_SEARCH_COLUMNS = 256  # beyond, 512 vectors are too few for an optimum much below a tight frame
+DESCENT_STEPS = 24  # the error falls little after that
+TRINOMIALS = {16: 1, 64: 2, 256: 1}  # d: s, with x^k + x^s + 1 irreducible over GF(2), d = 2^(k+1)
+MAX_NORM = 1e5  # heavy tails are cut there in the search: the energy of longer vectors is lost to rounding
+MIN_GRADIENT = 1e-200  # a start without gradient stays where it is
 
 
 def frequencies(
@@ -47,14 +54,13 @@ def choose(measure: Measure, d: int, m: int) -> str:
     overtake them at d <= 4 and m of several thousand, where both errors are tiny). One with independent coordinates
     cannot: Sobol points, unless d is so large, beyond m/2, that they are no better than iid ones.
 
-    >>> from mercer.ops.columns import CauchyColumns
-    >>> from mercer.ops.measures import Normal
+    >>> from mercer.ops.measures import CauchyColumns, Normal
     >>> choose(Normal(), 8, 512), choose(CauchyColumns(), 8, 512), choose(CauchyColumns(), 800, 512)
     ('design', 'qmc', 'iid')
     """
     if isinstance(measure, Radial):
         return "design"
-    return "qmc" if d <= min(m / 2, sobol.WIDEST) else "iid"
+    return "qmc" if d <= min(m / 2, MAX_SOBOL_COLUMNS) else "iid"
 
 
 def _iid(measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int) -> Array:
@@ -62,7 +68,7 @@ def _iid(measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int
 
 
 def _qmc(measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int) -> Array:
-    return measure.rows(sobol.points(stream, start, stop, measure.width(d)), d)
+    return measure.rows(sobol_points(stream, start, stop, measure.width(d)), d)
 
 
 def _orthogonal(measure: Measure, d: int, m: int, stream: Stream, start: int, stop: int) -> Array:
@@ -84,7 +90,7 @@ def _edges(m: int, d: int) -> list[int]:
     """
     if d == 1:
         return [0, m]  # strata alone: the more the better
-    blocks = max(1, m // min(d, WIDEST_TURN) if d > WIDEST_SEARCH else -(-m // BLOCK))
+    blocks = max(1, m // min(d, MAX_TURNED_ROWS) if d > MAX_SEARCH_COLUMNS else -(-m // SEARCH_ROWS))
     return [m * b // blocks for b in range(blocks + 1)]
 
 
@@ -115,3 +121,167 @@ def _block(law: Radial, U: Array, stream: Stream) -> Array:
 
 
 RULES = {"iid": _iid, "orthogonal": _orthogonal, "qmc": _qmc, "design": _design}
+
+
+def sobol_points(stream: Stream, start: int, stop: int, d: int) -> Array:
+    """Points start to stop (stop - start, d) of a Sobol sequence, scrambled by random triangular matrices and shifts.
+
+    Matousek (1998), "On the L2-discrepancy for anchored boxes". The bits below the scrambled ones are drawn too, so
+    that each point is uniform to the last bit.
+
+    >>> U = sobol_points(Stream(7), 0, 8, 2)
+    >>> np.array_equal(sobol_points(Stream(7), 3, 5, 2), U[3:5]), sorted((U[:, 1] * 8).astype(int).tolist())
+    (True, [0, 1, 2, 3, 4, 5, 6, 7])
+    """
+    x = (_plain(start, stop, d) * 2**SOBOL_BITS).astype(np.uint32)
+    U = (_scrambled(x, stream) + uniforms(stream.child(1), start, stop, d)) * 2.0**-SOBOL_BITS
+    return np.minimum(U, 1 - 2.0**-53)  # the sum may round up to 1
+
+
+def _plain(start: int, stop: int, d: int) -> Array:
+    engine = qmc.Sobol(d, scramble=False, bits=SOBOL_BITS)
+    if start:
+        return engine.fast_forward(start).random(stop - start)
+    return engine.random_base2(max(stop - 1, 0).bit_length())[:stop]  # a first draw not of a power of 2 would warn
+
+
+def _scrambled(x: Array, stream: Stream) -> Array:
+    """L x + shift over the bits, L lower triangular with ones on the diagonal."""
+    random = (bits(stream.child(0), 0, SOBOL_BITS + 1, x.shape[1]) >> np.uint64(64 - SOBOL_BITS)).astype(np.uint32)
+    y = np.broadcast_to(random[SOBOL_BITS], x.shape).copy()
+    for b in range(SOBOL_BITS):
+        column = random[b] & np.uint32(2**b - 1) | np.uint32(2**b)  # where bit b goes: itself and random lower ones
+        y ^= (x >> np.uint32(b) & np.uint32(1)) * column
+    return y
+
+
+@lru_cache(maxsize=64)
+def design(measure: Radial, d: int, n: int) -> Array:
+    """n unit vectors (n, d), for norms that ascend through the n equal strata of the measure: turned, frequencies of small error.
+
+    A Haar rotation makes each vector of a fixed set uniform on the sphere, whatever the set: the set may be optimised, once
+    for all seeds, and the kernel estimate stays unbiased. What to minimise is its mean squared error over differences; if
+    these follow a normal law of exponentially distributed variance, which covers a range of bandwidths, it is the energy
+
+        sum_ij 1 / (d/2 + |w_i - w_j|^2) + 1 / (d/2 + |w_i + w_j|^2)
+
+    up to terms that depend on the norms |w_i| alone.
+
+    >>> from mercer.ops.measures import Sphere
+    >>> U = design(Sphere(), 3, 4)  # one norm: the diagonals of the cube
+    >>> bool(abs(abs(U @ U.T - np.eye(4) * 2 / 3) - 1 / 3).max() < 1e-6)
+    True
+    """
+    U = _vectors(measure, d, n)
+    U.flags.writeable = False  # it is shared
+    return U
+
+
+def _vectors(measure: Radial, d: int, n: int) -> Array:
+    if d == 1:
+        return np.ones((n, 1))
+    if n <= d:
+        return np.eye(n, d)
+    if d > MAX_SEARCH_COLUMNS:
+        return _tight_frame(n, d)
+    r = measure.radius((np.arange(n) + 0.5) / n, d)
+    return _descend(_start(n, d), np.minimum(r, MAX_NORM))
+
+
+def haar(n: int, d: int, stream: Stream) -> Array:
+    """n <= d rows of a random orthogonal matrix, uniform over all.
+
+    >>> Q = haar(2, 3, Stream(7))
+    >>> np.allclose(Q @ Q.T, np.eye(2))
+    True
+    """
+    Q, R = np.linalg.qr(normals(stream, 0, n, d).T)
+    return (Q * np.sign(np.diag(R))).T  # without the signs LAPACK's convention would show
+
+
+def _descend(U: Array, r: Array) -> Array:
+    """Gradient descent with Barzilai-Borwein steps; without a line search, so that no branch hangs on rounding."""
+    g = _gradient(U, r)
+    step = 0.05 * np.sqrt(len(U)) / (np.linalg.norm(g) + MIN_GRADIENT)
+    for _ in range(DESCENT_STEPS):
+        new = _unit(U - step * g)
+        change = _gradient(new, r) - g
+        step = abs(np.vdot(new - U, change)) / (np.vdot(change, change) + MIN_GRADIENT)
+        U, g = new, g + change
+    return U
+
+
+def _gradient(U: Array, r: Array) -> Array:
+    """Of the energy along the sphere, up to a factor; a pair's two terms together are 2s / (s^2 - t^2)."""
+    W = r[:, None] * U
+    t = 2 * W @ W.T
+    s = U.shape[1] / 2 + r[:, None] ** 2 + r**2
+    G = r[:, None] * ((s * t / (s * s - t * t) ** 2) @ W)
+    return G - (G * U).sum(1, keepdims=True) * U
+
+
+def _start(n: int, d: int) -> Array:
+    """Mutually unbiased bases while they last, else Haar bases; the same for every seed."""
+    k = next(p for p in count(max(5, (d + 1) // 2)) if all(p % q for q in range(2, p)))
+    if d in TRINOMIALS and n <= d * d // 2:
+        return _binary_chirps(n, d)
+    if d >= 8 and n <= 2 * k * k:  # for smaller d too few of the 2k coordinates would be left
+        return _unit(_chirps(n, k)[:, :d])
+    return np.concatenate([haar(d, d, Stream(0, (b,))) for b in range(-(-n // d))])[:n]
+
+
+def _chirps(n: int, k: int) -> Array:
+    """n rows of bases of R^2k: the unbiased bases exp(2 pi i (a j^2 + b j)/k) / sqrt(k) of C^k, k an odd prime.
+
+    >>> C = _chirps(12, 3)
+    >>> np.allclose(C[:6] @ C[:6].T, np.eye(6)), bool((abs(C[:6] @ C[6:].T) < 3**-0.5 + 1e-9).all())
+    (True, True)
+    """
+    a, b, j = np.ogrid[: -(-n // (2 * k)), :k, :k]
+    golden = a * (5**0.5 - 1) / 2 % 1  # a turn of each basis, without which their inner products favour some values
+    return _bases(np.exp(2j * np.pi * ((a * j * j + b * j) % k / k + golden / 4)))[:n]
+
+
+def _binary_chirps(n: int, d: int) -> Array:
+    """n rows of the d/2 unbiased bases of R^d, d = 2^(k+1), k odd: i^(x'Ax) (-1)^(b'x) over binary x and b of k digits.
+
+    The A are the Hankel matrices of sequences h_(t+k) = h_t + h_(t+s) mod 2, those of the forms Tr(a x^2) of GF(2^k).
+
+    >>> C = _binary_chirps(48, 16)
+    >>> np.allclose(abs(C[:16] @ C[16:].T), 1 / 4)
+    True
+    """
+    k = d.bit_length() - 2
+    X = np.arange(d // 2)[:, None] >> np.arange(k) & 1  # all binary x, also all b and all first k digits of h
+    h = list(X[: -(-n // d)].T)
+    for t in range(k - 1):
+        h.append(h[t] ^ h[t + TRINOMIALS[d]])
+    A = np.array([[h[i + j] for j in range(k)] for i in range(k)])  # (k, k, bases)
+    quadratic = np.einsum("xi,xj,ija->ax", X, X, A)
+    return _bases(1j ** ((quadratic[:, None] + 2 * X @ X.T) % 4))[:n]
+
+
+def _bases(Z: Array) -> Array:
+    """Orthogonal bases Z (bases, k, k) of C^k as orthonormal ones of R^2k, where i z is orthogonal to z; one list."""
+    return _unit(_real(np.concatenate([Z, 1j * Z], axis=1).reshape(-1, Z.shape[-1])))
+
+
+def _tight_frame(n: int, d: int) -> Array:
+    """n > d unit vectors with U'U = (n/d) I, as evenly spread as bases even where d does not divide n.
+
+    >>> U = _tight_frame(8, 5)
+    >>> np.allclose(U.T @ U, 8 / 5 * np.eye(5))
+    True
+    """
+    j, k = np.ogrid[:n, 1 : d // 2 + 1]
+    waves = _real(np.exp(2j * np.pi * (j * k % n) / n))
+    return _unit(np.hstack([waves, np.full((n, d % 2), 0.5**0.5)]))
+
+
+def _real(Z: Array) -> Array:
+    """C^k as R^2k."""
+    return np.stack([Z.real, Z.imag], axis=-1).reshape(len(Z), -1)
+
+
+def _unit(X: Array) -> Array:
+    return X / np.linalg.norm(X, axis=1, keepdims=True)

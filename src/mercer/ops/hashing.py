@@ -8,7 +8,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.jit import njit
 
-CHUNK = 512  # columns whose places are worked out together, for all rows of a tile
+CHUNK_COLUMNS = 512  # columns whose places are worked out together, for all rows of a tile
 
 _STEP, _ONE, _FIRST, _SECOND = (np.uint64(v) for v in (0x9E3779B97F4A7C15, 1, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _27, _30, _31, _32, _58 = (np.uint64(v) for v in (27, 30, 31, 32, 58))
@@ -54,9 +54,9 @@ def add_columns(
     key: Array, s: int, width: int, value: Any, other: Any, out: Array, out_step: int,
 ) -> None:  # fmt: skip
     """out (n, m) += V (n, c) A', where the columns of V are those of A from `start` on."""
-    at, entry = np.empty(CHUNK * s, np.int64), np.empty(CHUNK * s, V.dtype)
-    for t in range(0, c, CHUNK):
-        columns = np.arange(start + t, start + min(t + CHUNK, c))
+    at, entry = np.empty(CHUNK_COLUMNS * s, np.int64), np.empty(CHUNK_COLUMNS * s, V.dtype)
+    for t in range(0, c, CHUNK_COLUMNS):
+        columns = np.arange(start + t, start + min(t + CHUNK_COLUMNS, c))
         w = columns.shape[0]
         positions(columns, key, s, width, at)
         entries(columns, key, s, value, other, entry)

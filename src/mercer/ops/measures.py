@@ -1,4 +1,4 @@
-"""Radial spectral measures at unit bandwidth: how uniform and normal numbers become frequencies."""
+"""Spectral measures at unit bandwidth, radial or of independent columns: how uniform and normal numbers become frequencies."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
-from scipy.special import betainccinv, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, ndtri
+from scipy.special import betainccinv, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, ive, ndtri
 
 from mercer.inputs import Array
 from mercer.store import register
 
-TINY = 1e-18  # probability below which the tails of a tabulated law are left out
-LEAST = 1e-250  # what a quotient divides by at least, where a law is so heavy-tailed that its quantiles underflow
+MIN_TAIL = 1e-18  # probability below which the tails of a tabulated law are left out
+MIN_DIVISOR = 1e-250  # what a quotient divides by at least, where a law is so heavy-tailed that its quantiles underflow
 
 
 class Measure:
@@ -75,10 +75,10 @@ class Student(Radial):
 
     def radius(self, u: Array, d: int) -> Array:
         a, b = d / 2, self.df / 2
-        return np.sqrt(self.df * betaincinv(a, b, u) / np.maximum(betainccinv(b, a, u), LEAST))  # B / (1 - B), B ~ Beta
+        return np.sqrt(self.df * betaincinv(a, b, u) / np.maximum(betainccinv(b, a, u), MIN_DIVISOR))  # B / (1 - B), B ~ Beta
 
     def scaled(self, N: Array, u: Array) -> Array:
-        return N * np.sqrt(self.df / np.maximum(2 * gammaincinv(self.df / 2, u), LEAST))
+        return N * np.sqrt(self.df / np.maximum(2 * gammaincinv(self.df / 2, u), MIN_DIVISOR))
 
 
 @register("ops.GammaMixture")
@@ -108,7 +108,7 @@ class GammaMixture(Radial):
 def _log_mixture_radius(shape: float, d: int) -> Any:
     """log sqrt(Gamma(shape) chi2_d) as a spline of log(u/(1-u)), right to 1e-6 in u, mostly to 1e-9."""
     t, weight = _gamma_nodes(shape, d)
-    least, most = (2 * inverse(d / 2, TINY) for inverse in (gammaincinv, gammainccinv))
+    least, most = (2 * inverse(d / 2, MIN_TAIL) for inverse in (gammaincinv, gammainccinv))
     x = np.linspace(np.log(t[0]) + np.log(least), np.log(t[-1]) + np.log(most), 512)  # log of the squared radius
     z = np.exp(x)[:, None] / (2 * t)
     odds = np.log(gammainc(d / 2, z) @ weight) - np.log(gammaincc(d / 2, z) @ weight)
@@ -118,7 +118,7 @@ def _log_mixture_radius(shape: float, d: int) -> Any:
 def _gamma_nodes(shape: float, d: int) -> tuple[Array, Array]:
     """Nodes and weights of Gamma(shape): the trapezoidal rule in log t, which for analytic integrands is exact."""
     h = 0.5 / np.sqrt(max(shape, d / 2, 4))
-    low, high = np.log(max(gammaincinv(shape, TINY), LEAST)), np.log(gammainccinv(shape, TINY))
+    low, high = np.log(max(gammaincinv(shape, MIN_TAIL), MIN_DIVISOR)), np.log(gammainccinv(shape, MIN_TAIL))
     x = np.arange(low, high + h, h)
     weight = np.exp(shape * x - np.exp(x) - gammaln(shape))
     return np.exp(x), weight / weight.sum()
@@ -142,3 +142,57 @@ class Sphere(Radial):
     def radius(self, u: Array, d: int) -> Array: return np.ones_like(u)
 
     def scaled(self, N: Array, u: Array) -> Array: return N / np.sqrt((N * N).sum(1, keepdims=True))
+
+
+class ColumnMeasure(Measure):
+    """A measure with independent coordinates; rotations change it, so that it has no orthogonal frequencies."""
+
+
+@register("ops.CauchyColumns")
+@dataclass(frozen=True)
+class CauchyColumns(ColumnMeasure):
+    """Independent Cauchy coordinates, of the 1-norm Laplace kernel exp(-sum_j |x_j - z_j|).
+
+    >>> CauchyColumns().rows(np.array([[0.25, 0.5, 0.75]]), 3).round(12) + 0.0
+    array([[-1.,  0.,  1.]])
+    """
+
+    def rows(self, U: Array, d: int) -> Array: return -1 / np.tan(np.pi * U)
+
+
+@register("ops.LaplaceColumns")
+@dataclass(frozen=True)
+class LaplaceColumns(ColumnMeasure):
+    """Independent Laplace coordinates, of the product Cauchy kernel prod_j 1/(1 + (x_j - z_j)^2).
+
+    >>> LaplaceColumns().rows(np.array([[0.25, 0.5]]), 2).round(3) + 0.0
+    array([[-0.693,  0.   ]])
+    """
+
+    def rows(self, U: Array, d: int) -> Array: return np.where(U < 0.5, np.log(2 * U), -np.log(2 - 2 * U))
+
+
+@register("ops.PeriodicColumns")
+@dataclass(frozen=True)
+class PeriodicColumns(ColumnMeasure):
+    """2 pi j / period with P(j) = I_|j|(1/b^2) exp(-1/b^2), of prod_j exp(-2 sin^2(pi (x_j - z_j)/period_j) / b_j^2).
+
+    The sign of j is drawn too: with two columns the kernel is a mean of cosines only over both signs.
+
+    >>> PeriodicColumns(1.0, 0.5).rows(np.array([[0.1], [0.5], [0.9]]), 1) / (4 * np.pi)
+    array([[-1.], [ 0.], [ 1.]])
+    """
+
+    bandwidth: float | tuple[float, ...]
+    period: float | tuple[float, ...] = 1.0
+
+    def rows(self, U: Array, d: int) -> Array:
+        bandwidths = np.broadcast_to(self.bandwidth, d)
+        j = [_bessel_quantile(b, u) for b, u in zip(bandwidths, U.T, strict=True)]
+        return 2 * np.pi * np.stack(j, axis=1) / np.asarray(self.period)
+
+
+def _bessel_quantile(b: float, u: Array) -> Array:
+    top = int(np.ceil(9 / b)) + 20  # the law is near N(0, 1/b^2) for small b; its tail falls faster than geometrically
+    j = np.arange(-top, top + 1)
+    return j[np.minimum(np.searchsorted(np.cumsum(ive(abs(j), b**-2.0)), u), 2 * top)]

@@ -16,8 +16,8 @@ from mercer.ops.tiles import cuts
 from mercer.store import register
 
 TILE_BYTES = 1 << 21  # of output for one task; a row's lower degrees are read again at once, hence from the cache
-SHORT = 8  # monomials, on average, that begin with the same column
-MOST = 1 << 62  # monomials: two such counts still add up in 64 bits
+SHORT_RUN = 8  # monomials, on average, that begin with the same column
+MAX_MONOMIALS = 1 << 62  # monomials: two such counts still add up in 64 bits
 
 
 @register("ops.Program")
@@ -116,7 +116,7 @@ def _used_up(first: Array, caps: Array, k: int) -> Array:
 
 def _lay_out(first: Array, start: int, parent: Array) -> None:
     lengths = start - parent
-    if start + lengths.sum(dtype=float) > MOST:
+    if start + lengths.sum(dtype=float) > MAX_MONOMIALS:
         raise ValueError("There are more than 2^62 such monomials: lower the degree, or use fewer columns.")
     first[0] = start
     np.cumsum(lengths, out=first[1:])
@@ -148,7 +148,7 @@ def expand(program: Program, X: Array, weights: Array | None = None, out: Array 
     array([[1., 2., 3., 4., 6., 9.]])
     """
     X, F, w = _prepare(program, X, weights, out)
-    along_rows = program.D / max(1, program.d * program.degree) >= SHORT
+    along_rows = program.D / max(1, program.d * program.degree) >= SHORT_RUN
     loop = expand_rows if along_rows else expand_columns
     rows = cuts(len(X), max(1, TILE_BYTES // max(1, program.D * X.itemsize)))
     parallel_map(lambda tile: loop(program.first, program.parent, program.skip, X[tile], w, F[tile]), rows)

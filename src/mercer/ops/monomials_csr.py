@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.ops.monomials import MOST, Program, fitting, reference_expand
+from mercer.ops.monomials import MAX_MONOMIALS, Program, fitting, reference_expand
 from mercer.ops.monomials_loops import count_csr, expand_csr_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
 TILE_ENTRIES = 1 << 17  # of output for one task
-ROWS = 1 << 12  # to count in one task
+COUNTED_ROWS = 1 << 12  # to count in one task
 
 
 def expand_csr(program: Program, X: Any, weights: Array | None = None) -> Any:
@@ -52,8 +52,8 @@ def _rows(X: Any) -> tuple[Array, Array, Array]:
 def _indptr(program: Program, rows: tuple[Array, Array, Array]) -> Array:
     indptr = np.zeros(len(rows[0]), np.int64)
     given = program.degree, program.caps, program.skip, program.ordered, *rows
-    parallel_map(lambda tile: count_csr(*given, tile.start, tile.stop, indptr), cuts(len(indptr) - 1, ROWS))
-    if indptr.sum(dtype=float) > MOST:
+    parallel_map(lambda tile: count_csr(*given, tile.start, tile.stop, indptr), cuts(len(indptr) - 1, COUNTED_ROWS))
+    if indptr.sum(dtype=float) > MAX_MONOMIALS:
         raise MemoryError("The monomials of these rows have more than 2^62 nonzeros: lower the degree.")
     return np.cumsum(indptr, out=indptr)
 

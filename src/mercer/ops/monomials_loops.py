@@ -6,7 +6,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.jit import njit
 
-ROWS = 32
+BLOCK_ROWS = 32
 
 
 @njit
@@ -19,8 +19,8 @@ def expand_rows(first: Array, parent: Array, skip: int, X: Array, w: Array, F: A
 @njit
 def expand_columns(first: Array, parent: Array, skip: int, X: Array, w: Array, F: Array) -> None:
     """The same where the loops along a row would be short: down a few rows, which stay in the fastest cache."""
-    for i in range(0, X.shape[0], ROWS):
-        _products_down(first, parent, skip, X[i : i + ROWS], w, F[i : i + ROWS])
+    for i in range(0, X.shape[0], BLOCK_ROWS):
+        _products_down(first, parent, skip, X[i : i + BLOCK_ROWS], w, F[i : i + BLOCK_ROWS])
 
 
 @njit

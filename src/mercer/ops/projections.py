@@ -16,9 +16,9 @@ from mercer.ops.tiles import cuts
 from mercer.ops.trig import flat_rows, sincos
 from mercer.store import register
 
-BLOCK = 64  # columns of a Gaussian projection that are drawn together
+BLOCK_COLUMNS = 64  # columns of a Gaussian projection that are drawn together
 CHUNK_BYTES = 16 << 20  # of a Gaussian projection that exist at a time
-ROWS = 512
+TASK_ROWS = 512
 
 
 def projection_dim(n: int, eps: float, delta: float = 0.01) -> int:
@@ -130,7 +130,7 @@ def _csr(X: Any) -> tuple[Array, Array, Array]:
 
 def _tiles(X: Any, m: int) -> list[slice]:
     """Rows in pieces, each worth the m-sized buffers of a task."""
-    return cuts(X.shape[0], max(ROWS, m // max(1, X.nnz // max(1, X.shape[0]))))
+    return cuts(X.shape[0], max(TASK_ROWS, m // max(1, X.nnz // max(1, X.shape[0]))))
 
 
 @register("ops.Normals")
@@ -153,14 +153,14 @@ class Normals:
 
     def rows(self, start: int, stop: int, dtype: Any) -> Array:
         """Rows start to stop of A' (d, m): whole blocks are drawn, in threads, and the part that is asked for kept."""
-        key, first = self.stream.key(), start // BLOCK
-        Z = np.empty((-(-stop // BLOCK) - first, BLOCK * self.m), np.float32)
+        key, first = self.stream.key(), start // BLOCK_COLUMNS
+        Z = np.empty((-(-stop // BLOCK_COLUMNS) - first, BLOCK_COLUMNS * self.m), np.float32)
         parallel_map(lambda b: self._draw(key, first + b, Z[b]), range(len(Z)))
-        out = Z.reshape(-1, self.m)[start - first * BLOCK : stop - first * BLOCK]
+        out = Z.reshape(-1, self.m)[start - first * BLOCK_COLUMNS : stop - first * BLOCK_COLUMNS]
         return out.astype(dtype, copy=False)
 
     def _draw(self, key: Array, block: int, out: Array) -> None:
-        half = BLOCK // 2 * self.m
+        half = BLOCK_COLUMNS // 2 * self.m
         radius, angle = np.empty(half, np.float32), np.empty((1, half), np.float32)
         hashing.polar(block * half, key, radius, angle[0])
         cos, sin = out[:half], out[half:]
@@ -172,7 +172,7 @@ class Normals:
         """out (n, m) += V A', where the columns of V, dense or CSC, are those of A from `start` on; in threads."""
         A = self.rows(start, start + V.shape[1], V.dtype)
         if isinstance(V, np.ndarray):
-            parallel_map(lambda r: np.add(out[r], V[r] @ A, out=out[r]), cuts(len(V), ROWS))
+            parallel_map(lambda r: np.add(out[r], V[r] @ A, out=out[r]), cuts(len(V), TASK_ROWS))
         else:
             out += V @ A
 
@@ -182,7 +182,7 @@ class Normals:
 
     def pieces(self, d: int) -> list[slice]:
         """The columns, in pieces of which A can hold one at a time."""
-        return cuts(d, max(1, CHUNK_BYTES // (4 * self.m * BLOCK)) * BLOCK)
+        return cuts(d, max(1, CHUNK_BYTES // (4 * self.m * BLOCK_COLUMNS)) * BLOCK_COLUMNS)
 
     def matrix(self, d: int) -> Array:
         """A (m, d), dense, for tests."""

@@ -16,7 +16,7 @@ from mercer.ops.philox import Stream, integers, signs
 from mercer.store import register
 
 Spectrum = Callable[[Matrix], Array]
-DENSE = 48.0  # bytes of a row, per binary digit of D, up to which a matrix product is quicker than a Fourier transform
+DENSE_ROW_BYTES = 48.0  # bytes of a row, per binary digit of D, up to which a matrix product is quicker than a Fourier transform
 
 
 @register("ops.CountSketch")
@@ -64,7 +64,7 @@ def spectrum(S: CountSketch, dtype: np.dtype[np.generic], *, sparse: bool = Fals
     few = CountSketch(S.bins[:p], S.signs[:p], S.D)
     if sparse:
         return _plus(constant, _sparse(few.matrix().astype(dtype)))
-    cheap = p * np.dtype(dtype).itemsize <= DENSE * math.log2(max(S.D, 2))
+    cheap = p * np.dtype(dtype).itemsize <= DENSE_ROW_BYTES * math.log2(max(S.D, 2))
     return _plus(constant, _by_product(few, dtype) if cheap else _by_transform(few, dtype))
 
 

@@ -3,7 +3,7 @@
     min_b b'Kb/2 - t'b + e |b|_1,   lo <= b <= hi,   lo <= 0 <= hi,   the sum of b kept (or free)
 
 is the dual of a classifier (e = 0, t = y), of a regression (t = y) and of one class (t = 0). G = Kb - t. A dual below hi may
-rise, at the slope G + e (G - e where b < 0); one above lo may fall, likewise. UP and DOWN hold those +-e, and +-FAR where it
+rise, at the slope G + e (G - e where b < 0); one above lo may fall, likewise. UP and DOWN hold those +-e, and +-MAX_GRADIENT where it
 may not, so that every choice is a sum and a comparison without a branch.
 """
 from __future__ import annotations
@@ -14,8 +14,8 @@ from mercer.inputs import Array
 from mercer.ops.jit import njit
 
 LANE = 64  # candidates kept side by side: a pass has no reduction, which LLVM would not vectorise, until its end
-FAR = 1e300
-TINY = 1e-7  # the least curvature of a step, relative to the largest diagonal entry: twins and rounding leave less
+MAX_GRADIENT = 1e300
+MIN_CURVATURE = 1e-7  # the least curvature of a step, relative to the largest diagonal entry: twins and rounding leave less
 FAST = {"contract", "nsz"}
 
 
@@ -31,8 +31,8 @@ def lanes(q: int) -> int:
 @njit(fastmath=FAST)
 def gate(b, lo, hi, e):  # type: ignore[no-untyped-def]
     """What G needs for the slopes of a rise and of a fall."""
-    up = FAR if b >= hi else e if b >= 0 else -e
-    down = -FAR if b <= lo else e if b > 0 else -e
+    up = MAX_GRADIENT if b >= hi else e if b >= 0 else -e
+    down = -MAX_GRADIENT if b <= lo else e if b > 0 else -e
     return up, down
 
 
@@ -62,7 +62,7 @@ def snap(b, lo, hi, change):  # type: ignore[no-untyped-def]
 def _move(G, UP, DOWN, Ki, Kj, step, low, at, high):  # type: ignore[no-untyped-def]
     """G += step (Ki - Kj); then the least slope of a rise, where, and the largest slope of a fall."""
     for k in range(LANE):
-        low[k], high[k], at[k] = FAR, -FAR, 0
+        low[k], high[k], at[k] = MAX_GRADIENT, -MAX_GRADIENT, 0
     for c in range(G.shape[0]):
         for k in range(LANE):
             g = G[c, k] + (step * Ki[c, k] - step * Kj[c, k])  # in float64: the difference of two float32 would be rounded
@@ -127,13 +127,13 @@ def pairs(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
 @njit(fastmath=FAST)
 def settings(K, G, b, lo, hi, e):  # type: ignore[no-untyped-def]
     """The gates and the diagonal in lanes, and the least curvature."""
-    UP, DOWN, diagonal, largest = np.full(G.shape, FAR), np.full(G.shape, -FAR), np.zeros(G.shape), 0.0
+    UP, DOWN, diagonal, largest = np.full(G.shape, MAX_GRADIENT), np.full(G.shape, -MAX_GRADIENT), np.zeros(G.shape), 0.0
     for k in range(len(b)):
         c, r = k // LANE, k % LANE
         UP[c, r], DOWN[c, r] = gate(b[k], lo[k], hi[k], e)
         diagonal[c, r] = K[k, c, r]
         largest = max(largest, diagonal[c, r])
-    return UP, DOWN, diagonal, max(TINY * largest, 1e-300)
+    return UP, DOWN, diagonal, max(MIN_CURVATURE * largest, 1e-300)
 
 
 @njit(fastmath=FAST)
@@ -263,7 +263,7 @@ def sweep(F, y, a, c, square, active, order, coef, state):  # type: ignore[no-un
 def reference_pairs(K: Array, t: Array, lo: Array, hi: Array, e: float, tol: float, most: int = 10**6) -> Array:
     """The duals of the whole problem with a bias, from zero, plainly: what `pairs` computes in lanes."""
     b, G = np.zeros(len(t)), -t.astype(np.float64)
-    tiny = max(TINY * float(np.diag(K).max()), 1e-300)
+    tiny = max(MIN_CURVATURE * float(np.diag(K).max()), 1e-300)
     for _ in range(most):
         rise = np.where(b >= hi, np.inf, G + np.where(b >= 0, e, -e))
         fall = np.where(b <= lo, -np.inf, G + np.where(b > 0, e, -e))

@@ -1,7 +1,8 @@
-"""Special functions of the Matern family that NumPy lacks, finite from distance zero to infinity."""
+"""The elementary functions of formulas over plain numbers, and those of the Matern family that NumPy lacks, finite everywhere."""
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, kve
@@ -73,3 +74,25 @@ def matern_deficit(nu: float, r: Array) -> Array:
     slopes = bessel(nu, r[close][:, None] * NODES**p, shift=1)
     out[close] = r[close] * (slopes @ (p * NODES ** (p - 1) * WEIGHTS))
     return out
+
+
+class Numbers:
+    """exp, log, log1p, sqrt, sin, cos, sinc and the Matern profile of NumPy arrays and Python floats: `p.xp` of tiles and diagonals."""
+
+    exp, log, log1p, sin, cos = np.exp, np.log, np.log1p, np.sin, np.cos
+    sqrt = np.sqrt
+
+    @staticmethod
+    def sinc(a: Any) -> Any:
+        """sin(a) / a, and 1 at a = 0."""
+        return np.sinc(a / np.pi)
+
+    @staticmethod
+    def bessel(nu: float, r: Any) -> Any:
+        """2^(1-nu)/Gamma(nu) r^nu K_nu(r)."""
+        return bessel(nu, r)
+
+    @staticmethod
+    def ratio(a: Any, b: Any) -> Any:
+        """a / b, and 0 where b = 0."""
+        return np.divide(a, b, out=np.zeros_like(a + b), where=b != 0)

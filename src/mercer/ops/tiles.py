@@ -12,7 +12,7 @@ from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 
 TILE_BYTES = 1 << 20  # one array of a tile: small enough for a core's cache, large enough that Python's share is small
-ROWS = 256
+TILE_ROWS = 256
 
 
 
@@ -36,8 +36,8 @@ def cuts(n: int, step: int) -> list[slice]:
 
 
 def columns(itemsize: int) -> int:
-    """The number of columns of a tile of `ROWS` rows."""
-    return TILE_BYTES // (ROWS * itemsize)
+    """The number of columns of a tile of `TILE_ROWS` rows."""
+    return TILE_BYTES // (TILE_ROWS * itemsize)
 
 
 def square(itemsize: int) -> int:
@@ -47,7 +47,7 @@ def square(itemsize: int) -> int:
 
 def fill(out: Array, tile: Callable[[slice, slice], Any], *, symmetric: bool = False) -> Array:
     """out[rows, cols] = tile(rows, cols), in threads; of a symmetric matrix only one triangle is computed."""
-    down, across = (square(out.dtype.itemsize),) * 2 if symmetric else (ROWS, columns(out.dtype.itemsize))
+    down, across = (square(out.dtype.itemsize),) * 2 if symmetric else (TILE_ROWS, columns(out.dtype.itemsize))
     settle_allocator()
 
     def row(rows: slice) -> None:

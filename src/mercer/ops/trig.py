@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 from mercer.inputs import Array
 from mercer.ops.jit import njit
 
-CHUNK = 1024  # angles copied aside, so that an output may lie where the angles are
+CHUNK_ANGLES = 1024  # angles copied aside, so that an output may lie where the angles are
 FAR32, FAR64 = np.float32(1.2e4), 2e8  # beyond these angles multiples of pi/2 are no longer exact: the library's functions
 
 # pi/2 in pieces so short that whole multiples of them, up to FAR, are exact.
@@ -71,10 +71,10 @@ def flat_rows(A: Array) -> tuple[Array, int]:
 
 @njit(fastmath={"contract"})
 def _rows32(n: int, m: int, scale: Any, P: Array, p: int, C: Array, c: int, S: Array, s: int) -> None:
-    x = np.empty(CHUNK, np.float32)
+    x = np.empty(CHUNK_ANGLES, np.float32)
     for i in range(n):
-        for j in range(0, m, CHUNK):
-            w = min(CHUNK, m - j)
+        for j in range(0, m, CHUNK_ANGLES):
+            w = min(CHUNK_ANGLES, m - j)
             far = _aside(P[i * p + j : i * p + j + w], x, FAR32)
             _near32(w, x, scale, C[i * c + j : i * c + j + w], S[i * s + j : i * s + j + w])
             if far:
@@ -83,10 +83,10 @@ def _rows32(n: int, m: int, scale: Any, P: Array, p: int, C: Array, c: int, S: A
 
 @njit(fastmath={"contract"})
 def _rows64(n: int, m: int, scale: Any, P: Array, p: int, C: Array, c: int, S: Array, s: int) -> None:
-    x = np.empty(CHUNK, np.float64)
+    x = np.empty(CHUNK_ANGLES, np.float64)
     for i in range(n):
-        for j in range(0, m, CHUNK):
-            w = min(CHUNK, m - j)
+        for j in range(0, m, CHUNK_ANGLES):
+            w = min(CHUNK_ANGLES, m - j)
             far = _aside(P[i * p + j : i * p + j + w], x, FAR64)
             _near64(w, x, scale, C[i * c + j : i * c + j + w], S[i * s + j : i * s + j + w])
             if far:

@@ -11,7 +11,7 @@ from mercer.inputs import Array
 from mercer.ops.distances import refine
 from mercer.pairs.side import per_column, square
 
-ENOUGH = 1e-14  # error of squared distances, in bandwidths
+MAX_ERROR = 1e-14  # error of squared distances, in bandwidths
 Value = Any  # a number, or an array that broadcasts over the tile
 
 
@@ -184,8 +184,8 @@ class About:
         else:  # what is far from p and near to each other has its distance by differences
             whole = np.maximum(x[:, None] + z - 2 * dot, 0)
             error = np.finfo(np.float64).eps * (x.max(initial=0) + z.max(initial=0))
-            if error > ENOUGH:
-                whole = refine(whole, self.X, self.Z, b, error / ENOUGH)
+            if error > MAX_ERROR:
+                whole = refine(whole, self.X, self.Z, b, error / MAX_ERROR)
         return Spread(-2 * dot, self._edge(x, left=True), self._edge(z, left=False), 0.0, whole)
 
     def pick(self, columns: Sequence[int | str]) -> About:

@@ -13,8 +13,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops.distances import precise_enough
-from mercer.ops.special import bessel
-from mercer.pairs.functions import Numbers
+from mercer.ops.special import Numbers, bessel
 from mercer.pairs.side import per_column
 from mercer.pairs.tile import Diagonal, Map, Tile
 

@@ -9,7 +9,7 @@ from scipy.special import gammaln, kve
 
 from mercer.inputs import Array
 from mercer.ops.distances import TOLERANCE
-from mercer.pairs.functions import Numbers
+from mercer.ops.special import Numbers
 from mercer.pairs.side import Bandwidth
 from mercer.pairs.tile import Tile
 

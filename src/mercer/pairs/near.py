@@ -9,14 +9,11 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops import distances
-from mercer.ops.special import matern_deficit
-from mercer.pairs.functions import Numbers
+from mercer.ops.special import Numbers, matern_deficit
 from mercer.pairs.side import per_column, square
 from mercer.pairs.tile import Diagonal, Map, Tile
 
-NEAR = 1e-6  # squared distances below this share of the squared norms are taken by differences
-FAR = 0.125  # from this share of the terms on, their plain sum has all digits
-PIECE = 1 << 20  # numbers of differences at a time
+PLAIN_SHARE = 0.125  # from this share of the terms on, their plain sum has all digits
 
 
 class Near:
@@ -32,7 +29,7 @@ class Near:
     def __init__(self, a: Any, b: Any, v: Any, e: Any, s: Any, unit: Callable[[], Any] | None = None) -> None:
         self.a, self.b, self.value, self.e, self.unit = a, b, v, e, unit
         plain = a + b - 2 * v
-        self.s = np.where(np.abs(plain) >= FAR * (np.abs(a) + np.abs(b) + 2 * np.abs(v)), plain, s)
+        self.s = np.where(np.abs(plain) >= PLAIN_SHARE * (np.abs(a) + np.abs(b) + 2 * np.abs(v)), plain, s)
 
     @property
     def m(self) -> Any:
@@ -198,15 +195,15 @@ class NearPairs:
     def _dot(self, A: Array) -> Near:
         """x'z, under a metric where there is one."""
         X, Z = self._rows()
-        x, z, e, s = _parted(X, Z, A)
+        x, z, e, s = distances.parted(X, Z, A)
 
         def unit() -> Array:
             """Of rows of norm one; zero rows stay."""
             U, V = (R / np.where(r > 0, np.sqrt(np.abs(r)), 1.0)[:, None] for R, r in ((X, x), (Z, z)))
-            found: Array = _parted(U, V, A)[3]
+            found: Array = distances.parted(U, V, A)[3]
             return found
 
-        return Near(x[:, None], z, _times(X, A) @ Z.T, e, s, unit)
+        return Near(x[:, None], z, distances.under(X, A) @ Z.T, e, s, unit)
 
     def sqdist(self, bandwidth: Any = 1.0) -> Near:
         return _apart(self._squares(bandwidth))
@@ -297,7 +294,7 @@ class NearPairs:
         """By product, and by differences where that would cost digits."""
         X, Z, b = self.tile._dense(per_column(bandwidth, self.width))
         D, error = self.tile._squares(bandwidth)
-        return D if math.isinf(error) else distances.refine(D.copy(), X, Z, b, error / NEAR)
+        return D if math.isinf(error) else distances.refine(D.copy(), X, Z, b, error / distances.NEAR_SHARE)
 
 
 class Sided:
@@ -325,26 +322,6 @@ def _apart(distance: Any) -> Near:
 def _product(x: Any, z: Any) -> Near:
     """f(x) f(z) of numbers."""
     return Near(x**2, z**2, x * z, (x - z) * (x + z), np.square(x - z))
-
-
-def _parted(X: Array, Z: Array, A: Array) -> tuple[Array, Array, Array, Array]:
-    """|x|^2, |z|^2, their difference (x - z)'(x + z) and |x - z|^2, under a metric where there is one."""
-    x, z = (np.einsum("ij,ij->i", _times(R, A), R) for R in (X, Z))
-    e = x[:, None] - z
-    centred = [R - (X.mean(0) + Z.mean(0)) / 2 for R in (X, Z)]
-    u, v = (np.einsum("ij,ij->i", _times(R, A), R) for R in centred)
-    s = np.maximum(u[:, None] + v - 2 * _times(centred[0], A) @ centred[1].T, 0)
-    rows, cols = np.nonzero(s <= NEAR * np.maximum(x[:, None] + z, u[:, None] + v))
-    step = max(1, PIECE // max(1, X.shape[1]))
-    for at in (slice(i, i + step) for i in range(0, len(rows), step)):
-        D, S = X[rows[at]] - Z[cols[at]], X[rows[at]] + Z[cols[at]]
-        DA = _times(D, A)
-        s[rows[at], cols[at]], e[rows[at], cols[at]] = np.einsum("ij,ij->i", DA, D), np.einsum("ij,ij->i", DA, S)
-    return x, z, e, s
-
-
-def _times(X: Array, A: Array) -> Array:
-    return X @ A if A.size else X
 
 
 def squares(on: Callable[[Any], Any], tile: Tile) -> Array:

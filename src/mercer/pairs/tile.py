@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix, Table, table
-from mercer.ops import distances, products
+from mercer.ops import distances
+from mercer.ops.special import Numbers
 from mercer.ops.tiles import cuts
-from mercer.pairs.functions import Numbers
 from mercer.pairs.side import Bandwidth, Side, nonzero_columns, over, per_column, square, square_norms
 
 Map = Callable[[Any], Any]
@@ -99,11 +99,11 @@ class Tile:
     @cached_property
     def prod1p(self) -> Array:
         """prod_j (1 + x_j z_j)"""
-        return products.prod1p(*self._shared())
+        return distances.prod1p(*self._shared())
 
     def elementary(self, order: int) -> Array:
         """The elementary symmetric polynomial of that order of x_1 z_1, ..., x_d z_d."""
-        return products.elementary(*self._shared(), order)
+        return distances.elementary(*self._shared(), order)
 
     @cached_property
     def angle(self) -> Array:

@@ -22,7 +22,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Source:
+class KernelSource:
     """A kernel as straight-line source over pairwise quantities q0, q1, ... and parameters t0, t1, ...
 
     The text reads `xp.exp` and the like: with `xp` as NumPy it computes a tile here, as `triton.language` on a GPU.
@@ -126,9 +126,9 @@ class Trace:
     def ask(self, asked: Asked) -> Symbol:
         return Symbol(self, self.asked.setdefault(asked, f"q{len(self.asked)}"))
 
-    def source(self, result: Any, parameters: tuple[float, ...]) -> Source:
+    def source(self, result: Any, parameters: tuple[float, ...]) -> KernelSource:
         lines = tuple(f"{name} = {text}" for text, name in self.lines.items())
-        return Source(lines, str(result), tuple(self.asked), parameters)
+        return KernelSource(lines, str(result), tuple(self.asked), parameters)
 
 
 class TracedFunctions:

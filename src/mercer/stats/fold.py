@@ -10,7 +10,7 @@ from mercer.ops.tiles import cuts
 
 S = TypeVar("S")
 B = TypeVar("B")
-GROUP = 8  # batches under way together: as many statistics are held at once, whatever the number of threads
+GROUP_BATCHES = 8  # batches under way together: as many statistics are held at once, whatever the number of threads
 
 
 def fold(items: Iterable[B], of: Callable[[B], S], zero: S, pmap: Callable[..., Iterable[S]] = map) -> S:
@@ -33,7 +33,7 @@ def threads(of: Callable[[B], S], items: Iterable[B]) -> list[S]:
 
 def _groups(items: Iterable[B]) -> Iterator[list[B]]:
     found = iter(items)
-    while group := list(islice(found, GROUP)):
+    while group := list(islice(found, GROUP_BATCHES)):
         yield group
 
 

@@ -12,7 +12,7 @@ from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-BLOCK = 1 << 13  # rows whose products are summed in their own precision before they join the float64 sums
+BLOCK_ROWS = 1 << 13  # rows whose products are summed in their own precision before they join the float64 sums
 TILE_BYTES = 1 << 19  # of rows that one thread shifts and sums
 
 
@@ -58,7 +58,7 @@ class Moments:
         rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
         if rows.shape[1] + (0 if beside is None else beside.shape[1]) != len(self.shift):
             raise ValueError(f"the rows have {rows.shape[1]} columns, but the moments are of {len(self.shift)}.")
-        for at in cuts(len(rows), BLOCK):
+        for at in cuts(len(rows), BLOCK_ROWS):
             w, more = (None if v is None else v[at] for v in (weight, beside))
             self._add_block(rows[at], w, more)
         self.peak = max(self.peak, float(np.abs(np.diag(self.S)).max(initial=0)))

@@ -20,7 +20,7 @@ from mercer.store.tree import decode, encode
 MAGIC = b"MERCER\x1a\n"
 VERSION = 1
 HEAD = struct.Struct("<8sIIQQ32s")  # magic, version, zero, bytes of the tree, bytes of the arrays, SHA-256 of all but itself
-MOST_TREE = 1 << 28  # bytes of JSON; Python's objects take some twenty times as much
+MAX_TREE_BYTES = 1 << 28  # bytes of JSON; Python's objects take some twenty times as much
 
 _SUM = re.compile("[0-9a-fA-F]{64}")
 
@@ -112,8 +112,8 @@ def packed(obj: Any, kind: str = "estimator") -> Parts:
     tree, found = encode(obj)
     about = {"mercer": importlib.import_module("mercer").__version__, "kind": str(kind), "root": tree}
     parts = Parts(json.dumps(about, separators=(",", ":"), allow_nan=False).encode("ascii"), arrays.to_bytes(found))
-    if len(parts.tree) > MOST_TREE:
-        raise ValueError(f"{type(obj).__name__} cannot be saved: it holds over {MOST_TREE >> 20} MB of text and lists; use arrays.")
+    if len(parts.tree) > MAX_TREE_BYTES:
+        raise ValueError(f"{type(obj).__name__} cannot be saved: it holds over {MAX_TREE_BYTES >> 20} MB of text and lists; use arrays.")
     return parts
 
 
@@ -239,7 +239,7 @@ def _head(head: bytes, size: int) -> tuple[int, int, int, bytes]:
     _, version, zero, n, m, digest = HEAD.unpack(head)
     if version > VERSION:
         raise ValueError(f"its format is {version}, and this Mercer reads up to {VERSION}; update Mercer.")
-    if version < 1 or zero or n > MOST_TREE:
+    if version < 1 or zero or n > MAX_TREE_BYTES:
         raise ValueError("its head is damaged; copy or save it again.")
     if HEAD.size + n + m != size:
         raise ValueError(f"it has {size:,} bytes instead of {HEAD.size + n + m:,}, so it is damaged; copy or save it again.")
@@ -266,3 +266,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"its tree holds {name}, which is not JSON.")
+
+
+class Saved:
+    """An object that can be saved; `mercer.load` gives it back."""
+
+    def save(self, path: File) -> None:
+        """Write this object to a file, whole or not at all; see `mercer.store.save`."""
+        save(self, path)

@@ -53,7 +53,7 @@ def unpack(kind: Any, body: Any, r: Reader) -> Any:
         return r.made(_checked(cls.from_state(r.get(given)), cls))
     names = field_names(cls)
     if type(given) is dict and not _has_state(cls) and kind == ("object" if names is None else "value"):
-        upgrade = _upgrade(cls, body[0], r)
+        upgrade = _upgrade(cls, body[0] in OLD or not given.keys() <= set(names or given), r)
         return r.made(_object(cls, given, r, upgrade) if names is None else _value(cls, names, given, r, upgrade))
     raise ValueError(f"the tree makes {cls.__name__} in a way that this class is not made.")
 
@@ -89,9 +89,9 @@ def _checked(obj: Any, cls: type[Any]) -> Any:
     return obj
 
 
-def _upgrade(cls: type[Any], name: str, r: Reader) -> Upgrade:
-    """What turns the fields of a file that calls the class by a name of before into those that it has now."""
-    upgraded: Upgrade | None = getattr(cls, "_upgraded", None) if name in OLD else None
+def _upgrade(cls: type[Any], old: bool, r: Reader) -> Upgrade:
+    """What turns the fields of an old file, one with a name or with fields of before, into those that the class has now."""
+    upgraded: Upgrade | None = getattr(cls, "_upgraded", None) if old else None
     if upgraded is None:
         return lambda values: values
 

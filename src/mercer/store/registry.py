@@ -10,10 +10,12 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any, TypeVar, overload
 
-from mercer.invariants import declared
-from mercer.store.old_names import OLD
-from mercer.store.outside import OUTSIDE
+from scipy.interpolate import BSpline
 
+from mercer.invariants import Broken, Each, Floats, Sizes, Spec, Text, Whole, declare, declared
+from mercer.store.old_names import OLD
+
+OUTSIDE = {"sklearn.SplineTransformer": "sklearn.preprocessing"}  # what files may hold, and where it is
 # Where the classes of each family are registered: imported when a file names one of them.
 ROOMS = {
     **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plans", "inputs", "stats", "ops", "linalg", "models")},
@@ -26,7 +28,7 @@ _ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annota
 _NUMPY = ("square", "absolute", "exp", "sin", "cos", "tanh", "sign", "sqrt", "log", "log1p", "expm1", "arctan", "arcsinh")
 FUNCTIONS = {
     **{f"numpy.{name}": ("numpy", name) for name in _NUMPY},
-    **{f"lifts.{name}": ("mercer.lifts.basis", name) for name in ("identity", "cube", "sqrt_abs", "log1p_abs", "relu")},
+    **{f"lifts.{name}": ("mercer.lifts.columnwise", name) for name in ("identity", "cube", "sqrt_abs", "log1p_abs", "relu")},
     "pairs.square_norms": ("mercer.pairs.side", "square_norms"),
 }
 METHODS = ("_map", "transform")  # of maps, as kernels know them
@@ -152,3 +154,28 @@ def find_function(name: str) -> Any:
     """The function that a file names; KeyError where there is none."""
     module, attribute = FUNCTIONS[name]
     return getattr(importlib.import_module(module), attribute)
+
+
+class Spline(Spec):
+    """One of SciPy's, whose coefficients are those of a whole basis: (knots - degree - 1, splines)."""
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        if type(v) is not BSpline or not sizes.meet("degree", int(v.k)) or v.axis != 0:
+            raise Broken(f"should be a spline of its degree, but is {type(v).__name__}")
+        Floats(len(v.t) - v.k - 1, "splines").shape(v.c, sizes)
+
+    def range(self, v: Any, sizes: Sizes) -> None:
+        for part in (v.t, v.c):
+            Floats(*part.shape).range(part, sizes)
+
+
+def _splines(s: Any) -> str | None:
+    size = s.n_features_in_ * (s.bsplines_[0].c.shape[1] - 1 + bool(s.include_bias))
+    return None if size == s.n_features_out_ else f"has {size} splines for {s.n_features_out_} features"
+
+
+declare(
+    "sklearn.SplineTransformer", _splines, bsplines_=Each(Spline(), size="n_features_in_"), degree=Whole(0, 1 << 16),
+    n_features_in_=Whole(1), n_features_out_=Whole(1),
+    order=Text("C", "F"), extrapolation=Text("error", "constant", "linear", "continue", "periodic"),
+)  # fmt: skip

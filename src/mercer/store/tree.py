@@ -11,8 +11,8 @@ from typing import Any
 from mercer.store import arrays, objects, values
 from mercer.store.arrays import Array
 
-LEVELS = 100  # of nesting: a third of what Python's stack would hold
-AGAIN = 64 << 20  # bytes of arrays that may be met again without being written again: what a small file can blow up to
+MAX_LEVELS = 100  # of nesting: a third of what Python's stack would hold
+MAX_REPEATED_BYTES = 64 << 20  # bytes of arrays that may be met again without being written again: what a small file can blow up to
 
 
 def encode(obj: Any) -> tuple[Any, list[Array]]:
@@ -39,11 +39,11 @@ def decode(tree: Any, arrays: list[Array]) -> Any:
         raise ValueError(f"the tree does not describe a model ({type(e).__name__}: {e!s:.200}).") from e
 
 
-class Budget:
+class Allowance:
     """Bytes that need not be in the file: the same for those who write and those who read it."""
 
     def __init__(self) -> None:
-        self._left = AGAIN
+        self._left = MAX_REPEATED_BYTES
 
     def charge(self, size: int) -> bool:
         """Whether so many bytes are left; they are then taken."""
@@ -52,7 +52,7 @@ class Budget:
         return fits
 
 
-class Writer(Budget):
+class Writer(Allowance):
     """Takes objects apart, in an order that depends on what they hold only."""
 
     def __init__(self, of: str) -> None:
@@ -67,8 +67,8 @@ class Writer(Budget):
         """The node of a value."""
         if _is_plain(v):
             return v
-        if len(self.place) > LEVELS:
-            raise ValueError(f"{self.place[0]} cannot be saved, as it nests more than {LEVELS} levels deep or holds itself.")
+        if len(self.place) > MAX_LEVELS:
+            raise ValueError(f"{self.place[0]} cannot be saved, as it nests more than {MAX_LEVELS} levels deep or holds itself.")
         if type(v) is list:
             return [self.at("", item) for item in v]
         kind = values.kind_of(v)
@@ -118,7 +118,7 @@ class Writer(Budget):
         return ".".join(filter(None, self.place))
 
 
-class Reader(Budget):
+class Reader(Allowance):
     """Puts objects together; takes no more memory than a small multiple of the tree's and the arrays'."""
 
     def __init__(self, arrays: list[Array]) -> None:
@@ -144,8 +144,8 @@ class Reader(Budget):
     def get(self, node: Any) -> Any:
         """The value of a node."""
         self._level += 1
-        if self._level > LEVELS + 2:
-            raise ValueError(f"the tree nests more than {LEVELS} levels deep.")
+        if self._level > MAX_LEVELS + 2:
+            raise ValueError(f"the tree nests more than {MAX_LEVELS} levels deep.")
         out = self._get(node)
         self._level -= 1
         return out

@@ -108,13 +108,13 @@ def test_decisions_of_several_classes_are_log_odds():
 # what is said of hyper-parameters
 def test_fixed_is_the_regressors():
     X, y, _ = data(60)
-    assert GPC(2.0 * Gaussian(0.7), fixed=("by",)).fit(X, y).kernel_.by == 2.0
+    assert GPC(2.0 * Gaussian(0.7), fixed=("factor",)).fit(X, y).kernel_.factor == 2.0
     assert GPC(2.0 * Gaussian(0.7), fixed=True).fit(X, y).kernel_ == 2.0 * Gaussian(0.7)
     assert isinstance(GPC(Gaussian(0.7), fixed=("scale",)).fit(X, y).kernel_, Gaussian)
     assert GPC(Gaussian(0.7), fixed="all").fit(X, y).kernel_.kernel == Gaussian(0.7)
     free, none = (GPC(Gaussian(0.7), fixed=f).fit(X, y).kernel_ for f in ((), None))
     assert free == none != Gaussian(0.7)
-    assert 3 <= GPC(Gaussian(0.7), bounds={"scale": (3.0, 3.5)}).fit(X, y).kernel_.by <= 3.5 + 1e-9
+    assert 3 <= GPC(Gaussian(0.7), bounds={"scale": (3.0, 3.5)}).fit(X, y).kernel_.factor <= 3.5 + 1e-9
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():

@@ -44,7 +44,7 @@ def test_noise_and_scale_are_what_was_said(via):
     assert 3 - 1e-6 <= make(Gaussian(0.7), bounds={"scale": (3.0, 4.0)}).scale_ <= 4 + 1e-6
     assert make(Gaussian(0.7), priors={"noise": LogNormal(7.0, 1e-3)}).noise_ == pytest.approx(7.0, rel=1e-3)
     assert make(Gaussian(0.7), fixed=("scale",)).scale_ == pytest.approx(1.0)
-    assert 0.2 - 1e-9 <= make(1.0 * Gaussian(0.7), bounds={"by": (0.2, 0.3)}).kernel_.by <= 0.3 + 1e-9
+    assert 0.2 - 1e-9 <= make(1.0 * Gaussian(0.7), bounds={"factor": (0.2, 0.3)}).kernel_.factor <= 0.3 + 1e-9
 
 
 def test_all_as_given(via):
@@ -133,7 +133,7 @@ def test_wishes_hold_in_the_steps_by_all_rows(monkeypatch):
 @pytest.mark.parametrize("size", [1e-3, 10.0, 1e6])
 def test_amplitudes_are_in_the_units_of_y(size):
     X, y = data(size=size)
-    for k, path in ((1.0 * Gaussian(0.7), "by"), (1.0 * Gaussian(0.7) + 0.5 * Linear(), "terms__1__by")):
+    for k, path in ((1.0 * Gaussian(0.7), "factor"), (1.0 * Gaussian(0.7) + 0.5 * Linear(), "terms__1__factor")):
         bounded = inner(GP(k, bounds={path: (0.2, 0.3)}, n_restarts=0).fit(X, y))[path]
         assert 0.2 - 1e-9 <= bounded <= 0.3 + 1e-9
         assert inner(GP(k, priors={path: LogNormal(5.0, 1e-4)}, n_restarts=0).fit(X, y))[path] == pytest.approx(5.0, rel=0.05)
@@ -144,7 +144,7 @@ def test_the_rest_is_learnt_beside_a_bounded_amplitude():
     """As well as without the bounds, where they let it."""
     X, y = data(size=1e6)
     k = 1.0 * Gaussian(0.7) + 0.5 * Linear()
-    free, held = (GP(k, bounds=b, n_restarts=0).fit(X, y) for b in (None, {"terms__1__by": (1e-3, 1e16)}))
+    free, held = (GP(k, bounds=b, n_restarts=0).fit(X, y) for b in (None, {"terms__1__factor": (1e-3, 1e16)}))
     assert held.log_marginal_likelihood_ == pytest.approx(free.log_marginal_likelihood_, abs=0.1)
 
 
@@ -164,10 +164,10 @@ def test_fixed_scale_and_all():
 def test_several_outputs_share_what_is_said():
     X, y = data()
     Y = np.column_stack([y, 50 * y])
-    for options in (dict(bounds={"by": (0.2, 0.3)}), dict(fixed=("by",)), dict(fixed=True), dict(fixed="all")):
+    for options in (dict(bounds={"factor": (0.2, 0.3)}), dict(fixed=("factor",)), dict(fixed=True), dict(fixed="all")):
         m = GP(0.25 * Gaussian(0.7), n_restarts=0, **options).fit(X, Y)
         np.testing.assert_allclose(m.scale_, 1.0)
-        assert 0.2 - 1e-9 <= m.posterior_.kernel.by <= 0.3 + 1e-9
+        assert 0.2 - 1e-9 <= m.posterior_.kernel.factor <= 0.3 + 1e-9
 
 
 def test_tied_to_what_is_fixed():
@@ -189,7 +189,7 @@ def test_a_name_of_the_kernels_that_are_tried(n):
     (dict(tied=("bandwidth__0", "bandwidth__1")), "groups of two"), (dict(tied=[()]), "groups of two"),
     (dict(kernel=Matern(), bounds={"nu": (1, 2)}), "it chooses a formula"),
     (dict(kernel=Gaussian(), noise=0.1, fixed=(), bounds={"noise": (1, 2)}), "the noise is given"),
-    (dict(kernel=2.0 * Gaussian(), bounds={"by": (1, 2), "scale": (1, 2)}), "'scale' has bounds or a prior, but is not learnt"),
+    (dict(kernel=2.0 * Gaussian(), bounds={"factor": (1, 2), "scale": (1, 2)}), "'scale' has bounds or a prior, but is not learnt"),
     (dict(kernel=Gaussian(), via="features", tied=("a", "b")), "groups of two"),
     (dict(kernel=Gaussian(), noise=0.1, bounds=3), "bounds must be"),
     (dict(noise=-np.ones(60)), r"got array\(\[-1., -\.\.\."),

@@ -142,11 +142,11 @@ def test_fixed_tied_and_bounded():
     X, y = data(100)
     k = Gaussian((0.3, 0.4)) + 0.5 * Periodic(1.0, 0.7).on_columns([0])
     m = GP(k, fixed=("terms__1__kernel__kernel__period",), tied=[("terms__0__bandwidth__0", "terms__0__bandwidth__1")],
-           bounds={"terms__1__by": (0.2, 0.3), "noise": (0.5, 0.6)}, n_restarts=0).fit(X, 10 * y)  # fmt: skip
+           bounds={"terms__1__factor": (0.2, 0.3), "noise": (0.5, 0.6)}, n_restarts=0).fit(X, 10 * y)  # fmt: skip
     inner = m.kernel_.get_params()
     assert inner["terms__1__kernel__kernel__period"] == 0.7
     assert len(set(inner["terms__0__bandwidth"])) == 1
-    assert 0.2 - 1e-9 <= inner["terms__1__by"] <= 0.3 + 1e-9
+    assert 0.2 - 1e-9 <= inner["terms__1__factor"] <= 0.3 + 1e-9
     assert 0.5 - 1e-9 <= m.noise_ <= 0.6 + 1e-9
 
 
@@ -508,14 +508,14 @@ def test_learning_from_all_rows(via):
     assert all_.score(Z, z) > few.score(Z, z) - 0.02
 
 
-@pytest.mark.parametrize("options", [dict(fixed=("by",)), dict(bounds={"by": (2.0, 2.5)}), dict(bounds={"noise": (0.2, 0.3)})])
+@pytest.mark.parametrize("options", [dict(fixed=("factor",)), dict(bounds={"factor": (2.0, 2.5)}), dict(bounds={"noise": (0.2, 0.3)})])
 def test_the_last_rescaling_keeps_what_was_said(options, monkeypatch):
     monkeypatch.setattr("mercer.models.gp.problem.MAX_SEARCH_ROWS", 60)  # so that noise and scale are of a subset, and rescaled
     X, y = data(150)
     m = GP(2.0 * Gaussian(0.7), via="iterative", n_restarts=0, **options).fit(X, y)
     assert m.plan_.settings["learnt from"] == 60
-    if "by" in (*options.get("fixed", ()), *options.get("bounds", ())):
-        assert 2.0 - 1e-9 <= m.kernel_.by <= 2.5 + 1e-9
+    if "factor" in (*options.get("fixed", ()), *options.get("bounds", ())):
+        assert 2.0 - 1e-9 <= m.kernel_.factor <= 2.5 + 1e-9
         assert m.scale_ == pytest.approx(1.0)
     else:
         assert 0.2 - 1e-9 <= m.noise_ <= 0.3 + 1e-9

@@ -43,14 +43,14 @@ def test_default_bounds_of_noise_and_scale_follow_the_unit(unit):
     assert np.exp(s.full(s.first())[-2]) == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("name", ["noise", "scale", "terms__1__by"])
+@pytest.mark.parametrize("name", ["noise", "scale", "terms__1__factor"])
 def test_bounds_are_in_the_units_of_y(name):
     s = space(SUM, Spec(bounds={name: (0.2, 0.3)}), None, unit=10.0)
     for z, wanted in ((s.lower, 0.2), (s.upper, 0.3)):
         assert value(s, name, z) == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("name", ["noise", "scale", "terms__1__by"])
+@pytest.mark.parametrize("name", ["noise", "scale", "terms__1__factor"])
 def test_priors_are_in_the_units_of_y(name):
     prior = LogNormal(3.0, 0.5)
     s = space(SUM, Spec(priors={name: prior}), None, unit=10.0)
@@ -62,8 +62,8 @@ def test_priors_are_in_the_units_of_y(name):
 
 
 @pytest.mark.parametrize("spec", [
-    Spec(fixed=("terms__1__by",)), Spec(bounds={"terms__1__by": (0.1, 1.0)}), Spec(priors={"terms__1": LogNormal()}),
-    Spec(tied=[("terms__1__by", "noise")]), Spec(fixed=True), Spec(fixed="all"), Spec(fixed=("scale",)),
+    Spec(fixed=("terms__1__factor",)), Spec(bounds={"terms__1__factor": (0.1, 1.0)}), Spec(priors={"terms__1": LogNormal()}),
+    Spec(tied=[("terms__1__factor", "noise")]), Spec(fixed=True), Spec(fixed="all"), Spec(fixed=("scale",)),
 ], ids=["fixed", "bounds", "prior", "with noise", "true", "all", "scale"])  # fmt: skip
 def test_the_scale_is_one_where_an_amplitude_is_said(spec):
     s = space(SUM, spec, None, unit=10.0)
@@ -85,15 +85,15 @@ def test_one_of_two_scales_is_enough():
         return {n for n, g in zip(s.names, s.group, strict=True) if g >= 0}
 
     assert free(Spec()) == {"kernel__bandwidth", "noise"}
-    assert free(Spec(bounds={"by": (1.0, 3.0)})) == {"by", "kernel__bandwidth", "noise"}
-    assert free(Spec(fixed=("scale",))) == {"by", "kernel__bandwidth", "noise"}
-    assert free(Spec(fixed=("by",))) == {"kernel__bandwidth", "noise"}
+    assert free(Spec(bounds={"factor": (1.0, 3.0)})) == {"factor", "kernel__bandwidth", "noise"}
+    assert free(Spec(fixed=("scale",))) == {"factor", "kernel__bandwidth", "noise"}
+    assert free(Spec(fixed=("factor",))) == {"kernel__bandwidth", "noise"}
     assert free(Spec(fixed=True)) == {"noise"}
 
 
 def test_fixed_values_stay_to_the_last_bit():
     k = Gaussian((0.1, 0.7, 3.3)) + 0.3 * Linear()
-    s = space(k, Spec(fixed=("terms__0__bandwidth__0", "terms__0__bandwidth__1", "terms__1__by")), None)
+    s = space(k, Spec(fixed=("terms__0__bandwidth__0", "terms__0__bandwidth__1", "terms__1__factor")), None)
     assert s.at(s.full(s.first() + 1)).parameters() | {"terms__0__bandwidth__2": 3.3} == k.parameters()
 
 
@@ -120,7 +120,7 @@ def test_fixed_members_that_differ_are_refused():
 
 
 def test_the_noise_takes_a_fixed_amplitude_in_the_units_of_y():
-    s = space(SUM, Spec(fixed=("terms__1__by",), tied=[("noise", "terms__1__by")]), None, unit=10.0)
+    s = space(SUM, Spec(fixed=("terms__1__factor",), tied=[("noise", "terms__1__factor")]), None, unit=10.0)
     assert value(s, "noise", s.first()) == pytest.approx(0.5)
 
 
@@ -167,7 +167,7 @@ def test_a_strong_prior_is_obeyed():
 
 def test_what_is_learnt_is_the_same_in_any_unit():
     rows, Y = data(size=30.0)
-    for spec in (Spec(bounds={"noise": (1.0, 2.0)}), Spec(bounds={"terms__1__by": (50.0, 90.0)}), Spec(fixed=("scale",))):
+    for spec in (Spec(bounds={"noise": (1.0, 2.0)}), Spec(bounds={"terms__1__factor": (50.0, 90.0)}), Spec(fixed=("scale",))):
         spaces = {u: space(300.0 * Gaussian(2.0) + 100.0 * Linear(), spec, None, unit=u) for u in (1.0, 30.0)}
         one, other = (learn([Start(s, spaces[30.0].first())], rows, Y / u) for u, s in spaces.items())
         assert other.log - len(Y) * np.log(30.0) == pytest.approx(one.log, abs=1e-2)

@@ -43,7 +43,7 @@ def test_kernels_with_the_name_do():
     assert kernels(Spec(), 250, rough=True) == {Matern, RationalQuadratic, Gaussian, Sum}
     assert kernels(Spec(bounds={"noise": (0.1, 1.0)}), 250, rough=True) == {Matern, RationalQuadratic, Gaussian, Sum}
     assert kernels(Spec(bounds={"mixture": (0.1, 1.0)})) == {RationalQuadratic}
-    assert kernels(Spec(bounds={"terms__1__by": (0.1, 1.0)}), 250, rough=True) == {Sum}
+    assert kernels(Spec(bounds={"terms__1__factor": (0.1, 1.0)}), 250, rough=True) == {Sum}
     assert len(defaults(rows(250))) == len(defaults(rows(250), rough=True)) - 1
 
 
@@ -57,10 +57,10 @@ def test_amplitudes_start_at_the_size_of_y():
     """Where the scale is held, what is not said of them must be in reach."""
     k = 1.0 * Gaussian() + 0.5 * Linear()
     assert louder(2.0 * k, 10.0) == 20.0 * k
-    found = starts(k, rows(), Spec(bounds={"terms__1__by": (0.2, 0.3)}), None, **{**OPTIONS, "unit": 1e6})
+    found = starts(k, rows(), Spec(bounds={"terms__1__factor": (0.2, 0.3)}), None, **{**OPTIONS, "unit": 1e6})
     best = found[0]
-    assert best.space.at(best.space.full(best.z)).terms[0].by == pytest.approx(1e12)
-    assert best.space.at(best.space.full(best.z)).terms[1].by == pytest.approx(0.3)
+    assert best.space.at(best.space.full(best.z)).terms[0].factor == pytest.approx(1e12)
+    assert best.space.at(best.space.full(best.z)).terms[1].factor == pytest.approx(0.3)
 
 
 def test_starts_keep_what_is_fixed():

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.kernels import Callable, Cauchy, Gaussian, Laplace, Linear, Matern, Periodic, exp
-from mercer.kernels.stretch import scaled
+from mercer.kernels.defaults import scaled
 from mercer.models.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 from mercer.ops.threads import limit
 

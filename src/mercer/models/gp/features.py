@@ -12,7 +12,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, Number
 from mercer.kernels import Kernel
-from mercer.linalg.decompose import ROUNDS, Spectrum, eigen, ritz
+from mercer.linalg.decompose import POWER_ROUNDS, Eigenpairs, eigen, ritz
 from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.problem import ProcessSettings
@@ -107,7 +107,7 @@ class FeaturePosterior:
         b = sum((F.T @ z[at] for at, F in self.phi.batches(X)), np.zeros(D))
         solved = new._from(spectrum, spectrum.vectors.T @ b, float(z @ z), n, mean)
         why = f"{D:,} features: D x D moments exceed the memory limit; the posterior is that along the {r} leading directions"
-        return replace(new, solved=solved, plan=self.phi.plan(n, "range finder", why, ROUNDS + 3))
+        return replace(new, solved=solved, plan=self.phi.plan(n, "range finder", why, POWER_ROUNDS + 3))
 
     def streamed(self, X: Table, y: Array) -> Self:
         """Of the first batch of a stream."""
@@ -195,13 +195,13 @@ class FeaturePosterior:
     def _rounding(self) -> float:
         return self.eps * math.sqrt(self.phi.width)
 
-    def _from(self, s: Spectrum, beta: Array, square: float, n: int, mean: float) -> FeatureSolution:
+    def _from(self, s: Eigenpairs, beta: Array, square: float, n: int, mean: float) -> FeatureSolution:
         """Everything in the units of y again."""
         e = LinearLikelihood(n, s.values, beta, square)
         floor = NOISE[0] * self._variance_of_y() or np.finfo(float).eps * (square / n or mean**2 or 1.0)
         return self._best(s, e, floor, mean)
 
-    def _best(self, s: Spectrum, e: LinearLikelihood, floor: float, mean: float) -> FeatureSolution:
+    def _best(self, s: Eigenpairs, e: LinearLikelihood, floor: float, mean: float) -> FeatureSolution:
         """At the noise and scale that are given, or of the largest likelihood."""
         t = self.targets
         noise, scale = e.best(floor, 1 / self._rounding()) if t.held is None else (v / t.unit**2 for v in t.held)

@@ -59,10 +59,10 @@ class HyperparameterSpec:
 def amplitude(path: str) -> bool:
     """Whether this is what multiplies a kernel.
 
-    >>> amplitude("terms__1__by"), amplitude("terms__1__bandwidth")
+    >>> amplitude("terms__1__factor"), amplitude("terms__1__bandwidth")
     (True, False)
     """
-    return path.rpartition("__")[2] == "by"
+    return path.rpartition("__")[2] == "factor"
 
 
 @register("gp.BoundSpec")
@@ -118,7 +118,7 @@ class BoundSpec:
         [True, False]
         """
         groups = map(self.all_of, self.spec.tied)  # of amplitudes alone the ratio matters, but not of the outermost, or with the noise
-        tied = {n for group in groups if {"noise", "by"} & group for n in group}
+        tied = {n for group in groups if {"noise", "factor"} & group for n in group}
         return any(map(amplitude, self.fixed | self.told | tied))
 
 

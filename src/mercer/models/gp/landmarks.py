@@ -17,7 +17,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels import Kernel
 from mercer.lifts import Nystrom
-from mercer.linalg.decompose import Spectrum
+from mercer.linalg.decompose import Eigenpairs
 from mercer.models.gp.factor import best_scale
 from mercer.models.gp.features import STARVED, FeaturePosterior, VarianceStarvationWarning
 from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
@@ -198,7 +198,7 @@ class LandmarkPosterior(FeaturePosterior):
     def _variance_of_y(self) -> float:
         return super()._variance_of_y() if self.row_weights is None else self.targets.spread
 
-    def _best(self, s: Spectrum, e: LinearLikelihood, floor: float, mean: float) -> FeatureSolution:
+    def _best(self, s: Eigenpairs, e: LinearLikelihood, floor: float, mean: float) -> FeatureSolution:
         """At the ratio of noise to scale that was found; the rows weigh what they are told."""
         if self.row_weights is None:
             return super()._best(s, e, floor, mean)

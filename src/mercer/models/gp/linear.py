@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
 from mercer.invariants import Each, Floats, Is, Number, Text
-from mercer.linalg.decompose import Spectrum
+from mercer.linalg.decompose import Eigenpairs
 from mercer.models.gp.problem import ProcessSettings
 from mercer.models.maps import HEAD
 from mercer.store import register
@@ -90,7 +90,7 @@ class WeightPosterior:
     must = dict(vectors=Floats("D", "r"), coef=Floats("D"), spread=Floats("r"), scale=Number(0))
 
     @classmethod
-    def of(cls, s: Spectrum, beta: Array, noise: float, scale: float) -> WeightPosterior:
+    def of(cls, s: Eigenpairs, beta: Array, noise: float, scale: float) -> WeightPosterior:
         total = scale * s.values + noise
         coef = s.vectors @ (scale * beta / total)
         return cls(s.vectors, coef, scale * noise / total, scale, float((scale * s.values / total).sum()))

@@ -95,7 +95,7 @@ def space(
     scaled = scaled and "scale" not in bound_spec.fixed and not bound_spec.absolute
     profiled = scaled and noise is None and not {"noise", "scale"} & (bound_spec.told | bound_spec.tied)
     held = bound_spec.fixed | {n for n, v in kernel.parameters().items() if v <= 0}
-    held |= {"by"} if scaled and isinstance(kernel, Scale) else set()  # one of two scales is enough
+    held |= {"factor"} if scaled and isinstance(kernel, Scale) else set()  # one of two scales is enough
     held |= ({"scale"} if profiled or not scaled else set()) | ({"noise"} if noise is not None else set())
     home = math.log(size) if profiled else 2 * math.log(unit)
     level = math.log(SHARE) + home if noise is None else math.log(max(noise, 1e-300))
@@ -117,7 +117,7 @@ def times(scale: float, k: Kernel) -> Kernel:
     """
     if math.isclose(scale, 1, rel_tol=1e-12):
         return k
-    return times(scale * k.by, k.kernel) if isinstance(k, Scale) else scale * k
+    return times(scale * k.factor, k.kernel) if isinstance(k, Scale) else scale * k
 
 
 def _logs(k: Kernel) -> Array:
@@ -167,7 +167,7 @@ def _why(bound_spec: BoundSpec, members: Sequence[int]) -> str:
     if name in ("", "noise"):
         return "the noise is given, or there is none" if name else "it chooses a formula"
     if name == "scale":
-        return "the scale is 1 where all is fixed at a given noise, and where it or an amplitude ('by') is fixed, bounded or has a prior"
+        return "the scale is 1 where all is fixed at a given noise, or where it or an amplitude ('factor') is fixed, bounded or has a prior"
     if bound_spec.kernel.parameters()[name] <= 0:
         return "only what starts above zero is"
     return "it is fixed, or tied to what is"

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.lifts.base import seed_of
-from mercer.linalg.decompose import MORE, Components
+from mercer.linalg.decompose import OVERSAMPLING, Components
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.expansion import Expansion, Operator, kernel_at
 from mercer.models.pca import eigenvectors
@@ -112,7 +112,7 @@ def fit(s: PCASettings, X: Table, way: str) -> DualProjection:
     whole = found.products == 1
     why = f"{n:,} rows: " + ("their kernel matrix is decomposed" if whole else "their kernel matrix is known by products")
     settings = {"rows": n, "n_components": len(found.values), "residual": found.residual}
-    held = 8.0 * n * n if whole else 16.0 * n * eigenvectors.DEPTH * (s.n_components + MORE)
+    held = 8.0 * n * n if whole else 16.0 * n * eigenvectors.DEPTH * (s.n_components + OVERSAMPLING)
     plan = Plan("exact" if whole else "iterative", why, settings, bytes=held, passes=found.products)
     return DualProjection(plan, over, found)
 

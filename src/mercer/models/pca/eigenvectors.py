@@ -10,7 +10,7 @@ from scipy.linalg import cholesky, eigh, qr
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
-from mercer.linalg.decompose import MORE, Spectrum, largest, signed
+from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
 from mercer.operators import dense
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
@@ -68,12 +68,12 @@ def components(op: Any, k: int, way: str = "auto", seed: int = 0) -> DualCompone
     exact = op.astype(np.float64)
     n = exact.shape[0]
     k = min(k, n)
-    whole = way == "exact" or (way == "auto" and n <= DENSE) or n <= 4 * (k + MORE)
+    whole = way == "exact" or (way == "auto" and n <= DENSE) or n <= 4 * (k + OVERSAMPLING)
     mean = (exact @ np.full(n, 1 / n)) if n else np.zeros(0)
     grand, total = mean.mean(), float(exact.diag().sum(dtype=np.float64) - mean.sum())
     if whole:
         values, vectors = largest(lambda: _whole(exact, mean, grand), k, overwrite=True)
-        s, residual, products = Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1]), 0.0, 1
+        s, residual, products = Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1]), 0.0, 1
     else:
         s, residual, products = leading(lambda V: _centred(exact @ _centred(V)), n, k, seed)
     values = np.where(s.values > FLOOR * s.values.max(initial=0), s.values, 0)
@@ -134,7 +134,7 @@ def asymmetry(K: Array) -> float:
 
 def leading(
     product: Callable[[Array], Array], n: int, k: int, seed: int = 0, *, restarts: int = RESTARTS
-) -> tuple[Spectrum, float, int]:
+) -> tuple[Eigenpairs, float, int]:
     """The k leading eigenpairs of A >= 0 known by products A @ V: block Krylov spaces, restarted from their best vectors.
 
     Stops where every |A v - value v| is below 1e-7 of its value, or of what rounding leaves; returns the largest of them as a
@@ -145,7 +145,7 @@ def leading(
     >>> s.values.round(9), residual < 1e-7
     (array([1.  , 0.9 , 0.81]), True)
     """
-    width, products = min(n, k + max(MORE, k // 5)), 0
+    width, products = min(n, k + max(OVERSAMPLING, k // 5)), 0
     V = qr(normals(Stream(seed), 0, n, width), mode="economic", check_finite=False)[0]
     for _ in range(restarts):
         basis, images = V, product(V)
@@ -171,7 +171,7 @@ def _small(left: Array, values: Array) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Ritz(Spectrum):
+class Ritz(Eigenpairs):
     """Eigenpairs in the span of a basis, with A times the first k vectors."""
 
     images: Array

@@ -11,7 +11,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, Whole
 from mercer.lifts import Identity
-from mercer.linalg.decompose import MORE, ROUNDS, Components, SketchedMoments, eigen, ritz
+from mercer.linalg.decompose import OVERSAMPLING, POWER_ROUNDS, Components, SketchedMoments, eigen, ritz
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.maps import FittedMap
 from mercer.models.pca.problem import PCASettings
@@ -69,7 +69,7 @@ class FeatureProjection:
         D, m = self.phi.width, self.source
         if isinstance(m, Components):
             why = f"{D:,} features: D x D moments exceed the memory limit, so a random range finder passes over the rows"
-            return self.phi.plan(self.rows or 0, "range finder", why, ROUNDS + 3)
+            return self.phi.plan(self.rows or 0, "range finder", why, POWER_ROUNDS + 3)
         if isinstance(m, SketchedMoments):
             why = f"{D:,} features: D x D moments exceed the memory limit, so {m.rows.size} directions follow the stream"
             return self.phi.plan(m.n, "features: frequent directions", why, 1)
@@ -144,7 +144,7 @@ def begin(s: PCASettings, X: Table) -> FeatureProjection:
     k = min(s.n_components, phi.width)
     if not s.too_wide(phi.width):
         return FeatureProjection(phi, k, phi.moments(X, phi.shift(X)))
-    size = min(max(int(s.memory // (32 * phi.width)), k + MORE), 4 * k + 64)
+    size = min(max(int(s.memory // (32 * phi.width)), k + OVERSAMPLING), 4 * k + 64)
     return FeatureProjection(phi, k, sketch(phi, X, size))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from mercer import methods
 from mercer.inputs import Table
-from mercer.lifts.duality import width
+from mercer.lifts.widths import width
 from mercer.models.base import bytes_of, is_precomputed
 from mercer.models.expansion import kernel_at
 from mercer.models.maps import FittedMap, default_features, fitted_map

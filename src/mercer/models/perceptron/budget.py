@@ -186,7 +186,7 @@ def can_merge(kernel: Any) -> bool:
     >>> can_merge(2 * Gaussian()), can_merge(Gaussian() + 1)
     (True, False)
     """
-    return isinstance(kernel, Gaussian) or (isinstance(kernel, Scale) and kernel.by > 0 and can_merge(kernel.kernel))
+    return isinstance(kernel, Gaussian) or (isinstance(kernel, Scale) and kernel.factor > 0 and can_merge(kernel.kernel))
 
 
 def forgetron_bound(size: float, hinge: float, budget: int) -> float:

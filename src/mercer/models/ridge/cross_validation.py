@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import eigh, solve
 
 from mercer.inputs import Array
-from mercer.linalg.least_squares import LEAST, PrimalSolution, parts, penalised, solve_normal
+from mercer.linalg.least_squares import MIN_PENALTY, PrimalSolution, parts, penalised, solve_normal
 from mercer.operators import Operator, dense
 from mercer.stats import Moments
 
@@ -128,7 +128,7 @@ class Inverses:
         K *= s[:, None]
         K *= s
         values, Q = eigh(K, overwrite_a=True, check_finite=False)
-        return cls(np.maximum(values, LEAST * max(float(values[-1]), 1e-300)), Q * s[:, None], intercept)
+        return cls(np.maximum(values, MIN_PENALTY * max(float(values[-1]), 1e-300)), Q * s[:, None], intercept)
 
     def at(self, alpha: float, Y: Array) -> Inverse:
         e = 1 / (self.values + alpha)

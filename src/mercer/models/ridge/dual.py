@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
-from mercer.kernels.stretch import bandwidths, scaled
+from mercer.kernels.defaults import bandwidths, scaled
 from mercer.linalg.cholesky import Cholesky
-from mercer.linalg.least_squares import DualSolution, exact
-from mercer.linalg.solvers import CG, Auto
+from mercer.linalg.least_squares import RidgeSolution, exact
+from mercer.linalg.solvers import CG, AutoSolver
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.ridge.cross_validation import FoldErrors, Inverses, dual_fold_errors, dual_loo_errors, spread
 from mercer.models.ridge.leave_one_out import ByInverse
@@ -106,7 +106,7 @@ def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
 def solver_for(s: RidgeSettings, n: int, way: str) -> tuple[Cholesky | CG, str]:
     """The solver, and the reason for it."""
     if way == "exact":
-        solver, why = Auto(s.memory).choose(n)
+        solver, why = AutoSolver(s.memory).choose(n)
     else:
         solver, why = CG(memory=s.memory), f"{n:,} rows: conjugate gradients on the operator"
     if isinstance(solver, CG):  # the intercept is found from two columns, so each gets half the tolerance
@@ -114,7 +114,7 @@ def solver_for(s: RidgeSettings, n: int, way: str) -> tuple[Cholesky | CG, str]:
     return solver, why
 
 
-def written(plan: Plan, n: int, solver: Cholesky | CG, found: DualSolution, why: str, memory: float) -> Plan:
+def written(plan: Plan, n: int, solver: Cholesky | CG, found: RidgeSolution, why: str, memory: float) -> Plan:
     """The plan, as it was carried out."""
     factored = isinstance(solver, Cholesky)
     held = 16.0 * n * n if factored else min(2.0 * n * n, memory)

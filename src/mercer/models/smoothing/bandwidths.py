@@ -13,13 +13,13 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
 from mercer.kernels import Kernel
 from mercer.kernels.base import positive
-from mercer.kernels.stretch import bandwidths, scaled
+from mercer.kernels.defaults import bandwidths, scaled
 from mercer.models.base import fields_alone, is_precomputed
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.settings import shown
 from mercer.models.smoothing.smoother import HELD, Smoother
 from mercer.models.smoothing.voters import COLUMNS, GivenVotes, Points
-from mercer.ops.tiles import ROWS
+from mercer.ops.tiles import TILE_ROWS
 from mercer.plans import Plan
 from mercer.stats import row_hashes
 from mercer.store import register
@@ -131,7 +131,7 @@ def _left_out_rows(s: SmoothingSettings, smoother: Smoother) -> Array:
 
 def _plan(rows: Table, q: int, scales: int = 0, left_out: int = 0) -> Plan:
     n = len(rows)
-    tile = 8.0 * ROWS * COLUMNS * 4 + (HELD if scales else 0)
+    tile = 8.0 * TILE_ROWS * COLUMNS * 4 + (HELD if scales else 0)
     settings = {"rows": n, "outputs": q, "bandwidth": "by leave-one-out" if scales else "as given"}
     if scales:
         settings |= {"scales": scales, "rows left out": left_out}

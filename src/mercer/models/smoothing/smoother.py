@@ -11,7 +11,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
 from mercer.kernels.algebra import Power
-from mercer.kernels.stretch import bandwidths, scaled
+from mercer.kernels.defaults import bandwidths, scaled
 from mercer.models.base import fields_alone
 from mercer.models.smoothing.voters import QueryKernel
 from mercer.ops import tiles
@@ -113,7 +113,7 @@ class Smoother:
             return self._swept(X[rows], [self.kernel], without and (without[0][rows], without[1]))[0]
 
         tiles.settle_allocator()
-        return _numbers(np.concatenate(parallel_map(of, tiles.cuts(len(X), tiles.ROWS))))
+        return _numbers(np.concatenate(parallel_map(of, tiles.cuts(len(X), tiles.TILE_ROWS))))
 
     @np.errstate(over="ignore", invalid="ignore")
     def errors(self, X: Table, kernels: Sequence[Any], index: Array, groups: Array) -> Array:
@@ -125,7 +125,7 @@ class Smoother:
             return np.array([self.w[at] @ np.square(gap).mean(axis=1) for gap in gaps])
 
         tiles.settle_allocator()
-        step = max(16, min(tiles.ROWS, HELD // (8 * len(kernels) * self.T.shape[1])))
+        step = max(16, min(tiles.TILE_ROWS, HELD // (8 * len(kernels) * self.T.shape[1])))
         return _numbers(np.sum(parallel_map(of, tiles.cuts(len(index), step)), axis=0) / self.w[index].sum())
 
     def _swept(self, X: Table, kernels: Sequence[Any], without: Groups | None) -> Array:
@@ -162,7 +162,7 @@ class Smoother:
     @np.errstate(over="ignore", invalid="ignore")
     def votes(self, X: Table, k: int) -> tuple[Array, Array]:
         """The k training points with the largest shares p_i(x) and these shares, largest first, (n, k) each."""
-        found = np.concatenate(parallel_map(lambda rows: self._voted(X[rows], k), tiles.cuts(len(X), tiles.ROWS)))
+        found = np.concatenate(parallel_map(lambda rows: self._voted(X[rows], k), tiles.cuts(len(X), tiles.TILE_ROWS)))
         index, shares = found[:, 0].astype(np.intp), _numbers(found[:, 1])
         none = shares[:, 0] == 0
         index[none] = np.argsort(-self.w, kind="stable")[:k]

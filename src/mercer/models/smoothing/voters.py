@@ -56,7 +56,7 @@ class Points:
     def products(self, X: Table, V: Array) -> Array:
         """K @ V; where the form of the kernel allows negative values, they are looked at first."""
         if not nonnegative(self.kernel):
-            parallel_map(lambda rows: [bool(list(L)) for _, L in self.logs(X[rows], [self.kernel])], tiles.cuts(len(X), tiles.ROWS))
+            parallel_map(lambda rows: [bool(list(L)) for _, L in self.logs(X[rows], [self.kernel])], tiles.cuts(len(X), tiles.TILE_ROWS))
         return times(self.kernel, X, self.rows.astype(X.dtype).data, V)
 
     def logs(self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False) -> Iterator[tuple[slice, Iterable[Array]]]:

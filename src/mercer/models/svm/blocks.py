@@ -205,6 +205,6 @@ def square(op: TiledOperator) -> Array:
 def lowest(values: Array, k: int) -> Array:
     """The places of the k least values, without those that are out of reach."""
     if k >= len(values):
-        return np.flatnonzero(values < smo.FAR / 2)
+        return np.flatnonzero(values < smo.MAX_GRADIENT / 2)
     found = np.argpartition(values, k)[:k] if k > 0 else np.empty(0, np.intp)
-    return found[values[found] < smo.FAR / 2]
+    return found[values[found] < smo.MAX_GRADIENT / 2]

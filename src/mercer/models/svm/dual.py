@@ -16,7 +16,7 @@ from mercer.models.svm.problem import DualSolution, relative
 from mercer.models.svm.solver import kernel_bytes
 from mercer.operators import AboutOperator, CentredOperator, TiledOperator, TileOperator
 from mercer.operators.products import dense_enough
-from mercer.operators.tiled import LARGEST
+from mercer.operators.tiled import MAX_FLOAT32_VALUE
 from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 
@@ -51,7 +51,7 @@ def operator_of(
     rows = rows if isinstance(kernel, str) else dense_enough(rows, memory)
     narrow = rows.dtype == np.float32
     op = _values(kernel, rows, bias, balanced)
-    shows = EPS * largest * len(rows) ** 0.5 * float(np.abs(op.diag()).max()) > (tol if narrow else 0.1 * tol) or ridge > LARGEST
+    shows = EPS * largest * len(rows) ** 0.5 * float(np.abs(op.diag()).max()) > (tol if narrow else 0.1 * tol) or ridge > MAX_FLOAT32_VALUE
     if shows and narrow and not isinstance(op, AboutOperator):
         op = _values(kernel, rows.astype(np.float64), bias, balanced)
     return op.astype(np.float64 if shows else np.float32)

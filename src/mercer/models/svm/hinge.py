@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
-from mercer.models.linear import Problem, Rows, feature_rows, unshifted
+from mercer.models.linear import FeatureRows, Problem, feature_rows, unshifted
 from mercer.models.maps import FittedMap
 from mercer.models.newton import Minimum, minimise, rounds_plan
 from mercer.models.svm.machine import FitSummary
@@ -47,7 +47,7 @@ def _warn_if_open(found: Sequence[Minimum], most: int) -> None:
         warnings.warn(text, ConvergenceWarning, stacklevel=6)
 
 
-def _dual_plan(phi: FittedMap, rows: Rows, found: Sequence[Gapped]) -> Plan:
+def _dual_plan(phi: FittedMap, rows: FeatureRows, found: Sequence[Gapped]) -> Plan:
     gap, passes = max(m.gap for m in found), sum(m.passes for m in found)
     where = "kept in memory" if rows.kept else "computed again at every sweep, as they exceed memory_limit"
     why = f"{rows.D:,} features, {where}; the dual of the hinge, until its gap is {gap:.1e}"
@@ -99,7 +99,7 @@ class HingeDual:
     scale (sum a y) after every sweep. For the gap, a is first made to meet the sum, and b is the best one for F'(a y).
     """
 
-    def __init__(self, rows: Rows, y: Array, c: Array, intercept: bool) -> None:
+    def __init__(self, rows: FeatureRows, y: Array, c: Array, intercept: bool) -> None:
         self.rows, self.y, self.c, self.intercept = rows, y, c, intercept
         self.square = per_row(rows, lambda F: np.einsum("ij,ij->i", F, F, dtype=np.float64))
         self.scale = float(self.square.mean()) or 1.0
@@ -169,7 +169,7 @@ class HingeDual:
         return value, self._theta(coef, b), f + b, (value - float(a.sum()) + half) / value
 
 
-def per_row(rows: Rows, of: Callable[[Array], Array]) -> Array:
+def per_row(rows: FeatureRows, of: Callable[[Array], Array]) -> Array:
     """of(F), one number a row, over one pass."""
     out = np.zeros(rows.n)
 

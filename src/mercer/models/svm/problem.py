@@ -185,7 +185,7 @@ def multiplier(up: Array, free: Array, low: float, high: float) -> float:
     """That of the sum of b, less the bias: the mean slope of duals inside their bounds, or the middle of what bounds allow."""
     if free.any():
         return float(up[free].mean())
-    ends = [v for v in (low, high) if abs(v) < smo.FAR / 2]
+    ends = [v for v in (low, high) if abs(v) < smo.MAX_GRADIENT / 2]
     return sum(ends) / len(ends) if ends else 0.0
 
 

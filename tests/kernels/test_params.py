@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from mercer import KernelRidge
 from mercer.kernels import Linear
-from mercer.kernels.arrays import FrozenArray
+from mercer.kernels.params import FrozenArray
 from mercer.store import decode, encode
 
 A = np.array([[2.0, 0.5], [0.5, 1.0]])

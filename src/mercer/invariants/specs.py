@@ -1,20 +1,13 @@
-"""What the fields of a class must be: declared once beside them, checked whenever an object is made, whatever made it.
-
-A class says it in `must`, field by field; names in shapes and ranges are other fields (or paths through them, such as
-`lift_.n_features_out_`), and where there is no such field they stand for a size that all who name it share. A frozen value
-calls `check` from `__post_init__`; of estimators and maps, whose attributes `fit` sets, the store calls it before it
-writes and after it has read a file. So no number reaches a compiled loop, which looks at no bounds, unless its range was
-looked at before.
-"""
+"""What one field must be: arrays of named sizes and ranges, numbers, texts, objects, and lists of such."""
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from numbers import Integral, Real
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,10 +36,10 @@ class Sizes:
 
     def _named(self, name: str) -> int | None:
         if name not in self.known:
-            found = _at(self.of, name)
+            found = at(self.of, name)
             if found is None:
                 return None
-            if not _is_whole(found):
+            if not is_whole(found):
                 raise Broken(f"{name} should be a whole number, but is {found!r:.60}")
             self.known[name] = int(found)
         return self.known[name]
@@ -67,14 +60,15 @@ def _parts(size: str) -> tuple[str, str | None, str | None]:
     return match.groups()  # type: ignore[return-value]
 
 
-def _at(obj: Any, path: str) -> Any:
+def at(obj: Any, path: str) -> Any:
+    """What lies at a path through attributes; None where there is nothing."""
     try:
         return attrgetter(path)(obj)
     except AttributeError:
         return None
 
 
-def _is_whole(v: Any) -> bool:
+def is_whole(v: Any) -> bool:
     return isinstance(v, Integral) and not isinstance(v, bool)
 
 
@@ -90,10 +84,10 @@ class Spec:
         """Nothing to look at."""
 
     def __or__(self, other: Spec | None) -> Spec:
-        return Either(self, Nothing() if other is None else other)
+        return Either(self, Absent() if other is None else other)
 
 
-class Nothing(Spec):
+class Absent(Spec):
     """None."""
 
     def shape(self, v: Any, sizes: Sizes) -> None:
@@ -109,7 +103,7 @@ class Either(Spec):
         self.ranged = all(s.ranged for s in specs)
 
     def __or__(self, other: Spec | None) -> Spec:
-        return Either(*self.specs, Nothing() if other is None else other)
+        return Either(*self.specs, Absent() if other is None else other)
 
     def _fitting(self, v: Any, sizes: Sizes) -> Spec:
         said = []
@@ -180,7 +174,7 @@ class Ints(_Arrays):
     >>> Ints("d", below="D").range(np.array([0, 7]), Sizes(None, {"D": 8}))
     >>> Ints("d", below="D").range(np.array([0, 8]), Sizes(None, {"D": 8}))
     Traceback (most recent call last):
-    mercer.invariants.Broken: holds 8, which is not from 0 to 7
+    mercer.invariants.specs.Broken: holds 8, which is not from 0 to 7
     """
 
     kinds, what = "i", "an array of whole numbers, int32 or int64"
@@ -262,7 +256,7 @@ class Whole(Spec):
         self.low, self.below = low, below
 
     def shape(self, v: Any, sizes: Sizes) -> None:
-        if not _is_whole(v):
+        if not is_whole(v):
             raise Broken(f"should be a whole number, but is {v!r:.60}")
 
     def range(self, v: Any, sizes: Sizes) -> None:
@@ -351,8 +345,8 @@ class Is(Spec):
 
     def range(self, v: Any, sizes: Sizes) -> None:  # not before: it may be half made while its holder is
         for name, size in self.sizes.items():
-            found = _at(v, name)
-            if found is not None and (not _is_whole(found) or not sizes.meet(size, int(found))):
+            found = at(v, name)
+            if found is not None and (not is_whole(found) or not sizes.meet(size, int(found))):
                 raise Broken(f"has {name} = {found!r:.60}, where {sizes.value(size)} is needed")
 
 
@@ -367,92 +361,3 @@ class Said(Spec):
 
     def shape(self, v: Any, sizes: Sizes) -> None:
         """Anything goes."""
-
-
-@lru_cache(maxsize=1024)
-def declared(cls: Any) -> dict[str, Spec]:
-    """What a class and those it inherits from say of their fields."""
-    said = [_elsewhere(c).must if _elsewhere(c) else vars(c).get("must", {}) for c in reversed(cls.__mro__)]
-    return {name: spec for must in said for name, spec in must.items()}
-
-
-class Elsewhere(NamedTuple):
-    """What a class that is not ours must be, and a function for what takes more than a line to say."""
-
-    must: Mapping[str, Spec]
-    laws: Callable[[Any], str | None]
-
-
-ELSEWHERE: dict[str, Elsewhere] = {}  # by the package and the name of the class, which is not imported for that
-
-
-def declare(cls: Any, laws: Callable[[Any], str | None] = lambda obj: None, **must: Spec) -> None:
-    """Say it of a class that cannot say it itself: a named tuple, or by "package.Name" one of another package."""
-    ELSEWHERE[cls if isinstance(cls, str) else _short(cls)] = Elsewhere(must, laws)
-
-
-def _short(cls: type[Any]) -> str:
-    return f"{cls.__module__.partition('.')[0]}.{cls.__qualname__}"
-
-
-def _elsewhere(cls: type[Any]) -> Any:
-    return ELSEWHERE.get(_short(cls))
-
-
-def check(obj: Any) -> None:
-    """Look at every field that the class of an object declares: ValueError, with its name, where one is not so.
-
-    An object may have a method `_laws` beside, for what takes more than a line to say: it returns what is wrong, or None.
-
-    >>> class Sketch:
-    ...     must = dict(bins=Ints("d", below="D"), signs=Floats("d"), D=Whole(1))
-    ...     def __init__(self, bins, signs, D):
-    ...         self.bins, self.signs, self.D = bins, signs, D
-    ...         check(self)
-    >>> Sketch(np.array([0, 4]), np.ones(2), 4)
-    Traceback (most recent call last):
-    mercer.invariants.Broken: Sketch.bins holds 4, which is not from 0 to 3; give what the class asks for, or fit it again.
-    """
-    cls: Any = type(obj)
-    sizes, found = Sizes(obj), [(name, spec, _at(obj, name)) for name, spec in declared(cls).items() if _has(obj, name)]
-    for look in ("shape", "range"):
-        for name, spec, v in found:
-            try:
-                getattr(spec, look)(v, sizes)
-            except Broken as e:
-                raise Broken(f"{cls.__name__}.{name} {e}; give what the class asks for, or fit it again.") from None
-    for law in _laws(cls) if _is_whole_object(obj) else ():
-        try:
-            wrong = law(obj)
-        except AttributeError as e:
-            wrong = f"lacks a part of it ({e})"
-        if wrong:
-            raise Broken(f"{cls.__name__} {wrong}; fit it again.")
-
-
-@lru_cache(maxsize=1024)
-def _laws(cls: Any) -> tuple[Callable[[Any], str | None], ...]:
-    """Those of the class and of all that it inherits from."""
-    return tuple(_elsewhere(c).laws if _elsewhere(c) else vars(c)["_laws"] for c in cls.__mro__ if _elsewhere(c) or "_laws" in vars(c))
-
-
-def _is_whole_object(obj: Any) -> bool:
-    """Whether it is a value, or an estimator or map that was fitted."""
-    return not hasattr(obj, "fit") or any(name.endswith("_") for name in vars(obj))
-
-
-def _has(obj: Any, name: str) -> bool:
-    return name in vars(obj) if hasattr(obj, "__dict__") else hasattr(obj, name)
-
-
-def lists_places(v: Any) -> bool:
-    """Whether a value is an array of whole numbers, or lists some: they may be used as places, so they need a range.
-
-    >>> lists_places([np.arange(3)]), lists_places({2: 0.5}), lists_places((1.5, "a")), lists_places(7)
-    (True, True, False, False)
-    """
-    if isinstance(v, np.ndarray):
-        return v.dtype.kind in "iu" and v.ndim > 0
-    if isinstance(v, list | tuple | set | frozenset):
-        return any(_is_whole(x) or lists_places(x) for x in v)
-    return isinstance(v, dict) and any(_is_whole(k) or lists_places(x) for k, x in v.items())

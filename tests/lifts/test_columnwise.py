@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import SplineTransformer
 
 from mercer.lifts import Basis, Jumps, Splines
-from mercer.lifts.basis import FUNCTIONS
+from mercer.lifts.columnwise import FUNCTIONS
 from mercer.testing import check_lift
 
 
