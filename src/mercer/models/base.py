@@ -92,7 +92,8 @@ class KernelEstimator(Saved, BaseEstimator):
             told = ("numbers", "items") if items is not None else ("items", "numbers")
             raise ValueError(f"the model is of rows of {told[0]}, but X lists {told[1]}; give what fit was given, or fit anew.")
         if items is not None and reset:
-            self.__dict__.pop("feature_names_in_", None)  # of a fit before, to rows of numbers
+            if hasattr(self, "feature_names_in_"):  # of a fit before, to rows of numbers
+                del self.feature_names_in_
             self.n_features_in_ = 1
         return items
 
