@@ -1,7 +1,8 @@
-"""What estimators of support vectors share: a fitted machine seen through attributes, and fewer support vectors."""
+"""What estimators of support vectors share: a fitted machine seen through attributes, fewer support vectors, files from before."""
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +12,16 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, bytes_of
+from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.models.settings import whole
-from mercer.models.svm.machine import Compression, DualMachine, Machine, compress
-from mercer.models.svm.old_files import upgraded
+from mercer.models.svm.fit import WarmStart
+from mercer.models.svm.machine import Compression, DualMachine, FeatureMachine, FitSummary, Machine, compress
 from mercer.plans import Plan
+
+LEARNT = (
+    "support_", "support_vectors_", "dual_coef_", "n_support_", "multiclass_", "compression_", "coef_", "lift_", "n_features_lifted_",
+    "sigmoid_", "gap_", "intercept_", "offset_", "_size", "n_iter_", "objective_", "plan_", "kernel_", "_last",
+)  # fmt: skip
 
 
 class SupportVectorEstimator(KernelEstimator):
@@ -122,3 +129,38 @@ class SupportVectorEstimator(KernelEstimator):
         if (found := self._dual().compression) is None:
             raise AttributeError("compression_ is there for a model that compress returned.")
         return found
+
+
+# files from before there was one fitted value: their attributes, put together to one
+def upgraded(state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of an estimator of support vectors as they are now."""
+    if "machine_" in state or "intercept_" not in state:
+        return state
+    old, left = SimpleNamespace(**state), {name: value for name, value in state.items() if name not in LEARNT}
+    machine = _over_rows(old) if "dual_coef_" in state else _over_features(old)
+    items = isinstance(machine, DualMachine) and machine.vectors is not None and machine.vectors.items
+    last = {"_last": _last(*old._last)} if "_last" in state else {}
+    return left | last | {"machine_": machine, "_of_items": items}
+
+
+def _summary(old: Any) -> FitSummary:
+    return FitSummary(old.plan_, old.objective_, old.n_iter_, getattr(old, "gap_", None))
+
+
+def _over_rows(old: Any) -> DualMachine:
+    vectors = None if isinstance(old.kernel_, str) else Table(old.support_vectors_)
+    multiclass = getattr(old, "multiclass_", "")
+    return DualMachine(
+        old.kernel_, vectors, old.support_, old.dual_coef_, np.asarray(old.intercept_), old.n_support_, _summary(old), multiclass,
+        getattr(old, "_size", 0.0), getattr(old, "sigmoid_", None), getattr(old, "compression_", None),
+    )  # fmt: skip
+
+
+def _over_features(old: Any) -> FeatureMachine:
+    phi = FittedMap(old.lift_, min(BATCH_BYTES, bytes_of(old.memory_limit) / 8))
+    return FeatureMachine(phi, old.coef_, old.intercept_, _summary(old), getattr(old, "sigmoid_", None))
+
+
+def _last(kind: tuple[str, bool, str], codes: Any, c: Any, rules: Any) -> WarmStart:
+    loss, bias, multiclass = kind
+    return WarmStart(loss, bias, multiclass, codes, c, tuple(rules))
