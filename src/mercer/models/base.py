@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_X_y
 from mercer.inputs import Array, Items, Table, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
+from mercer.models.settings import KernelSetting, LiftSetting
 from mercer.store import Saved
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,8 +41,8 @@ def all_or_nothing(method: F) -> F:
 class KernelEstimator(Saved, BaseEstimator):
     """An estimator with a kernel, or "precomputed", or a lift instead of one: which rows it takes follows from these settings."""
 
-    kernel: Any
-    lift: Any = None
+    kernel: KernelSetting
+    lift: LiftSetting = None
     n_features_in_: int
     _of_items: bool = False  # whether rows are items instead of numbers
 
@@ -52,11 +53,11 @@ class KernelEstimator(Saved, BaseEstimator):
         """Whether X is a kernel matrix: (n, n) in `fit`, (m, n) afterwards."""
         return is_precomputed(self.kernel)
 
-    def _takes_sparse(self, kernel: Any = None) -> bool:
+    def _takes_sparse(self, kernel: KernelSetting = None) -> bool:
         meant = self.kernel if kernel is None else kernel
         return not is_precomputed(meant) if self.lift is None else bool(getattr(self.lift, "sparse", False))
 
-    def _rows(self, X: Any, *, reset: bool, kernel: Any = None) -> Table:
+    def _rows(self, X: Any, *, reset: bool, kernel: KernelSetting = None) -> Table:
         """Rows as a table with the names of its columns: numbers, or the items that the kernel reads.
 
         They are read as the settings say, or as a fitted `kernel` does, whatever was set since; a kernel matrix of `fit` must be square.
@@ -68,7 +69,7 @@ class KernelEstimator(Saved, BaseEstimator):
         self._check_square(X, reset)
         return self._named(X)
 
-    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, kernel: Any = None, **options: Any) -> tuple[Table, Array]:
+    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, kernel: KernelSetting = None, **options: Any) -> tuple[Table, Array]:
         """Rows and their targets."""
         items = self._listed(X, reset, kernel)
         if items is not None:
@@ -81,10 +82,10 @@ class KernelEstimator(Saved, BaseEstimator):
         if reset and self._precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
 
-    def _numbers(self, kernel: Any = None) -> dict[str, Any]:
+    def _numbers(self, kernel: KernelSetting = None) -> dict[str, Any]:
         return dict(dtype=[np.float64, np.float32], accept_sparse="csr" if self._takes_sparse(kernel) else False, order="C")
 
-    def _listed(self, X: Any, reset: bool, kernel: Any = None) -> Items | None:
+    def _listed(self, X: Any, reset: bool, kernel: KernelSetting = None) -> Items | None:
         items = items_of(self.kernel if kernel is None else kernel, X) if self.lift is None else None
         if reset:
             self._of_items = items is not None
@@ -114,7 +115,7 @@ class KernelEstimator(Saved, BaseEstimator):
         return tags
 
 
-def is_precomputed(kernel: Any) -> bool:
+def is_precomputed(kernel: KernelSetting) -> bool:
     """Whether rows are those of a kernel matrix."""
     return isinstance(kernel, str) and kernel == "precomputed"
 
@@ -152,7 +153,7 @@ def check_finite(values: Any, what: str = "kernel values") -> None:
         raise ValueError(f"{what} of X are too large for sums of floating-point numbers; scale the columns first.")
 
 
-def items_of(kernel: Any, X: Any) -> Items | None:
+def items_of(kernel: KernelSetting, X: Any) -> Items | None:
     """The items that X lists, where the kernel reads such; None where X is a table of numbers, or the kernel wants one.
 
     >>> from mercer.kernels import Constant, Gaussian

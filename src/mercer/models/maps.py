@@ -17,6 +17,7 @@ from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
 from mercer.models.base import checked
+from mercer.models.settings import FittedLift, KernelSetting
 from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 from mercer.stats import Moments
@@ -33,7 +34,7 @@ TOO_LARGE = "the features of X (or y) are too large for sums of floating-point n
 class FittedMap:
     """phi(x) (D,) of a fitted lift, read in batches of at most so many bytes."""
 
-    lift: Any
+    lift: FittedLift
     batch: float = BATCH_BYTES
 
     must = dict(lift=Is("Lift", "TransformerMixin"), batch=Number(1))
@@ -134,7 +135,7 @@ class FittedMap:
 
 
 def fitted_map(
-    kernel: Any, lift: Any, method: methods.Method, rows: Table, weight: Array | None = None, *, seed: Any, memory: float,
+    kernel: KernelSetting, lift: Any, method: methods.Method, rows: Table, weight: Array | None = None, *, seed: Any, memory: float,
     stream: bool = False,
 ) -> FittedMap:
     """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first of a stream."""
@@ -149,7 +150,7 @@ def fitted_map(
     return FittedMap.fit(landmarks_of_items(kernel, size, method, seed), rows, memory)
 
 
-def landmarks_of_items(kernel: Any, size: int, method: methods.Method, seed: Any) -> Nystrom:
+def landmarks_of_items(kernel: KernelSetting, size: int, method: methods.Method, seed: Any) -> Nystrom:
     """The one map that items have, where no other is asked for."""
     if not isinstance(method, methods.Landmarks | methods.Auto):
         raise ValueError(f"items have no features but those of landmarks, so via={method!r} has none; use via='landmarks'.")

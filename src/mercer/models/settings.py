@@ -1,11 +1,23 @@
-"""Checks of an estimator's settings: each returns the value, or says in one sentence what it must be."""
+"""Settings of estimators: their types, and checks, of which each returns the value, or says in one sentence what it must be."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import TransformerMixin
 
 from mercer.inputs import Array
+from mercer.kernels import Kernel
+from mercer.lifts import Lift
+from mercer.methods import Method
+
+KernelSetting: TypeAlias = Kernel | str | None  # None: one that is scaled to the rows
+FittedKernel: TypeAlias = Kernel | str  # text: "precomputed"
+FittedLift: TypeAlias = Lift | TransformerMixin
+LiftSetting: TypeAlias = FittedLift | None
+Via: TypeAlias = Method | str
+Seed: TypeAlias = int | np.integer[Any] | np.random.RandomState | np.random.Generator | None
+MemoryLimit: TypeAlias = float | str | None  # of bytes
 
 
 def positive(value: Any, name: str) -> float:
@@ -36,7 +48,7 @@ def shown(value: Any) -> Any:
     return value if len(text) <= 60 and "\n" not in text else f"a value of type {type(value).__name__}"
 
 
-def check_via_beside_lift(via: Any, lift: Any) -> None:
+def check_via_beside_lift(via: Via, lift: Any) -> None:
     """Refuse a way that a given map leaves no choice of."""
     if lift is not None and via not in ("auto", "features"):
         raise ValueError(f"a lift is the feature map itself, so via must be 'auto' or 'features' beside it, got {via!r}.")

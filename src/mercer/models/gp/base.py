@@ -18,6 +18,7 @@ from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.problem import ProcessSettings
 from mercer.models.maps import BATCH_BYTES, FittedMap
+from mercer.models.settings import FittedKernel, FittedLift
 from mercer.plans import Plan
 from mercer.stats import Moments
 
@@ -55,7 +56,7 @@ class ProcessEstimator(KernelEstimator):
     def plan_(self) -> Plan: return self._posterior().plan
 
     @property
-    def kernel_(self) -> Any:
+    def kernel_(self) -> FittedKernel:
         """The kernel of f, with its scale where there is one output."""
         return self._posterior().scaled_kernel
 
@@ -98,7 +99,7 @@ class ProcessEstimator(KernelEstimator):
     def effective_dimension_(self) -> float: return self._over_features("effective_dimension_").solution.posterior.effective
 
     @property
-    def lift_(self) -> Any: return self._over_features("lift_").phi.lift
+    def lift_(self) -> FittedLift: return self._over_features("lift_").phi.lift
 
     @property
     def n_features_lifted_(self) -> int: return self._over_features("n_features_lifted_").phi.width

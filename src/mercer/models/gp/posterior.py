@@ -9,6 +9,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Number
 from mercer.models.gp.samples import SampledFunctions
+from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -79,7 +80,7 @@ class Posterior(Protocol):
     def outputs(self) -> Outputs: ...
 
     @property
-    def scaled_kernel(self) -> Any:
+    def scaled_kernel(self) -> FittedKernel:
         """The kernel of f, with its scale where there is one output."""
 
     @property

@@ -14,6 +14,7 @@ from mercer.kernels.defaults import resolve
 from mercer.models.base import bytes_of
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
+from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed
 from mercer.plans import Plan, quantity
 
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
@@ -24,8 +25,8 @@ MAX_SEARCH_ROWS = 3000  # that hyper-parameters are learnt from where there are 
 class ProcessSettings:
     """The parameters of `GaussianProcessRegressor`, checked: `way` and `method` are what `via` says."""
 
-    kernel: Any
-    lift: Any
+    kernel: KernelSetting
+    lift: LiftSetting
     noise: float | Array | None  # None where it is learnt
     way: str
     method: methods.Method
@@ -34,8 +35,8 @@ class ProcessSettings:
     n_restarts: int
     learn_rows: int | str | None
     restore_variance: bool
-    memory_limit: Any
-    random_state: Any
+    memory_limit: MemoryLimit
+    random_state: Seed
 
     @classmethod
     def of(cls, m: Any) -> Self:

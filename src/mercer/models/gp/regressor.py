@@ -18,6 +18,7 @@ from mercer.models.gp.gram import NO_STREAM
 from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
 from mercer.models.gp.samples import SampledFunctions
 from mercer.models.intervals import COVERAGES, MODEL, Interval, plot_coverages, shares_inside, standardised
+from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via
 from mercer.store import register
 
 NOT_LEFT_OUT = "calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y."
@@ -109,9 +110,9 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
     """
 
     def __init__(
-        self, kernel: Any = None, noise: Any = "learn", via: Any = "auto", *, lift: Any = None, prior_mean: Any = "auto",
+        self, kernel: KernelSetting = None, noise: Any = "learn", via: Via = "auto", *, lift: LiftSetting = None, prior_mean: Any = "auto",
         fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None, n_restarts: int = 1,
-        learn_rows: Any = None, restore_variance: bool = True, memory_limit: Any = None, random_state: Any = None,
+        learn_rows: Any = None, restore_variance: bool = True, memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -229,7 +230,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         return Interval(Q[..., 0], Q[..., 1], MODEL.format(c))
 
     # draws
-    def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Any = 0, of: str = "y") -> Array:
+    def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Seed = 0, of: str = "y") -> Array:
         """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples): of the posterior, or of the prior.
 
         The prior can be asked before `fit`, with the kernel as given, the scale 1, noise still to be learnt none, and over
@@ -245,7 +246,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         return np.asarray(out[:, 0] if out.shape[1] == 1 else out, rows.dtype)
 
     def sample_functions(
-        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Any = 0
+        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Seed = 0
     ) -> SampledFunctions:
         """Functions drawn once and evaluated anywhere: F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function.
 

@@ -19,6 +19,7 @@ from mercer.models.pca import dual, features
 from mercer.models.pca.dual import DualProjection
 from mercer.models.pca.features import FeatureProjection
 from mercer.models.pca.problem import DUAL, PCASettings, choose
+from mercer.models.settings import FittedKernel, FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via
 from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -75,8 +76,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     """
 
     def __init__(
-        self, n_components: int = 2, kernel: Any = None, via: Any = "auto", *, lift: Any = None, memory_limit: Any = None,
-        random_state: Any = None,
+        self, n_components: int = 2, kernel: KernelSetting = None, via: Via = "auto", *, lift: LiftSetting = None,
+        memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -148,7 +149,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def plan_(self) -> Plan: return self._projection().plan
 
     @property
-    def kernel_(self) -> Any: return self._projection().kernel
+    def kernel_(self) -> FittedKernel: return self._projection().kernel
 
     @property
     def components_(self) -> Array:
@@ -180,7 +181,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return part(self._projection(), "moments", "moments_ is there for models over features, unless they were fitted by passes.")
 
     @property
-    def lift_(self) -> Any: return part(self._projection(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+    def lift_(self) -> FittedLift:
+        return part(self._projection(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
 
     @property
     def n_features_lifted_(self) -> int:

@@ -15,6 +15,7 @@ from mercer.linalg.decompose import MORE, ROUNDS, Components, SketchedMoments, e
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.maps import FittedMap
 from mercer.models.pca.problem import PCASettings
+from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -51,7 +52,7 @@ class FeatureProjection:
         return self.phi.reads
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.phi.lift.kernel_
 
     @property

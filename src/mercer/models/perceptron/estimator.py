@@ -16,7 +16,7 @@ from mercer.models.base import all_or_nothing, checked, part, parted
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.perceptron.base import ScanEstimator, misfit, of_largest
 from mercer.models.perceptron.scan import FeatureScan, MistakeBound, ScanState, best_bound, measure
-from mercer.models.settings import check_same_classes, coded, two_or_more
+from mercer.models.settings import FittedKernel, FittedLift, KernelSetting, LiftSetting, Seed, Via, check_same_classes, coded, two_or_more
 from mercer.store import register
 
 WAYS = ("auto", "features", "landmarks")
@@ -52,8 +52,8 @@ class Perceptron(ScanEstimator[FeatureScan]):
     """
 
     def __init__(
-        self, kernel: Any = None, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True, average: bool = False,
-        max_iter: int = 100, shuffle: bool = False, comparator: Any = None, random_state: Any = None,
+        self, kernel: KernelSetting = None, via: Via = "auto", *, lift: LiftSetting = None, fit_intercept: bool = True,
+        average: bool = False, max_iter: int = 100, shuffle: bool = False, comparator: Any = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.via = via
@@ -131,10 +131,10 @@ class Perceptron(ScanEstimator[FeatureScan]):
         return self._scan().state
 
     @property
-    def lift_(self) -> Any: return self._scan().phi.lift
+    def lift_(self) -> FittedLift: return self._scan().phi.lift
 
     @property
-    def kernel_(self) -> Any: return self._scan().phi.lift.kernel_
+    def kernel_(self) -> FittedKernel: return self._scan().phi.lift.kernel_
 
     @property
     def n_features_lifted_(self) -> int:

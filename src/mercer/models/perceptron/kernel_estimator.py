@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_random_state
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
+from mercer.kernels import Kernel
 from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
 from mercer.models.base import all_or_nothing, checked, is_precomputed, parted
@@ -18,7 +19,7 @@ from mercer.models.perceptron.base import ScanEstimator, misfit, of_largest
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
 from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_of, source_of, values_of
 from mercer.models.perceptron.scan import MistakeBound, best_bound, margins
-from mercer.models.settings import check_same_classes, coded, shown, two_or_more
+from mercer.models.settings import FittedKernel, KernelSetting, Seed, check_same_classes, coded, shown, two_or_more
 from mercer.ops.philox import Stream
 from mercer.store import register
 
@@ -66,8 +67,8 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
     """
 
     def __init__(
-        self, kernel: Any = None, budget: int | None = None, policy: str = "projectron", *, average: Any = False, margin: float = 0.0,
-        eta: float = 0.1, max_iter: int = 1, shuffle: bool = False, comparator: Any = None, random_state: Any = None,
+        self, kernel: KernelSetting = None, budget: int | None = None, policy: str = "projectron", *, average: Any = False,
+        margin: float = 0.0, eta: float = 0.1, max_iter: int = 1, shuffle: bool = False, comparator: Any = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.budget = budget
@@ -145,7 +146,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
 
     # what is known
     @property
-    def kernel_(self) -> Any: return self._scan().kernel
+    def kernel_(self) -> FittedKernel: return self._scan().kernel
 
     @property
     def scanner_(self) -> Scanner:
@@ -199,14 +200,14 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         rows, y = self._checked(X, y, scan)
         us = comparators(self.as_functions() if comparator is None else comparator, scan.kernel, len(self.classes_))
         m = margins(values_of(us, rows), coded(y, self.classes_))
-        radius = math.sqrt(finite(float(scan.kernel.diag(rows).max()) * (2 if len(us) > 1 else 1)))
+        radius = math.sqrt(finite(float(cast(Kernel, scan.kernel).diag(rows).max()) * (2 if len(us) > 1 else 1)))
         return best_bound(m, radius, math.hypot(*(u.norm() for u in us)), passes)
 
     def as_functions(self) -> list[RKHSFunction]:
         """f as functions of the kernel's space, one for two classes, else one a class."""
         if (scan := self._scan()).given:
             raise ValueError("a precomputed kernel cannot be evaluated at points; give a kernel.")
-        return [RKHSFunction(scan.kernel, scan.scanner.points, w) for w in self.dual_coef_]
+        return [RKHSFunction(cast(Kernel, scan.kernel), scan.scanner.points, w) for w in self.dual_coef_]
 
     def decision_function(self, X: Any) -> Array:
         """f(x), (n,) for two classes, else one score a class, (n, C)."""

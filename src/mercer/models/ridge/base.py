@@ -19,6 +19,7 @@ from mercer.models.ridge.leave_one_out import Calibration
 from mercer.models.ridge.moments import MomentRidge
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows
+from mercer.models.settings import FittedKernel, FittedLift
 from mercer.plans import Plan
 from mercer.stats import Moments
 
@@ -76,7 +77,7 @@ class RidgeEstimator(KernelEstimator):
     def plan_(self) -> Plan: return self._solution().plan
 
     @property
-    def kernel_(self) -> Any: return self._solution().kernel
+    def kernel_(self) -> FittedKernel: return self._solution().kernel
 
     @property
     def n_iter_(self) -> int: return self._solution().steps
@@ -110,7 +111,8 @@ class RidgeEstimator(KernelEstimator):
         return np.empty((0, 0)) if over.points is None else Items(over.points.data) if over.points.items else over.points.data
 
     @property
-    def lift_(self) -> Any: return part(self._solution(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+    def lift_(self) -> FittedLift:
+        return part(self._solution(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
 
     @property
     def n_features_lifted_(self) -> int:

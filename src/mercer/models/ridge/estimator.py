@@ -21,7 +21,7 @@ from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife
 from mercer.models.ridge.moments import MomentRidge, begin, mergeable
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows
-from mercer.models.settings import grid
+from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via, grid
 from mercer.store import register
 
 NONE = Table(np.empty((0, 0)))  # rows that are those of the solution
@@ -69,9 +69,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     """
 
     def __init__(
-        self, kernel: Any = None, alpha: Any = 1.0, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True,
+        self, kernel: KernelSetting = None, alpha: Any = 1.0, via: Via = "auto", *, lift: LiftSetting = None, fit_intercept: bool = True,
         cv: Any = None, alphas: Any = None, bandwidths: Any = None, tol: float = 1e-6, max_iter: int = 1000,
-        memory_limit: Any = None, random_state: Any = None,
+        memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha

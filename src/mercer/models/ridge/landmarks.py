@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
@@ -44,8 +44,9 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
     over, unit = expansion(s, rows), np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
     scaled = replace(rows, Y=rows.Y / unit)
     alpha, _, _ = penalty(s, over, scaled, plan, refit)
-    points, how = chosen(s, over.kernel, rows)
-    parts = [(at, solved(s, over.kernel, scaled, at, points, a)) for a, at in outputs(alpha, rows.Y.shape[1])]
+    kernel = cast(Kernel, over.kernel)
+    points, how = chosen(s, kernel, rows)
+    parts = [(at, solved(s, kernel, scaled, at, points, a)) for a, at in outputs(alpha, rows.Y.shape[1])]
     kept = parts[0][1].kept
     coef, b = np.empty((len(kept), rows.Y.shape[1])), np.empty(rows.Y.shape[1])
     for at, part in parts:
@@ -62,7 +63,7 @@ def outputs(alpha: Any, q: int) -> Iterator[tuple[float, Array]]:
     return ((float(a), penalties == a) for a in np.unique(penalties))
 
 
-def chosen(s: RidgeSettings, kernel: Any, rows: TrainingRows) -> tuple[Table, str]:
+def chosen(s: RidgeSettings, kernel: Kernel, rows: TrainingRows) -> tuple[Table, str]:
     """Rows, chosen as asked where that fits, else with equal chances."""
     m = s.landmarks(len(rows))
     select = s.method.select if isinstance(s.method, methods.Landmarks) else "rpcholesky"
@@ -76,7 +77,7 @@ def _bare(X: Table) -> Any:
     return X if X.items else X.data
 
 
-def solved(s: RidgeSettings, kernel: Any, rows: TrainingRows, at: Array, points: Table, alpha: float) -> LandmarkSolution:
+def solved(s: RidgeSettings, kernel: Kernel, rows: TrainingRows, at: Array, points: Table, alpha: float) -> LandmarkSolution:
     """The outputs of one penalty."""
     X, Y, w = rows.X, rows.Y[:, at], rows.weight
 

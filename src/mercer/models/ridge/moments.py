@@ -16,6 +16,7 @@ from mercer.models.ridge.cross_validation import FoldErrors, dual_loo_errors, mo
 from mercer.models.ridge.leave_one_out import ByInverse, ByMoments
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import Penalties, RidgeSettings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
+from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -59,7 +60,7 @@ class MomentRidge:
         return self.phi.reads
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.phi.lift.kernel_
 
     @cached_property

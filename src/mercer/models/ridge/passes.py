@@ -17,6 +17,7 @@ from mercer.models.maps import HEAD, TOO_LARGE, FittedMap
 from mercer.models.ridge.cross_validation import FoldErrors
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows, Weights
+from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -47,7 +48,7 @@ class FeatureRidge:
         return self.phi.reads
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.phi.lift.kernel_
 
     def predict(self, X: Table) -> Array:

@@ -13,7 +13,7 @@ from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, bytes_of
 from mercer.models.maps import BATCH_BYTES, FittedMap
-from mercer.models.settings import whole
+from mercer.models.settings import FittedKernel, MemoryLimit, Seed, whole
 from mercer.models.svm.fit import WarmStart
 from mercer.models.svm.machine import Compression, DualMachine, FeatureMachine, FitSummary, Machine, compress
 from mercer.plans import Plan
@@ -27,7 +27,7 @@ LEARNT = (
 class SupportVectorEstimator(KernelEstimator):
     """An estimator that holds one machine: `machine_`, over support vectors or over features."""
 
-    memory_limit: Any
+    memory_limit: MemoryLimit
     machine_: Machine
 
     must = dict(machine_=Is("DualMachine"))
@@ -57,7 +57,7 @@ class SupportVectorEstimator(KernelEstimator):
         check_is_fitted(self)
         return self._dual().queried(self._rows(X, reset=False), bytes_of(self.memory_limit))
 
-    def compress(self, budget: int, X: Any = None, random_state: Any = 0) -> Self:
+    def compress(self, budget: int, X: Any = None, random_state: Seed = 0) -> Self:
         """The same model over at most `budget` of its support vectors; what that costs is in `compression_`.
 
         The function is projected, in the RKHS of its kernel, onto the span of vectors chosen by randomly pivoted Cholesky. The
@@ -82,7 +82,7 @@ class SupportVectorEstimator(KernelEstimator):
     def plan_(self) -> Plan: return self.machine_.summary.plan
 
     @property
-    def kernel_(self) -> Any: return self.machine_.kernel
+    def kernel_(self) -> FittedKernel: return self.machine_.kernel
 
     @property
     def n_iter_(self) -> int: return self.machine_.summary.rounds
