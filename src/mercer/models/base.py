@@ -115,7 +115,7 @@ class KernelEstimator(Saved, BaseEstimator):
         return tags
 
 
-def is_precomputed(kernel: KernelSetting) -> bool:
+def is_precomputed(kernel: object) -> bool:
     """Whether rows are those of a kernel matrix."""
     return isinstance(kernel, str) and kernel == "precomputed"
 
@@ -125,7 +125,7 @@ def fields_alone(value: Any) -> dict[str, Any]:
     return {f.name: getattr(value, f.name) for f in fields(value)}
 
 
-def part(value: Any, name: str, what: str) -> Any:
+def part(value: object, name: str, what: str) -> Any:
     """A part of a fitted value that not every way has, or has not always; AttributeError where there is none, so that `hasattr` works."""
     if (found := getattr(value, name, None)) is None:
         raise AttributeError(what)
@@ -147,7 +147,7 @@ def checked(value: V) -> V:
     return value
 
 
-def check_finite(values: Any, what: str = "kernel values") -> None:
+def check_finite(values: float | Array, what: str = "kernel values") -> None:
     """Refuse sums that overflowed."""
     if not np.isfinite(values).all():
         raise ValueError(f"{what} of X are too large for sums of floating-point numbers; scale the columns first.")
@@ -166,7 +166,7 @@ def items_of(kernel: KernelSetting, X: Any) -> Items | None:
     return Items(rows.data) if rows.items else None
 
 
-def bytes_of(limit: Any) -> float:
+def bytes_of(limit: object) -> float:
     """A memory limit in bytes: a number, or text such as "4GB"; None is 1 GB.
 
     >>> bytes_of("4GB")

@@ -1,8 +1,8 @@
 """A function as a sum over points, f(x) = sum_i coef_i k(x, x_i): the kernel that was meant, and the points or the matrix given."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class Expansion:
         return None if isinstance(self.kernel, str) == (self.points is None) else "has a kernel without points, or points without one"
 
     @classmethod
-    def of_file(cls, kernel: FittedKernel, rows: Matrix | None, names: Any) -> Expansion:
+    def of_file(cls, kernel: FittedKernel, rows: Matrix | None, names: Sequence[str] | None) -> Expansion:
         """Of the kernel and rows that a file of before held."""
         points = None if rows is None else checked(Table(rows, None if names is None else tuple(names)))
         return checked(cls(kernel, points))
@@ -60,7 +60,7 @@ class Expansion:
         """k(X, Z) in float64."""
         return np.asarray(self.operator(X, Z).block(), np.float64)
 
-    def combined(self, X: Table, coef: Array, intercept: Any) -> Array:
+    def combined(self, X: Table, coef: Array, intercept: float | Array) -> Array:
         """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows."""
         return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
 

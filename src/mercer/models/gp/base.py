@@ -61,19 +61,19 @@ class ProcessEstimator(KernelEstimator):
         return self._posterior().scaled_kernel
 
     @property
-    def noise_(self) -> Any:
+    def noise_(self) -> float | Array:
         """The variance of e: given or learnt; one a row of `fit` where so given, one an output where there are several."""
         p, o = self._posterior(), self._outputs()
         return o.each(p.learnt_noise * o.unit**2) if o.noise is None else o.noise
 
     @property
-    def scale_(self) -> Any:
+    def scale_(self) -> float | Array:
         """What multiplies the kernel; one an output where there are several."""
         p, o = self._posterior(), self._outputs()
         return o.each(p.scale * o.unit**2)
 
     @property
-    def prior_mean_(self) -> Any: return self._outputs().each(self._outputs().mean)
+    def prior_mean_(self) -> float | Array: return self._outputs().each(self._outputs().mean)
 
     def _outputs(self) -> Outputs: return self._posterior().outputs
 

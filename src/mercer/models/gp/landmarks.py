@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
@@ -149,7 +149,7 @@ class LandmarkPosterior(FeaturePosterior):
         return cls(Plan("features", ""), phi, targets, None, False, float(np.finfo(X.dtype).eps), restore=s.restore_variance)
 
     @property
-    def _kernel(self) -> Any:
+    def _kernel(self) -> Kernel:
         return self.phi.lift.kernel_
 
     def _left_of(self, X: Table, F: Array) -> Array:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Outputs:
     def __len__(self) -> int:
         return len(self.mean)
 
-    def each(self, values: Array) -> Any:
+    def each(self, values: Array) -> float | Array:
         """One number an output; of one output the number itself."""
         return float(values[0]) if len(self) == 1 else values
 

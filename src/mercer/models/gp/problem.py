@@ -183,7 +183,7 @@ def spec_of(fixed: Any, tied: Any, bounds: Any, priors: Any, *, free: bool) -> H
     return HyperparameterSpec(fixed, tied, bounds, priors)
 
 
-def checked_noise(noise: Any, *, zero: bool = True) -> float | Array | None:
+def checked_noise(noise: object, *, zero: bool = True) -> float | Array | None:
     """A variance, one a row, or None for "learn"; zero only where points are interpolated."""
     if isinstance(noise, str) and noise == "learn":
         return None
@@ -196,14 +196,14 @@ def checked_noise(noise: Any, *, zero: bool = True) -> float | Array | None:
     return v if v.ndim else float(v)
 
 
-def checked_flag(value: Any, name: str) -> bool:
+def checked_flag(value: object, name: str) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
 
 
-def checked_learn_rows(rows: Any) -> int | str | None:
+def checked_learn_rows(rows: object) -> int | str | None:
     """A number of rows, "all", or None for as many as the way takes."""
     if rows is None or (isinstance(rows, str) and rows == "all"):
         return rows
@@ -212,14 +212,14 @@ def checked_learn_rows(rows: Any) -> int | str | None:
     raise ValueError(f"learn_rows must be an integer >= 1, 'all' or None, got {rows!r}.")
 
 
-def check_count(n: Any, name: str, *, least: int = 1) -> int:
+def check_count(n: object, name: str, *, least: int = 1) -> int:
     """A whole number."""
     if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= least:
         return int(n)
     raise ValueError(f"{name} must be an integer >= {least}, got {n!r}.")
 
 
-def check_shares(values: Any, name: str) -> Array:
+def check_shares(values: object, name: str) -> Array:
     """Numbers between 0 and 1."""
     try:
         v = np.atleast_1d(np.asarray(values, np.float64))
@@ -230,7 +230,7 @@ def check_shares(values: Any, name: str) -> Array:
     return v
 
 
-def checked_mean(mean: Any) -> float | str:
+def checked_mean(mean: object) -> float | str:
     """A number, "y" or "auto"."""
     if isinstance(mean, str) and mean in ("y", "auto"):
         return mean

@@ -24,7 +24,7 @@ from mercer.store import register
 NOT_LEFT_OUT = "calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y."
 
 
-def _streams(model: Any) -> bool:
+def _streams(model: GaussianProcessRegressor) -> bool:
     """Whether rows may come and go."""
     if model._precomputed:
         raise AttributeError(NO_STREAM)
@@ -169,7 +169,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         return self
 
     @all_or_nothing
-    def merge(self, other: Any) -> Self:
+    def merge(self, other: object) -> Self:
         """Take in what another model over the same features has seen."""
         mine, theirs = self._posterior(), vars(other).get("posterior_") if isinstance(other, GaussianProcessRegressor) else None
         if theirs is None:

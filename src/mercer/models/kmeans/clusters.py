@@ -7,6 +7,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer import methods
 from mercer.inputs import Array, Table
@@ -85,7 +86,7 @@ class KernelMeans:
     run: Run
     over: Expansion
     coef: Array  # (n, k)
-    origin: Any = 0.0
+    origin: float | Array = 0.0
 
     must = dict(plan=Is("Plan"), run=Is("Run"), over=Is("Expansion"), coef=Floats("n", "k"), origin=Number() | Floats(None))
     phi, centers = None, None
@@ -221,7 +222,7 @@ def _plan(way: str, how: str, found: Clusters) -> Plan:
     return Plan(way, f"{n:,} rows: {how}", {"rows": n, "n_clusters": k}, bytes=24.0 * n * k, passes=found.steps)
 
 
-def about(X: Table, origin: Any) -> Table:
+def about(X: Table, origin: float | Array) -> Table:
     """Rows about an origin, where there is one."""
     if not isinstance(origin, np.ndarray):
         return X
@@ -235,7 +236,7 @@ def mean_of(batches: Iterable[tuple[slice, Array]], w: Array) -> Array:
     return np.where(np.isfinite(mean), mean, 0.0)
 
 
-def distinct(inner: Array, dtype: Any) -> int:
+def distinct(inner: Array, dtype: DTypeLike) -> int:
     """How many points differ by more than rounding, from their inner products."""
     square = np.diag(inner)
     same = square[:, None] + square - 2 * inner <= ROUNDING * np.finfo(dtype).eps * (square[:, None] + square)

@@ -27,14 +27,14 @@ from mercer.store import register
 Projection = DualProjection | FeatureProjection
 
 
-def _streams(self: Any) -> bool:
+def _streams(self: KernelPCA) -> bool:
     """Whether a model of these settings can be one over features, whose statistics add."""
     if self._precomputed or self.via in DUAL:
         raise AttributeError("a stream needs features; give a kernel and via='features', 'landmarks' or a value of mercer.methods.")
     return True
 
 
-def _inverts(self: Any) -> bool:
+def _inverts(self: KernelPCA) -> bool:
     """Whether models of these settings have a way back; where that depends on the rows of `fit`, the fitted one says it."""
     fitted = vars(self).get("projection_")
     if fitted is not None:
@@ -253,7 +253,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return tags
 
 
-def _mergeable(mine: Projection, other: Any) -> tuple[FeatureProjection, Moments | SketchedMoments]:
+def _mergeable(mine: Projection, other: object) -> tuple[FeatureProjection, Moments | SketchedMoments]:
     """This model, and the statistics of another that add to its own."""
     theirs = vars(other).get("projection_") if isinstance(other, KernelPCA) else None
     if isinstance(mine, DualProjection) or isinstance(theirs, DualProjection):

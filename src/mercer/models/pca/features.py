@@ -15,7 +15,7 @@ from mercer.linalg.decompose import MORE, ROUNDS, Components, SketchedMoments, e
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.maps import FittedMap
 from mercer.models.pca.problem import PCASettings
-from mercer.models.settings import FittedKernel
+from mercer.models.settings import FittedKernel, FittedLift
 from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -133,7 +133,7 @@ class FeatureProjection:
         return replace(self, size=min(n_components, self.phi.width), source=total)
 
 
-def way_back(lift: Any) -> Callable[[Array], Array] | None:
+def way_back(lift: FittedLift) -> Callable[[Array], Array] | None:
     """From features to rows, where a map has that."""
     phi = getattr(lift, "map_", lift)
     return (lambda F: F) if isinstance(phi, Identity) and phi.metric is None else getattr(phi, "inverse_transform", None)

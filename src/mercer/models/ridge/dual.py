@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,12 +18,10 @@ from mercer.linalg.solvers import CG, Auto
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.ridge.cross_validation import FoldErrors, Inverses, dual_fold_errors, dual_loo_errors, spread
 from mercer.models.ridge.leave_one_out import ByInverse
-from mercer.models.ridge.problem import SQUARES, RidgeSettings, TrainingRows, Weights
+from mercer.models.ridge.problem import SQUARES, Refit, RidgeSettings, TrainingRows, Weights
 from mercer.models.settings import FittedKernel, grid
 from mercer.plans import Plan
 from mercer.store import register
-
-Refit = Callable[[RidgeSettings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
 
 
 @register("ridge.Dual")

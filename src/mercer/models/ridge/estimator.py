@@ -20,14 +20,14 @@ from mercer.models.ridge.fit import Solution, fit, map_of
 from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval, with_idle
 from mercer.models.ridge.moments import MomentRidge, begin, mergeable
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import RidgeSettings, TrainingRows
+from mercer.models.ridge.problem import Refit, RidgeSettings, TrainingRows
 from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via, grid
 from mercer.store import register
 
 NONE = Table(np.empty((0, 0)))  # rows that are those of the solution
 
 
-def _streams(self: Any) -> bool:
+def _streams(self: KernelRidge) -> bool:
     """Whether a model of these settings can be one over features, whose statistics add."""
     return self.lift is not None or (self.via not in ("exact", "iterative") and not self._precomputed)
 
@@ -272,6 +272,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
             return self._calibration()
 
 
-def _refit(model: Solution) -> Any:
+def _refit(model: Solution) -> Refit:
     """The fit of some rows by other settings, with outputs as this model has them."""
     return lambda settings, rows: fit(settings, rows, model.flat)

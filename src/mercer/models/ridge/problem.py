@@ -1,6 +1,7 @@
 """What a ridge regression is asked for, checked; the rows it is asked of; and the plan that both lead to."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -258,3 +259,6 @@ class Weights:
     def shaped(self, flat: bool) -> tuple[Array, Any]:
         """Coefficients and intercept; of one output without an axis, where y had none."""
         return (self.coef[:, 0], float(self.intercept[0])) if flat else (self.coef, self.intercept)
+
+
+Refit = Callable[[RidgeSettings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for

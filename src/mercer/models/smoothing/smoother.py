@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
@@ -97,7 +98,7 @@ class Smoother:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(self.voters.products(X, V), np.float64)
 
-    def _far(self, total: Array, dtype: Any) -> Array:
+    def _far(self, total: Array, dtype: DTypeLike) -> Array:
         info = np.finfo(dtype)
         return np.asarray(total <= self.w.sum() * float(info.tiny / info.eps))
 

@@ -14,7 +14,7 @@ from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, S
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
 from mercer.kernels.stationary import Sinc, Stationary
-from mercer.models.settings import KernelSetting
+from mercer.models.settings import FittedKernel
 from mercer.operators.products import times
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
@@ -94,7 +94,7 @@ def _of_shape(L: Any, shape: tuple[int, int]) -> Array:
     return L if np.shape(L) == shape else np.broadcast_to(L, shape)
 
 
-def nonnegative(kernel: KernelSetting) -> bool:
+def nonnegative(kernel: FittedKernel) -> bool:
     """Whether the form of an expression shows that it is nowhere negative.
 
     >>> from mercer.kernels import Gaussian, Linear

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -220,6 +219,6 @@ def project(kernel: Kernel, vectors: Table, coef: Array, budget: int, seed: int)
     return keep, new, float(np.sqrt(np.max(np.maximum(left, 0) / np.maximum(square, 1e-300))))
 
 
-def _times(op: Operator, c: Array) -> Any:
+def _times(op: Operator, c: Array) -> Array:
     step = 1024
     return np.concatenate([in_float64(op, slice(i, i + step), slice(None)) @ c for i in range(0, op.shape[0], step)])

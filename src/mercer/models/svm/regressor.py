@@ -90,7 +90,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         return f + self.machine_.intercept[0].astype(f.dtype)
 
 
-def tube(epsilon: Any) -> float:
+def tube(epsilon: object) -> float:
     if isinstance(epsilon, int | float | np.number) and np.isfinite(epsilon) and epsilon >= 0:
         return float(epsilon)
     raise ValueError(f"epsilon must be a number >= 0, got {epsilon!r}.")
