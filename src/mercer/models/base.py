@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_X_y
 
-from mercer.inputs import Array, Items, Table, table, validate_data
+from mercer.inputs import Array, Items, Matrix, Table, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
 from mercer.models.settings import KernelSetting, LiftSetting
@@ -66,8 +66,7 @@ class KernelEstimator(Saved, BaseEstimator):
         if items is not None:
             return Table(items)
         X = validate_data(self, X, reset=reset, **self._numbers(kernel))
-        self._check_square(X, reset)
-        return self._named(X)
+        return self._named(X, reset)
 
     def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, kernel: KernelSetting = None, **options: Any) -> tuple[Table, Array]:
         """Rows and their targets."""
@@ -75,12 +74,7 @@ class KernelEstimator(Saved, BaseEstimator):
         if items is not None:
             return Table(items), check_X_y(np.zeros((len(items), 1)), y, **options)[1]
         X, y = validate_data(self, X, y, reset=reset, **self._numbers(kernel), **options)
-        self._check_square(X, reset)
-        return self._named(X), y
-
-    def _check_square(self, X: Any, reset: bool) -> None:
-        if reset and self._precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
+        return self._named(X, reset), y
 
     def _numbers(self, kernel: KernelSetting = None) -> dict[str, Any]:
         return dict(dtype=[np.float64, np.float32], accept_sparse="csr" if self._takes_sparse(kernel) else False, order="C")
@@ -98,7 +92,10 @@ class KernelEstimator(Saved, BaseEstimator):
             self.n_features_in_ = 1
         return items
 
-    def _named(self, X: Any) -> Table:
+    def _named(self, X: Matrix, reset: bool) -> Table:
+        """Numbers with the names of their columns; a kernel matrix of `fit` must be square."""
+        if reset and self._precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
         names = getattr(self, "feature_names_in_", None)
         return Table(X, None if names is None else tuple(names))
 

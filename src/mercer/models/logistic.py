@@ -28,6 +28,7 @@ from mercer.models.settings import (
     Seed,
     Via,
     class_weights,
+    of_largest,
     positive,
     whole,
 )
@@ -226,8 +227,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score."""
-        f = self.decision_function(X)
-        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(1)]
+        return of_largest(self.decision_function(X), self.classes_)
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of every class, (n, K)."""

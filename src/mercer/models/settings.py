@@ -84,6 +84,15 @@ def _listed(classes: Array) -> str:
     return ", ".join(repr(c) for c in classes[:5].tolist()) + (" ..." if len(classes) > 5 else "")
 
 
+def of_largest(scores: Array, classes: Array) -> Array:
+    """The class of every row: that of the largest score, or by the sign of the only one.
+
+    >>> of_largest(np.array([-1.0, 2.0]), np.array(["no", "yes"])).tolist()
+    ['no', 'yes']
+    """
+    return classes[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+
 def class_weights(given: Any, classes: Array, codes: Array, w: Array) -> Array:
     """The factor of every class: 1, those of a dict, or for "balanced" such that all classes weigh the same."""
     if given is None:

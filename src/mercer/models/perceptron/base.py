@@ -75,13 +75,3 @@ def misfit(scan: str, reads: int | None, takes: int, scores: int, classes: int) 
     if (classes if classes > 2 else 1) != scores or classes < 2:
         return f"has weights of {scores} scores for {classes} classes"
     return None if reads in (None, takes) else f"has {scan} {reads} columns, which are not those that it takes"
-
-
-def of_largest(scores: Array, classes: Array) -> Array:
-    """The class of every row: that of the largest score, or by the sign of the only one.
-
-    >>> import numpy as np
-    >>> of_largest(np.array([-1.0, 2.0]), np.array(["no", "yes"])).tolist()
-    ['no', 'yes']
-    """
-    return classes[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]

@@ -14,9 +14,20 @@ from mercer.kernels.base import whole
 from mercer.lifts import Identity
 from mercer.models.base import all_or_nothing, checked, part, parted
 from mercer.models.maps import FittedMap, fitted_map
-from mercer.models.perceptron.base import ScanEstimator, misfit, of_largest
+from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.scan import FeatureScan, MistakeBound, ScanState, best_bound, measure
-from mercer.models.settings import FittedKernel, FittedLift, KernelSetting, LiftSetting, Seed, Via, check_same_classes, coded, two_or_more
+from mercer.models.settings import (
+    FittedKernel,
+    FittedLift,
+    KernelSetting,
+    LiftSetting,
+    Seed,
+    Via,
+    check_same_classes,
+    coded,
+    of_largest,
+    two_or_more,
+)
 from mercer.store import register
 
 WAYS = ("auto", "features", "landmarks")

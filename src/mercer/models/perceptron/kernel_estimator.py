@@ -15,11 +15,11 @@ from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
 from mercer.models.base import all_or_nothing, checked, is_precomputed, parted
 from mercer.models.expansion import scaled_kernel_at
-from mercer.models.perceptron.base import ScanEstimator, misfit, of_largest
+from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
 from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_of, source_of, values_of
 from mercer.models.perceptron.scan import MistakeBound, best_bound, margins
-from mercer.models.settings import FittedKernel, KernelSetting, Seed, check_same_classes, coded, shown, two_or_more
+from mercer.models.settings import FittedKernel, KernelSetting, Seed, check_same_classes, coded, of_largest, shown, two_or_more
 from mercer.ops.philox import Stream
 from mercer.store import register
 

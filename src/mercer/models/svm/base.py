@@ -45,13 +45,6 @@ class SupportVectorEstimator(KernelEstimator):
         found = self._weights(sample_weight, rows)
         return np.ones(len(rows)) if found is None else found
 
-    def _square_rows(self, X: Any) -> Table:
-        """The rows of a fit without targets; a kernel matrix must be square."""
-        rows = self._rows(X, reset=True)
-        if self._precomputed and len(rows) != rows.width:
-            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {rows.data.shape}.")
-        return rows
-
     def _raw(self, X: Any) -> Array:
         """Scores (n, k) of new rows, without the intercept."""
         check_is_fitted(self)

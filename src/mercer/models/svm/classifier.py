@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.inputs import Array
 from mercer.invariants import Is
 from mercer.models.base import all_or_nothing, bytes_of
-from mercer.models.settings import FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via
+from mercer.models.settings import FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via, of_largest
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.calibration import probabilities
 from mercer.models.svm.fit import WarmStart, fit, with_probabilities
@@ -146,8 +146,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score."""
-        f = self.decision_function(X)
-        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(1)]
+        return of_largest(self.decision_function(X), self.classes_)
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> Array:

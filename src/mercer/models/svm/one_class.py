@@ -73,7 +73,7 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         if not (isinstance(self.nu, int | float | np.number) and 0 < self.nu <= 1):
             raise ValueError(f"nu must be a number in (0, 1], got {self.nu!r}.")
         tol, most, memory = positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), bytes_of(self.memory_limit)
-        every = self._square_rows(X)
+        every = self._rows(X, reset=True)
         w = self._row_weights(sample_weight, every)
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
         mean = float(w[kept].mean())
