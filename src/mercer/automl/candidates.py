@@ -4,7 +4,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -112,7 +111,7 @@ def _logistic(p: SearchProblem, recipe: Recipe, tried: Trial, until: Clock) -> t
 
 
 def _probabilities(p: SearchProblem, recipe: Recipe, size: int, alpha: float, split: FoldPlan, until: Clock) -> Array:
-    def make() -> Any:
+    def make() -> LenientLogistic:
         settings = {"alpha": alpha, "tol": 1e-3, "max_iter": MAX_ITER, "memory_limit": min(1e9, p.memory / 5)}
         return LenientLogistic(recipe.estimator(KernelLogistic, size, p.seed, **settings), p.n_classes)
 
@@ -122,7 +121,7 @@ def _probabilities(p: SearchProblem, recipe: Recipe, size: int, alpha: float, sp
 class LenientLogistic:
     """Logistic regression that takes rows of one class only, and says nothing of rounds that were not enough."""
 
-    def __init__(self, estimator: Any, n_classes: int) -> None:
+    def __init__(self, estimator: KernelLogistic, n_classes: int) -> None:
         self.estimator, self.n_classes = estimator, n_classes
         self.constant: ConstantPredictor | None = None
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -184,7 +183,7 @@ def _signed(v: Array) -> Array:
     return np.asarray(v * np.sign(v[np.argmax(np.abs(v))]), np.float32)
 
 
-def project(X: Array, rows: Array, axis: Array) -> Any:
+def project(X: Array, rows: Array, axis: Array) -> Array:
     """x'axis of these rows."""
     a, step = axis.astype(np.float64), max(1, BLOCK_VALUES // max(len(axis), 1))
     parts = [np.ascontiguousarray(X[rows[s]] * a).sum(1) for s in cuts(len(rows), step)]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from sklearn.base import clone
 from mercer.automl import budget
 from mercer.automl.budget import Clock
 from mercer.automl.splits import FoldPlan
-from mercer.inputs import Array
+from mercer.inputs import Array, Matrix
 from mercer.linalg import least_squares
+from mercer.models.settings import FittedLift
 from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.ops.tiles import cuts
 from mercer.stats import Moments
@@ -26,7 +28,7 @@ MAX_DUAL_ROWS = 4096  # rows whose inner products are held
 
 
 def ridge_path(
-    lift: Any, X: Array, Y: Array, w: Array | None, folds: FoldPlan, alphas: Array, clock: Clock = NO_LIMIT, memory: float = 4e9
+    lift: FittedLift, X: Array, Y: Array, w: Array | None, folds: FoldPlan, alphas: Array, clock: Clock = NO_LIMIT, memory: float = 4e9
 ) -> Array:
     """Predictions (len(alphas), n, q) of each row's fold by the moments of its training blocks; nan where no fold tests.
 
@@ -67,7 +69,7 @@ def power_of_two(Y: Array) -> float:
     return 1.0 if size == 0 or 1e-12 < size < 1e12 else float(2.0 ** np.floor(np.log2(size)))
 
 
-def parallel_folds(D: int, memory: float) -> Any:
+def parallel_folds(D: int, memory: float) -> AbstractContextManager[None]:
     """As many folds side by side as there is memory for: each has the moments of its training rows, and solves."""
     return limit(min(n_threads(), max(1, int(memory / 4 / (8.0 * max(D, 1) ** 2 * COPIES_A_FOLD)))))
 
@@ -137,7 +139,7 @@ def _gram(F: FeatureCache, n: int) -> Array:
 class FeatureCache:
     """Features of rows, kept where they are few and else computed again when asked for."""
 
-    def __init__(self, phi: Any, X: Array, memory: float = 4e9) -> None:
+    def __init__(self, phi: FittedLift, X: Array, memory: float = 4e9) -> None:
         self.phi, self.X = phi, X
         size = 4 * int(phi.n_features_out_)
         self.step = min(BLOCK_ROWS, budget.max_rows(memory, size, BLOCK_SHARE))
@@ -157,7 +159,7 @@ class FeatureCache:
         return self.kept[i] if self.kept is not None else dense(self.phi.transform(self.X[i]))
 
 
-def dense(F: Any) -> Array:
+def dense(F: Matrix) -> Array:
     return np.asarray(F.toarray() if sp.issparse(F) else F)
 
 

@@ -18,7 +18,7 @@ from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.stats import row_hashes
 from mercer.tables import Columns, DataError
-from mercer.tables.arrow import pa
+from mercer.tables.arrow import Batch, pa
 from mercer.tables.dates import moments, time_form
 from mercer.tables.errors import Misnamed, many, nearest
 from mercer.tables.sketch import CELLS
@@ -202,13 +202,13 @@ def _other(source: Table, test: Table) -> None:
             raise Misnamed(f"the test file {path} is training data as well, so a score on it says nothing; give rows of their own.")
 
 
-def time_reader(source: Table, column: str) -> Callable[[Any], Array]:
+def time_reader(source: Table, column: str) -> Callable[[Batch], Array]:
     """A function that gives the times of a batch as numbers; the form of dates is that of the first rows."""
     form = time_form(next(source.batches()).column(column), column)
     return lambda batch: moments(batch.column(column), form)
 
 
-def enumerate_batches(source: Table) -> Iterator[tuple[Any, int]]:
+def enumerate_batches(source: Table) -> Iterator[tuple[Batch, int]]:
     """Batches with the number of their first row."""
     first = 0
     for batch in source.batches():
@@ -216,7 +216,7 @@ def enumerate_batches(source: Table) -> Iterator[tuple[Any, int]]:
         first += batch.num_rows
 
 
-def _training(source: Table, apart: Holdout) -> Iterator[Any]:
+def _training(source: Table, apart: Holdout) -> Iterator[Batch]:
     for batch, first in enumerate_batches(source):
         mask = apart.mask(batch, first)
         yield batch.filter(pa.array(~mask)) if mask.any() else batch
@@ -230,7 +230,7 @@ class RowCollector:
         self.X = GrowingArray(len(columns.feature_names_), most)
         self.rest: dict[str, GrowingArray] = {}
 
-    def add(self, batch: Any, number: Array, known: bool = False) -> None:
+    def add(self, batch: Batch, number: Array, known: bool = False) -> None:
         """Treat a batch; rows without a target are dropped and counted, and so are `known` ones of a class that training lacks."""
         if not batch.num_rows:
             return

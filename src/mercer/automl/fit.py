@@ -32,6 +32,7 @@ from mercer.automl.verdict import tested_groups, verdict_of, warnings_of
 from mercer.inputs import Array
 from mercer.models.base import bytes_of
 from mercer.tables import Columns
+from mercer.tables.arrow import Batch
 
 
 def fit_table(
@@ -136,7 +137,7 @@ def _ignore_many_classes() -> Iterator[None]:
         yield
 
 
-def _share(test: Any) -> float | Table:
+def _share(test: object) -> float | Table:
     if not isinstance(test, int | float):
         return as_source(test)
     if not 0 < test < 1:
@@ -189,7 +190,7 @@ def _bytes(model: TableModel) -> int:
         return path.stat().st_size
 
 
-def _milliseconds(model: TableModel, batch: Any, repeats: int = 5) -> float:
+def _milliseconds(model: TableModel, batch: Batch, repeats: int = 5) -> float:
     """From cells to predictions, the median."""
     times = []
     for _ in range(repeats):

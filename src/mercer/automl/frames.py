@@ -9,7 +9,7 @@ from typing import Any
 
 from mercer.automl import budget
 from mercer.tables import DataError, Source, open_source
-from mercer.tables.arrow import Batch, dated, pa
+from mercer.tables.arrow import ArrowTable, Batch, Schema, dated, pa
 from mercer.tables.errors import said
 from mercer.tables.read.sniff import numbered
 from mercer.tables.read.source import BYTES, ROWS
@@ -22,14 +22,14 @@ MAX_BATCH_CELLS = 1 << 23  # cells a batch holds at most
 class Frame:
     """A table in memory, read like a file: every call of `batches` is a fresh pass."""
 
-    table: Any
+    table: ArrowTable
     paths: tuple[Path, ...] = ()
     said: tuple[str, ...] = ()
     rows: int = ROWS  # of a batch, where nothing else is asked for
     most: int = 0  # as of a `Source`; the bytes of a table in memory are those of its owner
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> Schema:
         return self.table.schema
 
     @property
@@ -61,7 +61,7 @@ def as_source(data: Any) -> Table:
     return Frame(_plain(table), said=renamed)
 
 
-def like(table: Any, data: Any) -> Any:
+def like(table: ArrowTable, data: Any) -> Any:
     """A pyarrow table as a frame of the library that `data` is of, with the index that a pandas frame has; else as it is."""
     if isinstance(data, Source | Frame | str | PathLike | pa.Table | pa.RecordBatch) or _paths(data):
         return table
@@ -88,11 +88,11 @@ def in_batches(source: Table, memory: float, columns: int = 0) -> Table:
     return replace(source, rows=min(ROWS, rows), most=min(BYTES, budget.batch_bytes(memory)))
 
 
-def _paths(data: Any) -> bool:
+def _paths(data: object) -> bool:
     return isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(item, str | PathLike) for item in data)
 
 
-def _arrow(data: Any) -> Any:
+def _arrow(data: object) -> ArrowTable:
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):
@@ -119,7 +119,7 @@ def _positioned(data: Any) -> Any:
     return data.set_axis(range(data.shape[1]), axis=1).reset_index(drop=True)
 
 
-def _numbered(table: Any) -> tuple[Any, tuple[str, ...]]:
+def _numbered(table: ArrowTable) -> tuple[ArrowTable, tuple[str, ...]]:
     """Names that come again are numbered, as those of files are, and a sentence says so."""
     old, new = table.schema.names, numbered(table.schema.names)
     each = ", ".join(f'"{a}" as "{b}"' for a, b in [(a, b) for a, b in zip(old, new, strict=True) if a != b][:8])
@@ -127,7 +127,7 @@ def _numbered(table: Any) -> tuple[Any, tuple[str, ...]]:
     return (table.rename_columns(list(new)) if each else table), told
 
 
-def _plain(table: Any) -> Any:
+def _plain(table: ArrowTable) -> ArrowTable:
     """With dictionaries as the values that they stand for."""
     if not table.schema.names:
         raise DataError("the table has no columns.")
@@ -135,6 +135,6 @@ def _plain(table: Any) -> Any:
     return table.cast(pa.schema(kinds)) if any(pa.types.is_dictionary(f.type) for f in table.schema) else table
 
 
-def _one(piece: Any) -> Batch:
+def _one(piece: ArrowTable) -> Batch:
     found = piece.combine_chunks().to_batches()
     return found[0] if found else pa.RecordBatch.from_pylist([], schema=piece.schema)

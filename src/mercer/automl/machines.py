@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
 from scipy.optimize import minimize
@@ -40,7 +40,7 @@ class MachineSetting:
         """With factors on the bandwidths and the penalty."""
         return MachineSetting(widened(self.kernel, wider), rounded(self.penalty * penalty))
 
-    def estimator(self, n_classes: int, memory: float) -> Any:
+    def estimator(self, n_classes: int, memory: float) -> KernelRidge | KernelSVC:
         """The machine of one cell."""
         if n_classes:
             return KernelSVC(self.kernel, C=1 / self.penalty, via="exact", memory_limit=memory)
@@ -56,7 +56,7 @@ class Machine:
     """
 
     tree: CellTree
-    models: tuple[Any, ...]
+    models: tuple[CellModel, ...]
     n_classes: int
     rows: int
     slope: float = 1.0
@@ -68,7 +68,7 @@ class Machine:
     )  # fmt: skip
 
     def _laws(self) -> str | None:
-        codes = [[m.code] if isinstance(m, SingleClass) else m.classes_ for m in self.models if self.n_classes]
+        codes = [np.array([m.code]) if isinstance(m, SingleClass) else m.classes_ for m in self.models if self.n_classes]
         return class_codes_law(codes, self.n_classes)
 
     @property
@@ -83,7 +83,7 @@ class Machine:
 
     def predict(self, X: Array) -> Array:
         """Numbers (n,)."""
-        return self._by_cell(X, np.zeros(len(X)), lambda m, rows: np.asarray(m.predict(rows), np.float64))
+        return self._by_cell(X, np.zeros(len(X)), lambda m, rows: np.asarray(cast(KernelRidge, m).predict(rows), np.float64))
 
     def scores(self, X: Array) -> Array:
         """One score a class, (n, K); the highest is the class."""
@@ -92,7 +92,7 @@ class Machine:
     def predict_proba(self, X: Array) -> Array:
         return np.asarray(softmax(self.slope * self.scores(X) + np.asarray(self.offsets), axis=1))
 
-    def _by_cell(self, X: Array, out: Array, of: Any) -> Array:
+    def _by_cell(self, X: Array, out: Array, of: Callable[[CellModel, Array], Array]) -> Array:
         cell = self.tree.cell(X)
         for c in np.unique(cell).tolist():
             i = np.flatnonzero(cell == c)
@@ -108,6 +108,9 @@ class SingleClass:
     code: int
 
     must = dict(code=Whole(0, 1 << 31))
+
+
+CellModel = KernelRidge | KernelSVC | SingleClass
 
 
 @contextmanager
@@ -128,7 +131,7 @@ def fit_machine(rows: TableRows, y: Array, n_classes: int, setting: MachineSetti
     tree, parts = CellTree.of(rows.X, most)
     each = memory / 2 / min(PARALLEL_CELLS, len(parts))
 
-    def one(i: Array) -> Any:
+    def one(i: Array) -> CellModel:
         return _fit_cell(rows.X[i], y[i], None if rows.weight is None else rows.weight[i], n_classes, setting, each)
 
     with limit(min(n_threads(), parallel_cells(max(map(len, parts)), each, memory))):
@@ -152,14 +155,14 @@ def _with_positive_weight(rows: TableRows, y: Array) -> tuple[TableRows, Array]:
     return rows.take(some), y[some]
 
 
-def _fit_cell(X: Array, y: Array, w: Array | None, n_classes: int, setting: MachineSetting, memory: float) -> Any:
+def _fit_cell(X: Array, y: Array, w: Array | None, n_classes: int, setting: MachineSetting, memory: float) -> CellModel:
     present = np.unique(y)
     if n_classes and len(present) == 1:
         return SingleClass(int(present[0]))
     return setting.estimator(n_classes, memory).fit(X, y, w)
 
 
-def scores(m: Any, X: Array, n_classes: int) -> Array:
+def scores(m: CellModel, X: Array, n_classes: int) -> Array:
     """Of two classes -f/2 and f/2; of more the votes, where a class that the cell lacks has one less than none."""
     out = np.full((len(X), n_classes), -1.0)
     if isinstance(m, SingleClass):

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
@@ -254,7 +253,7 @@ def _unsigned(digits: str) -> str:
 
 
 
-def choose_metric(task: str, name: str | None = None, shares: Any = None) -> tuple[Metric, str]:
+def choose_metric(task: str, name: str | None = None, shares: Array | None = None) -> tuple[Metric, str]:
     """The metric asked for, or the default and why: R², accuracy, and the area under the curve where one of two classes is rare.
 
     >>> choose_metric("classification", shares=[0.97, 0.03])[0].name

@@ -21,7 +21,7 @@ from mercer.automl.result import FitResult, card
 from mercer.inputs import Array
 from mercer.store import register, save
 from mercer.tables import Columns, DataError, Source, Watch
-from mercer.tables.arrow import flat, pa
+from mercer.tables.arrow import Batch, Kind, Schema, flat, pa
 from mercer.tables.errors import many, quoted
 from mercer.tables.read.source import ROWS, even
 
@@ -50,7 +50,7 @@ class PredictionJob:
         return name if name is not None and name in self.source.schema.names else None
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> Schema:
         """The columns of the predictions; classes in the type that they had in training."""
         own = self.model.columns.target_.kind if self.model.classes else pa.float64()
         kinds = {"prediction": own, "unusual": pa.int64()}
@@ -65,7 +65,7 @@ class PredictionJob:
             raise DataError(f'the id column is named "{self.id}", like a column of the predictions; rename it.')
         return names
 
-    def batches(self) -> Iterator[Any]:
+    def batches(self) -> Iterator[Batch]:
         """Record batches; every row of the table has one row here, in the same order.
 
         A DataError where a column is filled and nothing in it can be read. Rows are read in
@@ -73,7 +73,7 @@ class PredictionJob:
         """
         return even(self._small(), ROWS, MAX_BATCH_BYTES)
 
-    def _small(self) -> Iterator[Any]:
+    def _small(self) -> Iterator[Batch]:
         schema = self.schema
         source = in_batches(self.source, BATCH_MEMORY, len(self.model.columns.feature_names_) + len(self.model.classes))
         for batch in (b for b in source.batches() if b.num_rows):
@@ -125,7 +125,7 @@ class PredictionJob:
         return {name for name, loss, error in self.model.result.importance if loss > error}
 
 
-def _value_type(kind: Any) -> Any:
+def _value_type(kind: Kind) -> Kind:
     """The type of a column's values: those of a dictionary are what it stands for."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
@@ -276,7 +276,7 @@ class TableModel:
         """What a notebook shows."""
         return card(self.result)
 
-    def predict_batches(self, source: Any) -> Iterator[Any]:
+    def predict_batches(self, source: Any) -> Iterator[Batch]:
         """Record batches of `predict`'s columns, in order; of any number of rows few are held."""
         return self.predicting(source).batches()
 

@@ -1,7 +1,7 @@
 """Predictors: a transformation of the target, and a fitted estimator with what turns its output into numbers or probabilities."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -189,7 +189,7 @@ class Classifier:
 Predictor = ConstantPredictor | Regressor | Classifier
 
 
-def class_codes_law(codes: Iterable[Any], n_classes: int) -> str | None:
+def class_codes_law(codes: Iterable[Array], n_classes: int) -> str | None:
     """What is wrong with the classes of some estimators, which are places among all classes."""
     for c in map(np.asarray, codes):
         if c.dtype.kind not in "iu" or c.ndim != 1 or not len(c) or c.min() < 0 or c.max() >= n_classes:
@@ -204,7 +204,7 @@ def all_classes(estimator: Any, P: Array, n_classes: int) -> Array:
     return out
 
 
-def in_blocks(f: Any, X: Array) -> Array:
+def in_blocks(f: Callable[[Array], Array], X: Array) -> Array:
     """f of the rows, as many at a time as keeps memory small."""
     return np.concatenate([np.asarray(f(X[s]), np.float64) for s in cuts(len(X), BLOCK_ROWS)])
 

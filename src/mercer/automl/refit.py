@@ -76,7 +76,7 @@ def _regressor(p: SearchProblem, f: ModelCandidate, size: int, memory: float) ->
     return Regressor(without_statistics(m), f.target, *prediction_bounds(p.rows.y))
 
 
-def _at_once(p: SearchProblem, f: ModelCandidate, size: int, memory: float, target: TargetTransform) -> Any:
+def _at_once(p: SearchProblem, f: ModelCandidate, size: int, memory: float, target: TargetTransform) -> KernelRidge:
     """The penalty is chosen once more, near the candidate's, by two folds of all rows."""
     assert f.recipe is not None
     split = make_folds(p.rows, k=2, seed=p.seed)
@@ -95,7 +95,9 @@ def fit_streamed_rows(p: SearchProblem, rows: TableRows, n: int, f: ModelCandida
     return Regressor(without_statistics(_by_stream(p, rows, n, f, size, memory, f.target)), f.target, *prediction_bounds(rows.y))
 
 
-def _by_stream(p: SearchProblem, rows: TableRows, n: int, f: ModelCandidate, size: int, memory: float, target: TargetTransform) -> Any:
+def _by_stream(
+    p: SearchProblem, rows: TableRows, n: int, f: ModelCandidate, size: int, memory: float, target: TargetTransform
+) -> KernelRidge:
     """A random batch fixes the map, the others are added to its moments."""
     assert f.recipe is not None
     m = f.recipe.estimator(KernelRidge, size, p.seed, memory_limit=max(memory / 2, _squares(size + 64, 8)), alpha=f.alpha)
@@ -129,7 +131,7 @@ def _classifier(p: SearchProblem, f: ModelCandidate, size: int, memory: float) -
     return Classifier(without_statistics(m), p.n_classes)
 
 
-def without_statistics(m: Any) -> Any:
+def without_statistics(m: KernelRidge | KernelLogistic) -> KernelRidge | KernelLogistic:
     """Without the moments and rows that only further training needs: a model file holds what predicts."""
     return m.without_statistics() if isinstance(m, KernelRidge) else m
 

@@ -10,6 +10,8 @@ from typing import Any
 from mercer.automl.metrics import TITLES, number
 from mercer.tables.errors import many
 
+Reader = Callable[[Any], Any]  # of a value of JSON
+
 
 @dataclass(frozen=True)
 class Contender:
@@ -107,7 +109,7 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | bool | int) else str(value)
 
 
-def _read(values: Mapping[str, Any], cls: type[Any], readers: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+def _read(values: Mapping[str, Any], cls: type, readers: Mapping[str, Reader]) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         raise ValueError(f"{cls.__name__} cannot be read: expected a mapping, got {type(values).__name__}.")
     needed = {field.name for field in fields(cls) if field.default is MISSING}
@@ -117,15 +119,15 @@ def _read(values: Mapping[str, Any], cls: type[Any], readers: Mapping[str, Calla
     return {name: _field(cls, name, readers[name], value) for name, value in values.items()}
 
 
-def _field(cls: type[Any], name: str, reader: Callable[[Any], Any], value: Any) -> Any:
+def _field(cls: type, name: str, reader: Reader, value: object) -> object:
     try:
         return reader(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{cls.__name__} cannot be read: {name} is damaged ({error}).") from error
 
 
-def _typed(kind: type) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
+def _typed(kind: type) -> Reader:
+    def read(value: object) -> object:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
         return value
@@ -136,31 +138,31 @@ def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def _optional(reader: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _optional(reader: Reader) -> Reader:
     return lambda value: None if value is None else reader(value)
 
 
-def _tuple(reader: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    def read(values: Any) -> tuple[Any, ...]:
+def _tuple(reader: Reader) -> Reader:
+    def read(values: object) -> tuple[object, ...]:
         if not isinstance(values, list | tuple):
             raise TypeError(f"expected a list, got {type(values).__name__}")
         return tuple(reader(value) for value in values)
     return read
 
 
-def _record(*readers: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    def read(values: Iterable[Any]) -> tuple[Any, ...]:
+def _record(*readers: Reader) -> Reader:
+    def read(values: Iterable[object]) -> tuple[object, ...]:
         return tuple(reader(value) for reader, value in zip(readers, values, strict=True))
     return read
 
 
 _text, _whole, _flag, _mapping = (_typed(kind) for kind in (str, int, bool, dict))
-_CONTENDER: dict[str, Callable[[Any], Any]] = {
+_CONTENDER: dict[str, Reader] = {
     **dict.fromkeys(("name", "kind", "detail", "note"), _text),
     **dict.fromkeys(("cv", "cv_error", "holdout", "low", "high"), _optional(_number)),
     "seconds": _number, "chosen": _flag,
 }
-_RESULT: dict[str, Callable[[Any], Any]] = {
+_RESULT: dict[str, Reader] = {
     **dict.fromkeys(("version", "command", "created", "target", "task", "task_reason", "metric", "metric_note"), _text),
     **dict.fromkeys(("holdout_rule", "verdict", "plan"), _text),
     **dict.fromkeys(("seed", "rows_train", "rows_holdout", "rows_dropped", "model_bytes"), _whole),

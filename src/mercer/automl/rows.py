@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
@@ -89,7 +90,7 @@ def nth_hash(row_id: Array, n: int, seed: int = 0) -> np.uint64:
     return nth_smallest(lambda: (hashes(row_id[s], seed) for s in cuts(len(row_id), BLOCK_ROWS)), min(n, len(row_id)) - 1)
 
 
-def hashes(values: Any, seed: int = 0) -> Array:
+def hashes(values: Array, seed: int = 0) -> Array:
     """A 64-bit hash of every number or text, which depends on the seed only.
 
     >>> hashes(np.arange(2)).dtype, bool(hashes(["a"])[0] == hashes(["a"])[0])
@@ -110,7 +111,7 @@ def _words(values: Array) -> Array:
     return np.asarray(words, np.uint64)[where]
 
 
-def uniform(values: Any, seed: int = 0) -> Array:
+def uniform(values: Array, seed: int = 0) -> Array:
     """The same hash as a number in [0, 1)."""
     return (hashes(values, seed) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
@@ -166,7 +167,7 @@ class GrowingArray:
     (4, 2)
     """
 
-    def __init__(self, width: int, most: float, dtype: Any = np.float32) -> None:
+    def __init__(self, width: int, most: float, dtype: DTypeLike = np.float32) -> None:
         self.width, self.most, self.dtype, self.n = width, most, np.dtype(dtype), 0
         self.held: list[Array] = []
         self.file: IO[bytes] | None = None

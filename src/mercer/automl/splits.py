@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,11 +12,12 @@ from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows, float_from_b
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.tables import DataError
+from mercer.tables.arrow import Batch, Column
 from mercer.tables.sketch import hashes as hashes_of_text
 from mercer.tables.sketch import missing_rows
 from mercer.tables.values import text
 
-Mask = Callable[[Any, int], Array]
+Mask = Callable[[Batch, int], Array]
 MAX_STRATIFIED_ROWS = 10_000  # rows, up to which a share is counted out; beyond, chance is near enough
 ROWS_A_CLASS = 5  # rows for each value of the target, from which on values are classes as far as a split is concerned
 N_FOLDS = 5
@@ -46,7 +46,7 @@ def at_random(share: float, seed: int) -> Holdout:
 
 def stratified(source: Table, column: str, share: float, seed: int) -> Holdout:
     """Of a small table exactly that share of the rows with a target, and of every class; `source` has the target only."""
-    cells: list[Any] = []
+    cells: list[Column] = []
     for batch in source.batches():
         cells.append(batch.column(column))
         if sum(map(len, cells)) > MAX_STRATIFIED_ROWS:
@@ -73,7 +73,7 @@ def stratified_share(labels: Array, key: Array, share: float) -> Array:
     return np.asarray(order[np.diff(steps) > 0])
 
 
-def _numbers(batch: Any, first: int) -> Array:
+def _numbers(batch: Batch, first: int) -> Array:
     return np.arange(first, first + batch.num_rows)
 
 
@@ -90,12 +90,12 @@ def by_group(source: Table, column: str, share: float, seed: int) -> Holdout:
     return Holdout(rule, lambda batch, first: hashes(group_hashes(batch, column).view(np.int64), seed) <= last)
 
 
-def group_hashes(batch: Any, column: str) -> Array:
+def group_hashes(batch: Batch, column: str) -> Array:
     """A number for the group of every row, the same for equal ones."""
     return hashes_of_text(text(batch.column(column)).fill_null(""))
 
 
-def by_time(source: Table, column: str, share: float, values: Callable[[Any], Array], most: float = 1e9) -> Holdout:
+def by_time(source: Table, column: str, share: float, values: Callable[[Batch], Array], most: float = 1e9) -> Holdout:
     """The last share of the rows; equal times stay together. `values` gives the times of a batch as numbers; beyond `most` bytes
     they wait on disk.
     """

@@ -4,7 +4,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
-from typing import Any
 
 FAILED = 1
 INTERRUPTED = "interrupted; nothing was left half-written."
@@ -23,6 +22,6 @@ def sentence_for_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def stop(number: int, frame: Any) -> None:
+def stop(number: int, frame: object) -> None:
     os.write(2, f"mercer: {INTERRUPTED}\n".encode())
     os._exit(FAILED)

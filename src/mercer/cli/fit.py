@@ -5,10 +5,9 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from mercer import report as reports
 from mercer.automl import TableModel, budget, fit_table
@@ -123,7 +122,7 @@ def written(model: TableModel, path: Path, report: Path, *, overwrite: bool = Tr
     return name
 
 
-def fit_model(asked: FitOptions, say: Any) -> TableModel:
+def fit_model(asked: FitOptions, say: Callable[[str], None]) -> TableModel:
     """The model of the data that the flags name."""
     say("opening the data")
     source, held = open_source(list(asked.data), options=asked.csv), holdout(asked)

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from mercer.cli.early import FAILED, INTERRUPTED
 from mercer.cli.terminal import printable
@@ -153,7 +153,7 @@ def _stoppable(stopped: list[int]) -> Iterator[None]:
         yield
         return
 
-    def stop(number: int, frame: Any) -> None:
+    def stop(number: int, frame: object) -> None:
         stopped.append(number)
         raise KeyboardInterrupt
 

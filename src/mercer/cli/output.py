@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from mercer.cli.guard import UsageError
 from mercer.cli.terminal import Screen
-from mercer.tables.arrow import pa, pc
+from mercer.tables.arrow import Batch, Column, Schema, pa, pc
 from mercer.tables.values import is_text
 
 # At the start of a cell, and behind what a spreadsheet in another country may take for the end of one.
@@ -33,20 +33,20 @@ def safe_text(text: str) -> str:
     return str(safe_column(pa.array([text]))[0].as_py())
 
 
-def safe_column(column: Any) -> Any:
+def safe_column(column: Column) -> Column:
     """Texts with an apostrophe before every sign that begins a formula; numbers, which run nothing, as they are."""
     return pc.replace_substring_regex(column, _FORMULA, r"\1'\2") if is_text(column.type) else column
 
 
-def safe_schema(schema: Any) -> Any:
+def safe_schema(schema: Schema) -> Schema:
     return pa.schema([(safe_text(field.name), field.type) for field in schema])
 
 
-def safe_batch(batch: Any) -> Any:
+def safe_batch(batch: Batch) -> Batch:
     return pa.RecordBatch.from_arrays([safe_column(c) for c in batch.columns], schema=safe_schema(batch.schema))
 
 
-Write = Callable[[Any], None]
+Write = Callable[[Batch], None]
 def form_of(name: str) -> str:
     """The format of a file, by its suffix; "-" is csv on standard output.
 
@@ -116,7 +116,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def writer(name: str, schema: Any) -> Iterator[Write]:
+def writer(name: str, schema: Schema) -> Iterator[Write]:
     """A function that appends record batches to a file, or to standard output."""
     if name == "-":
         stream: Any = Screen(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
@@ -150,7 +150,7 @@ def _beside(path: Path) -> Path:
 
 
 @contextmanager
-def _writer(form: str, stream: IO[bytes], schema: Any) -> Iterator[Write]:
+def _writer(form: str, stream: IO[bytes], schema: Schema) -> Iterator[Write]:
     if form == "jsonl":
         yield lambda batch: _json(stream, batch)
         return
@@ -158,7 +158,7 @@ def _writer(form: str, stream: IO[bytes], schema: Any) -> Iterator[Write]:
         yield sink.write_batch
 
 
-def _arrow(form: str, stream: IO[bytes], schema: Any) -> Any:
+def _arrow(form: str, stream: IO[bytes], schema: Schema) -> Any:
     if form == "parquet":
         import pyarrow.parquet as pq
 
@@ -171,7 +171,7 @@ def _arrow(form: str, stream: IO[bytes], schema: Any) -> Any:
     return csv.CSVWriter(stream, schema, write_options=options)
 
 
-def _json(stream: IO[bytes], batch: Any) -> None:
+def _json(stream: IO[bytes], batch: Batch) -> None:
     import json
 
     for first in range(0, batch.num_rows, OBJECTS):

@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_X_y
 
-from mercer.inputs import Array, Items, Table, table, validate_data
+from mercer.inputs import Array, Items, Matrix, Table, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
+from mercer.models.settings import KernelSetting, LiftSetting
 from mercer.store import Saved
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,8 +41,8 @@ def all_or_nothing(method: F) -> F:
 class KernelEstimator(Saved, BaseEstimator):
     """An estimator with a kernel, or "precomputed", or a lift instead of one: which rows it takes follows from these settings."""
 
-    kernel: Any
-    lift: Any = None
+    kernel: KernelSetting
+    lift: LiftSetting = None
     n_features_in_: int
     _of_items: bool = False  # whether rows are items instead of numbers
 
@@ -52,11 +53,11 @@ class KernelEstimator(Saved, BaseEstimator):
         """Whether X is a kernel matrix: (n, n) in `fit`, (m, n) afterwards."""
         return is_precomputed(self.kernel)
 
-    def _takes_sparse(self, kernel: Any = None) -> bool:
+    def _takes_sparse(self, kernel: KernelSetting = None) -> bool:
         meant = self.kernel if kernel is None else kernel
         return not is_precomputed(meant) if self.lift is None else bool(getattr(self.lift, "sparse", False))
 
-    def _rows(self, X: Any, *, reset: bool, kernel: Any = None) -> Table:
+    def _rows(self, X: Any, *, reset: bool, kernel: KernelSetting = None) -> Table:
         """Rows as a table with the names of its columns: numbers, or the items that the kernel reads.
 
         They are read as the settings say, or as a fitted `kernel` does, whatever was set since; a kernel matrix of `fit` must be square.
@@ -65,26 +66,20 @@ class KernelEstimator(Saved, BaseEstimator):
         if items is not None:
             return Table(items)
         X = validate_data(self, X, reset=reset, **self._numbers(kernel))
-        self._check_square(X, reset)
-        return self._named(X)
+        return self._named(X, reset)
 
-    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, kernel: Any = None, **options: Any) -> tuple[Table, Array]:
+    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, kernel: KernelSetting = None, **options: Any) -> tuple[Table, Array]:
         """Rows and their targets."""
         items = self._listed(X, reset, kernel)
         if items is not None:
             return Table(items), check_X_y(np.zeros((len(items), 1)), y, **options)[1]
         X, y = validate_data(self, X, y, reset=reset, **self._numbers(kernel), **options)
-        self._check_square(X, reset)
-        return self._named(X), y
+        return self._named(X, reset), y
 
-    def _check_square(self, X: Any, reset: bool) -> None:
-        if reset and self._precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
-
-    def _numbers(self, kernel: Any = None) -> dict[str, Any]:
+    def _numbers(self, kernel: KernelSetting = None) -> dict[str, Any]:
         return dict(dtype=[np.float64, np.float32], accept_sparse="csr" if self._takes_sparse(kernel) else False, order="C")
 
-    def _listed(self, X: Any, reset: bool, kernel: Any = None) -> Items | None:
+    def _listed(self, X: Any, reset: bool, kernel: KernelSetting = None) -> Items | None:
         items = items_of(self.kernel if kernel is None else kernel, X) if self.lift is None else None
         if reset:
             self._of_items = items is not None
@@ -92,11 +87,15 @@ class KernelEstimator(Saved, BaseEstimator):
             told = ("numbers", "items") if items is not None else ("items", "numbers")
             raise ValueError(f"the model is of rows of {told[0]}, but X lists {told[1]}; give what fit was given, or fit anew.")
         if items is not None and reset:
-            self.__dict__.pop("feature_names_in_", None)  # of a fit before, to rows of numbers
+            if hasattr(self, "feature_names_in_"):  # of a fit before, to rows of numbers
+                del self.feature_names_in_
             self.n_features_in_ = 1
         return items
 
-    def _named(self, X: Any) -> Table:
+    def _named(self, X: Matrix, reset: bool) -> Table:
+        """Numbers with the names of their columns; a kernel matrix of `fit` must be square."""
+        if reset and self._precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
         names = getattr(self, "feature_names_in_", None)
         return Table(X, None if names is None else tuple(names))
 
@@ -113,7 +112,7 @@ class KernelEstimator(Saved, BaseEstimator):
         return tags
 
 
-def is_precomputed(kernel: Any) -> bool:
+def is_precomputed(kernel: object) -> bool:
     """Whether rows are those of a kernel matrix."""
     return isinstance(kernel, str) and kernel == "precomputed"
 
@@ -123,7 +122,7 @@ def fields_alone(value: Any) -> dict[str, Any]:
     return {f.name: getattr(value, f.name) for f in fields(value)}
 
 
-def part(value: Any, name: str, what: str) -> Any:
+def part(value: object, name: str, what: str) -> Any:
     """A part of a fitted value that not every way has, or has not always; AttributeError where there is none, so that `hasattr` works."""
     if (found := getattr(value, name, None)) is None:
         raise AttributeError(what)
@@ -145,13 +144,13 @@ def checked(value: V) -> V:
     return value
 
 
-def check_finite(values: Any, what: str = "kernel values") -> None:
+def check_finite(values: float | Array, what: str = "kernel values") -> None:
     """Refuse sums that overflowed."""
     if not np.isfinite(values).all():
         raise ValueError(f"{what} of X are too large for sums of floating-point numbers; scale the columns first.")
 
 
-def items_of(kernel: Any, X: Any) -> Items | None:
+def items_of(kernel: KernelSetting, X: Any) -> Items | None:
     """The items that X lists, where the kernel reads such; None where X is a table of numbers, or the kernel wants one.
 
     >>> from mercer.kernels import Constant, Gaussian
@@ -164,7 +163,7 @@ def items_of(kernel: Any, X: Any) -> Items | None:
     return Items(rows.data) if rows.items else None
 
 
-def bytes_of(limit: Any) -> float:
+def bytes_of(limit: object) -> float:
     """A memory limit in bytes: a number, or text such as "4GB"; None is 1 GB.
 
     >>> bytes_of("4GB")

@@ -1,8 +1,8 @@
 """A function as a sum over points, f(x) = sum_i coef_i k(x, x_i): the kernel that was meant, and the points or the matrix given."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from mercer.invariants import Is, Text
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
 from mercer.models.base import checked
+from mercer.models.settings import FittedKernel, KernelSetting
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.store import register
@@ -23,7 +24,7 @@ Operator = KernelOperator | GivenOperator
 class Expansion:
     """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""
 
-    kernel: Any
+    kernel: FittedKernel
     points: Table | None
 
     must = dict(kernel=Is("Kernel") | Text("precomputed"), points=Is("Table") | None)
@@ -32,14 +33,14 @@ class Expansion:
         return None if isinstance(self.kernel, str) == (self.points is None) else "has a kernel without points, or points without one"
 
     @classmethod
-    def of_file(cls, kernel: Any, rows: Matrix | None, names: Any) -> Expansion:
+    def of_file(cls, kernel: FittedKernel, rows: Matrix | None, names: Sequence[str] | None) -> Expansion:
         """Of the kernel and rows that a file of before held."""
         points = None if rows is None else checked(Table(rows, None if names is None else tuple(names)))
         return checked(cls(kernel, points))
 
     def operator(self, X: Table, Z: Table | None = None) -> Operator:
         """k(X, Z); a given matrix is that already."""
-        if self.points is None:
+        if isinstance(self.kernel, str):
             return GivenOperator(np.asarray(X.data))
         return KernelOperator(self.kernel, X, Z)
 
@@ -59,12 +60,12 @@ class Expansion:
         """k(X, Z) in float64."""
         return np.asarray(self.operator(X, Z).block(), np.float64)
 
-    def combined(self, X: Table, coef: Array, intercept: Any) -> Array:
+    def combined(self, X: Table, coef: Array, intercept: float | Array) -> Array:
         """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows."""
         return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
 
 
-def kernel_at(kernel: Any, rows: Table, weight: Array | None = None) -> Kernel:
+def kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -> Kernel:
     """The kernel that was meant, for these rows.
 
     >>> kernel_at("linear", Table(np.eye(2)))
@@ -73,7 +74,7 @@ def kernel_at(kernel: Any, rows: Table, weight: Array | None = None) -> Kernel:
     return positioned(resolve(kernel, rows, weight), rows)
 
 
-def scaled_kernel_at(kernel: Any, rows: Table, weight: Array | None = None) -> Kernel | str:
+def scaled_kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -> Kernel | str:
     """The same, or "precomputed"; refused where a bandwidth is to be scaled to rows that are too large to square."""
     if isinstance(kernel, str) and kernel == "precomputed":
         return kernel

@@ -19,7 +19,19 @@ from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checke
 from mercer.models.linear import Logistic, Problem, Softmax, feature_rows, unshifted
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.newton import minimise, rounds_plan
-from mercer.models.settings import class_weights, positive, whole
+from mercer.models.settings import (
+    FittedKernel,
+    FittedLift,
+    KernelSetting,
+    LiftSetting,
+    MemoryLimit,
+    Seed,
+    Via,
+    class_weights,
+    of_largest,
+    positive,
+    whole,
+)
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -32,15 +44,15 @@ class LogisticSettings:
     bytes.
     """
 
-    kernel: Any
-    lift: Any
+    kernel: KernelSetting
+    lift: LiftSetting
     alpha: float
     method: methods.Method
     intercept: bool
     tol: float
     max_iter: int
     memory: float
-    random_state: Any
+    random_state: Seed
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -148,8 +160,8 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     """
 
     def __init__(
-        self, kernel: Any = None, alpha: float = 1.0, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True,
-        class_weight: Any = None, tol: float = 1e-6, max_iter: int = 100, memory_limit: Any = None, random_state: Any = None,
+        self, kernel: KernelSetting = None, alpha: float = 1.0, via: Via = "auto", *, lift: LiftSetting = None, fit_intercept: bool = True,
+        class_weight: Any = None, tol: float = 1e-6, max_iter: int = 100, memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -225,10 +237,10 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     def n_iter_(self) -> int: return self._solution().steps
 
     @property
-    def lift_(self) -> Any: return self._solution().phi.lift
+    def lift_(self) -> FittedLift: return self._solution().phi.lift
 
     @property
-    def kernel_(self) -> Any: return self._solution().phi.lift.kernel_
+    def kernel_(self) -> FittedKernel: return self._solution().phi.lift.kernel_
 
     @property
     def n_features_lifted_(self) -> int:
@@ -253,8 +265,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score, (n,)."""
-        f = self.decision_function(X)
-        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(1)]
+        return of_largest(self.decision_function(X), self.classes_)
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of every class, (n, K)."""

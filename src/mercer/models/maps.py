@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +16,7 @@ from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
 from mercer.models.base import checked
+from mercer.models.settings import FittedLift, KernelSetting, LiftSetting, Seed
 from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 from mercer.stats import Moments
@@ -33,18 +33,18 @@ TOO_LARGE = "the features of X (or y) are too large for sums of floating-point n
 class FittedMap:
     """phi(x) (D,) of a fitted lift, read in batches of at most so many bytes."""
 
-    lift: Any
+    lift: FittedLift
     batch: float = BATCH_BYTES
 
     must = dict(lift=Is("Lift", "TransformerMixin"), batch=Number(1))
 
     @classmethod
-    def fit(cls, lift: Any, rows: Table, memory: float = math.inf) -> FittedMap:
+    def fit(cls, lift: FittedLift, rows: Table, memory: float = math.inf) -> FittedMap:
         """Fit a map to rows, whose columns it may name; an eighth of the memory is for batches."""
         return cls(lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8))
 
     @classmethod
-    def of_file(cls, lift: Any, memory: float = math.inf) -> FittedMap:
+    def of_file(cls, lift: FittedLift, memory: float = math.inf) -> FittedMap:
         """Of a fitted lift that a file of before held."""
         return checked(cls(lift, min(BATCH_BYTES, memory / 8)))
 
@@ -85,7 +85,7 @@ class FittedMap:
         """phi(X) phi(Z)', in float64."""
         return np.asarray(self.features(X).astype(np.float64) @ self.features(Z).astype(np.float64).T)
 
-    def linear(self, rows: Table, coef: Array, intercept: Any) -> Array:
+    def linear(self, rows: Table, coef: Array, intercept: float | Array) -> Array:
         """phi(x)'coef + intercept, (n,) or (n, q), in the precision of the rows."""
         out = np.empty((len(rows), *coef.shape[1:]), rows.dtype)
         for at, F in self.batches(rows):
@@ -134,8 +134,8 @@ class FittedMap:
 
 
 def fitted_map(
-    kernel: Any, lift: Any, method: methods.Method, rows: Table, weight: Array | None = None, *, seed: Any, memory: float,
-    stream: bool = False,
+    kernel: KernelSetting, lift: LiftSetting, method: methods.Method, rows: Table, weight: Array | None = None, *, seed: Seed,
+    memory: float, stream: bool = False,
 ) -> FittedMap:
     """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first of a stream."""
     if lift is not None:
@@ -149,7 +149,7 @@ def fitted_map(
     return FittedMap.fit(landmarks_of_items(kernel, size, method, seed), rows, memory)
 
 
-def landmarks_of_items(kernel: Any, size: int, method: methods.Method, seed: Any) -> Nystrom:
+def landmarks_of_items(kernel: KernelSetting, size: int, method: methods.Method, seed: Seed) -> Nystrom:
     """The one map that items have, where no other is asked for."""
     if not isinstance(method, methods.Landmarks | methods.Auto):
         raise ValueError(f"items have no features but those of landmarks, so via={method!r} has none; use via='landmarks'.")

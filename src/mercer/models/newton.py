@@ -11,6 +11,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.linalg.least_squares import penalised
 from mercer.models.linear import FeatureRows, Problem
+from mercer.models.settings import FittedLift
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
 from mercer.plans import Plan
@@ -120,7 +121,7 @@ def minimise(p: Problem, tol: float, max_iter: int, start: Array | None = None) 
     return Minimum(x.theta, x.f, x.value, k, passes, len(picked), exact, done)
 
 
-def rounds_plan(lift: Any, rows: FeatureRows, found: Sequence[Minimum]) -> Plan:
+def rounds_plan(lift: FittedLift, rows: FeatureRows, found: Sequence[Minimum]) -> Plan:
     """How the rounds of `minimise` went, over the features of this lift."""
     passes, r = sum(m.passes for m in found), found[0].rows
     way = "newton" if found[0].exact else "preconditioned quasi-newton"

@@ -1,14 +1,26 @@
-"""Checks of an estimator's settings: each returns the value, or says in one sentence what it must be."""
+"""Settings of estimators: their types, and checks, of which each returns the value, or says in one sentence what it must be."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.base import TransformerMixin
 
 from mercer.inputs import Array
+from mercer.kernels import Kernel
+from mercer.lifts import Lift
+from mercer.methods import Method
+
+KernelSetting: TypeAlias = Kernel | str | None  # None: one that is scaled to the rows
+FittedKernel: TypeAlias = Kernel | str  # text: "precomputed"
+FittedLift: TypeAlias = Lift | TransformerMixin
+LiftSetting: TypeAlias = FittedLift | None
+Via: TypeAlias = Method | str
+Seed: TypeAlias = int | np.integer[Any] | np.random.RandomState | np.random.Generator | None
+MemoryLimit: TypeAlias = float | str | None  # of bytes
 
 
-def positive(value: Any, name: str) -> float:
+def positive(value: object, name: str) -> float:
     """A number > 0.
 
     >>> positive(2, "alpha")
@@ -19,7 +31,7 @@ def positive(value: Any, name: str) -> float:
     raise ValueError(f"{name} must be a number > 0, got {value!r}.")
 
 
-def whole(value: Any, name: str) -> int:
+def whole(value: object, name: str) -> int:
     """An integer >= 1."""
     if isinstance(value, int | np.integer) and value >= 1:
         return int(value)
@@ -36,7 +48,7 @@ def shown(value: Any) -> Any:
     return value if len(text) <= 60 and "\n" not in text else f"a value of type {type(value).__name__}"
 
 
-def check_via_beside_lift(via: Any, lift: Any) -> None:
+def check_via_beside_lift(via: Via, lift: LiftSetting) -> None:
     """Refuse a way that a given map leaves no choice of."""
     if lift is not None and via not in ("auto", "features"):
         raise ValueError(f"a lift is the feature map itself, so via must be 'auto' or 'features' beside it, got {via!r}.")
@@ -72,6 +84,15 @@ def _listed(classes: Array) -> str:
     return ", ".join(repr(c) for c in classes[:5].tolist()) + (" ..." if len(classes) > 5 else "")
 
 
+def of_largest(scores: Array, classes: Array) -> Array:
+    """The class of every row: that of the largest score, or by the sign of the only one.
+
+    >>> of_largest(np.array([-1.0, 2.0]), np.array(["no", "yes"])).tolist()
+    ['no', 'yes']
+    """
+    return classes[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+
 def class_weights(given: Any, classes: Array, codes: Array, w: Array) -> Array:
     """The factor of every class: 1, those of a dict, or for "balanced" such that all classes weigh the same."""
     if given is None:
@@ -87,7 +108,7 @@ def class_weights(given: Any, classes: Array, codes: Array, w: Array) -> Array:
     return np.array([float(given.get(c, 1.0)) for c in classes.tolist()])
 
 
-def penalty(alpha: Any, outputs: int) -> Array:
+def penalty(alpha: object, outputs: int) -> Array:
     """A penalty >= 0, or one for each output."""
     a = _numbers(alpha)
     if a is None or a.ndim > 1 or (a.ndim and len(a) != outputs) or not (np.isfinite(a) & (a >= 0)).all():
@@ -95,7 +116,7 @@ def penalty(alpha: Any, outputs: int) -> Array:
     return a
 
 
-def grid(values: Any, name: str) -> Array:
+def grid(values: object, name: str) -> Array:
     """One or more numbers >= 0."""
     a = _numbers(values)
     if a is None or a.ndim > 1 or not a.size or not (np.isfinite(a) & (a >= 0)).all():
@@ -103,7 +124,7 @@ def grid(values: Any, name: str) -> Array:
     return np.atleast_1d(a)
 
 
-def _numbers(value: Any) -> Array | None:
+def _numbers(value: object) -> Array | None:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):

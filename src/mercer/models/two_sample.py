@@ -15,6 +15,7 @@ from mercer.kernels.base import whole
 from mercer.kernels.defaults import resolve
 from mercer.lifts.base import stream_of
 from mercer.linalg.precondition import RPCholesky
+from mercer.models.settings import KernelSetting, Seed
 from mercer.operators.kernel import KernelOperator
 from mercer.ops.philox import Stream, permutation
 from mercer.store import register
@@ -69,7 +70,7 @@ def _check_finite(values: Array) -> None:
 
 
 def mmd_test(
-    X: Any, Y: Any, kernel: Any = None, *, n_permutations: int = 500, unbiased: bool = True, random_state: Any = None
+    X: Any, Y: Any, kernel: KernelSetting = None, *, n_permutations: int = 500, unbiased: bool = True, random_state: Seed = None
 ) -> TestResult:
     """Do X and Y come from one distribution? MMD^2 against the rows shuffled between them.
 
@@ -144,7 +145,7 @@ def _shuffle(i: int, n: int, stream: Stream) -> Array:
     return permutation(stream.child(i), n) if i else np.arange(n)
 
 
-def _joined(X: Any, Y: Any, kernel: Any) -> tuple[Table, int]:
+def _joined(X: Any, Y: Any, kernel: KernelSetting) -> tuple[Table, int]:
     """The rows of both, in float64 (shuffles that tie differ by rounding only), and how many
     are of X.
     """
@@ -167,8 +168,8 @@ def _by_name(b: Table, a: Table) -> Table:
 
 
 def hsic_test(
-    X: Any, Y: Any, kernel: Any = None, kernel_y: Any = None, *, n_permutations: int = 500, unbiased: bool = False,
-    random_state: Any = None,
+    X: Any, Y: Any, kernel: KernelSetting = None, kernel_y: KernelSetting = None, *, n_permutations: int = 500, unbiased: bool = False,
+    random_state: Seed = None,
 ) -> TestResult:
     """Do the rows of X and Y depend on each other? HSIC against Y's rows shuffled.
 
@@ -226,7 +227,7 @@ def hsic_test(
     return TestResult.of(np.array(values))
 
 
-def _rows(V: Any, kernel: Any, name: str) -> Table:
+def _rows(V: Any, kernel: KernelSetting, name: str) -> Table:
     return table(V, name, items=isinstance(kernel, Kernel) and kernel.takes_items)
 
 

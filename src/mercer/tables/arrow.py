@@ -11,8 +11,11 @@ except ImportError as error:  # pragma: no cover - the test blocks the import in
 
 Column: TypeAlias = Any  # a pyarrow.Array
 Batch: TypeAlias = Any  # a pyarrow.RecordBatch
+Schema: TypeAlias = Any  # a pyarrow.Schema
+ArrowTable: TypeAlias = Any  # a pyarrow.Table
+Kind: TypeAlias = Any  # a pyarrow.DataType
 
-__all__ = ["Batch", "Column", "flat", "pa", "pc"]
+__all__ = ["ArrowTable", "Batch", "Column", "Kind", "Schema", "flat", "pa", "pc"]
 
 
 _DAY = 86_400
@@ -48,7 +51,7 @@ def _dated(column: Column) -> Column:
     return pc.if_else(pc.and_(pc.greater_equal(ticks, low), pc.less_equal(ticks, high)), column, pa.scalar(None, kind))
 
 
-def flat(column: Any) -> Column:
+def flat(column: Column) -> Column:
     """One plain array: chunks joined, dictionaries, runs and views decoded, extension types as they are stored."""
     found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(found.type, pa.BaseExtensionType):

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
-from mercer.tables.arrow import Batch, Column, flat, pa
+from mercer.tables.arrow import Batch, Column, Schema, flat, pa
 from mercer.tables.dates import moments
 from mercer.tables.drift import DriftReport, ReferenceBins, Watch
 from mercer.tables.encoders import Encoder, from_state
@@ -195,7 +195,7 @@ class Columns:
             near = nearest(lacking[0], names) if len(lacking) == 1 else "; give a table with the columns of the training data."
             raise DataError(f"the table lacks {quoted(lacking)}, which the model uses{near}")
 
-    def check(self, schema: Any) -> SchemaReport:
+    def check(self, schema: Schema) -> SchemaReport:
         """A new table's schema beside what training made of its columns; ones that features need and that lack raise a DataError.
 
         What a column was taken for counts, not how its file stored it: a number may come as text from a csv file.

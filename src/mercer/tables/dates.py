@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.tables.arrow import Column, flat, pa, pc
+from mercer.tables.arrow import Column, Kind, flat, pa, pc
 from mercer.tables.errors import DataError
 from mercer.tables.values import null, numbers, text
 
@@ -81,7 +80,7 @@ def _share(cells: Column, form: str) -> float:
     return float(np.mean(~np.isnan(seconds(cells, form))))
 
 
-def seconds(column: Any, form: str | None) -> Array:
+def seconds(column: Column, form: str | None) -> Array:
     """Seconds since 1970 (UTC where zones are given), NaN where a cell is no date of this form."""
     found = flat(column)
     if pa.types.is_timestamp(found.type) or pa.types.is_date(found.type):
@@ -122,7 +121,7 @@ def _iso(cells: Column, form: str) -> Array:
         return _each(pc.if_else(able, cells, pa.scalar(None, pa.string())), kind)
 
 
-def _each(cells: Column, kind: Any) -> Array:
+def _each(cells: Column, kind: Kind) -> Array:
     """Cells that look like dates, some of which (2021-02-30) may be none: those are found by halving."""
     try:
         return _stamped(cells.cast(kind))
@@ -170,7 +169,7 @@ def varying(moments: Array) -> tuple[str, ...]:
     return tuple(c.name for c in CYCLES if span >= turns[c.name] and len(np.unique(np.round(c.turn(moments), 4))) > 1)
 
 
-def time_form(column: Any, name: str = "") -> str | None:
+def time_form(column: Column, name: str = "") -> str | None:
     """How a column orders the rows: "number", or a form of dates (None: dates by their type).
 
     >>> time_form(pa.array([1, 2])), time_form(pa.array(["2024-01-31"]))
@@ -189,6 +188,6 @@ def time_form(column: Any, name: str = "") -> str | None:
     return form
 
 
-def moments(column: Any, form: str | None) -> Array:
+def moments(column: Column, form: str | None) -> Array:
     """Numbers, or seconds since 1970; NaN where missing."""
     return numbers(column)[0] if form == "number" else seconds(column, form)

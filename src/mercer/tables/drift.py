@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import gamma
 
 from mercer.inputs import Array
-from mercer.tables.arrow import pa
+from mercer.tables.arrow import Batch, Column, pa
 from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, Encoder, TextEncoder
 from mercer.tables.errors import DataError, many
 from mercer.tables.values import text
@@ -213,12 +213,12 @@ class Watch:
     n_unread: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)  # of cells that could not be read
 
-    def add(self, batch: Any) -> Watch:
+    def add(self, batch: Batch) -> Watch:
         """Take in a batch."""
         self.columns.transform(batch, target=False, watch=self)
         return self
 
-    def take(self, name: str, values: Array, unread: int, column: Any = None) -> None:
+    def take(self, name: str, values: Array, unread: int, column: Column = None) -> None:
         """Take in what was read of one column, and where something could not be, of which cells."""
         found = self.columns.references_[name].bins(values[:, 0])
         self.counts[name] = self.counts[name] + found if name in self.counts else found

@@ -9,11 +9,12 @@ from scipy.stats import f as f_distribution
 
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
+from mercer.tables.categories import category
 from mercer.tables.dates import moments, time_form
 from mercer.tables.drift import reference, with_odd
 from mercer.tables.encoders import DateEncoder, Encoder, NumberEncoder
 from mercer.tables.errors import DataError, quoted
-from mercer.tables.infer import category, choose, date, family
+from mercer.tables.infer import choose, date, family
 from mercer.tables.scale import Standardizer
 from mercer.tables.sketch import ColumnSketch, RowSample
 from mercer.tables.target import target_of

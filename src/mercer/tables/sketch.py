@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.stats.sample import Sample, mix
-from mercer.tables.arrow import Batch, Column, flat, pa, pc
+from mercer.tables.arrow import Batch, Column, Kind, flat, pa, pc
 from mercer.tables.values import counts, is_text, null, numbers, padded, text, unit_of
 
 MAX_VALUES = 4096  # values whose counts are held
@@ -159,7 +159,7 @@ class ColumnSketch:
     """
 
     label: bool = False  # of a target, where words such as "none" may be classes
-    kind: Any = field(default_factory=pa.null)  # the pyarrow type
+    kind: Kind = field(default_factory=pa.null)  # the pyarrow type
     n: int = 0
     n_missing: int = 0
     n_texts: int = 0  # filled cells that are not numbers, of a column followed as numbers
@@ -175,7 +175,7 @@ class ColumnSketch:
     texts: HeavyHitters = field(default_factory=lambda: HeavyHitters(64))
     distinct: DistinctCount = field(default_factory=DistinctCount)
 
-    def add(self, column: Any) -> None:
+    def add(self, column: Column) -> None:
         """Take in a batch of the column."""
         found = flat(column)
         self.kind = found.type if pa.types.is_null(self.kind) else self.kind
@@ -289,7 +289,7 @@ def _shortened(batch: Batch) -> Batch:
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
-def missing_rows(column: Any) -> Array:
+def missing_rows(column: Column) -> Array:
     """Where a target has no value, by its type or by a word for missing."""
     found = flat(column)
     if pa.types.is_floating(found.type):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.tables.arrow import Column, pa, pc
+from mercer.tables.arrow import Column, Kind, pa, pc
 from mercer.tables.errors import DataError, Misnamed
 from mercer.tables.scale import tails
 from mercer.tables.sketch import ColumnSketch, short
@@ -57,7 +57,7 @@ class Target:
     unit: str = ""
 
     @property
-    def kind(self) -> Any:
+    def kind(self) -> Kind:
         """The pyarrow type of what is predicted: that of the numbers or truth values that the classes stand for, else text."""
         if self.task == "regression":
             return pa.float64()
@@ -115,7 +115,7 @@ def target_of(name: str, sketch: ColumnSketch, sample: Column, task: str) -> Tar
     return (_numbers if guess == "regression" else _classes)(name, sketch, sample, reason, numeric)
 
 
-def _predictable(name: str, kind: Any) -> None:
+def _predictable(name: str, kind: Kind) -> None:
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         raise DataError(f'the target "{name}" holds dates; predict a number made from it, such as the days since a fixed day.')
     if pa.types.is_nested(kind):

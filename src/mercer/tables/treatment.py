@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.tables.arrow import Column, flat, pa, pc
+from mercer.tables.arrow import Batch, Column, flat, pa, pc
 from mercer.tables.encoders import Encoder
 from mercer.tables.errors import DataError, quoted
 from mercer.tables.sketch import ColumnSketch, missing_rows
@@ -155,7 +155,7 @@ class DroppedRows:
     n_unweighted: int = 0  # that have a target
     heaviest: float = 0.0
 
-    def add(self, target: Any, weight: Array | None) -> None:
+    def add(self, target: Column, weight: Array | None) -> None:
         """Take in a batch."""
         endless = infinite(target)
         missing = missing_rows(target) | endless
@@ -188,7 +188,7 @@ def _rows(count: int, n: int) -> str:
     return f"{count:,} of {n:,} rows {'has' if count == 1 else 'have'}"
 
 
-def weights(batch: Any, name: str) -> Array:
+def weights(batch: Batch, name: str) -> Array:
     """The weights of a batch, NaN where missing; a DataError where they cannot be weights."""
     column = flat(batch.column(name))
     values, odd = numbers(column)
@@ -200,7 +200,7 @@ def weights(batch: Any, name: str) -> Array:
     return values
 
 
-def infinite(column: Any) -> Array:
+def infinite(column: Column) -> Array:
     """Where a column holds an infinity, as a number or as a word."""
     found = flat(column)
     if pa.types.is_floating(found.type):

@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.tables.arrow import Column, flat, pa, pc
+from mercer.tables.arrow import Column, Kind, flat, pa, pc
 
 NEVER = ("", "na", "n/a", "#n/a", "nan", "-nan", "null", "<na>", "nat", "(null)", "\\n", "?")  # also of a target of text
 WORDS = (
@@ -40,7 +39,7 @@ def looks_typed(cell: str) -> bool:
     return bool(_TYPED.fullmatch(cell))
 
 
-def is_text(kind: Any) -> bool:
+def is_text(kind: Kind) -> bool:
     """Whether a pyarrow type holds strings."""
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
@@ -50,7 +49,7 @@ def null(column: Column) -> Array:
     return column.is_null().to_numpy(zero_copy_only=False)
 
 
-def text(column: Any, *, label: bool = False) -> Column:
+def text(column: Column, *, label: bool = False) -> Column:
     """The column as trimmed strings, null where a value is missing; words such as "none" may be labels.
 
     >>> text(pa.array([" a ", "NA", "none"])).to_pylist(), text(pa.array(["none"]), label=True).to_pylist()
@@ -74,7 +73,7 @@ def _as_text(column: Column) -> Column:
     return column.cast(pa.string())
 
 
-def numbers(column: Any, unit: str = "") -> tuple[Array, Array]:
+def numbers(column: Column, unit: str = "") -> tuple[Array, Array]:
     """The numbers of a column, NaN where there are none, and a mask of the filled cells that are not numbers.
 
     Infinities count as missing. A column of text that reads as numbers throughout is converted at once; otherwise cells
@@ -94,7 +93,7 @@ def numbers(column: Any, unit: str = "") -> tuple[Array, Array]:
     return np.full(len(found), np.nan), ~null(found)
 
 
-def counts(kind: Any) -> bool:
+def counts(kind: Kind) -> bool:
     """Whether values of a pyarrow type are numbers; times of the day and durations are."""
     t = pa.types
     return any(test(kind) for test in (t.is_integer, t.is_floating, t.is_decimal, t.is_boolean, t.is_time, t.is_duration, t.is_null))
@@ -180,7 +179,7 @@ def _undressed(column: Column) -> Column:
     return pc.if_else(grouped, pc.replace_substring(bare, ",", ""), bare)
 
 
-def truths(column: Any) -> Array:
+def truths(column: Column) -> Array:
     """1 for yes, true, 1 and their like, 0 for no, false, 0, whatever the type of the column; NaN for anything else.
 
     >>> truths(pa.array(["Yes", "f", "0.0", "maybe"])).tolist(), truths(pa.array([True, None])).tolist()

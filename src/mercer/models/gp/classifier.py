@@ -25,6 +25,7 @@ from mercer.models.gp.problem import check_count
 from mercer.models.gp.search import FittedHyperparameters, learn
 from mercer.models.gp.starts import starts
 from mercer.models.maps import FittedMap, asked, default_features, landmarks_of_items
+from mercer.models.settings import FittedKernel, KernelSetting, MemoryLimit, Seed, Via
 from mercer.plans import Plan, quantity
 from mercer.store import register
 
@@ -117,8 +118,8 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         return {**state, "posterior_": OneVersusRest(plan, tuple(each))}
 
     def __init__(
-        self, kernel: Any = None, via: Any = "auto", *, fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None,
-        n_restarts: int = 0, memory_limit: Any = None, random_state: Any = None,
+        self, kernel: KernelSetting = None, via: Via = "auto", *, fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None,
+        n_restarts: int = 0, memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.via = via
@@ -187,7 +188,7 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         return self._posterior().log_marginal_likelihood
 
     @property
-    def kernel_(self) -> Any:
+    def kernel_(self) -> FittedKernel | list[FittedKernel]:
         """The kernel of f with its scale: one for two classes, else a list, one a class."""
         return self._posterior().scaled_kernel
 
@@ -225,7 +226,7 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         return posterior.logs(rows), rows.dtype
 
 
-def choose(n: int, way: str, memory_limit: Any) -> Plan:
+def choose(n: int, way: str, memory_limit: MemoryLimit) -> Plan:
     """The way of n rows: "exact" or "landmarks", and why."""
     size, limit = COPIES * 8.0 * n * n, bytes_of(memory_limit)
     matrices = f"{COPIES} matrices of {quantity(size / COPIES, 'B')}"

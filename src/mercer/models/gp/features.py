@@ -19,6 +19,7 @@ from mercer.models.gp.problem import ProcessSettings
 from mercer.models.gp.samples import SampledFunctions
 from mercer.models.gp.space import NOISE, times
 from mercer.models.maps import FittedMap
+from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -234,7 +235,7 @@ class FeaturePosterior:
         return Outputs(np.array([self.solution.prior_mean]), np.ones(1), self.targets.flat, self.targets.noise)
 
     @property
-    def scaled_kernel(self) -> Any:
+    def scaled_kernel(self) -> FittedKernel:
         kernel = self.phi.lift.kernel_
         return times(self.solution.scale, kernel) if isinstance(kernel, Kernel) else kernel
 

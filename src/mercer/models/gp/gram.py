@@ -15,6 +15,7 @@ from mercer.models.gp.linear import LinearLikelihood
 from mercer.models.gp.points import BLOCK_ROWS
 from mercer.models.gp.samples import SampledFunctions
 from mercer.models.gp.space import NOISE
+from mercer.models.settings import FittedKernel
 from mercer.operators.stored import GivenOperator
 from mercer.ops.tiles import cuts
 from mercer.store import register
@@ -37,7 +38,7 @@ class GramPosterior(ExactPosterior):
         return {**super()._upgraded(values), "kernel": "precomputed"}
 
     @property
-    def scaled_kernel(self) -> Any:
+    def scaled_kernel(self) -> FittedKernel:
         return "precomputed"
 
     def _matrix(self) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self, cast
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
@@ -149,7 +149,7 @@ class LandmarkPosterior(FeaturePosterior):
         return cls(Plan("features", ""), phi, targets, None, False, float(np.finfo(X.dtype).eps), restore=s.restore_variance)
 
     @property
-    def _kernel(self) -> Any:
+    def _kernel(self) -> Kernel:
         return self.phi.lift.kernel_
 
     def _left_of(self, X: Table, F: Array) -> Array:
@@ -244,7 +244,7 @@ class LandmarkPosterior(FeaturePosterior):
         if not self.restore:
             return within
         try:
-            psi, V, less = residual_functions(getattr(lift, "map_", lift), scale, count, n_features=n_features, seed=seed)
+            psi, V, less = residual_functions(cast(Nystrom, getattr(lift, "map_", lift)), scale, count, n_features=n_features, seed=seed)
         except ValueError as e:
             said = "these functions vary too little far from the landmarks (sample_y does not), for what is left out cannot be drawn: "
             warnings.warn(f"{said}{e}", VarianceStarvationWarning, stacklevel=3)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
@@ -92,7 +91,7 @@ def _damped(K: Array, y: Array, a: Array, f: Array, full: Array, value: float) -
         step /= 2
 
 
-def laplace_likelihood(kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0) -> MarginalLikelihood:
+def laplace_likelihood(kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0) -> MarginalLikelihood:
     """log q(y) by Laplace, summed over the columns of labels Y, and its slopes by the log-parameters (that by the noise is 0)."""
     scale = scale or 1.0
     with few_threads(len(Y)):

@@ -18,6 +18,7 @@ from mercer.models.gp.factor import few_threads
 from mercer.models.gp.laplace import STEPS, TOL, curvature, log_probability, mode
 from mercer.models.gp.space import times
 from mercer.models.maps import FittedMap
+from mercer.models.settings import FittedKernel
 from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 from mercer.store import register
@@ -149,7 +150,7 @@ class OneVersusRest:
         return self.each[0].reads
 
     @property
-    def scaled_kernel(self) -> Any:
+    def scaled_kernel(self) -> FittedKernel | list[FittedKernel]:
         """Of f: one for two classes, else a list, one a class."""
         found = [p.scaled_kernel for p in self.each]
         return found[0] if len(found) == 1 else found

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotri
@@ -27,7 +26,7 @@ class MarginalLikelihood:
 
 
 def marginal_likelihood(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, least: float = 0.0, slopes: bool = True
+    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0, *, least: float = 0.0, slopes: bool = True
 ) -> MarginalLikelihood:
     """log p(Y) at these parameters.
 
@@ -40,7 +39,7 @@ def marginal_likelihood(
 
 
 def _marginal_likelihood(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, least: float, slopes: bool
+    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None, least: float, slopes: bool
 ) -> MarginalLikelihood:
     n, q = Y.shape
     L = factor(lambda: kernel(rows), noise, scale or 1.0, kernel)
@@ -52,7 +51,7 @@ def _marginal_likelihood(
     return MarginalLikelihood(log, gradient, s if scale is None else scale)
 
 
-def _slopes(kernel: Kernel, rows: Table, L: Array, coef: Array, noise: Any, scale: float | None, fit: float) -> Array:
+def _slopes(kernel: Kernel, rows: Table, L: Array, coef: Array, noise: float | Array, scale: float | None, fit: float) -> Array:
     """tr(W dA), W = (coef coef' - q A^-1) / 2; L is overwritten."""
     n, q = coef.shape
     inverse = dpotri(L, lower=1, overwrite_c=1)[0].T  # the upper triangle, by rows

@@ -17,6 +17,7 @@ from mercer.invariants import Floats, Is, Number, Text
 from mercer.models.gp.posterior import PLAIN, LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.samples import SampledFunctions, drawn, draws
 from mercer.models.gp.space import times
+from mercer.models.settings import FittedKernel
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
@@ -35,7 +36,7 @@ class PointPosterior:
     Subclasses say how equations with scale K + noise are solved.
     """
 
-    kernel: Any
+    kernel: Any  # that of a kernel matrix is "precomputed"
     X: Table
     Y: Array
     noise: Array  # (n,)
@@ -67,7 +68,7 @@ class PointPosterior:
         return None if self.X.items else self.X.width
 
     @property
-    def scaled_kernel(self) -> Any:
+    def scaled_kernel(self) -> FittedKernel:
         return times(self.scale * float(self.outputs.unit[0]) ** 2 if len(self.outputs) == 1 else 1.0, self.kernel)
 
     @property

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Number
 from mercer.models.gp.samples import SampledFunctions
+from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -31,7 +32,7 @@ class Outputs:
     def __len__(self) -> int:
         return len(self.mean)
 
-    def each(self, values: Array) -> Any:
+    def each(self, values: Array) -> float | Array:
         """One number an output; of one output the number itself."""
         return float(values[0]) if len(self) == 1 else values
 
@@ -79,7 +80,7 @@ class Posterior(Protocol):
     def outputs(self) -> Outputs: ...
 
     @property
-    def scaled_kernel(self) -> Any:
+    def scaled_kernel(self) -> FittedKernel:
         """The kernel of f, with its scale where there is one output."""
 
     @property

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
 
 from mercer.methods import Settings
 from mercer.store import register
@@ -127,7 +126,7 @@ class InverseGamma(Prior):
         return self.scale / v - self.shape - 1
 
 
-def check(prior: Any, name: str) -> Prior:
+def check(prior: object, name: str) -> Prior:
     """A prior, or the sentence on what it must be."""
     if isinstance(prior, Prior):
         return prior

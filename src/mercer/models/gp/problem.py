@@ -14,6 +14,7 @@ from mercer.kernels.defaults import resolve
 from mercer.models.base import bytes_of
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
+from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed
 from mercer.plans import Plan, quantity
 
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
@@ -24,8 +25,8 @@ MAX_SEARCH_ROWS = 3000  # that hyper-parameters are learnt from where there are 
 class ProcessSettings:
     """The parameters of `GaussianProcessRegressor`, checked: `way` and `method` are what `via` says."""
 
-    kernel: Any
-    lift: Any
+    kernel: KernelSetting
+    lift: LiftSetting
     noise: float | Array | None  # None where it is learnt
     way: str
     method: methods.Method
@@ -34,8 +35,8 @@ class ProcessSettings:
     n_restarts: int
     learn_rows: int | str | None
     restore_variance: bool
-    memory_limit: Any
-    random_state: Any
+    memory_limit: MemoryLimit
+    random_state: Seed
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -182,7 +183,7 @@ def spec_of(fixed: Any, tied: Any, bounds: Any, priors: Any, *, free: bool) -> H
     return HyperparameterSpec(fixed, tied, bounds, priors)
 
 
-def checked_noise(noise: Any, *, zero: bool = True) -> float | Array | None:
+def checked_noise(noise: object, *, zero: bool = True) -> float | Array | None:
     """A variance, one a row, or None for "learn"; zero only where points are interpolated."""
     if isinstance(noise, str) and noise == "learn":
         return None
@@ -195,14 +196,14 @@ def checked_noise(noise: Any, *, zero: bool = True) -> float | Array | None:
     return v if v.ndim else float(v)
 
 
-def checked_flag(value: Any, name: str) -> bool:
+def checked_flag(value: object, name: str) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
 
 
-def checked_learn_rows(rows: Any) -> int | str | None:
+def checked_learn_rows(rows: object) -> int | str | None:
     """A number of rows, "all", or None for as many as the way takes."""
     if rows is None or (isinstance(rows, str) and rows == "all"):
         return rows
@@ -211,14 +212,14 @@ def checked_learn_rows(rows: Any) -> int | str | None:
     raise ValueError(f"learn_rows must be an integer >= 1, 'all' or None, got {rows!r}.")
 
 
-def check_count(n: Any, name: str, *, least: int = 1) -> int:
+def check_count(n: object, name: str, *, least: int = 1) -> int:
     """A whole number."""
     if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= least:
         return int(n)
     raise ValueError(f"{name} must be an integer >= {least}, got {n!r}.")
 
 
-def check_shares(values: Any, name: str) -> Array:
+def check_shares(values: object, name: str) -> Array:
     """Numbers between 0 and 1."""
     try:
         v = np.atleast_1d(np.asarray(values, np.float64))
@@ -229,7 +230,7 @@ def check_shares(values: Any, name: str) -> Array:
     return v
 
 
-def checked_mean(mean: Any) -> float | str:
+def checked_mean(mean: object) -> float | str:
     """A number, "y" or "auto"."""
     if isinstance(mean, str) and mean in ("y", "auto"):
         return mean

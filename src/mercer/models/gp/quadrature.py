@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
@@ -117,7 +116,7 @@ def _quadrature(alpha: list[float], beta: list[float]) -> float:
 
 # the search
 def estimated_likelihood(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, least: float = 0.0, memory: float = 1e9,
+    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0, *, least: float = 0.0, memory: float = 1e9,
     tol: float = 1e-4, probes: int = PROBES, seed: int = 0,
 ) -> MarginalLikelihood:
     """`likelihood.marginal_likelihood` where the matrix is not formed; noise, scale and least as there.

@@ -8,27 +8,23 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Table
-from mercer.invariants import Is
 from mercer.lifts.base import seed_of
-from mercer.models.base import KernelEstimator, all_or_nothing
-from mercer.models.gp.calibration import COVERAGES, MODEL, NOT_LEFT_OUT, plot_coverages, shares_inside, standardised
-from mercer.models.gp.features import FeaturePosterior
+from mercer.models.base import all_or_nothing
+from mercer.models.gp.base import ProcessEstimator
 from mercer.models.gp.fit import begin, fit, prior_draws
 from mercer.models.gp.gram import NO_STREAM
-from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
 from mercer.models.gp.samples import SampledFunctions
-from mercer.models.gp.upgrade import upgraded
-from mercer.models.intervals import Interval
-from mercer.plans import Plan
-from mercer.stats import Moments
+from mercer.models.intervals import COVERAGES, MODEL, Interval, plot_coverages, shares_inside, standardised
+from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via
 from mercer.store import register
 
+NOT_LEFT_OUT = "calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y."
 
-def _streams(model: Any) -> bool:
+
+def _streams(model: GaussianProcessRegressor) -> bool:
     """Whether rows may come and go."""
     if model._precomputed:
         raise AttributeError(NO_STREAM)
@@ -36,7 +32,7 @@ def _streams(model: Any) -> bool:
 
 
 @register("gp.GaussianProcessRegressor")
-class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
+class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
     """y = prior_mean + f(x) + e with f ~ GP(0, scale k) and e ~ N(0, noise).
 
     Parameters
@@ -172,9 +168,9 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
     """
 
     def __init__(
-        self, kernel: Any = None, noise: Any = "learn", via: Any = "auto", *, lift: Any = None, prior_mean: Any = "auto",
+        self, kernel: KernelSetting = None, noise: Any = "learn", via: Via = "auto", *, lift: LiftSetting = None, prior_mean: Any = "auto",
         fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None, n_restarts: int = 1,
-        learn_rows: Any = None, restore_variance: bool = True, memory_limit: Any = None, random_state: Any = None,
+        learn_rows: Any = None, restore_variance: bool = True, memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -190,19 +186,6 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         self.restore_variance = restore_variance
         self.memory_limit = memory_limit
         self.random_state = random_state
-
-    posterior_: Posterior
-
-    must = dict(posterior_=Is("PointPosterior", "FeaturePosterior"))
-
-    def _laws(self) -> str | None:
-        reads = self.posterior_.reads
-        return None if reads in (None, self.n_features_in_) else f"has a posterior over {reads} columns, which are not those that it takes"
-
-    @classmethod
-    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """From files that had the parts of a posterior one by one."""
-        return upgraded(cls(**{name: state[name] for name in cls().get_params(deep=False) if name in state}), state)
 
     # fitting
     @all_or_nothing
@@ -244,7 +227,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         return self
 
     @all_or_nothing
-    def merge(self, other: Any) -> Self:
+    def merge(self, other: object) -> Self:
         """Take in what another model over the same features has seen."""
         mine, theirs = self._posterior(), vars(other).get("posterior_") if isinstance(other, GaussianProcessRegressor) else None
         if theirs is None:
@@ -266,73 +249,6 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         tags.target_tags.multi_output = self._many()
         tags.target_tags.single_output = True
         return tags
-
-    # what is known
-    def __sklearn_is_fitted__(self) -> bool:
-        return "posterior_" in vars(self)
-
-    def _posterior(self) -> Posterior:
-        check_is_fitted(self)
-        return self.posterior_
-
-    @property
-    def plan_(self) -> Plan: return self._posterior().plan
-
-    @property
-    def kernel_(self) -> Any:
-        """The kernel of f, with its scale where there is one output."""
-        return self._posterior().scaled_kernel
-
-    @property
-    def noise_(self) -> Any:
-        """The variance of e, given or learnt; one a row or an output where there are several."""
-        p, o = self._posterior(), self._outputs()
-        return o.each(p.learnt_noise * o.unit**2) if o.noise is None else o.noise
-
-    @property
-    def scale_(self) -> Any:
-        """What multiplies the kernel; one an output where there are several."""
-        p, o = self._posterior(), self._outputs()
-        return o.each(p.scale * o.unit**2)
-
-    @property
-    def prior_mean_(self) -> Any: return self._outputs().each(self._outputs().mean)
-
-    def _outputs(self) -> Outputs: return self._posterior().outputs
-
-    @property
-    def log_marginal_likelihood_(self) -> float:
-        """log p(y) at the hyper-parameters, summed over outputs."""
-        return self._posterior().log_marginal_likelihood
-
-    @property
-    def log_marginal_likelihood_error_(self) -> float:
-        """Its standard error: zero but for the iterative way, whose determinant is estimated."""
-        return self._posterior().log_marginal_likelihood_error
-
-    def _over_features(self, name: str) -> FeaturePosterior:
-        if not isinstance(p := self._posterior(), FeaturePosterior):
-            raise AttributeError(f"{name} is there for models over features or landmarks; this one is of points.")
-        return p
-
-    @property
-    def coef_(self) -> Array: return self._over_features("coef_").solution.posterior.coef
-
-    @property
-    def effective_dimension_(self) -> float: return self._over_features("effective_dimension_").solution.posterior.effective
-
-    @property
-    def lift_(self) -> Any: return self._over_features("lift_").phi.lift
-
-    @property
-    def n_features_lifted_(self) -> int: return self._over_features("n_features_lifted_").phi.width
-
-    @property
-    def moments_(self) -> Moments:
-        """Of [phi, y]."""
-        if (found := self._over_features("moments_").moments) is None:
-            raise AttributeError("moments_ is there for models over features whose D x D statistics fit memory_limit.")
-        return found
 
     # predictions
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, of: str = "y") -> Any:
@@ -375,7 +291,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         return Interval(Q[..., 0], Q[..., 1], MODEL.format(c))
 
     # draws
-    def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Any = 0, of: str = "y") -> Array:
+    def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Seed = 0, of: str = "y") -> Array:
         """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples).
 
         Of the posterior, or of the prior.
@@ -393,7 +309,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         return np.asarray(out[:, 0] if out.shape[1] == 1 else out, rows.dtype)
 
     def sample_functions(
-        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Any = 0
+        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Seed = 0
     ) -> SampledFunctions:
         """Functions drawn once and evaluated anywhere.
 
@@ -405,39 +321,6 @@ class GaussianProcessRegressor(RegressorMixin, KernelEstimator):
         """
         count, size = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
         return self._posterior().functions(count, posterior=posterior, n_features=size, seed=seed_of(random_state))
-
-    # leave-one-out
-    def _left_out(self) -> tuple[LeaveOneOut, Outputs]:
-        return self._posterior().left_out, self._outputs()
-
-    @property
-    def loo_predictions_(self) -> Array:
-        """The mean of y of each row by the model of all others, in closed form.
-
-        At these hyper-parameters.
-        """
-        left, o = self._left_out()
-        return o.shaped(o.mean + o.unit * left.mean)
-
-    @property
-    def loo_variances_(self) -> Array:
-        """The variance of y of each row by the model of all others."""
-        left, o = self._left_out()
-        return o.shaped(o.unit**2 * left.variance)
-
-    @property
-    def loo_log_densities_(self) -> Array:
-        """log p(y_i | all others)."""
-        left, o = self._left_out()
-        return o.shaped(left.log - np.log(o.unit))
-
-    @property
-    def loo_score_(self) -> float:
-        """R^2 of `loo_predictions_`, the mean over outputs.
-
-        Of a constant y 1 where it is met, else 0, as in scikit-learn.
-        """
-        return self._posterior().left_out.score()
 
     # honesty
     def calibration(self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES) -> dict[float, float]:

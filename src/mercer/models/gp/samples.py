@@ -13,6 +13,7 @@ from mercer.inputs import Array, Matrix, Table, table
 from mercer.invariants import Each, Floats, Is, Number
 from mercer.lifts import KernelLift, Nystrom
 from mercer.lifts.base import Lift
+from mercer.models.settings import FittedLift
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
 from mercer.store import register
@@ -42,7 +43,7 @@ def square_root(C: Array) -> Array:
 class SampledFunctions:
     """f_j(x) = mean + unit (phi(x)'w_j + k(x, X) v_j) for every draw j; a call gives (n, s), or (n, q, s) of q > 1 outputs."""
 
-    lift: Any
+    lift: FittedLift
     weights: Array  # (D, q s)
     process: PointPosterior | None  # whose coef is v (n, q s)
     mean: Sequence[float] | Array = (0.0,)  # (q,)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
@@ -38,7 +37,7 @@ class Pass:
 
 
 def vfe(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
+    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
     slopes: bool = True,
 ) -> MarginalLikelihood:
     """log N(Y; 0, scale Q + diag(noise)) - sum scale (k - q)(x, x) / (2 noise) <= log p(Y), with Q = k(X, Z) k(Z, Z)^-1 k(Z, X).
@@ -58,7 +57,7 @@ def vfe(
 
 
 def fitc(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
+    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
     slopes: bool = True,
 ) -> MarginalLikelihood:
     """log N(Y; 0, scale Q + diag(noise + scale (k - q)(x, x))): what the points leave out of a row is noise of its own.
@@ -69,7 +68,8 @@ def fitc(
 
 
 def _measured(
-    kernel: Kernel, rows: Table, Y: Array, noise: Any, scale: float | None, *, points: Table, least: float, slopes: bool, own: bool
+    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None, *, points: Table, least: float,
+    slopes: bool, own: bool,
 ) -> MarginalLikelihood:
     n, q = Y.shape
     noise = np.broadcast_to(np.asarray(noise, np.float64) / (scale or 1.0), (n,))

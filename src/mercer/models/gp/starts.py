@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ def defaults(rows: Table, *, rough: bool = False) -> list[Kernel]:
     return [Matern(width, nu=1.5), smooth, RationalQuadratic(width), Gaussian(width), *both]
 
 
-def scaled(k: Any, rows: Table) -> Any:
+def scaled(k: Kernel, rows: Table) -> Kernel:
     """The same tree with the bandwidths of its stationary leaves taken from the columns they see."""
     if isinstance(k, tuple):
         return tuple(scaled(t, rows) for t in k)

@@ -3,21 +3,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Ints, Is, Number, Whole
-from mercer.kernels import Linear, Scale
+from mercer.kernels import Kernel, Linear, Scale
 from mercer.lifts.base import stream_of
 from mercer.models.base import bytes_of, check_finite, is_precomputed
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.kmeans.lloyd import Clusters, FeatureSpace, KernelSpace, RowSpace, kmeans
 from mercer.models.maps import FittedMap, fitted_map
-from mercer.models.settings import check_via_beside_lift, whole
+from mercer.models.settings import FittedKernel, KernelSetting, LiftSetting, Seed, check_via_beside_lift, whole
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -32,14 +33,14 @@ class KMeansSettings:
     """The parameters of `KernelKMeans`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
 
     n_clusters: int
-    kernel: Any
-    lift: Any
+    kernel: KernelSetting
+    lift: LiftSetting
     way: str
     method: methods.Method
     n_init: int
     max_iter: int
     memory: float
-    random_state: Any
+    random_state: Seed
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -85,7 +86,7 @@ class KernelMeans:
     run: Run
     over: Expansion
     coef: Array  # (n, k)
-    origin: Any = 0.0
+    origin: float | Array = 0.0
 
     must = dict(plan=Is("Plan"), run=Is("Run"), over=Is("Expansion"), coef=Floats("n", "k"), origin=Number() | Floats(None))
     phi, centers = None, None
@@ -102,7 +103,7 @@ class KernelMeans:
         return len(self.coef) if self.over.points is None else self.over.reads
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.over.kernel
 
     def dots(self, X: Table) -> Array:
@@ -112,7 +113,7 @@ class KernelMeans:
 
     def norms(self, X: Table) -> Array:
         """|phi(x)|^2"""
-        return np.asarray(self.kernel.diag(about(X, self.origin)), np.float64)
+        return np.asarray(cast(Kernel, self.kernel).diag(about(X, self.origin)), np.float64)
 
 
 @register("kmeans.FeatureMeans")
@@ -140,7 +141,7 @@ class FeatureMeans:
         return self.phi.reads
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.phi.lift.kernel_
 
     def dots(self, X: Table) -> Array:
@@ -221,7 +222,7 @@ def _plan(way: str, how: str, found: Clusters) -> Plan:
     return Plan(way, f"{n:,} rows: {how}", {"rows": n, "n_clusters": k}, bytes=24.0 * n * k, passes=found.steps)
 
 
-def about(X: Table, origin: Any) -> Table:
+def about(X: Table, origin: float | Array) -> Table:
     """Rows about an origin, where there is one."""
     if not isinstance(origin, np.ndarray):
         return X
@@ -235,14 +236,14 @@ def mean_of(batches: Iterable[tuple[slice, Array]], w: Array) -> Array:
     return np.where(np.isfinite(mean), mean, 0.0)
 
 
-def distinct(inner: Array, dtype: Any) -> int:
+def distinct(inner: Array, dtype: DTypeLike) -> int:
     """How many points differ by more than rounding, from their inner products."""
     square = np.diag(inner)
     same = square[:, None] + square - 2 * inner <= ROUNDING * np.finfo(dtype).eps * (square[:, None] + square)
     return int((~np.tril(same, -1).any(axis=1)).sum())
 
 
-def _moves(kernel: Any) -> bool:
+def _moves(kernel: FittedKernel) -> bool:
     """Whether distances of this kernel's are the same for rows that are all moved, though its values are not."""
     return _moves(kernel.kernel) if isinstance(kernel, Scale) else isinstance(kernel, Linear)
 

@@ -17,6 +17,7 @@ from mercer.models.expansion import Expansion
 from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, KMeansSettings, Run, fit
 from mercer.models.kmeans.lloyd import Clusters
 from mercer.models.maps import FittedMap
+from mercer.models.settings import FittedKernel, FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -84,8 +85,8 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     """
 
     def __init__(
-        self, n_clusters: int = 8, kernel: Any = None, via: Any = "auto", *, lift: Any = None, n_init: int = 3, max_iter: int = 300,
-        memory_limit: Any = None, random_state: Any = None,
+        self, n_clusters: int = 8, kernel: KernelSetting = None, via: Via = "auto", *, lift: LiftSetting = None,
+        n_init: int = 3, max_iter: int = 300, memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -133,7 +134,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     def plan_(self) -> Plan: return self._clusters().plan
 
     @property
-    def kernel_(self) -> Any: return self._clusters().kernel
+    def kernel_(self) -> FittedKernel: return self._clusters().kernel
 
     @property
     def labels_(self) -> Array:
@@ -167,7 +168,8 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         return part(self._clusters(), "centers", "cluster_centers_ are there for models over features; this one has dual_coef_.")
 
     @property
-    def lift_(self) -> Any: return part(self._clusters(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+    def lift_(self) -> FittedLift:
+        return part(self._clusters(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
 
     @property
     def n_features_lifted_(self) -> int:

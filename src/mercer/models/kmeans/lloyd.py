@@ -4,11 +4,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.operators import Operator
 from mercer.ops.philox import Stream, uniforms
 
 
@@ -28,7 +29,7 @@ class RowSpace(Protocol):
 class KernelSpace:
     """Rows through their kernel: |x_i - sum_j A_jc x_j|^2 = k_ii - 2 (K A)_ic + (A'K A)_cc."""
 
-    op: Any
+    op: Operator
 
     def to_rows(self, rows: Array) -> Array:
         diag = self.op.diag().astype(np.float64)
@@ -53,7 +54,7 @@ class FeatureSpace:
 
     batches: Callable[[], Iterable[tuple[slice, Array]]]
     n: int
-    origin: Any = 0.0
+    origin: float | Array = 0.0
 
     def points(self, A: Array) -> Array:
         """sum_i A_ic (phi_i - origin), (k, D)."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
+from mercer.kernels import Kernel
 from mercer.lifts.base import seed_of
 from mercer.linalg.decompose import OVERSAMPLING, Components
 from mercer.models.base import check_finite, fields_alone
@@ -18,6 +19,7 @@ from mercer.models.pca import eigenvectors
 from mercer.models.pca.eigenvectors import DualComponents
 from mercer.models.pca.preimages import PreImages
 from mercer.models.pca.problem import PCASettings
+from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -48,7 +50,7 @@ class DualProjection:
         return len(self.found.dual) if self.over.points is None else self.over.reads
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.over.kernel
 
     @property
@@ -88,7 +90,7 @@ class DualProjection:
 
     @cached_property
     def _back(self) -> PreImages:
-        return PreImages.of(self.kernel, self.points, self.found)
+        return PreImages.of(cast(Kernel, self.kernel), self.points, self.found)
 
     @property
     def points(self) -> Table:
@@ -96,7 +98,7 @@ class DualProjection:
         return self.over.points
 
     def inverse(self, Z: Array) -> Array:
-        return self._back(self.kernel, self.points, self.found, Z.astype(np.float64)).astype(Z.dtype, copy=False)
+        return self._back(cast(Kernel, self.kernel), self.points, self.found, Z.astype(np.float64)).astype(Z.dtype, copy=False)
 
 
 def fit(s: PCASettings, X: Table, way: str) -> DualProjection:

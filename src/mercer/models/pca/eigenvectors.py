@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, qr
@@ -11,7 +10,7 @@ from scipy.linalg import cholesky, eigh, qr
 from mercer.inputs import Array
 from mercer.invariants import Floats, Whole
 from mercer.linalg.decompose import OVERSAMPLING, Eigenpairs, largest, signed
-from mercer.operators import dense
+from mercer.operators import Operator, dense
 from mercer.ops.philox import Stream, normals
 from mercer.ops.tiles import cuts
 from mercer.store import register
@@ -53,7 +52,7 @@ class DualComponents:
         return np.asarray(Z @ self.dual.T + 1 / len(self.dual))
 
 
-def components(op: Any, k: int, way: str = "auto", seed: int = 0) -> DualComponents:
+def components(op: Operator, k: int, way: str = "auto", seed: int = 0) -> DualComponents:
     """The k leading components of the rows of a square operator.
 
     way: "exact" decomposes the n x n matrix, "iterative" knows it by products, "auto" is exact up to 1,500 rows.
@@ -87,7 +86,7 @@ def _centred(V: Array) -> Array:
     return V - V.mean(axis=0)
 
 
-def _whole(op: Any, mean: Array, grand: float) -> Array:
+def _whole(op: Operator, mean: Array, grand: float) -> Array:
     """K - m 1' - 1 m' + mean(m), as LAPACK reads it."""
     K = dense(op, np.float64)
     K -= mean
@@ -96,7 +95,7 @@ def _whole(op: Any, mean: Array, grand: float) -> Array:
     return K.T
 
 
-def lowest(op: Any, top: float, tol: float, seed: int = 0) -> float:
+def lowest(op: Operator, top: float, tol: float, seed: int = 0) -> float:
     """The smallest eigenvalue of the centred matrix, whose largest is `top`, where it is below -tol; 0 elsewhere.
 
     Up to 5,000 rows by a Cholesky factor, which is certain; beyond it is sought by products, and may be found too large.

@@ -19,6 +19,7 @@ from mercer.models.pca import dual, features
 from mercer.models.pca.dual import DualProjection
 from mercer.models.pca.features import FeatureProjection
 from mercer.models.pca.problem import DUAL, PCASettings, choose
+from mercer.models.settings import FittedKernel, FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via
 from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -26,14 +27,14 @@ from mercer.store import register
 Projection = DualProjection | FeatureProjection
 
 
-def _streams(self: Any) -> bool:
+def _streams(self: KernelPCA) -> bool:
     """Whether a model of these settings can be one over features, whose statistics add."""
     if self._precomputed or self.via in DUAL:
         raise AttributeError("a stream needs features; give a kernel and via='features', 'landmarks' or a value of mercer.methods.")
     return True
 
 
-def _inverts(self: Any) -> bool:
+def _inverts(self: KernelPCA) -> bool:
     """Whether models of these settings have a way back; where that depends on the rows of
     `fit`, the fitted one says it.
     """
@@ -109,8 +110,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     """
 
     def __init__(
-        self, n_components: int = 2, kernel: Any = None, via: Any = "auto", *, lift: Any = None, memory_limit: Any = None,
-        random_state: Any = None,
+        self, n_components: int = 2, kernel: KernelSetting = None, via: Via = "auto", *, lift: LiftSetting = None,
+        memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -184,7 +185,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def plan_(self) -> Plan: return self._projection().plan
 
     @property
-    def kernel_(self) -> Any: return self._projection().kernel
+    def kernel_(self) -> FittedKernel: return self._projection().kernel
 
     @property
     def components_(self) -> Array:
@@ -216,7 +217,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return part(self._projection(), "moments", "moments_ is there for models over features, unless they were fitted by passes.")
 
     @property
-    def lift_(self) -> Any: return part(self._projection(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+    def lift_(self) -> FittedLift:
+        return part(self._projection(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
 
     @property
     def n_features_lifted_(self) -> int:
@@ -288,7 +290,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return tags
 
 
-def _mergeable(mine: Projection, other: Any) -> tuple[FeatureProjection, Moments | SketchedMoments]:
+def _mergeable(mine: Projection, other: object) -> tuple[FeatureProjection, Moments | SketchedMoments]:
     """This model, and the statistics of another that add to its own."""
     theirs = vars(other).get("projection_") if isinstance(other, KernelPCA) else None
     if isinstance(mine, DualProjection) or isinstance(theirs, DualProjection):

@@ -15,6 +15,7 @@ from mercer.linalg.decompose import OVERSAMPLING, POWER_ROUNDS, Components, Sket
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.maps import FittedMap
 from mercer.models.pca.problem import PCASettings
+from mercer.models.settings import FittedKernel, FittedLift
 from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -51,7 +52,7 @@ class FeatureProjection:
         return self.phi.reads
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.phi.lift.kernel_
 
     @property
@@ -132,7 +133,7 @@ class FeatureProjection:
         return replace(self, size=min(n_components, self.phi.width), source=total)
 
 
-def way_back(lift: Any) -> Callable[[Array], Array] | None:
+def way_back(lift: FittedLift) -> Callable[[Array], Array] | None:
     """From features to rows, where a map has that."""
     phi = getattr(lift, "map_", lift)
     return (lambda F: F) if isinstance(phi, Identity) and phi.metric is None else getattr(phi, "inverse_transform", None)

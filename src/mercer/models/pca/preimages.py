@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer.inputs import Array, Table
+from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Floats, Ints, Is
 from mercer.kernels import Gaussian, Linear, Scale
 from mercer.kernels.base import Kernel
@@ -45,7 +44,7 @@ class Regression:
     must = dict(kernel=Is("Kernel"), scores=Floats("n", "k"), coef=Floats("n", "d"), intercept=Floats("d"))
 
     @classmethod
-    def of(cls, scores: Array, rows: Any) -> Regression:
+    def of(cls, scores: Array, rows: Matrix) -> Regression:
         """From at most 3,000 of the rows, evenly spaced."""
         some = evenly(len(scores))
         S = scores[some]
@@ -62,7 +61,7 @@ def evenly(n: int) -> Array:
     return np.unique(np.linspace(0, n - 1, min(n, MOST)).astype(int))
 
 
-def _dense(rows: Any) -> Array:
+def _dense(rows: Matrix) -> Array:
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, np.float64)
 
 

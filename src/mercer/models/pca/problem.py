@@ -11,7 +11,7 @@ from mercer.models.base import bytes_of, is_precomputed
 from mercer.models.expansion import kernel_at
 from mercer.models.maps import FittedMap, default_features, fitted_map
 from mercer.models.pca.eigenvectors import DENSE
-from mercer.models.settings import check_via_beside_lift, whole
+from mercer.models.settings import KernelSetting, LiftSetting, Seed, check_via_beside_lift, whole
 from mercer.plans import Plan
 
 DUAL = ("exact", "iterative")
@@ -23,12 +23,12 @@ class PCASettings:
     """The parameters of `KernelPCA`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
 
     n_components: int
-    kernel: Any
-    lift: Any
+    kernel: KernelSetting
+    lift: LiftSetting
     way: str
     method: methods.Method
     memory: float
-    random_state: Any
+    random_state: Seed
 
     @classmethod
     def of(cls, m: Any) -> Self:

@@ -11,6 +11,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Ints, Is, Number, Whole, check
 from mercer.kernels import Gaussian, Scale
+from mercer.models.settings import KernelSetting
 from mercer.ops import budget as ops
 from mercer.ops.budget import Memory
 from mercer.ops.budget_merging import merged
@@ -180,7 +181,7 @@ def finite(values: Any) -> Any:
     return values
 
 
-def can_merge(kernel: Any) -> bool:
+def can_merge(kernel: KernelSetting) -> bool:
     """Whether two points can become one between them: a Gaussian, or a multiple of one.
 
     >>> can_merge(2 * Gaussian()), can_merge(Gaussian() + 1)

@@ -4,27 +4,37 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
 from mercer.lifts import Identity
-from mercer.models.base import KernelEstimator, all_or_nothing, checked, part, parted
+from mercer.models.base import all_or_nothing, checked, part, parted
 from mercer.models.maps import FittedMap, fitted_map
+from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.scan import FeatureScan, MistakeBound, ScanState, best_bound, measure
-from mercer.models.settings import check_same_classes, coded, two_or_more
-from mercer.plans import Plan
+from mercer.models.settings import (
+    FittedKernel,
+    FittedLift,
+    KernelSetting,
+    LiftSetting,
+    Seed,
+    Via,
+    check_same_classes,
+    coded,
+    of_largest,
+    two_or_more,
+)
 from mercer.store import register
 
 WAYS = ("auto", "features", "landmarks")
 
 
 @register("perceptron.Perceptron")
-class Perceptron(ClassifierMixin, KernelEstimator):
+class Perceptron(ScanEstimator[FeatureScan]):
     """w <- w + y phi(x) at every mistake y f(x) <= 0, row after row; f(x) = phi(x)'w + b.
 
     The offset b is one added dimension. The mistakes are a multiset: a row counts as often as
@@ -85,8 +95,8 @@ class Perceptron(ClassifierMixin, KernelEstimator):
     """
 
     def __init__(
-        self, kernel: Any = None, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True, average: bool = False,
-        max_iter: int = 100, shuffle: bool = False, comparator: Any = None, random_state: Any = None,
+        self, kernel: KernelSetting = None, via: Via = "auto", *, lift: LiftSetting = None, fit_intercept: bool = True,
+        average: bool = False, max_iter: int = 100, shuffle: bool = False, comparator: Any = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.via = via
@@ -98,16 +108,11 @@ class Perceptron(ClassifierMixin, KernelEstimator):
         self.comparator = comparator
         self.random_state = random_state
 
-    scan_: FeatureScan
-    classes_: Array
-
     must = dict(scan_=Is("FeatureScan"))
 
     def _laws(self) -> str | None:
-        K, C, reads = len(self.classes_), len(self.scan_.state.W), self.scan_.reads
-        if (K if K > 2 else 1) != C or K < 2:
-            return f"has weights of {C} scores for {K} classes"
-        return None if reads in (None, self.n_features_in_) else f"has weights over {reads} columns, which are not those that it takes"
+        scan = self.scan_
+        return misfit("weights over", scan.reads, self.n_features_in_, len(scan.state.W), len(self.classes_))
 
     # fitting
     @all_or_nothing
@@ -171,44 +176,16 @@ class Perceptron(ClassifierMixin, KernelEstimator):
         return None if scan.bound is None else scan.comparator(self.comparator)
 
     # what is known
-    def __sklearn_is_fitted__(self) -> bool:
-        return "scan_" in vars(self)
-
-    def _scan(self) -> FeatureScan:
-        check_is_fitted(self)
-        return self.scan_
-
-    @property
-    def plan_(self) -> Plan: return part(self._scan(), "plan", "the scan has no plan.")
-
     @property
     def state_(self) -> ScanState:
         """Weights, rows seen and mistakes made."""
         return self._scan().state
 
     @property
-    def n_iter_(self) -> int: return self._scan().steps
+    def lift_(self) -> FittedLift: return self._scan().phi.lift
 
     @property
-    def counts_(self) -> Array:
-        """How often each row of `fit` was a mistake."""
-        return part(self._scan(), "counts", "counts_ are those of the rows of one `fit`; a stream has none.")
-
-    @property
-    def converged_(self) -> bool:
-        """Whether the last pass of `fit` made no mistake."""
-        return part(self._scan(), "converged", "converged_ is said of the passes of one `fit`; a stream has none.")
-
-    @property
-    def mistakes_(self) -> int:
-        """Mistakes made so far, in all passes."""
-        return self._scan().state.mistakes
-
-    @property
-    def lift_(self) -> Any: return self._scan().phi.lift
-
-    @property
-    def kernel_(self) -> Any: return self._scan().phi.lift.kernel_
+    def kernel_(self) -> FittedKernel: return self._scan().phi.lift.kernel_
 
     @property
     def n_features_lifted_(self) -> int:
@@ -264,5 +241,4 @@ class Perceptron(ClassifierMixin, KernelEstimator):
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score, (n,)."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return of_largest(self.decision_function(X), self.classes_)

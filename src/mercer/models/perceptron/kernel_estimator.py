@@ -2,30 +2,30 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
+from mercer.kernels import Kernel
 from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
-from mercer.models.base import KernelEstimator, all_or_nothing, checked, is_precomputed, part, parted
+from mercer.models.base import all_or_nothing, checked, is_precomputed, parted
 from mercer.models.expansion import scaled_kernel_at
+from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
 from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_of, source_of, values_of
 from mercer.models.perceptron.scan import MistakeBound, best_bound, margins
-from mercer.models.settings import check_same_classes, coded, shown, two_or_more
+from mercer.models.settings import FittedKernel, KernelSetting, Seed, check_same_classes, coded, of_largest, shown, two_or_more
 from mercer.ops.philox import Stream
-from mercer.plans import Plan
 from mercer.store import register
 
 
 @register("perceptron.KernelPerceptron")
-class KernelPerceptron(ClassifierMixin, KernelEstimator):
+class KernelPerceptron(ScanEstimator[KernelScan]):
     """f <- f + y k(x, .) at every mistake y f(x) <= 0: f = sum_i a_i k(x_i, .) over points.
 
     The mistakes are a multiset: a row counts as often as it was one, `counts_`. More than two
@@ -104,8 +104,8 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
     """
 
     def __init__(
-        self, kernel: Any = None, budget: int | None = None, policy: str = "projectron", *, average: Any = False, margin: float = 0.0,
-        eta: float = 0.1, max_iter: int = 1, shuffle: bool = False, comparator: Any = None, random_state: Any = None,
+        self, kernel: KernelSetting = None, budget: int | None = None, policy: str = "projectron", *, average: Any = False,
+        margin: float = 0.0, eta: float = 0.1, max_iter: int = 1, shuffle: bool = False, comparator: Any = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.budget = budget
@@ -118,16 +118,11 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
         self.comparator = comparator
         self.random_state = random_state
 
-    scan_: KernelScan
-    classes_: Array
-
     must = dict(scan_=Is("KernelScan"))
 
     def _laws(self) -> str | None:
-        K, C, reads = len(self.classes_), len(self.scan_.scanner.memory.A), self.scan_.reads
-        if (K if K > 2 else 1) != C or K < 2:
-            return f"has weights of {C} scores for {K} classes"
-        return None if reads in (None, self.n_features_in_) else f"has points of {reads} columns, which are not those that it takes"
+        scan = self.scan_
+        return misfit("points of", scan.reads, self.n_features_in_, len(scan.scanner.memory.A), len(self.classes_))
 
     # fitting
     @all_or_nothing
@@ -194,41 +189,13 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
         return self
 
     # what is known
-    def __sklearn_is_fitted__(self) -> bool:
-        return "scan_" in vars(self)
-
-    def _scan(self) -> KernelScan:
-        check_is_fitted(self)
-        return self.scan_
-
     @property
-    def plan_(self) -> Plan: return part(self._scan(), "plan", "the scan has no plan.")
-
-    @property
-    def kernel_(self) -> Any: return self._scan().kernel
+    def kernel_(self) -> FittedKernel: return self._scan().kernel
 
     @property
     def scanner_(self) -> Scanner:
         """The points, their weights and the rule."""
         return self._scan().scanner
-
-    @property
-    def n_iter_(self) -> int: return self._scan().steps
-
-    @property
-    def counts_(self) -> Array:
-        """How often each row of `fit` was a mistake."""
-        return part(self._scan(), "counts", "counts_ are those of the rows of one `fit`; a stream has none.")
-
-    @property
-    def converged_(self) -> bool:
-        """Whether the last pass of `fit` made no mistake."""
-        return part(self._scan(), "converged", "converged_ is said of the passes of one `fit`; a stream has none.")
-
-    @property
-    def mistakes_(self) -> int:
-        """Mistakes made so far, in all passes."""
-        return self._scan().mistakes
 
     @property
     def bound_(self) -> float:
@@ -279,14 +246,14 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
         rows, y = self._checked(X, y, scan)
         us = comparators(self.as_functions() if comparator is None else comparator, scan.kernel, len(self.classes_))
         m = margins(values_of(us, rows), coded(y, self.classes_))
-        radius = math.sqrt(finite(float(scan.kernel.diag(rows).max()) * (2 if len(us) > 1 else 1)))
+        radius = math.sqrt(finite(float(cast(Kernel, scan.kernel).diag(rows).max()) * (2 if len(us) > 1 else 1)))
         return best_bound(m, radius, math.hypot(*(u.norm() for u in us)), passes)
 
     def as_functions(self) -> list[RKHSFunction]:
         """f as functions of the kernel's space, one for two classes, else one a class."""
         if (scan := self._scan()).given:
             raise ValueError("a precomputed kernel cannot be evaluated at points; give a kernel.")
-        return [RKHSFunction(scan.kernel, scan.scanner.points, w) for w in self.dual_coef_]
+        return [RKHSFunction(cast(Kernel, scan.kernel), scan.scanner.points, w) for w in self.dual_coef_]
 
     def decision_function(self, X: Any) -> Array:
         """f(x), (n,) for two classes, else one score a class, (n, C)."""
@@ -296,5 +263,4 @@ class KernelPerceptron(ClassifierMixin, KernelEstimator):
 
     def predict(self, X: Any) -> Array:
         """The class of every row, (n,)."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+        return of_largest(self.decision_function(X), self.classes_)

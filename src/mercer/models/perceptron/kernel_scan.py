@@ -18,7 +18,7 @@ from mercer.models.base import is_precomputed
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.perceptron.budget import BLOCK, POLICIES, SQUARE, Scanner, UpdateRule, finite, forgetron_bound
 from mercer.models.perceptron.scan import MistakeBound, margins
-from mercer.models.settings import shown
+from mercer.models.settings import FittedKernel, KernelSetting, shown
 from mercer.operators import KernelOperator
 from mercer.ops import budget as ops
 from mercer.plans import Plan
@@ -68,9 +68,9 @@ class GramSource:
         return np.concatenate([points, piece])[index]
 
 
-def source_of(kernel: Any, rows: Table) -> TableSource | GramSource:
+def source_of(kernel: FittedKernel, rows: Table) -> TableSource | GramSource:
     """Rows to scan, as the kernel reads them."""
-    return GramSource(rows.data) if is_precomputed(kernel) else TableSource(kernel, rows)
+    return GramSource(rows.data) if isinstance(kernel, str) else TableSource(kernel, rows)
 
 
 def rule_of(m: Any) -> UpdateRule:
@@ -90,7 +90,7 @@ def rule_of(m: Any) -> UpdateRule:
 class KernelScan:
     """A scan that keeps points: its kernel (or "precomputed"), the points and their weights, and of one `fit` the mistakes of its rows."""
 
-    kernel: Any
+    kernel: FittedKernel
     scanner: Scanner
     steps: int = 1  # passes
     bound: MistakeBound | None = None  # that of the comparator, where there is one
@@ -137,7 +137,7 @@ class KernelScan:
         W = self.weights(average).T
         if not len(W):
             out = np.zeros((len(X), W.shape[1]), X.dtype)
-        elif self.given:
+        elif isinstance(self.kernel, str):
             out = X.data[:, self.scanner.points] @ W
         else:
             out = KernelOperator(self.kernel, X, self.scanner.points.astype(X.dtype)) @ W
@@ -181,7 +181,7 @@ class KernelScan:
         return replace(self, plan=Plan("ordered scan", why, settings, size, 2.0 * seen * n * (C + width), self.steps))
 
     # that a stream goes on as it began
-    def check_same(self, rule: UpdateRule, kernel: Any, rows: Table, *, compared: bool) -> None:
+    def check_same(self, rule: UpdateRule, kernel: KernelSetting, rows: Table, *, compared: bool) -> None:
         """Refuse settings that changed in the middle of a stream."""
         changed = [f.name for f in fields(rule) if getattr(rule, f.name) != getattr(self.scanner.rule, f.name)]
         changed += [] if self._is_of(kernel, rows) else ["kernel"]
@@ -190,7 +190,7 @@ class KernelScan:
             names = ", ".join("average" if name == "power" else name for name in changed)
             raise ValueError(f"{names} changed in the middle of a stream; set it back, or begin anew with fit.")
 
-    def _is_of(self, kernel: Any, rows: Table) -> bool:
+    def _is_of(self, kernel: KernelSetting, rows: Table) -> bool:
         if kernel is None or (isinstance(kernel, str) and kernel == "rbf"):  # scaled to the first rows
             return isinstance(self.kernel, Gaussian)
         return isinstance(kernel, Kernel | str) and kernel != "precomputed" and bool(scaled_kernel_at(kernel, rows) == self.kernel)
@@ -211,7 +211,7 @@ class KernelScan:
         return bound
 
 
-def comparators(given: Any, kernel: Any, classes: int) -> list[RKHSFunction]:
+def comparators(given: Any, kernel: FittedKernel, classes: int) -> list[RKHSFunction]:
     """Functions of this kernel's space, one for two classes, else one a class."""
     us, need = list(given) if isinstance(given, Iterable) else [given], 1 if classes == 2 else classes
     if is_precomputed(kernel) or len(us) != need or not all(isinstance(u, RKHSFunction) and u.kernel == kernel for u in us):

@@ -115,6 +115,10 @@ class FeatureScan:
         """The columns of rows that it takes; None for items."""
         return self.phi.reads
 
+    @property
+    def mistakes(self) -> int:
+        return self.state.mistakes
+
     def weights(self, average: bool) -> Array:
         """(C, D + 1): the mean of all hypotheses, or the last."""
         return self.state.mean if average else self.state.W

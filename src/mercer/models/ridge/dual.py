@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,12 +18,10 @@ from mercer.linalg.solvers import CG, AutoSolver
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.ridge.cross_validation import FoldErrors, Inverses, dual_fold_errors, dual_loo_errors, spread
 from mercer.models.ridge.leave_one_out import ByInverse
-from mercer.models.ridge.problem import SQUARES, RidgeSettings, TrainingRows, Weights
-from mercer.models.settings import grid
+from mercer.models.ridge.problem import SQUARES, Refit, RidgeSettings, TrainingRows, Weights
+from mercer.models.settings import FittedKernel, grid
 from mercer.plans import Plan
 from mercer.store import register
-
-Refit = Callable[[RidgeSettings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
 
 
 @register("ridge.Dual")
@@ -55,7 +53,7 @@ class DualRidge:
         return self.weights.size if points is None else None if points.items else points.width
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.over.kernel
 
     def predict(self, X: Table) -> Array:
@@ -147,11 +145,11 @@ def penalty(s: RidgeSettings, over: Expansion, rows: TrainingRows, plan: Plan, r
     return alpha, replace(over, kernel=best), scores if s.bandwidths is not None else scores[0]
 
 
-def candidates(s: RidgeSettings, kernel: Any) -> list[Any]:
+def candidates(s: RidgeSettings, kernel: FittedKernel) -> list[FittedKernel]:
     """The kernel at every bandwidth to choose from."""
     if s.bandwidths is None:
         return [kernel]
-    if not bandwidths(kernel):
+    if isinstance(kernel, str) or not bandwidths(kernel):
         raise ValueError(f"{kernel!r} has no bandwidth to choose; give bandwidths=None.")
     if 0.0 in (factors := grid(s.bandwidths, "bandwidths")):
         raise ValueError(f"bandwidths must be numbers > 0, got {s.bandwidths!r}.")

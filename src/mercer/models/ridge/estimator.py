@@ -10,33 +10,30 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.inputs import Array, Items, Matrix, Table
-from mercer.invariants import Ints, Is
-from mercer.models.base import KernelEstimator, all_or_nothing, part
+from mercer.inputs import Array, Table
+from mercer.models.base import all_or_nothing
 from mercer.models.folds import Folds
 from mercer.models.intervals import Interval
+from mercer.models.ridge.base import RidgeEstimator
 from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.fit import Solution, fit, map_of
 from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval, with_idle
 from mercer.models.ridge.moments import MomentRidge, begin, mergeable
-from mercer.models.ridge.old_files import upgraded
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import RidgeSettings, TrainingRows
-from mercer.models.settings import grid
-from mercer.plans import Plan
-from mercer.stats import Moments
+from mercer.models.ridge.problem import Refit, RidgeSettings, TrainingRows
+from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via, grid
 from mercer.store import register
 
 NONE = Table(np.empty((0, 0)))  # rows that are those of the solution
 
 
-def _streams(self: Any) -> bool:
+def _streams(self: KernelRidge) -> bool:
     """Whether a model of these settings can be one over features, whose statistics add."""
     return self.lift is not None or (self.via not in ("exact", "iterative") and not self._precomputed)
 
 
 @register("ridge.KernelRidge")
-class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
+class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     """argmin sum_i w_i (y_i - f(x_i) - b)^2 + alpha |f|^2 over functions f of a kernel.
 
     Or f(x) = phi(x)'c over its features. Factors and moments are by BLAS in as many threads as
@@ -111,9 +108,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
     """
 
     def __init__(
-        self, kernel: Any = None, alpha: Any = 1.0, via: Any = "auto", *, lift: Any = None, fit_intercept: bool = True,
+        self, kernel: KernelSetting = None, alpha: Any = 1.0, via: Via = "auto", *, lift: LiftSetting = None, fit_intercept: bool = True,
         cv: Any = None, alphas: Any = None, bandwidths: Any = None, tol: float = 1e-6, max_iter: int = 1000,
-        memory_limit: Any = None, random_state: Any = None,
+        memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -127,31 +124,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.random_state = random_state
-
-    solution_: Solution
-    _training: TrainingRows | None = None  # the rows of `fit`, while they are at hand
-    _split: Calibration | None = None  # what `predict_interval` needs, found when first asked for
-    _kept: Array | None = None  # columns of kernel matrices to come that belong to rows of positive weight
-
-    must = dict(
-        solution_=Is("DualRidge", "MomentRidge", "FeatureRidge"), _training=Is("TrainingRows") | None, _split=Is("Calibration") | None,
-        _kept=Ints("kept", below="n_features_in_", distinct=True) | None,
-    )  # fmt: skip
-
-    def _laws(self) -> str | None:
-        """Rows, targets and coefficients are of the same sizes, whichever of them is asked."""
-        model, rows, kept, reads = self.solution_, self._training, self._kept, self.solution_.reads
-        if reads is not None and reads != (self.n_features_in_ if kept is None else len(kept)):
-            return f"has a solution over {reads} columns, which are not those that it takes"
-        if rows is not None and rows.Y.shape[1] != _outputs(model):
-            return f"has targets of {rows.Y.shape[1]} outputs and a solution of {_outputs(model)}"
-        if rows is not None and rows.idle is not None and reads not in (None, rows.idle[1].width):
-            return f"has rows of weight zero with {rows.idle[1].width} columns"
-        return None if self._split is None else self._split.misfit(reads)
-
-    @staticmethod
-    def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
-        return upgraded(state)
 
     # fitting
     @all_or_nothing
@@ -238,80 +210,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         rows, y = self._rows_and_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
         return rows, np.asarray(y.reshape(len(y), -1), np.float64), self._weights(sample_weight, rows), y.ndim == 1
 
-    # what is known
-    def __sklearn_is_fitted__(self) -> bool:
-        return "solution_" in vars(self)
-
-    def _solution(self) -> Solution:
-        check_is_fitted(self)
-        return self.solution_
-
-    @property
-    def plan_(self) -> Plan: return self._solution().plan
-
-    @property
-    def kernel_(self) -> Any: return self._solution().kernel
-
-    @property
-    def n_iter_(self) -> int: return self._solution().steps
-
-    @property
-    def alpha_(self) -> Any:
-        """The penalty given, or chosen."""
-        return self._solution().weights.alpha
-
-    @property
-    def intercept_(self) -> Any:
-        s = self._solution()
-        return s.weights.shaped(s.flat)[1]
-
-    @property
-    def coef_(self) -> Array:
-        """(D,) or (D, q); AttributeError for models over rows."""
-        part(self._solution(), "phi", "coef_ is there for models over features; this one has dual_coef_.")
-        return self.solution_.weights.shaped(self.solution_.flat)[0]
-
-    @property
-    def dual_coef_(self) -> Array:
-        """(n,) or (n, q); AttributeError over features."""
-        part(self._solution(), "over", "dual_coef_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
-        return self.solution_.weights.shaped(self.solution_.flat)[0]
-
-    @property
-    def X_fit_(self) -> Matrix:
-        """The rows (or landmarks) that dual_coef_ are of; empty for a given kernel matrix."""
-        over = part(self._solution(), "over", "X_fit_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
-        return np.empty((0, 0)) if over.points is None else Items(over.points.data) if over.points.items else over.points.data
-
-    @property
-    def lift_(self) -> Any: return part(self._solution(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
-
-    @property
-    def n_features_lifted_(self) -> int:
-        """D"""
-        return part(self._solution(), "phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
-
-    @property
-    def moments_(self) -> list[Moments]:
-        """Of [phi, y], one of every fold."""
-        return part(self._solution(), "moments", "moments_ is there for models over features whose D x D statistics fit memory_limit.")
-
-    @property
-    def rounding_(self) -> float:
-        """How far an entry of the moments may be off."""
-        return part(self._solution(), "total", "rounding_ is that of moments, which this model has not; fit with via='features'.").rounding
-
-    @property
-    def residual_(self) -> float:
-        """Of the equations, relative to |y|."""
-        what = "residual_ is there for models over rows, landmarks or passes; moments are solved directly."
-        return part(self._solution(), "residual", what)
-
-    @property
-    def loo_scores_(self) -> Array:
-        """R^2 of left-out rows for every penalty (of every bandwidth)."""
-        return part(self._solution(), "loo_scores", "loo_scores_ is there with cv='loo'.")
-
     # asking
     def predict(self, X: Any) -> Array:
         """f(x) + intercept, (n,) or (n, q)."""
@@ -337,15 +235,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
         return model.fold_errors(s, rows, s.grid() if alphas is None else grid(alphas, "alphas"), _refit(model)).scores()  # type: ignore[arg-type]
 
     # left-out rows
-    def _at_hand(self) -> TrainingRows:
-        check_is_fitted(self)
-        if self._training is None:
-            raise AttributeError(
-                "left-out rows need the rows of one `fit` at hand; "
-                "streams, merged models and loaded ones over features or landmarks have none."
-            )
-        return self._training
-
     def _left_out(self) -> Array:
         """y_i - f_-i(x_i), (n, q)."""
         rows, model = self._at_hand(), self._solution()
@@ -430,19 +319,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, KernelEstimator):
             warnings.simplefilter("ignore")  # said by `fit`, or when intervals are asked for
             return self._calibration()
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if self._training is not None:
-            points = self.solution_.over.points if isinstance(self.solution_, DualRidge) else None
-            if points is None or len(points) != len(self._training):
-                raise ValueError("the rows of the model are not those of its targets.")
-            self._training = replace(self._training, X=points)
 
-
-def _outputs(model: Solution) -> int:
-    return model.outputs if isinstance(model, MomentRidge) else model.weights.outputs
-
-
-def _refit(model: Solution) -> Any:
+def _refit(model: Solution) -> Refit:
     """The fit of some rows by other settings, with outputs as this model has them."""
     return lambda settings, rows: fit(settings, rows, model.flat)

@@ -4,21 +4,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from mercer import methods
-from mercer.inputs import Array, Table, table
+from mercer.inputs import Array, Matrix, Table, table
 from mercer.kernels.base import Kernel
 from mercer.lifts import Nystrom
 from mercer.lifts.base import seed_of
 from mercer.lifts.landmarks import pivoted
 from mercer.linalg.cg import conjugate_gradients, refined
 from mercer.models.expansion import Expansion
-from mercer.models.ridge.dual import DualRidge, Refit, expansion, penalty, warn_if_open
-from mercer.models.ridge.problem import RidgeSettings, TrainingRows, Weights
+from mercer.models.ridge.dual import DualRidge, expansion, penalty, warn_if_open
+from mercer.models.ridge.problem import Refit, RidgeSettings, TrainingRows, Weights
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import broadcast, cuts, settle_allocator
@@ -33,7 +33,7 @@ WORTH = 150  # n / m times this many rows cost as much as a few passes
 # A landmark counts where more than this share of k(z, z) is not told by those before it.
 CUT = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-6}
 
-Batch = tuple[Any, Array, "Array | None"]
+Batch = tuple[Table, Array, "Array | None"]
 Batches = Callable[[], Iterable[Batch]]
 
 
@@ -44,8 +44,9 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
     over, unit = expansion(s, rows), np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
     scaled = replace(rows, Y=rows.Y / unit)
     alpha, _, _ = penalty(s, over, scaled, plan, refit)
-    points, how = chosen(s, over.kernel, rows)
-    parts = [(at, solved(s, over.kernel, scaled, at, points, a)) for a, at in outputs(alpha, rows.Y.shape[1])]
+    kernel = cast(Kernel, over.kernel)
+    points, how = chosen(s, kernel, rows)
+    parts = [(at, solved(s, kernel, scaled, at, points, a)) for a, at in outputs(alpha, rows.Y.shape[1])]
     kept = parts[0][1].kept
     coef, b = np.empty((len(kept), rows.Y.shape[1])), np.empty(rows.Y.shape[1])
     for at, part in parts:
@@ -56,13 +57,13 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
     return DualRidge(made, Expansion(over.kernel, points[kept]), Weights(alpha, coef * unit, b * unit), flat, residual, steps)
 
 
-def outputs(alpha: Any, q: int) -> Iterator[tuple[float, Array]]:
+def outputs(alpha: float | Array, q: int) -> Iterator[tuple[float, Array]]:
     """Every penalty, and the outputs that have it."""
     penalties = np.broadcast_to(alpha, (q,))
     return ((float(a), penalties == a) for a in np.unique(penalties))
 
 
-def chosen(s: RidgeSettings, kernel: Any, rows: TrainingRows) -> tuple[Table, str]:
+def chosen(s: RidgeSettings, kernel: Kernel, rows: TrainingRows) -> tuple[Table, str]:
     """Rows, chosen as asked where that fits, else with equal chances."""
     m = s.landmarks(len(rows))
     select = s.method.select if isinstance(s.method, methods.Landmarks) else "rpcholesky"
@@ -72,11 +73,11 @@ def chosen(s: RidgeSettings, kernel: Any, rows: TrainingRows) -> tuple[Table, st
     return Table(phi.landmarks_), select
 
 
-def _bare(X: Table) -> Any:
+def _bare(X: Table) -> Matrix:
     return X if X.items else X.data
 
 
-def solved(s: RidgeSettings, kernel: Any, rows: TrainingRows, at: Array, points: Table, alpha: float) -> LandmarkSolution:
+def solved(s: RidgeSettings, kernel: Kernel, rows: TrainingRows, at: Array, points: Table, alpha: float) -> LandmarkSolution:
     """The outputs of one penalty."""
     X, Y, w = rows.X, rows.Y[:, at], rows.weight
 
@@ -112,7 +113,7 @@ class LandmarkSolution:
 
 
 def falkon(
-    kernel: Kernel, landmarks: Any, batches: Batches, alpha: float = 1.0, *, intercept: bool = True, tol: float = 1e-6,
+    kernel: Kernel, landmarks: Table, batches: Batches, alpha: float = 1.0, *, intercept: bool = True, tol: float = 1e-6,
     max_steps: int = 200, memory: float = 1e9, seed: int = 0,
 ) -> LandmarkSolution:
     r"""argmin sum_i w_i (y_i - f(x_i))^2 + alpha |f - b|^2 over f in the span of k(., z_j).

@@ -27,7 +27,7 @@ Predict = Callable[[Table], Array]
 class LeftOutModel(Protocol):
     """What a model tells of the rows of its `fit`, each by the model of all others."""
 
-    def residuals(self, alpha: Any, predict: Predict) -> Array:
+    def residuals(self, alpha: float | Array, predict: Predict) -> Array:
         """y_i - f_-i(x_i), (n, q)."""
 
     def pieces(self, X: Table, alpha: float, predict: Predict, residuals: Array) -> Iterator[Array]:
@@ -40,13 +40,13 @@ class ByInverse:
 
     gram: Callable[[Table, Table], Array]
     rows: TrainingRows
-    intercept: Any
+    intercept: bool
 
     def inverses(self) -> Inverses:
         X = self.rows.X
         return Inverses.of(GivenOperator(self.gram(X, X)), self.rows.weights, intercept=self.intercept)
 
-    def residuals(self, alpha: Any, predict: Predict) -> Array:
+    def residuals(self, alpha: float | Array, predict: Predict) -> Array:
         Y, inverses = self.rows.Y, self.inverses()
         centred = Y - np.average(Y, axis=0, weights=self.rows.weight) * self.intercept
         return by_penalty(Y, alpha, lambda a, at: inverses.at(a, centred[:, at]).alone())
@@ -66,13 +66,13 @@ class ByMoments:
     phi: FittedMap
     total: Moments
     rows: TrainingRows
-    intercept: Any
-    weights: tuple[Array, Any]  # coefficients and intercept of the model of all rows
+    intercept: bool
+    weights: tuple[Array, float | Array]  # coefficients and intercept of the model of all rows
 
     def _leverage(self, alpha: float) -> Leverage:
         return Leverage.of(self.total, self.phi.width, alpha, intercept=self.intercept)
 
-    def residuals(self, alpha: Any, predict: Predict) -> Array:
+    def residuals(self, alpha: float | Array, predict: Predict) -> Array:
         return by_penalty(self.rows.Y, alpha, self._residuals)
 
     def _residuals(self, alpha: float, outputs: Array) -> Array:
@@ -97,7 +97,7 @@ class ByMoments:
             yield mu + predict(X[part]).ravel()
 
 
-def by_penalty(Y: Array, alpha: Any, of: Callable[[float, Array], Array]) -> Array:
+def by_penalty(Y: Array, alpha: float | Array, of: Callable[[float, Array], Array]) -> Array:
     """Outputs of the same penalty together."""
     out, alphas = np.empty_like(Y), np.broadcast_to(alpha, (Y.shape[1],))
     for a in np.unique(alphas):
@@ -160,7 +160,7 @@ def calibrated(rows: TrainingRows, without: Callable[[Array], Any]) -> Calibrati
     return Calibration(model, np.abs(rows.Y[held, 0] - predicted), rest if rows.gram else None)
 
 
-def jackknife_interval(left: LeftOutModel, n: int, alpha: Any, predict: Predict, X: Table, coverage: float) -> Interval:
+def jackknife_interval(left: LeftOutModel, n: int, alpha: float | Array, predict: Predict, X: Table, coverage: float) -> Interval:
     """Every row calibrates the model without it."""
     promised = _promise(JACKKNIFE, (max(0.0, 2 * coverage - 1), coverage), n, coverage)
     r = left.residuals(alpha, predict)[:, 0]

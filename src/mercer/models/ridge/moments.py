@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,8 @@ from mercer.models.maps import HEAD, FittedMap
 from mercer.models.ridge.cross_validation import FoldErrors, dual_loo_errors, moment_fold_errors, moment_loo_errors
 from mercer.models.ridge.leave_one_out import ByInverse, ByMoments
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import Penalties, RidgeSettings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
+from mercer.models.ridge.problem import Penalties, Refit, RidgeSettings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
+from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -59,7 +59,7 @@ class MomentRidge:
         return self.phi.reads
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.phi.lift.kernel_
 
     @cached_property
@@ -76,7 +76,7 @@ class MomentRidge:
     @cached_property
     def weights(self) -> Weights:
         p, total = self.penalties, self.total
-        alpha: Any = p.alpha if self.chosen is None else self.chosen
+        alpha: float | Array = p.alpha if self.chosen is None else self.chosen
         if p.by == "folds":
             alpha = p.best_by_folds(self._errors(p.grid), total.count)
         found = solve(total, self.phi.width, alpha, intercept=p.intercept)
@@ -99,7 +99,7 @@ class MomentRidge:
     def _errors(self, alphas: Array) -> FoldErrors:
         return moment_fold_errors(self.moments, self.phi.width, alphas, intercept=self.penalties.intercept)
 
-    def fold_errors(self, s: RidgeSettings, rows: TrainingRows | None, alphas: Array, refit: Any) -> FoldErrors:
+    def fold_errors(self, s: RidgeSettings, rows: TrainingRows | None, alphas: Array, refit: Refit) -> FoldErrors:
         """From the statistics alone."""
         return self._errors(alphas)
 
@@ -116,7 +116,7 @@ class MomentRidge:
             return self._by_inverse(rows)
         return ByMoments(self.phi, self.total, rows, self.penalties.intercept, self.weights.shaped(self.flat))
 
-    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
+    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Refit) -> FeatureRidge:
         """The model of the rows that are not held out."""
         weight = None if rows.weight is None else rows.weight[~held]
         rest = self.phi.moments(rows.X[~held], self.moments[0].shift, rows.Y[~held], weight)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,7 +15,8 @@ from mercer.models.folds import Folds
 from mercer.models.maps import HEAD, TOO_LARGE, FittedMap
 from mercer.models.ridge.cross_validation import FoldErrors
 from mercer.models.ridge.leave_one_out import ByInverse
-from mercer.models.ridge.problem import RidgeSettings, TrainingRows, Weights
+from mercer.models.ridge.problem import Refit, RidgeSettings, TrainingRows, Weights
+from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -47,13 +47,13 @@ class FeatureRidge:
         return self.phi.reads
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.phi.lift.kernel_
 
     def predict(self, X: Table) -> Array:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
-    def fold_errors(self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Any) -> FoldErrors:
+    def fold_errors(self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
         p, _ = passes(s, rows, self.phi)
         return errors(s, p, p.sums(), alphas)
 
@@ -62,7 +62,7 @@ class FeatureRidge:
             raise AttributeError("leave-one-out over features needs their D x D statistics; raise memory_limit, or use fewer features.")
         return ByInverse(self.phi.gram, rows, s.intercept)
 
-    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Any) -> FeatureRidge:
+    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Refit) -> FeatureRidge:
         """The model of the rows that are not held out."""
         p, taken = passes(s, replace(rows.some(np.flatnonzero(~held)), folds=Folds(1)), self.phi)
         found, _, _ = solved(s, p, p.sums(), self.weights.alpha)
@@ -99,7 +99,7 @@ def errors(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alphas: Array) -> Fo
     return p.errors(sums, alphas, s.tol, s.max_iter, width)
 
 
-def solved(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alpha: Any) -> tuple[PrimalSolution, int, float]:
+def solved(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alpha: float | Array) -> tuple[PrimalSolution, int, float]:
     """The model of all rows, its passes and its residual."""
     alphas = np.broadcast_to(alpha, (1, p.Y.shape[1]))
     found, steps, residual = p.solve(sums, np.array([NONE]), alphas, s.tol, s.max_iter)

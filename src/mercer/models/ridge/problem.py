@@ -1,6 +1,7 @@
 """What a ridge regression is asked for, checked; the rows it is asked of; and the plan that both lead to."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
 from mercer.models.maps import asked
 from mercer.models.ridge.cross_validation import FoldErrors, spread
-from mercer.models.settings import grid, penalty, positive, whole
+from mercer.models.settings import KernelSetting, LiftSetting, Seed, grid, penalty, positive, whole
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -55,8 +56,8 @@ class Penalties:
 class RidgeSettings:
     """The parameters of `KernelRidge`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
 
-    kernel: Any
-    lift: Any
+    kernel: KernelSetting
+    lift: LiftSetting
     alpha: Any
     way: str
     method: methods.Method
@@ -67,7 +68,7 @@ class RidgeSettings:
     tol: float
     max_iter: int
     memory: float
-    random_state: Any
+    random_state: Seed
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -95,7 +96,7 @@ class RidgeSettings:
     def loo(self) -> bool:
         return isinstance(self.cv, str) and self.cv == "loo"
 
-    def without_choices(self, kernel: Any, alpha: Any) -> Self:
+    def without_choices(self, kernel: KernelSetting, alpha: Any) -> Self:
         """At this kernel and penalty."""
         return replace(self, kernel=kernel, alpha=alpha, cv=None, bandwidths=None)
 
@@ -258,3 +259,6 @@ class Weights:
     def shaped(self, flat: bool) -> tuple[Array, Any]:
         """Coefficients and intercept; of one output without an axis, where y had none."""
         return (self.coef[:, 0], float(self.intercept[0])) if flat else (self.coef, self.intercept)
+
+
+Refit = Callable[[RidgeSettings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for

@@ -16,7 +16,7 @@ from mercer.kernels.base import positive
 from mercer.kernels.defaults import bandwidths, scaled
 from mercer.models.base import fields_alone, is_precomputed
 from mercer.models.expansion import scaled_kernel_at
-from mercer.models.settings import shown
+from mercer.models.settings import FittedKernel, KernelSetting, Seed, shown
 from mercer.models.smoothing.smoother import HELD, Smoother
 from mercer.models.smoothing.voters import COLUMNS, GivenVotes, Points
 from mercer.ops.tiles import TILE_ROWS
@@ -33,10 +33,10 @@ COPIED = 64 << 20  # bytes of rows up to which a model keeps a copy of its own
 class SmoothingSettings:
     """The parameters of a smoother, checked: `how` is the way to a bandwidth, `scales` are those to choose from."""
 
-    kernel: Any
+    kernel: KernelSetting
     how: str
     scales: Array
-    random_state: Any
+    random_state: Seed
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -55,7 +55,7 @@ def _listed(values: Any) -> list[Any]:
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
 
 
-def choose(kernel: Any, s: SmoothingSettings) -> bool:
+def choose(kernel: KernelSetting, s: SmoothingSettings) -> bool:
     """Whether left-out rows choose the bandwidth of this kernel."""
     if s.how == "loo" and not bandwidths(kernel):
         raise ValueError(f"bandwidth='loo' needs a kernel with a bandwidth, got {kernel!r}; use bandwidth='fixed'.")
@@ -83,7 +83,7 @@ class FittedSmoother:
         return None if len(self.rows) == n else f"has {len(self.rows)} rows and {n} targets"
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         voters = self.smoother.voters
         return voters.kernel if isinstance(voters, Points) else "precomputed"
 

@@ -14,7 +14,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels.base import whole
 from mercer.models.base import KernelEstimator, all_or_nothing, checked, part, parted
-from mercer.models.settings import shown
+from mercer.models.settings import FittedKernel, KernelSetting, Seed, shown
 from mercer.models.smoothing.bandwidths import FittedSmoother, SmoothingSettings, fit
 from mercer.models.smoothing.smoother import Smoother
 from mercer.plans import Plan
@@ -67,7 +67,7 @@ class VotingEstimator(KernelEstimator):
     def plan_(self) -> Plan: return self._smoothing().plan
 
     @property
-    def kernel_(self) -> Any: return self._smoothing().kernel
+    def kernel_(self) -> FittedKernel: return self._smoothing().kernel
 
     @property
     def smoother_(self) -> Smoother: return self._smoothing().smoother
@@ -181,7 +181,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
     True
     """
 
-    def __init__(self, kernel: Any = None, *, bandwidth: str = "auto", scales: Any = None, random_state: Any = None) -> None:
+    def __init__(self, kernel: KernelSetting = None, *, bandwidth: str = "auto", scales: Any = None, random_state: Seed = None) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.scales = scales
@@ -268,7 +268,7 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
         q = self.smoothing_.smoother.Y.shape[1]
         return super()._laws() if len(self.classes_) == q else f"has votes for {q} classes, not {len(self.classes_)}"
 
-    def __init__(self, kernel: Any = None, *, bandwidth: str = "auto", scales: Any = None, random_state: Any = None) -> None:
+    def __init__(self, kernel: KernelSetting = None, *, bandwidth: str = "auto", scales: Any = None, random_state: Seed = None) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.scales = scales

@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
+from mercer.kernels import Kernel
 from mercer.kernels.algebra import Power
 from mercer.kernels.defaults import bandwidths, scaled
 from mercer.models.base import fields_alone
@@ -96,7 +98,7 @@ class Smoother:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(self.voters.products(X, V), np.float64)
 
-    def _far(self, total: Array, dtype: Any) -> Array:
+    def _far(self, total: Array, dtype: DTypeLike) -> Array:
         info = np.finfo(dtype)
         return np.asarray(total <= self.w.sum() * float(info.tiny / info.eps))
 
@@ -116,7 +118,7 @@ class Smoother:
         return _numbers(np.concatenate(parallel_map(of, tiles.cuts(len(X), tiles.TILE_ROWS))))
 
     @np.errstate(over="ignore", invalid="ignore")
-    def errors(self, X: Table, kernels: Sequence[Any], index: Array, groups: Array) -> Array:
+    def errors(self, X: Table, kernels: Sequence[Kernel], index: Array, groups: Array) -> Array:
         """The mean squared error with each kernel of rows left out with their group, in units of the range; all in one sweep."""
 
         def of(part: slice) -> Array:
@@ -128,12 +130,12 @@ class Smoother:
         step = max(16, min(tiles.TILE_ROWS, HELD // (8 * len(kernels) * self.T.shape[1])))
         return _numbers(np.sum(parallel_map(of, tiles.cuts(len(index), step)), axis=0) / self.w[index].sum())
 
-    def _swept(self, X: Table, kernels: Sequence[Any], without: Groups | None) -> Array:
+    def _swept(self, X: Table, kernels: Sequence[Kernel], without: Groups | None) -> Array:
         """Sums (kernels, n, q + 1) of a tile of rows."""
         out, top = self._tallied(X, kernels, without)
         for i, kernel in enumerate(kernels):
 
-            def ask(lost: Array, wide: Any) -> tuple[Array, Array]:
+            def ask(lost: Array, wide: Kernel) -> tuple[Array, Array]:
                 group = without and (without[0][lost], without[1])
                 sums, best = self._tallied(X[lost].astype(np.float64), [wide], group, exact=True)
                 return sums[0], best[0]
@@ -141,7 +143,7 @@ class Smoother:
             _mend(kernel, out[i], top[i], ask)
         return out
 
-    def _tallied(self, X: Table, kernels: Sequence[Any], without: Groups | None, *, exact: bool = False) -> tuple[Array, Array]:
+    def _tallied(self, X: Table, kernels: Sequence[Kernel], without: Groups | None, *, exact: bool = False) -> tuple[Array, Array]:
         """Sums and the logarithm of the largest vote (kernels, n), all kernels in one sweep over training points."""
         out, top = np.zeros((len(kernels), len(X), self.T.shape[1])), np.full((len(kernels), len(X), 1), -np.inf)
         for cols, logs in self.voters.logs(X, kernels, exact=exact):
@@ -174,7 +176,7 @@ class Smoother:
         _mend(self.kernel, found, top, lambda lost, wide: self._largest(X[lost], wide, k, exact=True))
         return found
 
-    def _largest(self, X: Table, kernel: Any, k: int, *, exact: bool = False) -> tuple[Array, Array]:
+    def _largest(self, X: Table, kernel: Kernel, k: int, *, exact: bool = False) -> tuple[Array, Array]:
         """Names and shares of the k largest votes, (n, 2, k), and the logarithm of the largest."""
         best, at = np.zeros((len(X), 0)), np.zeros((len(X), 0), np.intp)
         total, top = np.zeros((len(X), 1)), np.full((len(X), 1), -np.inf)
@@ -189,7 +191,7 @@ class Smoother:
         return np.stack([at, shares], axis=1), top[:, 0]
 
 
-def _mend(kernel: Any, found: Array, top: Array, ask: Callable[[Array, Any], tuple[Array, Array]]) -> None:
+def _mend(kernel: Kernel, found: Array, top: Array, ask: Callable[[Array, Kernel], tuple[Array, Array]]) -> None:
     """Answers again, by the nearest points alone, for the rows where even logarithms of votes have lost their digits."""
     lost = np.flatnonzero(top < -LOST)
     for wide in _wider(kernel) if len(lost) else ():
@@ -199,7 +201,7 @@ def _mend(kernel: Any, found: Array, top: Array, ask: Callable[[Array, Any], tup
             return
 
 
-def _wider(kernel: Any) -> Iterator[Any]:
+def _wider(kernel: Kernel) -> Iterator[Kernel]:
     """The kernel with larger and larger bandwidths, sharpened."""
     sizes, c = [kernel.parameters()[path] for path in bandwidths(kernel)], WIDER
     while sizes and c * max(1.0, *sizes) < 1e300:

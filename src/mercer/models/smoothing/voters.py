@@ -14,6 +14,7 @@ from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, S
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
 from mercer.kernels.stationary import Sinc, Stationary
+from mercer.models.settings import FittedKernel
 from mercer.operators.products import times
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
@@ -30,7 +31,7 @@ class QueryKernel(Protocol):
 
     def __len__(self) -> int: ...
     def products(self, X: Table, V: Array) -> Array: ...
-    def logs(self, X: Table, kernels: Sequence[Any], *, exact: bool = False) -> Iterator[tuple[slice, Iterable[Array]]]: ...
+    def logs(self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False) -> Iterator[tuple[slice, Iterable[Array]]]: ...
 
 
 class ExactTile(LogTile):
@@ -85,7 +86,7 @@ class GivenVotes:
         log(X.data)
         return np.asarray(X.data @ V.astype(X.dtype))
 
-    def logs(self, X: Table, kernels: Sequence[Any], *, exact: bool = False) -> Iterator[tuple[slice, Iterable[Array]]]:
+    def logs(self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False) -> Iterator[tuple[slice, Iterable[Array]]]:
         yield slice(0, self.n), [log(X.data)]
 
 
@@ -93,7 +94,7 @@ def _of_shape(L: Any, shape: tuple[int, int]) -> Array:
     return L if np.shape(L) == shape else np.broadcast_to(L, shape)
 
 
-def nonnegative(kernel: Any) -> bool:
+def nonnegative(kernel: FittedKernel) -> bool:
     """Whether the form of an expression shows that it is nowhere negative.
 
     >>> from mercer.kernels import Gaussian, Linear

@@ -1,7 +1,8 @@
-"""What estimators of support vectors share: a fitted machine seen through attributes, and fewer support vectors."""
+"""What estimators of support vectors share: a fitted machine seen through attributes, fewer support vectors, files from before."""
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -11,16 +12,22 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, bytes_of
-from mercer.models.settings import whole
-from mercer.models.svm.machine import Compression, DualMachine, Machine, compress
-from mercer.models.svm.old_files import upgraded
+from mercer.models.maps import BATCH_BYTES, FittedMap
+from mercer.models.settings import FittedKernel, MemoryLimit, Seed, whole
+from mercer.models.svm.fit import WarmStart
+from mercer.models.svm.machine import Compression, DualMachine, FeatureMachine, FitSummary, Machine, compress
 from mercer.plans import Plan
+
+LEARNT = (
+    "support_", "support_vectors_", "dual_coef_", "n_support_", "multiclass_", "compression_", "coef_", "lift_", "n_features_lifted_",
+    "sigmoid_", "gap_", "intercept_", "offset_", "_size", "n_iter_", "objective_", "plan_", "kernel_", "_last",
+)  # fmt: skip
 
 
 class SupportVectorEstimator(KernelEstimator):
     """An estimator that holds one machine: `machine_`, over support vectors or over features."""
 
-    memory_limit: Any
+    memory_limit: MemoryLimit
     machine_: Machine
 
     must = dict(machine_=Is("DualMachine"))
@@ -38,19 +45,12 @@ class SupportVectorEstimator(KernelEstimator):
         found = self._weights(sample_weight, rows)
         return np.ones(len(rows)) if found is None else found
 
-    def _square_rows(self, X: Any) -> Table:
-        """The rows of a fit without targets; a kernel matrix must be square."""
-        rows = self._rows(X, reset=True)
-        if self._precomputed and len(rows) != rows.width:
-            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {rows.data.shape}.")
-        return rows
-
     def _raw(self, X: Any) -> Array:
         """Scores (n, k) of new rows, without the intercept."""
         check_is_fitted(self)
         return self._dual().queried(self._rows(X, reset=False), bytes_of(self.memory_limit))
 
-    def compress(self, budget: int, X: Any = None, random_state: Any = 0) -> Self:
+    def compress(self, budget: int, X: Any = None, random_state: Seed = 0) -> Self:
         """The same model over at most `budget` of its support vectors.
 
         `compression_` holds what that costs.
@@ -86,7 +86,7 @@ class SupportVectorEstimator(KernelEstimator):
     def plan_(self) -> Plan: return self.machine_.summary.plan
 
     @property
-    def kernel_(self) -> Any: return self.machine_.kernel
+    def kernel_(self) -> FittedKernel: return self.machine_.kernel
 
     @property
     def n_iter_(self) -> int: return self.machine_.summary.rounds
@@ -133,3 +133,38 @@ class SupportVectorEstimator(KernelEstimator):
         if (found := self._dual().compression) is None:
             raise AttributeError("compression_ is there for a model that compress returned.")
         return found
+
+
+# files from before there was one fitted value: their attributes, put together to one
+def upgraded(state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of an estimator of support vectors as they are now."""
+    if "machine_" in state or "intercept_" not in state:
+        return state
+    old, left = SimpleNamespace(**state), {name: value for name, value in state.items() if name not in LEARNT}
+    machine = _over_rows(old) if "dual_coef_" in state else _over_features(old)
+    items = isinstance(machine, DualMachine) and machine.vectors is not None and machine.vectors.items
+    last = {"_last": _last(*old._last)} if "_last" in state else {}
+    return left | last | {"machine_": machine, "_of_items": items}
+
+
+def _summary(old: Any) -> FitSummary:
+    return FitSummary(old.plan_, old.objective_, old.n_iter_, getattr(old, "gap_", None))
+
+
+def _over_rows(old: Any) -> DualMachine:
+    vectors = None if isinstance(old.kernel_, str) else Table(old.support_vectors_)
+    multiclass = getattr(old, "multiclass_", "")
+    return DualMachine(
+        old.kernel_, vectors, old.support_, old.dual_coef_, np.asarray(old.intercept_), old.n_support_, _summary(old), multiclass,
+        getattr(old, "_size", 0.0), getattr(old, "sigmoid_", None), getattr(old, "compression_", None),
+    )  # fmt: skip
+
+
+def _over_features(old: Any) -> FeatureMachine:
+    phi = FittedMap(old.lift_, min(BATCH_BYTES, bytes_of(old.memory_limit) / 8))
+    return FeatureMachine(phi, old.coef_, old.intercept_, _summary(old), getattr(old, "sigmoid_", None))
+
+
+def _last(kind: tuple[str, bool, str], codes: Any, c: Any, rules: Any) -> WarmStart:
+    loss, bias, multiclass = kind
+    return WarmStart(loss, bias, multiclass, codes, c, tuple(rules))

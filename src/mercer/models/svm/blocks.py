@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.inputs import Array
 from mercer.models.svm.problem import DualProblem, DualSolution, evaluate, feasible_start, inside
@@ -188,7 +188,7 @@ class BlockSolver:
         self.left, self.part = [], self._everyone()
 
 
-def padded(n: int, dtype: Any) -> Array:
+def padded(n: int, dtype: DTypeLike) -> Array:
     """For n rows and columns, filled up by zeros to whole lanes."""
     out = np.empty((n, smo.lanes(n) * smo.LANE), dtype)
     out[:, n:] = 0

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.inputs import Array
 from mercer.invariants import Is
 from mercer.models.base import all_or_nothing, bytes_of
+from mercer.models.settings import FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via, of_largest
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.calibration import probabilities
 from mercer.models.svm.fit import WarmStart, fit, with_probabilities
@@ -120,9 +121,9 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         return m.misfit(self.n_features_in_)
 
     def __init__(
-        self, kernel: Any = None, C: float = 1.0, loss: str = "hinge", via: Any = "auto", *, lift: Any = None,
+        self, kernel: KernelSetting = None, C: float = 1.0, loss: str = "hinge", via: Via = "auto", *, lift: LiftSetting = None,
         fit_intercept: bool = True, class_weight: Any = None, multiclass: str = "auto", probability: bool = False,
-        warm_start: bool = False, tol: float = 1e-3, max_iter: int = 1000, memory_limit: Any = None, random_state: Any = None,
+        warm_start: bool = False, tol: float = 1e-3, max_iter: int = 1000, memory_limit: MemoryLimit = None, random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -165,7 +166,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         return self._linear().coef
 
     @property
-    def lift_(self) -> Any: return self._linear().phi.lift
+    def lift_(self) -> FittedLift: return self._linear().phi.lift
 
     @property
     def n_features_lifted_(self) -> int:
@@ -195,8 +196,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score, (n,)."""
-        f = self.decision_function(X)
-        return self.classes_[(f > 0).astype(int) if f.ndim == 1 else f.argmax(1)]
+        return of_largest(self.decision_function(X), self.classes_)
 
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> Array:

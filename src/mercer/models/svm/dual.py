@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
-from mercer.kernels import positioned
-from mercer.kernels.defaults import resolve
+from mercer.models.settings import FittedKernel
 from mercer.models.svm.machine import FitSummary
 from mercer.models.svm.problem import DualSolution, relative
 from mercer.models.svm.solver import kernel_bytes
@@ -23,26 +22,15 @@ from mercer.plans import Plan
 EPS = float(np.finfo(np.float32).eps)
 ASYMMETRY, INDEFINITE = 1e-5, 1e-5  # of a given matrix, relative to its largest entry: more is no rounding, even of float32
 SOME, CHECKED_ROWS = 256, 1024  # rows whose eigenvalues are looked at, and rows that are compared with columns at a time
-SQUARABLE = 1e150
 INDEFINITE_GIVEN = (
     "X is a kernel matrix with negative eigenvalues: the duals are a stationary point, and gap_ bounds nothing; "
     "give a positive semidefinite one."
 )
 
 
-def kernel_of(kernel: Any, rows: Table, weight: Array) -> Any:
-    """The kernel that was meant, for these rows."""
-    if isinstance(kernel, str) and kernel == "precomputed":
-        return kernel
-    values = rows.data.data if rows.sparse else rows.data
-    scaled = kernel is None or (isinstance(kernel, str) and kernel == "rbf")
-    if scaled and not rows.items and values.size and not float(np.abs(values).max()) < SQUARABLE:
-        raise ValueError("X is too large to square, so no bandwidth can be scaled to it; scale the columns first.")
-    return positioned(resolve(kernel, rows, weight), rows)
-
-
 def operator_of(
-    kernel: Any, rows: Table, *, largest: float, tol: float, memory: float, bias: bool = True, balanced: bool = False, ridge: float = 0.0
+    kernel: FittedKernel, rows: Table, *, largest: float, tol: float, memory: float, bias: bool = True, balanced: bool = False,
+    ridge: float = 0.0,
 ) -> TiledOperator:
     """Kernel values in float32, unless the rounding of a sum over all rows, times the largest dual, would show at tol.
 
@@ -57,7 +45,7 @@ def operator_of(
     return op.astype(np.float64 if shows else np.float32)
 
 
-def _values(kernel: Any, rows: Table, bias: bool, balanced: bool) -> TiledOperator:
+def _values(kernel: FittedKernel, rows: Table, bias: bool, balanced: bool) -> TiledOperator:
     op: TiledOperator
     if not isinstance(kernel, str):
         op = TileOperator(kernel, rows)
@@ -92,7 +80,7 @@ def intercept_of(op: TiledOperator, solution: DualSolution, index: Array | slice
     return solution.intercept - float(solution.b @ op.edge[index])
 
 
-def support_of(kernel: Any, rows: Table, kept: Array, coef: Array, order: Array | None = None) -> dict[str, Any]:
+def support_of(kernel: FittedKernel, rows: Table, kept: Array, coef: Array, order: Array | None = None) -> dict[str, Any]:
     """The parts of a machine: vectors, places and coefficients of the rows whose coefficients (k, n) are not zero, in this order."""
     order = np.arange(len(rows)) if order is None else order
     at = order[(coef != 0).any(0)[order]]

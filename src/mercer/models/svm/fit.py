@@ -9,11 +9,12 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.invariants import Each, Floats, Ints, Is, Text
+from mercer.models.expansion import scaled_kernel_at
 from mercer.models.maps import fitted_map
-from mercer.models.settings import class_weights
+from mercer.models.settings import FittedKernel, class_weights
 from mercer.models.svm import hinge
 from mercer.models.svm.calibration import cross_fitted, enough_rows
-from mercer.models.svm.dual import intercept_of, kernel_of, operator_of, summary_of, support_of, warn_if_open
+from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine, FeatureMachine, Machine
 from mercer.models.svm.multiclass import BinaryRule, HingeSettings, OneVsOne, by_class, one_vs_rest
 from mercer.models.svm.plan import ClassifierSettings, LabelledRows, choose, some_rows
@@ -67,7 +68,7 @@ def fit(s: ClassifierSettings, rows: LabelledRows, n: int, last: WarmStart | Non
 def over_rows(s: ClassifierSettings, rows: LabelledRows, plan: Plan, last: WarmStart | None) -> tuple[DualMachine, WarmStart | None]:
     """One rule for two classes; for more, one for every two of them, or one a class against the rest."""
     w, codes, K = rows.weights, rows.codes, len(rows.classes)
-    kernel = kernel_of(s.kernel, rows.X, w)
+    kernel = scaled_kernel_at(s.kernel, rows.X, w)
     c = s.C * w * class_weights(s.class_weight, rows.classes, codes, w)[codes]
     ridge, bias = 0.0 if s.loss == "hinge" else 0.5 / float(c.min()), bool(s.intercept)
     op = operator_of(kernel, rows.X, largest=float(c.max()), tol=s.tol, memory=s.memory, bias=bias, balanced=bias, ridge=ridge)
@@ -89,7 +90,8 @@ def rules_of(
 
 
 def machine_of(
-    s: ClassifierSettings, rows: LabelledRows, op: TiledOperator, rules: Sequence[BinaryRule], multiclass: str, kernel: object, why: str
+    s: ClassifierSettings, rows: LabelledRows, op: TiledOperator, rules: Sequence[BinaryRule], multiclass: str, kernel: FittedKernel,
+    why: str,
 ) -> DualMachine:
     """Support vectors sorted by class, and the scores of all rules over them."""
     codes, K = rows.codes, len(rows.classes)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -12,6 +11,7 @@ from mercer.invariants import Counts, Each, Floats, Ints, Is, Number, Text, Whol
 from mercer.kernels.base import Kernel
 from mercer.lifts.landmarks import in_float64, rpcholesky
 from mercer.models.maps import FittedMap
+from mercer.models.settings import FittedKernel
 from mercer.models.svm.multiclass import pair_functions, pair_parts, votes
 from mercer.operators import GivenOperator, KernelOperator, Operator
 from mercer.operators.products import Part, dense_enough, given_scores, scores
@@ -64,7 +64,7 @@ class DualMachine:
     (K - 1, m) by the class of each vector, or one row a pair. Of a given kernel matrix there are no vectors, only their places.
     """
 
-    kernel: Any
+    kernel: FittedKernel
     vectors: Table | None
     support: Array
     coef: Array
@@ -124,7 +124,7 @@ class DualMachine:
         """Scores (n, k) without the intercept."""
         parts: list[Part] = [(slice(0, self.coef.shape[1]), list(range(len(self.coef))), self.coef)]
         parts, width = (pair_parts(self.coef, self.counts), len(self.intercept)) if self.by_class else (parts, len(self.coef))
-        if self.vectors is None:
+        if self.vectors is None or isinstance(self.kernel, str):
             return given_scores(X.data, self.support, parts, width, balanced=self.balanced)
         return scores(self.kernel, X, self.vectors.data, parts, width, balanced=self.balanced)
 
@@ -166,7 +166,7 @@ class FeatureMachine:
     )  # fmt: skip
 
     @property
-    def kernel(self) -> Any:
+    def kernel(self) -> FittedKernel:
         return self.phi.lift.kernel_
 
     def misfit(self, width: int) -> str | None:
@@ -187,7 +187,7 @@ def compress(machine: Machine, budget: int, X: Table | None, seed: int) -> DualM
     """The same over at most `budget` vectors; the cost is measured on rows X, or else on the support vectors."""
     if not isinstance(machine, DualMachine):
         raise ValueError("compress needs support vectors, and a model over features has none; fit with via='exact'.")
-    if machine.vectors is None:
+    if machine.vectors is None or isinstance(machine.kernel, str):
         raise ValueError("compress needs a kernel; a model of kernel='precomputed' does not have the values between its vectors.")
     if not len(machine.support):
         raise ValueError("compress needs support vectors, and this model, a constant, has none; use it as it is.")
@@ -202,7 +202,7 @@ def compress(machine: Machine, budget: int, X: Table | None, seed: int) -> DualM
     return replace(small, compression=Compression(len(vectors), len(keep), error, rms, machine.changed(before, after)))
 
 
-def project(kernel: Kernel | None, vectors: Table, coef: Array, budget: int, seed: int) -> tuple[Array, Array, float]:
+def project(kernel: Kernel, vectors: Table, coef: Array, budget: int, seed: int) -> tuple[Array, Array, float]:
     """Places of the vectors that stay, their coefficients (k, m), and |f - g| / |f| of the worst function.
 
     Pivots of a randomly pivoted Cholesky factorisation, weighted by the coefficients; then the least squares in the RKHS.
@@ -219,6 +219,6 @@ def project(kernel: Kernel | None, vectors: Table, coef: Array, budget: int, see
     return keep, new, float(np.sqrt(np.max(np.maximum(left, 0) / np.maximum(square, 1e-300))))
 
 
-def _times(op: Operator, c: Array) -> Any:
+def _times(op: Operator, c: Array) -> Array:
     step = 1024
     return np.concatenate([in_float64(op, slice(i, i + step), slice(None)) @ c for i in range(0, op.shape[0], step)])

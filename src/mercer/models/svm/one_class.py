@@ -9,9 +9,10 @@ from sklearn.base import OutlierMixin
 
 from mercer.inputs import Array, Table
 from mercer.models.base import all_or_nothing, bytes_of
-from mercer.models.settings import positive, whole
+from mercer.models.expansion import scaled_kernel_at
+from mercer.models.settings import KernelSetting, MemoryLimit, Via, positive, whole
 from mercer.models.svm.base import SupportVectorEstimator
-from mercer.models.svm.dual import kernel_of, operator_of, summary_of, support_of, warn_if_open
+from mercer.models.svm.dual import operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine
 from mercer.models.svm.plan import exact_only, with_positive_weight
 from mercer.models.svm.problem import DualProblem, DualSolution
@@ -87,7 +88,8 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
     """
 
     def __init__(
-        self, kernel: Any = None, nu: float = 0.5, via: Any = "auto", *, tol: float = 1e-3, max_iter: int = 1000, memory_limit: Any = None
+        self, kernel: KernelSetting = None, nu: float = 0.5, via: Via = "auto", *, tol: float = 1e-3, max_iter: int = 1000,
+        memory_limit: MemoryLimit = None,
     ) -> None:
         self.kernel = kernel
         self.nu = nu
@@ -105,12 +107,12 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         if not (isinstance(self.nu, int | float | np.number) and 0 < self.nu <= 1):
             raise ValueError(f"nu must be a number in (0, 1], got {self.nu!r}.")
         tol, most, memory = positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), bytes_of(self.memory_limit)
-        every = self._square_rows(X)
+        every = self._rows(X, reset=True)
         w = self._row_weights(sample_weight, every)
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
         mean = float(w[kept].mean())
         c = w[kept] / w[kept].mean()
-        kernel = kernel_of(self.kernel, rows, c)
+        kernel = scaled_kernel_at(self.kernel, rows, c)
         op = operator_of(kernel, rows, largest=float(c.max()), tol=tol, memory=memory)
         op, found = region(op, c, float(self.nu), tol, most, memory)
         found = found.times(mean)

@@ -10,7 +10,7 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.models.base import bytes_of
-from mercer.models.settings import positive, whole
+from mercer.models.settings import KernelSetting, LiftSetting, Seed, Via, positive, whole
 from mercer.plans import Plan
 
 LOSSES = ("hinge", "squared_hinge")
@@ -22,8 +22,8 @@ EXACT_ROWS = 20_000  # up to so many rows, "auto" is exact
 class ClassifierSettings:
     """The parameters of `KernelSVC`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
 
-    kernel: Any
-    lift: Any
+    kernel: KernelSetting
+    lift: LiftSetting
     C: float
     loss: str
     way: str
@@ -36,7 +36,7 @@ class ClassifierSettings:
     tol: float
     max_iter: int
     memory: float
-    random_state: Any
+    random_state: Seed
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -77,7 +77,7 @@ def choose(n: int, s: ClassifierSettings) -> Plan:
     return Plan("features", "", rejected=beyond)
 
 
-def exact_only(via: Any) -> None:
+def exact_only(via: Via) -> None:
     """Regressions and regions have only the dual over rows."""
     if not (isinstance(via, str) and via in ("auto", "exact")):
         raise ValueError(f"via must be one of auto, exact, got {via!r}.")

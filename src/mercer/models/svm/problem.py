@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -212,7 +211,7 @@ def certified(op: TiledOperator, problem: DualProblem, found: DualSolution, inde
     return replace(found, gap=max(gap, found.gap), rounding=max(gap - found.gap, 0.0), G=None)
 
 
-def _some(free: Array) -> Any:
+def _some(free: Array) -> Array | slice:
     """Some of those inside their bounds, which feel rounding most; of all where there are none."""
     of = np.flatnonzero(free) if free.any() else np.arange(len(free))
     return of[np.unique(np.linspace(0, len(of) - 1, min(len(of), SAMPLED)).astype(np.intp))]

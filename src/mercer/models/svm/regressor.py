@@ -8,9 +8,10 @@ from sklearn.base import RegressorMixin
 
 from mercer.inputs import Array
 from mercer.models.base import all_or_nothing, bytes_of
-from mercer.models.settings import positive, whole
+from mercer.models.expansion import scaled_kernel_at
+from mercer.models.settings import KernelSetting, MemoryLimit, Via, positive, whole
 from mercer.models.svm.base import SupportVectorEstimator
-from mercer.models.svm.dual import intercept_of, kernel_of, operator_of, summary_of, support_of, warn_if_open
+from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine
 from mercer.models.svm.plan import exact_only, with_positive_weight
 from mercer.models.svm.problem import DualProblem
@@ -80,8 +81,8 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
     """
 
     def __init__(
-        self, kernel: Any = None, C: float = 1.0, epsilon: float = 0.1, via: Any = "auto", *, fit_intercept: bool = True,
-        tol: float = 1e-3, max_iter: int = 1000, memory_limit: Any = None,
+        self, kernel: KernelSetting = None, C: float = 1.0, epsilon: float = 0.1, via: Via = "auto", *, fit_intercept: bool = True,
+        tol: float = 1e-3, max_iter: int = 1000, memory_limit: MemoryLimit = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -101,7 +102,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         w, memory, bias = self._row_weights(sample_weight, every), bytes_of(self.memory_limit), bool(self.fit_intercept)
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
         t, c = targets(y)[kept], C * w[kept]
-        kernel, unit = kernel_of(self.kernel, rows, w[kept]), min(1.0, float(t.std()) or 1.0)
+        kernel, unit = scaled_kernel_at(self.kernel, rows, w[kept]), min(1.0, float(t.std()) or 1.0)
         op = operator_of(kernel, rows, largest=float(c.max()), tol=tol * unit, memory=memory, bias=bias, balanced=bias)
         found = solve(op, DualProblem(t, -c, c, e, bias=bias, unit=unit), tol, most, memory=memory)
         parts = support_of(kernel, rows, kept, found.b[None])
@@ -118,7 +119,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         return f + self.machine_.intercept[0].astype(f.dtype)
 
 
-def tube(epsilon: Any) -> float:
+def tube(epsilon: object) -> float:
     if isinstance(epsilon, int | float | np.number) and np.isfinite(epsilon) and epsilon >= 0:
         return float(epsilon)
     raise ValueError(f"epsilon must be a number >= 0, got {epsilon!r}.")

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow.csv as arrow_csv
 
 from mercer.ops.threads import n_threads
-from mercer.tables.arrow import Batch, pa
+from mercer.tables.arrow import Batch, Schema, pa
 from mercer.tables.errors import DataError, said
 from mercer.tables.read.encoding import Utf8Stream, text_of
 from mercer.tables.read.files import HEAD, reading, unpacked
@@ -36,7 +36,7 @@ def sniff_file(path: Path, start: bytes, given: CsvOptions | None) -> Sniffed:
     return found
 
 
-def schema(found: Sniffed) -> Any:
+def schema(found: Sniffed) -> Schema:
     """Text in every column."""
     return pa.schema([(name, pa.string()) for name in found.names])
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.json as arrow_json
 import pyarrow.parquet as parquet
 
-from mercer.tables.arrow import Batch, Column, pa
+from mercer.tables.arrow import Batch, Column, Kind, Schema, pa
 from mercer.tables.errors import DataError, said
 from mercer.tables.read.encoding import Utf8Stream, guess, text_of
 from mercer.tables.read.files import head, reading, unpacked
@@ -61,7 +61,7 @@ def _sound(path: Path, what: str) -> Iterator[None]:
         raise DataError(f"{path} asks for more memory than there is; it may be damaged.") from error
 
 
-def parquet_schema(path: Path) -> Any:
+def parquet_schema(path: Path) -> Schema:
     with _sound(path, "parquet"):
         return _named(parquet.read_schema(path))
 
@@ -71,12 +71,12 @@ def parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[B
         yield from map(_checked, file.iter_batches(batch_size=rows, columns=list(columns)))
 
 
-def arrow_schema(path: Path) -> Any:
+def arrow_schema(path: Path) -> Schema:
     with _sound(path, "arrow"), _opened(path) as reader:
         return _named(reader.schema)
 
 
-def _named(schema: Any) -> Any:
+def _named(schema: Schema) -> Schema:
     """The schema, after a look at its names, which a damaged file may hold as bytes that are no text."""
     schema.names  # noqa: B018 - read for its error
     return schema
@@ -108,7 +108,7 @@ def _opened(path: Path) -> Iterator[Any]:
             yield reader
 
 
-def json_schema(path: Path, start: bytes, whole: bool) -> tuple[Any, tuple[str, ...]]:
+def json_schema(path: Path, start: bytes, whole: bool) -> tuple[Schema, tuple[str, ...]]:
     """Fields of the first lines: numbers as float64, and text where kinds are mixed or not yet known; later fields are not read.
 
     And the names of those that are whole numbers as far as seen.
@@ -128,13 +128,13 @@ def _one_block(body: bytes) -> Any:
     return arrow_json.ReadOptions(use_threads=False, block_size=len(body) + 1)
 
 
-def _widened(kind: Any) -> Any:
+def _widened(kind: Kind) -> Kind:
     if pa.types.is_integer(kind):
         return pa.float64()
     return kind if pa.types.is_floating(kind) or pa.types.is_boolean(kind) else pa.string()
 
 
-def _kind(values: list[Any]) -> Any:
+def _kind(values: list[Any]) -> Kind:
     kinds = {type(v) for v in values if v is not None}
     if kinds == {int} and all(abs(v) < 2**63 for v in values if v is not None):
         return pa.int64()
@@ -143,7 +143,7 @@ def _kind(values: list[Any]) -> Any:
     return pa.float64() if kinds and kinds <= {int, float} else pa.string()
 
 
-def json_batches(path: Path, schema: Any, columns: Sequence[str]) -> Iterator[Batch]:
+def json_batches(path: Path, schema: Schema, columns: Sequence[str]) -> Iterator[Batch]:
     """The objects of a jsonl file, a block of lines at a time.
 
     A field that turns from a number into text counts as missing from there on where it does not read as a number.
@@ -172,7 +172,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
         yield left
 
 
-def _parsed(path: Path, block: bytes, wanted: Any, quick: Any, line: int) -> Iterator[Batch]:
+def _parsed(path: Path, block: bytes, wanted: Schema, quick: Schema, line: int) -> Iterator[Batch]:
     if not block.strip():
         return
     _shallow(path, block, line)
@@ -209,7 +209,7 @@ def _object(path: Path, text: bytes, line: int) -> dict[str, Any]:
     return value
 
 
-def _whole(path: Path, objects: list[dict[str, Any]], wanted: Any, line: int) -> None:
+def _whole(path: Path, objects: list[dict[str, Any]], wanted: Schema, line: int) -> None:
     """That what is passed through as whole numbers stays that: an identifier is not rounded or lost."""
     for name in (f.name for f in wanted if pa.types.is_integer(f.type)):
         for i, value in enumerate(o.get(name) for o in objects):
@@ -218,7 +218,7 @@ def _whole(path: Path, objects: list[dict[str, Any]], wanted: Any, line: int) ->
                 raise DataError(f"{path}, object {i + 1:,} from line {line:,}: {what}; write such values as text throughout.")
 
 
-def _column(values: list[Any], kind: Any) -> Column:
+def _column(values: list[Any], kind: Kind) -> Column:
     if pa.types.is_string(kind):
         return pa.array([v if v is None or isinstance(v, str) else json.dumps(v) for v in values], kind)
     if pa.types.is_boolean(kind):

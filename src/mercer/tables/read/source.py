@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mercer.tables.arrow import Batch, dated, pa
+from mercer.tables.arrow import Batch, Schema, dated, pa
 from mercer.tables.errors import DataError, Misnamed, nearest, quoted, said
 from mercer.tables.read import convert, csv, files, formats
 from mercer.tables.read.files import Stamp
@@ -25,7 +25,7 @@ class FilePart:
 
     path: Path
     kind: str
-    schema: Any
+    schema: Schema
     stamp: Stamp
     sniffed: Sniffed | None = None
     said: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ def _named_like(found: Sniffed, first: FilePart | None) -> Sniffed:
     return found
 
 
-def _unified(parts: list[FilePart]) -> Any:
+def _unified(parts: list[FilePart]) -> Schema:
     """The schema of all files, in the order of the first; types are widened where they differ."""
     first = parts[0]
     if not first.schema.names:
@@ -136,14 +136,14 @@ def _unified(parts: list[FilePart]) -> Any:
         return _as_text([_bare(p.schema) for p in parts])
 
 
-def _as_text(schemas: list[Any]) -> Any:
+def _as_text(schemas: list[Schema]) -> Schema:
     """Text for the columns whose types have nothing in common."""
     first = schemas[0]
     kinds = {n: {str(s.field(n).type) for s in schemas} for n in first.names}
     return pa.schema([(n, first.field(n).type if len(kinds[n]) == 1 else pa.string()) for n in first.names])
 
 
-def _bare(schema: Any) -> Any:
+def _bare(schema: Schema) -> Schema:
     """Without metadata, dictionaries as their values, so that files written by different programs agree."""
     return pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])
 
@@ -163,7 +163,7 @@ class Source:
     """Files as one table; see `open_source`."""
 
     parts: tuple[FilePart, ...]
-    full_schema: Any
+    full_schema: Schema
     columns: tuple[str, ...] | None = None
     may_be_empty: bool = False  # whether no rows are no error
     rows: int = ROWS  # of a batch, where nothing else is asked for
@@ -190,7 +190,7 @@ class Source:
         return sum(path.stat().st_size for path in self.paths)
 
     @cached_property
-    def schema(self) -> Any:
+    def schema(self) -> Schema:
         """The columns and their types, as a `pyarrow.Schema`; csv columns are text."""
         return self.full_schema if self.columns is None else pa.schema([self.full_schema.field(n) for n in self.columns])
 
@@ -223,7 +223,7 @@ class Source:
                 yield dated(_cast(batch, self.schema, part.path))
 
 
-def _cast(batch: Batch, schema: Any, path: Path) -> Batch:
+def _cast(batch: Batch, schema: Schema, path: Path) -> Batch:
     """With the columns and types of the schema."""
     if batch.schema.equals(schema):
         return batch

@@ -6,7 +6,7 @@ import pytest
 
 from mercer import KernelSVC, KernelSVR, OneClassSVM
 from mercer.kernels import Callable, Gaussian
-from mercer.models.svm.old_files import LEARNT, upgraded
+from mercer.models.svm.base import LEARNT, upgraded
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))

@@ -1,0 +1,175 @@
+"""What a fitted Gaussian process shows, and what must hold of it; files that had its parts one by one are put together to it."""
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import methods
+from mercer.inputs import Array
+from mercer.invariants import Is
+from mercer.models.base import KernelEstimator
+from mercer.models.gp.features import FeaturePosterior
+from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
+from mercer.models.gp.linear import FeatureTargets
+from mercer.models.gp.points import PointPosterior
+from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
+from mercer.models.gp.problem import ProcessSettings
+from mercer.models.maps import BATCH_BYTES, FittedMap
+from mercer.models.settings import FittedKernel, FittedLift
+from mercer.plans import Plan
+from mercer.stats import Moments
+
+PARTS = (
+    "process_", "plan_", "_units", "_flat", "_dtype", "_found", "_candidate", "_shares", "_large", "_unit", "_spread", "_approximate",
+    "moments_", "lift_", "n_features_lifted_",
+)  # fmt: skip
+
+
+class ProcessEstimator(KernelEstimator):
+    """An estimator that holds one posterior: `posterior_`, of points or over features."""
+
+    posterior_: Posterior
+
+    must = dict(posterior_=Is("PointPosterior", "FeaturePosterior"))
+
+    def _laws(self) -> str | None:
+        reads = self.posterior_.reads
+        return None if reads in (None, self.n_features_in_) else f"has a posterior over {reads} columns, which are not those that it takes"
+
+    @classmethod
+    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
+        """From files that had the parts of a posterior one by one."""
+        return upgraded(cls(**{name: state[name] for name in cls().get_params(deep=False) if name in state}), state)
+
+    # what is known
+    def __sklearn_is_fitted__(self) -> bool:
+        return "posterior_" in vars(self)
+
+    def _posterior(self) -> Posterior:
+        check_is_fitted(self)
+        return self.posterior_
+
+    @property
+    def plan_(self) -> Plan: return self._posterior().plan
+
+    @property
+    def kernel_(self) -> FittedKernel:
+        """The kernel of f, with its scale where there is one output."""
+        return self._posterior().scaled_kernel
+
+    @property
+    def noise_(self) -> float | Array:
+        """The variance of e, given or learnt; one a row or an output where there are several."""
+        p, o = self._posterior(), self._outputs()
+        return o.each(p.learnt_noise * o.unit**2) if o.noise is None else o.noise
+
+    @property
+    def scale_(self) -> float | Array:
+        """What multiplies the kernel; one an output where there are several."""
+        p, o = self._posterior(), self._outputs()
+        return o.each(p.scale * o.unit**2)
+
+    @property
+    def prior_mean_(self) -> float | Array: return self._outputs().each(self._outputs().mean)
+
+    def _outputs(self) -> Outputs: return self._posterior().outputs
+
+    @property
+    def log_marginal_likelihood_(self) -> float:
+        """log p(y) at the hyper-parameters, summed over outputs."""
+        return self._posterior().log_marginal_likelihood
+
+    @property
+    def log_marginal_likelihood_error_(self) -> float:
+        """Its standard error: zero but for the iterative way, whose determinant is estimated."""
+        return self._posterior().log_marginal_likelihood_error
+
+    def _over_features(self, name: str) -> FeaturePosterior:
+        if not isinstance(p := self._posterior(), FeaturePosterior):
+            raise AttributeError(f"{name} is there for models over features or landmarks; this one is of points.")
+        return p
+
+    @property
+    def coef_(self) -> Array: return self._over_features("coef_").solution.posterior.coef
+
+    @property
+    def effective_dimension_(self) -> float: return self._over_features("effective_dimension_").solution.posterior.effective
+
+    @property
+    def lift_(self) -> FittedLift: return self._over_features("lift_").phi.lift
+
+    @property
+    def n_features_lifted_(self) -> int: return self._over_features("n_features_lifted_").phi.width
+
+    @property
+    def moments_(self) -> Moments:
+        """Of [phi, y]."""
+        if (found := self._over_features("moments_").moments) is None:
+            raise AttributeError("moments_ is there for models over features whose D x D statistics fit memory_limit.")
+        return found
+
+    # leave-one-out
+    def _left_out(self) -> tuple[LeaveOneOut, Outputs]:
+        return self._posterior().left_out, self._outputs()
+
+    @property
+    def loo_predictions_(self) -> Array:
+        """The mean of y of each row by the model of all others, in closed form.
+
+        At these hyper-parameters.
+        """
+        left, o = self._left_out()
+        return o.shaped(o.mean + o.unit * left.mean)
+
+    @property
+    def loo_variances_(self) -> Array:
+        """The variance of y of each row by the model of all others."""
+        left, o = self._left_out()
+        return o.shaped(o.unit**2 * left.variance)
+
+    @property
+    def loo_log_densities_(self) -> Array:
+        """log p(y_i | all others)."""
+        left, o = self._left_out()
+        return o.shaped(left.log - np.log(o.unit))
+
+    @property
+    def loo_score_(self) -> float:
+        """R^2 of `loo_predictions_`, the mean over outputs.
+
+        Of a constant y 1 where it is met, else 0, as in scikit-learn.
+        """
+        return self._posterior().left_out.score()
+
+
+# files from before
+def upgraded(model: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes as they are now; model : an unfitted one of the same parameters."""
+    old = {name: state.pop(name) for name in PARTS if name in state}
+    if "plan_" not in old:
+        return state
+    s = ProcessSettings.of(model)
+    return {**state, "posterior_": _of_points(s, old) if "process_" in old else _over_features(s, old)}
+
+
+def _of_points(s: ProcessSettings, old: dict[str, Any]) -> PointPosterior:
+    mean, unit = old["_units"]
+    outputs = Outputs(mean, unit, old.get("_flat", True), s.noise)
+    return replace(old["process_"], outputs=outputs, plan=old["plan_"])
+
+
+def _over_features(s: ProcessSettings, old: dict[str, Any]) -> FeaturePosterior:
+    if old.get("_large", False):  # there were too many rows to factor
+        s = replace(s, method=methods.Landmarks())
+    candidate, found = old.get("_candidate"), old.get("_found")
+    origin, unit = old["_unit"]
+    held = FeatureTargets.held_by(s, None if candidate is None else candidate.held)
+    targets = FeatureTargets(origin, unit, s.prior, s.noise, held, old.get("_flat", True), old.get("_spread", 1.0))
+    phi, eps = FittedMap(old["lift_"], min(BATCH_BYTES, s.memory / 8)), float(np.finfo(old["_dtype"]).eps)
+    parts = dict(plan=old["plan_"], phi=phi, targets=targets, moments=old.get("moments_"), approximate=old["_approximate"], eps=eps)
+    if is_projection(phi):
+        return LandmarkPosterior(**parts, solved=found, restore=s.restore_variance, row_weights=old.get("_shares"))
+    return FeaturePosterior(**parts, solved=found)
