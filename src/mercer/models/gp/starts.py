@@ -107,8 +107,8 @@ def louder(k: Kernel, by: float) -> Kernel:
     >>> louder(2.0 * Gaussian() + Gaussian(), 10.0)
     20.0 * Gaussian() + Gaussian()
     """
-    inside = [p[:-2] for p in k.parameters() if amplitude(p)]
-    outer = {f"{p}by" for p in inside if not any(p.startswith(f"{q}kernel") for q in inside)}
+    inside = [p.removesuffix("factor") for p in k.parameters() if amplitude(p)]
+    outer = {f"{p}factor" for p in inside if not any(p.startswith(f"{q}kernel") for q in inside)}
     return substitute(k, lambda path, v: by * v if path in outer else v)
 
 
