@@ -91,7 +91,7 @@ class Scale(Kernel):
 
     Parameters
     ----------
-    by : float
+    factor : float
     kernel : Kernel
 
     Examples

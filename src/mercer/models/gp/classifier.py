@@ -57,8 +57,8 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
     fixed : collection of str, "all", True or None, default=None
         Names of parameters that stay as given, by `kernel.get_params()` and "scale"; "all" of
         the kernel's; True: all as given, with a scale of 1; () or None: all are learnt. The
-        scale stays 1 too where an amplitude ("factor") is fixed, bounded or has a prior, so that it
-        is what was said.
+        scale stays 1 too where an amplitude ("factor") is fixed, bounded or has a prior, so
+        that it is what was said.
     tied : collection of tuples of str, default=()
         Names that share one value. The hyper-parameters are learnt from 1,000 rows at most, by
         the evidence, and told as in `GaussianProcessRegressor`; there is no "noise".

@@ -67,7 +67,8 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         Names of parameters that stay as given, by `kernel.get_params()`, "scale"; "all" of the
         kernel's; True: all as given, scale 1; (): all are learnt. None: () with noise="learn"
         or without a kernel, else "all" unless something is said of them. Where an amplitude
-        ("factor") is fixed, bounded or has a prior, the scale is 1, so that it is what was said.
+        ("factor") is fixed, bounded or has a prior, the scale is 1, so that it is what was
+        said.
     tied : collection of tuples of str, default=()
         Names that share one value, as in [("terms__0__bandwidth", "terms__1__bandwidth")].
     bounds : dict of (float, float) by name, default=None
