@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mercer.lifts import Identity
+from mercer.models import KernelRidge
 from mercer.stats import FrequentDirections, Moments, Sample
 from mercer.testing import check_statistic
 
@@ -60,3 +62,16 @@ def test_sizes_must_agree():
         Sample.of(A, 3) + Sample.of(A, 4)
     with pytest.raises(ValueError, match="cannot merge"):
         FrequentDirections.of(A, 3) + FrequentDirections.of(A, 4)
+
+
+def test_a_shift_in_float32_is_what_was_subtracted():
+    A = (rng.normal(size=(2000, 1)) + 1e6).astype(np.float32)
+    t = A[:, 0].astype(np.float64) - 1e6
+    m = KernelRidge(lift=Identity(), alpha=1e-9).fit(A, t)
+    assert np.abs(m.predict(A.astype(np.float64)) - t).max() < 1e-4
+
+
+def test_moments_refuse_other_widths_and_take_integers():
+    with pytest.raises(ValueError, match="2 columns, but the moments are of 3"):
+        Moments.of(np.ones((3, 2)), shift=np.zeros(3))
+    assert Moments.of(np.ones((3, 2), int), shift=np.zeros(2)).S[0, 0] == 3

@@ -37,3 +37,8 @@ def test_hashes_of_sparse_rows():
 def test_no_seed_of_a_sample_warns(seed):
     found = Sample.of(np.arange(50.0)[:, None], 10, keys=np.arange(50), seed=seed)
     assert len(found.rows) == 10
+
+
+def test_hashes_of_sparse_rows_with_entries_given_twice():
+    A = sp.csr_array((np.array([1.0, 2.0]), np.array([1, 1]), np.array([0, 2])), shape=(1, 3))
+    assert row_hashes(A)[0] == row_hashes(A.toarray())[0]
