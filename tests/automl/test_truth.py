@@ -8,21 +8,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn import metrics as sk
-from typer.testing import CliRunner
 
 from mercer.automl import FitResult, fit_table, verdict
 from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import LogTarget, robust_retransformation
-from mercer.cli import app
 from mercer.cli.summary import summary
 from mercer.report import html
+from tests.cli.calls import call
 
 AT_ONCE = 1e-3
-
-
-def call(*words):
-    return CliRunner().invoke(app, [str(w) for w in words])
 
 
 def rare(rng, n):

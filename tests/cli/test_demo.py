@@ -1,21 +1,10 @@
-"""The demo leaves files alone unless told otherwise, and the summary says things once."""
+"""The demo leaves files alone unless told otherwise."""
 
-from dataclasses import replace
 
 import pytest
 
-from mercer import datasets
-from mercer.automl import fit_table
 from mercer.cli import demo
 from mercer.cli.guard import UsageError
-from mercer.cli.summary import summary
-
-
-@pytest.fixture(scope="module")
-def fitted(tmp_path_factory):
-    path = datasets.diabetes().write_csv(tmp_path_factory.mktemp("demo") / "d.csv")
-    return fit_table(path, "progression", time=1e-3)
-
 
 FILES = ["digits.csv", "digits.mercer", "digits.html", "predictions.csv"]
 
@@ -38,11 +27,3 @@ def test_files_are_replaced_where_that_is_asked_for(tmp_path):
     check(tmp_path / "new")
     with pytest.raises(UsageError, match="is a file"):
         check(tmp_path / "digits.html")
-
-
-def test_the_summary_names_a_metric_once_and_writes_numbers_out(fitted):
-    wide = replace(fitted.result, interval={**fitted.result.interval, "median_width": 160_512.0})
-    text = summary(wide)
-    assert "metric    R² (1 is perfect" in text
-    assert "160,500" in text
-    assert "same seed may give another model" in text
