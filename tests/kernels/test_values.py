@@ -20,7 +20,7 @@ from mercer.kernels import (
     RationalQuadratic,
     Sinc,
 )
-from mercer.ops import distances, products
+from mercer.ops import products
 from tests.market import rows
 
 X, Z = rows(8), rows(5, seed=1)
@@ -69,12 +69,3 @@ def test_formulas_written_out():
         np.testing.assert_allclose(Anova(order)(X, Z), products.reference_elementary(X, Z, order), rtol=1e-10, atol=1e-14)
     A = np.diag([1.0, 2.0, 3.0])
     np.testing.assert_allclose(Linear(A)(X, Z), X @ A @ Z.T, rtol=1e-12, atol=1e-14)
-
-
-def test_fast_tiles_equal_their_plain_references():
-    b = np.array([0.5, 1.0, 3.0])
-    for dtype, rtol in ((np.float64, 1e-12), (np.float32, 2e-5)):
-        A, B = X.astype(dtype), Z.astype(dtype)
-        np.testing.assert_allclose(distances.by_differences(A, B, b), distances.reference_sqdist(A, B, b), rtol=rtol)
-        np.testing.assert_allclose(distances.absdist(A, B, b), distances.reference_absdist(A, B, b), rtol=rtol)
-        np.testing.assert_allclose(products.prod1p(A, B), products.reference_prod1p(A, B), rtol=rtol)

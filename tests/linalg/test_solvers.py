@@ -107,12 +107,6 @@ def test_given_matrices_and_any_kernel():
     np.testing.assert_allclose(X @ X.T @ (x := CG().init(own, np.ones(200)).solve(B).x) + x, B, atol=1e-4)
 
 
-def test_inverse_diagonal():
-    X, _ = data()
-    handle = Cholesky().init(KernelOperator(Gaussian(2.0), X), np.full(200, 0.1))
-    np.testing.assert_allclose(handle.inverse_diag(), np.diag(np.linalg.inv(Gaussian(2.0)(X) + 0.1 * np.eye(200))))
-
-
 def test_the_rule_is_by_shapes_and_memory():
     assert isinstance(Auto().choose(3000)[0], Cholesky)
     assert isinstance(Auto().choose(3001)[0], CG)

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from mercer.inputs import table
 from mercer.kernels import Gaussian, Linear
 from mercer.lifts import Identity
-from mercer.methods import Fourier, Landmarks
+from mercer.methods import Fourier
 from mercer.models.kmeans import KernelKMeans
 
 
@@ -37,28 +37,6 @@ def test_linear_is_k_means(make):
         assert m.inertia_ == pytest.approx(ref.inertia_, rel=1e-3)
         assert adjusted_rand_score(m.labels_, ref.labels_) > 0.95
         np.testing.assert_allclose(m.score(X), -m.inertia_)
-
-
-@pytest.mark.parametrize("via", ["exact", Landmarks(80), Fourier(500)], ids=["exact", "landmarks", "fourier"])
-def test_clusters_are_found_and_predicted(via):
-    X, at = blobs()
-    Z, z_at = blobs(seed=1)
-    m = KernelKMeans(3, Gaussian(2.0), via, random_state=0).fit(X)
-    assert adjusted_rand_score(m.labels_, at) == 1
-    assert adjusted_rand_score(m.predict(Z), z_at) == 1
-    np.testing.assert_array_equal(m.predict(X), m.labels_)
-    np.testing.assert_array_equal(m.distances(X).argmin(1), m.labels_)
-
-
-def test_distances_are_those_of_the_kernel():
-    X, _ = blobs(40)
-    k = Gaussian(2.0)
-    m = KernelKMeans(3, k, "exact", random_state=0).fit(X)
-    A = m.dual_coef_
-    np.testing.assert_allclose(A.sum(0), 1)
-    square = 1 - 2 * k(X) @ A + np.diag(A.T @ k(X) @ A)
-    np.testing.assert_allclose(m.distances(X), np.sqrt(np.maximum(square, 0)), atol=1e-7)
-    assert m.inertia_ == pytest.approx(square.min(1).sum())
 
 
 def test_precomputed_is_the_kernel():
@@ -140,24 +118,6 @@ def test_refused_fits_change_nothing(way, bad):
         assert all(vars(m)[name] is before[name] for name in before)
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
-@pytest.mark.parametrize("options", [
-    dict(kernel=Linear(), via="exact"), dict(kernel=Linear(metric=((1.0, 0.0), (0.0, 1.0))), via="exact"),
-    dict(kernel=1.0 * Linear(), via="exact"),
-    dict(lift=Identity()), dict(kernel=Linear(), via="features"),
-], ids=["exact", "metric", "scaled", "identity", "features"])  # fmt: skip
-def test_linear_loses_no_digits_far_from_zero(options, offset):
-    X = blobs(spread=1.0)[0] + offset
-    m, ref = KernelKMeans(3, n_init=8, random_state=0, **options).fit(X), KMeans(3, n_init=8, random_state=0).fit(X)
-    assert m.inertia_ == pytest.approx(ref.inertia_, rel=1e-3)
-    assert m.score(X) == pytest.approx(-m.inertia_, rel=1e-5)
-    assert adjusted_rand_score(m.predict(X), ref.labels_) > 0.95
-    np.testing.assert_array_equal(m.predict(sp.csr_array(X)), m.predict(X))
-    if offset < 1e8:
-        same = KernelKMeans(3, n_init=8, random_state=0, **options).fit(X.astype(np.float32))
-        assert same.inertia_ == pytest.approx(ref.inertia_, rel=1e-2)
-
-
 @pytest.mark.parametrize("via", ["exact", Fourier(20)], ids=["exact", "features"])
 def test_weights_of_scores_are_checked(via):
     X, _ = blobs(40)
@@ -178,19 +138,6 @@ def test_fewer_distinct_rows_than_clusters_warn(options, dtype):
     with pytest.warns(ConvergenceWarning, match="only 3 of 5 clusters have rows"):
         KernelKMeans(5, random_state=0, **options).fit(X)
     assert len(set(KernelKMeans(3, random_state=0, **options).fit(X).labels_)) == 3
-
-
-@pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["dense", "sparse"])
-def test_the_model_keeps_rows_of_its_own(monkeypatch, make):
-    X = make(blobs(40)[0])
-    m = KernelKMeans(2, Gaussian(2.0), random_state=0).fit(X)
-    before = m.distances(X[:5])
-    Z, data = X[:5].copy(), X.data if sp.issparse(X) else X
-    data[:] = 0
-    np.testing.assert_array_equal(m.distances(Z), before)
-    monkeypatch.setattr("mercer.models.kmeans.clusters.LARGE", 100)
-    large = blobs(40)[0]
-    assert KernelKMeans(2, Gaussian(2.0), random_state=0).fit(large).X_fit_ is large
 
 
 def test_ways_and_lifts():

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
 from mercer.models import Perceptron
-from mercer.ops.scan import reference, scan, scan_csr
 
 
 def two(n=200, seed=0, noise=0.0):
@@ -14,27 +13,6 @@ def two(n=200, seed=0, noise=0.0):
     X = rng.normal(size=(n, 4))
     f = X @ [1.0, -2.0, 0.5, 0.0] + 0.7 + noise * rng.normal(size=n)
     return X, np.where(f > 0, "yes", "no")
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("offset", [True, False])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_loops_are_the_reference(classes, offset, dtype):
-    rng = np.random.default_rng(0)
-    F = (rng.integers(-2, 3, size=(150, 7)) * (rng.random((150, 7)) < 0.6)).astype(dtype)  # small integers: sums are exact
-    labels = rng.integers(0, classes, 150)
-    labels = 2 * labels - 1 if classes == 2 else labels
-    C, found = sp.csr_array(F), []
-    for run in (
-        lambda *a: reference(F, labels, *a),
-        lambda *a: scan(F, labels, *a),
-        lambda *a: scan_csr(C.indptr, C.indices, C.data, labels, *a),
-    ):
-        W, U, wrong = np.zeros((1 if classes == 2 else 3, 8)), np.zeros((1 if classes == 2 else 3, 8)), np.zeros(150, bool)
-        found.append((run(W, U, 5.0, offset, wrong), W, U, wrong))
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
 
 
 def test_weights_are_the_multiset_of_mistakes():
