@@ -1,6 +1,5 @@
 """The demo leaves files alone unless told otherwise."""
 
-
 import pytest
 
 from mercer.cli import demo
@@ -27,3 +26,12 @@ def test_files_are_replaced_where_that_is_asked_for(tmp_path):
     check(tmp_path / "new")
     with pytest.raises(UsageError, match="is a file"):
         check(tmp_path / "digits.html")
+
+
+def test_the_whole_path_ends_with_the_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "SECONDS", 1e-3)
+    page = demo.run(tmp_path / "new")
+    assert {path.name for path in page.parent.iterdir()} == set(FILES)
+    said = capsys.readouterr().out
+    assert "1,797 handwritten digits" in said
+    assert said.splitlines()[-1] == f"report    {page}"
