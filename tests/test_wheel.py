@@ -47,5 +47,7 @@ def test_the_source_archive_has_what_tests_need():
     """The files of tests are in it, those of no use to others are not."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     include = re.search(r"targets\.sdist\]\ninclude = \[(.*?)\]", text).group(1)
-    for name in re.findall(r'"(.*?)"', include):
+    names = re.findall(r'"(.*?)"', include)
+    assert {"src", "tests"} <= set(names)
+    for name in names:
         assert (ROOT / name).exists(), name

@@ -1,35 +1,30 @@
 """The limit on memory: what is sized by it, and that a fit keeps to it as the system sees it."""
+
 import os
 import subprocess
 import sys
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bench.limit import OVER, piece, write
 from bench.memory import imported, peak_of_command
-from mercer.automl import budget, fit_table, refit
+from mercer.automl import budget, fit_table
 from mercer.automl.crossval import ridge_path
-from mercer.automl.data import duplicates
 from mercer.automl.frames import Frame, in_batches
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import ConstantPredictor
 from mercer.automl.recipes import ALPHAS, LINEAR
 from mercer.automl.refit import fit_all_rows, fit_streamed_rows
-from mercer.automl.rows import GrowingArray, TableRows, float_from_bits, hashes, least_hashed, nth_smallest, sortable_bits
-from mercer.automl.search import SearchProblem, rungs, try_recipe
+from mercer.automl.rows import TableRows
+from mercer.automl.search import SearchProblem, try_recipe
 from mercer.automl.splits import make_folds
-from mercer.automl.study import Study
 from mercer.cli.fit import FitOptions
 from mercer.cli.guard import UsageError
 from mercer.models.base import bytes_of
 from mercer.store import load
-from mercer.tables import Columns, DataError, open_source, sketch
+from mercer.tables import Columns, DataError, open_source
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident anonymous memory is Linux's to tell")
 
@@ -64,41 +59,12 @@ def test_larger_fits_keep_to_their_limits(tmp_path, rows, suffix, task, limit, s
     assert kept_to(tmp_path, rows, suffix, task, limit, seconds, seed=rows) <= OVER
 
 
-@linux
-def test_the_memory_that_a_child_shares_with_its_parent_counts_once():
-    code = "import os, time; held = b'x' * 10**8; child = os.fork(); time.sleep(0.2); child and os.waitpid(child, 0)"
-    peak, ended = peak_of_command([sys.executable, "-c", code])
-    assert ended.returncode == 0
-    assert 1e8 < peak < 1.8e8
-
-
 # too little
 def test_a_limit_too_small_for_anything_is_one_sentence_at_once(tmp_path):
     with pytest.raises(UsageError, match=r"^--memory of 40 MB is too little to fit anything; the smallest that works is 150 MB\.$"):
         FitOptions(("nowhere.csv",), "y", memory="40MB").check()
     with pytest.raises(ValueError, match="memory of 1 MB is too little"):
         fit_table(tmp_path / "nowhere.csv", "y", memory=1e6)
-
-
-# sizes
-@given(st.floats(6e7, 1e11), st.integers(1, 5_000), st.integers(0, 1_000))
-def test_what_the_ledger_grants_fits_together(memory, columns, n_classes):
-    held = budget.holdout_rows(memory, columns, 3, n_classes)
-    core = budget.training_rows(memory, columns, 3)
-    assert 4 * columns * held <= memory / 5 or held == 1_000
-    assert 3 * 4 * columns * core <= memory / 4 or core == 2_000
-    assert 8.0 * budget.max_features(memory) ** 2 * 20 <= memory / 2
-    trees = budget.tree_rows(memory, columns, n_classes)
-    assert trees == 0 or 22 * columns * trees <= memory / 2
-
-
-def test_the_default_limit_bounds_no_usual_table():
-    memory = budget.working_memory(4e9)
-    assert budget.training_rows(memory, 100, 3) > 500_000
-    assert budget.holdout_rows(memory, 100, 3, 2) > 500_000
-    assert budget.max_features(memory) > max(size for _, size in rungs(10**6))
-    assert budget.max_features(memory, refit.SQUARE_ARRAYS) >= refit.MAX_FEATURES
-    assert budget.batch_rows(memory, 500) >= 65_536
 
 
 def test_batches_are_as_small_as_the_memory_asks(tmp_path):
@@ -112,63 +78,6 @@ def test_batches_are_as_small_as_the_memory_asks(tmp_path):
         assert pa.Table.from_batches(batches).equals(pa.Table.from_batches(open_source(tmp_path / name).batches()))
     frame = in_batches(Frame(piece(5_000, 0, "regression", 0)), 3e7)
     assert sum(b.num_rows for b in frame.batches()) == 5_000
-
-
-# parts at a time
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=200), st.data())
-def test_the_nth_of_many_is_that_of_all_sorted(values, data):
-    v, n = np.array(values), data.draw(st.integers(0, len(values) - 1))
-    assert float_from_bits(nth_smallest(lambda: (sortable_bits(part) for part in np.array_split(v, 3)), n)) == np.sort(v)[n]
-
-
-@settings(max_examples=30)
-@given(st.integers(1, 400), st.integers(0, 3), st.data())
-def test_samples_by_parts_are_those_of_all_hashes(n, seed, data):
-    size, number = data.draw(st.integers(1, n)), np.random.default_rng(seed).permutation(n)
-    wanted = np.sort(np.argsort(hashes(number, seed), kind="stable")[:size])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mercer.automl.rows.BLOCK_ROWS", 37)
-        assert np.array_equal(least_hashed(number, size, seed), wanted)
-    rows = TableRows(np.zeros((n, 1), np.float32), np.zeros(n), number)
-    fewer = data.draw(st.integers(0, size))
-    thin = [part.row_id for part in rows.sampled_batches(size, seed, 50, fewer)]
-    rest = np.setdiff1d(number[wanted], rows.sample(fewer, seed).row_id if fewer else [])
-    assert sorted(np.concatenate([*thin, np.zeros(0, int)]).tolist()) == sorted(rest.tolist())
-
-
-@settings(max_examples=20)
-@given(st.lists(st.text(max_size=40), max_size=60))
-def test_texts_hash_the_same_in_pieces(texts):
-    column = pa.array(texts, pa.string())
-    whole = sketch.hashes(column)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sketch, "BLOCK_BYTES", 5)
-        patch.setattr(sketch, "_first_powers", lambda base: sketch._run(base, 6))
-        assert np.array_equal(sketch.hashes(column), whole)
-    assert len(set(whole.tolist())) == len(set(texts))
-
-
-def test_copies_are_counted_as_if_all_rows_were_compared(monkeypatch):
-    rng = np.random.default_rng(0)
-    rows = TableRows(rng.integers(0, 3, (900, 4)).astype(np.float32), rng.integers(0, 2, 900), np.arange(900))
-    train, held = rows.take(slice(0, 50)), rows.take(slice(50, None))
-    known = {(*x, y) for x, y in zip(train.X.tolist(), train.y.tolist(), strict=True)}
-    wanted = sum((*x, y) in known for x, y in zip(held.X.tolist(), held.y.tolist(), strict=True))
-    monkeypatch.setattr("mercer.automl.data.HASHED_VALUES", 100)
-    assert duplicates(train, held) == wanted > 0
-
-
-def test_spools_of_any_type_are_the_same_in_memory_and_on_disk():
-    rng = np.random.default_rng(0)
-    parts = [rng.integers(0, 9, k) for k in (5, 0, 7)]
-    for most in (0, 1e9):
-        spool = GrowingArray(1, most, np.int64)
-        for part in parts:
-            spool.add(part)
-        assert (spool.n_bytes == 0) == (most == 0)
-        found = spool.vector()
-        assert found.dtype == np.int64
-        assert np.array_equal(found, np.concatenate(parts))
 
 
 # fits
@@ -220,14 +129,6 @@ def test_rows_beyond_the_memory_are_streamed_and_said(monkeypatch):
     assert e.rows_holdout == 500
     assert kinds["constant"].note == kinds["linear"].note == ""  # of all rows
     assert "on 2,000 of 6,400 rows" in kinds["trees"].note
-
-
-def test_a_study_holds_as_many_rows_as_memory_allows():
-    data = SimpleNamespace(train=problem(50_000, 50).rows, columns=SimpleNamespace(classes_=()))
-    study = Study(data, METRICS["r2"], "", 6e7, 0, None)
-    assert len(study.problem.rows) == budget.training_rows(6e7, 50, 2) < 50_000
-    assert np.array_equal(study.problem.rows.row_id, data.train.sample(len(study.problem.rows)).row_id)
-    assert replace(study, memory=4e9).problem.rows is data.train
 
 
 # predictions

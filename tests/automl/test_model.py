@@ -146,7 +146,10 @@ def test_the_first_lines_of_the_readme_run_as_they_stand(tmp_path, monkeypatch):
     """In an empty folder, with a table that ships; only the seconds are fewer."""
     monkeypatch.chdir(tmp_path)
     first = next(block for block in blocks("python") if "fit_table" in block)
-    exec(compile(re.sub(r"time=\d+", f"time={AT_ONCE}", first), "README.md", "exec"), {})
+    names = {}
+    exec(compile(re.sub(r"time=\d+", f"time={AT_ONCE}", first), "README.md", "exec"), names)
+    assert names["model"].result.verdict
+    assert {"diabetes.csv", "diabetes.html", "diabetes.mercer"} <= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.long
@@ -154,6 +157,7 @@ def test_the_commands_of_the_readme_run_as_they_stand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mercer.cli.demo.SECONDS", AT_ONCE)
     commands = next(block for block in blocks("") if block.startswith("mercer ")).splitlines()
+    assert len(commands) > 1
     for line in commands:
         words = re.sub(r"--time \d+", f"--time {AT_ONCE}", line.split("#")[0]).split()
         done = CliRunner().invoke(app, words[1:])

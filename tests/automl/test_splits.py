@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.automl import splits
-from mercer.automl.rows import GrowingArray, TableRows, hashes, uniform
+from mercer.automl.rows import TableRows, hashes
 from mercer.automl.splits import make_folds
 from mercer.tables import DataError, open_source
 
@@ -44,21 +44,6 @@ def test_time_folds_look_forward(times, k):
         train, test = f.split(i)
         assert time[train].max() < time[test].min()
     assert f.plan
-
-
-def test_a_larger_sample_holds_the_smaller_one():
-    r = rows(1000)
-    small, large = r.sample(100, seed=3).row_id, r.sample(300, seed=3).row_id
-    assert set(small) <= set(large)
-    assert len(small) == 100
-    assert set(r.sample(100, seed=4).row_id) != set(small)
-
-
-def test_hashes_are_even_and_depend_on_the_seed():
-    u = uniform(np.arange(20_000), seed=1)
-    assert abs(np.mean(u < 0.2) - 0.2) < 0.01
-    assert abs(np.corrcoef(u, uniform(np.arange(20_000), seed=2))[0, 1]) < 0.03
-    assert hashes(["a", "b", "a"])[0] == hashes(["a"])[0]
 
 
 @pytest.fixture
@@ -109,22 +94,6 @@ def test_a_random_holdout_does_not_depend_on_batches(table):
     parts = [rule.mask(batch, first) for first, batch in zip(range(0, 200, 50), table.batches(50), strict=True)]
     assert np.array_equal(whole, np.concatenate(parts))
     assert 0.1 < whole.mean() < 0.3
-
-
-@pytest.mark.parametrize("most", [0, 1e9])
-def test_a_spool_gives_back_what_it_was_given(most):
-    rng = np.random.default_rng(0)
-    parts = [rng.normal(size=(n, 3)).astype(np.float32) for n in (5, 0, 100, 1)]
-    spool = GrowingArray(3, most)
-    for part in parts:
-        spool.add(part)
-    found = spool.array()
-    assert np.array_equal(found, np.concatenate(parts))
-    assert isinstance(found, np.memmap) == (most == 0)
-
-
-def test_an_empty_spool_has_its_width():
-    assert GrowingArray(4, 10).array().shape == (0, 4)
 
 
 @given(st.lists(st.integers(0, 3), min_size=20, max_size=200), st.integers(2, 6), st.integers(0, 3))

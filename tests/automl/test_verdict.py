@@ -1,9 +1,15 @@
-"""Sentences on who won."""
+"""Sentences on who won, and on scores that disagree."""
 
+import json
+
+import numpy as np
+import pandas as pd
 import pytest
 
-from mercer.automl import verdict
+from mercer.automl import fit_table, verdict
 from mercer.automl.metrics import METRICS
+from mercer.cli.summary import summary
+from mercer.report import html
 
 
 def rival(value, low, high):
@@ -52,3 +58,71 @@ def test_scores_far_apart_are_not_called_alike():
     assert "about as good" not in text
     assert "do not tell" in text
     assert "about as good" in verdict.against_trees(METRICS["rmse"], verdict.Rival("x", 1000.0, (10.0, -20, 40)))
+
+
+AT_ONCE = 1e-3
+
+
+def shifted(slope, n, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    return pd.DataFrame({"x": x, "z": rng.normal(size=n), "y": slope * x + 0.3 * rng.normal(size=n)})
+
+
+def test_where_cross_validation_and_holdout_disagree_it_is_said_loudly():
+    e = fit_table(shifted(1.0, 300, 0), "y", test=shifted(0.2, 200, 1), time=AT_ONCE).result
+    assert e.warnings[0].startswith("cross-validation and holdout disagree: Linear has R²")
+    assert e.verdict.startswith("Cross-validation and holdout disagree on the score of linear, so none of this is firm")
+    assert "cross-validation and holdout disagree" in summary(e)
+    assert "cross-validation and holdout disagree" in html(e)
+    assert "cross-validation and holdout disagree" in json.dumps(e.as_dict())
+
+
+def test_where_they_agree_nothing_is_said():
+    said = 0
+    for seed in range(3):
+        e = fit_table(shifted(1.0, 200, seed), "y", test=shifted(1.0, 100, 100 + seed), time=AT_ONCE).result
+        said += any("disagree" in text for text in (*e.warnings, e.verdict))
+    assert said == 0
+
+
+def test_exact_fits_do_not_disagree_over_rounding():
+    x = np.random.default_rng(0).normal(size=(100, 4))[:, :3]
+    e = fit_table(pd.DataFrame(x, columns=list("abc")).assign(y=x @ [1.0, 0.0, 0.1]), "y", time=AT_ONCE).result
+    assert not any("disagree" in text for text in (*e.warnings, e.verdict))
+
+
+def test_a_baseline_whose_scores_disagree_is_named_too():
+    """The chosen model is not linear, and the linear one is what fails on the held-out rows."""
+    def bent(n, seed, slope):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-2, 2, size=n) if slope else rng.uniform(-0.1, 0.1, size=n) + 2.0
+        return pd.DataFrame({"x": x, "z": rng.normal(size=n), "y": np.exp(1.2 * x) * (1 + 0.01 * rng.normal(size=n)) - 3.0})
+
+    e = fit_table(bent(400, 0, True), "y", test=bent(200, 1, False), metric="rmse", time=AT_ONCE).result
+    assert e.chosen.kind != "linear"
+    assert any("disagree" in text and "Linear has RMSE" in text for text in e.warnings)
+    assert "linear" in e.verdict.split(", so none of this is firm")[0]
+
+
+def test_no_verdict_on_models_that_were_never_tried():
+    """Hundreds of classes in no time: that only a constant was tried says nothing of the columns."""
+    rng = np.random.default_rng(0)
+    i = rng.permutation(np.repeat(np.arange(300), 4))
+    X = 5 * rng.normal(size=(300, 4))[i] + 0.1 * rng.normal(size=(1200, 4))
+    e = fit_table(pd.DataFrame(X, columns=list("abcd")).assign(label=[f"c{j}" for j in i]), "label", time=AT_ONCE).result
+    assert e.chosen.kind == "constant"
+    assert "tell little" not in e.verdict
+    assert "could be tried in the time given" in e.verdict
+    assert "--time" in e.verdict
+
+
+@pytest.mark.parametrize("kind", ["constant", "linear"])
+def test_the_verdict_tells_what_was_left_out_for_time_and_memory(kind):
+    m, short = METRICS["r2"], {"Landmarks": "time", "Explicit lift": "memory"}
+    alone, some = (verdict.verdict(m, kind, "First.", None, None, (), short, alone) for alone in (True, False))
+    assert "could be tried in the time and memory given" in alone
+    assert "tell little" not in alone + some
+    assert "landmarks, explicit lift" in some
+    assert all("(--time and --memory)" in text for text in (alone, some))
+    assert "--time" not in verdict.verdict(m, kind, "First.", None, None)

@@ -1,21 +1,9 @@
-"""The demo leaves files alone unless told otherwise, and the summary says things once."""
-
-from dataclasses import replace
+"""The demo leaves files alone unless told otherwise."""
 
 import pytest
 
-from mercer import datasets
-from mercer.automl import fit_table
 from mercer.cli import demo
 from mercer.cli.guard import UsageError
-from mercer.cli.summary import summary
-
-
-@pytest.fixture(scope="module")
-def fitted(tmp_path_factory):
-    path = datasets.diabetes().write_csv(tmp_path_factory.mktemp("demo") / "d.csv")
-    return fit_table(path, "progression", time=1e-3)
-
 
 FILES = ["digits.csv", "digits.mercer", "digits.html", "predictions.csv"]
 
@@ -40,9 +28,10 @@ def test_files_are_replaced_where_that_is_asked_for(tmp_path):
         check(tmp_path / "digits.html")
 
 
-def test_the_summary_names_a_metric_once_and_writes_numbers_out(fitted):
-    wide = replace(fitted.result, interval={**fitted.result.interval, "median_width": 160_512.0})
-    text = summary(wide)
-    assert "metric    R² (1 is perfect" in text
-    assert "160,500" in text
-    assert "same seed may give another model" in text
+def test_the_whole_path_ends_with_the_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "SECONDS", 1e-3)
+    page = demo.run(tmp_path / "new")
+    assert {path.name for path in page.parent.iterdir()} == set(FILES)
+    said = capsys.readouterr().out
+    assert "1,797 handwritten digits" in said
+    assert said.splitlines()[-1] == f"report    {page}"

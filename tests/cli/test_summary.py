@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from mercer import datasets
+from mercer.automl import fit_table
 from mercer.automl.result import Contender, FitResult
 from mercer.cli.summary import summary
 
@@ -48,3 +50,17 @@ def test_of_many_warnings_the_first_are_shown(result):
     assert "warning 8" not in text
     assert "12 more" in text
     assert "covered" not in text
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    path = datasets.diabetes().write_csv(tmp_path_factory.mktemp("demo") / "d.csv")
+    return fit_table(path, "progression", time=1e-3)
+
+
+def test_the_summary_names_a_metric_once_and_writes_numbers_out(fitted):
+    wide = replace(fitted.result, interval={**fitted.result.interval, "median_width": 160_512.0})
+    text = summary(wide)
+    assert "metric    R² (1 is perfect" in text
+    assert "160,500" in text
+    assert "same seed may give another model" in text

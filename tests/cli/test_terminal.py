@@ -10,19 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from mercer.cli import app
 from mercer.cli.summary import summary
 from mercer.cli.terminal import Screen, in_json, printable
 from mercer.report import html
+from tests.cli.calls import call
 from tests.report.examples import regression
 
 EVIL = "a\x1b[31m\x9b2J\x07\x08"
-
-
-def call(*words):
-    return CliRunner().invoke(app, [str(w) for w in words])
 
 
 def controls(text):

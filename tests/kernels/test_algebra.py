@@ -147,3 +147,18 @@ def test_scikit_learn_asks_for_whole_matrices_after_a_clone():
 def test_two_vectors_give_a_number():
     assert Gaussian()([0.0, 1.0], [0.0, 1.0]) == 1.0
     assert isinstance(Linear()([1.0, 2.0], [3.0, 4.0]), float)
+
+
+rng = np.random.default_rng(0)
+
+
+def test_a_warp_must_keep_the_rows():
+    with pytest.raises(ValueError, match="one row for each of 9 rows"):
+        Gaussian().warped(lambda X: X.mean(0, keepdims=True))(rows(9))
+
+
+def test_a_warp_sees_every_row_once():
+    seen = []
+    X = rng.normal(size=(1500, 2))
+    Gaussian().warped(lambda A: (seen.append(len(A)), A)[1])(X)
+    assert sum(seen) <= 2 * 1500

@@ -89,3 +89,16 @@ def test_a_function_that_is_never_finite_is_refused():
 
 def test_with_functions_are_named():
     assert WITH_FUNCTIONS["weighted"].proof().premises[0].holds is True
+
+
+def test_a_subclass_with_its_own_formula_inherits_no_proof():
+    class Wrong(Gaussian):
+        def on(self, p):
+            return -p.dot
+
+    class Renamed(Gaussian):
+        pass
+
+    assert Wrong().proof().holds is None
+    assert (Wrong() + Linear()).proof().holds is None
+    assert Renamed().proof().holds is True

@@ -54,3 +54,12 @@ def test_refusals():
         RKHSFunction(Gaussian(), X[:3], [1.0, 2.0])
     with pytest.raises(ValueError, match="different kernels"):
         RKHSFunction(Gaussian(), X[:1], [1.0]) + RKHSFunction(Linear(), X[:1], [1.0])
+
+
+def test_rkhs_functions_add_up_and_know_their_width():
+    f = RKHSFunction(Gaussian(), rows(3), [1.0, 2.0, 3.0])
+    assert sum([f, f]).norm() == pytest.approx(2 * f.norm())
+    with pytest.raises(ValueError, match="of 3 and of 2 columns"):
+        f + RKHSFunction(Gaussian(), rows(4, 2), np.ones(4))
+    with pytest.raises(ValueError, match="Z has 3 columns, 2 expected"):
+        f(rows(4, 2))

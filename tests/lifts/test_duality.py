@@ -25,10 +25,10 @@ from mercer.kernels import (
     Polynomial,
     exp,
 )
-from mercer.lifts import Concatenate, Nystrom, RandomFourier, Tensor
+from mercer.lifts import Concatenate, Nystrom, Tensor
+from mercer.lifts.duality import width
 from mercer.lifts.kernel import KernelLift
-from mercer.lifts.widths import width
-from mercer.methods import Auto, Exact, Fourier, Landmarks, Sketch
+from mercer.methods import Exact, Landmarks, Sketch
 from mercer.testing import check_lift
 from tests.market import bounded, rows, size, trees
 
@@ -151,14 +151,6 @@ def test_no_map_names_landmarks():
     with pytest.raises(ValueError, match=r"no feature map is known for .*Landmarks"):
         k.lift(10).fit(X)
     assert isinstance(k.lift(4, method=Landmarks()).fit(X).map_, Nystrom)
-
-
-@pytest.mark.parametrize(
-    ("method", "kind"),
-    [(Fourier(32), RandomFourier), ("fourier", RandomFourier), (Landmarks(5), Nystrom), ("landmarks", Nystrom), (Auto(), RandomFourier)],
-)
-def test_methods_are_values(method, kind):
-    assert isinstance(Gaussian().lift(10, method=method, random_state=0).fit(X).map_, kind)
 
 
 def test_methods_take_whole_subtrees():

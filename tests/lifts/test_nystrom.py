@@ -11,10 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.kernels import Callable, Gaussian, Laplace, Linear, Polynomial
 from mercer.lifts import Nystrom
-from mercer.lifts.landmarks import independent, pivoted, rpcholesky
 from mercer.lifts.nystrom import MIN_RESIDUAL
-from mercer.operators.stored import GivenOperator
-from mercer.ops.philox import Stream
 from mercer.testing import check_lift
 from tests.market import KERNELS, rows
 
@@ -185,38 +182,6 @@ def test_preimages(choice):
     phi = Nystrom(Gaussian(2.0), 100, choice, random_state=0).fit(X)
     assert np.abs(phi.inverse_transform(phi.transform(X)) - X).mean() < 0.01
     assert phi.inverse_transform(phi.transform(X.astype(np.float32))).dtype == np.float32
-
-
-def test_block_pivots_have_the_law_of_single_ones():
-    """The frequency of the second pivot against its probability under one-at-a-time sampling."""
-    X = np.array([[0.0], [0.1], [2.0], [2.2], [5.0]])
-    K = Gaussian()(X)
-    law = sum(np.maximum(np.diag(K) - K[i] ** 2, 0) / np.maximum(np.diag(K) - K[i] ** 2, 0).sum() for i in range(5)) / 5
-    draws = 800
-    found = np.bincount([rpcholesky(GivenOperator(K), 2, Stream(s), np.ones(5), 1e-12)[1] for s in range(draws)], minlength=5) / draws
-    np.testing.assert_array_less(np.abs(found - law), 4.5 * np.sqrt(law * (1 - law) / draws))
-
-
-def test_independent_rows():
-    A = shared(300, 6)
-    A[1], A[2] = A[0], 0
-    kept, root = independent(A @ A.T, 1e-12)
-    assert kept.tolist() == [0, 3, 4, 5, 6, 7]
-    np.testing.assert_allclose(root @ root.T, (A @ A.T)[np.ix_(kept, kept)], atol=1e-10)
-
-
-def test_pivoted_rows():
-    A = shared(300, 6) * np.geomspace(1e-6, 1e6, 300)[:, None]
-    A[1], A[2] = A[0], 0
-    K = A @ A.T
-    kept, root = pivoted(K, 1e-12)
-    size = np.linalg.norm(A[kept], axis=1)
-    told = np.linalg.solve(root, K[kept])
-    assert len(kept) == 6
-    np.testing.assert_allclose(root @ root.T / np.outer(size, size), K[np.ix_(kept, kept)] / np.outer(size, size), atol=1e-14)
-    np.testing.assert_allclose(np.square(told).sum(0), K.diagonal(), rtol=1e-12)
-    left = root.diagonal() / size  # what those before each leave of it
-    assert (np.diff(left) < 1e-12).all()
 
 
 def test_pickles_small_and_alike():

@@ -1,5 +1,4 @@
-"""Random projections: unbiased, with the variance and the bounds that are promised; dense, sparse and fused alike."""
-import tracemalloc
+"""Random projections: unbiased, with the variance and the bounds that are promised; dense and sparse alike."""
 
 import numpy as np
 import pytest
@@ -7,10 +6,9 @@ import scipy.sparse as sp
 from scipy import stats
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.lifts import GaussianProjection, HashedFeatures, Monomials, Parabolic, SparseProjection, Subsets
-from mercer.lifts.fused import fuse
+from mercer.lifts import GaussianProjection, HashedFeatures, SparseProjection
 from mercer.ops.philox import Stream
-from mercer.ops.projections import Hashed, Normals, projection_dim
+from mercer.ops.projections import Hashed, projection_dim
 from mercer.testing import check_lift
 
 PROJECTIONS = {
@@ -20,17 +18,6 @@ PROJECTIONS = {
     "unsigned": SparseProjection(64, s=4, signed=False, random_state=0),
     "hashed": HashedFeatures(64, random_state=0),
     "hashed, many": HashedFeatures(random_state=0),
-}
-PRODUCTS = {
-    "monomials": Monomials(3),
-    "linear": Monomials(1),
-    "constant": Monomials(0),
-    "weights": Monomials(4, weights="kernel"),
-    "no bias": Monomials(3, weights="kernel", bias=0.0),
-    "interactions": Monomials(3, interaction_only=True, include_bias=False),
-    "ordered": Monomials(2, ordered=True),
-    "caps": Monomials(3, degree_per_column=[1, 0, 2, 3, 1, 1]),
-    "subsets": Subsets(),
 }
 projections = pytest.mark.parametrize("phi", PROJECTIONS.values(), ids=PROJECTIONS)
 small = pytest.mark.parametrize("phi", list(PROJECTIONS.values())[:-1], ids=list(PROJECTIONS)[:-1])
@@ -55,11 +42,6 @@ def test_is_a_lift_of_the_linear_kernel(phi):
 @pytest.mark.parametrize("phi", [GaussianProjection(8), SparseProjection(8), HashedFeatures()], ids=repr)
 def test_is_an_estimator(phi):
     check_estimator(phi)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-def test_fused_is_an_estimator():
-    check_estimator(fuse(Monomials(2), SparseProjection(8, random_state=0)))
 
 
 @projections
@@ -144,82 +126,6 @@ def test_theorem_1_holds():
     worst = [np.abs(F @ F.T - X @ X.T)[np.triu_indices(n, 1)].max() for F in (phi.transform(X) for phi in phis)]
     assert np.mean(np.array(worst) > eps) <= delta
     assert max(worst) > eps / 5  # not a bound without content
-
-
-def test_dimension_is_the_least():
-    for n, eps, delta in [(2, 0.1, 0.01), (1000, 0.3, 0.05), (10**6, 1.0, 0.5)]:
-        m, t = projection_dim(n, eps, delta), np.log(4 * (n * (n - 1) / 2) / delta)
-        error = lambda m, t=t: 2 * np.sqrt(t / m) + 2 * t / m
-        assert error(m) <= eps < error(m - 1)
-    with pytest.raises(ValueError, match="eps > 0"):
-        projection_dim(10, 0.0)
-
-
-def test_normals_are_normal_and_slices_of_one_matrix():
-    A = Normals(50, Stream(3))
-    Z = A.matrix(2000).T * np.sqrt(50)
-    assert stats.kstest(Z.ravel(), "norm").pvalue > 1e-3
-    assert abs(np.corrcoef(Z[:, 0], Z[:, 1])[0, 1]) < 4 / np.sqrt(2000)
-    for start, stop in [(0, 1), (63, 65), (130, 700)]:
-        np.testing.assert_array_equal(A.rows(start, stop, np.float64) * np.sqrt(50), Z[start:stop])
-
-
-@pytest.mark.parametrize("psi", list(PROJECTIONS.values())[:-1], ids=list(PROJECTIONS)[:-1])
-@pytest.mark.parametrize("phi", PRODUCTS.values(), ids=PRODUCTS)
-def test_fused_is_unfused(phi, psi):
-    X = rows(21, 6)
-    fused, expected = fuse(phi, psi).fit(X), dense(psi.fit_transform(phi.fit_transform(X)))
-    np.testing.assert_allclose(fused.transform(X), expected, atol=1e-11 * np.abs(expected).max())
-    np.testing.assert_allclose(fused.transform(sp.csr_matrix(X)), expected, atol=1e-11 * np.abs(expected).max())
-    np.testing.assert_allclose(fused.transform(X.astype(np.float32)), expected, atol=1e-4 * np.abs(expected).max())
-
-
-def test_fused_is_a_lift_of_the_polynomial_kernel():
-    check_lift(fuse(Monomials(3, weights="kernel"), SparseProjection(256, random_state=0)), rows(5, 3), exact=False)
-
-
-def test_fused_never_forms_the_products():
-    fused = fuse(Monomials(3), SparseProjection(64, random_state=0)).fit(np.zeros((1, 100)))
-    X = rows(40, 100)
-    fused.transform(X[:1])
-    tracemalloc.start()
-    fused.transform(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20 << 20 < 40 * fused.lift_.n_features_out_ * 8
-
-
-def test_other_maps_are_not_fused():
-    assert fuse(Parabolic(), SparseProjection(8)) is None
-    assert fuse(Monomials(2), Parabolic()) is None
-    assert fuse(Monomials(2), HashedFeatures()) is None
-
-
-def test_dicts_are_hashed_by_name():
-    phi = HashedFeatures(32).fit([{"a": 1}])
-    F = phi.transform([{"a": 2.0, "city": "Oslo"}, {"city": "Oslo", "a": 2}, {"city": "Bergen"}, {}])
-    np.testing.assert_array_equal(F[0], F[1])
-    assert np.abs(F).sum(1).tolist() == [3, 3, 1, 0]
-    assert len(phi.get_feature_names_out()) == 32
-    with pytest.raises(ValueError, match="'a' must be a finite number or a string, got None"):
-        phi.transform([{"a": None}])
-
-
-def test_unsigned_hashes_keep_counts():
-    X = rows()
-    F = HashedFeatures(16, signed=False).fit_transform(np.abs(X))
-    assert (F >= 0).all()
-    np.testing.assert_allclose(F.sum(1), np.abs(X).sum(1))
-
-
-def test_many_features_come_as_canonical_csr():
-    F = HashedFeatures(2**15, random_state=3).fit_transform(rows(d=3000))
-    copy = F.copy()
-    copy.has_canonical_format = False
-    copy.sum_duplicates()
-    np.testing.assert_array_equal(F.indices, copy.indices)
-    assert sp.issparse(SparseProjection(64).fit_transform(sp.csr_array(rows())))
-    assert not sp.issparse(SparseProjection(64, dense_output=True).fit_transform(sp.csr_array(rows())))
 
 
 @pytest.mark.parametrize(

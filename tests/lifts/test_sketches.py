@@ -16,9 +16,6 @@ from mercer.lifts import (
     SketchedTensor,
     TensorSketch,
 )
-from mercer.lifts.maclaurin import coefficients
-from mercer.ops.philox import Stream
-from mercer.ops.sketches import CountSketch, convolve, reference, spectrum
 from mercer.testing import check_lift
 
 LIFTS = {
@@ -64,23 +61,6 @@ def test_sparse_equals_dense(name, dtype):
     np.testing.assert_allclose(S, F, rtol=1e-3, atol=1e-4 if dtype == np.float32 else 1e-9)
 
 
-# sketches
-@pytest.mark.parametrize("D", [7, 8])
-@pytest.mark.parametrize("p", [3, 400])  # by matrix product, by transform
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_convolution_is_the_sketch_of_the_tensor(D, p, dtype):
-    parts = [np.random.default_rng(i).normal(size=(5, q)).astype(dtype) for i, q in enumerate((p, 2))]
-    sketches = [CountSketch.draw(Stream(3, (i,)), q.shape[1], D) for i, q in enumerate(parts)]
-    out = np.full((5, D), np.nan, dtype)
-    convolve(parts, [spectrum(S, np.dtype(dtype)) for S in sketches], out)
-    np.testing.assert_allclose(out, reference(parts, sketches), atol=1e-9 if dtype == np.float64 else 1e-3)
-
-
-def test_count_sketch_in_fourier_space():
-    S = CountSketch.draw(Stream(1), 9, 12)
-    np.testing.assert_allclose(S.fourier(), np.fft.rfft(S.matrix().toarray()), atol=1e-12)
-
-
 def test_error_of_the_peer():
     X = np.random.default_rng(0).normal(size=(100, 10)) / 3
     K = Polynomial(3)(X)
@@ -112,36 +92,6 @@ def test_powers_need_independent_copies():
 def test_copies_of_one_map_are_drawn_apart():
     phi = SketchedTensor([RandomFourier(Gaussian(), 32, random_state=0)] * 2, 64, random_state=0).fit(np.eye(3))
     assert not np.allclose(phi.lifts_[0].draw(), phi.lifts_[1].draw())
-
-
-# Maclaurin
-@pytest.mark.parametrize("k", [Polynomial(4, 0.5), exp(0.7 * Linear()), Linear() ** 3 + 2, 2 * (Linear() + 1) * Linear()], ids=repr)
-def test_coefficients(k):
-    t = np.linspace(0, 1.5, 7)
-    np.testing.assert_allclose(np.polynomial.polynomial.polyval(t, coefficients(k)), k([[1.0]], t[:, None])[0], rtol=1e-12)
-
-
-def test_low_orders_are_exact():
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    phi = Maclaurin(Linear() + 1, 50, random_state=0).fit(X)
-    F = phi.transform(X)
-    assert phi.n_features_out_ == 4
-    np.testing.assert_allclose(F @ F.T, X @ X.T + 1)
-    small = Maclaurin(exp(Linear()), 50, random_state=0).fit_transform(X / 100)
-    np.testing.assert_allclose(small @ small.T, exp(Linear())(X / 100), atol=1e-5)
-
-
-# positive features
-def test_centring_pays():
-    """Rows about a far mean: with the mean taken out the relative error is that of centred rows."""
-    X = np.random.default_rng(0).normal(size=(40, 3)) / 2
-    far = X + 3
-    k = exp(Linear())
-    F = PositiveFeatures(k, 512, random_state=0).fit_transform(far)
-    plain = PositiveFeatures(k, 512, random_state=0).fit(far - far.mean(0)).transform(far)  # centred at zero
-    K = k(far)
-    assert (F > 0).all()
-    assert np.abs(F @ F.T / K - 1).mean() < 0.2 < np.abs(plain @ plain.T / K - 1).mean()
 
 
 @pytest.mark.parametrize(

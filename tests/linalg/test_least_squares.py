@@ -1,4 +1,4 @@
-"""Kernel ridge in the dual: scikit-learn's, n refits by formula, weights as repeated rows, intercepts as a huge constant."""
+"""Kernel ridge in the dual: scikit-learn's, weights as repeated rows, intercepts as a huge constant."""
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge as Theirs
@@ -8,7 +8,6 @@ from mercer.linalg import least_squares as primal
 from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.least_squares import exact
 from mercer.linalg.solvers import CG
-from mercer.models.ridge.cross_validation import Inverses, dual_loo_errors
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.stats import Moments
@@ -58,38 +57,6 @@ def test_primal_ridge_is_dual_ridge():
     s = exact(KernelOperator(Linear(), X), Y, 0.3, w)
     np.testing.assert_allclose(X.T @ s.coef, p.coef, atol=1e-9)
     np.testing.assert_allclose(s.intercept, p.intercept, atol=1e-9)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("alpha", [1e-3, 1.0])
-def test_leave_one_out_by_formula_is_n_refits(intercept, weighted, alpha):
-    X, Y, w = data(25)
-    w = w if weighted else np.ones(25)
-    w[[3, 7]] = 0 if weighted else 1
-    op = KernelOperator(Gaussian(1.5), X)
-    loo = exact(op, Y, alpha, w, intercept=intercept, solver=Cholesky(), loo=True).loo
-    for i in range(25):
-        rest = np.arange(25) != i
-        s = exact(KernelOperator(Gaussian(1.5), X[rest]), Y[rest], alpha, w[rest], intercept=intercept, solver=Cholesky())
-        np.testing.assert_allclose(loo[i], (Y[[i]] - predict(Gaussian(1.5), X[rest], s, X[[i]]))[0], atol=1e-8)
-    on = np.flatnonzero(w)
-    inverses, alphas = Inverses.of(KernelOperator(Gaussian(1.5), X[on]), w[on], intercept=intercept), np.array([alpha, 10 * alpha])
-    for a, e in zip(alphas, dual_loo_errors(inverses, Y[on], w[on], alphas), strict=True):
-        loo = exact(op, Y, a, w, intercept=intercept, solver=Cholesky(), loo=True).loo
-        np.testing.assert_allclose(e, np.average(loo**2, axis=0, weights=w), rtol=1e-7)
-
-
-def test_leave_one_out_finds_the_bandwidth():
-    found = set()
-    for seed in range(5):
-        X, Y, _ = data(120, seed=seed)
-        widths = [0.05, 1.5, 80.0]
-        inverses = [Inverses.of(KernelOperator(Gaussian(b), X), np.ones(120), intercept=True) for b in widths]
-        errors = np.stack([dual_loo_errors(v, Y, np.ones(120), np.array([1e-2, 1.0])) for v in inverses])
-        assert errors.shape == (3, 2, 2)
-        found.add(widths[int(errors.mean((1, 2)).argmin())])
-    assert found == {1.5}
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -7,14 +7,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear
 from mercer.lifts import Monomials, RandomFourier
-from mercer.methods import Auto
-from mercer.models.linear import Logistic, Problem, Softmax, feature_rows
 from mercer.models.logistic import KernelLogistic
-from mercer.models.maps import fitted_map
-from mercer.models.newton import Curvature
 
 
 def data(n=300, d=4, classes=2, seed=0, dtype=np.float64):
@@ -148,30 +143,6 @@ def test_sparse_rows_are_the_dense_ones():
     np.testing.assert_allclose(dense.predict_proba(X), sparse.predict_proba(sp.csr_array(X)), atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Softmax()])
-def test_slopes_and_curvatures_are_those_of_the_value(loss):
-    rng = np.random.default_rng(0)
-    K = 1 if isinstance(loss, Logistic) else 3
-    f, w, e = rng.normal(size=(1, K)), np.array([1.7]), 1e-5 * np.eye(K)
-    Y = np.ones((1, 1)) if K == 1 else np.eye(3)[:1]
-    slope = [(loss.value(f + v, Y, w) - loss.value(f - v, Y, w)) / 2e-5 for v in e]
-    np.testing.assert_allclose(loss.slope(f, Y, w)[0], slope, atol=1e-8)
-    bend = sum((loss.slope(f + v, Y, w) - loss.slope(f - v, Y, w))[0] @ v / 2e-10 for v in e)
-    assert loss.curvature(f, Y, w)[0] * max(1, K - 1) == pytest.approx(bend, rel=1e-6)
-
-
-@pytest.mark.parametrize("shape", [(30, 8), (8, 30)])
-@pytest.mark.parametrize("intercept", [True, False])
-def test_curvature_is_the_inverse_hessian(shape, intercept):
-    rng = np.random.default_rng(0)
-    F, q = rng.normal(size=shape) + 1, rng.random(shape[0])
-    A = np.hstack([F, np.ones((len(F), 1))]) if intercept else F
-    penalty = np.diag([0.3] * shape[1] + [0.0] * intercept)
-    r = rng.normal(size=(A.shape[1], 2))
-    found = Curvature(F, q, 0.3, every=True, intercept=intercept)(r)
-    np.testing.assert_allclose(A.T @ (q[:, None] * (A @ found)) + penalty @ found, r, atol=1e-9)
-
-
 def test_what_is_refused():
     X, y = data(20)
     with pytest.raises(ValueError, match="alpha must be a number > 0"):
@@ -186,17 +157,6 @@ def test_what_is_refused():
         KernelLogistic(max_iter=1, random_state=0).fit(X, y)
     for name in ("partial_fit", "merge", "forget"):
         assert not hasattr(KernelLogistic(), name)
-
-
-def test_a_step_that_is_too_long_is_halved():
-    X, y = data(50)
-    rows, codes = Table(X), np.unique(y, return_inverse=True)[1]
-    phi = fitted_map(Linear(), None, Auto(), rows, seed=None, memory=1e9)
-    features = feature_rows(phi, rows, intercept=True, limit=1e9)
-    p = Problem(features, Logistic(), 2.0 * codes[:, None] - 1, np.ones(len(codes)), 1.0, True)
-    x = p.at(p.zero)
-    new = p.step(x, -100 * x.gradient, -100 * float(np.vdot(x.gradient, x.gradient)))
-    assert new.value < x.value
 
 
 def test_weights_of_classes_that_are_not_there_are_refused():

@@ -169,3 +169,20 @@ def test_memory_does_not_grow_with_terms_or_columns(case):
             assert tracemalloc.get_traced_memory()[1] - before < 64e6
     finally:
         tracemalloc.stop()
+
+
+def test_operators_serve_scipys_solvers():
+    from scipy.sparse.linalg import aslinearoperator
+
+    K = KernelOperator(Gaussian(), rows(30), rows(20, seed=1))
+    A, full = aslinearoperator(K), Gaussian()(rows(30), rows(20, seed=1))
+    np.testing.assert_allclose(A @ np.ones(20), full.sum(1))
+    np.testing.assert_allclose(A.rmatvec(np.ones(30)), full.sum(0))
+    np.testing.assert_allclose(np.ones((2, 30)) @ K, np.ones((2, 30)) @ full)
+    assert K.block([]).shape == (0, 20)
+
+
+def test_wide_rows_take_small_tiles():
+    K = KernelOperator(Gaussian(100.0), rng.normal(size=(400, 10_000)))
+    assert K._step(256) == 32
+    np.testing.assert_allclose(K @ np.ones(400), Gaussian(100.0)(K.X).sum(1), rtol=1e-10)

@@ -8,7 +8,6 @@ from mercer.operators import AboutOperator, CentredOperator, KernelOperator, Til
 from mercer.operators.cache import RowCache
 from mercer.operators.products import times
 from mercer.operators.tiles import TILE_COLUMNS
-from tests.models.svm.examples import example
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.7), Gaussian((1.0, 2.0, 0.5)), Linear(), Constant() + Polynomial(2)], ids=repr)
@@ -31,17 +30,6 @@ def test_blocks_and_products_are_those_of_the_kernel(kernel, dtype):
     np.testing.assert_allclose(some, G[keep] / 2, rtol=1e-4, atol=100 * tol)
     np.testing.assert_allclose(times(kernel, Table(X[:99].astype(dtype)), X.astype(dtype)[i], delta[:, None])[:, 0], K[:99, i] @ delta,
                                rtol=1e-4, atol=100 * tol)  # fmt: skip
-
-
-def test_the_cache_stays_within_its_limit():
-    X, _ = example(600)
-    rows = TileOperator(Gaussian(), Table(X), np.float32)
-    columns, room = RowCache(rows, 100 * 3 * TILE_COLUMNS * 4.0), np.zeros(600)
-    for first in range(0, 600, 50):
-        columns.add(room, np.arange(first, first + 50), np.ones(50))
-        assert columns.held <= columns.limit
-    np.testing.assert_allclose(room, Gaussian()(X).sum(1), rtol=1e-5)
-    assert (columns.block_of >= 0).sum() == 100
 
 
 def test_too_large_values_are_refused():

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import special, stats
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.kernel_approximation import RBFSampler
 
-from mercer.ops.frequencies import RULES, _descend, _start, choose, design, frequencies
+from mercer.ops.frequencies import RULES, choose, frequencies
 from mercer.ops.measures import CauchyColumns, ColumnMeasure, GammaMixture, LaplaceColumns, Normal, PeriodicColumns, Sphere, Student
 from mercer.ops.philox import Stream
 
@@ -125,53 +124,6 @@ def test_error_against_scikit_learn(d, target):
     theirs = lambda seed: RBFSampler(gamma=1 / (2 * d), n_components=1024, random_state=seed).fit_transform(X)
     ours, theirs = (np.mean([((F @ F.T)[i, j] - K) ** 2 for F in map(make, range(12))]) for make in (ours, theirs))
     assert theirs / ours > target
-
-
-@pytest.mark.parametrize("law", [law for law in KERNELS if not isinstance(law, ColumnMeasure)], ids=str)
-@pytest.mark.parametrize("d", [1, 3, 40])
-def test_radius_is_the_quantile_of_the_norm(law, d):
-    if isinstance(law, Sphere):
-        return
-    norms = np.linalg.norm(frequencies(law, d, 4000, Stream(1), "iid"), axis=1)
-    quantiles = np.sort(law.radius((np.arange(4000) + 0.5) / 4000, d))
-    assert (np.diff(quantiles) > 0).all()
-    assert stats.ks_2samp(norms, quantiles).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("b", [0.05, 0.3, 1.0, 20.0])
-def test_periodic_harmonics(b):
-    u = (np.arange(100_000) + 0.5) / 100_000
-    j = np.rint(PeriodicColumns(b, 2.0).rows(u[:, None], 1)[:, 0] / np.pi).astype(int)
-    for harmonic in (0, 1, -1, 4):
-        np.testing.assert_allclose((j == harmonic).mean(), special.ive(abs(harmonic), b**-2.0), atol=2e-5)
-
-
-def test_periodic_columns_may_differ():
-    law = PeriodicColumns((0.5, 1.0), (1.0, 2.0))
-    D = np.array([[0.2, 0.3]])
-    sample = np.array([estimates(frequencies(law, 2, 64, Stream(s)), D) for s in range(100)])
-    assert_centred(sample, np.exp(-2 * (np.sin(np.pi * D / [1, 2]) ** 2 / np.array([0.5, 1.0]) ** 2).sum(1)))
-
-
-@pytest.mark.parametrize(("n", "d"), [(100, 4), (60, 10), (200, 16), (150, 64)])
-def test_designs_do_not_amplify_rounding(n, d):
-    """Another BLAS adds in another order; the map must stay the same to many digits."""
-    U, r = _start(n, d), Normal().radius((np.arange(n) + 0.5) / n, d)
-    shaken = U + 1e-15 * np.random.default_rng(0).standard_normal(U.shape)
-    np.testing.assert_allclose(_descend(shaken, r), _descend(U, r), atol=1e-10)
-
-
-@pytest.mark.parametrize(("n", "d"), [(5, 9), (7, 2), (100, 4), (60, 10), (90, 64), (280, 256), (300, 257), (301, 300)])
-def test_designs_are_unit_vectors_spread_evenly(n, d):
-    excess = lambda U: np.sum((U.T @ U - np.eye(d) * n / d) ** 2) - max(0, n - n * n / d)  # over that of tight frames
-    U, iid = design(Normal(), d, n), np.random.default_rng(0).standard_normal((n, d))
-    np.testing.assert_allclose(np.linalg.norm(U, axis=1), 1)
-    assert excess(U) < excess(iid / np.linalg.norm(iid, axis=1, keepdims=True)) / 10
-
-
-def test_a_design_cannot_be_changed():
-    with pytest.raises(ValueError, match="read-only"):
-        design(Normal(), 2, 5)[0, 0] = 1
 
 
 def test_errors_name_the_argument():

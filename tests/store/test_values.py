@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mercer.kernels import Gaussian, Kernel
-from mercer.store import decode, encode, fingerprint, register, tree
+from mercer.store import decode, encode, register, tree
 from mercer.store.arrays import from_bytes, to_bytes
 from mercer.store.files import parse
 
@@ -137,13 +137,6 @@ def test_as_much_as_is_written_once_can_be_read(monkeypatch, room):
     given = [np.arange(5.0)] * 4 + [np.arange(3)] * 2
     assert [a.tolist() for a in through(given)] == [a.tolist() for a in given]
     assert len(encode(given)[1]) == {0: 6, 100: 4, 10_000: 2}[room]
-
-
-def test_fingerprints_do_not_depend_on_what_is_one_in_memory():
-    a = np.arange(5.0)
-    assert fingerprint([a, a]) == fingerprint([a, a.copy()]) == fingerprint([np.asfortranarray(a), a])
-    assert fingerprint([a, a]) != fingerprint([a, a + 1])
-    assert fingerprint(a) != fingerprint(a.astype(np.float32))
 
 
 def test_what_files_cannot_hold_is_refused_with_the_place():

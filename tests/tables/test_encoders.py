@@ -1,13 +1,11 @@
-"""Columns as numbers: laws of the scaling and of the categories."""
+"""Columns as numbers: laws of the encoders, and cells written in another way."""
+
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, NumberEncoder, TextEncoder, from_state
-from mercer.tables.finish import acts_as_codes, copies, distinct_rows, leaks
-from mercer.tables.scale import FAR, Standardizer, tails
+from mercer.tables.scale import Standardizer
 
 NUMBER = NumberEncoder(Standardizer(2.0, 2.0), 5.0, True)
 TOWNS = CategoryEncoder(("Oslo", "Bergen", "Voss"), (0.6, 0.3, 0.1), 2, True, True, Standardizer(-1.0, 0.5))
@@ -33,35 +31,6 @@ def test_features_are_finite_named_and_survive_their_state(encoder):
     assert 0 <= unread <= len(CELLS)
     assert from_state(encoder.state()) == encoder
     assert encoder.features(encoder.read(pa.array([], pa.string()))[0]).shape == (0, features.shape[1])
-
-
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=40))
-def test_scaling_is_finite_and_monotone(values):
-    x = np.sort(np.array(values))
-    z = Standardizer.of(x)(x)
-    assert np.isfinite(z).all()
-    assert np.all(np.diff(z) >= 0)
-    assert np.abs(z).max() <= FAR
-
-
-@pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
-@pytest.mark.parametrize("shift", [0.0, 5.0])
-def test_normal_numbers_are_standardised_whatever_the_unit(unit, shift):
-    for seed in range(3):
-        x = (np.random.default_rng(seed).normal(size=2000) + shift) * unit
-        scale = Standardizer.of(x)
-        assert scale.spread == 0
-        assert (np.mean(scale(x)), np.std(scale(x))) == (pytest.approx(0, abs=1e-9), pytest.approx(1))
-
-
-def test_heavy_tails_are_bent():
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        mostly_zero = (rng.random(3000) < 0.05) * rng.lognormal(8, 1, 3000)
-        for x in (rng.lognormal(0, 2, 3000), -rng.lognormal(0, 2, 3000), rng.standard_cauchy(3000), mostly_zero):
-            scale = Standardizer.of(x)
-            assert scale.spread > 0
-            assert max(tails(scale.bent(x))) < max(tails(x)) / 2
 
 
 def test_two_categories_lie_as_far_apart_as_two_numbers():
@@ -93,52 +62,6 @@ def test_the_end_of_a_year_is_near_its_beginning():
     F = date.features(date.read(pa.array(["2020-12-31", "2021-01-01", "2021-07-01"]))[0])
     assert np.linalg.norm(F[0] - F[1]) < 0.05
     assert np.linalg.norm(F[1] - F[2]) > 1.9
-
-
-def test_codes_are_told_from_numbers():
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        x = rng.integers(0, 12, 2000).astype(float)
-        jumps = rng.normal(size=12)
-        assert acts_as_codes(x, jumps[x.astype(int)] + rng.normal(size=2000), False)
-        assert acts_as_codes(x, (jumps[x.astype(int)] + rng.normal(size=2000) > 0).astype(float), True)
-        for smooth in (x, np.sin(x / 3), (x - 5) ** 2, 0 * x):
-            assert not acts_as_codes(x, smooth + rng.normal(size=2000), False)
-    assert not acts_as_codes(np.arange(10.0), np.arange(10.0) % 2, False)
-
-
-def test_leaks():
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        y, x = rng.normal(size=(2, 500))
-        gaps = np.where(rng.random(500) < 0.2, np.nan, -3 * y)
-        assert leaks(y, y, False) and leaks(np.exp(y), y, False) and leaks(gaps, y, False)  # noqa: PT018 - three of a kind
-        assert not leaks(x, y, False)
-        assert not leaks(y + 0.01 * x, y, False)
-        assert not leaks(np.round(y), y, False)
-        labels = rng.integers(0, 3, 500)
-        assert leaks(np.array([5.0, 1.0, 3.0])[labels], labels.astype(float), True)
-        assert not leaks(np.array([5.0, 1.0, 1.0])[labels], labels.astype(float), True)
-        assert leaks(np.array([5.0, 1.0, 9.0] * 5)[labels + 3 * rng.integers(0, 1, 500)], labels.astype(float), True)
-        codes = rng.integers(0, 15, 500)
-        assert leaks(rng.permutation(15)[codes].astype(float), codes.astype(float), False)
-    assert not leaks(np.arange(5.0), np.arange(5.0), False)  # too few rows to tell
-
-
-def test_copies():
-    x = np.array([1.0, np.nan, 3.0])
-    assert copies({"a": x, "b": x + 1, "c": x.copy(), "d": x + 1}) == {"c": "a", "d": "b"}
-
-
-def test_repeated_rows_are_no_leak():
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        x, z, y = np.tile(rng.normal(size=(3, 60)), 10)
-        few = distinct_rows([x, z, y])
-        assert len(few) == 60
-        assert not leaks(x[few], y[few], False)
-        assert not leaks(x, y, False)  # sixty pairs are no simple relation either
-        assert leaks(np.exp(y)[few], y[few], False)
 
 
 WAYS = {

@@ -1,4 +1,5 @@
-"""Values as people write them: units, codes, marks of missing, spellings of yes, dates in several forms, columns of one name."""
+"""Values as people write them: units, codes, marks of missing, spellings of yes, columns of one name."""
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
@@ -7,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.tables import Columns, DataError, open_source
-from mercer.tables.dates import SEVERAL, form_of, seconds
 from mercer.tables.encoders import from_state
 from mercer.tables.values import missing_marks
 
@@ -142,66 +142,11 @@ def test_classes_of_yes_and_no_read_other_spellings_the_right_way_round():
     assert target.read(pa.array(["yes", "N", "true", "maybe"])).tolist() == [0.0, 1.0, 0.0, -1.0]
 
 
-MONTHS = {"2024-03": "%Y-%m", "03/2024": "%m/%Y", "2024/03": "%Y/%m", "Mar 2024": "%b %Y"}
-
-
-@pytest.mark.parametrize("example", MONTHS)
-def test_months_are_dates(example):
-    form = MONTHS[example]
-    days = np.datetime64("2015-01") + RNG.integers(0, 110, N)
-    cells = [d.item().strftime(form) for d in days]
-    assert form_of(pa.array(cells)) == form
-    assert np.array_equal(seconds(pa.array(cells), form), days.astype("datetime64[s]").astype(float))
-    treatment, encoder = fitted(cells)
-    assert treatment.kind == "date"
-    assert encoder.cycles == ("year",)
-
-
-def test_dates_in_several_forms_are_read_and_told():
-    days = np.datetime64("2020-01-01") + RNG.integers(0, 900, N)
-    forms = ["%Y-%m-%d", "%d.%m.%Y", "%b %d, %Y"]
-    cells = [d.item().strftime(forms[i % 3]) for i, d in enumerate(days)]
-    treatment, encoder = fitted(cells)
-    assert treatment.kind == "date"
-    told(treatment, "holds dates in several forms")
-    assert np.array_equal(encoder.read(pa.array(cells))[0][:, 0], days.astype("datetime64[s]").astype(float))
-
-
-def test_one_column_never_has_the_day_both_first_and_second():
-    """What is neither a day nor a month beyond 12 would be read by whichever form comes first."""
-    cells = pa.array(["13/04/2024", "04/25/2024", "01/02/2024", "2024-05-01"] * 20)
-    form = form_of(cells)
-    assert form is None or not {"%d/%m/%Y", "%m/%d/%Y"} <= set(form.split(SEVERAL))
-
-
-def test_what_only_looks_like_dates_is_none():
-    for cells in (["AB-12", "CD-34", "EF-2020"] * 9, ["12-34", "56-78"] * 9, ["1.2.3", "4.5.6.7"] * 9):
-        assert form_of(pa.array(cells)) is None
-
-
 def test_columns_of_one_name_are_numbered_and_told(tmp_path):
     (tmp_path / "t.csv").write_text("a,a,a_2,y\n1,2,3,4\n5,6,7,8\n")
     source = open_source(tmp_path / "t.csv")
     assert source.schema.names == ["a", "a_3", "a_2", "y"]
     assert source.said == (f'{tmp_path / "t.csv"} has several columns of one name; they were numbered: "a" as "a_3".',)
-
-
-FAR = [2**62 - 5, -(2**62), 2**63 - 1, -(2**63) + 1]
-
-
-STAMPS = [pa.timestamp("us"), pa.timestamp("ms"), pa.timestamp("s"), pa.timestamp("us", "UTC"), pa.date64()]
-
-
-@pytest.mark.parametrize("kind", STAMPS, ids=str)
-def test_dates_beyond_the_calendar_count_as_missing(tmp_path, kind):
-    """No calendar can write the year 148,107, nor any library here."""
-    near = [86_400 * (19_675 + i) for i in range(N - len(FAR))]
-    unit = {"us": 10**6, "ms": 1000, "s": 1}[getattr(kind, "unit", "ms")]
-    far = [v - v % 86_400_000 + 86_400_000 * (v < 0) for v in FAR] if kind == pa.date64() else FAR
-    stamps = pa.array([*(v * unit for v in near), *far], pa.int64()).cast(kind)
-    pyarrow.feather.write_feather(pa.table({"t": stamps, "x": Y, "y": Y[::-1]}), tmp_path / "t.arrow")
-    found = Columns("y").fit(open_source(tmp_path / "t.arrow"))
-    assert (found.treatments_[0].kind, found.treatments_[0].n_missing) == ("date", len(FAR))
 
 
 @pytest.mark.parametrize("scale", [1e40, 1.7e308, 1e-40, 5e-322])

@@ -1,19 +1,16 @@
-"""Leave-one-out and calibration: shapes, constants, what cannot be asked; and functions drawn over landmarks."""
+"""Leave-one-out and calibration: n refits, shapes, constants, intervals that cover, and what cannot be asked."""
+import importlib.util
+
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 
-from mercer.kernels import Gaussian, Kernel
+from mercer.kernels import Gaussian
 from mercer.methods import Landmarks
 from mercer.models import GaussianProcessRegressor as GP
-from mercer.models.gp import VarianceStarvationWarning
-
-
-def data(n=60, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, size=(n, 2))
-    return X, np.sin(3 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=n)
+from tests.models.gp.examples import data
 
 
 @pytest.mark.parametrize("via", ["exact", "iterative", Landmarks(20)], ids=["exact", "iterative", "landmarks"])
@@ -82,32 +79,45 @@ def test_the_score_of_a_constant(n, value):
     assert GP(Gaussian(), 0.1, prior_mean=value + 1e3).fit(X, np.full(n, value)).loo_score_ == 0.0
 
 
-# functions over landmarks
-def test_functions_over_landmarks_vary_far_from_the_data():
-    (X, y), (Z, _) = data(), data(5, 1)
-    m = GP(Gaussian(0.7), 0.1, Landmarks(20), prior_mean=1.0, random_state=0).fit(X, y)
-    Z = np.vstack([Z, [[2.0, 2.0], [30.0, 30.0]]])
-    mean, cov = m.predict(Z, return_cov=True, of="f")
-    for posterior in (True, False):
-        values = np.concatenate([m.sample_functions(1500, posterior=posterior, random_state=s)(Z) for s in range(3)], axis=1)
-        np.testing.assert_allclose(values.mean(1), mean if posterior else 1.0, atol=0.08)
-        np.testing.assert_allclose(np.cov(values), cov if posterior else Gaussian(0.7)(Z), atol=0.12)
-    F = m.sample_functions(3)
-    np.testing.assert_allclose(F(Z[4:5])[0], F(Z)[4], atol=1e-9)
-    assert F(Z.astype(np.float32)).dtype == np.float32
+# leave-one-out and calibration
+def test_leave_one_out_is_n_refits():
+    X, y = data(25)
+    m = GP(Gaussian(0.6), 0.1, prior_mean=0.5).fit(X, y)
+    for i in range(25):
+        rest = np.arange(25) != i
+        mean, std = GP(Gaussian(0.6), 0.1, prior_mean=0.5).fit(X[rest], y[rest]).predict(X[[i]], return_std=True)
+        assert m.loo_predictions_[i] == pytest.approx(mean[0])
+        assert m.loo_variances_[i] == pytest.approx(std[0] ** 2)
+        assert m.loo_log_densities_[i] == pytest.approx(norm.logpdf(y[i], mean[0], std[0]))
 
 
-class Own(Kernel):
-    """1 / (1 + |x - z|^2), of which no random features are known."""
+def test_intervals_cover_what_they_say():
+    covered = {c: [] for c in (0.5, 0.8, 0.9, 0.95)}
+    for seed in range(5):
+        (X, y), (Z, z) = data(150, seed), data(400, 100 + seed)
+        m = GP(Gaussian(1.0), random_state=0).fit(X, y)
+        for c, share in m.calibration(Z, z).items():
+            covered[c].append(share)
+        assert abs(m.calibration()[0.9] - 0.9) < 0.1
+    for c, shares in covered.items():
+        assert np.mean(shares) == pytest.approx(c, abs=0.05)
 
-    def on(self, p):
-        return 1 / (1 + p.sqdist(1.0))
 
+def test_the_plot_is_the_calibration():
+    class Axes:
+        lines = []
 
-def test_functions_of_a_kernel_without_random_features_warn():
-    X, y = data()
-    m = GP(Own(), 0.1, Landmarks(20), random_state=0).fit(X, y)
-    with pytest.warns(VarianceStarvationWarning, match="no feature map is known"):
-        assert m.sample_functions(2)(X).shape == (60, 2)
-    with pytest.raises(ValueError, match="use sample_y"):
-        GP(Own(), 0.1).fit(X, y).sample_functions(2)
+        def plot(self, x, y, **_):
+            self.lines.append((x, y))
+
+        def set(self, **_):
+            return None
+
+    X, y = data(80)
+    m = GP(Gaussian(0.6), 0.1).fit(X, y)
+    (_, diagonal), (nominal, found) = m.plot_calibration(X, y, ax=Axes()).lines
+    assert diagonal == [0, 1]
+    assert found[49] == m.calibration(X, y, [nominal[49]])[nominal[49]]
+    if importlib.util.find_spec("matplotlib") is None:
+        with pytest.raises(ImportError, match="pip install matplotlib"):
+            m.plot_calibration(X, y)

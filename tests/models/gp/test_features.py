@@ -11,17 +11,12 @@ from sklearn.utils.estimator_checks import check_estimator
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.lifts import Basis, Identity, Monomials
 from mercer.methods import Fourier, Landmarks
-from mercer.models import GaussianProcessRegressor, KernelRidge
+from mercer.models import GaussianProcessRegressor as GP
+from mercer.models import KernelRidge
 from mercer.models.gp import VarianceStarvationWarning
+from tests.models.gp.examples import data
 
-GP = GaussianProcessRegressor
 EXACT = {"linear": Linear(), "offset": Linear() + 1, "cubic": Polynomial(3), "scaled": 0.3 * Polynomial(2)}
-
-
-def data(n=60, seed=0, noise=0.3):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, size=(n, 2))
-    return X, np.sin(3 * X[:, 0]) + X[:, 1] + noise * rng.normal(size=n)
 
 
 def plain(k, X, y, Z, noise, mean=0.0):
@@ -319,3 +314,10 @@ def test_questions_are_checked():
         m.predict([[0.0, 0.0]], return_std=True, return_cov=True)
     with pytest.raises(ValueError, match="of must be"):
         m.predict([[0.0, 0.0]], of="z")
+
+
+def test_features_forget_too():
+    X, y = data(100)
+    make = lambda: GP(Gaussian(0.7), via="features", random_state=0)
+    m = make().partial_fit(X[:70], y[:70]).partial_fit(X[70:], y[70:]).forget(X[70:], y[70:])
+    np.testing.assert_allclose(m.predict(X), make().partial_fit(X[:70], y[:70]).predict(X), atol=1e-4)

@@ -3,11 +3,15 @@ import numpy as np
 import pytest
 
 from mercer.inputs import Table
-from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.kernels import Gaussian, Kernel, Linear, Polynomial
 from mercer.lifts import Nystrom
+from mercer.methods import Landmarks
+from mercer.models import GaussianProcessRegressor as GP
+from mercer.models.gp import VarianceStarvationWarning
 from mercer.models.gp.exact import ExactPosterior
 from mercer.models.gp.iterative import IterativePosterior
 from mercer.models.gp.samples import Beside, drawn, residual_functions
+from tests.models.gp.examples import data
 
 WAYS = {"exact": ExactPosterior.of, "iterative": IterativePosterior.of}
 
@@ -72,3 +76,59 @@ def test_nothing_is_left_out_by_all_landmarks_of_a_small_kernel():
     far = 10 * X
     whole = psi.transform(Table(far)) @ V
     np.testing.assert_allclose(phi.transform(far) @ A, whole, rtol=1e-3, atol=1e-3 * np.abs(whole).max())
+
+
+@pytest.mark.parametrize("of", ["y", "f"])
+@pytest.mark.parametrize("posterior", [True, False])
+def test_draws_have_their_moments(of, posterior):
+    X, y = data(15)
+    Z = data(4, seed=1)[0]
+    m = GP(Gaussian(0.7), 0.2, prior_mean=1.0).fit(X, y)
+    S = m.sample_y(Z, 20_000, posterior=posterior, of=of)
+    mean, cov = m.predict(Z, return_cov=True, of=of)
+    if not posterior:
+        mean, cov = np.ones(4), Gaussian(0.7)(Z) + 0.2 * (of == "y") * np.eye(4)
+    np.testing.assert_allclose(S.mean(1), mean, atol=0.04)
+    np.testing.assert_allclose(np.cov(S), cov, atol=0.04)
+    before = GP(Gaussian(0.7), 0.2).sample_y(Z, 20_000, posterior=False, of="f")
+    np.testing.assert_allclose(np.cov(before), Gaussian(0.7)(Z), atol=0.04)
+
+
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+def test_functions_are_drawn_once(via):
+    X, y = data(20)
+    Z = data(5, seed=1)[0]
+    m = GP(Gaussian(0.7), 0.2, via, prior_mean=1.0).fit(X, y)
+    F = m.sample_functions(4000, n_features=2048)
+    values = F(Z)
+    np.testing.assert_allclose(F(Z[2:3])[0], values[2], atol=1e-9)
+    mean, cov = m.predict(Z, return_cov=True, of="f")
+    np.testing.assert_allclose(values.mean(1), mean, atol=0.05)
+    np.testing.assert_allclose(np.cov(values), cov, atol=0.06)
+    free = m.sample_functions(4000, posterior=False, n_features=2048)(Z)
+    np.testing.assert_allclose(np.cov(free), Gaussian(0.7)(Z), atol=0.1)
+
+
+def test_functions_over_features():
+    X, y = data(30)
+    m = GP(Gaussian(0.7), 0.2, "features", random_state=0).fit(X, y)
+    F = m.sample_functions(4000)
+    mean, cov = m.predict(X[:4], return_cov=True, of="f")
+    np.testing.assert_allclose(F(X[:4]).mean(1), mean, atol=0.05)
+    np.testing.assert_allclose(np.cov(F(X[:4])), cov, atol=0.05)
+
+
+class Own(Kernel):
+    """1 / (1 + |x - z|^2), of which no random features are known."""
+
+    def on(self, p):
+        return 1 / (1 + p.sqdist(1.0))
+
+
+def test_functions_of_a_kernel_without_random_features_warn():
+    X, y = data()
+    m = GP(Own(), 0.1, Landmarks(20), random_state=0).fit(X, y)
+    with pytest.warns(VarianceStarvationWarning, match="no feature map is known"):
+        assert m.sample_functions(2)(X).shape == (60, 2)
+    with pytest.raises(ValueError, match="use sample_y"):
+        GP(Own(), 0.1).fit(X, y).sample_functions(2)

@@ -8,9 +8,7 @@ from scipy.stats import multivariate_normal
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Linear, Matern, Periodic
 from mercer.kernels.params import substitute
-from mercer.models.gp.landmarks import ResidualGroups, RowWeights
 from mercer.models.gp.likelihood import marginal_likelihood
-from mercer.models.gp.quadrature import estimated_likelihood
 from mercer.models.gp.sparse import BLOCK_ROWS, fitc, vfe
 from mercer.ops.threads import limit
 
@@ -21,7 +19,7 @@ KERNELS = {
 MEASURES = {"vfe": vfe, "fitc": fitc}
 
 
-def data(n=2 * BLOCK_ROWS + 88, q=1, seed=0):
+def blocks(n=2 * BLOCK_ROWS + 88, q=1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     return X, np.column_stack([np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)])
@@ -38,7 +36,7 @@ def plain(k, X, Y, noise, Z, own):
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_formula(measure, name):
-    X, Y = data(60, 2)
+    X, Y = blocks(60, 2)
     noise = np.random.default_rng(1).uniform(0.1, 1, 60)
     found = MEASURES[measure](KERNELS[name], Table(X), Y, noise, points=Table(X[:15])).log
     assert found == pytest.approx(plain(KERNELS[name], X, Y, noise, X[:15], measure == "fitc"), rel=1e-5)
@@ -48,7 +46,7 @@ def test_the_formula(measure, name):
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("scale", [None, 1.7])
 def test_gradient_against_differences(measure, name, scale):
-    f, k, (X, Y), h = MEASURES[measure], KERNELS[name], data(q=2), 1e-5
+    f, k, (X, Y), h = MEASURES[measure], KERNELS[name], blocks(q=2), 1e-5
     rows, points = Table(X), Table(X[:40])
 
     def at(path, t):
@@ -65,7 +63,7 @@ def test_gradient_against_differences(measure, name, scale):
 @pytest.mark.parametrize("name", ["gaussian", "matern", "sum"])
 @pytest.mark.parametrize("scale", [None, 1.7])
 def test_all_rows_as_landmarks_are_the_evidence(measure, name, scale):
-    (X, Y), k = data(200, 2), KERNELS[name]
+    (X, Y), k = blocks(200, 2), KERNELS[name]
     ours, exact = MEASURES[measure](k, Table(X), Y, 0.1, scale, points=Table(X)), marginal_likelihood(k, Table(X), Y, 0.1, scale)
     assert ours.log == pytest.approx(exact.log, abs=1e-3)
     assert ours.scale == pytest.approx(exact.scale, rel=1e-6)
@@ -74,7 +72,7 @@ def test_all_rows_as_landmarks_are_the_evidence(measure, name, scale):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_more_landmarks_raise_the_bound_to_the_evidence(name):
-    X, Y = data(150)
+    X, Y = blocks(150)
     logs = [vfe(KERNELS[name], Table(X), Y, 0.2, points=Table(X[:m])).log for m in (5, 20, 80)]
     assert logs[0] < logs[1] <= logs[2] + 1e-6 * abs(logs[2])
     assert logs[2] <= marginal_likelihood(KERNELS[name], Table(X), Y, 0.2).log + 1e-3
@@ -95,54 +93,10 @@ def test_memory_is_that_of_the_landmarks():
 
 
 def test_threads_change_nothing():
-    X, Y = data(1500)
+    X, Y = blocks(1500)
     found = []
     for threads in (1, 3):
         with limit(threads):
             found.append(fitc(Gaussian(), Table(X), Y, 0.1, None, points=Table(X[:50])))
     assert found[0].log == found[1].log
     np.testing.assert_array_equal(found[0].gradient, found[1].gradient)
-
-
-# the ratio of noise to scale
-def test_groups_find_the_ratio_of_every_row():
-    """The ratio that groups of rows find costs next to nothing of the evidence of all rows; over seeds."""
-    lost = []
-    for seed in range(3):
-        X, Y = data(600, seed=seed)
-        k, Z = Matern(1.0, nu=1.5), Table(X[:60])
-        R = np.linalg.cholesky(k(Z))
-        F = np.linalg.solve(R, k(Z, Table(X))).T
-        left = np.maximum(k.diag(X) - np.square(F).sum(1), 0)
-        groups = ResidualGroups.between(left, 60)
-        groups.add(F, left, Y[:, 0])
-        log = lambda ratio: fitc(k, Table(X), Y, ratio, None, points=Z, slopes=False).log  # noqa: B023
-        lost.append(max(map(log, np.geomspace(1e-4, 1, 60))) - log(groups.best()))
-    assert max(lost) < 1.0
-
-
-def test_weights_have_the_geometric_mean_one():
-    left, y = np.array([0.0, 0.5, 2.0]), np.array([1.0, 2.0, 4.0])
-    s = RowWeights.of(0.1, left, y)
-    assert np.log(s.weights(left)).sum() == pytest.approx(0)
-    more = s.taking(left[:2], y[:2])
-    back = more.taking(left[:2], y[:2], -1)
-    assert (back.logs, back.total) == (pytest.approx(s.logs), pytest.approx(s.total))
-    assert more.total == pytest.approx(10.0)
-
-
-# on the operator
-@pytest.mark.parametrize("name", ["gaussian", "matern", "sum"])
-@pytest.mark.parametrize("scale", [None, 1.7])
-@pytest.mark.parametrize("memory", [1e9, 80_000.0], ids=["good", "poor"])
-def test_slopes_by_products_are_the_exact_ones(name, scale, memory):
-    """The mean over seeds is within four standard errors, which are no larger than the slopes, or sqrt(n)."""
-    (X, Y), k = data(500), KERNELS[name]
-    exact = marginal_likelihood(k, Table(X), Y, 0.05, scale)
-    found = [estimated_likelihood(k, Table(X), Y, 0.05, scale, seed=s, memory=memory) for s in range(6)]
-    slopes = np.array([f.gradient for f in found])
-    each = slopes.std(0, ddof=1)
-    assert (each <= np.maximum(np.abs(exact.gradient), np.sqrt(500)) * (0.6 if memory == 1e9 else 1.5)).all()
-    assert (np.abs(slopes.mean(0) - exact.gradient) <= 4 * each / np.sqrt(6) + 0.05).all()
-    assert np.mean([f.log for f in found]) == pytest.approx(exact.log, abs=0.01 * 500)
-    assert found[0].scale == pytest.approx(exact.scale, rel=1e-3)

@@ -1,12 +1,9 @@
-"""KernelKMeans: k-means in the kernel's space, exact and over features; weights, empty clusters, memory."""
-import warnings
-from itertools import pairwise
+"""KernelKMeans: k-means in the kernel's space, exact and over features; weights, refusals, memory."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
-from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import check_estimator
@@ -14,11 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from mercer.inputs import table
 from mercer.kernels import Gaussian, Linear
 from mercer.lifts import Identity
-from mercer.methods import Fourier, Landmarks
+from mercer.methods import Fourier
 from mercer.models.kmeans import KernelKMeans
-from mercer.models.kmeans.lloyd import FeatureSpace, KernelSpace, kmeans, means, seeds, swapped
-from mercer.operators import KernelOperator
-from mercer.ops.philox import Stream
 
 
 def blobs(n=150, k=3, seed=0, spread=0.3):
@@ -45,28 +39,6 @@ def test_linear_is_k_means(make):
         np.testing.assert_allclose(m.score(X), -m.inertia_)
 
 
-@pytest.mark.parametrize("via", ["exact", Landmarks(80), Fourier(500)], ids=["exact", "landmarks", "fourier"])
-def test_clusters_are_found_and_predicted(via):
-    X, at = blobs()
-    Z, z_at = blobs(seed=1)
-    m = KernelKMeans(3, Gaussian(2.0), via, random_state=0).fit(X)
-    assert adjusted_rand_score(m.labels_, at) == 1
-    assert adjusted_rand_score(m.predict(Z), z_at) == 1
-    np.testing.assert_array_equal(m.predict(X), m.labels_)
-    np.testing.assert_array_equal(m.distances(X).argmin(1), m.labels_)
-
-
-def test_distances_are_those_of_the_kernel():
-    X, _ = blobs(40)
-    k = Gaussian(2.0)
-    m = KernelKMeans(3, k, "exact", random_state=0).fit(X)
-    A = m.dual_coef_
-    np.testing.assert_allclose(A.sum(0), 1)
-    square = 1 - 2 * k(X) @ A + np.diag(A.T @ k(X) @ A)
-    np.testing.assert_allclose(m.distances(X), np.sqrt(np.maximum(square, 0)), atol=1e-7)
-    assert m.inertia_ == pytest.approx(square.min(1).sum())
-
-
 def test_precomputed_is_the_kernel():
     (X, _), (Z, _), k = blobs(60), blobs(20, seed=1), Gaussian(2.0)
     g = KernelKMeans(3, "precomputed", random_state=0).fit(k(X))
@@ -88,51 +60,6 @@ def test_weights_are_repeated_rows():
     b = KernelKMeans(3, Gaussian(2.0), "exact", random_state=0).fit(X[again])
     assert a.inertia_ == pytest.approx(b.inertia_)
     np.testing.assert_array_equal(a.predict(X), b.predict(X))
-
-
-def test_steps_never_raise_the_objective():
-    X, _ = blobs(200, spread=2.0)
-    for seed in range(5):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            path = [KernelKMeans(5, Gaussian(), "exact", n_init=1, max_iter=i, random_state=seed).fit(X).inertia_ for i in range(1, 8)]
-        assert all(b <= a + 1e-9 for a, b in pairwise(path))
-
-
-def test_more_runs_are_never_worse():
-    X, _ = blobs(100, 7, spread=0.5)
-    few, many = (KernelKMeans(7, Gaussian(1.0), n_init=n, random_state=0).fit(X).inertia_ for n in (1, 6))
-    assert many <= few
-
-
-def test_k_means_plus_plus_finds_every_blob_more_often_than_chance():
-    hits = 0
-    for seed in range(20):
-        X, at = blobs(120, 3, seed)
-        space = KernelSpace(KernelOperator(Linear(), X))
-        hits += len(set(at[seeds(space, 3, np.ones(120), np.arange(120), Stream(seed))])) == 3
-    assert hits >= 18  # uniform rows: 2 in 9
-
-
-def test_empty_clusters_are_mended():
-    near = np.array([[0.0, 9.0], [1.0, 9.0], [5.0, 9.0]])
-    A = means(np.zeros(3, int), near, np.ones(3), 2)
-    assert A[:, 1].tolist() == [0, 0, 1]
-    X = np.repeat([[0.0], [1.0]], 20, axis=0)
-    with pytest.warns(ConvergenceWarning, match="only 2 of 4 clusters"):
-        m = KernelKMeans(4, Gaussian(), random_state=0).fit(X)  # fewer points than clusters
-    assert m.inertia_ == pytest.approx(0, abs=1e-9)
-    assert len(set(m.labels_)) == 2
-    assert np.isfinite(m.distances(X)).all()
-
-
-def test_the_two_spaces_agree():
-    X, _ = blobs(50)
-    a = KernelSpace(KernelOperator(Linear(), X))
-    b = FeatureSpace(lambda: [(slice(0, 20), X[:20]), (slice(20, 50), X[20:])], 50)
-    np.testing.assert_allclose(a.to_rows(np.array([3, 7])), b.to_rows(np.array([3, 7])), atol=1e-9)
-    found = [kmeans(s, 3, np.ones(50), np.arange(50), Stream(0)) for s in (a, b)]
-    np.testing.assert_array_equal(found[0].labels, found[1].labels)
 
 
 def test_sparse_float32_and_kept_or_not():
@@ -191,24 +118,6 @@ def test_refused_fits_change_nothing(way, bad):
         assert all(vars(m)[name] is before[name] for name in before)
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
-@pytest.mark.parametrize("options", [
-    dict(kernel=Linear(), via="exact"), dict(kernel=Linear(metric=((1.0, 0.0), (0.0, 1.0))), via="exact"),
-    dict(kernel=1.0 * Linear(), via="exact"),
-    dict(lift=Identity()), dict(kernel=Linear(), via="features"),
-], ids=["exact", "metric", "scaled", "identity", "features"])  # fmt: skip
-def test_linear_loses_no_digits_far_from_zero(options, offset):
-    X = blobs(spread=1.0)[0] + offset
-    m, ref = KernelKMeans(3, n_init=8, random_state=0, **options).fit(X), KMeans(3, n_init=8, random_state=0).fit(X)
-    assert m.inertia_ == pytest.approx(ref.inertia_, rel=1e-3)
-    assert m.score(X) == pytest.approx(-m.inertia_, rel=1e-5)
-    assert adjusted_rand_score(m.predict(X), ref.labels_) > 0.95
-    np.testing.assert_array_equal(m.predict(sp.csr_array(X)), m.predict(X))
-    if offset < 1e8:
-        same = KernelKMeans(3, n_init=8, random_state=0, **options).fit(X.astype(np.float32))
-        assert same.inertia_ == pytest.approx(ref.inertia_, rel=1e-2)
-
-
 @pytest.mark.parametrize("via", ["exact", Fourier(20)], ids=["exact", "features"])
 def test_weights_of_scores_are_checked(via):
     X, _ = blobs(40)
@@ -231,19 +140,6 @@ def test_fewer_distinct_rows_than_clusters_warn(options, dtype):
     assert len(set(KernelKMeans(3, random_state=0, **options).fit(X).labels_)) == 3
 
 
-@pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["dense", "sparse"])
-def test_the_model_keeps_rows_of_its_own(monkeypatch, make):
-    X = make(blobs(40)[0])
-    m = KernelKMeans(2, Gaussian(2.0), random_state=0).fit(X)
-    before = m.distances(X[:5])
-    Z, data = X[:5].copy(), X.data if sp.issparse(X) else X
-    data[:] = 0
-    np.testing.assert_array_equal(m.distances(Z), before)
-    monkeypatch.setattr("mercer.models.kmeans.clusters.LARGE", 100)
-    large = blobs(40)[0]
-    assert KernelKMeans(2, Gaussian(2.0), random_state=0).fit(large).X_fit_ is large
-
-
 def test_ways_and_lifts():
     X, _ = blobs(40)
     with pytest.raises(ValueError, match=r"auto, exact, iterative, features, landmarks, or a value of mercer\.methods, got 'best'"):
@@ -260,22 +156,3 @@ def test_huge_rows_are_refused_without_other_warnings(options):
         with pytest.raises(ValueError, match="too large for sums"):
             ask(1e200 * X)
     assert set(m.predict(1e200 * X)) == {0, 1}  # which needs no squares
-
-
-@pytest.mark.parametrize("via", ["exact", Fourier(256)])
-def test_a_start_is_nearly_the_best(via):
-    """One start ends near the best of many, on the mean and at worst; without swaps it was 15 % above, 40 % at worst."""
-    A = make_blobs(300, 2, centers=15, cluster_std=0.6, random_state=3)[0]
-    found = np.array([KernelKMeans(15, Linear() if via == "exact" else Gaussian(8.0), via=via, n_init=1, random_state=s).fit(A).inertia_
-                      for s in range(10)])  # fmt: skip
-    assert found.mean() <= 1.05 * found.min()
-    assert found.max() <= 1.15 * found.min()
-
-
-def test_swaps_cost_what_they_say():
-    rng = np.random.default_rng(0)
-    A, w = rng.normal(size=(30, 2)), rng.uniform(size=30)
-    D = np.square(A[:, None] - A[:5]).sum(-1)
-    far = np.square(A - A[7]).sum(-1)
-    plain = [w @ np.minimum(np.delete(D, c, axis=1).min(1), far) for c in range(5)]
-    np.testing.assert_allclose(swapped(D, far, w), plain)

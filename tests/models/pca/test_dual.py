@@ -1,168 +1,152 @@
-"""Leading eigenvectors of centred kernel matrices by products: those of the whole matrix; pre-images that map back."""
+"""KernelPCA in the dual: scikit-learn's KernelPCA, matrices given, and pre-images."""
+
 import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.decomposition import PCA
+from sklearn.decomposition import KernelPCA as Theirs
+from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.inputs import Table
-from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
-from mercer.models.pca.eigenvectors import asymmetry, components, leading, lowest
-from mercer.models.pca.preimages import PreImages
-from mercer.operators import KernelOperator
-from mercer.operators.stored import GivenOperator
-
-
-def data(n=320, d=6, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, d)) * np.linspace(2, 0.5, d)
+import mercer
+from mercer.kernels import Gaussian, Linear, Polynomial
+from mercer.models import KernelPCA
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(3.0), Laplace(3.0), Linear(), Polynomial(2)], ids=["gaussian", "laplace", "linear", "poly"])
-def test_by_products_as_by_the_whole_matrix(kernel):
-    op = KernelOperator(kernel, data())
-    whole, some = components(op, 6, "exact"), components(op, 6, "iterative")
-    np.testing.assert_allclose(some.values, whole.values, rtol=1e-9, atol=1e-9 * whole.values[0])
-    apart = whole.values > 1e-6 * whole.values[0]
-    np.testing.assert_allclose(some.training_scores()[:, apart], whole.training_scores()[:, apart], atol=1e-5)
-    assert some.total == pytest.approx(whole.total)
-    assert some.residual < 1e-7
-    assert some.products > whole.products == 1
+def data(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 5)) @ np.diag([3.0, 2.0, 1.0, 0.5, 0.1]) @ rng.normal(size=(5, 5)) + 10
 
 
-def test_scores_of_new_rows_are_those_of_the_centred_kernel():
-    X, Z, k = data(100), data(20, seed=1), Gaussian(3.0)
-    found = components(KernelOperator(k, X), 5)
-    K, H = k(X), np.eye(100) - 1 / 100
-    values, V = np.linalg.eigh(H @ K @ H)
-    centred = (k(Z, X) - K.mean(0)) @ H
-    ours = k(Z, X) @ found.dual - found.offset
-    np.testing.assert_allclose(np.abs(ours), np.abs(centred @ V[:, :-6:-1] / np.sqrt(values[:-6:-1])), atol=1e-9)
-    np.testing.assert_allclose(k(X) @ found.dual - found.offset, found.training_scores(), atol=1e-9)
+def same_up_to_sign(A, B, **tol):
+    np.testing.assert_allclose(np.abs(A), np.abs(B), **tol)
 
 
-def test_repeated_eigenvalues_low_rank_and_zero():
-    A = np.diag([5.0] * 20 + [1.0] * 180)
-    s, residual, _ = leading(lambda V: A @ V, 200, 20)
-    np.testing.assert_allclose(s.values, 5)
-    assert residual < 1e-7
-    s, _, _ = leading(lambda V: 0 * V, 50, 3)
-    np.testing.assert_array_equal(s.values, 0)
-    thin = components(KernelOperator(Linear(), data(400, 3)), 10, "iterative")
-    np.testing.assert_array_equal(thin.values[3:] > 0, False)
-    assert np.isfinite(thin.dual).all()
-    flat = components(KernelOperator(Gaussian(), np.ones((300, 2))), 2, "iterative")
-    assert np.abs(flat.training_scores()).max() < 1e-5
+# the kernel matrix
+@pytest.mark.parametrize("via", ["exact", "iterative", "auto"])
+def test_scikit_learn_contract_in_the_dual(via):
+    check_estimator(KernelPCA(via=via, random_state=0), on_skip=None)
 
 
-def test_slow_spectra_restart():
-    A = np.linspace(1.0, 0.5, 600)
-    s, residual, products = leading(lambda V: A[:, None] * V, 600, 2)
-    np.testing.assert_allclose(s.values, A[:2], atol=1e-6)
-    assert products > 8
-    assert residual < 1e-3
+def test_scikit_learn_contract_precomputed():
+    check_estimator(KernelPCA(kernel="precomputed"), on_skip=None)
 
 
-def test_float32_rows_and_given_matrices():
-    X = data(300)
-    whole = components(KernelOperator(Gaussian(3.0), X), 4)
-    for op in (KernelOperator(Gaussian(3.0), X.astype(np.float32)), GivenOperator(Gaussian(3.0)(X))):
-        np.testing.assert_allclose(components(op, 4).values, whole.values, rtol=1e-5)
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+@pytest.mark.parametrize(("kernel", "theirs"), [
+    ("linear", dict(kernel="linear")),
+    (Polynomial(2, bias=1.0), dict(kernel="poly", degree=2, gamma=1.0, coef0=1.0)),
+    (Gaussian(2.0), dict(kernel="rbf", gamma=1 / 8)),
+], ids=["linear", "poly", "rbf"])  # fmt: skip
+def test_the_dual_is_scikit_learns_kernel_pca(kernel, theirs, via):
+    X, Z = data(150) / 5, data(30, seed=1) / 5
+    m, ref = KernelPCA(3, kernel, via).fit(X), Theirs(3, **theirs).fit(X)
+    np.testing.assert_allclose(m.eigenvalues_, ref.eigenvalues_, rtol=1e-9)
+    same_up_to_sign(m.transform(Z), ref.transform(Z), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(m.fit_transform(X), m.transform(X), atol=1e-7)
+    np.testing.assert_allclose(m.explained_variance_ * 149, m.eigenvalues_)
+    assert 0 < m.explained_variance_ratio_.sum() <= 1 + 1e-9
 
 
-@pytest.mark.parametrize(("kernel", "off"), [
-    (Linear(), 1e-8), (Gaussian(4.0), 1e-3), (Laplace(4.0), 0.5),
-], ids=["linear", "gaussian", "laplace"])  # fmt: skip
-def test_pre_images_come_back(kernel, off):
-    X = data(150, 3)
-    found = components(KernelOperator(kernel, X), 149)
-    back = PreImages.of(kernel, Table(X), found)(kernel, Table(X), found, found.training_scores()[:10])
-    assert np.abs(back - X[:10]).max() < off
+def test_linear_is_pca():
+    X = data()
+    m, p = KernelPCA(3, "linear", "exact").fit(X), PCA(3).fit(X)
+    same_up_to_sign(m.transform(X), p.transform(X), atol=1e-7)
+    np.testing.assert_allclose(m.explained_variance_, p.explained_variance_)
+    np.testing.assert_allclose(m.explained_variance_ratio_, p.explained_variance_ratio_)
+    whole = KernelPCA(5, "linear", "exact").fit(X)
+    np.testing.assert_allclose(whole.inverse_transform(whole.transform(X)), X, atol=1e-6)
 
 
-def test_pre_images_denoise():
-    gains = []
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        t = rng.uniform(0, 2 * np.pi, size=200)
-        clean = np.column_stack([np.cos(t), np.sin(t)])
-        noisy = clean + 0.15 * rng.normal(size=(200, 2))
-        found = components(KernelOperator(Gaussian(1.0), noisy), 4)
-        way = PreImages.of(Gaussian(1.0), Table(noisy), found)
-        back = way(Gaussian(1.0), Table(noisy), found, found.training_scores())
-        gains.append(np.square(back - clean).mean() / np.square(noisy - clean).mean())
-    assert np.mean(gains) < 0.8
+def test_precomputed_is_the_kernel():
+    X, Z, k = data(80) / 5, data(9, seed=1) / 5, Gaussian(2.0)
+    m, g = KernelPCA(3, k, "exact").fit(X), KernelPCA(3, "precomputed").fit(k(X))
+    np.testing.assert_allclose(g.transform(k(Z, X)), m.transform(Z), atol=1e-9)
+    assert not hasattr(g, "inverse_transform")
+    with pytest.raises(ValueError, match="square"):
+        KernelPCA(2, "precomputed").fit(X)
+    with pytest.raises(ValueError, match="no features"):
+        KernelPCA(2, "precomputed", "features").fit(k(X))
 
 
-def pre_images(kernel, X, Z=None, k=12):
-    found = components(KernelOperator(kernel, X), k)
-    Z = found.training_scores() if Z is None else Z
-    return PreImages.of(kernel, Table(X), found)(kernel, Table(X), found, Z)
+def test_the_dual_neither_streams_nor_merges():
+    X = data()
+    m = KernelPCA(2, via="exact").fit(X)
+    with pytest.raises(ValueError, match="do not merge"):
+        m.merge(m)
+    assert not hasattr(m, "partial_fit")
+    assert not hasattr(KernelPCA(2, "precomputed"), "partial_fit")
+    with pytest.raises(AttributeError, match="only where there are features"):
+        _ = m.components_
+    assert m.set_params(via="features").fit(X).components_.shape[0] == 2
 
 
-@pytest.mark.parametrize("size", [1e-120, 1e-8, 1e8, 1e120], ids=str)
-def test_pre_images_scale_with_the_rows(size):
-    X = data(120, 3)
-    np.testing.assert_allclose(pre_images(Gaussian(2.0 * size), size * X) / size, pre_images(Gaussian(2.0), X), rtol=1e-6, atol=1e-7)
+def test_pre_images_of_the_dual():
+    X = data() / 5
+    m = KernelPCA(40, Gaussian(3.0), "exact").fit(X)
+    assert np.abs(m.inverse_transform(m.transform(X)) - X).mean() < 0.05 * X.std()
+    sparse = KernelPCA(40, Gaussian(3.0), "exact").fit(sp.csr_array(X))
+    np.testing.assert_allclose(sparse.inverse_transform(m.transform(X)), m.inverse_transform(m.transform(X)), atol=1e-3)
 
 
-def test_pre_images_move_with_the_rows_and_columns_have_units():
-    X, unit = data(120, 3), np.array([1e-6, 1.0, 1e6])
-    plain = pre_images(Gaussian(2.0), X)
-    np.testing.assert_allclose(pre_images(Gaussian(2.0), X + 1e6) - 1e6, plain, atol=1e-6)
-    np.testing.assert_allclose(pre_images(Gaussian(tuple(2 * unit)), X * unit) / unit, plain, atol=1e-6)
+def test_float32_in_float32_out_in_the_dual():
+    X = (data() / 5).astype(np.float32)
+    m = KernelPCA(3, Gaussian(2.0), "exact").fit(X)
+    assert m.transform(X).dtype == m.fit_transform(X).dtype == m.inverse_transform(m.transform(X)).dtype == np.float32
+    np.testing.assert_allclose(m.transform(X), KernelPCA(3, Gaussian(2.0), "exact").fit_transform(X.astype(float)), atol=1e-4)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(2.0), Linear()], ids=["gaussian", "linear"])
-def test_factors_of_a_kernel_move_no_pre_image(kernel):
-    X = data(100, 3)
-    np.testing.assert_allclose(pre_images(3 * (2 * kernel), X), pre_images(kernel, X), atol=1e-6)
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+@pytest.mark.parametrize("n", [40, 160])
+def test_matrices_of_no_kernel_are_told(n, via):
+    X = data(n) / 5
+    G = Gaussian(2.0)(X)
+    with pytest.raises(ValueError, match=r"symmetric Gram matrix.*give \(X \+ X.T\) / 2"):
+        KernelPCA(2, "precomputed", via).fit(G + np.triu(G, 1))
+    with pytest.warns(UserWarning, match="of no kernel"):
+        KernelPCA(2, "precomputed", via).fit(np.tanh(X @ X.T / np.square(X).sum(1).mean() - 1))
+    v = np.sin(np.arange(n))
+    with pytest.warns(UserWarning, match="of no kernel"):  # one eigenvalue of -1e-6 of the largest
+        KernelPCA(2, "precomputed", via).fit(G - (1e-6 * n + v @ G @ v / (v @ v)) * np.outer(v, v) / (v @ v))
+    for fine in (G, Gaussian(2.0)(X.astype(np.float32)), -np.square(Gaussian(2.0).distance(X))):  # the last one once it is centred
+        assert KernelPCA(2, "precomputed", via).fit(fine).eigenvalues_[0] > 0
 
 
-def test_pre_images_are_at_least_as_near_as_the_rows_and_the_regression():
-    for seed in range(4):
-        for kernel in (Gaussian(0.5), 2 * Gaussian(1.5)):
-            X, rng = data(100, 3, seed), np.random.default_rng(seed)
-            found = components(KernelOperator(kernel, X), 12)
-            Z = rng.normal(size=(50, 12)) * found.training_scores().std(0)
-            gamma, way = found.expansion(Z), PreImages.of(kernel, Table(X), found)
-            near = lambda x, gamma=gamma, kernel=kernel, X=X: (gamma * kernel(x, X)).sum(1)
-            value = near(way(kernel, Table(X), found, Z))
-            assert (value >= (gamma @ kernel(X)).max(1) - 1e-9).all()
-            assert (value >= near(way.regression(Z)) - 1e-9).all()
-
-
-@pytest.mark.parametrize("kernel", [Gaussian(2.0), Linear()], ids=["gaussian", "linear"])
-def test_pre_images_come_in_pieces(monkeypatch, kernel):
-    X = data(60, 3)
-    whole = pre_images(kernel, X)
-    monkeypatch.setattr("mercer.models.pca.preimages.PIECE_BYTES", 8 * 60 * 7)
-    np.testing.assert_allclose(pre_images(kernel, X), whole, atol=1e-10)
-
-
-@pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplace(2.0), Linear()], ids=["gaussian", "laplace", "linear"])
-def test_pre_images_of_many_queries_hold_no_queries_by_rows(monkeypatch, kernel):
-    monkeypatch.setattr("mercer.models.pca.preimages.PIECE_BYTES", 1 << 17)
-    X = data(200, 3)
-    found = components(KernelOperator(kernel, X), 3)
-    way, Z = PreImages.of(kernel, Table(X), found), np.tile(found.training_scores(), (30, 1))
-    way(kernel, Table(X), found, Z[:10])
+def test_many_pre_images_take_little_memory(monkeypatch):
+    monkeypatch.setattr("mercer.models.pca.preimages.PIECE_BYTES", 1 << 16)
+    m = KernelPCA(4, Gaussian(3.0), "exact").fit(data() / 5)
+    Z = np.tile(m.fit_transform(data() / 5), (30, 1))
+    m.inverse_transform(Z[:5])
     tracemalloc.start()
-    way(kernel, Table(X), found, Z)
+    m.inverse_transform(Z)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert most < 8 * len(Z) * len(X) / 2  # half of one array of queries by rows
+    assert most < 8 * 120 * len(Z) / 2  # half of one array of queries by rows
 
 
-@pytest.mark.parametrize("most", [0, 5000], ids=["by products", "by a factor"])
-def test_the_lowest_eigenvalue_tells_kernels_from_others(most, monkeypatch):
-    monkeypatch.setattr("mercer.models.pca.eigenvectors.FACTORED", most)
-    n = 150
-    A, H = np.random.default_rng(0).normal(size=(n, n)), np.eye(n) - 1 / n
-    K = A + A.T
-    values = np.linalg.eigvalsh(H @ K @ H)
-    assert lowest(GivenOperator(K), values[-1], 1e-9) == pytest.approx(values[0], rel=1e-3)
-    assert lowest(GivenOperator(K), values[-1], 2 * abs(values[0])) == 0
-    G = Gaussian(2.0)(data(n))
-    assert lowest(GivenOperator(G), np.linalg.eigvalsh(H @ G @ H)[-1], 1e-10 * n) == 0
-    assert asymmetry(K) == 0
-    K[0, -1] += np.abs(K).max()
-    assert 0.4 < asymmetry(K) <= 1
+def test_pre_images_scale_move_and_are_saved(tmp_path):
+    X = data() / 5
+    back = lambda k, X: (m := KernelPCA(8, k, "exact").fit(X)).inverse_transform(m.transform(X))
+    plain = back(Gaussian(3.0), X)
+    np.testing.assert_allclose(back(Gaussian(3e-9), 1e-9 * X) / 1e-9, plain, rtol=1e-6)
+    np.testing.assert_allclose(back(2 * Gaussian(3.0), X), plain, atol=1e-6)
+    np.testing.assert_allclose(back(2 * Linear(), X), X, atol=1e-6)
+    m = KernelPCA(8, Gaussian(3.0), "exact").fit(X)
+    m.inverse_transform(m.transform(X))
+    m.save(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(mercer.load(tmp_path / "m.mercer").inverse_transform(m.transform(X)), m.inverse_transform(m.transform(X)))
+
+
+@pytest.mark.parametrize("n", [5, 20, 100, 300])
+@pytest.mark.parametrize("k", [1, 2, 3, 10])
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+def test_equal_eigenvalues_are_all_there(n, k, via):
+    """Rows that are all alike far from each other: K is the unit matrix, of which LAPACK may lose the eigenvectors that are asked for."""
+    X = np.random.default_rng(n).normal(size=(n, 100))
+    m = KernelPCA(k, kernel=Gaussian(1e-3), via=via, random_state=0).fit(X)
+    F = m.transform(X)
+    assert F.shape == (n, min(k, n))
+    some = min(k, n - 1)
+    np.testing.assert_allclose(m.eigenvalues_[:some], 1, rtol=1e-10)
+    np.testing.assert_allclose((F.T @ F)[:some, :some], np.eye(some), atol=1e-8)

@@ -1,5 +1,4 @@
 """The exact ways of KernelRidge: scikit-learn's twin, identities, and what each way promises."""
-import pickle
 
 import numpy as np
 import pytest
@@ -182,10 +181,6 @@ def test_streams_are_for_features():
     stream = KernelRidge(random_state=0).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
     np.testing.assert_allclose(both.predict(T), stream.predict(T), atol=1e-10)
     assert sum(m.count for m in both.moments_) == 150
-
-
-def loaded(model):
-    return pickle.loads(pickle.dumps(model))
 
 
 @pytest.mark.parametrize(

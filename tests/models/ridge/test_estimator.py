@@ -4,17 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.kernels import Gaussian, Polynomial
 from mercer.lifts import Basis, Identity, Interactions, KitchenSink, Monomials, RandomFourier
 from mercer.methods import Exact, Fourier, Landmarks
-from mercer.models import KernelRidge
-from mercer.models.ridge.problem import RidgeSettings
-from mercer.stats import row_hashes
+from mercer.models import KernelLogistic, KernelRidge, Perceptron
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 3))
@@ -56,67 +53,6 @@ def test_note_002_x_and_cos_x_recover_three_coefficients():
     np.testing.assert_allclose([m.intercept_, *m.coef_], [0.7, -0.4, 2.5], atol=1e-6)
 
 
-def test_streams_batches_and_merged_models_are_the_whole():
-    whole = KernelRidge(lift=PHI, cv=4).fit(X, y, w)
-    stream = KernelRidge(lift=PHI, cv=4)
-    for i in range(0, 240, 70):
-        stream.partial_fit(X[i : i + 70], y[i : i + 70], w[i : i + 70])
-    left, right = (KernelRidge(lift=PHI, cv=4).fit(X[s], y[s], w[s]) for s in (slice(0, 90), slice(90, 240)))
-    for other in (stream, left.merge(right)):
-        np.testing.assert_allclose(other.predict(X), whole.predict(X), rtol=1e-7)
-        np.testing.assert_allclose(other.cv_scores([0.1, 1.0]), whole.cv_scores([0.1, 1.0]), rtol=1e-7)
-        assert other.alpha_ == whole.alpha_
-
-
-def test_forgotten_rows_leave_no_trace():
-    m = KernelRidge(lift=PHI, alpha=0.3, cv=3).fit(X, y)
-    m.forget(X[:50], y[:50])
-    rest = KernelRidge(lift=PHI, alpha=0.3, cv=3).fit(X[50:], y[50:])
-    np.testing.assert_allclose(m.predict(X), rest.predict(X), rtol=1e-7)
-
-
-def test_a_row_of_1e8_is_forgotten_to_the_stated_rounding():
-    phi = Identity()
-    m = KernelRidge(lift=phi, alpha=1.0).fit(X, y)
-    before = m.moments_[0].S.copy()
-    m.partial_fit(np.full((1, 3), 1e8), [1.0])
-    m.forget(np.full((1, 3), 1e8), [1.0])
-    assert np.abs(m.moments_[0].S - before).max() <= m.rounding_
-    assert m.rounding_ < 100  # of sums that held 1e16
-
-
-def test_total_less_a_fold_is_a_refit_without_the_fold():
-    m = KernelRidge(lift=PHI, cv=3).fit(X, y)
-    folds, alphas = row_hashes(X) % np.uint64(3), [0.01, 1.0, 100.0]
-    for j in range(3):
-        for i, a in enumerate(alphas):
-            peer = refit(X[folds != j], y[folds != j], a)
-            score = peer.score(PHI.fit(X).transform(X[folds == j]), y[folds == j])
-            assert m.cv_scores(alphas)[i, j] == pytest.approx(score, abs=1e-6)
-    assert m.alpha_ in RidgeSettings.of(m).grid()
-
-
-def test_leave_one_out_is_n_refits():
-    m = KernelRidge(lift=PHI, alpha=0.7).fit(X[:60], y[:60], w[:60] + 0.5)
-    for i in range(0, 60, 7):
-        keep = np.arange(60) != i
-        one = KernelRidge(lift=PHI, alpha=0.7).fit(X[:60][keep], y[:60][keep], (w[:60] + 0.5)[keep])
-        assert m.loo_predictions_[i] == pytest.approx(one.predict(X[i : i + 1])[0], abs=1e-7)
-    assert m.loo_score_ < m.score(X[:60], y[:60])
-
-
-def test_jackknife_plus_is_that_of_n_refits():
-    n = 40
-    m = KernelRidge(lift=PHI, alpha=2.0).fit(X[:n], y[:n])
-    low, high = m.predict_interval(X[n : n + 5], coverage=0.8, method="jackknife+")
-    models = [KernelRidge(lift=PHI, alpha=2.0).fit(np.delete(X[:n], i, 0), np.delete(y[:n], i)) for i in range(n)]
-    r = np.array([abs(y[i] - models[i].predict(X[i : i + 1])[0]) for i in range(n)])
-    mu = np.array([f.predict(X[n : n + 5]) for f in models])
-    rank = int(np.ceil((n + 1) * 0.8))
-    np.testing.assert_allclose(high, np.sort(mu + r[:, None], axis=0)[rank - 1], atol=1e-7)
-    np.testing.assert_allclose(low, np.sort(mu - r[:, None], axis=0)[n - rank], atol=1e-7)
-
-
 @pytest.mark.parametrize(("method", "least"), [("split", 0.9), ("jackknife+", 0.8)])
 def test_intervals_cover_what_they_guarantee(method, least):
     covered = []
@@ -129,37 +65,6 @@ def test_intervals_cover_what_they_guarantee(method, least):
         covered.append(np.mean((t[120:] >= interval.lower) & (t[120:] <= interval.upper)))
     assert np.mean(covered) >= least - 0.03
     assert f"at least {least:g}" in interval.guarantee
-
-
-def test_too_many_features_for_their_square_take_passes_instead():
-    exact = KernelRidge(lift=PHI, alpha=0.3).fit(X, y, w)
-    passes = KernelRidge(lift=PHI, alpha=0.3, memory_limit=1000).fit(X, y, w)
-    np.testing.assert_allclose(passes.predict(X), exact.predict(X), atol=1e-4)
-    assert passes.plan_.way == "conjugate gradients"
-    assert passes.residual_ <= 1e-6
-    assert exact.plan_.way == "features"
-    with pytest.raises(AttributeError, match="leave-one-out over features needs their D x D statistics"):
-        _ = passes.loo_score_
-
-
-@pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.parametrize("intercept", [True, False])
-def test_folds_by_passes_are_those_of_the_moments(outputs, intercept):
-    Y = 1e3 + (y if outputs == 1 else np.column_stack([y, y**2]))
-    grid = [0.1, 1.0, 10.0]
-    options = dict(lift=PHI, cv=3, alphas=grid, fit_intercept=intercept, tol=1e-10)
-    exact, passes = (KernelRidge(**options, memory_limit=limit).fit(X, Y, w) for limit in (None, 20_000))
-    np.testing.assert_allclose(passes.cv_scores([0.3, 3.0]), exact.cv_scores([0.3, 3.0]), atol=1e-5)
-    assert passes.alpha_ == exact.alpha_
-    assert passes.plan_.way == "conjugate gradients"
-    np.testing.assert_allclose(passes.predict(X), exact.predict(X), rtol=1e-6)
-
-
-def test_passes_stop_where_asked_and_say_so():
-    with pytest.warns(ConvergenceWarning, match="stopped at a residual of"):
-        m = KernelRidge(lift=PHI, alpha=1e-6, memory_limit=1000, max_iter=3).fit(X, y)
-    assert m.residual_ > 1e-6
-    assert KernelRidge(lift=PHI, alpha=1.0, memory_limit=1000, tol=1e-3).fit(X, y).residual_ <= 1e-3
 
 
 def test_bad_batches_are_refused_and_change_nothing():
@@ -197,12 +102,6 @@ def test_bad_batches_are_refused_and_change_nothing():
 def test_refusals(make, says):
     with pytest.raises(ValueError, match=says):
         make()
-
-
-def test_maps_with_random_states_of_their_own_do_not_merge():
-    a, b = (KernelRidge(lift=RandomFourier(Gaussian(), 20)).fit(X, y) for _ in range(2))
-    with pytest.raises(ValueError, match="different feature maps"):
-        a.merge(b)
 
 
 @pytest.mark.parametrize("via", ["auto", "landmarks", Fourier(100), Landmarks(50)], ids=repr)
@@ -244,30 +143,6 @@ def test_one_row_constant_columns_and_constant_y():
     np.testing.assert_allclose(KernelRidge(alpha=1e-6).fit(X, np.full(240, 3.0)).predict(X), 3.0)
 
 
-def test_folds_by_position():
-    splits = [(np.arange(80, 240), np.arange(80)), (np.r_[0:80, 160:240], np.arange(80, 160)), (np.arange(160), np.arange(160, 240))]
-    m = KernelRidge(lift=PHI, cv=splits).fit(X, y)
-    peer = refit(X[80:], y[80:], 1.0).score(PHI.fit(X).transform(X[:80]), y[:80])
-    assert m.cv_scores([1.0])[0, 0] == pytest.approx(peer, abs=1e-6)
-
-
-def test_a_splitter_is_its_positions():
-    split = KFold(3, shuffle=True, random_state=0)
-    ours = KernelRidge(lift=PHI, cv=split).fit(X, y).cv_scores([1.0])
-    np.testing.assert_allclose(ours, KernelRidge(lift=PHI, cv=list(split.split(X))).fit(X, y).cv_scores([1.0]))
-    with pytest.raises(ValueError, match="do not serve a stream"):
-        KernelRidge(lift=PHI, cv=split).partial_fit(X, y)
-
-
-def test_a_fold_of_one_row_does_not_choose_the_penalty():
-    m = KernelRidge(lift=PHI, cv=KFold(40)).fit(X[:40], y[:40])
-    assert np.isnan(m.cv_scores([1.0])).all()  # one row has no spread
-    F = PHI.fit(X).transform(X[:40])
-    errors = {a: sum((y[i] - Ridge(a).fit(np.delete(F, i, 0), np.delete(y[:40], i)).predict(F[i : i + 1])[0]) ** 2 for i in range(40))
-              for a in RidgeSettings.of(m).grid()}
-    assert m.alpha_ == pytest.approx(min(errors, key=errors.get))
-
-
 def test_lifts_may_name_columns():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     for lift in (Interactions(2, columns=["b", "c"]), Identity() + Interactions(2, columns=["b", "c"]), 2.0 * Basis(["x"], columns=["b"])):
@@ -280,21 +155,6 @@ def test_lifts_may_name_columns():
     by_place = KernelRidge(lift=Identity() + Interactions(2, columns=[1, 2]), alpha=0.1).fit(X, y)
     by_name = KernelRidge(lift=Identity() + Interactions(2, columns=["b", "c"]), alpha=0.1).fit(frame, y)
     np.testing.assert_allclose(by_name.predict(frame), by_place.predict(X))
-
-
-def test_rows_never_seen_are_not_forgotten():
-    m = KernelRidge(lift=PHI, alpha=0.3).fit(X[:120], y[:120])
-    before = m.predict(X)
-    with pytest.raises(ValueError, match="not all taken in"):
-        m.forget(X[120:200] + 5, y[120:200])
-    np.testing.assert_array_equal(m.predict(X), before)
-
-
-def test_float32_rows_keep_the_digits_of_y():
-    far = 1e8 + y
-    m = KernelRidge(lift=PHI, alpha=0.1).fit(X.astype("f4"), far)
-    near = KernelRidge(lift=PHI, alpha=0.1).fit(X, y)
-    np.testing.assert_allclose(m.intercept_ + m.lift_.transform(X) @ m.coef_ - 1e8, near.predict(X), atol=5e-3)
 
 
 def test_a_grid_search_varies_the_method():
@@ -334,3 +194,72 @@ def test_scikit_learns_contract_with_landmarks():
     reason = "weights act on the law of the landmarks, not on one draw"
     names = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
     check_estimator(KernelRidge(via="landmarks", random_state=0), on_skip=None, expected_failed_checks=dict.fromkeys(names, reason))
+
+
+X60 = np.random.default_rng(0).normal(size=(60, 3))
+y60 = X60[:, 0] + np.sin(X60[:, 1])
+NAN = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@pytest.mark.parametrize("via", ["exact", Fourier(20), Fourier(200)], ids=repr)
+@pytest.mark.parametrize("rows", [60, 7])
+def test_a_column_of_y_gives_the_intervals_of_a_vector(via, rows):
+    flat, column = (KernelRidge(Gaussian(), 0.1, via, random_state=0).fit(X60, t) for t in (y60, y60[:, None]))
+    for method in ("split", "jackknife+"):
+        np.testing.assert_allclose(column.predict_interval(X60[:rows], method=method), flat.predict_interval(X60[:rows], method=method))
+
+
+def bad_calls():
+    stream = lambda **o: KernelRidge(via=Fourier(16), random_state=0, **o)
+    return {
+        "exact model, y too large": (KernelRidge().fit(X60, y60), lambda m: m.partial_fit(X60[:5], np.full(5, 1e200))),
+        "first batch": (stream(), lambda m: m.partial_fit(X60[:5], 1e200 * y60[:5])),
+        "merge with a bad alpha": (stream().fit(X60, y60).set_params(alpha=-1), lambda m: m.merge(stream().fit(X60, y60))),
+        "other folds": (stream(cv=2).fit(X60, y60).set_params(cv=3), lambda m: m.partial_fit(X60, y60)),
+        "other outputs": (stream().fit(X60, y60), lambda m: m.forget(X60, np.column_stack([y60, y60]))),
+        "refit with a bad alpha": (KernelRidge().fit(X60, y60).set_params(alpha=-1), lambda m: m.fit(X60, y60)),
+        "one class": (KernelLogistic().fit(X60, y60 > 0), lambda m: m.fit(X60, np.zeros(60))),
+        "comparator": (Perceptron(comparator=[1.0]), lambda m: m.partial_fit(X60, y60 > 0)),
+        "new classes": (Perceptron().fit(X60, y60 > 0), lambda m: m.partial_fit(X60[:3], [0, 1, 2])),
+        "other classes": (Perceptron().partial_fit(X60, y60 > 0), lambda m: m.partial_fit(X60, y60 > 0, classes=[0, 1, 2])),
+    }
+
+
+@NAN
+@pytest.mark.parametrize("name", bad_calls())
+def test_a_refused_call_leaves_the_model_as_it_was(name):
+    model, call = bad_calls()[name]
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=r"."):
+        call(model)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[k] is v for k, v in before.items())
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-165, 1e155, 1e300])
+@pytest.mark.parametrize("via", ["exact", "iterative"])
+def test_y_of_any_size(size, via):
+    right = KernelRidge(alpha=0.1, via=via).fit(X60, y60).predict(X60)
+    np.testing.assert_allclose(KernelRidge(alpha=0.1, via=via).fit(X60, size * y60).predict(X60) / size, right, rtol=1e-6)
+
+
+@NAN
+def test_rows_too_large_are_refused_and_tiny_ones_fitted():
+    with pytest.raises(ValueError, match="is not a finite number"):
+        KernelRidge("linear", via="exact").fit(1e200 * X60, y60)
+    with pytest.raises(ValueError, match="too large for sums"):
+        KernelLogistic(lift=Identity()).fit(1e200 * X60, y60 > 0)
+    for size in (1e-155, 1e150):
+        right = KernelRidge(alpha=0.1).fit(X60, y60).score(X60, y60)
+        assert KernelRidge(alpha=0.1).fit(size * X60, y60).score(size * X60, y60) == pytest.approx(right)
+
+
+@pytest.mark.parametrize("via", ["exact", Fourier(20)], ids=repr)
+def test_the_callers_arrays_are_theirs(via):
+    A, t = X60.copy(), y60.copy()
+    m = KernelRidge(via=via, random_state=0).fit(A, t)
+    before = m.loo_score_, m.predict(X60)
+    A *= 3
+    t[:] = 0
+    assert m.loo_score_ == before[0]
+    np.testing.assert_array_equal(m.predict(X60), before[1])

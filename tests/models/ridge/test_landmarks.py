@@ -5,6 +5,7 @@ import pytest
 from mercer.kernels import Callable, Gaussian, Laplace, Linear
 from mercer.lifts import Nystrom
 from mercer.linalg.least_squares import exact
+from mercer.models import KernelRidge
 from mercer.models.ridge import landmarks as module
 from mercer.models.ridge.landmarks import falkon
 from mercer.operators import KernelOperator
@@ -120,3 +121,28 @@ def test_any_kernel_constant_targets_and_empty_streams():
     for batches in (list, lambda: [(X, Y, np.zeros(100))]):
         with pytest.raises(ValueError, match="no row of positive weight"):
             falkon(Gaussian(), X[:5], batches)
+
+
+rng = np.random.default_rng(0)
+X60 = np.random.default_rng(0).normal(size=(60, 3))
+y60 = X60[:, 0] + np.sin(X60[:, 1])
+
+
+def test_a_preconditioner_in_float32_keeps_its_sign():
+    A = rng.uniform(0, 6, size=(3200, 1))
+    m = KernelRidge(alpha=1e-3).fit(A, np.sin(A[:, 0]) + 0.1 * rng.normal(size=3200))
+    assert m.plan_.way == "conjugate gradients"
+    assert m.residual_ <= 1e-6
+    assert np.abs(m.predict(A) - np.sin(A[:, 0])).max() < 0.1
+
+
+def test_falkon_notices_batches_that_do_not_come_again():
+    spent = iter([(X60, y60, None)])
+    with pytest.raises(ValueError, match="other rows than in the first pass"):
+        falkon(Gaussian(), X60[:20], lambda: spent, alpha=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_landmarks_near_the_floor_of_rounding(seed):
+    Z = np.random.default_rng(seed).normal(size=(500, 2))
+    assert KernelRidge(None, 1e-2, "landmarks", random_state=seed).fit(Z, Z[:, 0]).score(Z, Z[:, 0]) > 0.99

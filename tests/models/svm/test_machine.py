@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mercer import KernelSVC
 from mercer.inputs import Table
 from mercer.kernels import Gaussian
+from mercer.models.svm.classifier import KernelSVC
 from mercer.models.svm.machine import project
 
 
@@ -65,3 +65,25 @@ def test_what_cannot_be_compressed_says_why():
         KernelSVC(via="features", random_state=0).fit(X, y).compress(5)
     with pytest.raises(ValueError, match="does not have the values"):
         KernelSVC("precomputed").fit(Gaussian()(X), y).compress(5)
+
+
+def data(n=300, d=3, classes=2, noise=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))).argmax(1)
+
+
+@pytest.mark.parametrize(("classes", "multiclass"), [(2, "auto"), (3, "ovo"), (3, "ovr")])
+def test_fewer_support_vectors_at_a_measured_cost(classes, multiclass):
+    X, y = data(600, d=2, classes=classes)
+    m = KernelSVC(Gaussian(1.0), via="exact", multiclass=multiclass).fit(X, y)
+    small = m.compress(40, X)
+    cost = small.compression_
+    assert (len(small.support_), small.n_support_.sum(), cost.before) == (40, 40, len(m.support_))
+    before, after = m._raw(X), small._raw(X)
+    assert cost.rms == pytest.approx(np.sqrt(np.mean((before - after) ** 2)), rel=1e-3, abs=1e-6)
+    assert cost.changed == np.mean(m.predict(X) != small.predict(X))
+    assert cost.changed < 0.02
+    assert m.compress(5, X).compression_.error > cost.error
+    assert len(m.support_) > 40  # the model itself is as it was
+    assert f"40 of {len(m.support_)} support vectors" in str(cost)

@@ -2,11 +2,12 @@
 import numpy as np
 import pytest
 
-from mercer import KernelSVC
 from mercer.inputs import Table
 from mercer.kernels import Constant, Gaussian
 from mercer.lifts import Monomials
 from mercer.methods import Fourier
+from mercer.models.svm import plan
+from mercer.models.svm.classifier import KernelSVC
 from mercer.models.svm.plan import EXACT_ROWS, ClassifierSettings, LabelledRows, choose
 
 
@@ -51,3 +52,21 @@ def test_rows_of_weight_zero_are_as_absent():
     np.testing.assert_array_equal(given.X.data, np.arange(16.0).reshape(4, 4)[np.ix_([0, 2, 3], [0, 2, 3])])
     with pytest.raises(ValueError, match="1 class among rows of positive weight"):
         LabelledRows.of(Table(X), y, np.array([0.0, 1, 1, 0]), gram=False)
+
+
+def data(n=300, d=3, classes=2, noise=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))).argmax(1)
+
+
+def test_auto_is_exact_for_few_rows_and_features_beyond(monkeypatch):
+    X, y = data(100)
+    assert KernelSVC().fit(X, y).plan_.way == "exact dual"
+    assert hasattr(KernelSVC(lift=Monomials(2)).fit(X, y), "coef_")
+    monkeypatch.setattr(plan, "EXACT_ROWS", 50)
+    m = KernelSVC(random_state=0).fit(X, y)
+    assert "not exact dual: 100 rows are more than 50" in str(m.plan_)
+    assert hasattr(m, "coef_")
+    assert not hasattr(m.set_params(via="exact").fit(X, y), "coef_")
+    assert not hasattr(m.set_params(via=Fourier(50)).fit(X, y), "dual_coef_")

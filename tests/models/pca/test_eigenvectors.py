@@ -1,0 +1,81 @@
+"""Leading eigenvectors of centred kernel matrices by products: those of the whole matrix."""
+
+import numpy as np
+import pytest
+
+from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
+from mercer.models.pca.eigenvectors import asymmetry, components, leading, lowest
+from mercer.operators import KernelOperator
+from mercer.operators.stored import GivenOperator
+
+
+def data(n=320, d=6, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d)) * np.linspace(2, 0.5, d)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(3.0), Laplace(3.0), Linear(), Polynomial(2)], ids=["gaussian", "laplace", "linear", "poly"])
+def test_by_products_as_by_the_whole_matrix(kernel):
+    op = KernelOperator(kernel, data())
+    whole, some = components(op, 6, "exact"), components(op, 6, "iterative")
+    np.testing.assert_allclose(some.values, whole.values, rtol=1e-9, atol=1e-9 * whole.values[0])
+    apart = whole.values > 1e-6 * whole.values[0]
+    np.testing.assert_allclose(some.training_scores()[:, apart], whole.training_scores()[:, apart], atol=1e-5)
+    assert some.total == pytest.approx(whole.total)
+    assert some.residual < 1e-7
+    assert some.products > whole.products == 1
+
+
+def test_scores_of_new_rows_are_those_of_the_centred_kernel():
+    X, Z, k = data(100), data(20, seed=1), Gaussian(3.0)
+    found = components(KernelOperator(k, X), 5)
+    K, H = k(X), np.eye(100) - 1 / 100
+    values, V = np.linalg.eigh(H @ K @ H)
+    centred = (k(Z, X) - K.mean(0)) @ H
+    ours = k(Z, X) @ found.dual - found.offset
+    np.testing.assert_allclose(np.abs(ours), np.abs(centred @ V[:, :-6:-1] / np.sqrt(values[:-6:-1])), atol=1e-9)
+    np.testing.assert_allclose(k(X) @ found.dual - found.offset, found.training_scores(), atol=1e-9)
+
+
+def test_repeated_eigenvalues_low_rank_and_zero():
+    A = np.diag([5.0] * 20 + [1.0] * 180)
+    s, residual, _ = leading(lambda V: A @ V, 200, 20)
+    np.testing.assert_allclose(s.values, 5)
+    assert residual < 1e-7
+    s, _, _ = leading(lambda V: 0 * V, 50, 3)
+    np.testing.assert_array_equal(s.values, 0)
+    thin = components(KernelOperator(Linear(), data(400, 3)), 10, "iterative")
+    np.testing.assert_array_equal(thin.values[3:] > 0, False)
+    assert np.isfinite(thin.dual).all()
+    flat = components(KernelOperator(Gaussian(), np.ones((300, 2))), 2, "iterative")
+    assert np.abs(flat.training_scores()).max() < 1e-5
+
+
+def test_slow_spectra_restart():
+    A = np.linspace(1.0, 0.5, 600)
+    s, residual, products = leading(lambda V: A[:, None] * V, 600, 2)
+    np.testing.assert_allclose(s.values, A[:2], atol=1e-6)
+    assert products > 8
+    assert residual < 1e-3
+
+
+def test_float32_rows_and_given_matrices():
+    X = data(300)
+    whole = components(KernelOperator(Gaussian(3.0), X), 4)
+    for op in (KernelOperator(Gaussian(3.0), X.astype(np.float32)), GivenOperator(Gaussian(3.0)(X))):
+        np.testing.assert_allclose(components(op, 4).values, whole.values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("most", [0, 5000], ids=["by products", "by a factor"])
+def test_the_lowest_eigenvalue_tells_kernels_from_others(most, monkeypatch):
+    monkeypatch.setattr("mercer.models.pca.eigenvectors.FACTORED", most)
+    n = 150
+    A, H = np.random.default_rng(0).normal(size=(n, n)), np.eye(n) - 1 / n
+    K = A + A.T
+    values = np.linalg.eigvalsh(H @ K @ H)
+    assert lowest(GivenOperator(K), values[-1], 1e-9) == pytest.approx(values[0], rel=1e-3)
+    assert lowest(GivenOperator(K), values[-1], 2 * abs(values[0])) == 0
+    G = Gaussian(2.0)(data(n))
+    assert lowest(GivenOperator(G), np.linalg.eigvalsh(H @ G @ H)[-1], 1e-10 * n) == 0
+    assert asymmetry(K) == 0
+    K[0, -1] += np.abs(K).max()
+    assert 0.4 < asymmetry(K) <= 1
