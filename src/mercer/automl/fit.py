@@ -8,27 +8,20 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mercer.automl import budget, evaluate, intervals, metrics
+from mercer.automl import budget, intervals, metrics
 from mercer.automl.budget import Clock, silent
-from mercer.automl.candidates import ModelCandidate
-from mercer.automl.data import Roles, TableData, enumerate_batches, prepare_data
-from mercer.automl.evaluate import Decision, best_f1_decision
+from mercer.automl.data import Roles, TableData, prepare_data
 from mercer.automl.frames import Table, as_source, in_batches
-from mercer.automl.intervals import Margin, fit_novelty, widening
+from mercer.automl.intervals import fit_novelty, widening
 from mercer.automl.metrics import Metric
 from mercer.automl.model import TableModel
-from mercer.automl.predictors import ConstantPredictor, Predictor, Regressor, TargetTransform
-from mercer.automl.recipes import NAMES
-from mercer.automl.result import Contender, FitResult
-from mercer.automl.study import FittedCandidate, Study, StudyResult
-from mercer.automl.verdict import tested_groups, verdict_of, warnings_of
+from mercer.automl.study import Study, StudyResult
+from mercer.automl.summarise import decision_of, fit_result, target_of
 from mercer.inputs import Array
 from mercer.models.base import bytes_of
 from mercer.tables import Columns
@@ -152,11 +145,11 @@ def _metric(data: TableData, name: str | None) -> tuple[Metric, str]:
 
 def _model(study: Study, found: StudyResult, source: Table, command: str, keep_rows: bool) -> TableModel:
     """The chosen predictor with its treatment, its intervals and its result."""
-    decision, held = _decided(study, found), study.data.held
+    decision, held = decision_of(study, found), study.data.held
     margin = None if study.n_classes else _margin(study, found)
     novelty = fit_novelty(study.data.train, study.seed, _ranged(study.data.columns))
     wider = widening(novelty(held.X, held.odd))
-    result = _result(study, found, margin, decision, source, command, wider, keep_rows)
+    result = fit_result(study, found, margin, decision, source, command, wider, keep_rows)
     return TableModel(study.data.columns, found.predictor, margin, decision, result, novelty)
 
 
@@ -208,111 +201,3 @@ def _peak() -> int | None:
     except ImportError:  # Windows
         return None
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def _result(
-    study: Study, found: StudyResult, margin: Margin | None, decision: Decision, source: Table, command: str, wider: Array | float = 1.0,
-    keep_rows: bool = True,
-) -> FitResult:  # fmt: skip
-    """Everything but what is measured of the finished model; `source` holds the held-out rows,
-    whose intervals are `wider`.
-
-    Where rows are not to be kept, neither the worst of them nor pairs of actual and predicted
-    values are put down.
-    """
-    e, columns, held = found.chosen, study.data.columns, study.data.held
-    f, classes, linear = e.evaluation.predicted, columns.classes_, found["linear"]
-    codes = decision(f) if classes else None
-    names = [t.name for t in columns.treatments_]
-    return FitResult(
-        version=version("mercer"), command=command, seed=study.seed, created=datetime.now(UTC).isoformat(timespec="seconds"),
-        target=columns.target, task=columns.task_, task_reason=columns.task_reason_, classes=classes,
-        metric=study.metric.name, higher_is_better=study.metric.higher_is_better, metric_note=_metric_note(study, e, decision),
-        rows_train=len(study.data.train), rows_holdout=len(held), rows_dropped=study.data.dropped, holdout_rule=study.data.rule,
-        contenders=_contenders(found), verdict=verdict_of(study, found),
-        lift_gain=None if linear is None or e is linear else metrics.difference(e.evaluation.score, linear.evaluation.score, held.group),
-        importance=evaluate.importance(found.predictor, held, study.metric, columns.origin_, names, study.seed),
-        columns=tuple(t.as_dict() for t in columns.treatments_), warnings=warnings_of(study, found, decision),
-        worst=tuple(_with_values(evaluate.worst(held, f, classes, codes), source, columns)) if keep_rows else (),
-        points=() if classes or not keep_rows else evaluate.points(held, f, study.seed),
-        interval=None if margin is None else intervals.interval_summary(held, f, margin, target_of(found.predictor), study.seed, wider),
-        confusion=evaluate.confusion(held.y, codes, len(classes)) if codes is not None else (),
-        calibration=evaluate.calibration(held.y, f) if classes else (),
-        model_bytes=0, latency_row_ms=0.0, latency_1000_ms=0.0, seconds=0.0, memory_peak_bytes=None, plan=_plan(found.predictor),
-        scores=_scores(study, e, decision), decision=_decision(decision, classes),
-    )  # fmt: skip
-
-
-def _decided(study: Study, found: StudyResult) -> Decision:
-    """Where one of two classes is so rare that accuracy was not the metric, a threshold that
-    finds it.
-    """
-    chosen = found.selection.chosen
-    if study.why and found.known is not None:
-        return best_f1_decision(*found.known)
-    if not study.why or chosen.probabilities is None:
-        return Decision()
-    return best_f1_decision(study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities)
-
-
-def target_of(predictor: Predictor) -> TargetTransform | None:
-    """The transformation of the target that a predictor fits."""
-    return predictor.target if isinstance(predictor, Regressor) else None
-
-
-def _scores(study: Study, e: FittedCandidate, decision: Decision) -> dict[str, float]:
-    """Every metric of the task, of the numbers, probabilities and classes that the model
-    predicts for the holdout.
-    """
-    held, f = study.data.held, e.evaluation.predicted
-    able = [m for m in metrics.METRICS.values() if m.task == study.metric.task]
-    if not study.n_classes:
-        return {m.name: m(held.y, f, held.weight).value for m in able}
-    return {m.name: m.decided(held.y, f, decision(f), held.weight).value for m in able}
-
-
-def _decision(decision: Decision, classes: tuple[str, ...]) -> dict[str, Any] | None:
-    return {"class": classes[decision.code], "threshold": decision.threshold} if len(classes) == 2 else None
-
-
-def _metric_note(study: Study, e: FittedCandidate, decision: Decision) -> str:
-    """What the metric means, why it was chosen, and for classes the others beside it."""
-    note = study.metric.note + (f"; chosen because {study.why}" if study.why else "")
-    if not study.n_classes:
-        return note
-    values, others = _scores(study, e, decision), [m for m in ("accuracy", "log_loss", "auc") if m != study.metric.name]
-    return f"{note}; also " + ", ".join(f"{metrics.TITLES[m]} {metrics.number(values[m], m)}" for m in others)
-
-
-def _contenders(found: StudyResult) -> tuple[Contender, ...]:
-    known = {f.kind: f for f in found.selection.candidates}
-    groups = tested_groups(found)
-    return tuple(_contender(kind, found[kind], known.get(kind), found, groups) for kind in NAMES if kind in known or found[kind])
-
-
-def _contender(kind: str, e: FittedCandidate | None, f: ModelCandidate | None, found: StudyResult, groups: Array | None) -> Contender:
-    detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
-    note = e.note if e else "cross-validated only: no time was left to fit it to all rows"
-    cv, error = (f.score.value, f.score.error(groups)) if f else (None, None)
-    holdout, low, high = (e.evaluation.score.value, e.evaluation.low, e.evaluation.high) if e else (None, None, None)
-    seconds = e.seconds if e else f.seconds if f else 0.0
-    return Contender(NAMES[kind], kind, detail, cv, error, holdout, low, high, seconds, kind == found.kind, note)
-
-
-def _plan(predictor: Predictor) -> str:
-    return "constant" if isinstance(predictor, ConstantPredictor) else str(getattr(predictor.estimator, "plan_", ""))
-
-
-def _with_values(worst: list[dict[str, Any]], source: Table, columns: Columns) -> list[dict[str, Any]]:
-    """The original values of the worst rows, read from the file again."""
-    wanted = {row["row"] - 1: row for row in worst}
-    shown = [t.name for t in columns.treatments_ if t.kind not in ("target", "excluded", "empty", "constant")]
-    for batch, first in enumerate_batches(source) if wanted else ():
-        names = [name for name in shown if name in batch.schema.names]
-        for n in [n for n in wanted if first <= n < first + batch.num_rows]:
-            wanted[n]["values"] = {name: _text(batch.column(name)[n - first].as_py()) for name in names}
-    return worst
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)

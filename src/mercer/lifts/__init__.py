@@ -4,7 +4,8 @@ from mercer.lifts.base import Lift
 from mercer.lifts.certificate import Certificate
 from mercer.lifts.columnwise import Basis, Jumps, Splines
 from mercer.lifts.fourier import RandomFourier
-from mercer.lifts.gaussian import Grid, Hermite, Taylor
+from mercer.lifts.gaussian import Hermite, Taylor
+from mercer.lifts.grid import Grid
 from mercer.lifts.kernel import KernelLift
 from mercer.lifts.maclaurin import Maclaurin
 from mercer.lifts.nystrom import Nystrom
