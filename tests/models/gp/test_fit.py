@@ -34,13 +34,13 @@ def test_learning_from_all_rows(via):
     assert all_.score(Z, z) > few.score(Z, z) - 0.02
 
 
-@pytest.mark.parametrize("options", [dict(fixed=("by",)), dict(bounds={"by": (2.0, 2.5)}), dict(bounds={"noise": (0.2, 0.3)})])
+@pytest.mark.parametrize("options", [dict(fixed=("factor",)), dict(bounds={"factor": (2.0, 2.5)}), dict(bounds={"noise": (0.2, 0.3)})])
 def test_the_last_rescaling_keeps_what_was_said(options, monkeypatch):
     monkeypatch.setattr("mercer.models.gp.problem.MAX_SEARCH_ROWS", 60)  # so that noise and scale are of a subset, and rescaled
     X, y = data(150)
     m = GP(2.0 * Gaussian(0.7), via="iterative", n_restarts=0, **options).fit(X, y)
     assert m.plan_.settings["learnt from"] == 60
-    if "by" in (*options.get("fixed", ()), *options.get("bounds", ())):
+    if "factor" in (*options.get("fixed", ()), *options.get("bounds", ())):
         assert 2.0 - 1e-9 <= m.kernel_.by <= 2.5 + 1e-9
         assert m.scale_ == pytest.approx(1.0)
     else:

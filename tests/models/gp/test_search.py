@@ -67,11 +67,11 @@ def test_fixed_tied_and_bounded():
     X, y = data(100)
     k = Gaussian((0.3, 0.4)) + 0.5 * Periodic(1.0, 0.7).on_columns([0])
     m = GP(k, fixed=("terms__1__kernel__kernel__period",), tied=[("terms__0__bandwidth__0", "terms__0__bandwidth__1")],
-           bounds={"terms__1__by": (0.2, 0.3), "noise": (0.5, 0.6)}, n_restarts=0).fit(X, 10 * y)  # fmt: skip
+           bounds={"terms__1__factor": (0.2, 0.3), "noise": (0.5, 0.6)}, n_restarts=0).fit(X, 10 * y)  # fmt: skip
     inner = m.kernel_.get_params()
     assert inner["terms__1__kernel__kernel__period"] == 0.7
     assert len(set(inner["terms__0__bandwidth"])) == 1
-    assert 0.2 - 1e-9 <= inner["terms__1__by"] <= 0.3 + 1e-9
+    assert 0.2 - 1e-9 <= inner["terms__1__factor"] <= 0.3 + 1e-9
     assert 0.5 - 1e-9 <= m.noise_ <= 0.6 + 1e-9
 
 
