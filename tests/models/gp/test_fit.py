@@ -41,7 +41,7 @@ def test_the_last_rescaling_keeps_what_was_said(options, monkeypatch):
     m = GP(2.0 * Gaussian(0.7), via="iterative", n_restarts=0, **options).fit(X, y)
     assert m.plan_.settings["learnt from"] == 60
     if "factor" in (*options.get("fixed", ()), *options.get("bounds", ())):
-        assert 2.0 - 1e-9 <= m.kernel_.by <= 2.5 + 1e-9
+        assert 2.0 - 1e-9 <= m.kernel_.factor <= 2.5 + 1e-9
         assert m.scale_ == pytest.approx(1.0)
     else:
         assert 0.2 - 1e-9 <= m.noise_ <= 0.3 + 1e-9
