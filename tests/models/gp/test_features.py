@@ -1,4 +1,6 @@
 """GaussianProcessRegressor over features: a GP with the kernel of its map, honest where the map is not."""
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +15,7 @@ from mercer.lifts import Basis, Identity, Monomials
 from mercer.methods import Fourier, Landmarks
 from mercer.models import GaussianProcessRegressor, KernelRidge
 from mercer.models.gp import VarianceStarvationWarning
+from mercer.stats import Moments
 
 GP = GaussianProcessRegressor
 EXACT = {"linear": Linear(), "offset": Linear() + 1, "cubic": Polynomial(3), "scaled": 0.3 * Polynomial(2)}
@@ -319,3 +322,30 @@ def test_questions_are_checked():
         m.predict([[0.0, 0.0]], return_std=True, return_cov=True)
     with pytest.raises(ValueError, match="of must be"):
         m.predict([[0.0, 0.0]], of="z")
+
+
+# moments that others hold
+@pytest.mark.parametrize("via", [Fourier(40), Landmarks(15)])
+def test_a_copy_that_goes_on_leaves_the_original(via):
+    (X, y), (Z, zy) = data(60), data(30, seed=1)
+    model = GP(Gaussian(0.8), 0.1, via, random_state=0).fit(X, y)
+    before = model.predict(Z)
+    copy.copy(model).partial_fit(Z, zy)
+    assert model.moments_.count == 60
+    np.testing.assert_array_equal(copy.deepcopy(model).predict(Z), before)
+
+
+def test_a_batch_that_is_broken_off_leaves_the_model(monkeypatch):
+    (X, y), (Z, zy) = data(60), data(30, seed=1)
+    model = GP(Gaussian(0.8), 0.1, Fourier(40), random_state=0).fit(X, y)
+    S = model.moments_.S.copy()
+
+    def broken(self, batch):
+        batch.S += self.S
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Moments, "joined", broken)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(Z, zy)
+    assert model.moments_.count == 60
+    np.testing.assert_array_equal(model.moments_.S, S)

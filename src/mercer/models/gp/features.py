@@ -46,7 +46,7 @@ class VarianceStarvationWarning(UserWarning):
 class FeaturePosterior:
     """y = prior mean + phi(x)'w + e, w ~ N(0, scale I), e ~ N(0, noise), by moments.
 
-    The moments are owned: `with_points` adds a whole batch in place and spends this value.
+    `with_points` adds a whole batch, in the arrays of the batch: the value before stays what it was.
     """
 
     plan: Plan
@@ -128,9 +128,7 @@ class FeaturePosterior:
             raise ValueError("partial_fit cannot continue a fit by passes; raise memory_limit.")
         z = self.targets.in_units(one_output(Y))
         new, weight = self._taking(X, z, 1)
-        more = self.phi.moments(X, self.moments.shift, z, weight)
-        total = self.moments
-        total += more
+        total = self.moments.joined(self.phi.moments(X, self.moments.shift, z, weight))
         return replace(new, moments=total, eps=max(self.eps, float(np.finfo(X.dtype).eps)), solved=None)._counted()
 
     def without_points(self, X: Table, Y: Array) -> Self:

@@ -147,7 +147,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         s, folds, begun = RidgeSettings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
         stream = self._stream(s, folds) if begun else None
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=not begun)
-        s.penalty(Y.shape[1])
+        s.penalties(Y.shape[1])  # refuses what is none, before a pass
         if stream is None:
             stream = begin(s, map_of(s, TrainingRows(rows, Y, w, folds), stream=True), folds, rows, Y, flat)
         stream.check_outputs(Y)
@@ -179,8 +179,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         if not isinstance(other, KernelRidge) or not isinstance(theirs := vars(other).get("solution_"), MomentRidge | FeatureRidge):
             raise ValueError(f"merge takes another fitted KernelRidge over features, got {type(other).__name__}.")
         s, more = RidgeSettings.of(self), mergeable(mine, theirs)
-        s.penalty(mine.outputs)
-        return self._become(mine.taking(more, s, "of two models over the same map"))
+        return self._become(mine.merged(more, s))
 
     @available_if(_streams)
     @all_or_nothing
