@@ -38,6 +38,13 @@ def whole(value: object, name: str) -> int:
     raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
 
 
+def checked_flag(value: object, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def shown(value: Any) -> Any:
     """A setting as a message can show it: long ones by their type alone.
 

@@ -349,3 +349,22 @@ def test_a_batch_that_is_broken_off_leaves_the_model(monkeypatch):
         model.partial_fit(Z, zy)
     assert model.moments_.count == 60
     np.testing.assert_array_equal(model.moments_.S, S)
+
+
+def test_plans_count_the_rows_of_models_that_forgot_or_merged():
+    X, y = data(60)
+    make = lambda: GP(Gaussian(0.8), 0.1, Fourier(20), random_state=0)
+    assert make().fit(X, y).forget(X[:10], y[:10]).plan_.settings["rows"] == 50
+    assert make().partial_fit(X, y).forget(X[:10], y[:10]).plan_.settings["rows"] == 50
+    merged = make().fit(X[:20], y[:20]).merge(make().fit(X[20:], y[20:]))
+    assert merged.plan_ == make().fit(X, y).plan_
+
+
+def test_merging_keeps_what_is_known_of_rounding():
+    X, y = data(60)
+    make = lambda: GP(Gaussian(0.8), 0.1, Fourier(20), random_state=0)
+    fine, coarse = make().fit(X, y), make().fit(X.astype(np.float32), 3 * y)
+    merged = copy.copy(fine).merge(coarse)
+    assert merged.moments_.held == 120
+    assert merged.moments_.eps == coarse.moments_.eps > fine.moments_.eps
+    assert merged.posterior_.eps == coarse.posterior_.eps

@@ -411,6 +411,16 @@ def test_partial_fit_and_forget_are_refits(via):
     assert (streamed.plan_.way, streamed.plan_.settings["rows"]) == (via, 60)
 
 
+@pytest.mark.parametrize("size", [1e-13, 1.0, 1e13])
+def test_rows_to_forget_are_known_by_their_y_at_any_size(size):
+    X = np.zeros((3, 1))
+    y = size * np.array([1.0, 2.0, 3.0])
+    m = GP(Gaussian(), 0.1).fit(X, y).forget(X[:1], y[:1])
+    np.testing.assert_array_equal(m.posterior_.Y[:, 0], y[1:])
+    with pytest.raises(ValueError, match="was not taken in"):
+        m.forget(X[:1], y[:1])
+
+
 def test_features_forget_too():
     X, y = data(100)
     make = lambda: GP(Gaussian(0.7), via="features", random_state=0)

@@ -139,7 +139,7 @@ class FeaturePosterior:
         left = self.moments - self.phi.moments(X, self.moments.shift, z, weight)
         if left.count < 1 or not left.possible:
             raise ValueError(f"cannot forget {len(Y)} rows of {self.moments.count}; give rows that were seen, not all.")
-        return replace(new, moments=left, solved=None)
+        return replace(new, moments=left, solved=None)._recounted()
 
     def _taking(self, X: Table, z: Array, sign: int) -> tuple[Self, Array | None]:
         """Itself with rows that come later, or go, and what they weigh."""
@@ -158,7 +158,13 @@ class FeaturePosterior:
             raise ValueError("noise has one number a row, whose weights do not add; give one number, or 'learn', to merge.")
         self._check_mergeable()
         other._check_mergeable()
-        return replace(self, moments=self.moments + other._moments_in(self.targets), solved=None)
+        total = self.moments + other._moments_in(self.targets)
+        return replace(self, moments=total, eps=max(self.eps, other.eps), solved=None)._recounted()
+
+    def _recounted(self) -> Self:
+        """The plan, with the rows that there are now."""
+        assert self.moments is not None
+        return replace(self, plan=self.phi.plan(self.moments.count, self.plan.way, self.plan.why, self.plan.passes or 1))
 
     def _check_mergeable(self) -> None:
         """Refuse where moments of two fits do not add."""
@@ -170,7 +176,8 @@ class FeaturePosterior:
         factor[-1] = mine.unit / t.unit
         shift = m.shift * factor
         shift[-1] += (mine.origin - t.origin) / t.unit
-        return Moments(shift, m.n, m.s * factor, m.S * np.outer(factor, factor), m.count, m.peak * max(1, factor[-1] ** 2))
+        S, peak = m.S * np.outer(factor, factor), m.peak * max(1, factor[-1] ** 2)
+        return replace(m, shift=shift, s=m.s * factor, S=S, peak=peak)
 
     # solving
     @cached_property

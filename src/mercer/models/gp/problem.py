@@ -14,7 +14,7 @@ from mercer.kernels.defaults import resolve
 from mercer.models.base import bytes_of
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
-from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed
+from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, checked_flag
 from mercer.plans import Plan, quantity
 
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
@@ -194,13 +194,6 @@ def checked_noise(noise: object, *, zero: bool = True) -> float | Array | None:
     if v.ndim > 1 or not (np.isfinite(v) & ((v >= 0) if zero else (v > 0))).all():
         raise ValueError(f"noise must be a variance {'>=' if zero else '>'} 0, one a row, or 'learn', got {reprlib.repr(noise)}.")
     return v if v.ndim else float(v)
-
-
-def checked_flag(value: object, name: str) -> bool:
-    """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
 
 
 def checked_learn_rows(rows: object) -> int | str | None:
