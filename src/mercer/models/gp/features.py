@@ -241,7 +241,7 @@ class FeaturePosterior:
 
     @property
     def scaled_kernel(self) -> FittedKernel:
-        kernel = self.phi.lift.kernel_
+        kernel = self.phi.kernel
         return times(self.solution.scale, kernel) if isinstance(kernel, Kernel) else kernel
 
     @property
@@ -316,7 +316,7 @@ def one_output(Y: Array) -> Array:
 
 def approximate(phi: FittedMap, X: Table) -> bool:
     """Whether phi phi' and the kernel differ on some of the rows."""
-    rows, kernel = X[:: max(1, len(X) // PROBE)][:PROBE], phi.lift.kernel_
+    rows, kernel = X[:: max(1, len(X) // PROBE)][:PROBE], getattr(phi.lift, "kernel_", None)
     if not isinstance(kernel, Kernel):
         return False
     F, K = phi.features(rows), kernel(rows)

@@ -53,7 +53,7 @@ class FeatureProjection:
 
     @property
     def kernel(self) -> FittedKernel:
-        return self.phi.lift.kernel_
+        return self.phi.kernel
 
     @property
     def moments(self) -> Statistics | None:

@@ -62,7 +62,7 @@ class MomentRidge:
 
     @property
     def kernel(self) -> FittedKernel:
-        return self.phi.lift.kernel_
+        return self.phi.kernel
 
     @cached_property
     def plan(self) -> Plan:
