@@ -1,11 +1,9 @@
 """What estimators share: rows, targets and weights checked by scikit-learn's rules, and calls that change all or nothing."""
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_X_y
 from mercer.inputs import Array, Items, Matrix, Table, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
-from mercer.models.settings import KernelSetting, LiftSetting
+from mercer.models.settings import KernelSetting, LiftSetting, number
 from mercer.store import Saved
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -172,8 +170,8 @@ def bytes_of(limit: object) -> float:
     if limit is None:
         return 1e9
     found = _parsed(limit) if isinstance(limit, str) else limit
-    if isinstance(found, Real) and not isinstance(found, bool) and 0 < float(found) < math.inf:
-        return float(found)
+    if not isinstance(found, bool) and (bytes_ := number(found)) is not None and bytes_ > 0:
+        return bytes_
     raise ValueError(f"memory_limit must be a number of bytes or text such as '4GB', got {limit!r}.")
 
 

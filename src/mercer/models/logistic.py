@@ -27,6 +27,7 @@ from mercer.models.settings import (
     MemoryLimit,
     Seed,
     Via,
+    checked_flag,
     class_weights,
     of_largest,
     positive,
@@ -58,10 +59,10 @@ class LogisticSettings:
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
         alpha, tol, steps = positive(m.alpha, "alpha"), positive(m.tol, "tol"), whole(m.max_iter, "max_iter")
-        _, method = methods.resolve(m.via, WAYS)
+        intercept, (_, method) = checked_flag(m.fit_intercept, "fit_intercept"), methods.resolve(m.via, WAYS)
         if m.lift is not None and m.kernel is not None:
             raise ValueError("give a kernel or a lift, not both.")
-        return cls(m.kernel, m.lift, alpha, method, m.fit_intercept, tol, steps, bytes_of(m.memory_limit), m.random_state)
+        return cls(m.kernel, m.lift, alpha, method, intercept, tol, steps, bytes_of(m.memory_limit), m.random_state)
 
 
 @register("logistic.Solution")
@@ -240,7 +241,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     def lift_(self) -> FittedLift: return self._solution().phi.lift
 
     @property
-    def kernel_(self) -> FittedKernel: return self._solution().phi.lift.kernel_
+    def kernel_(self) -> FittedKernel: return self._solution().phi.kernel
 
     @property
     def n_features_lifted_(self) -> int:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,12 +11,12 @@ from sklearn.base import clone
 
 from mercer import methods
 from mercer.inputs import Array, Items, Matrix, Table
-from mercer.invariants import Is, Number
+from mercer.invariants import Is, Number, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
 from mercer.models.base import checked
-from mercer.models.settings import FittedLift, KernelSetting, LiftSetting, Seed
+from mercer.models.settings import FittedKernel, FittedLift, KernelSetting, LiftSetting, Seed, checked_lift
 from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 from mercer.stats import Moments
@@ -35,13 +35,15 @@ class FittedMap:
 
     lift: FittedLift
     batch: float = BATCH_BYTES
+    size: int | None = None  # D, of a transformer that does not tell it itself
 
-    must = dict(lift=Is("Lift", "TransformerMixin"), batch=Number(1))
+    must = dict(lift=Is("Lift", "TransformerMixin"), batch=Number(1), size=Whole(1) | None)
 
     @classmethod
     def fit(cls, lift: FittedLift, rows: Table, memory: float = math.inf) -> FittedMap:
         """Fit a map to rows, whose columns it may name; an eighth of the memory is for batches."""
-        return cls(lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8))
+        fitted = cls(lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8))
+        return fitted if hasattr(fitted.lift, "n_features_out_") else replace(fitted, size=int(fitted.transform(rows[:1]).shape[1]))
 
     @classmethod
     def of_file(cls, lift: FittedLift, memory: float = math.inf) -> FittedMap:
@@ -51,7 +53,14 @@ class FittedMap:
     @property
     def width(self) -> int:
         """D"""
-        return int(self.lift.n_features_out_)
+        return int(self.lift.n_features_out_) if self.size is None else self.size
+
+    @property
+    def kernel(self) -> FittedKernel:
+        """That of the features, which a transformer does not tell."""
+        if isinstance(self.lift, Lift) or hasattr(self.lift, "kernel_"):
+            return self.lift.kernel_
+        raise AttributeError(f"kernel_ is told by kernels and by maps of mercer.lifts, but not by {type(self.lift).__name__}.")
 
     @property
     def reads(self) -> int | None:
@@ -66,7 +75,11 @@ class FittedMap:
 
     def transform(self, rows: Table) -> Matrix:
         """phi of these rows, sparse where the map gives it so."""
-        return self.lift.transform(Table(rows.data) if isinstance(self.lift, Lift) else rows.data)
+        if isinstance(self.lift, Lift):
+            return self.lift.transform(Table(rows.data))
+        F = self.lift.transform(rows.data)
+        F = F if sp.issparse(F) else np.asarray(F)
+        return F if F.dtype.kind == "f" else F.astype(rows.dtype)
 
     def features(self, rows: Table) -> Array:
         """phi of these rows, dense."""
@@ -139,7 +152,7 @@ def fitted_map(
 ) -> FittedMap:
     """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first of a stream."""
     if lift is not None:
-        return FittedMap.fit(clone(lift), rows, memory)
+        return FittedMap.fit(clone(checked_lift(lift)), rows, memory)
     size = asked(method)
     if size is None:
         size = MOST_FEATURES if stream else default_features(len(rows))

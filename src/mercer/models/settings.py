@@ -1,6 +1,7 @@
 """Settings of estimators: their types, and checks, of which each returns the value, or says in one sentence what it must be."""
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,9 +27,22 @@ def positive(value: object, name: str) -> float:
     >>> positive(2, "alpha")
     2.0
     """
-    if isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0:
-        return float(value)
+    if (found := number(value)) is not None and found > 0:
+        return found
     raise ValueError(f"{name} must be a number > 0, got {value!r}.")
+
+
+def number(value: object) -> float | None:
+    """A finite number; None where it is none, or larger than any float.
+
+    >>> number(2), number("2"), number(10**400), number(float("nan"))
+    (2.0, None, None, None)
+    """
+    try:
+        found = float(value) if isinstance(value, int | float | np.integer | np.floating) else math.nan
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def whole(value: object, name: str) -> int:
@@ -36,6 +50,13 @@ def whole(value: object, name: str) -> int:
     if isinstance(value, int | np.integer) and value >= 1:
         return int(value)
     raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
+
+
+def checked_flag(value: object, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def shown(value: Any) -> Any:
@@ -52,6 +73,13 @@ def check_via_beside_lift(via: Via, lift: LiftSetting) -> None:
     """Refuse a way that a given map leaves no choice of."""
     if lift is not None and via not in ("auto", "features"):
         raise ValueError(f"a lift is the feature map itself, so via must be 'auto' or 'features' beside it, got {via!r}.")
+
+
+def checked_lift(lift: LiftSetting) -> FittedLift:
+    """A feature map, or a transformer that serves as one."""
+    if not isinstance(lift, type) and all(hasattr(lift, name) for name in ("fit", "transform", "get_params")):
+        return lift
+    raise ValueError(f"lift must be a map of mercer.lifts, or a transformer with fit and transform, got {shown(lift)!r}.")
 
 
 def two_or_more(classes: Array) -> Array:
@@ -125,7 +153,9 @@ def grid(values: object, name: str) -> Array:
 
 
 def _numbers(value: object) -> Array | None:
+    """None for what is no number, such as text that spells one."""
     try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        found = np.asarray(value)
+        return None if found.dtype.kind in "US" else found.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
         return None

@@ -96,17 +96,20 @@ class Moments:
 
     def __add__(self, other: Moments) -> Moments:
         o = other.about(self.shift)
-        peak = max(self.peak, o.peak, float(np.abs(np.diag(self.S + o.S)).max(initial=0)))
-        return self._with(o, self.n + o.n, self.s + o.s, self.S + o.S, self.count + o.count, peak)
+        return self._sum(o, self.S + o.S)
 
-    def __iadd__(self, other: Moments) -> Self:
-        """In place: no second S is held."""
-        o = other.about(self.shift)
-        self.S += o.S
-        self.s = self.s + o.s
-        self.peak = max(self.peak, o.peak, float(np.abs(np.diag(self.S)).max(initial=0)))
-        self.n, self.count, self.held, self.eps = self.n + o.n, self.count + o.count, self.held + o.held, max(self.eps, o.eps)
-        return self
+    def joined(self, batch: Moments) -> Moments:
+        """With a batch that was gathered apart and is spent: its S becomes that of the sum, so that no third one is held.
+
+        These moments stay as they are, whoever else holds them, and whatever happens in between.
+        """
+        o = batch.about(self.shift)
+        o.S += self.S
+        return self._sum(o, o.S)
+
+    def _sum(self, o: Moments, S: Array) -> Moments:
+        peak = max(self.peak, o.peak, float(np.abs(np.diag(S)).max(initial=0)))
+        return self._with(o, self.n + o.n, self.s + o.s, S, self.count + o.count, peak)
 
     def __sub__(self, other: Moments) -> Moments:
         """Without those rows, to rounding of the largest sums ever held: `rounding`."""

@@ -46,7 +46,7 @@ class VarianceStarvationWarning(UserWarning):
 class FeaturePosterior:
     """y = prior mean + phi(x)'w + e, w ~ N(0, scale I), e ~ N(0, noise), by moments.
 
-    The moments are owned: `with_points` adds a whole batch in place and spends this value.
+    `with_points` adds a whole batch, in the arrays of the batch: the value before stays what it was.
     """
 
     plan: Plan
@@ -128,9 +128,7 @@ class FeaturePosterior:
             raise ValueError("partial_fit cannot continue a fit by passes; raise memory_limit.")
         z = self.targets.in_units(one_output(Y))
         new, weight = self._taking(X, z, 1)
-        more = self.phi.moments(X, self.moments.shift, z, weight)
-        total = self.moments
-        total += more
+        total = self.moments.joined(self.phi.moments(X, self.moments.shift, z, weight))
         return replace(new, moments=total, eps=max(self.eps, float(np.finfo(X.dtype).eps)), solved=None)._counted()
 
     def without_points(self, X: Table, Y: Array) -> Self:
@@ -141,7 +139,7 @@ class FeaturePosterior:
         left = self.moments - self.phi.moments(X, self.moments.shift, z, weight)
         if left.count < 1 or not left.possible:
             raise ValueError(f"cannot forget {len(Y)} rows of {self.moments.count}; give rows that were seen, not all.")
-        return replace(new, moments=left, solved=None)
+        return replace(new, moments=left, solved=None)._recounted()
 
     def _taking(self, X: Table, z: Array, sign: int) -> tuple[Self, Array | None]:
         """Itself with rows that come later, or go, and what they weigh."""
@@ -160,7 +158,13 @@ class FeaturePosterior:
             raise ValueError("noise has one number a row, whose weights do not add; give one number, or 'learn', to merge.")
         self._check_mergeable()
         other._check_mergeable()
-        return replace(self, moments=self.moments + other._moments_in(self.targets), solved=None)
+        total = self.moments + other._moments_in(self.targets)
+        return replace(self, moments=total, eps=max(self.eps, other.eps), solved=None)._recounted()
+
+    def _recounted(self) -> Self:
+        """The plan, with the rows that there are now."""
+        assert self.moments is not None
+        return replace(self, plan=self.phi.plan(self.moments.count, self.plan.way, self.plan.why, self.plan.passes or 1))
 
     def _check_mergeable(self) -> None:
         """Refuse where moments of two fits do not add."""
@@ -172,7 +176,8 @@ class FeaturePosterior:
         factor[-1] = mine.unit / t.unit
         shift = m.shift * factor
         shift[-1] += (mine.origin - t.origin) / t.unit
-        return Moments(shift, m.n, m.s * factor, m.S * np.outer(factor, factor), m.count, m.peak * max(1, factor[-1] ** 2))
+        S, peak = m.S * np.outer(factor, factor), m.peak * max(1, factor[-1] ** 2)
+        return replace(m, shift=shift, s=m.s * factor, S=S, peak=peak)
 
     # solving
     @cached_property
@@ -236,7 +241,7 @@ class FeaturePosterior:
 
     @property
     def scaled_kernel(self) -> FittedKernel:
-        kernel = self.phi.lift.kernel_
+        kernel = self.phi.kernel
         return times(self.solution.scale, kernel) if isinstance(kernel, Kernel) else kernel
 
     @property
@@ -311,7 +316,7 @@ def one_output(Y: Array) -> Array:
 
 def approximate(phi: FittedMap, X: Table) -> bool:
     """Whether phi phi' and the kernel differ on some of the rows."""
-    rows, kernel = X[:: max(1, len(X) // PROBE)][:PROBE], phi.lift.kernel_
+    rows, kernel = X[:: max(1, len(X) // PROBE)][:PROBE], getattr(phi.lift, "kernel_", None)
     if not isinstance(kernel, Kernel):
         return False
     F, K = phi.features(rows), kernel(rows)

@@ -230,11 +230,11 @@ def stack(A: Table, B: Table) -> Table:
 
 
 def found_in(X: Table, Y: Array, points: Table, seen: Array) -> Array:
-    """Which points these rows are: the last equal one of each."""
-    free = np.ones(len(seen), bool)
+    """Which points these rows are: the last equal one of each, of a y that is equal to rounding of the largest."""
+    free, rounding = np.ones(len(seen), bool), 1e-12 * np.abs(seen).max(axis=0, initial=0)
     index = []
     for i in range(len(Y)):
-        same = free & _equal(points, X, i) & np.isclose(seen, Y[i], rtol=1e-12, atol=1e-12).all(1)
+        same = free & _equal(points, X, i) & (np.abs(seen - Y[i]) <= rounding).all(1)
         if not same.any():
             raise ValueError(f"row {i} of X was not taken in (with this y), or was forgotten; forget rows that were seen.")
         index.append(int(np.flatnonzero(same)[-1]))

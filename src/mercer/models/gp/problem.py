@@ -14,7 +14,7 @@ from mercer.kernels.defaults import resolve
 from mercer.models.base import bytes_of
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
-from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed
+from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, checked_flag, number
 from mercer.plans import Plan, quantity
 
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
@@ -189,18 +189,11 @@ def checked_noise(noise: object, *, zero: bool = True) -> float | Array | None:
         return None
     try:
         v = np.asarray(noise, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         v = np.array(-1.0)
     if v.ndim > 1 or not (np.isfinite(v) & ((v >= 0) if zero else (v > 0))).all():
         raise ValueError(f"noise must be a variance {'>=' if zero else '>'} 0, one a row, or 'learn', got {reprlib.repr(noise)}.")
     return v if v.ndim else float(v)
-
-
-def checked_flag(value: object, name: str) -> bool:
-    """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
 
 
 def checked_learn_rows(rows: object) -> int | str | None:
@@ -234,6 +227,6 @@ def checked_mean(mean: object) -> float | str:
     """A number, "y" or "auto"."""
     if isinstance(mean, str) and mean in ("y", "auto"):
         return mean
-    if not (isinstance(mean, int | float | np.number) and np.isfinite(mean)):
+    if (found := number(mean)) is None:
         raise ValueError(f"prior_mean must be a number, 'y' or 'auto', got {mean!r}.")
-    return float(mean)
+    return found

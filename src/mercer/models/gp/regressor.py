@@ -61,8 +61,9 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
     lift : Lift or transformer, default=None
         Instead of a kernel, the features themselves.
     prior_mean : float, "y" or "auto", default="auto"
-        "y" is the mean of the y seen; "auto" is "y" where the hyper-parameters are learnt, else
-        0.
+        "y" is the mean of the y seen. "auto" is "y" where hyper-parameters are learnt over
+        points or landmarks, and 0 where none is, and over features of other kinds (a lift,
+        `Fourier(500)`), also where their noise and scale are learnt.
     fixed : collection of str, "all", True or None, default=None
         Names of parameters that stay as given, by `kernel.get_params()`, "scale"; "all" of the
         kernel's; True: all as given, scale 1; (): all are learnt. None: () with noise="learn"

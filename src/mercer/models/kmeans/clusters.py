@@ -142,7 +142,7 @@ class FeatureMeans:
 
     @property
     def kernel(self) -> FittedKernel:
-        return self.phi.lift.kernel_
+        return self.phi.kernel
 
     def dots(self, X: Table) -> Array:
         """<phi(x), m_c>, (n, k)."""

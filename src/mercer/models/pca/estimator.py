@@ -170,7 +170,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         check_is_fitted(self)
         s = PCASettings.of(self)
         mine, theirs = _mergeable(self.projection_, other)
-        self.projection_ = mine.taking(theirs, s.n_components)
+        self.projection_ = mine.merged(theirs, s.n_components)
         return self
 
     # what is known

@@ -29,8 +29,8 @@ class FeatureProjection:
     """Components in the space of features, computed when first asked for.
 
     `source` is where they come from: moments, or a sketch where D x D numbers are too many, which batches add to; or the
-    components themselves, as passes over n rows found them. Moments are owned: `taking` adds to them in place, after a batch was
-    gathered whole, and the value before is then spent.
+    components themselves, as passes over n rows found them. `taking` adds a batch that was gathered whole, in the arrays of the
+    batch: the value before stays what it was.
     """
 
     phi: FittedMap
@@ -53,7 +53,7 @@ class FeatureProjection:
 
     @property
     def kernel(self) -> FittedKernel:
-        return self.phi.lift.kernel_
+        return self.phi.kernel
 
     @property
     def moments(self) -> Statistics | None:
@@ -126,11 +126,18 @@ class FeatureProjection:
         assert isinstance(self.source, Moments)
         return self.phi.moments(X, self.source.shift)
 
-    def taking(self, more: Statistics, n_components: int) -> FeatureProjection:
-        """With these rows too; nothing can fail from here on."""
-        total: Any = self.source
-        total += more
-        return replace(self, size=min(n_components, self.phi.width), source=total)
+    def taking(self, batch: Statistics, n_components: int) -> FeatureProjection:
+        """With a batch that was gathered, which is spent."""
+        held: Any = self.source
+        return self._holding(held.joined(batch) if isinstance(self.source, Moments) else held + batch, n_components)
+
+    def merged(self, other: Statistics, n_components: int) -> FeatureProjection:
+        """With the statistics of another model, which stay as they are."""
+        held: Any = self.source
+        return self._holding(held + other, n_components)
+
+    def _holding(self, source: Statistics, n_components: int) -> FeatureProjection:
+        return replace(self, size=min(n_components, self.phi.width), source=source)
 
 
 def way_back(lift: FittedLift) -> Callable[[Array], Array] | None:

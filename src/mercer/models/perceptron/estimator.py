@@ -24,6 +24,7 @@ from mercer.models.settings import (
     Seed,
     Via,
     check_same_classes,
+    checked_flag,
     coded,
     of_largest,
     two_or_more,
@@ -152,6 +153,8 @@ class Perceptron(ScanEstimator[FeatureScan]):
         return self
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Array]:
+        for name in ("fit_intercept", "average", "shuffle"):
+            checked_flag(getattr(self, name), name)
         rows, y = self._rows_and_targets(X, y, reset=reset)
         check_classification_targets(y)
         return rows, y
@@ -185,7 +188,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
     def lift_(self) -> FittedLift: return self._scan().phi.lift
 
     @property
-    def kernel_(self) -> FittedKernel: return self._scan().phi.lift.kernel_
+    def kernel_(self) -> FittedKernel: return self._scan().phi.kernel
 
     @property
     def n_features_lifted_(self) -> int:

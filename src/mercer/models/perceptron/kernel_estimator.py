@@ -19,7 +19,17 @@ from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
 from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_of, source_of, values_of
 from mercer.models.perceptron.scan import MistakeBound, best_bound, margins
-from mercer.models.settings import FittedKernel, KernelSetting, Seed, check_same_classes, coded, of_largest, shown, two_or_more
+from mercer.models.settings import (
+    FittedKernel,
+    KernelSetting,
+    Seed,
+    check_same_classes,
+    checked_flag,
+    coded,
+    of_largest,
+    shown,
+    two_or_more,
+)
 from mercer.ops.philox import Stream
 from mercer.store import register
 
@@ -164,6 +174,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
 
     def _checked(self, X: Any, y: Any, fitted: KernelScan | None) -> tuple[Table, Array]:
         """Rows as the fitted kernel reads them, or of a new fit, and their classes."""
+        checked_flag(self.shuffle, "shuffle")
         rows, y = self._rows_and_targets(X, y, reset=fitted is None, kernel=None if fitted is None else fitted.kernel)
         check_classification_targets(y)
         return rows, y

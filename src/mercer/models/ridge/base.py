@@ -1,16 +1,17 @@
 """What a fitted ridge regression shows and what must hold of it; files from before there was one fitted value are put together to it."""
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Ints, Is
-from mercer.models.base import KernelEstimator, part
+from mercer.models.base import KernelEstimator, bytes_of, part
 from mercer.models.expansion import Expansion
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.models.ridge.dual import DualRidge
@@ -19,7 +20,7 @@ from mercer.models.ridge.leave_one_out import Calibration
 from mercer.models.ridge.moments import MomentRidge
 from mercer.models.ridge.passes import FeatureRidge
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows
-from mercer.models.settings import FittedKernel, FittedLift
+from mercer.models.settings import FittedKernel, FittedLift, MemoryLimit
 from mercer.plans import Plan
 from mercer.stats import Moments
 
@@ -32,13 +33,16 @@ LEARNT = (
 class RidgeEstimator(KernelEstimator):
     """An estimator that holds one solution: `solution_`, over rows, landmarks or features."""
 
+    memory_limit: MemoryLimit
     solution_: Solution
     _training: TrainingRows | None = None  # the rows of `fit`, while they are at hand
+    _settings: RidgeSettings | None = None  # what they were fitted by, whatever was set since; None in files of before
     _split: Calibration | None = None  # what `predict_interval` needs, found when first asked for
     _kept: Array | None = None  # columns of kernel matrices to come that belong to rows of positive weight
 
     must = dict(
-        solution_=Is("DualRidge", "MomentRidge", "FeatureRidge"), _training=Is("TrainingRows") | None, _split=Is("Calibration") | None,
+        solution_=Is("DualRidge", "MomentRidge", "FeatureRidge"), _training=Is("TrainingRows") | None,
+        _settings=Is("RidgeSettings") | None, _split=Is("Calibration") | None,
         _kept=Ints("kept", below="n_features_in_", distinct=True) | None,
     )  # fmt: skip
 
@@ -64,6 +68,17 @@ class RidgeEstimator(KernelEstimator):
             if points is None or len(points) != len(self._training):
                 raise ValueError("the rows of the model are not those of its targets.")
             self._training = replace(self._training, X=points)
+
+    def __copy__(self) -> Self:
+        """With the rows of `fit`, which files leave behind; fitted values are never changed, so that two models may hold one."""
+        new = type(self).__new__(type(self))
+        new.__dict__.update(vars(self))
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = memo[id(self)] = type(self).__new__(type(self))
+        new.__dict__.update(deepcopy(vars(self), memo))
+        return new
 
     # what is known
     def __sklearn_is_fitted__(self) -> bool:
@@ -144,10 +159,14 @@ class RidgeEstimator(KernelEstimator):
         check_is_fitted(self)
         if self._training is None:
             raise AttributeError(
-                "left-out rows need the rows of one `fit` at hand; "
-                "streams, merged models and loaded ones over features or landmarks have none."
+                "left-out rows need the rows of one `fit` at hand; streams, merged models and loaded ones "
+                "of a given kernel matrix or over features or landmarks have none; fit once more."
             )
         return self._training
+
+    def _fitted_by(self) -> RidgeSettings:
+        """The settings of the fit, but for today's memory_limit."""
+        return RidgeSettings.of(self) if self._settings is None else replace(self._settings, memory=bytes_of(self.memory_limit))
 
 
 def _outputs(model: Solution) -> int:

@@ -131,9 +131,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         """Fit y (n,) or (n, q) of rows X (n, d) with weights (n,), by the way of `plan_`."""
         s = RidgeSettings.of(self)
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=True)
-        s.penalty(Y.shape[1])  # refuses what is none
+        settings = s.of_model(Y.shape[1])  # refuses what is none
         training = TrainingRows.of(rows, Y, w, self.cv, gram=self._precomputed)
         self.solution_, self._training, self._split, self._kept = fit(s, training, flat), training, None, training.kept
+        self._settings = settings
         return self
 
     @available_if(_streams)
@@ -147,7 +148,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         s, folds, begun = RidgeSettings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
         stream = self._stream(s, folds) if begun else None
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=not begun)
-        s.penalty(Y.shape[1])
+        s.penalties(Y.shape[1])  # refuses what is none, before a pass
         if stream is None:
             stream = begin(s, map_of(s, TrainingRows(rows, Y, w, folds), stream=True), folds, rows, Y, flat)
         stream.check_outputs(Y)
@@ -168,7 +169,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
 
     def _become(self, model: MomentRidge) -> Self:
         """The model of other rows, which are not at hand."""
-        self.solution_, self._training, self._split, self._kept = model, None, None, None
+        self.solution_, self._training, self._settings, self._split, self._kept = model, None, None, None, None
         return self
 
     @available_if(_streams)
@@ -179,8 +180,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         if not isinstance(other, KernelRidge) or not isinstance(theirs := vars(other).get("solution_"), MomentRidge | FeatureRidge):
             raise ValueError(f"merge takes another fitted KernelRidge over features, got {type(other).__name__}.")
         s, more = RidgeSettings.of(self), mergeable(mine, theirs)
-        s.penalty(mine.outputs)
-        return self._become(mine.taking(more, s, "of two models over the same map"))
+        return self._become(mine.merged(more, s))
 
     @available_if(_streams)
     @all_or_nothing
@@ -227,18 +227,20 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         """
         model, rows = self._solution(), self._training
         folds = model.folds if isinstance(model, MomentRidge) else None if rows is None else rows.folds
-        if self.cv is None or (folds is not None and folds.k < 2):
+        if self.cv is None if folds is None else folds.k < 2:
             raise ValueError("cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again.")
         if folds is None:
             raise ValueError("cv_scores of a model without statistics needs its rows again; fit once more.")
-        s = RidgeSettings.of(self)
-        return model.fold_errors(s, rows, s.grid() if alphas is None else grid(alphas, "alphas"), _refit(model)).scores()  # type: ignore[arg-type]
+        s = self._fitted_by()
+        if alphas is None:
+            alphas = model.penalties.grid if isinstance(model, MomentRidge) else s.grid()
+        return model.fold_errors(s, rows, grid(alphas, "alphas"), _refit(model)).scores()  # type: ignore[arg-type]
 
     # left-out rows
     def _left_out(self) -> Array:
         """y_i - f_-i(x_i), (n, q)."""
         rows, model = self._at_hand(), self._solution()
-        return model.left_out(RidgeSettings.of(self), rows).residuals(model.weights.alpha, model.predict)
+        return model.left_out(self._fitted_by(), rows).residuals(model.weights.alpha, model.predict)
 
     @property
     def loo_predictions_(self) -> Array:
@@ -283,12 +285,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         rows = self._at_hand()
         if isinstance(model, FeatureRidge) and len(rows) > model.phi.width:
             raise ValueError("jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit.")
-        left = model.left_out(RidgeSettings.of(self), rows)
+        left = model.left_out(self._fitted_by(), rows)
         return jackknife_interval(left, len(rows), model.weights.alpha, model.predict, new, float(coverage))
 
     def _calibration(self) -> Calibration:
         if self._split is None:
-            rows, model, s = self._at_hand(), self._solution(), RidgeSettings.of(self)
+            rows, model, s = self._at_hand(), self._solution(), self._fitted_by()
             self._split = calibrated(rows, lambda held: model.without(s, rows, held, _refit(model)))
         return self._split
 
@@ -310,7 +312,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         model = self.solution_
         if isinstance(model, DualRidge) and model.over.points is rows.X:
             return {**state, "_training": replace(rows, X=NONE), "_split": None}
-        return {**state, "_training": None, "_split": self._calibration_to_keep(len(rows))}
+        return {**state, "_training": None, "_settings": None, "_split": self._calibration_to_keep(len(rows))}
 
     def _calibration_to_keep(self, n: int) -> Calibration | None:
         if self._solution().weights.coef.shape[1] > 1 or n < 2:

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number, Whole
 from mercer.linalg.least_squares import solve
+from mercer.models.base import fields_alone
 from mercer.models.folds import Folds
 from mercer.models.maps import HEAD, FittedMap
 from mercer.models.ridge.cross_validation import FoldErrors, dual_loo_errors, moment_fold_errors, moment_loo_errors
@@ -26,7 +27,7 @@ from mercer.store import register
 class MomentRidge:
     """The moments of [phi, y] of every fold; the model is computed from them when first asked for.
 
-    The moments are owned: `taking` adds to them in place, after a batch was gathered whole, and the value before is then spent.
+    `taking` adds a batch that was gathered whole, in the arrays of the batch: the value before stays what it was.
     """
 
     penalties: Penalties
@@ -40,6 +41,7 @@ class MomentRidge:
     loo_scores: Array | None = None  # R^2 of left-out rows for every penalty
 
     steps = 1
+    __getstate__ = fields_alone
     must = dict(
         penalties=Is("Penalties"), phi=Is("FittedMap"), folds=Is("Folds"), outputs=Whole(1), moments=Each(Is("Moments"), size="folds.k"),
         chosen=Number(0) | None, loo_scores=Floats(None, finite=False) | None,
@@ -60,7 +62,7 @@ class MomentRidge:
 
     @property
     def kernel(self) -> FittedKernel:
-        return self.phi.lift.kernel_
+        return self.phi.kernel
 
     @cached_property
     def plan(self) -> Plan:
@@ -138,20 +140,29 @@ class MomentRidge:
         return self.phi.fold_moments(X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k)
 
     def taking(self, new: list[Moments], s: RidgeSettings, why: str) -> MomentRidge:
-        """With these moments too; nothing can fail from here on."""
-        for mine, more in zip(self.moments, new, strict=True):
-            mine += more
-        return replace(self, penalties=s.penalties(self.outputs), why=why)
+        """With a batch that was gathered, which is spent."""
+        penalties = s.penalties(self.outputs)
+        return self._holding(penalties, [m.joined(batch) for m, batch in zip(self.moments, new, strict=True)], why)
+
+    def merged(self, other: list[Moments], s: RidgeSettings) -> MomentRidge:
+        """With the statistics of another model, which stay as they are."""
+        penalties = s.penalties(self.outputs)
+        return self._holding(penalties, [a + b for a, b in zip(self.moments, other, strict=True)], "of two models over the same map")
+
+    def _holding(self, penalties: Penalties, moments: list[Moments], why: str) -> MomentRidge:
+        """Of other rows, of which no penalty was chosen by leaving them out."""
+        return replace(self, penalties=penalties, moments=moments, why=why, chosen=None, loo_scores=None)
 
     def losing(self, gone: list[Moments], count: int, s: RidgeSettings) -> MomentRidge:
         """Without the rows of these moments."""
+        penalties = s.penalties(self.outputs)
         left = [a - b for a, b in zip(self.moments, gone, strict=True)]
         most = sum(m.n for m in self.moments)
         if any(m.count < 0 for m in left) or sum(m.count for m in left) < 1 or sum(m.n for m in left) <= 1e-12 * most:
             raise ValueError(f"cannot forget {count} rows of {self.total.count}; give rows that were seen, not all that count.")
         if not all(m.possible for m in left):
             raise ValueError("these rows were not all taken in (sums without them are of no rows at all); forget rows that were seen.")
-        return replace(self, penalties=s.penalties(self.outputs), moments=left, why="of a model that forgot some rows")
+        return self._holding(penalties, left, "of a model that forgot some rows")
 
 
 def origin(phi: FittedMap, X: Table, Y: Array) -> Array:

@@ -48,7 +48,7 @@ class FeatureRidge:
 
     @property
     def kernel(self) -> FittedKernel:
-        return self.phi.lift.kernel_
+        return self.phi.kernel
 
     def predict(self, X: Table) -> Array:
         return self.phi.linear(X, *self.weights.shaped(self.flat))

@@ -9,12 +9,12 @@ import numpy as np
 
 from mercer import methods
 from mercer.inputs import Array, Items, Table
-from mercer.invariants import Each, Floats, Ints, Is, Number, Text, Truths
+from mercer.invariants import Each, Floats, Ints, Is, Number, Text, Truths, Whole
 from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
 from mercer.models.maps import asked
 from mercer.models.ridge.cross_validation import FoldErrors, spread
-from mercer.models.settings import KernelSetting, LiftSetting, Seed, grid, penalty, positive, whole
+from mercer.models.settings import KernelSetting, LiftSetting, Seed, checked_flag, grid, penalty, positive, whole
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -52,6 +52,7 @@ class Penalties:
         return float(self.grid[int(np.nanargmax(scores))])
 
 
+@register("ridge.Settings")
 @dataclass(frozen=True, eq=False)
 class RidgeSettings:
     """The parameters of `KernelRidge`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
@@ -61,7 +62,7 @@ class RidgeSettings:
     alpha: Any
     way: str
     method: methods.Method
-    intercept: Any
+    intercept: bool
     cv: Any
     alphas: Any
     bandwidths: Any
@@ -69,6 +70,11 @@ class RidgeSettings:
     max_iter: int
     memory: float
     random_state: Seed
+
+    must = dict(  # of those that a model keeps: `of_model`
+        way=Text("auto", "exact", "iterative", "features", "landmarks"), alpha=Floats(low=0) | Floats("q", low=0), cv=Floats(None) | None,
+        alphas=Floats(None, low=0), bandwidths=Floats(None) | None, tol=Number(0), max_iter=Whole(1), memory=Number(0),
+    )  # fmt: skip
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -78,15 +84,16 @@ class RidgeSettings:
             raise ValueError("give a kernel or a lift, not both.")
         if m.lift is not None and m.via not in ("auto", "features"):
             raise ValueError(f"a lift has its features already, so via={m.via!r} says nothing; give a kernel instead of a lift.")
+        intercept = checked_flag(m.fit_intercept, "fit_intercept")
         tol, steps, memory = positive(m.tol, "tol"), whole(m.max_iter, "max_iter"), bytes_of(m.memory_limit)
         return cls(
-            m.kernel, m.lift, m.alpha, way, method, m.fit_intercept, m.cv, m.alphas, m.bandwidths, tol, steps, memory, m.random_state
+            m.kernel, m.lift, m.alpha, way, method, intercept, m.cv, m.alphas, m.bandwidths, tol, steps, memory, m.random_state
         )
 
     def penalties(self, outputs: int) -> Penalties:
         """The penalty that was given, or those to choose from."""
         by = "" if self.cv is None else "loo" if self.loo else "folds"
-        return Penalties(self.penalty(outputs), self.grid(), by, bool(self.intercept))
+        return Penalties(self.penalty(outputs), self.grid(), by, self.intercept)
 
     @property
     def precomputed(self) -> bool:
@@ -99,6 +106,10 @@ class RidgeSettings:
     def without_choices(self, kernel: KernelSetting, alpha: Any) -> Self:
         """At this kernel and penalty."""
         return replace(self, kernel=kernel, alpha=alpha, cv=None, bandwidths=None)
+
+    def of_model(self, outputs: int) -> Self:
+        """What a fitted model needs of them to answer for its rows, whatever is set later."""
+        return replace(self, kernel=None, lift=None, alpha=self.penalty(outputs), cv=None, alphas=self.grid(), bandwidths=None)
 
     # penalties
     def penalty(self, outputs: int) -> Array:

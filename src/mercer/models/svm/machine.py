@@ -167,7 +167,7 @@ class FeatureMachine:
 
     @property
     def kernel(self) -> FittedKernel:
-        return self.phi.lift.kernel_
+        return self.phi.kernel
 
     def misfit(self, width: int) -> str | None:
         """What is wrong where rows have so many columns."""

@@ -10,7 +10,7 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.models.base import bytes_of
-from mercer.models.settings import KernelSetting, LiftSetting, Seed, Via, positive, whole
+from mercer.models.settings import KernelSetting, LiftSetting, Seed, Via, checked_flag, positive, whole
 from mercer.plans import Plan
 
 LOSSES = ("hinge", "squared_hinge")
@@ -48,8 +48,9 @@ class ClassifierSettings:
             raise ValueError(f"multiclass must be 'auto', 'ovo' or 'ovr', got {m.multiclass!r}.")
         way, method = methods.resolve(m.via, CLASSIFIERS)
         memory = bytes_of(m.memory_limit)
+        intercept, probability, warm = (checked_flag(getattr(m, name), name) for name in ("fit_intercept", "probability", "warm_start"))
         return cls(
-            m.kernel, m.lift, C, m.loss, way, method, m.fit_intercept, m.class_weight, m.multiclass, m.probability, m.warm_start,
+            m.kernel, m.lift, C, m.loss, way, method, intercept, m.class_weight, m.multiclass, probability, warm,
             tol, most, memory, m.random_state,
         )  # fmt: skip
 

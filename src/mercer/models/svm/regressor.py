@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from mercer.inputs import Array
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.expansion import scaled_kernel_at
-from mercer.models.settings import KernelSetting, MemoryLimit, Via, positive, whole
+from mercer.models.settings import KernelSetting, MemoryLimit, Via, checked_flag, number, positive, whole
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine
@@ -97,9 +97,10 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the dual of rows X (n, d) with y (n,) and weights (n,) or none."""
         exact_only(self.via)
+        bias = checked_flag(self.fit_intercept, "fit_intercept")
         C, tol, most, e = positive(self.C, "C"), positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), tube(self.epsilon)
         every, y = self._rows_and_targets(X, y, reset=True, y_numeric=True)
-        w, memory, bias = self._row_weights(sample_weight, every), bytes_of(self.memory_limit), bool(self.fit_intercept)
+        w, memory = self._row_weights(sample_weight, every), bytes_of(self.memory_limit)
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
         t, c = targets(y)[kept], C * w[kept]
         kernel, unit = scaled_kernel_at(self.kernel, rows, w[kept]), min(1.0, float(t.std()) or 1.0)
@@ -120,8 +121,8 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
 
 
 def tube(epsilon: object) -> float:
-    if isinstance(epsilon, int | float | np.number) and np.isfinite(epsilon) and epsilon >= 0:
-        return float(epsilon)
+    if (found := number(epsilon)) is not None and found >= 0:
+        return found
     raise ValueError(f"epsilon must be a number >= 0, got {epsilon!r}.")
 
 
