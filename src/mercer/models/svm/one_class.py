@@ -120,7 +120,8 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         counts, size = np.array([len(parts["support"])], np.int32), float(np.abs(found.b).sum() * np.abs(op.scale).max())
         why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
         summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
-        machine = DualMachine(**parts, intercept=np.array([found.intercept]), counts=counts, summary=summary, size=size)
+        rho = np.array([found.intercept])
+        machine = DualMachine(**parts, intercept=rho, counts=counts, summary=summary, size=size, memory=memory)
         used = every[kept] if self._precomputed else dense_enough(rows, memory)
         self.machine_ = replace(machine, intercept=-offset(machine, used, c, float(self.nu)))
         warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
@@ -129,7 +130,7 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
     @property
     def offset_(self) -> Array:
         """rho"""
-        return -self.machine_.intercept
+        return -self._machine().intercept
 
     def score_samples(self, X: Any) -> Array:
         """f(x), (n,); rho itself where it is that up to the rounding of the sum."""

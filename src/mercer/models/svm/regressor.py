@@ -110,7 +110,8 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
         summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
         warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
-        self.machine_ = DualMachine(**parts, intercept=np.array([intercept_of(op, found)]), counts=counts, summary=summary)
+        intercept = np.array([intercept_of(op, found)])
+        self.machine_ = DualMachine(**parts, intercept=intercept, counts=counts, summary=summary, memory=memory)
         return self
 
     def predict(self, X: Any) -> Array:
