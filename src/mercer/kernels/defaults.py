@@ -16,6 +16,15 @@ from mercer.pairs.side import square_norms
 NAMES = ("rbf", "linear", "poly", "laplacian")
 
 
+def is_precomputed(kernel: object) -> bool:
+    """Whether rows are those of a kernel matrix.
+
+    >>> is_precomputed("precomputed"), is_precomputed("rbf"), is_precomputed(np.ones(2))
+    (True, False, False)
+    """
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
 def spread(X: Any, weight: Array | None = None) -> float:
     """Half the mean squared distance between rows: the sum of the columns' variances (1 where that is zero)."""
     rows = table(X)

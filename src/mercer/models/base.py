@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_X_y
 from mercer.inputs import Array, Items, Matrix, Table, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
+from mercer.kernels.defaults import is_precomputed
 from mercer.models.settings import KernelSetting, LiftSetting
 from mercer.store import Saved
 
@@ -110,11 +111,6 @@ class KernelEstimator(Saved, BaseEstimator):
         tags.input_tags.sparse = self._takes_sparse()
         tags.input_tags.pairwise = self._precomputed
         return tags
-
-
-def is_precomputed(kernel: object) -> bool:
-    """Whether rows are those of a kernel matrix."""
-    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 def fields_alone(value: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
+from mercer.kernels.defaults import is_precomputed
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, parted
 from mercer.models.linear import Logistic, Problem, Softmax, feature_rows, unshifted
 from mercer.models.maps import FittedMap, fitted_map
@@ -30,12 +31,14 @@ from mercer.models.settings import (
     class_weights,
     of_largest,
     positive,
+    way_of,
     whole,
 )
 from mercer.plans import Plan
 from mercer.store import register
 
-WAYS = ("auto", "features", "landmarks")
+WAYS = ("auto", "features", "landmarks")  # of features all: rounds of passes over them are the one way
+GIVEN = "a Gram matrix has no features, over which a logistic regression is fitted; give a kernel, or use KernelSVC."
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +60,10 @@ class LogisticSettings:
     @classmethod
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
+        if is_precomputed(m.kernel):
+            raise ValueError(GIVEN)
         alpha, tol, steps = positive(m.alpha, "alpha"), positive(m.tol, "tol"), whole(m.max_iter, "max_iter")
-        _, method = methods.resolve(m.via, WAYS)
-        if m.lift is not None and m.kernel is not None:
-            raise ValueError("give a kernel or a lift, not both.")
+        _, method = way_of(m.via, m.kernel, m.lift, WAYS)
         return cls(m.kernel, m.lift, alpha, method, m.fit_intercept, tol, steps, bytes_of(m.memory_limit), m.random_state)
 
 

@@ -15,6 +15,7 @@ from mercer.lifts import Identity, Monomials
 from mercer.linalg.decompose import eigen
 from mercer.methods import Fourier, Landmarks
 from mercer.models import KernelPCA
+from mercer.models.pca.problem import PCASettings, choose
 
 
 def data(n=120, seed=0):
@@ -428,3 +429,26 @@ def test_equal_eigenvalues_are_all_there(n, k, via):
     some = min(k, n - 1)
     np.testing.assert_allclose(m.eigenvalues_[:some], 1, rtol=1e-10)
     np.testing.assert_allclose((F.T @ F)[:some, :some], np.eye(some), atol=1e-8)
+
+
+def test_which_methods_exist_follows_from_settings_alone(monkeypatch):
+    X, given = data(), KernelPCA(2, "precomputed")
+    assert not any(hasattr(given, name) for name in ("partial_fit", "merge", "inverse_transform"))
+    monkeypatch.setattr("mercer.models.pca.problem.MOST_ROWS", 119)
+    m = KernelPCA(2, Gaussian())
+    assert hasattr(m, "inverse_transform")
+    m.fit(X)
+    assert m.plan_.way == "features"
+    assert hasattr(m, "inverse_transform")
+    with pytest.raises(ValueError, match="no way back to rows; fit rows of numbers with via='exact' or 'landmarks'"):
+        m.inverse_transform(m.transform(X))
+    assert all(hasattr(KernelPCA(via="best"), name) for name in ("partial_fit", "merge"))  # which `fit` refuses
+
+
+@pytest.mark.parametrize(
+    ("n", "own", "way"), [(120, None, "exact"), (120, 3, "features"), (5001, None, "features"), (1501, None, "iterative")]
+)
+def test_the_plan_is_a_function_of_shapes(n, own, way):
+    s = PCASettings.of(KernelPCA(2))
+    assert choose(n, own, s).way == way
+    assert choose(n, own, s, items=True).way == ("exact" if n <= 1500 else "iterative")

@@ -189,7 +189,7 @@ def test_hashes_of_sparse_rows_with_entries_given_twice():
         (lambda: KernelRidge(memory_limit=True).fit(X, y), "memory_limit must be"),
         (lambda: KernelRidge(via=Fourier(0)).fit(X, y), "n_features must be an integer >= 1"),
         (lambda: KernelRidge(via=Landmarks(0)).fit(X, y), "n_landmarks must be an integer >= 1"),
-        (lambda: KernelRidge(lift=Identity(), via=Fourier(7)).fit(X, y), "a lift has its features already"),
+        (lambda: KernelRidge(lift=Identity(), via=Fourier(7)).fit(X, y), "a lift is the feature map itself"),
         (lambda: KernelRidge(tol=-1).fit(X, y), "tol must be a number > 0"),
         (lambda: KernelRidge(alpha="a").fit(X, y), "alpha must be a number >= 0"),
         (lambda: KernelRidge(alpha={}).fit(X, y), "alpha must be a number >= 0"),

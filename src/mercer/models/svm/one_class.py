@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
+from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.expansion import scaled_kernel_at
@@ -14,7 +15,7 @@ from mercer.models.settings import KernelSetting, MemoryLimit, Via, positive, wh
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.dual import operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine
-from mercer.models.svm.plan import exact_only, with_positive_weight
+from mercer.models.svm.plan import EXACT_ONLY, with_positive_weight
 from mercer.models.svm.problem import DualProblem, DualSolution
 from mercer.models.svm.solver import solve
 from mercer.operators import TiledOperator
@@ -103,7 +104,7 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         """Solve the dual of rows X (n, d): duals in [0, w_i] of sum nu W; y is not read.
 
         """
-        exact_only(self.via)
+        methods.resolve(self.via, EXACT_ONLY)
         if not (isinstance(self.nu, int | float | np.number) and 0 < self.nu <= 1):
             raise ValueError(f"nu must be a number in (0, 1], got {self.nu!r}.")
         tol, most, memory = positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), bytes_of(self.memory_limit)

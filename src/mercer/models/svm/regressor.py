@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from mercer import methods
 from mercer.inputs import Array
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.expansion import scaled_kernel_at
@@ -13,7 +14,7 @@ from mercer.models.settings import KernelSetting, MemoryLimit, Via, positive, wh
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine
-from mercer.models.svm.plan import exact_only, with_positive_weight
+from mercer.models.svm.plan import EXACT_ONLY, with_positive_weight
 from mercer.models.svm.problem import DualProblem
 from mercer.models.svm.solver import solve
 from mercer.store import register
@@ -96,7 +97,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the dual of rows X (n, d) with y (n,) and weights (n,) or none."""
-        exact_only(self.via)
+        methods.resolve(self.via, EXACT_ONLY)
         C, tol, most, e = positive(self.C, "C"), positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), tube(self.epsilon)
         every, y = self._rows_and_targets(X, y, reset=True, y_numeric=True)
         w, memory, bias = self._row_weights(sample_weight, every), bytes_of(self.memory_limit), bool(self.fit_intercept)
