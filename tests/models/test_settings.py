@@ -53,3 +53,14 @@ def test_families_without_kernel_matrices_say_what_to_use(cls):
 
 def test_a_kernel_matrix_does_not_merge():
     assert not any(hasattr(mercer.GaussianProcessRegressor("precomputed"), name) for name in ("partial_fit", "forget", "merge"))
+
+
+def test_sentences_list_what_would_do():
+    for m, match in (
+        (mercer.KernelRidge(cv="foo"), "'loo', a splitter such as KFold"), (mercer.KernelRidge(cv=1), "a number of folds >= 2, 'loo'"),
+        (mercer.KernelRidge("rfb"), "laplacian, precomputed, got 'rfb'"), (mercer.KernelSVR("rfb"), "laplacian, precomputed, got 'rfb'"),
+        (mercer.GaussianProcessRegressor("rfb"), "laplacian, precomputed, got 'rfb'"),
+        (mercer.KernelLogistic("rfb"), "laplacian, got 'rfb'"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=match):
+            m.fit(X, Y)

@@ -191,3 +191,12 @@ def test_only_close_names_are_suggested():
 def test_names_that_hold_delimiters_call_for_flags(names):
     assert "--delimiter" in nearest("y", names)
     assert "--delimiter" not in nearest("y", ["net price", "rooms"])
+
+
+@pytest.mark.parametrize(
+    "cell", ["CHF 1082.16", "1082.16 CHF", "SEK1082.16", "JPY 1,082.16", "INR 1082.16", "R$ 1082.16", "₹1082.16", "1082.16 zł"]
+)
+def test_money_is_a_number(cell):
+    values, odd = numbers(pa.array([cell, "-" + cell, "a " + cell]))
+    assert values[0] == 1082.16
+    assert odd.tolist()[0::2] == [False, True]

@@ -159,7 +159,7 @@ def items_of(kernel: KernelSetting, X: Any) -> Items | None:
     return Items(rows.data) if rows.items else None
 
 
-def bytes_of(limit: object) -> float:
+def bytes_of(limit: object, name: str = "memory_limit") -> float:
     """A memory limit in bytes: a number, or text such as "4GB"; None is 1 GB.
 
     >>> bytes_of("4GB")
@@ -170,7 +170,7 @@ def bytes_of(limit: object) -> float:
     found = _parsed(limit) if isinstance(limit, str) else limit
     if isinstance(found, Real) and not isinstance(found, bool) and 0 < float(found) < math.inf:
         return float(found)
-    raise ValueError(f"memory_limit must be a number of bytes or text such as '4GB', got {limit!r}.")
+    raise ValueError(f"{name} must be a number of bytes or text such as '4GB', got {limit!r}.")
 
 
 def _parsed(limit: str) -> float | None:

@@ -69,7 +69,7 @@ def kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -
     >>> kernel_at("linear", Table(np.eye(2)))
     Linear()
     """
-    return positioned(resolve(kernel, rows, weight), rows)
+    return positioned(resolve(kernel, rows, weight, given=True), rows)
 
 
 def scaled_kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -> Kernel | str:

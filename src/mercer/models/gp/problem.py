@@ -95,7 +95,7 @@ class ProcessSettings:
 
     def kernel_at(self, X: Table) -> Kernel | None:
         """The kernel given, None where it is to be chosen."""
-        return None if self.kernel is None else positioned(resolve(self.kernel, Table(X.data)), X)
+        return None if self.kernel is None else positioned(resolve(self.kernel, Table(X.data), given=True), X)
 
     # targets
     def outputs(self, Y: Array, kernel: Kernel | None, flat: bool) -> Outputs:
