@@ -1,4 +1,4 @@
-"""KernelLogistic: logistic and softmax regression over the features of a kernel."""
+"""KernelLogistic: logistic and softmax regression over the features of a kernel, its one way."""
 from __future__ import annotations
 
 import warnings

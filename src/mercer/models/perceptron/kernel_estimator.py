@@ -1,4 +1,4 @@
-"""KernelPerceptron: an ordered scan that keeps its mistakes as points, all of them or within a budget."""
+"""KernelPerceptron: an ordered scan that keeps its mistakes as points, all of them or within a budget: its one way."""
 from __future__ import annotations
 
 import math

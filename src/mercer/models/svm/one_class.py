@@ -1,4 +1,4 @@
-"""OneClassSVM: the region where most of the rows are, by its exact dual."""
+"""OneClassSVM: the region where most of the rows are, by its exact dual, its one way."""
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""KernelSVR: the epsilon-insensitive loss by its exact dual."""
+"""KernelSVR: the epsilon-insensitive loss by its exact dual, its one way."""
 from __future__ import annotations
 
 from typing import Any, Self
