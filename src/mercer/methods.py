@@ -153,11 +153,24 @@ def resolve(via: Method | str, allowed: Sequence[str] = WAYS) -> tuple[str, Meth
     >>> resolve(Sketch(100))
     ('features', Sketch(n_features=100))
     """
-    if isinstance(via, Method):
-        return ("landmarks" if isinstance(via, Landmarks) else "features"), via
-    if not (isinstance(via, str) and via in allowed):
-        raise ValueError(f"via must be one of {', '.join(allowed)}, or a value of mercer.methods, got {via!r}.")
-    return via, Landmarks() if via == "landmarks" else Auto()
+    way = via if isinstance(via, str) else "landmarks" if isinstance(via, Landmarks) else "features"
+    if not isinstance(via, Method | str) or way not in allowed:
+        values = ", or a value of mercer.methods" if "features" in allowed else ", or a value Landmarks(m) of mercer.methods"
+        told = values if {"features", "landmarks"} & set(allowed) else ""
+        raise ValueError(f"via must be one of {', '.join(allowed)}{told}, got {via!r}.")
+    return way, via if not isinstance(via, str) else Landmarks() if via == "landmarks" else Auto()
+
+
+def way(via: object) -> str | None:
+    """The way alone, for questions before `fit`; None where there is none, which `fit` refuses.
+
+    >>> way("exact"), way(Landmarks(5)), way("best")
+    ('exact', 'landmarks', None)
+    """
+    try:
+        return resolve(via)[0]  # type: ignore[arg-type]
+    except ValueError:
+        return None
 
 
 def named(method: Method | str) -> Method:

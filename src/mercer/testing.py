@@ -38,6 +38,8 @@ def check_kernel(k: Kernel, X: Any = None) -> None:
     ...         return 1 / (1 + p.sqdist(self.width)) ** 2
     >>> check_kernel(Bump(width=0.7))
     """
+    if not isinstance(k, Kernel):
+        raise ValueError(f"check_kernel takes a kernel, an object of a class that inherits from mercer.kernels.Kernel, got {k!r:.60}.")
     X = np.random.default_rng(0).normal(size=(12, 2)) if X is None else X
     for law in (_gram, _value, _kernel_precision, _gradients, _source):
         law(k, X)

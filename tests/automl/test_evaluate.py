@@ -8,6 +8,7 @@ from sklearn.metrics import f1_score
 from mercer.automl import evaluate
 from mercer.automl.candidates import feature_candidate
 from mercer.automl.evaluate import Decision, best_f1_decision
+from mercer.automl.metrics import METRICS
 from mercer.automl.recipes import LINEAR, Recipe
 from mercer.automl.refit import fit_all_rows
 from mercer.automl.rows import TableRows
@@ -66,3 +67,12 @@ def test_calibration_counts_every_row_once():
     found = evaluate.calibration((rng.uniform(size=5000) < p).astype(int), np.stack([1 - p, p], axis=1))
     assert sum(count for _, _, count in found) == 5000
     assert all(abs(mean - share) < 0.06 for mean, share, _ in found)
+
+
+def test_what_rounding_loses_is_nothing():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)).astype(np.float32), rng.normal(size=200)
+    rows, r2 = TableRows(X, y, np.arange(200)), METRICS["r2"]
+    about_constant = lambda A: 0.1 + 1e-15 * A[:, 0]
+    base = r2(y, about_constant(X), None)
+    assert evaluate._shuffled(about_constant, rows, X.copy(), r2, base, np.array([0]), 0, 3) == (0.0, 0.0)

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -286,3 +287,24 @@ def test_a_linear_model_that_met_a_machine_is_fitted_to_all_rows(wins, monkeypat
     found = {c.kind: c for c in fit_table(pa.table({"x": x, "y": x + rng.normal(size=400)}), "y", time=ENOUGH).result.contenders}
     assert found["machine"].chosen is wins
     assert found["linear"].note == ""
+
+
+def test_settings_that_are_none_are_named(houses):
+    for options, match in (
+        (dict(target=None), "target must be the name of a column, got None"), (dict(seed="a"), "seed must be an integer >= 0, got 'a'"),
+        (dict(memory="lots"), "^memory must be a number of bytes"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=match):
+            fit_table(houses, **{"target": "price", "time": 1, **options})
+
+
+def test_rows_without_a_target_are_told_of_all_rows():
+    rng = np.random.default_rng(0)
+    for by in (None, "when"):
+        frame = pd.DataFrame({"bmi": rng.normal(size=600), "x": rng.normal(size=600), "when": np.arange(600.0)})
+        frame["y"] = frame.x + 0.1 * rng.normal(size=600)
+        frame.loc[5:10, "y"], frame.loc[590:596, "y"] = np.nan, np.nan
+        e = fit_table(frame, "y", exclude="bmi", time=1, time_column=by).result
+        assert e.rows_train + e.rows_holdout + e.rows_dropped == 600
+        assert e.warnings[0] == '13 of 600 rows have no value of the target "y" and were left out.'
+        assert [c["name"] for c in e.columns if c["kind"] == "excluded"] == ["bmi"]

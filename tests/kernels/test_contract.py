@@ -76,3 +76,8 @@ class Crooked(Kernel):
 def test_the_contract_can_fail(k, law):
     with pytest.raises(AssertionError, match=law):
         check_kernel(k)
+
+
+def test_what_is_no_kernel_is_named():
+    with pytest.raises(ValueError, match=r"check_kernel takes a kernel, .* got 3"):
+        check_kernel(3)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mercer.report import html, words
+from mercer.report import figures, html, words
 from mercer.report.figures import AxisScale, around, drawable, labels, round_ticks, spread
 from tests.report.examples import EXAMPLES, binary, many_classes, regression
 from tests.report.reading import Page
@@ -177,3 +177,9 @@ def test_contrast(scheme):
     poor = {pair: contrast(*pair) for pair in [*words_on, ("wary", "sheet"), ("ink", "wary-soft")] if contrast(*pair) < 4.5}
     marks = [(front, ground) for front in ("mark", "trees", "accent") for ground in ("ground", "sheet", "soft")]
     assert poor | {pair: contrast(*pair) for pair in marks if contrast(*pair) < 3} == {}
+
+
+def test_a_constant_has_no_correlation():
+    assert np.isnan(figures._correlation([(y, 0.1 + 1e-17 * y) for y in range(9)]))
+    assert np.isnan(figures._correlation([(y, 1e5 * (0.1 + 1e-16 * (y % 2))) for y in range(9)]))
+    assert figures._correlation([(y, 2e-9 * y) for y in range(9)]) > 0.999

@@ -116,3 +116,9 @@ def test_the_same_object_gives_the_same_bytes(tmp_path):
     for name in "ab":
         phi.save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_path_is_named_as_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"^nodir/x cannot be written: the folder nodir does not exist; make it first"):
+        save(Gaussian(), "nodir/x")

@@ -70,3 +70,12 @@ def test_yes_and_no_in_any_way_of_writing():
     assert np.isnan(truths(pa.array(["2", "maybe", None]))).all()
     for typed in (pa.array([True, False]), pa.array([1, 0]), pa.array([1.0, 0.0])):
         assert truths(typed).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "cell", ["CHF 1082.16", "1082.16 CHF", "SEK1082.16", "JPY 1,082.16", "INR 1082.16", "R$ 1082.16", "₹1082.16", "1082.16 zł"]
+)
+def test_money_is_a_number(cell):
+    values, odd = numbers(pa.array([cell, "-" + cell, "a " + cell]))
+    assert values[0] == 1082.16
+    assert odd.tolist()[0::2] == [False, True]

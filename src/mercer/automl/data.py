@@ -22,6 +22,7 @@ from mercer.tables.arrow import Batch, pa
 from mercer.tables.dates import moments, time_form
 from mercer.tables.errors import Misnamed, many, nearest
 from mercer.tables.sketch import CELLS
+from mercer.tables.treatment import DroppedRows, weights
 
 MIN_TRAIN_ROWS = 10
 MIN_HOLDOUT_ROWS = 5
@@ -89,7 +90,8 @@ def prepare_data(source: Table, roles: Roles, test: float | Table, *, task: str,
         roles.target, exclude=roles.exclude, id=roles.id, weight=roles.weight, group=roles.group, time_column=roles.time_column,
         task=task, random_state=seed,
     )  # fmt: skip
-    columns.fit(_training(source, apart), min(CELLS, budget.sample_cells(memory)))
+    gone = DroppedRows()
+    columns.fit(_training(source, apart, roles, gone), min(CELLS, budget.sample_cells(memory)), gone)
     columns.warnings_ = (*source.said, *columns.warnings_)
     budget.release_memory()
     clock.say("treating the columns")
@@ -216,9 +218,13 @@ def enumerate_batches(source: Table) -> Iterator[tuple[Batch, int]]:
         first += batch.num_rows
 
 
-def _training(source: Table, apart: Holdout) -> Iterator[Batch]:
+def _training(source: Table, apart: Holdout, roles: Roles, gone: DroppedRows) -> Iterator[Batch]:
+    """The batches of training rows; those held out are counted on the way."""
     for batch, first in enumerate_batches(source):
         mask = apart.mask(batch, first)
+        if mask.any():
+            held = batch.select([name for name in (roles.target, roles.weight) if name]).filter(pa.array(mask))
+            gone.add(held.column(roles.target), weights(held, roles.weight) if roles.weight else None)
         yield batch.filter(pa.array(~mask)) if mask.any() else batch
 
 

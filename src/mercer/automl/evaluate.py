@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.automl.metrics import Metric, Score, influence_error
+from mercer.automl.metrics import IN_UNITS, Metric, Score, influence_error
 from mercer.automl.predictors import Predictor
 from mercer.automl.rows import TableRows, hashes
 from mercer.inputs import Array
@@ -19,6 +19,7 @@ N_WORST = 10
 N_BINS = 10
 IMPORTANCE_ROWS = 2_000
 N_REPEATS = 3
+ROUNDING = 1e-12  # of a score, or in shares: what is lost by less is lost by rounding
 MAX_PREDICTED_ROWS = 200_000  # rows for all columns together
 MAX_SHUFFLED = 200  # columns at most
 MIN_SHUFFLED_ROWS = 300  # rows that are shuffled in any case
@@ -138,7 +139,9 @@ def _shuffled(
         X[:, columns] = own
         losses.append(metric.gain(base.value) - metric.gain(score.value))
         errors.append(influence_error(base.influence - score.influence, rows.group))
-    return float(np.mean(losses)), float(np.mean(errors))
+    loss, error = float(np.mean(losses)), float(np.mean(errors))
+    least = ROUNDING * (abs(base.value) if metric.name in IN_UNITS else 1.0)
+    return loss if abs(loss) > least else 0.0, error if error > least else 0.0
 
 
 def points(rows: TableRows, predicted: Array, seed: int = 0) -> tuple[tuple[float, float], ...]:

@@ -29,7 +29,7 @@ from mercer.tables.arrow import Batch
 
 
 def fit_table(
-    source: Any, target: str, *, task: str = "auto", metric: str | None = None, exclude: Sequence[str] = (), id: str | None = None,
+    source: Any, target: str, *, task: str = "auto", metric: str | None = None, exclude: str | Sequence[str] = (), id: str | None = None,
     weight: str | None = None, group: str | None = None, time_column: str | None = None, test: Any = 0.2, time: float = 60,
     memory: Any = "4GB", seed: int = 0, keep_rows: bool = True, progress: Callable[[str], None] | None = None, command: str = "",
 ) -> TableModel:  # fmt: skip
@@ -55,7 +55,7 @@ def fit_table(
         What the target is.
     metric : str, default=None
         r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc.
-    exclude : sequence of str, default=()
+    exclude : str or sequence of str, default=()
         Columns that are left out.
     id, weight, group, time_column : str, default=None
         Names of columns.
@@ -98,9 +98,13 @@ def fit_table(
     began, say = clocks.perf_counter(), _releasing_memory(progress or silent)
     if not (isinstance(time, int | float) and 0 < time < float("inf")):
         raise ValueError(f"time must be a number of seconds > 0, got {time!r}.")
-    able = budget.working_memory(budget.check_memory(bytes_of(memory)))
+    if not isinstance(target, str):
+        raise ValueError(f"target must be the name of a column, got {target!r}.")
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"seed must be an integer >= 0, got {seed!r}.")
+    able = budget.working_memory(budget.check_memory(bytes_of(memory, "memory")))
     table, held = as_source(source), _share(test)
-    roles = Roles(target, tuple(exclude), id, weight, group, time_column)
+    roles = Roles(target, (exclude,) if isinstance(exclude, str) else tuple(exclude), id, weight, group, time_column)
     with budget.limited_threads(able):
         data = prepare_data(table, roles, held, task=task, memory=able, seed=seed, clock=Clock(time, say))
         study = Study(data, *_metric(data, metric), able, seed, Clock(time, say))

@@ -11,6 +11,7 @@ from mercer.automl.data import TableData
 from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import IN_UNITS, TITLES, Metric, difference, number
 from mercer.automl.recipes import NAMES
+from mercer.automl.select import LATE
 from mercer.automl.study import FittedCandidate, Study, StudyResult
 from mercer.inputs import Array
 from mercer.tables.errors import many
@@ -205,7 +206,7 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         where = "in cross-validation" if found.known is None else "on the validation rows"
         rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
         told.append(f'"{label}" is rare, so {rule}.')
-    told += [f"{name} was not tried: {why}." for name, why in found.selection.left_out]
+    told += [f"{name} was {'given up' if why == LATE else 'not tried'}: {why}." for name, why in found.selection.left_out]
     if found["trees"] is None:
         why = f"{study.n_classes:,} classes would have taken too long" if study.room_for_trees else "their sums would exceed the memory"
         told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")

@@ -67,7 +67,7 @@ def check(obj: Any) -> None:
         try:
             wrong = law(obj)
         except AttributeError as e:
-            wrong = f"lacks a part of it ({e})"
+            wrong = f"lacks a part of it{f', {e.name}' if e.name else ''}"
         if wrong:
             raise Broken(f"{cls.__name__} {wrong}; fit it again.")
 

@@ -266,32 +266,41 @@ class Whole(Spec):
 
 
 class Number(Spec):
-    """One finite number, from `low` on."""
+    """One finite number, from `low` on: a float, or where `whole` an integer too, of which a float tells every digit."""
 
-    def __init__(self, low: float = -math.inf, *, finite: bool = True) -> None:
-        self.low, self.finite = low, finite
+    def __init__(self, low: float = -math.inf, *, finite: bool = True, whole: bool = True) -> None:
+        self.low, self.finite, self.whole = low, finite, whole
 
     def shape(self, v: Any, sizes: Sizes) -> None:
         if not isinstance(v, Real) or isinstance(v, bool):
             raise Broken(f"should be a number, but is {v!r:.60}")
+        if isinstance(v, Integral) and not (self.whole and abs(int(v)) <= 1 << 53):
+            raise Broken(f"should be a floating-point number, but is the integer {v!r:.60}")
         x = float(v)
         if not (x >= self.low or (math.isnan(x) and not self.finite)) or (self.finite and not math.isfinite(x)):
             raise Broken(f"is {v}, which is not a finite number from {self.low} on")
 
 
 class Each(Spec):
-    """A list or tuple of such, of a size that may be named; several specs stand for tuples of just so many."""
+    """A list or tuple of such, of a size that may be named, or of some at least; several specs stand for tuples of just so many.
 
-    def __init__(self, *of: Spec, size: Size = None) -> None:
-        self.of, self.size = of, size
+    >>> Each(Whole(), least=1, fixed=True).shape([], Sizes(None))
+    Traceback (most recent call last):
+    mercer.invariants.specs.Broken: should be a tuple, but is list
+    """
+
+    def __init__(self, *of: Spec, size: Size = None, least: int = 0, fixed: bool = False) -> None:
+        self.of, self.size, self.least, self.fixed = of, size, least, fixed
         self.ranged = all(s.ranged for s in of)
 
     def _pairs(self, v: Any) -> Iterator[tuple[Any, Spec]]:
         return zip(v, self.of * len(v) if len(self.of) == 1 else self.of, strict=True)
 
     def shape(self, v: Any, sizes: Sizes) -> None:
-        if not isinstance(v, list | tuple):
-            raise Broken(f"should be a list, but is {type(v).__name__}")
+        if not isinstance(v, tuple if self.fixed else list | tuple):
+            raise Broken(f"should be a {'tuple' if self.fixed else 'list'}, but is {type(v).__name__}")
+        if len(v) < self.least:
+            raise Broken(f"has {len(v)} parts, not {self.least} or more")
         if not sizes.meet(self.size, len(v)) or len(self.of) not in (1, len(v)):
             raise Broken(f"has {len(v)} parts, not {sizes.value(self.size)}")
         for part, spec in self._pairs(v):

@@ -313,9 +313,12 @@ def empty(shape: tuple[int, int], dtype: Any) -> Array:
 
 def positive(value: Any, name: str, *, zero: bool = False) -> float:
     """A finite number > 0 (or >= 0), as a float."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    try:
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:  # of an integer beyond all floats
+        number = math.inf
     if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
-        raise ValueError(f"{name} must be a number {'>= 0' if zero else '> 0'}, got {value!r}.")
+        raise ValueError(f"{name} must be a number {'>= 0' if zero else '> 0'}, got {value!r:.60}.")
     return number
 
 

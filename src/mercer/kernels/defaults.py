@@ -16,6 +16,15 @@ from mercer.pairs.side import square_norms
 NAMES = ("rbf", "linear", "poly", "laplacian")
 
 
+def is_precomputed(kernel: object) -> bool:
+    """Whether rows are those of a kernel matrix.
+
+    >>> is_precomputed("precomputed"), is_precomputed("rbf"), is_precomputed(np.ones(2))
+    (True, False, False)
+    """
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
 def spread(X: Any, weight: Array | None = None) -> float:
     """Half the mean squared distance between rows: the sum of the columns' variances (1 where that is zero)."""
     rows = table(X)
@@ -37,8 +46,10 @@ def _half_distance(X: Any, weight: Array | None) -> float:
     return size * math.sqrt(spread(rows.data / size, weight) / 2)
 
 
-def resolve(kernel: Kernel | str | None, X: Any, weight: Array | None = None) -> Kernel:
+def resolve(kernel: Kernel | str | None, X: Any, weight: Array | None = None, *, given: bool = False) -> Kernel:
     """The kernel itself, or the one that None ("rbf") or a name stands for, scaled to the rows X and their weights.
+
+    given : whether "precomputed" would do as well, for the sentence where it is none of them
 
     >>> resolve("rbf", np.eye(2) * 2)
     Gaussian()
@@ -53,7 +64,8 @@ def resolve(kernel: Kernel | str | None, X: Any, weight: Array | None = None) ->
         return Polynomial(degree=3)
     if kernel == "laplacian":
         return Laplace(bandwidth=float(table(X).width), norm=1)
-    raise ValueError(f"kernel must be a kernel, None or one of {', '.join(NAMES)}, got {kernel!r}.")
+    names = ", ".join((*NAMES, "precomputed") if given else NAMES)
+    raise ValueError(f"kernel must be a kernel, None or one of {names}, got {kernel!r}.")
 
 
 def bandwidths(kernel: Any) -> list[str]:

@@ -11,6 +11,7 @@ from scipy.stats import binom
 from sklearn.base import clone
 
 from mercer.inputs import Array, Table, table
+from mercer.kernels.defaults import is_precomputed
 from mercer.lifts.algebra import reseeded
 from mercer.lifts.base import Lift
 from mercer.store import register
@@ -202,4 +203,4 @@ def _bias(phi: Any, sample: Table, rng: np.random.Generator) -> float:
 def _same_kernel(phi: Any) -> Any:
     """A clone for the same kernel, also where that was scaled to the data or names columns."""
     twin = clone(phi)
-    return twin.set_params(kernel=phi.kernel_) if "kernel" in twin.get_params(deep=False) and twin.kernel != "precomputed" else twin
+    return twin.set_params(kernel=phi.kernel_) if "kernel" in twin.get_params(deep=False) and not is_precomputed(twin.kernel) else twin

@@ -23,6 +23,7 @@ from mercer.store import register
 
 Angles = Callable[[Matrix], Array]
 MAX_PROMISED_FEATURES = 20_000  # features beyond which a bound is not followed
+KINDS = ("auto", *RULES, "structured")
 KEPT_BYTES = 32 << 20  # frequencies are kept while they are smaller than this, else drawn again in pieces
 
 
@@ -71,7 +72,7 @@ class RandomFourier(Lift):
 
     sparse: ClassVar[bool] = True
 
-    must = dict(spectrum_=Is("SpectralMeasure"), stream_=Is("Stream"), form=Text("pairs", "shift"))
+    must = dict(spectrum_=Is("SpectralMeasure"), stream_=Is("Stream"), form=Text("pairs", "shift"), frequencies=Text(*KINDS))
 
     def _laws(self) -> str | None:
         last = max((c for a in self.spectrum_.atoms for c in a.columns or ()), default=0)
@@ -187,6 +188,5 @@ def _check_settings(n_features: Any, form: str, kind: str) -> None:
         raise ValueError(f"n_features must be an integer >= 1, got {n_features!r}.")
     if form == "pairs" and n_features % 2:
         raise ValueError(f"n_features must be even with form='pairs' (a cosine and a sine each), got {n_features}; use {n_features + 1}.")
-    kinds = ("auto", *RULES, "structured")
-    if kind not in kinds:
-        raise ValueError(f"frequencies must be one of {', '.join(kinds)}, got {kind!r}.")
+    if not (isinstance(kind, str) and kind in KINDS):
+        raise ValueError(f"frequencies must be one of {', '.join(KINDS)}, got {kind!r}.")

@@ -14,7 +14,7 @@ from mercer.inputs import Array, Matrix, Table, table
 from mercer.invariants import Floats, Ints, Samples
 from mercer.kernels import Gaussian, Kernel, positioned
 from mercer.kernels.base import whole
-from mercer.kernels.defaults import resolve
+from mercer.kernels.defaults import is_precomputed, resolve
 from mercer.lifts.base import Lift, by_rows, stream_of
 from mercer.lifts.landmarks import CHOICES, all_rows, in_float64, independent, means, pivoted
 from mercer.operators import KernelOperator, Operator
@@ -140,7 +140,7 @@ class Nystrom(Lift):
     # inside
     @property
     def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self.kernel)
 
     def _rows(self, X: Any, *, reset: bool) -> Table:
         if isinstance(self.kernel, Kernel) and self.kernel.takes_items:

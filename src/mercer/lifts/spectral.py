@@ -42,7 +42,7 @@ class Atom:
     bandwidth: float | tuple[float, ...] = 1.0
     columns: tuple[int, ...] | None = None
 
-    must = dict(measure=Is("Measure"), columns=Each(Whole(0, 1 << 31)) | None)
+    must = dict(measure=Is("Measure"), bandwidth=Number(0) | Each(Number(0), least=1), columns=Each(Whole(0, 1 << 31), least=1) | None)
 
 
 @register("lifts.Spectrum")

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_X_y
 from mercer.inputs import Array, Items, Matrix, Table, table, validate_data
 from mercer.invariants import Labels, Whole, check
 from mercer.kernels import Kernel
+from mercer.kernels.defaults import is_precomputed
 from mercer.models.settings import KernelSetting, LiftSetting, number
 from mercer.store import Saved
 
@@ -110,11 +111,6 @@ class KernelEstimator(Saved, BaseEstimator):
         return tags
 
 
-def is_precomputed(kernel: object) -> bool:
-    """Whether rows are those of a kernel matrix."""
-    return isinstance(kernel, str) and kernel == "precomputed"
-
-
 def fields_alone(value: Any) -> dict[str, Any]:
     """What pickle takes of a fitted value: its fields, not what was computed from them."""
     return {f.name: getattr(value, f.name) for f in fields(value)}
@@ -161,7 +157,7 @@ def items_of(kernel: KernelSetting, X: Any) -> Items | None:
     return Items(rows.data) if rows.items else None
 
 
-def bytes_of(limit: object) -> float:
+def bytes_of(limit: object, name: str = "memory_limit") -> float:
     """A memory limit in bytes: a number, or text such as "4GB"; None is 1 GB.
 
     >>> bytes_of("4GB")
@@ -172,7 +168,7 @@ def bytes_of(limit: object) -> float:
     found = _parsed(limit) if isinstance(limit, str) else limit
     if not isinstance(found, bool) and (bytes_ := number(found)) is not None and bytes_ > 0:
         return bytes_
-    raise ValueError(f"memory_limit must be a number of bytes or text such as '4GB', got {limit!r}.")
+    raise ValueError(f"{name} must be a number of bytes or text such as '4GB', got {limit!r}.")
 
 
 def _parsed(limit: str) -> float | None:

@@ -9,14 +9,12 @@ import numpy as np
 from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Is, Text
 from mercer.kernels import Kernel, positioned
-from mercer.kernels.defaults import resolve
+from mercer.kernels.defaults import is_precomputed, resolve
 from mercer.models.base import checked
 from mercer.models.settings import FittedKernel, KernelSetting
 from mercer.operators import KernelOperator
 from mercer.operators.stored import GivenOperator
 from mercer.store import register
-
-Operator = KernelOperator | GivenOperator
 
 
 @register("models.Expansion")
@@ -38,7 +36,7 @@ class Expansion:
         points = None if rows is None else checked(Table(rows, None if names is None else tuple(names)))
         return checked(cls(kernel, points))
 
-    def operator(self, X: Table, Z: Table | None = None) -> Operator:
+    def operator(self, X: Table, Z: Table | None = None) -> KernelOperator | GivenOperator:
         """k(X, Z); a given matrix is that already."""
         if isinstance(self.kernel, str):
             return GivenOperator(np.asarray(X.data))
@@ -71,13 +69,13 @@ def kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -
     >>> kernel_at("linear", Table(np.eye(2)))
     Linear()
     """
-    return positioned(resolve(kernel, rows, weight), rows)
+    return positioned(resolve(kernel, rows, weight, given=True), rows)
 
 
 def scaled_kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -> Kernel | str:
     """The same, or "precomputed"; refused where a bandwidth is to be scaled to rows that are too large to square."""
-    if isinstance(kernel, str) and kernel == "precomputed":
-        return kernel
+    if is_precomputed(kernel):
+        return "precomputed"
     if (kernel is None or (isinstance(kernel, str) and kernel == "rbf")) and not _squarable(rows):
         raise ValueError("X is too large to square, so no bandwidth can be scaled to it; scale the columns first.")
     return kernel_at(kernel, rows, weight)

@@ -1,6 +1,7 @@
 """Folds: a number of them by a hash of each row, or those that a splitter gives by position."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +55,11 @@ class Folds:
         """For rows at hand: also a splitter as KFold, or its (training, test) positions."""
         if isinstance(cv, str) and cv == "loo":
             return cls(1)
-        if cv is None or isinstance(cv, int | float | bool | str | np.number):
+        if cv is None or (isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2):
             return cls.by_hash(cv)
+        if not (hasattr(cv, "split") or isinstance(cv, Iterable)) or isinstance(cv, str):
+            known = "'loo', a splitter such as KFold(5), or (training, test) positions"
+            raise ValueError(f"cv must be None or a number of folds >= 2, {known}, got {cv!r}.")
         given = positions(cv.split(X, y) if hasattr(cv, "split") else cv, len(y))
         return cls(int(given.max()) + 1, given)
 

@@ -1,4 +1,4 @@
-"""KernelLogistic: logistic and softmax regression over the features of a kernel."""
+"""KernelLogistic: logistic and softmax regression over the features of a kernel, its one way."""
 from __future__ import annotations
 
 import warnings
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
+from mercer.kernels.defaults import is_precomputed
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, parted
 from mercer.models.linear import Logistic, Problem, Softmax, feature_rows, unshifted
 from mercer.models.maps import FittedMap, fitted_map
@@ -31,12 +32,14 @@ from mercer.models.settings import (
     class_weights,
     of_largest,
     positive,
+    way_of,
     whole,
 )
 from mercer.plans import Plan
 from mercer.store import register
 
-WAYS = ("auto", "features", "landmarks")
+WAYS = ("auto", "features", "landmarks")  # of features all: rounds of passes over them are the one way
+GIVEN = "a Gram matrix has no features, over which a logistic regression is fitted; give a kernel, or use KernelSVC."
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +61,10 @@ class LogisticSettings:
     @classmethod
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
+        if is_precomputed(m.kernel):
+            raise ValueError(GIVEN)
         alpha, tol, steps = positive(m.alpha, "alpha"), positive(m.tol, "tol"), whole(m.max_iter, "max_iter")
-        intercept, (_, method) = checked_flag(m.fit_intercept, "fit_intercept"), methods.resolve(m.via, WAYS)
-        if m.lift is not None and m.kernel is not None:
-            raise ValueError("give a kernel or a lift, not both.")
+        intercept, (_, method) = checked_flag(m.fit_intercept, "fit_intercept"), way_of(m.via, m.kernel, m.lift, WAYS)
         return cls(m.kernel, m.lift, alpha, method, intercept, tol, steps, bytes_of(m.memory_limit), m.random_state)
 
 

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import TransformerMixin
 
+from mercer import methods
 from mercer.inputs import Array
 from mercer.kernels import Kernel
 from mercer.lifts import Lift
@@ -69,10 +71,15 @@ def shown(value: Any) -> Any:
     return value if len(text) <= 60 and "\n" not in text else f"a value of type {type(value).__name__}"
 
 
-def check_via_beside_lift(via: Via, lift: LiftSetting) -> None:
-    """Refuse a way that a given map leaves no choice of."""
-    if lift is not None and via not in ("auto", "features"):
-        raise ValueError(f"a lift is the feature map itself, so via must be 'auto' or 'features' beside it, got {via!r}.")
+def way_of(via: Via, kernel: KernelSetting, lift: LiftSetting, allowed: Sequence[str] = methods.WAYS) -> tuple[str, Method]:
+    """What `via` says, beside a kernel or a lift: a lift leaves no choice of a map, and so of no way."""
+    found = methods.resolve(via, allowed)
+    if lift is not None and kernel is not None:
+        raise ValueError("give a kernel or a lift, not both.")
+    if lift is not None and not (isinstance(via, str) and via in ("auto", "features")):
+        told = "a lift is the feature map itself, so via must be 'auto' or 'features' beside it"
+        raise ValueError(f"{told}, got {via!r}; give a kernel instead of a lift.")
+    return found
 
 
 def checked_lift(lift: LiftSetting) -> FittedLift:

@@ -46,6 +46,8 @@ class TestResult:
     --------
     >>> TestResult.of(np.array([3.0, 1.0, 2.0, 0.5])).pvalue
     0.25
+    >>> TestResult.of(np.array([3.0, 1.0, 2.0, 0.5]))
+    TestResult(statistic=3, pvalue=0.25, of 3 permutations)
     """
 
     __test__ = False  # not a test of pytest's
@@ -55,6 +57,9 @@ class TestResult:
     null: Array
 
     must = dict(null=Floats(None, finite=False))
+
+    def __repr__(self) -> str:
+        return f"TestResult(statistic={self.statistic:.6g}, pvalue={self.pvalue:.6g}, of {len(self.null):,} permutations)"
 
     @classmethod
     def of(cls, values: Array) -> TestResult:

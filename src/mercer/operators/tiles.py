@@ -52,7 +52,8 @@ class GaussianTiles:
         return augmented(A, square_norms(A), left=left)
 
     def fill(self, left: Array, right: Array, out: Array) -> None:
-        np.matmul(left, right.T, out=out)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # BLAS may leave flags of lanes that hold no entry
+            np.matmul(left, right.T, out=out)
         half_exp(out)
 
 

@@ -28,7 +28,7 @@ class Stream:
     seed: int
     path: tuple[int, ...] = ()
 
-    must = dict(seed=Whole(0, 1 << 256), path=Each(Whole(0, 1 << 64)))
+    must = dict(seed=Whole(0, 1 << 256), path=Each(Whole(0, 1 << 64), fixed=True))
 
     def child(self, *path: int) -> Stream:
         """The stream further along the path, independent of this one and of its other children."""

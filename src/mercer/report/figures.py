@@ -19,6 +19,7 @@ from mercer.report.words import finite, fixed, number
 
 LARGEST = 1e150  # beyond, the ratios of an axis would overflow
 WIDTH, HEIGHT, LEFT, TOP, SIDE = 380, 372, 52, 12, 316
+CONSTANT = 1e-12  # of the size of numbers: a deviation that is rounding
 LAYERS = 8  # points are dealt to as many translucent paths, so that crowds look darker
 
 
@@ -186,6 +187,8 @@ def _widened(scale: AxisScale, values: Sequence[float]) -> AxisScale:
 
 def _correlation(kept: Sequence[tuple[float, float]]) -> float:
     actual, predicted = (np.asarray(side) / max(1.0, float(np.max(np.abs(side)))) for side in zip(*kept, strict=True))
+    if any(side.std() <= CONSTANT * np.abs(side).max() for side in (actual, predicted)):
+        return float("nan")
     spreads = actual.std() * predicted.std()
     return float(np.mean((actual - actual.mean()) * (predicted - predicted.mean())) / spreads) if spreads > 0 else float("nan")
 

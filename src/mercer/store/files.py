@@ -104,6 +104,7 @@ def save(obj: Any, path: File, *, kind: str = "estimator", overwrite: bool = Tru
     Gaussian(bandwidth=2.0)
     """
     with naming(path):
+        _check_target(Path(path), overwrite=overwrite)  # as it was given
         write(Path(os.path.realpath(path)), packed(obj, kind), overwrite=overwrite)
 
 

@@ -96,7 +96,12 @@ def _upgrade(cls: type[Any], old: bool, r: Reader) -> Upgrade:
         return lambda values: values
 
     def upgrade(values: dict[str, Any]) -> dict[str, Any]:
-        new = upgraded(values)
+        try:
+            new = upgraded(values)
+        except (KeyError, AttributeError, TypeError, IndexError, OverflowError) as e:
+            named = e.args[0] if isinstance(e, KeyError) else e.name if isinstance(e, AttributeError) else None
+            lacks = f"lacks {named}" if isinstance(named, str) else "does not hold what that had"
+            raise ValueError(f"the file is of an older layout of {cls.__name__} and {lacks}; fit again.") from e
         for value in new.values():
             _look_inside(value, r)
         return new

@@ -75,10 +75,13 @@ class Columns:
         self.id, self.weight, self.group, self.time_column = id, weight, group, time_column
         self.max_categories, self.random_state = max_categories, random_state
 
-    def fit(self, source: Any, cells: int = CELLS) -> Self:
-        """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from a sample of so many cells."""
+    def fit(self, source: Any, cells: int = CELLS, held_out: DroppedRows | None = None) -> Self:
+        """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from a sample of so many cells.
+
+        held_out : counts of the other rows of the table, once all batches were read, which sentences on rows take in
+        """
         sketches: dict[str, ColumnSketch] = {}
-        sample, dropped = RowSample(seed=self.random_state, cells=cells), DroppedRows()
+        sample, dropped = RowSample(seed=self.random_state, cells=cells), DroppedRows(held_out=held_out)
         for batch in batches_of(source):
             if not sketches:
                 self.check_names(batch.schema.names)

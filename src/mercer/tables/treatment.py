@@ -154,6 +154,7 @@ class DroppedRows:
     n_infinite: int = 0
     n_unweighted: int = 0  # that have a target
     heaviest: float = 0.0
+    held_out: DroppedRows | None = None  # of the same table, which are told of beside these
 
     def add(self, target: Column, weight: Array | None) -> None:
         """Take in a batch."""
@@ -178,10 +179,14 @@ class DroppedRows:
 
     def sentences(self, target: str, weight: str | None, numeric: bool) -> tuple[str, ...]:
         """What to tell the user; `numeric` says that the target holds numbers, so that "inf" is no class."""
-        endless = self.n_infinite if numeric else 0
-        told = [(self.n_untargeted - self.n_infinite, f'no value of the target "{target}"'),
-                (endless, f'an infinite value of the target "{target}"'), (self.n_unweighted, f'no weight "{weight}"')]  # fmt: skip
-        return tuple(f"{_rows(count, self.n)} {what} and {'was' if count == 1 else 'were'} left out." for count, what in told if count)
+        sides = [self] if self.held_out is None else [self, self.held_out]
+        n, untargeted, infinite_, unweighted = (
+            sum(getattr(side, name) for side in sides) for name in ("n", "n_untargeted", "n_infinite", "n_unweighted")
+        )
+        told = [(untargeted - infinite_, f'no value of the target "{target}"'),
+                (infinite_ if numeric else 0, f'an infinite value of the target "{target}"'),
+                (unweighted, f'no weight "{weight}"')]  # fmt: skip
+        return tuple(f"{_rows(count, n)} {what} and {'was' if count == 1 else 'were'} left out." for count, what in told if count)
 
 
 def _rows(count: int, n: int) -> str:

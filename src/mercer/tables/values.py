@@ -16,10 +16,14 @@ WORDS = (
 TRUTH = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"), ("0", "1"))
 _MIXED = {"nan": "NaN", "-nan": "-NaN", "nat": "NaT", "n/a": "n/A"}
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_MONEY = r"(?:[$€£¥]|USD|EUR|GBP)"
+MONEY = (  # signs, and codes of ISO 4217 in capital letters that are no words
+    r"(?:R\$|zł|Kč|[$€£¥₹₩₽₺₴₪₫₦฿]|"
+    r"USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|ILS|AUD|NZD|CAD|HKD|SGD|TWD|KRW|THB|IDR|MYR|VND"
+    r"|BRL|MXN|ARS|CLP|ZAR|NGN|KES|EGP|AED|SAR|QAR|KWD|PKR|BDT|LKR)"
+)
 _UNIT = r"^[+-]?[0-9][0-9.,]*\s*(?P<unit>[a-zµμ°Ω²³/]{1,12})\.?$"  # behind a number; not the exponent of one
 _TYPED = re.compile(
-    r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|[$€£¥]\s?[\d.,]+"
+    r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|" + MONEY + r"\s?[\d.,]+"
     r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.Z+-]*)?)\s*"
 )
 _TRUTHS = pa.array([word for pair in (*TRUTH, ("0.0", "1.0")) for word in pair])
@@ -173,8 +177,8 @@ def _plain(column: Column) -> Array:
 def _undressed(column: Column) -> Column:
     """Without signs of money, percents, grouping commas, and brackets that mean a minus."""
     bare = pc.replace_substring_regex(column, r"^\(([^()]*[0-9][^()]*)\)$", r"-\1")
-    bare = pc.replace_substring_regex(bare, rf"^([+-]?)\s*{_MONEY}\s*([+-]?)", r"\1\2")
-    bare = pc.replace_substring_regex(bare, rf"\s*({_MONEY}|%)$", "")
+    bare = pc.replace_substring_regex(bare, rf"^([+-]?)\s*{MONEY}\s*([+-]?)", r"\1\2")
+    bare = pc.replace_substring_regex(bare, rf"\s*({MONEY}|%)$", "")
     grouped = pc.match_substring_regex(bare, r"^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$")
     return pc.if_else(grouped, pc.replace_substring(bare, ",", ""), bare)
 

@@ -212,3 +212,15 @@ def test_a_stream_after_a_fit_has_no_end():
     assert not hasattr(m, "converged_")
     assert not hasattr(m, "counts_")
     assert m.n_iter_ == n > 1
+
+
+def test_a_kernel_matrix_has_no_stream():
+    X, y = rings(60)
+    for m in (KernelPerceptron("precomputed"), KernelPerceptron(Gaussian()).partial_fit(X, y).set_params(kernel="precomputed")):
+        assert not hasattr(m, "partial_fit")
+        with pytest.raises(AttributeError, match="'partial_fit'") as told:
+            m.partial_fit(X, y)
+        assert "so it has no stream; give a kernel" in str(told.value.__cause__)
+    m = KernelPerceptron("precomputed").fit(Gaussian()(X), y).set_params(kernel=Gaussian())
+    with pytest.raises(ValueError, match="so it has no stream; give a kernel"):
+        m.partial_fit(X, y)

@@ -18,7 +18,7 @@ y60 = X60[:, 0] + np.sin(X60[:, 1])
         (lambda: KernelRidge(memory_limit=True).fit(X60, y60), "memory_limit must be"),
         (lambda: KernelRidge(via=Fourier(0)).fit(X60, y60), "n_features must be an integer >= 1"),
         (lambda: KernelRidge(via=Landmarks(0)).fit(X60, y60), "n_landmarks must be an integer >= 1"),
-        (lambda: KernelRidge(lift=Identity(), via=Fourier(7)).fit(X60, y60), "a lift has its features already"),
+        (lambda: KernelRidge(lift=Identity(), via=Fourier(7)).fit(X60, y60), "a lift is the feature map itself"),
         (lambda: KernelRidge(tol=-1).fit(X60, y60), "tol must be a number > 0"),
         (lambda: KernelRidge(alpha="a").fit(X60, y60), "alpha must be a number >= 0"),
         (lambda: KernelRidge(alpha={}).fit(X60, y60), "alpha must be a number >= 0"),

@@ -3,7 +3,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
+import mercer
 from mercer import KernelSVC, KernelSVR, OneClassSVM
 from mercer.kernels import Callable, Gaussian
 from mercer.models.svm.base import LEARNT, upgraded
@@ -65,3 +69,30 @@ def test_items_and_compressed_models_of_before():
 def test_states_of_now_and_of_models_that_are_not_fitted_stay():
     for m in (KernelSVR(), KernelSVR().fit(X, Y)):
         assert upgraded(vars(m)) is vars(m)
+
+
+@pytest.mark.parametrize("cls", [KernelSVC, KernelSVR, OneClassSVM])
+def test_what_is_learnt_is_not_there_before_fit(cls):
+    names = [name for c in cls.__mro__ for name, v in vars(c).items() if isinstance(v, property) and name.endswith("_") and name[0] != "_"]
+    assert {"plan_", "support_vectors_", "intercept_"} <= set(names)
+    for name in names:
+        assert not hasattr(cls(), name)
+        with pytest.raises(NotFittedError, match="not fitted"):
+            getattr(cls(), name)
+    with pytest.raises(NotFittedError):
+        cls().compress(2)
+
+
+@pytest.mark.parametrize("name", ["ovr", "features", "svr", "one-class"])
+def test_a_limit_of_memory_set_after_fit_is_for_the_next_fit(name):
+    m = clone(MODELS[name]).set_params(memory_limit="2MB").fit(X, Y)
+    said = m.predict(sp.csr_array(X))
+    np.testing.assert_array_equal(m.set_params(memory_limit="junk").predict(sp.csr_array(X)), said)
+    with pytest.raises(ValueError, match="memory_limit must be"):
+        m.fit(X, Y)
+
+
+def test_a_machine_keeps_its_limit_of_memory_in_files(tmp_path):
+    m = KernelSVR(Gaussian(), memory_limit="3MB").fit(X, Y)
+    m.save(tmp_path / "m")
+    assert mercer.load(tmp_path / "m").machine_.memory == m.machine_.memory == 3e6

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.tables import CsvOptions, open_source
-from mercer.tables.read.sniff import marks, sniff
+from mercer.tables.read.sniff import localized, marks, sniff
 
 
 def found(text, given=None):
@@ -178,3 +178,11 @@ def test_decimal_commas_are_no_delimiters_however_many_rows(rows):
 )
 def test_where_two_delimiters_would_do_the_cells_decide(text, delimiter):
     assert found(text).options.delimiter == delimiter
+
+
+@pytest.mark.parametrize("cells", [["1082,16 CHF", "5,5 CHF"], ["R$ 1082,16", "R$ 5,5"], ["SEK 1.082,16", "SEK 5,5"]])
+def test_money_with_a_decimal_comma(cells):
+    rows = [[cell, "a"] for cell in cells]
+    decimal, thousands = marks(rows, ";")
+    assert decimal == ","
+    assert localized(rows, decimal, thousands) == (0,)

@@ -1,6 +1,7 @@
 """GaussianProcessClassifier: Laplace's approximation, one class against the rest, exactly or over landmarks."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels import Kernel, positioned
-from mercer.kernels.defaults import resolve
+from mercer.kernels.defaults import is_precomputed, resolve
 from mercer.lifts import KernelLift
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of
@@ -33,6 +34,34 @@ MAX_EXACT_ROWS = 3000  # that "auto" factors, a few times a step
 MAX_SEARCH_ROWS = 1000  # that hyper-parameters are learnt from
 COPIES = 4  # n x n arrays held at once
 WAYS = ("auto", "exact", "landmarks")
+GIVEN = "a Gram matrix does not tell k(x, x) of new rows, without which there are no probabilities; give a kernel, or use KernelSVC."
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceSettings:
+    """The parameters of `GaussianProcessClassifier` that the way depends on, checked: `way` and
+    `method` are what `via` says.
+    """
+
+    kernel: KernelSetting
+    way: str
+    method: methods.Method
+    spec: HyperparameterSpec
+    n_restarts: int
+    memory_limit: MemoryLimit
+    random_state: Seed
+
+    @classmethod
+    def of(cls, m: Any) -> Self:
+        """Of an estimator; ValueError where one of its parameters is none."""
+        if is_precomputed(m.kernel):
+            raise ValueError(GIVEN)
+        way, method = methods.resolve(m.via, WAYS)
+        spec = HyperparameterSpec(() if m.fixed is None else m.fixed, m.tied or (), m.bounds, m.priors)
+        if "noise" in spec.named():
+            raise ValueError("a classifier has no 'noise'; leave it out of fixed, tied, bounds and priors.")
+        restarts = check_count(m.n_restarts, "n_restarts", least=0)
+        return cls(m.kernel, way, method, spec, restarts, m.memory_limit, m.random_state)
 
 
 @register("gp.GaussianProcessClassifier")
@@ -136,40 +165,24 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         """Learn the hyper-parameters of every class against the rest, of rows X (n, d) with
         labels y (n,).
         """
+        s = LaplaceSettings.of(self)
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class only ({self.classes_[:1].tolist()[0]!r}); give rows of at least two.")
-        way, method = methods.resolve(self.via, WAYS)
-        if way == "features":
-            raise ValueError(f"via must be {', '.join(WAYS)} or a value Landmarks(m) of mercer.methods, got {self.via!r}.")
-        plan, spec = choose(len(rows), way, self.memory_limit), self._spec()
+        plan = choose(len(rows), s)
         targets = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
         labels = [np.where(codes == c, 1.0, -1.0) for c in targets]
-        found = [(self._learnt(rows.astype(np.float64), s, spec), s) for s in labels]
+        found = [(learnt(rows.astype(np.float64), signs, s), signs) for signs in labels]
         X = Table(rows.data)
         if plan.way == "exact":
-            each: Any = [LaplacePosterior.at_mode(f.kernel, X.astype(np.float64), s, f.scale) for f, s in found]
+            each: Any = [LaplacePosterior.at_mode(f.kernel, X.astype(np.float64), signs, f.scale) for f, signs in found]
         else:
-            make = partial(landmarks_of, X, method if isinstance(method, methods.Landmarks) else methods.Landmarks(), self.random_state)
-            each = [LaplaceFeatures.at_mode(make(f.kernel), X, s, f.scale) for f, s in found]
+            make = partial(landmarks_of, X, s.method if isinstance(s.method, methods.Landmarks) else methods.Landmarks(), s.random_state)
+            each = [LaplaceFeatures.at_mode(make(f.kernel), X, signs, f.scale) for f, signs in found]
         self.posterior_ = OneVersusRest(plan, tuple(each))
         return self
-
-    def _spec(self) -> HyperparameterSpec:
-        spec = HyperparameterSpec(() if self.fixed is None else self.fixed, self.tied or (), self.bounds, self.priors)
-        if "noise" in spec.named():
-            raise ValueError("a classifier has no 'noise'; leave it out of fixed, tied, bounds and priors.")
-        return spec
-
-    def _learnt(self, rows: Table, y: Array, spec: HyperparameterSpec) -> FittedHyperparameters:
-        seed, restarts = seed_of(self.random_state), check_count(self.n_restarts, "n_restarts", least=0)
-        kernel = None if self.kernel is None else positioned(resolve(self.kernel, Table(rows.data)), rows)
-        given = starts(kernel, rows, spec, 1.0, scale=True, unit=1.0, restarts=restarts, seed=seed)
-        if not given[0].space.size:
-            return FittedHyperparameters(given[0].space.kernel, 1.0, 1.0, 0.0, 0)
-        return learn(given, rows, y[:, None], seed=seed, most=MAX_SEARCH_ROWS, measure=laplace_likelihood)
 
     # what is known
     def __sklearn_is_fitted__(self) -> bool:
@@ -226,15 +239,25 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         return posterior.logs(rows), rows.dtype
 
 
-def choose(n: int, way: str, memory_limit: MemoryLimit) -> Plan:
+def learnt(rows: Table, y: Array, s: LaplaceSettings) -> FittedHyperparameters:
+    """The hyper-parameters of one class, of signs y (n,), against the rest."""
+    seed = seed_of(s.random_state)
+    kernel = None if s.kernel is None else positioned(resolve(s.kernel, Table(rows.data)), rows)
+    given = starts(kernel, rows, s.spec, 1.0, scale=True, unit=1.0, restarts=s.n_restarts, seed=seed)
+    if not given[0].space.size:
+        return FittedHyperparameters(given[0].space.kernel, 1.0, 1.0, 0.0, 0)
+    return learn(given, rows, y[:, None], seed=seed, most=MAX_SEARCH_ROWS, measure=laplace_likelihood)
+
+
+def choose(n: int, s: LaplaceSettings) -> Plan:
     """The way of n rows: "exact" or "landmarks", and why."""
-    size, limit = COPIES * 8.0 * n * n, bytes_of(memory_limit)
+    size, limit = COPIES * 8.0 * n * n, bytes_of(s.memory_limit)
     matrices = f"{COPIES} matrices of {quantity(size / COPIES, 'B')}"
-    if way == "landmarks":
+    if s.way == "landmarks":
         return Plan("landmarks", "asked for", {"rows": n})
-    if way == "exact" and memory_limit is not None and size > limit:
-        raise ValueError(f"via='exact' needs {matrices}, beyond memory_limit={memory_limit!r}; raise it, or use via='landmarks'.")
-    if way == "exact" or (n <= MAX_EXACT_ROWS and size <= limit):
+    if s.way == "exact" and s.memory_limit is not None and size > limit:
+        raise ValueError(f"via='exact' needs {matrices}, beyond memory_limit={s.memory_limit!r}; raise it, or use via='landmarks'.")
+    if s.way == "exact" or (n <= MAX_EXACT_ROWS and size <= limit):
         return Plan("exact", f"{n:,} rows: {matrices} fit", {"rows": n}, bytes=size)
     return Plan("landmarks", f"{n:,} rows are too many for {matrices}", {"rows": n}, rejected=(("exact", matrices),))
 

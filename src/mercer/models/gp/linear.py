@@ -135,7 +135,9 @@ class FeatureSolution:
     prior_mean: float
     log_marginal_likelihood: float
 
-    must = dict(posterior=Is("WeightPosterior"))
+    must = dict(
+        posterior=Is("WeightPosterior"), noise=Number(0), scale=Number(0), prior_mean=Number(), log_marginal_likelihood=Number(finite=False)
+    )
 
     @classmethod
     def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -163,7 +165,7 @@ class FeatureTargets:
     spread: float = 1.0
 
     must = dict(
-        origin=Number(), unit=Number(0), mean=Number() | Text("y"), noise=Number(0) | Floats(None, low=0) | None,
+        origin=Number(), unit=Number(0), mean=Number() | Text("y"), noise=Number(0, whole=False) | Floats(None, low=0) | None,
         held=Each(Number(0), Number(0)) | None, spread=Number(0),
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ class Outputs:
     flat: bool = True
     noise: float | Array | None = None  # one number, or one a row, in the units of y
 
-    must = dict(mean=Floats("q"), unit=Floats("q"), noise=Number(0) | Floats(None, low=0) | None)
+    must = dict(mean=Floats("q"), unit=Floats("q"), noise=Number(0, whole=False) | Floats(None, low=0) | None)
 
     def _laws(self) -> str | None:
         return None if len(self.mean) else "is of no output"

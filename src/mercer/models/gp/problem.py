@@ -10,11 +10,11 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel, positioned
-from mercer.kernels.defaults import resolve
+from mercer.kernels.defaults import is_precomputed, resolve
 from mercer.models.base import bytes_of
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
-from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, checked_flag, number
+from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, checked_flag, number, way_of
 from mercer.plans import Plan, quantity
 
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
@@ -42,9 +42,7 @@ class ProcessSettings:
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
         noise, mean, restores = checked_noise(m.noise), checked_mean(m.prior_mean), checked_flag(m.restore_variance, "restore_variance")
-        way, method = methods.resolve(m.via)
-        if m.lift is not None and m.kernel is not None:
-            raise ValueError("give a kernel or a lift, not both.")
+        way, method = way_of(m.via, m.kernel, m.lift)
         spec = spec_of(m.fixed, m.tied, m.bounds, m.priors, free=noise is None or m.kernel is None)
         restarts, rows = check_count(m.n_restarts, "n_restarts", least=0), checked_learn_rows(m.learn_rows)
         return cls(
@@ -59,7 +57,7 @@ class ProcessSettings:
 
     @property
     def precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self.kernel)
 
     @property
     def learns(self) -> bool:
@@ -97,7 +95,7 @@ class ProcessSettings:
 
     def kernel_at(self, X: Table) -> Kernel | None:
         """The kernel given, None where it is to be chosen."""
-        return None if self.kernel is None else positioned(resolve(self.kernel, Table(X.data)), X)
+        return None if self.kernel is None else positioned(resolve(self.kernel, Table(X.data), given=True), X)
 
     # targets
     def outputs(self, Y: Array, kernel: Kernel | None, flat: bool) -> Outputs:

@@ -9,6 +9,7 @@ from scipy.special import ndtri
 from sklearn.base import RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing
@@ -228,6 +229,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         self.posterior_ = posterior.without_points(Table(rows.data), Y)
         return self
 
+    @available_if(_streams)
     @all_or_nothing
     def merge(self, other: object) -> Self:
         """Take in what another model over the same features has seen."""
@@ -244,7 +246,7 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
 
     def _many(self) -> bool:
         """Whether y may have several columns."""
-        return self.lift is None and isinstance(self.via, str) and self.via in ("auto", "exact", "iterative")
+        return self.lift is None and methods.way(self.via) in ("auto", "exact", "iterative")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

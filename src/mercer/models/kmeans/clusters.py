@@ -13,12 +13,13 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Ints, Is, Number, Whole
 from mercer.kernels import Kernel, Linear, Scale
+from mercer.kernels.defaults import is_precomputed
 from mercer.lifts.base import stream_of
-from mercer.models.base import bytes_of, check_finite, is_precomputed
+from mercer.models.base import bytes_of, check_finite
 from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.kmeans.lloyd import Clusters, FeatureSpace, KernelSpace, RowSpace, kmeans
 from mercer.models.maps import FittedMap, fitted_map
-from mercer.models.settings import FittedKernel, KernelSetting, LiftSetting, Seed, check_via_beside_lift, whole
+from mercer.models.settings import FittedKernel, KernelSetting, LiftSetting, Seed, way_of, whole
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -46,8 +47,7 @@ class KMeansSettings:
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
         k, runs, steps = (whole(getattr(m, name), name) for name in ("n_clusters", "n_init", "max_iter"))
-        memory, (way, method) = bytes_of(m.memory_limit), methods.resolve(m.via)
-        check_via_beside_lift(m.via, m.lift)
+        memory, (way, method) = bytes_of(m.memory_limit), way_of(m.via, m.kernel, m.lift)
         return cls(k, m.kernel, m.lift, way, method, runs, steps, memory, m.random_state)
 
     @property
@@ -55,13 +55,15 @@ class KMeansSettings:
         return is_precomputed(self.kernel)
 
 
-def choose(n: int, s: KMeansSettings) -> str:
-    """The way of n rows: "exact" or "features"."""
+def choose(n: int, s: KMeansSettings) -> Plan:
+    """The way of n rows, "exact" or "features", and why."""
     if s.precomputed and s.way not in EXACT:
         raise ValueError("kernel='precomputed' has no features; give via='exact' or 'auto'.")
     if s.lift is not None or s.way not in EXACT:
-        return "features"
-    return "exact" if s.precomputed or s.way != "auto" or n <= MOST_ROWS else "features"
+        return Plan("features", "asked for")
+    if s.precomputed or s.way != "auto":
+        return Plan("exact", "a Gram matrix was given" if s.precomputed else "asked for")
+    return Plan("exact", f"at most {MOST_ROWS:,} rows") if n <= MOST_ROWS else Plan("features", f"more than {MOST_ROWS:,} rows")
 
 
 @register("kmeans.Run")
@@ -161,7 +163,7 @@ Fitted = tuple[KernelMeans | FeatureMeans, Clusters, int]  # the value, the run,
 
 def fit(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
     """Seeds, and steps until no row changes its cluster, by the way that settings and rows ask for."""
-    return (exactly if choose(len(X), s) == "exact" else over_features)(s, X, weight)
+    return (exactly if choose(len(X), s).way == "exact" else over_features)(s, X, weight)
 
 
 def exactly(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
@@ -180,8 +182,6 @@ def exactly(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
 def over_features(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
     """By features, kept between the steps where they fit."""
     w = np.ones(len(X)) if weight is None else weight
-    if s.lift is not None and s.kernel is not None:
-        raise ValueError("give a kernel or a lift, not both.")
     phi = fitted_map(s.kernel, s.lift, s.method, X, weight, seed=s.random_state, memory=s.memory)
     batches = _batches(phi, X, s.memory)
     origin = mean_of(batches(), w)

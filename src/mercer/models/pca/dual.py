@@ -14,12 +14,13 @@ from mercer.kernels import Kernel
 from mercer.lifts.base import seed_of
 from mercer.linalg.decompose import OVERSAMPLING, Components
 from mercer.models.base import check_finite, fields_alone
-from mercer.models.expansion import Expansion, Operator, kernel_at
+from mercer.models.expansion import Expansion, kernel_at
 from mercer.models.pca import eigenvectors
 from mercer.models.pca.eigenvectors import DualComponents
 from mercer.models.pca.preimages import PreImages
 from mercer.models.pca.problem import PCASettings
 from mercer.models.settings import FittedKernel
+from mercer.operators import Operator
 from mercer.plans import Plan
 from mercer.store import register
 

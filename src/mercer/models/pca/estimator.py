@@ -24,23 +24,28 @@ from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
 
+NO_WAY_BACK = "items, and features of this kernel, have no way back to rows; fit rows of numbers with via='exact' or 'landmarks'."
 Projection = DualProjection | FeatureProjection
 
 
 def _streams(self: KernelPCA) -> bool:
     """Whether a model of these settings can be one over features, whose statistics add."""
-    if self._precomputed or self.via in DUAL:
+    if self._precomputed or methods.way(self.via) in DUAL:
         raise AttributeError("a stream needs features; give a kernel and via='features', 'landmarks' or a value of mercer.methods.")
     return True
 
 
+def _merges(self: KernelPCA) -> bool:
+    """Whether there may be statistics that add: a kernel matrix has none."""
+    if self._precomputed:
+        raise AttributeError("models of the kernel matrix do not merge; give a kernel, and fit both with via='features'.")
+    return True
+
+
 def _inverts(self: KernelPCA) -> bool:
-    """Whether models of these settings have a way back; where that depends on the rows of
-    `fit`, the fitted one says it.
+    """Whether models of these settings can have a way back; where that depends on the rows of
+    `fit`, `inverse_transform` says it.
     """
-    fitted = vars(self).get("projection_")
-    if fitted is not None:
-        return bool(fitted.inverts)
     if self.lift is not None:
         return features.way_back(self.lift) is not None
     return not self._precomputed and not isinstance(self.via, methods.Fourier | methods.Sketch)
@@ -66,8 +71,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         with it, which is never formed beyond 1,500 rows: 50,000 rows and more), "features",
         "landmarks", or a value. "auto": features where the kernel has few, else exact up to
         5,000 rows, else features. A stream is always of features. From 5,001 rows on "auto" so
-        has no `inverse_transform` for kernels such as Gaussian ones; "landmarks", "exact" and
-        "iterative" have.
+        refuses `inverse_transform` for kernels such as Gaussian ones; "landmarks", "exact" and
+        "iterative" have it.
     lift : Lift or transformer, default=None
         A feature map, instead of a kernel; via is then "auto" or "features".
     memory_limit : float or str, default=None
@@ -139,7 +144,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """`fit`; the rows as they were checked."""
         s, rows = PCASettings.of(self), self._rows(X, reset=True)
         with np.errstate(over="ignore", invalid="ignore"):  # values too large are refused by a sentence
-            way = choose(rows, s).way
+            way = choose(len(rows), s.own_width(rows), s, items=rows.items).way
             self.projection_ = features.fit(s, rows) if way == "features" else dual.fit(s, rows, way)
         return rows
 
@@ -164,6 +169,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             self.projection_ = stream.taking(stream.gathered(rows), s.n_components)
         return self
 
+    @available_if(_merges)
     @all_or_nothing
     def merge(self, other: KernelPCA) -> Self:
         """Take in the rows that another model of the same map has seen."""
@@ -264,6 +270,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         regression of rows on their coordinates.
         """
         projection = self._projection()
+        if not projection.inverts:
+            raise ValueError(NO_WAY_BACK)
         Z = check_array(Z, dtype=[np.float64, np.float32])
         if Z.shape[1] != projection.size:
             raise ValueError(f"Z has {Z.shape[1]} columns, but there are {projection.size} components; give what transform gave.")

@@ -6,12 +6,13 @@ from typing import Any, Self
 
 from mercer import methods
 from mercer.inputs import Table
+from mercer.kernels.defaults import is_precomputed
 from mercer.lifts.widths import width
-from mercer.models.base import bytes_of, is_precomputed
+from mercer.models.base import bytes_of
 from mercer.models.expansion import kernel_at
 from mercer.models.maps import FittedMap, default_features, fitted_map
 from mercer.models.pca.eigenvectors import DENSE
-from mercer.models.settings import KernelSetting, LiftSetting, Seed, check_via_beside_lift, whole
+from mercer.models.settings import KernelSetting, LiftSetting, Seed, way_of, whole
 from mercer.plans import Plan
 
 DUAL = ("exact", "iterative")
@@ -34,8 +35,7 @@ class PCASettings:
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
         k, memory = whole(m.n_components, "n_components"), bytes_of(m.memory_limit)
-        way, method = methods.resolve(m.via)
-        check_via_beside_lift(m.via, m.lift)
+        way, method = way_of(m.via, m.kernel, m.lift)
         return cls(k, m.kernel, m.lift, way, method, memory, m.random_state)
 
     @property
@@ -44,26 +44,28 @@ class PCASettings:
 
     def map_of(self, X: Table) -> FittedMap:
         """The map that was asked for, fitted to these rows."""
-        if self.lift is not None and self.kernel is not None:
-            raise ValueError("give a kernel or a lift, not both.")
         return fitted_map(self.kernel, self.lift, self.method, X, seed=self.random_state, memory=self.memory)
+
+    def own_width(self, X: Table) -> int | None:
+        """The features that the kernel itself has of such rows; None where there are none, or endless many, or nothing is left open."""
+        open_ = self.lift is None and self.way == "auto" and not self.precomputed and not X.items
+        return width(kernel_at(self.kernel, X), X[:1]) if open_ else None
 
     def too_wide(self, D: int) -> bool:
         """Whether D x D moments, a batch's and the workspace of their eigenvectors are beyond the memory limit."""
         return self.memory < 24.0 * D**2
 
 
-def choose(X: Table, s: PCASettings) -> Plan:
-    """The way of these rows: "features", or the kernel matrix, "exact" or "iterative"."""
+def choose(n: int, own: int | None, s: PCASettings, *, items: bool = False) -> Plan:
+    """The way of n rows, of numbers or items, whose kernel has `own` features: "features", or the matrix, "exact" or "iterative"."""
     if s.lift is not None or s.way in ("features", "landmarks"):
         if s.precomputed:
             raise ValueError("kernel='precomputed' has no features; give via='exact', 'iterative' or 'auto'.")
         return Plan("features", "asked for")
     if s.way in DUAL:
         return Plan(s.way, "asked for")
-    matrix = Plan("exact" if len(X) <= DENSE else "iterative", "the kernel has no features that are fewer than the rows ask for")
-    if s.precomputed or X.items:
+    matrix = Plan("exact" if n <= DENSE else "iterative", "the kernel has no features that are fewer than the rows ask for")
+    if s.precomputed or items:
         return matrix
-    own = width(kernel_at(s.kernel, X), X[:1])
-    few = own is not None and own <= default_features(len(X))
-    return matrix if len(X) <= MOST_ROWS and not few else Plan("features", "few features, or many rows")
+    few = own is not None and own <= default_features(n)
+    return matrix if n <= MOST_ROWS and not few else Plan("features", "few features, or many rows")

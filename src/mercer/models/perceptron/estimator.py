@@ -1,4 +1,4 @@
-"""Perceptron over explicit features: an ordered scan that updates at every mistake, in a stream or over several passes."""
+"""Perceptron over explicit features: an ordered scan that updates at every mistake, in a stream or over several passes: its one way."""
 from __future__ import annotations
 
 from typing import Any, Self

@@ -1,10 +1,11 @@
-"""KernelPerceptron: an ordered scan that keeps its mistakes as points, all of them or within a budget."""
+"""KernelPerceptron: an ordered scan that keeps its mistakes as points, all of them or within a budget: its one way."""
 from __future__ import annotations
 
 import math
 from typing import Any, Self, cast
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_random_state
 
@@ -13,7 +14,7 @@ from mercer.invariants import Is
 from mercer.kernels import Kernel
 from mercer.kernels.base import whole
 from mercer.kernels.rkhs import RKHSFunction
-from mercer.models.base import all_or_nothing, checked, is_precomputed, parted
+from mercer.models.base import all_or_nothing, checked, parted
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
@@ -32,6 +33,15 @@ from mercer.models.settings import (
 )
 from mercer.ops.philox import Stream
 from mercer.store import register
+
+NO_STREAM = "kernel='precomputed' names points by their place in one matrix, so it has no stream; give a kernel."
+
+
+def _streams(self: KernelPerceptron) -> bool:
+    """Whether rows may come in batches."""
+    if self._precomputed:
+        raise AttributeError(NO_STREAM)
+    return True
 
 
 @register("perceptron.KernelPerceptron")
@@ -150,6 +160,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         why = "no mistake in the last pass" if scan.converged else f"mistakes up to the last of {scan.steps} passes"
         return self._become(scan, why)
 
+    @available_if(_streams)
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Continue the scan with rows X (n, d) and labels y (n,).
@@ -158,8 +169,8 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         at the first call, unless its y has them.
         """
         before = self.scan_ if self.__sklearn_is_fitted__() else None
-        if is_precomputed(self.kernel if before is None else before.kernel):
-            raise ValueError("kernel='precomputed' names points by their place in one matrix, so it has no stream; give a kernel.")
+        if before is not None and before.given:
+            raise ValueError(NO_STREAM)
         rule = rule_of(self)
         rows, y = self._checked(X, y, before)
         if before is None:

@@ -13,8 +13,8 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Is, Text, Whole
 from mercer.kernels import Gaussian, Kernel
 from mercer.kernels.base import positive, whole
+from mercer.kernels.defaults import is_precomputed
 from mercer.kernels.rkhs import RKHSFunction
-from mercer.models.base import is_precomputed
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.perceptron.budget import BLOCK, POLICIES, SQUARE, Scanner, UpdateRule, finite, forgetron_bound
 from mercer.models.perceptron.scan import MistakeBound, margins
@@ -193,7 +193,7 @@ class KernelScan:
     def _is_of(self, kernel: KernelSetting, rows: Table) -> bool:
         if kernel is None or (isinstance(kernel, str) and kernel == "rbf"):  # scaled to the first rows
             return isinstance(self.kernel, Gaussian)
-        return isinstance(kernel, Kernel | str) and kernel != "precomputed" and bool(scaled_kernel_at(kernel, rows) == self.kernel)
+        return isinstance(kernel, Kernel | str) and not is_precomputed(kernel) and bool(scaled_kernel_at(kernel, rows) == self.kernel)
 
     # bounds
     def mistake_bound(self) -> float:

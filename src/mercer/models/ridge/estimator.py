@@ -10,6 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.models.base import all_or_nothing
 from mercer.models.folds import Folds
@@ -29,7 +30,7 @@ NONE = Table(np.empty((0, 0)))  # rows that are those of the solution
 
 def _streams(self: KernelRidge) -> bool:
     """Whether a model of these settings can be one over features, whose statistics add."""
-    return self.lift is not None or (self.via not in ("exact", "iterative") and not self._precomputed)
+    return self.lift is not None or (methods.way(self.via) not in ("exact", "iterative") and not self._precomputed)
 
 
 @register("ridge.KernelRidge")

@@ -10,11 +10,12 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Array, Items, Table
 from mercer.invariants import Each, Floats, Ints, Is, Number, Text, Truths, Whole
+from mercer.kernels.defaults import is_precomputed
 from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
 from mercer.models.maps import asked
 from mercer.models.ridge.cross_validation import FoldErrors, spread
-from mercer.models.settings import KernelSetting, LiftSetting, Seed, checked_flag, grid, penalty, positive, whole
+from mercer.models.settings import KernelSetting, LiftSetting, Seed, checked_flag, grid, penalty, positive, way_of, whole
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -79,11 +80,7 @@ class RidgeSettings:
     @classmethod
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
-        way, method = methods.resolve(m.via)
-        if m.lift is not None and m.kernel is not None:
-            raise ValueError("give a kernel or a lift, not both.")
-        if m.lift is not None and m.via not in ("auto", "features"):
-            raise ValueError(f"a lift has its features already, so via={m.via!r} says nothing; give a kernel instead of a lift.")
+        way, method = way_of(m.via, m.kernel, m.lift)
         intercept = checked_flag(m.fit_intercept, "fit_intercept")
         tol, steps, memory = positive(m.tol, "tol"), whole(m.max_iter, "max_iter"), bytes_of(m.memory_limit)
         return cls(
@@ -97,7 +94,7 @@ class RidgeSettings:
 
     @property
     def precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self.kernel)
 
     @property
     def loo(self) -> bool:

@@ -13,8 +13,8 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
 from mercer.kernels import Kernel
 from mercer.kernels.base import positive
-from mercer.kernels.defaults import bandwidths, scaled
-from mercer.models.base import fields_alone, is_precomputed
+from mercer.kernels.defaults import bandwidths, is_precomputed, scaled
+from mercer.models.base import fields_alone
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.settings import FittedKernel, KernelSetting, Seed, shown
 from mercer.models.smoothing.smoother import HELD, Smoother
@@ -55,11 +55,15 @@ def _listed(values: Any) -> list[Any]:
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
 
 
-def choose(kernel: KernelSetting, s: SmoothingSettings) -> bool:
-    """Whether left-out rows choose the bandwidth of this kernel."""
+def choose(kernel: KernelSetting, s: SmoothingSettings) -> Plan:
+    """The way to the bandwidth of this kernel, "loo" by left-out rows or "fixed" as given, and why."""
     if s.how == "loo" and not bandwidths(kernel):
         raise ValueError(f"bandwidth='loo' needs a kernel with a bandwidth, got {kernel!r}; use bandwidth='fixed'.")
-    return s.how == "loo" or (s.how == "auto" and not isinstance(s.kernel, Kernel) and bool(bandwidths(kernel)))
+    if s.how != "auto":
+        return Plan(s.how, "asked for")
+    if isinstance(s.kernel, Kernel):
+        return Plan("fixed", "a kernel was given, with its bandwidth")
+    return Plan("loo", "the bandwidth was left open") if bandwidths(kernel) else Plan("fixed", "there is no bandwidth")
 
 
 @register("smoothing.FittedSmoother")
@@ -111,7 +115,7 @@ def groups_of(rows: Table, given: bool) -> Array:
 def fit(s: SmoothingSettings, X: Table, Y: Array, weight: Array | None) -> FittedSmoother:
     """Keep the rows; choose the bandwidth."""
     kernel = scaled_kernel_at(s.kernel, X, weight)
-    tried = choose(kernel, s)
+    tried = choose(kernel, s).way == "loo"
     rows = _own(X)
     smoother = Smoother(Points(kernel, rows) if isinstance(kernel, Kernel) else GivenVotes(len(rows)), Y, weight)
     if not (tried and isinstance(kernel, Kernel)):

@@ -47,8 +47,8 @@ class SupportVectorEstimator(KernelEstimator):
 
     def _raw(self, X: Any) -> Array:
         """Scores (n, k) of new rows, without the intercept."""
-        check_is_fitted(self)
-        return self._dual().queried(self._rows(X, reset=False), bytes_of(self.memory_limit))
+        machine = self._dual()
+        return machine.queried(self._rows(X, reset=False))
 
     def compress(self, budget: int, X: Any = None, random_state: Seed = 0) -> Self:
         """The same model over at most `budget` of its support vectors.
@@ -67,44 +67,48 @@ class SupportVectorEstimator(KernelEstimator):
         random_state : int, RandomState, Generator or None, default=0
             The seed of the choice.
         """
-        check_is_fitted(self)
+        machine = self._machine()
         rows, small = None if X is None else self._rows(X, reset=False), copy.copy(self)
-        small.machine_ = compress(self.machine_, whole(budget, "budget"), rows, seed_of(random_state))
+        small.machine_ = compress(machine, whole(budget, "budget"), rows, seed_of(random_state))
         return small
 
     # what is known
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
 
-    def _dual(self) -> DualMachine:
-        """The machine, where it is one over rows."""
-        if not isinstance(self.machine_, DualMachine):
-            raise AttributeError("support vectors and dual coefficients are there for models over rows; this one is over features.")
+    def _machine(self) -> Machine:
+        check_is_fitted(self)
         return self.machine_
 
-    @property
-    def plan_(self) -> Plan: return self.machine_.summary.plan
+    def _dual(self) -> DualMachine:
+        """The machine, where it is one over rows."""
+        if not isinstance(machine := self._machine(), DualMachine):
+            raise AttributeError("support vectors and dual coefficients are there for models over rows; this one is over features.")
+        return machine
 
     @property
-    def kernel_(self) -> FittedKernel: return self.machine_.kernel
+    def plan_(self) -> Plan: return self._machine().summary.plan
 
     @property
-    def n_iter_(self) -> int: return self.machine_.summary.rounds
+    def kernel_(self) -> FittedKernel: return self._machine().kernel
+
+    @property
+    def n_iter_(self) -> int: return self._machine().summary.rounds
 
     @property
     def objective_(self) -> float:
         """Of the dual, or over features of the primal problem."""
-        return self.machine_.summary.objective
+        return self._machine().summary.objective
 
     @property
     def gap_(self) -> float:
         """The duality gap, relative to the objective; AttributeError where there is none."""
-        if (gap := self.machine_.summary.gap) is None:
+        if (gap := self._machine().summary.gap) is None:
             raise AttributeError("gap_ is that of a dual problem, and the squared hinge over features is solved without one.")
         return gap
 
     @property
-    def intercept_(self) -> Array: return self.machine_.intercept
+    def intercept_(self) -> Array: return self._machine().intercept
 
     @property
     def support_(self) -> Array:
@@ -156,7 +160,7 @@ def _over_rows(old: Any) -> DualMachine:
     multiclass = getattr(old, "multiclass_", "")
     return DualMachine(
         old.kernel_, vectors, old.support_, old.dual_coef_, np.asarray(old.intercept_), old.n_support_, _summary(old), multiclass,
-        getattr(old, "_size", 0.0), getattr(old, "sigmoid_", None), getattr(old, "compression_", None),
+        getattr(old, "_size", 0.0), getattr(old, "sigmoid_", None), getattr(old, "compression_", None), bytes_of(old.memory_limit),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array
 from mercer.invariants import Is
-from mercer.models.base import all_or_nothing, bytes_of
+from mercer.models.base import all_or_nothing
 from mercer.models.settings import FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via, of_largest
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.calibration import probabilities
@@ -174,14 +174,14 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         return self._linear().phi.width
 
     def _linear(self) -> FeatureMachine:
-        if not isinstance(self.machine_, FeatureMachine):
+        if not isinstance(machine := self._machine(), FeatureMachine):
             raise AttributeError("a map and coefficients of its features are there for models over features; this one has dual_coef_.")
-        return self.machine_
+        return machine
 
     @property
     def sigmoid_(self) -> tuple[Array, Array]:
         """(a, b), one of each a score."""
-        if (found := self.machine_.sigmoid) is None:
+        if (found := self._machine().sigmoid) is None:
             raise AttributeError("sigmoid_ is there with probability=True.")
         return found
 
@@ -191,8 +191,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
         One score a class, or its votes among pairs.
         """
-        check_is_fitted(self)
-        return self.machine_.decide(self._rows(X, reset=False), bytes_of(self.memory_limit))
+        machine = self._machine()
+        return machine.decide(self._rows(X, reset=False))
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score, (n,)."""

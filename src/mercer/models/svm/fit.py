@@ -102,7 +102,7 @@ def machine_of(
     why, found = f"{len(rows):,} rows, {why}; blocks of the dual until its gap is closed", [r.solution for r in rules]
     summary = summary_of(found, op, why, vectors=len(parts["support"]), memory=s.memory)
     warn_if_open("KernelSVC", found, summary, s.tol, s.max_iter, REMEDIES)
-    return DualMachine(**parts, intercept=intercept, counts=counts, summary=summary, multiclass=multiclass)
+    return DualMachine(**parts, intercept=intercept, counts=counts, summary=summary, multiclass=multiclass, memory=s.memory)
 
 
 # features
@@ -128,6 +128,6 @@ def with_probabilities(s: ClassifierSettings, rows: LabelledRows, machine: Machi
     def scores(train: Array, test: Array) -> Array:
         some = LabelledRows.of(some_rows(rows.X, train, train, gram=gram), y[train], rows.weights[train], gram=gram)
         part, _ = fit(replace(s, random_state=copy.deepcopy(s.random_state)), some, len(some))
-        return part.decide(some_rows(rows.X, test, train, gram=gram), s.memory)
+        return part.decide(some_rows(rows.X, test, train, gram=gram))
 
     return replace(machine, sigmoid=cross_fitted(rows.codes, rows.weights, scores))

@@ -13,7 +13,7 @@ from mercer.lifts.landmarks import in_float64, rpcholesky
 from mercer.models.maps import FittedMap
 from mercer.models.settings import FittedKernel
 from mercer.models.svm.multiclass import pair_functions, pair_parts, votes
-from mercer.operators import GivenOperator, KernelOperator, Operator
+from mercer.operators import KernelOperator, Operator
 from mercer.operators.products import Part, dense_enough, given_scores, scores
 from mercer.ops.philox import Stream
 from mercer.plans import Plan
@@ -75,11 +75,12 @@ class DualMachine:
     size: float = 0.0  # of the terms of a score: what its rounding is relative to
     sigmoid: tuple[Array, Array] | None = None
     compression: Compression | None = None
+    memory: float = 1e9  # bytes that sparse queries may take when they are made dense
 
     must = dict(
         kernel=Is("Kernel") | Text("precomputed"), vectors=Is("Table") | None, support=Ints("m", below=1 << 48, distinct=True),
         coef=Floats("r", "m"), intercept=Floats(None), counts=Counts(None), summary=Is("FitSummary"), multiclass=Text("", "ovr", "ovo"),
-        size=Number(0), sigmoid=Each(Floats("s"), Floats("s")) | None, compression=Is("Compression") | None,
+        size=Number(0), sigmoid=Each(Floats("s"), Floats("s")) | None, compression=Is("Compression") | None, memory=Number(0),
     )  # fmt: skip
 
     def _laws(self) -> str | None:
@@ -128,13 +129,13 @@ class DualMachine:
             return given_scores(X.data, self.support, parts, width, balanced=self.balanced)
         return scores(self.kernel, X, self.vectors.data, parts, width, balanced=self.balanced)
 
-    def queried(self, X: Table, memory: float) -> Array:
+    def queried(self, X: Table) -> Array:
         """`raw` of rows as they come: sparse ones are made dense where that fits."""
-        return self.raw(X if self.vectors is None else dense_enough(X, memory))
+        return self.raw(X if self.vectors is None else dense_enough(X, self.memory))
 
-    def decide(self, X: Table, memory: float) -> Array:
+    def decide(self, X: Table) -> Array:
         """(n,) for two classes, else (n, K): one score a class, or its votes among pairs."""
-        return self.combined(self.queried(X, memory))
+        return self.combined(self.queried(X))
 
     def combined(self, f: Array) -> Array:
         """The scores of classes from those of all rules."""
@@ -173,7 +174,7 @@ class FeatureMachine:
         """What is wrong where rows have so many columns."""
         return None if self.phi.reads in (width, None) else f"has features of {self.phi.reads} columns, not of {width}"
 
-    def decide(self, X: Table, memory: float) -> Array:
+    def decide(self, X: Table) -> Array:
         """(n,) for two classes, the second where positive, else (n, K)."""
         f = self.phi.linear(X, self.coef.T, self.intercept)
         return f[:, 0] if len(self.coef) == 1 else f
@@ -207,7 +208,7 @@ def project(kernel: Kernel, vectors: Table, coef: Array, budget: int, seed: int)
 
     Pivots of a randomly pivoted Cholesky factorisation, weighted by the coefficients; then the least squares in the RKHS.
     """
-    op = (GivenOperator(vectors.data) if kernel is None else KernelOperator(kernel, vectors)).astype(np.float64)
+    op = KernelOperator(kernel, vectors).astype(np.float64)
     weight = np.abs(coef).max(0)
     keep = np.sort(rpcholesky(op, budget, Stream(seed), weight / weight.max(), CUT))
     across = in_float64(op, keep, slice(None)) @ coef.T  # (m, k): values of f at the vectors that stay

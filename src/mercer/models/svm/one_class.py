@@ -1,4 +1,4 @@
-"""OneClassSVM: the region where most of the rows are, by its exact dual."""
+"""OneClassSVM: the region where most of the rows are, by its exact dual, its one way."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
+from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.expansion import scaled_kernel_at
@@ -14,7 +15,7 @@ from mercer.models.settings import KernelSetting, MemoryLimit, Via, positive, wh
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.dual import operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine
-from mercer.models.svm.plan import exact_only, with_positive_weight
+from mercer.models.svm.plan import EXACT_ONLY, with_positive_weight
 from mercer.models.svm.problem import DualProblem, DualSolution
 from mercer.models.svm.solver import solve
 from mercer.operators import TiledOperator
@@ -103,7 +104,7 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         """Solve the dual of rows X (n, d): duals in [0, w_i] of sum nu W; y is not read.
 
         """
-        exact_only(self.via)
+        methods.resolve(self.via, EXACT_ONLY)
         if not (isinstance(self.nu, int | float | np.number) and 0 < self.nu <= 1):
             raise ValueError(f"nu must be a number in (0, 1], got {self.nu!r}.")
         tol, most, memory = positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), bytes_of(self.memory_limit)
@@ -120,7 +121,8 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         counts, size = np.array([len(parts["support"])], np.int32), float(np.abs(found.b).sum() * np.abs(op.scale).max())
         why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
         summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
-        machine = DualMachine(**parts, intercept=np.array([found.intercept]), counts=counts, summary=summary, size=size)
+        rho = np.array([found.intercept])
+        machine = DualMachine(**parts, intercept=rho, counts=counts, summary=summary, size=size, memory=memory)
         used = every[kept] if self._precomputed else dense_enough(rows, memory)
         self.machine_ = replace(machine, intercept=-offset(machine, used, c, float(self.nu)))
         warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
@@ -129,7 +131,7 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
     @property
     def offset_(self) -> Array:
         """rho"""
-        return -self.machine_.intercept
+        return -self._machine().intercept
 
     def score_samples(self, X: Any) -> Array:
         """f(x), (n,); rho itself where it is that up to the rounding of the sum."""

@@ -9,11 +9,13 @@ import numpy as np
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
+from mercer.kernels.defaults import is_precomputed
 from mercer.models.base import bytes_of
-from mercer.models.settings import KernelSetting, LiftSetting, Seed, Via, checked_flag, positive, whole
+from mercer.models.settings import KernelSetting, LiftSetting, Seed, checked_flag, positive, way_of, whole
 from mercer.plans import Plan
 
 LOSSES = ("hinge", "squared_hinge")
+EXACT_ONLY = ("auto", "exact")  # regressions and regions have one way, the dual over rows
 CLASSIFIERS = ("exact", "auto", "features", "landmarks")
 EXACT_ROWS = 20_000  # up to so many rows, "auto" is exact
 
@@ -46,7 +48,7 @@ class ClassifierSettings:
         C, tol, most = positive(m.C, "C"), positive(m.tol, "tol"), whole(m.max_iter, "max_iter")
         if m.multiclass not in ("auto", "ovo", "ovr"):
             raise ValueError(f"multiclass must be 'auto', 'ovo' or 'ovr', got {m.multiclass!r}.")
-        way, method = methods.resolve(m.via, CLASSIFIERS)
+        way, method = way_of(m.via, m.kernel, m.lift, CLASSIFIERS)
         memory = bytes_of(m.memory_limit)
         intercept, probability, warm = (checked_flag(getattr(m, name), name) for name in ("fit_intercept", "probability", "warm_start"))
         return cls(
@@ -56,7 +58,7 @@ class ClassifierSettings:
 
     @property
     def precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self.kernel)
 
     @property
     def rows_only(self) -> bool:
@@ -68,20 +70,12 @@ def choose(n: int, s: ClassifierSettings) -> Plan:
     """The way of n rows, "exact" or "features", why, and what was not taken."""
     few = s.rows_only or n <= EXACT_ROWS
     exact = s.way == "exact" or (s.way == "auto" and s.lift is None and few)
-    if s.lift is not None and (exact or s.kernel is not None):
-        raise ValueError("give a kernel or a lift, not both; a lift goes with features, not with via='exact'.")
     if not exact and (s.rows_only or s.multiclass == "ovo"):
         raise ValueError("kernel='precomputed', kernels of items and multiclass='ovo' need via='exact'.")
     if exact:
         return Plan("exact", "as asked" if s.way == "exact" or s.precomputed else f"at most {EXACT_ROWS:,}")
     beyond = (("exact dual", f"{n:,} rows are more than {EXACT_ROWS:,}"),) if s.way == "auto" and s.lift is None else ()
     return Plan("features", "", rejected=beyond)
-
-
-def exact_only(via: Via) -> None:
-    """Regressions and regions have only the dual over rows."""
-    if not (isinstance(via, str) and via in ("auto", "exact")):
-        raise ValueError(f"via must be one of auto, exact, got {via!r}.")
 
 
 def some_rows(X: Table, rows: Array, cols: Array, *, gram: bool) -> Table:

@@ -1,4 +1,4 @@
-"""KernelSVR: the epsilon-insensitive loss by its exact dual."""
+"""KernelSVR: the epsilon-insensitive loss by its exact dual, its one way."""
 from __future__ import annotations
 
 from typing import Any, Self
@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from mercer import methods
 from mercer.inputs import Array
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.expansion import scaled_kernel_at
@@ -13,7 +14,7 @@ from mercer.models.settings import KernelSetting, MemoryLimit, Via, checked_flag
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine
-from mercer.models.svm.plan import exact_only, with_positive_weight
+from mercer.models.svm.plan import EXACT_ONLY, with_positive_weight
 from mercer.models.svm.problem import DualProblem
 from mercer.models.svm.solver import solve
 from mercer.store import register
@@ -96,7 +97,7 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the dual of rows X (n, d) with y (n,) and weights (n,) or none."""
-        exact_only(self.via)
+        methods.resolve(self.via, EXACT_ONLY)
         bias = checked_flag(self.fit_intercept, "fit_intercept")
         C, tol, most, e = positive(self.C, "C"), positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), tube(self.epsilon)
         every, y = self._rows_and_targets(X, y, reset=True, y_numeric=True)
@@ -111,7 +112,8 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
         summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
         warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
-        self.machine_ = DualMachine(**parts, intercept=np.array([intercept_of(op, found)]), counts=counts, summary=summary)
+        intercept = np.array([intercept_of(op, found)])
+        self.machine_ = DualMachine(**parts, intercept=intercept, counts=counts, summary=summary, memory=memory)
         return self
 
     def predict(self, X: Any) -> Array:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mercer.tables.arrow import Column, pc
-from mercer.tables.values import looks_typed
+from mercer.tables.values import MONEY, looks_typed
 
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 _SPACES = " \u00a0\u2009\u202f"
-_MONEY = r"[\s$€£¥%]*"
+_MONEY = rf"(?:\s|%|{MONEY})*"
 _POINT = re.compile(r"[+-]?(\d{4,}|\d{0,3})\.(\d{1,2}|\d{4,})|[+-]?(\d{4,}|0?)\.\d{3}")  # a point that groups no thousands
 _COMMA = re.compile(_POINT.pattern.replace(r"\.", ","))
 _DIGITS = re.compile(rf"[+-]?[\d.,'’{_SPACES}]*\d[\d.,'’{_SPACES}]*")
