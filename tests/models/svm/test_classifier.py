@@ -99,7 +99,7 @@ def test_what_is_refused():
         (dict(via="dual"), "via must be one of exact"),
         (dict(multiclass="all"), "multiclass must be"),
         (dict(via="features", multiclass="ovo"), "need via='exact'"),
-        (dict(via="exact", lift=Monomials(2)), "not with via='exact'"),
+        (dict(via="exact", lift=Monomials(2)), "a lift is the feature map itself"),
         (dict(tol=0.0), "tol must be a number > 0"),
         (dict(loss="log"), "loss must be one of"),
     ):
