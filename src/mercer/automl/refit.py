@@ -12,7 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.automl import budget, machines
 from mercer.automl.candidates import ModelCandidate
-from mercer.automl.predictors import Classifier, ConstantPredictor, Predictor, Regressor, TargetTransform, prediction_bounds
+from mercer.automl.predictors import (
+    Classifier,
+    ConstantPredictor,
+    Predictor,
+    Regressor,
+    TargetTransform,
+    prediction_bounds,
+)
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.splits import FoldPlan, make_folds

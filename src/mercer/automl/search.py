@@ -10,8 +10,22 @@ from mercer.automl import budget
 from mercer.automl.budget import Clock
 from mercer.automl.crossval import NO_LIMIT, ridge_path
 from mercer.automl.metrics import Metric, Score, normalised
-from mercer.automl.predictors import IdentityTarget, TargetTransform, indicators, prediction_bounds, transformations
-from mercer.automl.recipes import ALPHAS, Recipe, follow_relevance, kernels, neighbours, scaled, slopes
+from mercer.automl.predictors import (
+    IdentityTarget,
+    TargetTransform,
+    indicators,
+    prediction_bounds,
+    transformations,
+)
+from mercer.automl.recipes import (
+    ALPHAS,
+    Recipe,
+    follow_relevance,
+    kernels,
+    neighbours,
+    scaled,
+    slopes,
+)
 from mercer.automl.rows import TableRows
 from mercer.automl.splits import make_folds
 from mercer.inputs import Array

@@ -7,7 +7,13 @@ import numpy as np
 
 from mercer.automl import budget
 from mercer.automl.budget import Clock, OutOfTime
-from mercer.automl.candidates import ModelCandidate, constant_candidate, feature_candidate, machine_candidate, one_standard_error_rule
+from mercer.automl.candidates import (
+    ModelCandidate,
+    constant_candidate,
+    feature_candidate,
+    machine_candidate,
+    one_standard_error_rule,
+)
 from mercer.automl.crossval import NO_LIMIT
 from mercer.automl.machines import ignore_convergence
 from mercer.automl.predictors import IdentityTarget, TargetTransform, transformations

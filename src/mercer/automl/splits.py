@@ -8,7 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.automl.frames import Table
-from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows, float_from_bits, hashes, nth_hash, nth_smallest, sortable_bits, uniform
+from mercer.automl.rows import (
+    BLOCK_ROWS,
+    GrowingArray,
+    TableRows,
+    float_from_bits,
+    hashes,
+    nth_hash,
+    nth_smallest,
+    sortable_bits,
+    uniform,
+)
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.tables import DataError

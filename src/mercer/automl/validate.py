@@ -19,7 +19,14 @@ from mercer.automl import machines, refit
 from mercer.automl.budget import Clock
 from mercer.automl.machines import Machine
 from mercer.automl.metrics import TITLES, Score, difference_error, number
-from mercer.automl.predictors import Classifier, IdentityTarget, LogTarget, Predictor, Regressor, in_blocks
+from mercer.automl.predictors import (
+    Classifier,
+    IdentityTarget,
+    LogTarget,
+    Predictor,
+    Regressor,
+    in_blocks,
+)
 from mercer.automl.recipes import NAMES
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem

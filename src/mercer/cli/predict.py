@@ -9,7 +9,15 @@ from pathlib import Path
 
 from mercer.automl import TableModel
 from mercer.cli.guard import UsageError
-from mercer.cli.output import check_apart, check_free, check_model, form_of, safe_batch, safe_schema, writer
+from mercer.cli.output import (
+    check_apart,
+    check_free,
+    check_model,
+    form_of,
+    safe_batch,
+    safe_schema,
+    writer,
+)
 from mercer.cli.terminal import printable, progress
 from mercer.store import load
 from mercer.tables import CsvOptions, open_source

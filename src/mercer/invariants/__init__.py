@@ -7,6 +7,7 @@ writes and after it has read a file. So no number reaches a compiled loop, which
 looked at before.
 """
 from mercer.invariants.laws import Elsewhere, check, declare, declared, lists_places
+from mercer.invariants.samples import Samples
 from mercer.invariants.specs import (
     Broken,
     By,
@@ -19,7 +20,6 @@ from mercer.invariants.specs import (
     Labels,
     Number,
     Said,
-    Samples,
     Sizes,
     Spec,
     Text,

@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 Size = int | str | None  # of one dimension: a number, a name with or without "+ 1" or "- 1", or any
 _NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*)(?:\s*([+-])\s*(\d+))?")
@@ -136,10 +135,10 @@ class _Arrays(Spec):
         if type(v) not in (np.ndarray, np.memmap) or v.dtype.kind not in self.kinds or not v.dtype.isnative:
             raise Broken(f"should be {self.what}, but is {v.dtype if isinstance(v, np.ndarray) else type(v).__name__}")
         if v.ndim != len(self.sizes) or not all(sizes.meet(s, n) for s, n in zip(self.sizes, v.shape, strict=True)):
-            raise Broken(f"has shape {v.shape}, which is not {_shown(self.sizes, sizes)}")
+            raise Broken(f"has shape {v.shape}, which is not {shown_sizes(self.sizes, sizes)}")
 
 
-def _shown(sizes: tuple[Size, ...], known: Sizes) -> str:
+def shown_sizes(sizes: tuple[Size, ...], known: Sizes) -> str:
     parts = [str(s) if s is None or known.value(s) is None else str(known.value(s)) for s in sizes]
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})".replace("None", "any")
 
@@ -220,33 +219,6 @@ class Labels(_Arrays):
     def range(self, v: Any, sizes: Sizes) -> None:
         if not v.size:
             raise Broken("is empty")
-
-
-class Samples(Spec):
-    """Rows to compare: an array or CSR matrix (n, d) of finite floats, or items, bare in a list or as an estimator holds them."""
-
-    def __init__(self, n: Size, d: Size, *, items: bool = True) -> None:
-        self.dense, self.n, self.items = Floats(n, d), n, items
-
-    def shape(self, v: Any, sizes: Sizes) -> None:
-        if _are_items(v) and self.items:
-            if not sizes.meet(self.n, len(v)):
-                raise Broken(f"has {len(v)} items, not {sizes.value(self.n)}")
-        elif sp.issparse(v):
-            if v.format != "csr" or v.dtype not in (np.float32, np.float64):
-                raise Broken(f"should be CSR rows of floats, but is {v.format} of {v.dtype}")
-            if not all(sizes.meet(s, n) for s, n in zip(self.dense.sizes, v.shape, strict=True)):
-                raise Broken(f"has shape {v.shape}, which is not {_shown(self.dense.sizes, sizes)}")
-        else:
-            self.dense.shape(v, sizes)
-
-    def range(self, v: Any, sizes: Sizes) -> None:
-        if not _are_items(v):
-            self.dense.range(v.data if sp.issparse(v) else v, sizes)
-
-
-def _are_items(v: Any) -> bool:
-    return isinstance(v, list) or (_is_called(type(v), "inputs.Items") and isinstance(v.values, list))
 
 
 class Whole(Spec):
@@ -349,7 +321,7 @@ class Is(Spec):
         self.classes, self.sizes = classes, sizes
 
     def shape(self, v: Any, sizes: Sizes) -> None:
-        if not any(_is_called(c, name) for c in type(v).__mro__ for name in self.classes):
+        if not any(is_called(c, name) for c in type(v).__mro__ for name in self.classes):
             raise Broken(f"should be {' or '.join(self.classes)}, but is {type(v).__name__}")
 
     def range(self, v: Any, sizes: Sizes) -> None:  # not before: it may be half made while its holder is
@@ -359,7 +331,7 @@ class Is(Spec):
                 raise Broken(f"has {name} = {found!r:.60}, where {sizes.value(size)} is needed")
 
 
-def _is_called(cls: type[Any], name: str) -> bool:
+def is_called(cls: type[Any], name: str) -> bool:
     """Whether a class of Mercer's or scikit-learn's has this name, which may begin with those of modules."""
     full = f"{cls.__module__}.{cls.__qualname__}"
     return full.startswith(("mercer.", "sklearn.")) and full.endswith(f".{name}")

@@ -1,8 +1,30 @@
 """Kernels as expressions: leaves, their algebra, and proofs that they are kernels."""
-from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, Scale, Series, Sum, Warped, Weighted, exp, positioned
+from mercer.kernels.algebra import (
+    Exp,
+    Normalized,
+    OnColumns,
+    Power,
+    Product,
+    Scale,
+    Series,
+    Sum,
+    Warped,
+    Weighted,
+    exp,
+    positioned,
+)
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import AllSubsets, Anova, ArcCosine, Callable, Constant, Linear, Polynomial
-from mercer.kernels.stationary import Cauchy, Gaussian, Laplace, Matern, Periodic, RationalQuadratic, Sinc, Stationary
+from mercer.kernels.stationary import (
+    Cauchy,
+    Gaussian,
+    Laplace,
+    Matern,
+    Periodic,
+    RationalQuadratic,
+    Sinc,
+    Stationary,
+)
 
 __all__ = [
     "AllSubsets", "Anova", "ArcCosine", "Callable", "Cauchy", "Constant", "Exp", "Gaussian", "Kernel", "Laplace", "Linear",

@@ -13,7 +13,20 @@ import numpy as np
 from mercer.inputs import Array, Table, is_vector, table
 from mercer.kernels.params import Params, substitute
 from mercer.ops.tiles import broadcast, cuts, fill
-from mercer.pairs import Diagonal, Dual, DualPairs, KernelSource, Side, Symbol, Tile, Trace, Traced, centre_of, contract, squares
+from mercer.pairs import (
+    Diagonal,
+    Dual,
+    DualPairs,
+    KernelSource,
+    Side,
+    Symbol,
+    Tile,
+    Trace,
+    Traced,
+    centre_of,
+    contract,
+    squares,
+)
 
 if TYPE_CHECKING:
     from mercer.kernels.proof import Proof

@@ -9,12 +9,27 @@ from mercer.lifts.grid import Grid
 from mercer.lifts.kernel import KernelLift
 from mercer.lifts.maclaurin import Maclaurin
 from mercer.lifts.nystrom import Nystrom
-from mercer.lifts.parabolic import Ball, Everything, Halfspace, Nothing, Parabolic, ball_to_halfspace, halfspace_to_ball
+from mercer.lifts.parabolic import (
+    Ball,
+    Everything,
+    Halfspace,
+    Nothing,
+    Parabolic,
+    ball_to_halfspace,
+    halfspace_to_ball,
+)
 from mercer.lifts.polynomial import Interactions, Monomials, Subsets
 from mercer.lifts.projections import GaussianProjection, HashedFeatures, SparseProjection
 from mercer.lifts.sink import KitchenSink
 from mercer.lifts.sketches import ArcCosineFeatures, PositiveFeatures, SketchedTensor, TensorSketch
-from mercer.lifts.structure import Identity, NormalizedLift, OnColumnsLift, One, WarpedLift, WeightedLift
+from mercer.lifts.structure import (
+    Identity,
+    NormalizedLift,
+    OnColumnsLift,
+    One,
+    WarpedLift,
+    WeightedLift,
+)
 
 __all__ = [
     "ArcCosineFeatures",

@@ -37,7 +37,14 @@ from mercer.lifts.polynomial import Interactions, Monomials, Subsets
 from mercer.lifts.projections import SparseProjection
 from mercer.lifts.sketches import ArcCosineFeatures, SketchedTensor, TensorSketch
 from mercer.lifts.spectral import spectrum
-from mercer.lifts.structure import Identity, NormalizedLift, OnColumnsLift, One, WarpedLift, WeightedLift
+from mercer.lifts.structure import (
+    Identity,
+    NormalizedLift,
+    OnColumnsLift,
+    One,
+    WarpedLift,
+    WeightedLift,
+)
 from mercer.lifts.widths import as_polynomial, expanded, factors, power_sum, width, width_by_rule
 from mercer.pairs.side import square_norms
 from mercer.pairs.tile import mapped

@@ -13,7 +13,12 @@ from mercer.inputs import Array, Matrix
 from mercer.invariants import Is
 from mercer.lifts.base import Lift
 from mercer.lifts.polynomial import Monomials, Products, Subsets
-from mercer.lifts.projections import MAX_DENSE_FEATURES, GaussianProjection, HashedFeatures, Projection
+from mercer.lifts.projections import (
+    MAX_DENSE_FEATURES,
+    GaussianProjection,
+    HashedFeatures,
+    Projection,
+)
 from mercer.ops.monomials import Program, expand
 from mercer.ops.monomials_csr import expand_csr
 from mercer.ops.threads import parallel_map

@@ -9,7 +9,19 @@ import numpy as np
 
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Each, Floats, Ints, Whole
-from mercer.kernels import Constant, Exp, Kernel, Linear, Polynomial, Power, Product, Scale, Series, Sum, exp
+from mercer.kernels import (
+    Constant,
+    Exp,
+    Kernel,
+    Linear,
+    Polynomial,
+    Power,
+    Product,
+    Scale,
+    Series,
+    Sum,
+    exp,
+)
 from mercer.kernels.base import whole
 from mercer.lifts.base import Lift, by_rows, stream_of
 from mercer.ops.philox import Stream, signs, uniforms

@@ -27,7 +27,15 @@ from mercer.kernels import (
 )
 from mercer.ops.fastfood import Fastfood
 from mercer.ops.frequencies import frequencies
-from mercer.ops.measures import CauchyColumns, GammaMixture, Measure, Normal, PeriodicColumns, Sphere, Student
+from mercer.ops.measures import (
+    CauchyColumns,
+    GammaMixture,
+    Measure,
+    Normal,
+    PeriodicColumns,
+    Sphere,
+    Student,
+)
 from mercer.ops.philox import Stream
 from mercer.pairs.side import per_column
 from mercer.store import register

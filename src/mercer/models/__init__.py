@@ -5,7 +5,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.models.gp import GaussianProcessClassifier, GaussianProcessRegressor, VarianceStarvationWarning
+    from mercer.models.gp import (
+        GaussianProcessClassifier,
+        GaussianProcessRegressor,
+        VarianceStarvationWarning,
+    )
     from mercer.models.kmeans import KernelKMeans
     from mercer.models.logistic import KernelLogistic
     from mercer.models.pca import KernelPCA

@@ -16,7 +16,14 @@ from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
 from mercer.models.base import checked
-from mercer.models.settings import FittedKernel, FittedLift, KernelSetting, LiftSetting, Seed, checked_lift
+from mercer.models.settings import (
+    FittedKernel,
+    FittedLift,
+    KernelSetting,
+    LiftSetting,
+    Seed,
+    checked_lift,
+)
 from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 from mercer.stats import Moments

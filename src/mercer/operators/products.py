@@ -8,7 +8,15 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
 from mercer.operators.kernel import KernelOperator
-from mercer.operators.tiles import TILE_COLUMNS, TILE_ROWS, AboutTiles, BitTiles, GaussianTiles, tiles_about, tiles_of
+from mercer.operators.tiles import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    AboutTiles,
+    BitTiles,
+    GaussianTiles,
+    tiles_about,
+    tiles_of,
+)
 from mercer.ops import kernel_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts

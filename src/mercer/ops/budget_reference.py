@@ -8,7 +8,16 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
-from mercer.ops.budget import FORGETRON, MERGING, MIN_RESIDUAL, OLDEST, PLUS, PROJECTRON, RANDOM, UNLIMITED
+from mercer.ops.budget import (
+    FORGETRON,
+    MERGING,
+    MIN_RESIDUAL,
+    OLDEST,
+    PLUS,
+    PROJECTRON,
+    RANDOM,
+    UNLIMITED,
+)
 
 
 class Reference:

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
-from scipy.special import betainccinv, betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, ive, ndtri
+from scipy.special import (
+    betainccinv,
+    betaincinv,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+    ive,
+    ndtri,
+)
 
 from mercer.inputs import Array
 from mercer.store import register

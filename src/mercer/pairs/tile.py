@@ -13,7 +13,15 @@ from mercer.inputs import Array, Matrix, Table, table
 from mercer.ops import distances
 from mercer.ops.special import Numbers
 from mercer.ops.tiles import cuts
-from mercer.pairs.side import Bandwidth, Side, nonzero_columns, over, per_column, square, square_norms
+from mercer.pairs.side import (
+    Bandwidth,
+    Side,
+    nonzero_columns,
+    over,
+    per_column,
+    square,
+    square_norms,
+)
 
 Map = Callable[[Any], Any]
 

@@ -20,7 +20,14 @@ from mercer.tables.infer import family
 from mercer.tables.read.source import batches_of
 from mercer.tables.sketch import CELLS, ColumnSketch, RowSample, hashes, missing_rows
 from mercer.tables.target import Target
-from mercer.tables.treatment import MAX_CATEGORIES, DroppedRows, Rows, SchemaReport, Treatment, weights
+from mercer.tables.treatment import (
+    MAX_CATEGORIES,
+    DroppedRows,
+    Rows,
+    SchemaReport,
+    Treatment,
+    weights,
+)
 from mercer.tables.values import text
 
 TASKS = ("auto", "regression", "classification")

@@ -14,7 +14,13 @@ from scipy.stats import gamma
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Batch, Column, pa
-from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, Encoder, TextEncoder
+from mercer.tables.encoders import (
+    BooleanEncoder,
+    CategoryEncoder,
+    DateEncoder,
+    Encoder,
+    TextEncoder,
+)
 from mercer.tables.errors import DataError, many
 from mercer.tables.values import text
 

@@ -10,15 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 from mercer import methods
 from mercer.inputs import Array
 from mercer.invariants import Is
+from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator
 from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
 from mercer.models.gp.linear import FeatureTargets
 from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
-from mercer.models.gp.problem import ProcessSettings
+from mercer.models.gp.problem import ProcessSettings, check_count
+from mercer.models.gp.samples import SampledFunctions
 from mercer.models.maps import BATCH_BYTES, FittedMap
-from mercer.models.settings import FittedKernel, FittedLift
+from mercer.models.settings import FittedKernel, FittedLift, Seed
 from mercer.plans import Plan
 from mercer.stats import Moments
 
@@ -146,6 +148,23 @@ class ProcessEstimator(KernelEstimator):
 
 
 # files from before
+
+    # draws
+    def sample_functions(
+        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Seed = 0
+    ) -> SampledFunctions:
+        """Functions drawn once and evaluated anywhere.
+
+        F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function; of q
+        outputs (n, q, 3). A draw of the prior by random features of the kernel, then Matheron's
+        update by the points, which is exact: the draws differ from the posterior only as the
+        features differ from the kernel. A model over features draws its weights, one over
+        landmarks also what these leave out (where `restore_variance` says so), from the prior.
+        """
+        count, size = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
+        return self._posterior().functions(count, posterior=posterior, n_features=size, seed=seed_of(random_state))
+
+
 def upgraded(model: Any, state: dict[str, Any]) -> dict[str, Any]:
     """The attributes as they are now; model : an unfitted one of the same parameters."""
     old = {name: state.pop(name) for name in PARTS if name in state}

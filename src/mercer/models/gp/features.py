@@ -13,8 +13,19 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is, Number
 from mercer.kernels import Kernel
 from mercer.linalg.decompose import POWER_ROUNDS, Eigenpairs, eigen, ritz
-from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
-from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
+from mercer.models.gp.linear import (
+    FeatureSolution,
+    FeatureTargets,
+    LinearLikelihood,
+    WeightPosterior,
+)
+from mercer.models.gp.posterior import (
+    LeaveOneOut,
+    Outputs,
+    Posterior,
+    VarianceStarvationWarning,
+    one_output,
+)
 from mercer.models.gp.problem import ProcessSettings
 from mercer.models.gp.samples import SampledFunctions
 from mercer.models.gp.space import NOISE, times
@@ -26,19 +37,6 @@ from mercer.store import register
 
 PROBE = 64  # rows on which a map is compared with its kernel
 STARVED = 0.5  # the share of the prior variance below which a variance is said to be starved
-
-
-class VarianceStarvationWarning(UserWarning):
-    """A finite map has no prior variance left far from the data, unlike the kernel's process.
-
-    Examples
-    --------
-    >>> from mercer import GaussianProcessRegressor as GP, kernels, methods
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
-    ...     m = GP(kernels.Gaussian(), 0.01, methods.Fourier(20)).fit(np.c_[:99], np.r_[:99])
-    >>> told[0].category.__name__
-    'VarianceStarvationWarning'
-    """
 
 
 @register("gp.FeaturePosterior")
@@ -305,13 +303,6 @@ class FeaturePosterior:
     def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
         W = self._weights(count, np.random.default_rng(seed), posterior)
         return SampledFunctions(self.phi.lift, W, None, (self.solution.prior_mean,))
-
-
-def one_output(Y: Array) -> Array:
-    """y (n,)"""
-    if Y.shape[1] != 1:
-        raise ValueError(f"y has {Y.shape[1]} columns, but features and landmarks take one; fit one model a column.")
-    return Y[:, 0]
 
 
 def approximate(phi: FittedMap, X: Table) -> bool:

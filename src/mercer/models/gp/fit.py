@@ -14,13 +14,13 @@ from mercer.kernels import Kernel
 from mercer.lifts import KernelLift, Nystrom
 from mercer.lifts.base import seed_of
 from mercer.models.gp.exact import ExactPosterior
-from mercer.models.gp.features import FeaturePosterior, moments_fit, one_output
+from mercer.models.gp.features import FeaturePosterior, moments_fit
 from mercer.models.gp.gram import GramPosterior, noise_and_scale
 from mercer.models.gp.iterative import IterativePosterior
 from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
 from mercer.models.gp.linear import FeatureSolution, FeatureTargets, WeightPosterior
 from mercer.models.gp.points import PointPosterior
-from mercer.models.gp.posterior import Outputs
+from mercer.models.gp.posterior import Outputs, one_output
 from mercer.models.gp.problem import ProcessSettings, choose
 from mercer.models.gp.quadrature import estimated_likelihood
 from mercer.models.gp.samples import draws

@@ -19,8 +19,14 @@ from mercer.kernels import Kernel
 from mercer.lifts import Nystrom
 from mercer.linalg.decompose import Eigenpairs
 from mercer.models.gp.factor import best_scale
-from mercer.models.gp.features import STARVED, FeaturePosterior, VarianceStarvationWarning
-from mercer.models.gp.linear import FeatureSolution, FeatureTargets, LinearLikelihood, WeightPosterior
+from mercer.models.gp.features import STARVED, FeaturePosterior
+from mercer.models.gp.linear import (
+    FeatureSolution,
+    FeatureTargets,
+    LinearLikelihood,
+    WeightPosterior,
+)
+from mercer.models.gp.posterior import VarianceStarvationWarning
 from mercer.models.gp.problem import ProcessSettings
 from mercer.models.gp.samples import Beside, SampledFunctions, residual_functions, square_root
 from mercer.models.gp.space import NOISE

@@ -131,3 +131,23 @@ class Posterior(Protocol):
 
     def merged(self, other: Posterior) -> Posterior:
         """With the rows that another one of the same map has seen."""
+
+
+class VarianceStarvationWarning(UserWarning):
+    """A finite map has no prior variance left far from the data, unlike the kernel's process.
+
+    Examples
+    --------
+    >>> from mercer import GaussianProcessRegressor as GP, kernels, methods
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    ...     m = GP(kernels.Gaussian(), 0.01, methods.Fourier(20)).fit(np.c_[:99], np.r_[:99])
+    >>> told[0].category.__name__
+    'VarianceStarvationWarning'
+    """
+
+
+def one_output(Y: Array) -> Array:
+    """y (n,)"""
+    if Y.shape[1] != 1:
+        raise ValueError(f"y has {Y.shape[1]} columns, but features and landmarks take one; fit one model a column.")
+    return Y[:, 0]

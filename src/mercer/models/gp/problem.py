@@ -14,7 +14,15 @@ from mercer.kernels.defaults import is_precomputed, resolve
 from mercer.models.base import bytes_of
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec
 from mercer.models.gp.posterior import Outputs
-from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, checked_flag, number, way_of
+from mercer.models.settings import (
+    KernelSetting,
+    LiftSetting,
+    MemoryLimit,
+    Seed,
+    checked_flag,
+    number,
+    way_of,
+)
 from mercer.plans import Plan, quantity
 
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so

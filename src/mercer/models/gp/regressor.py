@@ -17,8 +17,14 @@ from mercer.models.gp.base import ProcessEstimator
 from mercer.models.gp.fit import begin, fit, prior_draws
 from mercer.models.gp.gram import NO_STREAM
 from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
-from mercer.models.gp.samples import SampledFunctions
-from mercer.models.intervals import COVERAGES, MODEL, Interval, plot_coverages, shares_inside, standardised
+from mercer.models.intervals import (
+    COVERAGES,
+    MODEL,
+    Interval,
+    plot_coverages,
+    shares_inside,
+    standardised,
+)
 from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via
 from mercer.store import register
 
@@ -311,20 +317,6 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
             s, rows = ProcessSettings.of(self), clone(self)._rows(X, reset=True)
             out = prior_draws(s, rows, count, rng, of, points=self._many())
         return np.asarray(out[:, 0] if out.shape[1] == 1 else out, rows.dtype)
-
-    def sample_functions(
-        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Seed = 0
-    ) -> SampledFunctions:
-        """Functions drawn once and evaluated anywhere.
-
-        F = m.sample_functions(3); F(X) is (n, 3), F(X)[:, j] always of one function; of q
-        outputs (n, q, 3). A draw of the prior by random features of the kernel, then Matheron's
-        update by the points, which is exact: the draws differ from the posterior only as the
-        features differ from the kernel. A model over features draws its weights, one over
-        landmarks also what these leave out (where `restore_variance` says so), from the prior.
-        """
-        count, size = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
-        return self._posterior().functions(count, posterior=posterior, n_features=size, seed=seed_of(random_state))
 
     # honesty
     def calibration(self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES) -> dict[float, float]:

@@ -12,12 +12,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Is
-from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, check_finite, checked, part, parted
+from mercer.models.base import (
+    KernelEstimator,
+    all_or_nothing,
+    bytes_of,
+    check_finite,
+    checked,
+    part,
+    parted,
+)
 from mercer.models.expansion import Expansion
 from mercer.models.kmeans.clusters import FeatureMeans, KernelMeans, KMeansSettings, Run, fit
 from mercer.models.kmeans.lloyd import Clusters
 from mercer.models.maps import FittedMap
-from mercer.models.settings import FittedKernel, FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via
+from mercer.models.settings import (
+    FittedKernel,
+    FittedLift,
+    KernelSetting,
+    LiftSetting,
+    MemoryLimit,
+    Seed,
+    Via,
+)
 from mercer.plans import Plan
 from mercer.store import register
 

@@ -12,14 +12,30 @@ from mercer import methods
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Is
 from mercer.linalg.decompose import SketchedMoments
-from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, check_finite, checked, part, parted
+from mercer.models.base import (
+    KernelEstimator,
+    all_or_nothing,
+    bytes_of,
+    check_finite,
+    checked,
+    part,
+    parted,
+)
 from mercer.models.expansion import Expansion
 from mercer.models.maps import FittedMap
 from mercer.models.pca import dual, features
 from mercer.models.pca.dual import DualProjection
-from mercer.models.pca.features import FeatureProjection
+from mercer.models.pca.features import FeatureProjection, mergeable
 from mercer.models.pca.problem import DUAL, PCASettings, choose
-from mercer.models.settings import FittedKernel, FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via
+from mercer.models.settings import (
+    FittedKernel,
+    FittedLift,
+    KernelSetting,
+    LiftSetting,
+    MemoryLimit,
+    Seed,
+    Via,
+)
 from mercer.plans import Plan
 from mercer.stats import Moments
 from mercer.store import register
@@ -175,7 +191,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """Take in the rows that another model of the same map has seen."""
         check_is_fitted(self)
         s = PCASettings.of(self)
-        mine, theirs = _mergeable(self.projection_, other)
+        fitted = vars(other).get("projection_") if isinstance(other, KernelPCA) else None
+        mine, theirs = mergeable(self.projection_, fitted, type(other).__name__)
         self.projection_ = mine.merged(theirs, s.n_components)
         return self
 
@@ -296,21 +313,3 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _mergeable(mine: Projection, other: object) -> tuple[FeatureProjection, Moments | SketchedMoments]:
-    """This model, and the statistics of another that add to its own."""
-    theirs = vars(other).get("projection_") if isinstance(other, KernelPCA) else None
-    if isinstance(mine, DualProjection) or isinstance(theirs, DualProjection):
-        raise ValueError("models of the kernel matrix do not merge; fit both with via='features'.")
-    if theirs is None:
-        raise ValueError(f"merge takes another fitted KernelPCA over features, got {type(other).__name__}.")
-    if mine.phi.fingerprint != theirs.phi.fingerprint:
-        raise ValueError(
-            "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
-        )
-    if mine.moments is None or theirs.moments is None:
-        raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
-    if type(mine.moments) is not type(theirs.moments):
-        raise ValueError("one model keeps moments and the other a sketch, which do not add; give both the same memory_limit.")
-    return mine, theirs.moments

@@ -11,7 +11,14 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, Whole
 from mercer.lifts import Identity
-from mercer.linalg.decompose import OVERSAMPLING, POWER_ROUNDS, Components, SketchedMoments, eigen, ritz
+from mercer.linalg.decompose import (
+    OVERSAMPLING,
+    POWER_ROUNDS,
+    Components,
+    SketchedMoments,
+    eigen,
+    ritz,
+)
 from mercer.models.base import check_finite, fields_alone
 from mercer.models.maps import FittedMap
 from mercer.models.pca.problem import PCASettings
@@ -185,3 +192,20 @@ def sketch(phi: FittedMap, X: Table, size: int) -> SketchedMoments:
         check_finite(np.sum(np.square(F, dtype=np.float64)), "the features")
         out = out.add(F)
     return out
+
+
+def mergeable(mine: object, theirs: object, name: str) -> tuple[FeatureProjection, Statistics]:
+    """This model, and the statistics of another (an object so called) that add to its own."""
+    if not isinstance(mine, FeatureProjection) or not isinstance(theirs, FeatureProjection | None):
+        raise ValueError("models of the kernel matrix do not merge; fit both with via='features'.")
+    if theirs is None:
+        raise ValueError(f"merge takes another fitted KernelPCA over features, got {name}.")
+    if mine.phi.fingerprint != theirs.phi.fingerprint:
+        raise ValueError(
+            "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
+        )
+    if mine.moments is None or theirs.moments is None:
+        raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+    if type(mine.moments) is not type(theirs.moments):
+        raise ValueError("one model keeps moments and the other a sketch, which do not add; give both the same memory_limit.")
+    return mine, theirs.moments

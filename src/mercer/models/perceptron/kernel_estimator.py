@@ -18,7 +18,13 @@ from mercer.models.base import all_or_nothing, checked, parted
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
-from mercer.models.perceptron.kernel_scan import KernelScan, comparators, rule_of, source_of, values_of
+from mercer.models.perceptron.kernel_scan import (
+    KernelScan,
+    comparators,
+    rule_of,
+    source_of,
+    values_of,
+)
 from mercer.models.perceptron.scan import MistakeBound, best_bound, margins
 from mercer.models.settings import (
     FittedKernel,

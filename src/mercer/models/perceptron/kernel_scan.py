@@ -16,7 +16,15 @@ from mercer.kernels.base import positive, whole
 from mercer.kernels.defaults import is_precomputed
 from mercer.kernels.rkhs import RKHSFunction
 from mercer.models.expansion import scaled_kernel_at
-from mercer.models.perceptron.budget import BLOCK, POLICIES, SQUARE, Scanner, UpdateRule, finite, forgetron_bound
+from mercer.models.perceptron.budget import (
+    BLOCK,
+    POLICIES,
+    SQUARE,
+    Scanner,
+    UpdateRule,
+    finite,
+    forgetron_bound,
+)
 from mercer.models.perceptron.scan import MistakeBound, margins
 from mercer.models.settings import FittedKernel, KernelSetting, shown
 from mercer.operators import KernelOperator

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Items, Matrix, Table
@@ -167,6 +168,14 @@ class RidgeEstimator(KernelEstimator):
     def _fitted_by(self) -> RidgeSettings:
         """The settings of the fit, but for today's memory_limit."""
         return RidgeSettings.of(self) if self._settings is None else replace(self._settings, memory=bytes_of(self.memory_limit))
+
+    def without_statistics(self) -> Self:
+        """A copy that only predicts: without the moments of features, and the rows of `fit`."""
+        model, s = clone(self).set_params(alpha=self.alpha_, cv=None, alphas=None), self._solution()
+        for name in vars(self).keys() & {"n_features_in_", "feature_names_in_", "_of_items", "_kept"}:
+            setattr(model, name, getattr(self, name))
+        model.solution_ = s.alone() if isinstance(s, MomentRidge) else s
+        return model
 
 
 def _outputs(model: Solution) -> int:

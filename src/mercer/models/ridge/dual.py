@@ -16,7 +16,13 @@ from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.least_squares import RidgeSolution, exact
 from mercer.linalg.solvers import CG, AutoSolver
 from mercer.models.expansion import Expansion, kernel_at
-from mercer.models.ridge.cross_validation import FoldErrors, Inverses, dual_fold_errors, dual_loo_errors, spread
+from mercer.models.ridge.cross_validation import (
+    FoldErrors,
+    Inverses,
+    dual_fold_errors,
+    dual_loo_errors,
+    spread,
+)
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import SQUARES, Refit, RidgeSettings, TrainingRows, Weights
 from mercer.models.settings import FittedKernel, grid

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -294,14 +294,6 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
             rows, model, s = self._at_hand(), self._solution(), self._fitted_by()
             self._split = calibrated(rows, lambda held: model.without(s, rows, held, _refit(model)))
         return self._split
-
-    def without_statistics(self) -> Self:
-        """A copy that only predicts: without the moments of features, and the rows of `fit`."""
-        model, s = clone(self).set_params(alpha=self.alpha_, cv=None, alphas=None), self._solution()
-        for name in vars(self).keys() & {"n_features_in_", "feature_names_in_", "_of_items", "_kept"}:
-            setattr(model, name, getattr(self, name))
-        model.solution_ = s.alone() if isinstance(s, MomentRidge) else s
-        return model
 
     def __getstate__(self) -> dict[str, Any]:
         """What travels with the model: rows only where it is a sum over them, else what

@@ -12,10 +12,24 @@ from mercer.linalg.least_squares import solve
 from mercer.models.base import fields_alone
 from mercer.models.folds import Folds
 from mercer.models.maps import HEAD, FittedMap
-from mercer.models.ridge.cross_validation import FoldErrors, dual_loo_errors, moment_fold_errors, moment_loo_errors
+from mercer.models.ridge.cross_validation import (
+    FoldErrors,
+    dual_loo_errors,
+    moment_fold_errors,
+    moment_loo_errors,
+)
 from mercer.models.ridge.leave_one_out import ByInverse, ByMoments
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import Penalties, Refit, RidgeSettings, TrainingRows, Weights, fold_of, moments_fit, square_bytes
+from mercer.models.ridge.problem import (
+    Penalties,
+    Refit,
+    RidgeSettings,
+    TrainingRows,
+    Weights,
+    fold_of,
+    moments_fit,
+    square_bytes,
+)
 from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.stats import Moments

@@ -15,7 +15,17 @@ from mercer.models.base import bytes_of
 from mercer.models.folds import Folds
 from mercer.models.maps import asked
 from mercer.models.ridge.cross_validation import FoldErrors, spread
-from mercer.models.settings import KernelSetting, LiftSetting, Seed, checked_flag, grid, penalty, positive, way_of, whole
+from mercer.models.settings import (
+    KernelSetting,
+    LiftSetting,
+    Seed,
+    checked_flag,
+    grid,
+    penalty,
+    positive,
+    way_of,
+    whole,
+)
 from mercer.plans import Plan
 from mercer.store import register
 

@@ -10,7 +10,17 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, Whole
-from mercer.kernels.algebra import Exp, Normalized, OnColumns, Power, Product, Scale, Series, Sum, Warped
+from mercer.kernels.algebra import (
+    Exp,
+    Normalized,
+    OnColumns,
+    Power,
+    Product,
+    Scale,
+    Series,
+    Sum,
+    Warped,
+)
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
 from mercer.kernels.stationary import Sinc, Stationary

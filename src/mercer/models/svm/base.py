@@ -15,7 +15,14 @@ from mercer.models.base import KernelEstimator, bytes_of
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.models.settings import FittedKernel, MemoryLimit, Seed, whole
 from mercer.models.svm.fit import WarmStart
-from mercer.models.svm.machine import Compression, DualMachine, FeatureMachine, FitSummary, Machine, compress
+from mercer.models.svm.machine import (
+    Compression,
+    DualMachine,
+    FeatureMachine,
+    FitSummary,
+    Machine,
+    compress,
+)
 from mercer.plans import Plan
 
 LEARNT = (

@@ -12,7 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.inputs import Array
 from mercer.invariants import Is
 from mercer.models.base import all_or_nothing
-from mercer.models.settings import FittedLift, KernelSetting, LiftSetting, MemoryLimit, Seed, Via, of_largest
+from mercer.models.settings import (
+    FittedLift,
+    KernelSetting,
+    LiftSetting,
+    MemoryLimit,
+    Seed,
+    Via,
+    of_largest,
+)
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.calibration import probabilities
 from mercer.models.svm.fit import WarmStart, fit, with_probabilities

@@ -11,7 +11,15 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.defaults import is_precomputed
 from mercer.models.base import bytes_of
-from mercer.models.settings import KernelSetting, LiftSetting, Seed, checked_flag, positive, way_of, whole
+from mercer.models.settings import (
+    KernelSetting,
+    LiftSetting,
+    Seed,
+    checked_flag,
+    positive,
+    way_of,
+    whole,
+)
 from mercer.plans import Plan
 
 LOSSES = ("hinge", "squared_hinge")

@@ -10,7 +10,15 @@ from mercer import methods
 from mercer.inputs import Array
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.expansion import scaled_kernel_at
-from mercer.models.settings import KernelSetting, MemoryLimit, Via, checked_flag, number, positive, whole
+from mercer.models.settings import (
+    KernelSetting,
+    MemoryLimit,
+    Via,
+    checked_flag,
+    number,
+    positive,
+    whole,
+)
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
 from mercer.models.svm.machine import DualMachine
