@@ -1,7 +1,7 @@
 """Run benchmarks by name: `python -m bench [NAME ...] [--list]`; without a name, all of them.
 
-Exit status 1 where a check failed or a case could not run, 2 for bad usage. A target that was missed is in the table
-and is not a failure: one run on a busy machine proves little.
+Exit status 1 where a check failed or a case could not run, 2 for bad usage. A target that was
+missed is in the table and is not a failure: one run on a busy machine proves little.
 """
 
 import argparse
@@ -18,7 +18,16 @@ from bench.harness import Case, Measure, Row
 from bench.report import line, save, table
 
 RESULTS = Path(__file__).parent / "results"
-HARNESS = {"__main__", "gpu_probe", "data", "exact_smoothing", "exact_solvers", "harness", "memory", "report"}
+HARNESS = {
+    "__main__",
+    "gpu_probe",
+    "data",
+    "exact_smoothing",
+    "exact_solvers",
+    "harness",
+    "memory",
+    "report",
+}
 
 
 def names() -> list[str]:
@@ -26,7 +35,9 @@ def names() -> list[str]:
     return sorted({module.name for module in pkgutil.iter_modules(bench.__path__)} - HARNESS)
 
 
-def run(name: str, cases: Callable[[], Iterable[Case | Measure]], folder: Path = RESULTS) -> list[Row]:
+def run(
+    name: str, cases: Callable[[], Iterable[Case | Measure]], folder: Path = RESULTS
+) -> list[Row]:
     """Run the cases, print each as it finishes and all of them at the end, and write the JSON."""
     print(f"== {name}", flush=True)
     rows = []
@@ -63,7 +74,9 @@ def _broken(name: str, error: Exception) -> Row:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("bench", description="Benchmarks, side by side with peers.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which to run; all of them without one")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="which to run; all of them without one"
+    )
     parser.add_argument("--list", action="store_true", help="only list the names")
     args = parser.parse_args(argv)
     if args.list:
@@ -75,13 +88,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run_all(chosen: Sequence[str], parser: argparse.ArgumentParser) -> int:
     unknown = sorted(set(chosen) - set(names()))
     if unknown:
-        parser.error(f"no benchmark {', '.join(unknown)}; there are: {', '.join(names()) or 'none yet'}.")
+        parser.error(
+            f"no benchmark {', '.join(unknown)}; there are: {', '.join(names()) or 'none yet'}."
+        )
     rows = [row for name in chosen for row in run(name, _cases(name))]
     return int(any(row.failure for row in rows))
 
 
 def _cases(name: str) -> Callable[[], Iterable[Case | Measure]]:
-    """The cases of bench/NAME.py; it is imported when they are asked for, so that its errors are the run's."""
+    """The cases of bench/NAME.py; it is imported when they are asked for, so that its errors are
+    the run's."""
     return lambda: importlib.import_module(f"bench.{name}").cases()
 
 

@@ -1,8 +1,10 @@
-"""`mercer fit` from the file on, against grids of RBF machines and beside boosted trees; and a million rows of csv.
+"""`mercer fit` from the file on, against grids of RBF machines and beside boosted trees; and a
+million rows of csv.
 
-The peers are given Mercer's treated columns and only the time of their search counts: reading and treating are free for them.
-Their grid (PENALTIES x GAMMAS, three folds) is searched on GRID_ROWS of the rows, and the best is then fitted to all training
-rows, or to as many as an hour allows; with MERCER_BENCH_LONG=1 all rows are searched, which takes hours.
+The peers are given Mercer's treated columns and only the time of their search counts: reading and
+treating are free for them. Their grid (PENALTIES x GAMMAS, three folds) is searched on GRID_ROWS of
+the rows, and the best is then fitted to all training rows, or to as many as an hour allows; with
+MERCER_BENCH_LONG=1 all rows are searched, which takes hours.
 """
 
 import os
@@ -53,18 +55,30 @@ def file_of(name, rows, folder):
 
 def treated(path, target):
     """The rows as Mercer treats and splits them."""
-    return prepare_data(open_source(path), Roles(target), 0.2, task="auto", memory=4e9, seed=0, clock=Clock(0))
+    return prepare_data(
+        open_source(path), Roles(target), 0.2, task="auto", memory=4e9, seed=0, clock=Clock(0)
+    )
 
 
 def grid(found, grid_rows, seconds=HOUR):
-    """The best RBF machine of the grid, and how many rows it was fitted to: all, or as many as the seconds allow."""
+    """The best RBF machine of the grid, and how many rows it was fitted to: all, or as many as the
+    seconds allow."""
     few = found.train if grid_rows is None else found.train.sample(grid_rows)
-    with threadpool_limits(1):  # two threads of OpenBLAS crash in Cholesky factorisations of about 16,000 rows on some machines
+    with threadpool_limits(
+        1
+        # two threads of OpenBLAS crash in Cholesky factorisations of about 16,000 rows on some machines
+    ):
         search = GridSearchCV(*peer(found), cv=3, n_jobs=2).fit(few.X, response(found, few))
-        most = int(len(few) * (seconds / max(search.refit_time_, 1e-3)) ** 0.5)  # a fit of n rows takes at least n^2
+        most = int(
+            len(few) * (seconds / max(search.refit_time_, 1e-3)) ** 0.5
+        )  # a fit of n rows takes at least n^2
         many = found.train.sample(max(most, len(few)))
         best = search.best_estimator_
-        return (best if len(many) == len(few) else best.fit(many.X, response(found, many))), len(many), search.best_params_
+        return (
+            (best if len(many) == len(few) else best.fit(many.X, response(found, many))),
+            len(many),
+            search.best_params_,
+        )
 
 
 def peer(found):
@@ -76,19 +90,29 @@ def peer(found):
 
 def response(found, rows):
     """Codes of classes, or numbers in the units of the training rows."""
-    return rows.y if found.columns.classes_ else (rows.y - found.train.y.mean()) / found.train.y.std()
+    return (
+        rows.y if found.columns.classes_ else (rows.y - found.train.y.mean()) / found.train.y.std()
+    )
 
 
 def peer_score(found, model):
     y, predicted = response(found, found.held), model.predict(found.held.X)
-    return float(np.mean(predicted == y)) if found.columns.classes_ else float(1 - np.mean((predicted - y) ** 2) / np.var(y))
+    return (
+        float(np.mean(predicted == y))
+        if found.columns.classes_
+        else float(1 - np.mean((predicted - y) ** 2) / np.var(y))
+    )
 
 
 def named(found, rows):
     """The grid, spelled out."""
     machine, settings = peer(found)
-    values = ", ".join(f"{name} {'/'.join(f'{v:g}' for v in grid)}" for name, grid in settings.items())
-    return f"an RBF {type(machine).__name__} grid ({values}; 3 folds of {rows:,} rows, then up to all)"
+    values = ", ".join(
+        f"{name} {'/'.join(f'{v:g}' for v in grid)}" for name, grid in settings.items()
+    )
+    return (
+        f"an RBF {type(machine).__name__} grid ({values}; 3 folds of {rows:,} rows, then up to all)"
+    )
 
 
 def against_grid(name, rows=None, seconds=SECONDS, grid_rows=GRID_ROWS, folder=None):
@@ -102,16 +126,33 @@ def against_grid(name, rows=None, seconds=SECONDS, grid_rows=GRID_ROWS, folder=N
 
     def check(model, machine):
         best, used, settings = machine
-        scores["ours"], scores["trees"] = model.result.chosen.holdout, model.result.contenders[-1].holdout
+        scores["ours"], scores["trees"] = (
+            model.result.chosen.holdout,
+            model.result.contenders[-1].holdout,
+        )
         theirs, kind = peer_score(found, best), model.result.chosen.kind
         told = ", ".join(f"{k} {v:g}" for k, v in settings.items())
-        return Quality(f"holdout {metric} of {kind} against {told} on {used:,} rows", scores["ours"], theirs, slack=0.01 * abs(theirs))
+        return Quality(
+            f"holdout {metric} of {kind} against {told} on {used:,} rows",
+            scores["ours"],
+            theirs,
+            slack=0.01 * abs(theirs),
+        )
 
     searched = len(found.train) if grid_rows is None else min(grid_rows, len(found.train))
-    title = f"{name}, {len(found.train):,} rows, --time {seconds:g}, against {named(found, searched)}"
-    yield Case(title, ours, partial(grid, found, grid_rows), check, 5.0, repeats=1, warmup=lambda: None)
+    title = (
+        f"{name}, {len(found.train):,} rows, --time {seconds:g}, against {named(found, searched)}"
+    )
+    yield Case(
+        title, ours, partial(grid, found, grid_rows), check, 5.0, repeats=1, warmup=lambda: None
+    )
     if scores:
-        yield Measure(f"{name}: holdout {metric} beside HistGradientBoosting", scores["ours"], scores["trees"], lower_is_better=False)
+        yield Measure(
+            f"{name}: holdout {metric} beside HistGradientBoosting",
+            scores["ours"],
+            scores["trees"],
+            lower_is_better=False,
+        )
 
 
 def write_csv(path, n, seed=0):
@@ -125,8 +166,13 @@ def write_csv(path, n, seed=0):
 
 def _batch(rng, n):
     X = rng.normal(size=(n, 20)).round(6)
-    towns, y = rng.integers(0, 40, size=(n, 3)), np.sin(X[:, 0]) * X[:, 1] + X[:, 2] ** 2 + 0.3 * rng.normal(size=n)
-    columns = {f"x{j}": X[:, j] for j in range(20)} | {f"town{j}": [f"town {v}" for v in towns[:, j]] for j in range(3)}
+    towns, y = (
+        rng.integers(0, 40, size=(n, 3)),
+        np.sin(X[:, 0]) * X[:, 1] + X[:, 2] ** 2 + 0.3 * rng.normal(size=n),
+    )
+    columns = {f"x{j}": X[:, j] for j in range(20)} | {
+        f"town{j}": [f"town {v}" for v in towns[:, j]] for j in range(3)
+    }
     return pa.record_batch(columns | {"y": y.round(6)})
 
 
@@ -144,15 +190,33 @@ def parsing(path):
 
 def large(n, seconds=SECONDS):
     with tempfile.TemporaryDirectory() as folder:
-        path, small = write_csv(Path(folder) / "large.csv", n), write_csv(Path(folder) / "small.csv", 3_000)
+        path, small = (
+            write_csv(Path(folder) / "large.csv", n),
+            write_csv(Path(folder) / "small.csv", 3_000),
+        )
         start = perf_counter()
         model = fit_csv(path, seconds=seconds)
         total, once = perf_counter() - start, parsing(path)
         score = model.result.chosen.holdout
         verdict = None if score > 0.5 else f"holdout R^2 is only {score:.3f}"
-        yield Measure(f"{n:,} rows of csv, all passes parsed ({3 * once:.1f} s) within the fit", 3 * once, total, 2.0, "s", quality=verdict)
-        grown = peak_memory(partial(fit_csv, path, "2GB", seconds), warmup=partial(fit_csv, small, "2GB", 1.0))
-        yield Measure(f"{n:,} rows of csv: memory above the baseline, against 2 GB", grown / 1e6, 2000.0, 1.0, "MB")
+        yield Measure(
+            f"{n:,} rows of csv, all passes parsed ({3 * once:.1f} s) within the fit",
+            3 * once,
+            total,
+            2.0,
+            "s",
+            quality=verdict,
+        )
+        grown = peak_memory(
+            partial(fit_csv, path, "2GB", seconds), warmup=partial(fit_csv, small, "2GB", 1.0)
+        )
+        yield Measure(
+            f"{n:,} rows of csv: memory above the baseline, against 2 GB",
+            grown / 1e6,
+            2000.0,
+            1.0,
+            "MB",
+        )
 
 
 def cases():

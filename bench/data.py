@@ -1,4 +1,5 @@
-"""Real data for benchmarks, read from the folder $MERCER_DATA or from ../shared/data; nothing is downloaded."""
+"""Real data for benchmarks, read from the folder $MERCER_DATA or from ../shared/data; nothing is
+downloaded."""
 
 import bz2
 import lzma
@@ -48,14 +49,19 @@ def path(name: str) -> Path:
     """Where a file of the data folder is, as in `path("libsvm/a9a.xz")`."""
     folder = Path(os.environ.get("MERCER_DATA") or BESIDE)
     if not folder.is_dir():
-        raise DataMissing("The benchmark data is not here: set MERCER_DATA to its folder, or put it in ../shared/data.")
+        raise DataMissing(
+            "The benchmark data is not here: set MERCER_DATA to its folder, or put it in ../shared/data."
+        )
     if not (folder / name).exists():
-        raise DataMissing(f"The benchmark data has no {name}: check the folder that MERCER_DATA names.")
+        raise DataMissing(
+            f"The benchmark data has no {name}: check the folder that MERCER_DATA names."
+        )
     return folder / name
 
 
 def libsvm(name: str, n_features: int | None = None, dense: bool = False) -> tuple[Any, Array]:
-    """X (float32; CSR with int32 indices, or dense) and y of a compressed file in `libsvm/`, as in `libsvm("a9a.xz")`.
+    """X (float32; CSR with int32 indices, or dense) and y of a compressed file in `libsvm/`, as in
+    `libsvm("a9a.xz")`.
 
     Give `n_features` to a test file, whose last columns may all be zero.
     """
@@ -68,8 +74,11 @@ def libsvm(name: str, n_features: int | None = None, dense: bool = False) -> tup
 
 
 def _int32(X: sp.csr_matrix) -> sp.csr_matrix:
-    """The same matrix with 32-bit indices: scikit-learn's SVC refuses the 64-bit ones that its own loader makes."""
-    return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    """The same matrix with 32-bit indices: scikit-learn's SVC refuses the 64-bit ones that its own
+    loader makes."""
+    return sp.csr_matrix(
+        (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
+    )
 
 
 def cod_rna() -> tuple[Array, Array]:

@@ -1,4 +1,5 @@
-"""Exact kernel machines: ridge, smoothing, PCA and perceptrons, against scikit-learn and published figures."""
+"""Exact kernel machines: ridge, smoothing, PCA and perceptrons, against scikit-learn and published
+figures."""
 
 from bench import exact_smoothing, exact_solvers
 

@@ -1,6 +1,8 @@
-"""Kernel ridge and kernel PCA without features: against scikit-learn where it can go, against stated limits where it cannot.
+"""Kernel ridge and kernel PCA without features: against scikit-learn where it can go, against
+stated limits where it cannot.
 
-Long calls run each in a process of its own, which also tells their memory: what crashes there fails alone.
+Long calls run each in a process of its own, which also tells their memory: what crashes there fails
+alone.
 """
 
 import tempfile
@@ -32,7 +34,9 @@ from mercer.ops.philox import Stream, permutation
 
 MINUTES, GIGABYTES = 5.0, 4.0
 LANDMARKS = 5000
-CRASHES = 15_000  # rows beyond which LAPACK's Cholesky factor with several threads has crashed the peer
+CRASHES = (
+    15_000  # rows beyond which LAPACK's Cholesky factor with several threads has crashed the peer
+)
 
 
 @dataclass(frozen=True)
@@ -64,29 +68,47 @@ def _recorded(path, call):
 # kernel ridge at 20,000 rows
 def ours_ridge(n, d, bandwidth, alpha):
     X, Z = rows(n, d, np.float64), rows(2000, d, np.float64, seed=7)
-    s = exact(KernelOperator(Gaussian(bandwidth), X), target(X), alpha, intercept=False, solver=CG())
+    s = exact(
+        KernelOperator(Gaussian(bandwidth), X), target(X), alpha, intercept=False, solver=CG()
+    )
     return (KernelOperator(Gaussian(bandwidth), Z, X) @ s.coef)[:, 0]
 
 
 def their_ridge(n, d, bandwidth, alpha):
     X, Z = rows(n, d, np.float64), rows(2000, d, np.float64, seed=7)
     with threadpool_limits(1, user_api="blas") if n > CRASHES else nullcontext():
-        return TheirRidge(kernel="rbf", gamma=1 / (2 * bandwidth**2), alpha=alpha).fit(X, target(X)).predict(Z)
+        return (
+            TheirRidge(kernel="rbf", gamma=1 / (2 * bandwidth**2), alpha=alpha)
+            .fit(X, target(X))
+            .predict(Z)
+        )
 
 
 def ridge(n, d, bandwidth, alpha):
-    run = cache(lambda f: apart(partial(f, n, d, bandwidth, alpha), partial(f, 3000, d, bandwidth, alpha)))
+    run = cache(
+        lambda f: apart(partial(f, n, d, bandwidth, alpha), partial(f, 3000, d, bandwidth, alpha))
+    )
     told = " (the peer on one BLAS thread: it crashes on two)" if n > CRASHES else ""
     name = f"kernel ridge, n={n:,}, d={d}, bandwidth {bandwidth:g}, alpha {alpha:g}{told}"
 
     def seconds():
         (ours, _, f), (peer, _, g) = run(ours_ridge), run(their_ridge)
         off = np.abs(f - g).max()
-        return Measure(name, ours, peer, 10.0, "s", quality=None if off <= 1e-4 else f"predictions differ by {off:.1e}")
+        return Measure(
+            name,
+            ours,
+            peer,
+            10.0,
+            "s",
+            quality=None if off <= 1e-4 else f"predictions differ by {off:.1e}",
+        )
 
     yield Later(name, seconds)
     memory = f"{name}: peak memory"
-    yield Later(memory, lambda: Measure(memory, run(ours_ridge)[1] / 1e6, run(their_ridge)[1] / 1e6, 5.0, "MB"))
+    yield Later(
+        memory,
+        lambda: Measure(memory, run(ours_ridge)[1] / 1e6, run(their_ridge)[1] / 1e6, 5.0, "MB"),
+    )
 
 
 # beyond what a dense matrix allows
@@ -96,7 +118,8 @@ def kin40k():
 
 
 def covtype(n=100_000, test=50_000):
-    """Class 2 against the rest; the ten measurements standardised, the 44 indicators as they are."""
+    """Class 2 against the rest; the ten measurements standardised, the 44 indicators as they
+    are."""
     T = data.table("covtype.csv.xz").to_numpy(np.float32)
     T = T[permutation(Stream(0), len(T))[: n + test]]
     X, y = T[:, :-1].copy(), np.where(T[:, -1] == 2, 1.0, -1.0)
@@ -124,14 +147,17 @@ def by_all_rows(name):
 
 
 def by_nystrom(name):
-    """The same landmarks as Nystrom features in float64, and their normal equations: the error to reach."""
+    """The same landmarks as Nystrom features in float64, and their normal equations: the error to
+    reach."""
     from mercer.lifts import Nystrom
     from mercer.linalg import least_squares as primal
     from mercer.stats import Moments
 
     load, bandwidth, alpha = SETS[name]
     X, y, X_test, _ = load()
-    phi = Nystrom(Gaussian(bandwidth), landmarks=X[np.sort(permutation(Stream(1), len(X))[:LANDMARKS])]).fit(X)
+    phi = Nystrom(
+        Gaussian(bandwidth), landmarks=X[np.sort(permutation(Stream(1), len(X))[:LANDMARKS])]
+    ).fit(X)
     m = Moments.zero(np.zeros(phi.n_features_out_ + 1))
     for i in range(0, len(X), 5000):
         m.add(np.column_stack([phi.transform(X[i : i + 5000]), y[i : i + 5000]]))
@@ -142,18 +168,27 @@ def by_nystrom(name):
 
 def error(name, prediction):
     y = SETS[name][0]()[3]
-    return float(np.mean(np.sign(prediction) != y)) if name == "covtype" else float(np.sqrt(np.mean((prediction - y) ** 2)))
+    return (
+        float(np.mean(np.sign(prediction) != y))
+        if name == "covtype"
+        else float(np.sqrt(np.mean((prediction - y) ** 2)))
+    )
 
 
 def large(name, way):
     """Seconds and memory, reading and predicting included, and the test error."""
     run = cache(lambda: apart(partial(way, name)))
     label = f"kernel ridge, {name}, {way.__name__.replace('_', ' ')}"
-    timed, held = f"{label}: seconds, against {MINUTES:g} minutes", f"{label}: memory, against {GIGABYTES:g} GB"
+    timed, held = (
+        f"{label}: seconds, against {MINUTES:g} minutes",
+        f"{label}: memory, against {GIGABYTES:g} GB",
+    )
 
     def seconds():
         found, reference = error(name, run()[2]), error(name, by_nystrom(name))
-        quality = Quality("test error", found, reference, slack=0.01 * reference, higher_is_better=False)
+        quality = Quality(
+            "test error", found, reference, slack=0.01 * reference, higher_is_better=False
+        )
         return Measure(timed, run()[0], 60 * MINUTES, 1.0, "s", quality=quality)
 
     yield Later(timed, seconds)
@@ -164,14 +199,24 @@ def large(name, way):
 def pca(n, d, k, bandwidth):
     X = rows(n, d, np.float64)
     ours = lambda: KernelPCA(k, Gaussian(bandwidth), "iterative").fit(X)
-    peer = lambda: TheirPCA(k, kernel="rbf", gamma=1 / (2 * bandwidth**2), eigen_solver="auto").fit(X)
+    peer = lambda: TheirPCA(k, kernel="rbf", gamma=1 / (2 * bandwidth**2), eigen_solver="auto").fit(
+        X
+    )
 
     def check(m, p):
         off = np.abs(m.eigenvalues_ / p.eigenvalues_ - 1).max()
         return None if off <= 1e-6 else f"eigenvalues differ by {off:.1e} of themselves"
 
     warmup = lambda: KernelPCA(k, Gaussian(bandwidth), "iterative").fit(X[:1000])
-    return Case(f"kernel PCA, n={n:,}, d={d}, {k} components", ours, peer, check, 5.0, repeats=1, warmup=warmup)
+    return Case(
+        f"kernel PCA, n={n:,}, d={d}, {k} components",
+        ours,
+        peer,
+        check,
+        5.0,
+        repeats=1,
+        warmup=warmup,
+    )
 
 
 def randomised(n, d, k, bandwidth):
@@ -181,10 +226,13 @@ def randomised(n, d, k, bandwidth):
 
 
 def eigen_failure(found, X, bandwidth, sample=3000, chunk=1000):
-    """Whether these are the leading eigenpairs, by scikit-learn's kernel: residuals with all rows, sizes by those of a sample."""
+    """Whether these are the leading eigenpairs, by scikit-learn's kernel: residuals with all rows,
+    sizes by those of a sample."""
     values, V = found[0], found[1:]
     gamma, n = 1 / (2 * bandwidth**2), len(X)
-    K = np.concatenate([rbf_kernel(X[i : i + chunk], X, gamma=gamma) @ V for i in range(0, n, chunk)])  # V is centred
+    K = np.concatenate(
+        [rbf_kernel(X[i : i + chunk], X, gamma=gamma) @ V for i in range(0, n, chunk)]
+    )  # V is centred
     left = np.linalg.norm(K - K.mean(0) - V * values, axis=0).max() / values[0]
     G = rbf_kernel(X[:sample], gamma=gamma)
     G -= G.mean(0)
@@ -199,7 +247,10 @@ def eigen_failure(found, X, bandwidth, sample=3000, chunk=1000):
 def large_pca(n, d, k, bandwidth, gigabytes=1.5):
     run = cache(lambda: apart(partial(randomised, n, d, k, bandwidth)))
     label = f"kernel PCA, n={n:,}, d={d}, {k} components, randomised"
-    timed, held = f"{label}: seconds, against {MINUTES:g} minutes", f"{label}: memory, against {gigabytes:g} GB"
+    timed, held = (
+        f"{label}: seconds, against {MINUTES:g} minutes",
+        f"{label}: memory, against {gigabytes:g} GB",
+    )
     verdict = lambda: eigen_failure(run()[2], rows(n, d, np.float64), bandwidth)
     yield Later(timed, lambda: Measure(timed, run()[0], 60 * MINUTES, 1.0, "s", quality=verdict()))
     yield Later(held, lambda: Measure(held, run()[1] / 1e6, 1e3 * gigabytes, 1.0, "MB"))

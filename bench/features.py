@@ -1,4 +1,5 @@
-"""Learning on features against scikit-learn's pipelines, and a stream against the bare matrix products."""
+"""Learning on features against scikit-learn's pipelines, and a stream against the bare matrix
+products."""
 
 import tempfile
 from functools import partial
@@ -32,7 +33,9 @@ def ridge(n, d, D):
     y, y_test, b = target(X), target(X_test, 4), float(np.sqrt(d))
 
     def ours():
-        return KernelRidge(Gaussian(b), via=Fourier(D), cv=5, alphas=ALPHAS, random_state=0).fit(X, y)
+        return KernelRidge(Gaussian(b), via=Fourier(D), cv=5, alphas=ALPHAS, random_state=0).fit(
+            X, y
+        )
 
     def peer():
         F = RBFSampler(gamma=1 / (2 * b * b), n_components=D, random_state=0)
@@ -44,7 +47,15 @@ def ridge(n, d, D):
         return Quality("test R^2", m.score(X_test, y_test), p.score(X_test, y_test), slack=1e-3)
 
     name = f"Fourier + ridge, n={n:,}, d={d}, D={D:,}, alpha among 20 by 5 folds"
-    return Case(name, ours, peer, check, 10.0, repeats=1, warmup=partial(KernelRidge(via=Fourier(64), cv=5).fit, X[:500], y[:500]))
+    return Case(
+        name,
+        ours,
+        peer,
+        check,
+        10.0,
+        repeats=1,
+        warmup=partial(KernelRidge(via=Fourier(64), cv=5).fit, X[:500], y[:500]),
+    )
 
 
 SEEDS = (0, 1, 2)  # one draw of the features moves the accuracy by more than the methods differ
@@ -56,14 +67,24 @@ def logistic(D, alpha=1.0):
     b = float(np.sqrt(1 / (2 * 0.05)))
 
     def ours():
-        return [KernelLogistic(Gaussian(b), via=Fourier(D), alpha=alpha, random_state=s).fit(X, y) for s in SEEDS]
+        return [
+            KernelLogistic(Gaussian(b), via=Fourier(D), alpha=alpha, random_state=s).fit(X, y)
+            for s in SEEDS
+        ]
 
     def peer():  # at its default tol it stops 0.4 % above the minimum, so not at the same objective
         samplers = [RBFSampler(gamma=0.05, n_components=D, random_state=s) for s in SEEDS]
-        return [make_pipeline(f, LogisticRegression(C=1 / alpha, tol=1e-5, max_iter=2000)).fit(X, y) for f in samplers]
+        return [
+            make_pipeline(f, LogisticRegression(C=1 / alpha, tol=1e-5, max_iter=2000)).fit(X, y)
+            for f in samplers
+        ]
 
     def check(m, p):
-        return Quality("mean test accuracy of 3 draws", *(np.mean([f.score(X_test, y_test) for f in v]) for v in (m, p)), slack=1e-3)
+        return Quality(
+            "mean test accuracy of 3 draws",
+            *(np.mean([f.score(X_test, y_test) for f in v]) for v in (m, p)),
+            slack=1e-3,
+        )
 
     return Case(f"logistic, a9a, D={D:,}", ours, peer, check, 3.0, repeats=1)
 
@@ -94,7 +115,8 @@ def stream_fit(path):
 
 
 def products(n):
-    """Float32 GEMM (rows by frequencies) and SYRK (features) of the same shapes, and nothing else."""
+    """Float32 GEMM (rows by frequencies) and SYRK (features) of the same shapes, and nothing
+    else."""
     X, W, seconds = rows(BATCH, WIDTH, np.float32), rows(WIDTH, FEATURES // 2, np.float32), 0.0
     F = rows(BATCH, FEATURES + 1, np.float32)
     for _ in range(0, n, BATCH):
@@ -119,7 +141,9 @@ def stream(n):
         name = f"streamed fit, {n:,} x {WIDTH}, D={FEATURES:,}, against its bare products"
         yield Measure(name, seconds, products(n), 1 / 1.4, "s", quality=verdict)
         grown = peak_memory(partial(stream_fit, path), warmup=partial(stream_fit, small))
-        yield Measure("streamed fit: memory above the baseline, against 1 GB", grown / 1e6, 1000.0, 1.0, "MB")
+        yield Measure(
+            "streamed fit: memory above the baseline, against 1 GB", grown / 1e6, 1000.0, 1.0, "MB"
+        )
 
 
 def cases():

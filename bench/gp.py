@@ -1,4 +1,5 @@
-"""Gaussian processes against scikit-learn, the published figures of UCI sets, and exact references on the operator and over landmarks."""
+"""Gaussian processes against scikit-learn, the published figures of UCI sets, and exact references
+on the operator and over landmarks."""
 
 import re
 import tarfile
@@ -20,15 +21,22 @@ from bench.operator import rows
 from mercer import GaussianProcessRegressor
 from mercer.kernels import Gaussian, Matern
 
-EXACT = {"pol": (0.0834, -1.2136), "elevators": (0.3566, 0.3920)}  # RMSE and NLL of the exact GP, split 0
+EXACT = {
+    "pol": (0.0834, -1.2136),
+    "elevators": (0.3566, 0.3920),
+}  # RMSE and NLL of the exact GP, split 0
 DROPOUT = {  # test RMSE and log-likelihood of tuned MC dropout, and the number of splits
-    "concrete": (4.826, -2.937, 20), "energy": (0.539, -1.212, 20), "kin8nm": (0.079, 1.136, 20), "power-plant": (4.014, -2.808, 20),
+    "concrete": (4.826, -2.937, 20),
+    "energy": (0.539, -1.212, 20),
+    "kin8nm": (0.079, 1.136, 20),
+    "power-plant": (4.014, -2.808, 20),
     "protein": (4.274, -2.871, 5),
-}  # fmt: skip
+}
 
 
 def until(seconds):
-    """scikit-learn's own search (L-BFGS-B), which keeps the best it has found when the seconds are over: at 5,000 rows it takes an hour."""
+    """scikit-learn's own search (L-BFGS-B), which keeps the best it has found when the seconds are
+    over: at 5,000 rows it takes an hour."""
 
     def search(objective, start, bounds):
         best, clock = [np.inf, start], perf_counter()
@@ -48,19 +56,29 @@ def until(seconds):
 
 
 def learnt(n, d=10, seconds=900.0):
-    """Hyper-parameters of a Gaussian kernel with one bandwidth a column, its scale and the noise."""
+    """Hyper-parameters of a Gaussian kernel with one bandwidth a column, its scale and the
+    noise."""
     X = rows(n, d, np.float64)
     y = target(X)
     y -= y.mean()
 
     def ours():
-        return GaussianProcessRegressor(Gaussian((1.0,) * d), prior_mean=0.0, random_state=0).fit(X, y)
+        return GaussianProcessRegressor(Gaussian((1.0,) * d), prior_mean=0.0, random_state=0).fit(
+            X, y
+        )
 
     def peer():
-        return Theirs(ConstantKernel() * RBF(np.ones(d)) + WhiteKernel(), alpha=0.0, optimizer=until(seconds)).fit(X, y)
+        return Theirs(
+            ConstantKernel() * RBF(np.ones(d)) + WhiteKernel(), alpha=0.0, optimizer=until(seconds)
+        ).fit(X, y)
 
     def check(m, p):
-        return Quality("log marginal likelihood", m.log_marginal_likelihood_, p.log_marginal_likelihood_value_, slack=1e-4 * n)
+        return Quality(
+            "log marginal likelihood",
+            m.log_marginal_likelihood_,
+            p.log_marginal_likelihood_value_,
+            slack=1e-4 * n,
+        )
 
     warm = partial(GaussianProcessRegressor(Gaussian((1.0,) * d)).fit, X[:300], y[:300])
     name = f"fit with hyper-parameters, n={n:,}, d={d} (the peer's search ends after {seconds:g} s)"
@@ -71,7 +89,9 @@ def reference(name):
     """(noise variance, kernel) of the published hyper-parameters, split 0."""
     text = data.path("reference/matern32_ard_hyperparameters.txt").read_text()
     block = re.search(rf"{name}, split 0\n(.*?)dtype", text, re.S).group(1)
-    noise, signal = (float(re.search(rf"{w}_scale=([\d.e-]+)", block).group(1)) for w in ("noise", "signal"))
+    noise, signal = (
+        float(re.search(rf"{w}_scale=([\d.e-]+)", block).group(1)) for w in ("noise", "signal")
+    )
     widths = re.search(r"length_scale=Array\(\[(.*?)\]", block, re.S).group(1)
     return noise**2, signal**2 * Matern(tuple(map(float, widths.split(","))), nu=1.5)
 
@@ -79,15 +99,27 @@ def reference(name):
 def scores(m, s):
     """Test RMSE and negative log-likelihood."""
     mean, std = m.predict(s.X_test, return_std=True)
-    return float(np.sqrt(np.mean((mean - s.y_test) ** 2))), float(-np.mean(norm.logpdf(s.y_test, mean, std)))
+    return float(np.sqrt(np.mean((mean - s.y_test) ** 2))), float(
+        -np.mean(norm.logpdf(s.y_test, mean, std))
+    )
 
 
 def given(name, via, slack):
     s, (noise, kernel) = data.uci_cv(name).standardized(target=True), reference(name)
     m = GaussianProcessRegressor(kernel, noise, via, memory_limit="4GB").fit(s.X, s.y)
     for what, value, published in zip(("RMSE", "NLL"), scores(m, s), EXACT[name], strict=True):
-        verdict = None if abs(value - published) <= slack * abs(published) + 5e-5 else f"{value:.5f} is not {published}"
-        yield Measure(f"{name}, given hyper-parameters, {via}: {what}", value, published, quality=verdict, lower_is_better=True)
+        verdict = (
+            None
+            if abs(value - published) <= slack * abs(published) + 5e-5
+            else f"{value:.5f} is not {published}"
+        )
+        yield Measure(
+            f"{name}, given hyper-parameters, {via}: {what}",
+            value,
+            published,
+            quality=verdict,
+            lower_is_better=True,
+        )
 
 
 @cache
@@ -102,9 +134,15 @@ def archive(name):
 def uci(name, k):
     """Split k, in raw units."""
     files = archive(name)
-    table, columns, at = files["data.txt"], files["index_features.txt"].astype(int), int(files["index_target.txt"])
+    table, columns, at = (
+        files["data.txt"],
+        files["index_features.txt"].astype(int),
+        int(files["index_target.txt"]),
+    )
     train, test = (files[f"index_{w}_{k}.txt"].astype(int) for w in ("train", "test"))
-    return data.Split(table[train][:, columns], table[train, at], table[test][:, columns], table[test, at])
+    return data.Split(
+        table[train][:, columns], table[train, at], table[test][:, columns], table[test, at]
+    )
 
 
 def published(name, splits=None):
@@ -112,7 +150,9 @@ def published(name, splits=None):
     found = []
     for k in range(splits or count):
         s = uci(name, k).standardized()
-        found.append(scores(GaussianProcessRegressor(random_state=0, memory_limit="2GB").fit(s.X, s.y), s))
+        found.append(
+            scores(GaussianProcessRegressor(random_state=0, memory_limit="2GB").fit(s.X, s.y), s)
+        )
     error, nll = np.mean(found, axis=0)
     yield Measure(f"{name}, {len(found)} splits: RMSE against tuned MC dropout", error, rmse, 1.0)
     name = f"{name}, {len(found)} splits: test likelihood a row (geometric mean) against tuned MC dropout"
@@ -143,10 +183,23 @@ def large(n=100_000):
     inside = m.calibration(X_test, y_test)[0.9]
     seconds = perf_counter() - start
     verdict = None if 0.88 <= inside <= 0.92 else f"90 % intervals cover {inside:.3f}"
-    yield Measure(f"n={n:,} x 8, learnt, {m.plan_.way}: minutes against 15", seconds / 60, 15.0, 1.0, "min", quality=verdict)
+    yield Measure(
+        f"n={n:,} x 8, learnt, {m.plan_.way}: minutes against 15",
+        seconds / 60,
+        15.0,
+        1.0,
+        "min",
+        quality=verdict,
+    )
     fit = partial(GaussianProcessRegressor(random_state=0, memory_limit="2GB").fit, X, y)
     grown = peak_memory(fit, warmup=partial(GaussianProcessRegressor().fit, X[:500], y[:500]))
-    yield Measure(f"n={n:,} x 8, learnt: memory above the baseline, against 4 GB", grown / 1e6, 4000.0, 1.0, "MB")
+    yield Measure(
+        f"n={n:,} x 8, learnt: memory above the baseline, against 4 GB",
+        grown / 1e6,
+        4000.0,
+        1.0,
+        "MB",
+    )
 
 
 def cases():

@@ -1,7 +1,9 @@
-"""The traced source of kernel expressions inside a small Triton tile, against the CPU reference: `python bench/gpu_probe.py`.
+"""The traced source of kernel expressions inside a small Triton tile, against the CPU reference:
+`python bench/gpu_probe.py`.
 
-A proof that the formula written once is a GPU kernel too. A file is generated for each expression and imported; parameters
-are read from memory, so changing them never recompiles. Not yet the fast way: distances are added up column by column.
+A proof that the formula written once is a GPU kernel too. A file is generated for each expression
+and imported; parameters are read from memory, so changing them never recompiles. Not yet the fast
+way: distances are added up column by column.
 """
 
 import importlib.util
@@ -61,7 +63,9 @@ def _sum(i, asked):
     if asked.kind == "dot":
         return f"q{i} += x * z"
     if asked.kind not in ("sqdist", "dist") or asked.columns is not None:
-        raise NotImplementedError(f"the probe has no {asked.kind} of {asked.columns or 'all columns'}.")
+        raise NotImplementedError(
+            f"the probe has no {asked.kind} of {asked.columns or 'all columns'}."
+        )
     return f"t = (x - z) / {_divisor(asked.params)}; q{i} += t * t"
 
 
@@ -71,10 +75,20 @@ def generate(k: Kernel) -> str:
     at = " " * 8
     return TEMPLATE.format(
         title=repr(k),
-        parameters="\n".join(f"    t{i} = xp.load(THETA + {i})" for i in range(len(source.parameters))),
-        zeros="\n".join(f"{at}q{i} = xp.zeros((R, C), xp.float32)" for i in range(len(source.quantities))),
-        sums="\n".join(f"{at}    {line}" for i, a in enumerate(source.quantities) for line in _sum(i, a).split("; ")),
-        roots="\n".join(f"{at}q{i} = xp.sqrt(q{i})" for i, a in enumerate(source.quantities) if a.kind == "dist"),
+        parameters="\n".join(
+            f"    t{i} = xp.load(THETA + {i})" for i in range(len(source.parameters))
+        ),
+        zeros="\n".join(
+            f"{at}q{i} = xp.zeros((R, C), xp.float32)" for i in range(len(source.quantities))
+        ),
+        sums="\n".join(
+            f"{at}    {line}"
+            for i, a in enumerate(source.quantities)
+            for line in _sum(i, a).split("; ")
+        ),
+        roots="\n".join(
+            f"{at}q{i} = xp.sqrt(q{i})" for i, a in enumerate(source.quantities) if a.kind == "dist"
+        ),
         body="\n".join(f"{at}{line}" for line in source.lines),
         result=source.result,
     )
@@ -102,12 +116,15 @@ def multiply(product, k, X, Z, v, tile=(32, 32)):
 
 
 def check(k, folder, n=130, m=77, d=16):
-    """The worst relative error of K @ v at the kernel's own parameters and at others, and how often Triton compiled."""
+    """The worst relative error of K @ v at the kernel's own parameters and at others, and how often
+    Triton compiled."""
     rng = np.random.default_rng(0)
     X, Z, v = (rng.normal(size=s).astype(np.float32) for s in ((n, d), (m, d), (m,)))
     product, errors = load(k, folder), []
     for factor in (1.0, 1.7):
-        at = k.clone().set_params(**{name: value * factor for name, value in k.parameters().items()})
+        at = k.clone().set_params(
+            **{name: value * factor for name, value in k.parameters().items()}
+        )
         exact = at(X.astype(float), Z.astype(float)) @ v
         errors.append(np.abs(multiply(product, at, X, Z, v) - exact).max() / np.abs(exact).max())
     return max(errors), compiled(product)
@@ -125,7 +142,9 @@ def main() -> int:
         for name, k in EXPRESSIONS.items():
             error, count = check(k, Path(folder))
             worst, most = max(worst, error), max(most, count or 0)
-            print(f"{name}: relative error {error:.1e}, binaries compiled for two sets of parameters: {count}")
+            print(
+                f"{name}: relative error {error:.1e}, binaries compiled for two sets of parameters: {count}"
+            )
     failed = worst >= 1e-5 or most > 1
     print("FAILED: an error above 1e-5, or parameters that recompile" if failed else "passed")
     return int(failed)

@@ -10,7 +10,11 @@ from mercer.kernels import Gaussian, Laplace, Matern
 
 
 def gaussian(n, d, dtype, *, rectangular=False):
-    X, Z, b = rows(n, d, dtype), rows(n // 2, d, dtype, seed=1) if rectangular else None, float(np.sqrt(d))
+    X, Z, b = (
+        rows(n, d, dtype),
+        rows(n // 2, d, dtype, seed=1) if rectangular else None,
+        float(np.sqrt(d)),
+    )
     m = n // 2 if rectangular else n
     return Case(
         f"Gaussian, {n:,} x {m:,}, d={d}, {np.dtype(dtype)}",
@@ -28,6 +32,18 @@ def cases():
     yield gaussian(9_000, 10, np.float64, rectangular=True)
     X = rows(4_000, 12, np.float64)
     matern = TheirMatern(3.0, nu=1.5)
-    yield Case("Matern(1.5), 4,000, d=12, float64", lambda: Matern(3.0)(X), lambda: matern(X), near(1e-9), target=2.0)
+    yield Case(
+        "Matern(1.5), 4,000, d=12, float64",
+        lambda: Matern(3.0)(X),
+        lambda: matern(X),
+        near(1e-9),
+        target=2.0,
+    )
     peer = lambda: laplacian_kernel(X, gamma=0.1)
-    yield Case("Laplace(norm=1), 4,000, d=12, float64", lambda: Laplace(10.0, norm=1)(X), peer, near(1e-9), target=2.0)
+    yield Case(
+        "Laplace(norm=1), 4,000, d=12, float64",
+        lambda: Laplace(10.0, norm=1)(X),
+        peer,
+        near(1e-9),
+        target=2.0,
+    )

@@ -1,10 +1,10 @@
-"""What a benchmark is made of, and how it is measured: interleaved, best of k, a ratio only at equal quality.
+"""What a benchmark is made of, and how it is measured: interleaved, best of k, a ratio only at
+equal quality.
 
 A module `bench/NAME.py` defines `cases()`, which yields `Case` and `Measure` values::
 
-    def cases():
-        X, y = ...
-        yield Case("fit", ours=lambda: ours(X, y), peer=lambda: peer(X, y), check=equal_accuracy, target=3.0)
+    def cases(): X, y = ... yield Case("fit", ours=lambda: ours(X, y), peer=lambda: peer(X, y),
+        check=equal_accuracy, target=3.0)
 
 Machines are noisy: only the ratio of two times of one run says something, never a time.
 """
@@ -50,7 +50,8 @@ Verdict = Quality | str | None
 
 @dataclass(frozen=True)
 class Row:
-    """One finished line of a benchmark; its ratio is above 1 where ours is better, absent where `failure` says why."""
+    """One finished line of a benchmark; its ratio is above 1 where ours is better, absent where
+    `failure` says why."""
 
     name: str
     unit: str
@@ -78,9 +79,10 @@ class Row:
 class Case:
     """Two calls to time. The ratio is peer's seconds over ours; `target` is the ratio to reach.
 
-    check(ours_result, peer_result) gives a `Verdict` on the results of the last timed pair (`peer_result` is None
-    without a peer). `setup` runs before each call, outside the clock; `warmup`, where given, replaces the untimed first
-    call of each side, for cases that take minutes.
+    check(ours_result, peer_result) gives a `Verdict` on the results of the last timed pair
+    (`peer_result` is None without a peer). `setup` runs before each call, outside the clock;
+    `warmup`, where given, replaces the untimed first call of each side, for cases that take
+    minutes.
     """
 
     name: str
@@ -100,7 +102,9 @@ class Case:
         self._warm()
         ours, peer = self._time()
         quality, failure = _told(self.check(ours.result, peer.result))
-        return Row(self.name, "s", ours.best, peer.best, self.target, quality=quality, failure=failure)
+        return Row(
+            self.name, "s", ours.best, peer.best, self.target, quality=quality, failure=failure
+        )
 
     def _sides(self) -> list[Callable[[], Any]]:
         return [side for side in (self.ours, self.peer) if side is not None]
@@ -113,7 +117,9 @@ class Case:
         """Ours and the peer in turn, the first place alternating, so that drift hits both."""
         clocks = _Clock(), _Clock()
         pairs = list(zip(clocks, self._sides(), strict=False))  # one side only without a peer
-        for clock, side in chain.from_iterable(pairs[:: 1 if i % 2 == 0 else -1] for i in range(self.repeats)):
+        for clock, side in chain.from_iterable(
+            pairs[:: 1 if i % 2 == 0 else -1] for i in range(self.repeats)
+        ):
             clock.record(*self._call(side))
         return clocks
 
@@ -140,7 +146,8 @@ class _Clock:
 
 @dataclass(frozen=True)
 class Measure:
-    """Two values to compare that are not times: an error, a size, a count; `quality` is what a check would say."""
+    """Two values to compare that are not times: an error, a size, a count; `quality` is what a
+    check would say."""
 
     name: str
     ours: float
@@ -152,7 +159,16 @@ class Measure:
 
     def run(self) -> Row:
         quality, failure = _told(self.quality)
-        return Row(self.name, self.unit, self.ours, self.peer, self.target, self.lower_is_better, quality, failure)
+        return Row(
+            self.name,
+            self.unit,
+            self.ours,
+            self.peer,
+            self.target,
+            self.lower_is_better,
+            quality,
+            failure,
+        )
 
 
 def _told(verdict: Verdict) -> tuple[str | None, str | None]:

@@ -1,4 +1,5 @@
-"""Random Fourier features and monomials against scikit-learn's: kernel error at equal size, and time."""
+"""Random Fourier features and monomials against scikit-learn's: kernel error at equal size, and
+time."""
 
 import os
 from functools import cache
@@ -16,7 +17,8 @@ from mercer.lifts import Monomials, RandomFourier
 
 @cache
 def gram_errors(d, D, seeds):
-    """Mean squared kernel errors of ours and RBFSampler's over seeds, and how far our mean over seeds is from the kernel."""
+    """Mean squared kernel errors of ours and RBFSampler's over seeds, and how far our mean over
+    seeds is from the kernel."""
     X = np.random.default_rng(1).normal(size=(300, d))
     b = float(np.sqrt(d))
     K, off = Gaussian(b)(X), ~np.eye(300, dtype=bool)
@@ -27,14 +29,22 @@ def gram_errors(d, D, seeds):
         ours.append((F @ F.T - K)[off])
         peer.append((G @ G.T - K)[off])
     ours = np.array(ours)
-    bias = np.abs(ours.mean(0)).mean() / (np.abs(ours).mean() * np.sqrt(1 / seeds))  # about 1 where there is none
+    bias = np.abs(ours.mean(0)).mean() / (
+        np.abs(ours).mean() * np.sqrt(1 / seeds)
+    )  # about 1 where there is none
     return float(np.mean(ours**2)), float(np.mean(np.square(peer))), float(bias)
 
 
 def error(d, D, target):
     ours, peer, bias = gram_errors(d, D, 20)
-    verdict = None if bias < 1.3 else f"the mean over seeds is off by {bias:.2f} times what chance explains"
-    return Measure(f"squared kernel error, d={d}, D={D}, 20 seeds", ours, peer, target, quality=verdict)
+    verdict = (
+        None
+        if bias < 1.3
+        else f"the mean over seeds is off by {bias:.2f} times what chance explains"
+    )
+    return Measure(
+        f"squared kernel error, d={d}, D={D}, 20 seeds", ours, peer, target, quality=verdict
+    )
 
 
 def transform(n, d, D, dtype, target):
@@ -60,7 +70,15 @@ def same(ours, peer):
 def monomials(X, degree, target, name, repeats=3):
     ours, peer = Monomials(degree).fit(X), PolynomialFeatures(degree).fit(X)
     warmup = (lambda: ours.transform(X)) if repeats == 1 else None  # where the peer takes minutes
-    return Case(name, lambda: ours.transform(X), lambda: peer.transform(X), same, target, repeats=repeats, warmup=warmup)
+    return Case(
+        name,
+        lambda: ours.transform(X),
+        lambda: peer.transform(X),
+        same,
+        target,
+        repeats=repeats,
+        warmup=warmup,
+    )
 
 
 def sparse(n, d, density, seed=0):
@@ -77,6 +95,10 @@ def cases():
     yield monomials(rows(20_000, 30, np.float64), 3, 3.0, "Monomials(3), 20,000 x 30, float64")
     yield monomials(rows(20_000, 10, np.float32), 4, 3.0, "Monomials(4), 20,000 x 10, float32")
     yield monomials(sparse(20_000, 1_000, 0.02), 2, 1.5, "CSR Monomials(2), 20,000 x 1,000 at 2 %")
-    yield monomials(sparse(2_000, 25, 0.1), 4, 20.0, "CSR Monomials(4), 2,000 x 25 at 10 %", repeats=1)
+    yield monomials(
+        sparse(2_000, 25, 0.1), 4, 20.0, "CSR Monomials(4), 2,000 x 25 at 10 %", repeats=1
+    )
     if os.environ.get("MERCER_BENCH_LONG"):  # the peer takes more than ten minutes
-        yield monomials(sparse(2_000, 60, 0.1), 4, 20.0, "CSR Monomials(4), 2,000 x 60 at 10 %", repeats=1)
+        yield monomials(
+            sparse(2_000, 60, 0.1), 4, 20.0, "CSR Monomials(4), 2,000 x 60 at 10 %", repeats=1
+        )

@@ -1,8 +1,10 @@
-"""`--memory` as the system sees it: the most resident anonymous memory of `mercer fit` beyond that of the imported program.
+"""`--memory` as the system sees it: the most resident anonymous memory of `mercer fit` beyond that
+of the imported program.
 
-Tables of 10^5 to 2 10^7 rows with columns drawn by a seed: numbers, counts, categories of few and of very many levels, texts,
-dates, gaps. The largest files are of some gigabytes; they lie in the temporary folder and go when they were fitted.
-`MERCER_BENCH_ROWS=1e6` leaves out tables of more rows.
+Tables of 10^5 to 2 10^7 rows with columns drawn by a seed: numbers, counts, categories of few and
+of very many levels, texts, dates, gaps. The largest files are of some gigabytes; they lie in the
+temporary folder and go when they were fitted. `MERCER_BENCH_ROWS=1e6` leaves out tables of more
+rows.
 """
 
 import os
@@ -26,17 +28,26 @@ PIECE = 200_000  # rows that are written together
 WORDS = np.array(["alpha", "beta", "gamma", "delta", "red fox", "blue whale", "quick", "lazy dog"])
 # rows, suffix, task, limit, seconds of search
 RUNS = (
-    (10**5, "csv", "regression", "150MB", 5), (10**5, "csv", "binary", "150MB", 5), (10**5, "csv", "classes", "4GB", 10),
-    (10**6, "csv", "regression", "150MB", 5), (10**6, "parquet", "classes", "200MB", 10), (10**6, "csv", "binary", "500MB", 10),
-    (3 * 10**6, "csv", "regression", "200MB", 10), (3 * 10**6, "csv", "classes", "200MB", 10), (3 * 10**6, "csv", "regression", "1GB", 20),
-    (2 * 10**7, "csv", "regression", "200MB", 20), (2 * 10**7, "parquet", "binary", "1GB", 20),
-)  # fmt: skip
+    (10**5, "csv", "regression", "150MB", 5),
+    (10**5, "csv", "binary", "150MB", 5),
+    (10**5, "csv", "classes", "4GB", 10),
+    (10**6, "csv", "regression", "150MB", 5),
+    (10**6, "parquet", "classes", "200MB", 10),
+    (10**6, "csv", "binary", "500MB", 10),
+    (3 * 10**6, "csv", "regression", "200MB", 10),
+    (3 * 10**6, "csv", "classes", "200MB", 10),
+    (3 * 10**6, "csv", "regression", "1GB", 20),
+    (2 * 10**7, "csv", "regression", "200MB", 20),
+    (2 * 10**7, "parquet", "binary", "1GB", 20),
+)
 
 
 def cases() -> Iterator[Measure]:
     most = float(os.environ.get("MERCER_BENCH_ROWS", "inf"))
     baseline = imported("mercer.cli.fit")
-    for seed, (rows, suffix, task, limit, seconds) in enumerate(run for run in RUNS if run[0] <= most):
+    for seed, (rows, suffix, task, limit, seconds) in enumerate(
+        run for run in RUNS if run[0] <= most
+    ):
         with tempfile.TemporaryDirectory(prefix="mercer-bench-") as folder:
             path = Path(folder) / f"table.{suffix}"
             write(path, rows, task, seed)
@@ -50,7 +61,22 @@ def cases() -> Iterator[Measure]:
 def fitted(path: Path, limit: str, seconds: float) -> int:
     """The most anonymous memory of a fit."""
     out = ["--out", path.with_suffix(".mercer"), "--report", path.with_suffix(".html")]
-    command = [sys.executable, "-m", "mercer", "fit", path, "--target", "y", "--id", "row", "--memory", limit, "--time", str(seconds), *out]
+    command = [
+        sys.executable,
+        "-m",
+        "mercer",
+        "fit",
+        path,
+        "--target",
+        "y",
+        "--id",
+        "row",
+        "--memory",
+        limit,
+        "--time",
+        str(seconds),
+        *out,
+    ]
     peak, ended = peak_of_command(command)
     if ended.returncode:
         raise RuntimeError(f"mercer fit ended with status {ended.returncode}: {ended.stderr}")
@@ -63,7 +89,11 @@ def write(path: Path, rows: int, task: str, seed: int = 0) -> None:
     for first in range(0, rows, PIECE):
         table = piece(min(PIECE, rows - first), first, task, seed)
         if writer is None:
-            writer = (pyarrow.parquet.ParquetWriter if path.suffix == ".parquet" else pyarrow.csv.CSVWriter)(path, table.schema)
+            writer = (
+                pyarrow.parquet.ParquetWriter
+                if path.suffix == ".parquet"
+                else pyarrow.csv.CSVWriter
+            )(path, table.schema)
         writer.write_table(table)
     writer.close()
 
@@ -73,10 +103,14 @@ def piece(n: int, first: int, task: str, seed: int) -> Any:
     kinds, r = np.random.default_rng(seed), np.random.default_rng([seed, first])
     columns: dict[str, Any] = {"row": np.arange(first, first + n)}
     signal = np.zeros(n)
-    for j, kind in enumerate(["number", "number", "number", "gaps", "category", *kinds.choice(list(DRAWN), 5)]):
+    for j, kind in enumerate(
+        ["number", "number", "number", "gaps", "category", *kinds.choice(list(DRAWN), 5)]
+    ):
         columns[f"{kind} {j}"], part = DRAWN[kind](r, n)
         signal += (-1) ** j * part
-    signal += np.sin(3 * np.asarray(columns["number 0"])) + np.asarray(columns["number 1"]) * np.asarray(columns["number 2"])
+    signal += np.sin(3 * np.asarray(columns["number 0"])) + np.asarray(
+        columns["number 1"]
+    ) * np.asarray(columns["number 2"])
     columns["y"] = target(signal + 0.3 * r.normal(size=n), task)
     return pa.table(columns)
 
@@ -85,7 +119,11 @@ def target(values: Any, task: str) -> Any:
     """Numbers as they are, or two or five classes."""
     if task == "regression":
         return values
-    cuts, names = ([0.0], ["no", "yes"]) if task == "binary" else ([-2.0, -0.5, 0.5, 2.0], ["a", "b", "c", "d", "e"])
+    cuts, names = (
+        ([0.0], ["no", "yes"])
+        if task == "binary"
+        else ([-2.0, -0.5, 0.5, 2.0], ["a", "b", "c", "d", "e"])
+    )
     return np.array(names)[np.searchsorted(cuts, values)]
 
 
@@ -123,4 +161,12 @@ def _count(r: np.random.Generator, n: int) -> tuple[Any, Any]:
     return k, 0.1 * (k - 5)
 
 
-DRAWN = {"number": _number, "gaps": _gaps, "category": _category, "codes": _codes, "text": _text, "date": _date, "count": _count}
+DRAWN = {
+    "number": _number,
+    "gaps": _gaps,
+    "category": _category,
+    "codes": _codes,
+    "text": _text,
+    "date": _date,
+    "count": _count,
+}

@@ -1,4 +1,5 @@
-"""K @ v without K, against scikit-learn's Gram matrix times v; and the pullback against the operator's own product."""
+"""K @ v without K, against scikit-learn's Gram matrix times v; and the pullback against the
+operator's own product."""
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern as TheirMatern
@@ -52,7 +53,14 @@ def expression(n, d, dtype):
         return G @ v
 
     name = f"0.5*Gaussian + Linear*Polynomial(2) + Matern(1.5), {n:,}, d={d}, {np.dtype(dtype)}"
-    return Case(name, ours=lambda: K @ v, peer=peer, check=near(1e-4 if dtype == np.float32 else 1e-9), target=5.0, repeats=2)
+    return Case(
+        name,
+        ours=lambda: K @ v,
+        peer=peer,
+        check=near(1e-4 if dtype == np.float32 else 1e-9),
+        target=5.0,
+        repeats=2,
+    )
 
 
 def pullback(n, d, k, name):
@@ -61,13 +69,25 @@ def pullback(n, d, k, name):
 
     def check(ours, peer):
         for i, (path, value) in enumerate(k.parameters().items()):
-            up, down = (u @ (KernelOperator(k.clone().set_params(**{path: t}), X) @ v) for t in (value + step, value - step))
-            if not np.isclose(ours[i], (up - down) / (2 * step), rtol=1e-4, atol=1e-4 * np.abs(ours).max()):
+            up, down = (
+                u @ (KernelOperator(k.clone().set_params(**{path: t}), X) @ v)
+                for t in (value + step, value - step)
+            )
+            if not np.isclose(
+                ours[i], (up - down) / (2 * step), rtol=1e-4, atol=1e-4 * np.abs(ours).max()
+            ):
                 return f"the derivative by {path} is {ours[i]:.6g}, finite differences give {(up - down) / (2 * step):.6g}"
         return None
 
     title = f"pullback of {len(k.parameters())} parameters, {name}, {n:,}, d={d} (peer: the operator's own @)"
-    return Case(title, ours=lambda: K.pullback(u, v), peer=lambda: K @ v, check=check, target=0.25, repeats=3)
+    return Case(
+        title,
+        ours=lambda: K.pullback(u, v),
+        peer=lambda: K @ v,
+        check=check,
+        target=0.25,
+        repeats=3,
+    )
 
 
 def cases():
@@ -78,5 +98,10 @@ def cases():
     yield expression(20_000, 16, np.float64)
     yield expression(10_000, 16, np.float32)
     yield pullback(6_000, 16, 0.5 * Gaussian(4.0) + 2.0 * Matern(3.0), "two terms")
-    yield pullback(6_000, 8, 0.5 * Gaussian(3.0) + Linear() * Polynomial(2) + Matern(3.0), "the expression above")
+    yield pullback(
+        6_000,
+        8,
+        0.5 * Gaussian(3.0) + Linear() * Polynomial(2) + Matern(3.0),
+        "the expression above",
+    )
     yield pullback(6_000, 3, 0.5 * Matern((2.0, 3.0, 4.0)), "one bandwidth a column")

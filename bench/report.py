@@ -52,11 +52,18 @@ def save(name: str, rows: Iterable[Row], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path, draft = folder / f"{name}.json", folder / f"{name}.json.part"
     records = [asdict(row) | {"ratio": row.ratio, "met": row.met} for row in rows]
-    draft.write_text(json.dumps({"bench": name, "machine": _machine(), "rows": records}, indent=2) + "\n")
+    draft.write_text(
+        json.dumps({"bench": name, "machine": _machine(), "rows": records}, indent=2) + "\n"
+    )
     draft.replace(path)
     return path
 
 
 def _machine() -> dict[str, Any]:
     packages = {package: version(package) for package in PACKAGES}
-    return {"cores": os.cpu_count(), "processor": platform.machine(), "python": platform.python_version(), **packages}
+    return {
+        "cores": os.cpu_count(),
+        "processor": platform.machine(),
+        "python": platform.python_version(),
+        **packages,
+    }

@@ -1,7 +1,9 @@
-"""Exact kernel SVMs against scikit-learn-intelex (where it is installed) and scikit-learn: fit and predict at equal quality.
+"""Exact kernel SVMs against scikit-learn-intelex (where it is installed) and scikit-learn: fit and
+predict at equal quality.
 
-The same kernel, C, tol=1e-3 and 1 GB of cache for all; a ratio only where the dual objective is within 1e-4 of the peer's, and
-the test accuracy within 0.1 point of the peer's and of the published one.
+The same kernel, C, tol=1e-3 and 1 GB of cache for all; a ratio only where the dual objective is
+within 1e-4 of the peer's, and the test accuracy within 0.1 point of the peer's and of the published
+one.
 """
 
 from dataclasses import dataclass
@@ -36,7 +38,13 @@ class Task:
     known: float | None = None
 
     def ours(self):
-        return KernelSVC(Gaussian.of(gamma=self.gamma), C=self.C, via="exact", tol=TOL, memory_limit=CACHE_MB * 1e6)
+        return KernelSVC(
+            Gaussian.of(gamma=self.gamma),
+            C=self.C,
+            via="exact",
+            tol=TOL,
+            memory_limit=CACHE_MB * 1e6,
+        )
 
     def peer(self, of):
         return of(C=self.C, gamma=self.gamma, tol=TOL, cache_size=CACHE_MB)
@@ -48,20 +56,37 @@ def libsvm(name, train, test, d, C, gamma, known):
 
 
 def synthetic(n=20_000, d=20):
-    X, y = make_classification(2 * n, d, n_informative=d // 2, n_redundant=d // 5, n_clusters_per_class=4, flip_y=0.05, random_state=0)
+    X, y = make_classification(
+        2 * n,
+        d,
+        n_informative=d // 2,
+        n_redundant=d // 5,
+        n_clusters_per_class=4,
+        flip_y=0.05,
+        random_state=0,
+    )
     X = ((X - X.mean(0)) / X.std(0)).astype(np.float32)
     return Task(f"synthetic {n:,} x {d}", 1.0, 1 / d, X[:n], y[:n], X[n:], y[n:])
 
 
 def objective(m, gamma):
-    """sum |b| - b'Kb/2, summed over all pairs of classes, in float64 from the coefficients as scikit-learn lays them out."""
-    vectors, coef, counts = np.asarray(m.support_vectors_, np.float64), np.asarray(m.dual_coef_), np.asarray(m.n_support_)
+    """sum |b| - b'Kb/2, summed over all pairs of classes, in float64 from the coefficients as
+    scikit-learn lays them out."""
+    vectors, coef, counts = (
+        np.asarray(m.support_vectors_, np.float64),
+        np.asarray(m.dual_coef_),
+        np.asarray(m.n_support_),
+    )
     if len(coef) == 1:
         return _value(vectors, coef[0], gamma)
     ends = np.concatenate([[0], np.cumsum(counts)])
     of = [slice(ends[k], ends[k + 1]) for k in range(len(counts))]
     return sum(
-        _value(np.concatenate([vectors[of[a]], vectors[of[b]]]), np.concatenate([coef[b - 1, of[a]], coef[a, of[b]]]), gamma)
+        _value(
+            np.concatenate([vectors[of[a]], vectors[of[b]]]),
+            np.concatenate([coef[b - 1, of[a]], coef[a, of[b]]]),
+            gamma,
+        )
         for a, b in combinations(range(len(counts)), 2)
     )
 
@@ -77,7 +102,9 @@ def equal(task, ours, peer):
         return f"the dual objective {values[0]:.8g} is not within {CLOSE} of {values[1]:.8g}"
     score = ours.score(task.X_test, task.y_test)
     if task.known is not None and score < task.known - 1e-3:
-        return f"accuracy {score:.5f} is below the published {task.known:.5f} by more than 0.1 point"
+        return (
+            f"accuracy {score:.5f} is below the published {task.known:.5f} by more than 0.1 point"
+        )
     return Quality("test accuracy", score, peer.score(task.X_test, task.y_test), slack=1e-3)
 
 
@@ -98,11 +125,24 @@ def both(task, name, of, fit_target, predict_target, repeats):
         return verdicts[-1]
 
     verdicts = []
-    fits = Case(f"{task.name}: fit, against {name}", partial(fit, "ours", task.ours), partial(fit, "peer", partial(task.peer, of)),
-                check, fit_target, repeats, warmup=warm)  # fmt: skip
-    predicts = Case(f"{task.name}: predict, against {name}", lambda: models["ours"].predict(task.X_test),
-                    lambda: models["peer"].predict(task.X_test), lambda ours, peer: verdicts[-1], predict_target, repeats,
-                    warmup=lambda: None)  # fmt: skip
+    fits = Case(
+        f"{task.name}: fit, against {name}",
+        partial(fit, "ours", task.ours),
+        partial(fit, "peer", partial(task.peer, of)),
+        check,
+        fit_target,
+        repeats,
+        warmup=warm,
+    )
+    predicts = Case(
+        f"{task.name}: predict, against {name}",
+        lambda: models["ours"].predict(task.X_test),
+        lambda: models["peer"].predict(task.X_test),
+        lambda ours, peer: verdicts[-1],
+        predict_target,
+        repeats,
+        warmup=lambda: None,
+    )
     return fits, predicts
 
 
@@ -112,7 +152,10 @@ def intelex():
     try:
         from sklearnex.svm import SVC as peer
     except ImportError:
-        print("scikit-learn-intelex is not installed: its cases are left out (pip install scikit-learn-intelex).", flush=True)
+        print(
+            "scikit-learn-intelex is not installed: its cases are left out (pip install scikit-learn-intelex).",
+            flush=True,
+        )
         return None
     return peer
 

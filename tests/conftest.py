@@ -1,4 +1,5 @@
-"""Hypothesis profiles, and suites that run only with `./do test --all`; the summary says what was left out and why."""
+"""Hypothesis profiles, and suites that run only with `./do test --all`; the summary says what was
+left out and why."""
 
 import os
 from collections import Counter
@@ -26,7 +27,11 @@ def pytest_collection_modifyitems(config, items):
 def pytest_terminal_summary(terminalreporter):
     """One line for the suites left out and one for each other reason."""
     skipped = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
-    suites = [f"{name} ({_tests(skipped.pop(f'suite {name}'))})" for name in SUITES if f"suite {name}" in skipped]
+    suites = [
+        f"{name} ({_tests(skipped.pop(f'suite {name}'))})"
+        for name in SUITES
+        if f"suite {name}" in skipped
+    ]
     if suites:
         terminalreporter.write_line(f"skipped: {', '.join(suites)}: ./do test --all runs them")
     for reason, count in skipped.items():

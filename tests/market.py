@@ -1,4 +1,6 @@
-"""Named kernel values, and a strategy of random kernel trees, that every property is run through."""
+"""Named kernel values, and a strategy of random kernel trees, that every property is run
+through."""
+
 from __future__ import annotations
 
 import math
@@ -108,7 +110,9 @@ _positive = st.floats(0.3, 3.0).map(lambda v: round(v, 3))
 _bandwidth = _positive | st.tuples(*[_positive] * COLUMNS)
 
 leaves = st.one_of(
-    st.sampled_from([Constant(), Linear(), AllSubsets(), Anova(), Anova(order=3), ArcCosine(0), ArcCosine(1)]),
+    st.sampled_from(
+        [Constant(), Linear(), AllSubsets(), Anova(), Anova(order=3), ArcCosine(0), ArcCosine(1)]
+    ),
     st.builds(Gaussian, _bandwidth),
     st.builds(Laplace, _bandwidth, st.sampled_from([1, 2])),
     st.builds(Matern, _bandwidth, st.sampled_from([0.5, 1.5, 2.5, 1.1])),

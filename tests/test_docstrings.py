@@ -1,4 +1,6 @@
-"""Public classes are documented in numpydoc: parameters in order with their types, attributes, an example that runs."""
+"""Public classes are documented in numpydoc: parameters in order with their types, attributes, an
+example that runs."""
+
 from __future__ import annotations
 
 import importlib
@@ -9,20 +11,46 @@ from typing import Any
 
 import pytest
 
-PACKAGES = ["mercer", "mercer.models", "mercer.lifts", "mercer.kernels", "mercer.operators", "mercer.priors", "mercer.testing"]
-MODULES = ["mercer.methods", "mercer.plans", "mercer.models.two_sample"]  # without __all__: what they define
-FUNCTIONS = ["fit_table", "load", "check_psd", "mmd_test", "hsic_test", "check_kernel", "check_lift", "check_statistic"]
+PACKAGES = [
+    "mercer",
+    "mercer.models",
+    "mercer.lifts",
+    "mercer.kernels",
+    "mercer.operators",
+    "mercer.priors",
+    "mercer.testing",
+]
+MODULES = [
+    "mercer.methods",
+    "mercer.plans",
+    "mercer.models.two_sample",
+]  # without __all__: what they define
+FUNCTIONS = [
+    "fit_table",
+    "load",
+    "check_psd",
+    "mmd_test",
+    "hsic_test",
+    "check_kernel",
+    "check_lift",
+    "check_statistic",
+]
 WIDTH = 96
 
 
 def public() -> dict[str, Any]:
-    """All public objects by name: those that `__all__` lists, and what modules without one define."""
+    """All public objects by name: those that `__all__` lists, and what modules without one
+    define."""
     found: dict[str, Any] = {}
     for name in PACKAGES:
         package = importlib.import_module(name)
         found |= {n: getattr(package, n) for n in package.__all__}
     for name in MODULES:
-        found |= {n: v for n, v in vars(importlib.import_module(name)).items() if n[0] != "_" and getattr(v, "__module__", "") == name}
+        found |= {
+            n: v
+            for n, v in vars(importlib.import_module(name)).items()
+            if n[0] != "_" and getattr(v, "__module__", "") == name
+        }
     return found
 
 
@@ -52,14 +80,21 @@ def entries(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def parameters(of: Any) -> list[str]:
-    """What the constructor, or the function, takes; exceptions and protocols take nothing of ours."""
-    if inspect.isclass(of) and (issubclass(of, BaseException) or getattr(of, "_is_protocol", False)):
+    """What the constructor, or the function, takes; exceptions and protocols take nothing of
+    ours."""
+    if inspect.isclass(of) and (
+        issubclass(of, BaseException) or getattr(of, "_is_protocol", False)
+    ):
         return []
     return list(inspect.signature(of).parameters)
 
 
 def cleaned(of: Any) -> str:
-    return inspect.cleandoc(vars(of).get("__doc__") or "") if inspect.isclass(of) else inspect.getdoc(of) or ""
+    return (
+        inspect.cleandoc(vars(of).get("__doc__") or "")
+        if inspect.isclass(of)
+        else inspect.getdoc(of) or ""
+    )
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTED))
@@ -72,7 +107,9 @@ def test_parameters_are_named_in_order_with_their_types(name):
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTED))
 def test_there_is_an_example(name):
-    assert any(line.startswith(">>>") for line in sections(cleaned(DOCUMENTED[name])).get("Examples", []))
+    assert any(
+        line.startswith(">>>") for line in sections(cleaned(DOCUMENTED[name])).get("Examples", [])
+    )
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES))
@@ -100,13 +137,27 @@ def test_it_begins_with_one_line_and_is_narrow(name):
     first, *rest = cleaned(of).splitlines()
     assert first
     assert not rest or rest[0] == ""
-    assert [line for line in (f'    """{first}', *(f"    {line}" for line in rest)) if len(line) > WIDTH] == []
+    assert [
+        line for line in (f'    """{first}', *(f"    {line}" for line in rest)) if len(line) > WIDTH
+    ] == []
 
 
 @pytest.mark.parametrize("name", sorted(n for n, o in CLASSES.items() if hasattr(o, "fit")))
 def test_methods_of_estimators_and_maps_have_a_sentence(name):
-    methods = {n: v for base in CLASSES[name].__mro__ if base.__module__.startswith("mercer.") for n, v in vars(base).items()}
-    silent = [n for n, v in methods.items() if inspect.isfunction(v) and n[0] != "_" and not v.__doc__ and not inherited(CLASSES[name], n)]
+    methods = {
+        n: v
+        for base in CLASSES[name].__mro__
+        if base.__module__.startswith("mercer.")
+        for n, v in vars(base).items()
+    }
+    silent = [
+        n
+        for n, v in methods.items()
+        if inspect.isfunction(v)
+        and n[0] != "_"
+        and not v.__doc__
+        and not inherited(CLASSES[name], n)
+    ]
     assert silent == []
 
 

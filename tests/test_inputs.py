@@ -59,7 +59,10 @@ def test_equal_input_in_any_form(convert):
     np.testing.assert_allclose(Gaussian()(convert(X)), Gaussian()(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("given", "kept"), [("f4", "f4"), ("f8", "f8"), ("f2", "f4"), ("i8", "f8"), ("u1", "f8"), ("?", "f8")])
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("f4", "f4"), ("f8", "f8"), ("f2", "f4"), ("i8", "f8"), ("u1", "f8"), ("?", "f8")],
+)
 def test_dtypes(given, kept):
     assert Gaussian()(np.ones((2, 2), given)).dtype == kept
 
@@ -102,11 +105,22 @@ def test_sparse_equals_dense(name, dtype):
 def test_wide_sparse_rows_are_not_made_dense():
     """A dense row of ten million columns would take 80 MB; a thousand of them 80 GB."""
     A = sp.random_array((200, 10_000_000), density=1e-6, rng=np.random.default_rng(0)).tocsr()
-    for k in (Gaussian(), Linear(), Polynomial(), AllSubsets(), Anova(), Cauchy(), Laplace(norm=1), Matern()):
+    for k in (
+        Gaussian(),
+        Linear(),
+        Polynomial(),
+        AllSubsets(),
+        Anova(),
+        Cauchy(),
+        Laplace(norm=1),
+        Matern(),
+    ):
         assert k(A).shape == (200, 200)
 
 
-@pytest.mark.parametrize("k", [Gaussian(), Laplace(), Laplace(norm=1), Matern(), Cauchy()], ids=repr)
+@pytest.mark.parametrize(
+    "k", [Gaussian(), Laplace(), Laplace(norm=1), Matern(), Cauchy()], ids=repr
+)
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
 def test_huge_and_tiny_values(k, scale):
     far = k(np.array([[0.0, 0.0], [scale, scale], [-scale, scale]]))

@@ -1,4 +1,6 @@
-"""Every class says what its fields must be, and is held to it: by constructors, by the loops' own doors, and by files."""
+"""Every class says what its fields must be, and is held to it: by constructors, by the loops' own
+doors, and by files."""
+
 import json
 
 import numpy as np
@@ -39,7 +41,14 @@ from tests.store.market import MODELS, fitted
 MODULES = modules("mercer")  # which register theirs when they are imported
 CLASSES = {n: c for n, c in _registered.items() if c.__module__.startswith("mercer.")}
 SAID = {
-    "Basis.functions_", "Callable.f", "Items.values", "Plan.settings", "Warped.f", "Weighted.f", "KernelSVC._last", "ExactClassifier._last",
+    "Basis.functions_",
+    "Callable.f",
+    "Items.values",
+    "Plan.settings",
+    "Warped.f",
+    "Weighted.f",
+    "KernelSVC._last",
+    "ExactClassifier._last",
 }
 
 
@@ -47,7 +56,11 @@ SAID = {
 def parts(spec):
     """A spec and those inside it."""
     yield spec
-    inner = {Either: lambda: spec.specs, Each: lambda: spec.of, By: lambda: (spec.key, spec.of)}.get(type(spec), tuple)
+    inner = {
+        Either: lambda: spec.specs,
+        Each: lambda: spec.of,
+        By: lambda: (spec.key, spec.of),
+    }.get(type(spec), tuple)
     for s in inner():
         yield from parts(s)
 
@@ -59,13 +72,21 @@ def test_no_class_that_files_may_name_leaves_an_array_unsaid(name):
     assert find(name_of(cls)) is cls
     for field, spec in declared(cls).items():
         for s in parts(spec):
-            assert not isinstance(s, Said) or f"{cls.__name__}.{field}" in SAID, "anything goes only where nothing is used as a place"
+            assert not isinstance(s, Said) or f"{cls.__name__}.{field}" in SAID, (
+                "anything goes only where nothing is used as a place"
+            )
             assert not isinstance(s, Ints) or s.below is not None
 
 
 def test_a_value_with_arrays_that_says_nothing_is_not_found():
-    """Solvers' own values hold places, too; none of them is of a model, and none can be had from a file."""
-    left = [c for m in MODULES for c in vars(m).values() if isinstance(c, type) and c.__module__ == m.__name__ and c is not Elsewhere]
+    """Solvers' own values hold places, too; none of them is of a model, and none can be had from a
+    file."""
+    left = [
+        c
+        for m in MODULES
+        for c in vars(m).values()
+        if isinstance(c, type) and c.__module__ == m.__name__ and c is not Elsewhere
+    ]
     silent = [c for c in left if field_names(c) is not None and unsaid(c)]
     assert len(silent) > 20
     for c in silent:
@@ -76,13 +97,16 @@ def test_a_value_with_arrays_that_says_nothing_is_not_found():
 def test_an_attribute_with_places_must_be_declared(tmp_path):
     m = Monomials(2).fit(np.ones((2, 2)))
     m.where_ = np.arange(3)
-    with pytest.raises(ValueError, match=r"Monomials\.where_ holds whole numbers of no declared range"):
+    with pytest.raises(
+        ValueError, match=r"Monomials\.where_ holds whole numbers of no declared range"
+    ):
         save(m, tmp_path / "m")
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_no_place_outside_its_range_comes_in(name):
-    """Every array of whole numbers in every file: any entry far out, and one too far, is refused."""
+    """Every array of whole numbers in every file: any entry far out, and one too far, is
+    refused."""
     tree, arrays = encode(fitted(name))
     text = json.dumps(tree)
     for i, a in enumerate(arrays):
@@ -104,12 +128,27 @@ TREE = dict(axes=np.ones((3, 2)), cuts=np.zeros(3), children=np.array([[1, 2], [
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: CountSketch(np.array([0, 10**9, 1]), SIGNS, 4), "CountSketch.bins holds 1000000000, which is not from 0 to 3"),
+        (
+            lambda: CountSketch(np.array([0, 10**9, 1]), SIGNS, 4),
+            "CountSketch.bins holds 1000000000, which is not from 0 to 3",
+        ),
         (lambda: CountSketch(np.array([0, -40, 1]), SIGNS, 4), "CountSketch.bins holds -40"),
-        (lambda: CountSketch(BINS, SIGNS[:2], 4), r"CountSketch.signs has shape \(2,\), which is not \(3,\)"),
-        (lambda: CountSketch(BINS.astype(float), SIGNS, 4), "CountSketch.bins should be an array of whole numbers"),
-        (lambda: CountSketch(BINS.astype(np.int8), SIGNS, 4), "CountSketch.bins should be an array of whole numbers"),
-        (lambda: CountSketch(BINS, SIGNS * np.nan, 4), "CountSketch.signs holds numbers that are not finite"),
+        (
+            lambda: CountSketch(BINS, SIGNS[:2], 4),
+            r"CountSketch.signs has shape \(2,\), which is not \(3,\)",
+        ),
+        (
+            lambda: CountSketch(BINS.astype(float), SIGNS, 4),
+            "CountSketch.bins should be an array of whole numbers",
+        ),
+        (
+            lambda: CountSketch(BINS.astype(np.int8), SIGNS, 4),
+            "CountSketch.bins should be an array of whole numbers",
+        ),
+        (
+            lambda: CountSketch(BINS, SIGNS * np.nan, 4),
+            "CountSketch.signs holds numbers that are not finite",
+        ),
         (lambda: CountSketch(BINS, SIGNS, 4.0), "CountSketch.D should be a whole number"),
         (lambda: Hashed(7, 2, True, Stream(0)), "does not divide"),
         (lambda: Hashed(0, 0, True, Stream(0)), "Hashed.m is 0"),
@@ -117,9 +156,18 @@ TREE = dict(axes=np.ones((3, 2)), cuts=np.zeros(3), children=np.array([[1, 2], [
         (lambda: Program(*_moved("parent")), "has tables that are not those of its caps"),
         (lambda: Program(*_moved("caps")), "Program"),
         (lambda: Program(*_moved("skip")), "Program.skip is 3"),
-        (lambda: CellTree(**TREE | {"children": np.array([[1, 2], [0, -2], [-3, -4]])}), "lead back"),
-        (lambda: CellTree(**TREE | {"children": np.array([[1, 2], [-1, -2], [-2, -4]])}), "branches that meet"),
-        (lambda: CellTree(**TREE | {"children": np.array([[1, 2], [-1, -9], [-3, -4]])}), "nowhere"),
+        (
+            lambda: CellTree(**TREE | {"children": np.array([[1, 2], [0, -2], [-3, -4]])}),
+            "lead back",
+        ),
+        (
+            lambda: CellTree(**TREE | {"children": np.array([[1, 2], [-1, -2], [-2, -4]])}),
+            "branches that meet",
+        ),
+        (
+            lambda: CellTree(**TREE | {"children": np.array([[1, 2], [-1, -9], [-3, -4]])}),
+            "nowhere",
+        ),
         (lambda: CellTree(**TREE | {"cuts": np.zeros(2)}), "Tree.cuts has shape"),
     ],
 )
@@ -189,17 +237,29 @@ def _tile(d, e):
 # the language
 class Toy:
     must = dict(
-        a=Ints("n", below="m", distinct=True), b=Floats("n + 1", "m") | None, m=Whole(1), c=Each(Floats("m"), size="k"),
-        d=By(Whole(0, "m"), Floats("k")), e=Is("CountSketch", D="m"), f=Labels("k"), g=Samples("n", None),
-    )  # fmt: skip
+        a=Ints("n", below="m", distinct=True),
+        b=Floats("n + 1", "m") | None,
+        m=Whole(1),
+        c=Each(Floats("m"), size="k"),
+        d=By(Whole(0, "m"), Floats("k")),
+        e=Is("CountSketch", D="m"),
+        f=Labels("k"),
+        g=Samples("n", None),
+    )
 
     def __init__(self, **fields):
         vars(self).update(fields)
 
 
 GOOD = dict(
-    a=np.array([2, 0]), b=np.ones((3, 4)), m=4, c=[np.ones(4)] * 2, d={3: np.ones(2)}, e=CountSketch(BINS, SIGNS, 4),
-    f=np.array(["x", "y"]), g=sp.csr_array(np.ones((2, 5))),
+    a=np.array([2, 0]),
+    b=np.ones((3, 4)),
+    m=4,
+    c=[np.ones(4)] * 2,
+    d={3: np.ones(2)},
+    e=CountSketch(BINS, SIGNS, 4),
+    f=np.array(["x", "y"]),
+    g=sp.csr_array(np.ones((2, 5))),
 )
 
 
@@ -212,19 +272,46 @@ def test_what_is_just_so_passes():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"a": np.array([2, 2])}, {"a": np.array([2, 4])}, {"a": np.array([[2, 0]])}, {"a": [2, 0]}, {"b": np.ones((2, 4))}, {"b": "b"},
-        {"b": np.full((3, 4), np.inf)}, {"m": 0}, {"m": True}, {"m": None}, {"c": [np.ones(4), np.ones(3)]}, {"c": np.ones((2, 4))},
-        {"d": {4: np.ones(2)}}, {"d": {3: np.ones(3)}}, {"d": []}, {"e": CountSketch(BINS, SIGNS, 5)}, {"e": Stream(0)},
-        {"f": np.array(["x"])}, {"g": sp.csr_array(np.ones((3, 5)))}, {"g": np.full((2, 5), np.nan)}, {"g": ["an item"]},
+        {"a": np.array([2, 2])},
+        {"a": np.array([2, 4])},
+        {"a": np.array([[2, 0]])},
+        {"a": [2, 0]},
+        {"b": np.ones((2, 4))},
+        {"b": "b"},
+        {"b": np.full((3, 4), np.inf)},
+        {"m": 0},
+        {"m": True},
+        {"m": None},
+        {"c": [np.ones(4), np.ones(3)]},
+        {"c": np.ones((2, 4))},
+        {"d": {4: np.ones(2)}},
+        {"d": {3: np.ones(3)}},
+        {"d": []},
+        {"e": CountSketch(BINS, SIGNS, 5)},
+        {"e": Stream(0)},
+        {"f": np.array(["x"])},
+        {"g": sp.csr_array(np.ones((3, 5)))},
+        {"g": np.full((2, 5), np.nan)},
+        {"g": ["an item"]},
         {"g": sp.csc_array(np.ones((2, 5)))},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_is_not_is_named(wrong):
     with pytest.raises(Broken, match=r"^Toy\.\w .+\.$"):
         check(Toy(**GOOD | wrong))
 
 
 def test_places_are_found_wherever_they_are():
-    assert all(map(lists_places, ([1], (1,), {1: "a"}, [np.arange(2)], np.arange(2), {"a": [np.arange(2)]}, {3})))
-    assert not any(map(lists_places, (1, 1.5, "a", [1.5], np.ones(2), np.array(["a"]), {"a": 1}, None, np.array(3), [True])))
+    assert all(
+        map(
+            lists_places,
+            ([1], (1,), {1: "a"}, [np.arange(2)], np.arange(2), {"a": [np.arange(2)]}, {3}),
+        )
+    )
+    assert not any(
+        map(
+            lists_places,
+            (1, 1.5, "a", [1.5], np.ones(2), np.array(["a"]), {"a": 1}, None, np.array(3), [True]),
+        )
+    )

@@ -12,7 +12,13 @@ X = rows(10)
 
 @pytest.mark.parametrize(
     ("method", "kind"),
-    [(Fourier(32), RandomFourier), ("fourier", RandomFourier), (Landmarks(5), Nystrom), ("landmarks", Nystrom), (Auto(), RandomFourier)],
+    [
+        (Fourier(32), RandomFourier),
+        ("fourier", RandomFourier),
+        (Landmarks(5), Nystrom),
+        ("landmarks", Nystrom),
+        (Auto(), RandomFourier),
+    ],
 )
 def test_methods_are_values(method, kind):
     assert isinstance(Gaussian().lift(10, method=method, random_state=0).fit(X).map_, kind)

@@ -1,4 +1,6 @@
-"""CSR rows are looked at once, where they come in: places that are not there are a sentence, never a crash; odd ones are put in order."""
+"""CSR rows are looked at once, where they come in: places that are not there are a sentence, never
+a crash; odd ones are put in order."""
+
 import warnings
 from itertools import pairwise
 
@@ -11,7 +13,11 @@ from mercer.inputs import Table, sound, table
 from mercer.kernels import Gaussian, Linear
 from tests.store.market import LABELS, MODELS, Y
 
-DENSE = np.where(np.random.default_rng(0).uniform(size=(60, 3)) < 0.6, np.random.default_rng(1).normal(size=(60, 3)), 0.0)
+DENSE = np.where(
+    np.random.default_rng(0).uniform(size=(60, 3)) < 0.6,
+    np.random.default_rng(1).normal(size=(60, 3)),
+    0.0,
+)
 
 
 def unchecked(data, indices, indptr, shape, kind=sp.csr_matrix):
@@ -44,7 +50,9 @@ HOSTILE = {
     "few pointers": lambda: unchecked(*parts()[:2], parts()[2][:-1], DENSE.shape),
     "few columns": lambda: unchecked(parts()[0], parts()[1][:-1], parts()[2], DENSE.shape),
     "few values": lambda: unchecked(parts()[0][:-1], *parts()[1:], DENSE.shape),
-    "real columns": lambda: unchecked(parts()[0], parts()[1].astype(float), parts()[2], DENSE.shape),
+    "real columns": lambda: unchecked(
+        parts()[0], parts()[1].astype(float), parts()[2], DENSE.shape
+    ),
     "csc": lambda: below(),
     "coo": lambda: aside(),
 }
@@ -90,7 +98,9 @@ def test_odd_rows_are_put_in_order_in_a_copy(kind):
     assert type(out) is kind
     assert out.indices.dtype == out.indptr.dtype == np.int32
     assert out.has_canonical_format
-    assert all(np.array_equal(a, b) for a, b in zip(before, (X.data, X.indices, X.indptr), strict=True))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(before, (X.data, X.indices, X.indptr), strict=True)
+    )
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
@@ -124,11 +134,19 @@ def test_every_estimator_and_map_has_that_door(name):
         return
     with warnings.catch_warnings(action="ignore"):
         good = clone(m).fit(X, y)
-        for ask in [a for a in ("predict", "transform", "decision_function", "predict_proba") if hasattr(good, a)]:
+        for ask in [
+            a
+            for a in ("predict", "transform", "decision_function", "predict_proba")
+            if hasattr(good, a)
+        ]:
             with pytest.raises(ValueError, match="no sound sparse matrix"):
                 getattr(good, ask)(HOSTILE["huge column"]())
             ours, theirs = (plainly(getattr(good, ask)(rows)) for rows in (X, shuffled()))
-            same = np.testing.assert_array_equal if ours.dtype.kind in "OU" else np.testing.assert_allclose
+            same = (
+                np.testing.assert_array_equal
+                if ours.dtype.kind in "OU"
+                else np.testing.assert_allclose
+            )
             same(ours, theirs, **({} if ours.dtype.kind in "OU" else {"atol": 1e-9}))
 
 
@@ -146,7 +164,9 @@ def test_a_table_made_by_others_is_looked_at(name):
 def test_parts_of_a_table_are_not_looked_at_again(monkeypatch):
     t = Table(sp.csr_array(DENSE))
     monkeypatch.setattr("mercer.inputs.sound", lambda *a: pytest.fail("looked at twice"))
-    np.testing.assert_array_equal(t[3:9][np.array([2, 0])].astype(np.float32).data.toarray(), DENSE[[5, 3]].astype(np.float32))
+    np.testing.assert_array_equal(
+        t[3:9][np.array([2, 0])].astype(np.float32).data.toarray(), DENSE[[5, 3]].astype(np.float32)
+    )
     assert table(t) is t
 
 

@@ -1,4 +1,5 @@
 """The wheel, in an environment that has nothing else: the README's Python and command lines run."""
+
 import re
 import subprocess
 import sys
@@ -7,20 +8,30 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-BLOCKS = re.findall(r"```(python|)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+BLOCKS = re.findall(
+    r"```(python|)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S
+)
 PYTHON = "\n".join(body for language, body in BLOCKS if language == "python")
-COMMANDS = [line.partition("#")[0].split() for _, body in BLOCKS for line in body.splitlines() if line.startswith("mercer ")]
+COMMANDS = [
+    line.partition("#")[0].split()
+    for _, body in BLOCKS
+    for line in body.splitlines()
+    if line.startswith("mercer ")
+]
 
 
 def run(*command, cwd):
-    done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        [str(c) for c in command], cwd=cwd, capture_output=True, text=True, timeout=900
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The folder with the scripts of an empty environment into which the wheel, with the command line, was installed."""
+    """The folder with the scripts of an empty environment into which the wheel, with the command
+    line, was installed."""
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=ROOT)
     (wheel,) = folder.glob("*.whl")
@@ -39,7 +50,10 @@ def test_the_readme_runs_from_the_wheel(installed, tmp_path):
     out = run(installed / "python", "-W", "error::DeprecationWarning", "readme.py", cwd=tmp_path)
     assert "features" in out
     for command in COMMANDS:
-        given = ["5" if before == "--time" else word for before, word in zip(["", *command], command, strict=False)]
+        given = [
+            "5" if before == "--time" else word
+            for before, word in zip(["", *command], command, strict=False)
+        ]
         run(installed / given[0], *given[1:], cwd=tmp_path)
 
 

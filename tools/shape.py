@@ -1,7 +1,9 @@
-"""The shape of the package, in numbers: sizes of modules and functions, inheritance, slivers, Any, names that mean two things.
+"""The shape of the package, in numbers: sizes of modules and functions, inheritance, slivers, Any,
+names that mean two things.
 
 python tools/shape.py [FOLDER]
 """
+
 from __future__ import annotations
 
 import ast
@@ -38,7 +40,9 @@ class Module:
 def modules(folder: Path) -> dict[str, Module]:
     found = {}
     for path in sorted(folder.rglob("*.py")):
-        name = ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__")
+        name = ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        )
         found[name] = Module(path, name)
     return found
 
@@ -47,13 +51,21 @@ def code_lines(f: ast.AST) -> int:
     """Lines of a function without its docstring."""
     body = f.body  # type: ignore[attr-defined]
     first = body[0]
-    said = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    said = (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    )
     return f.end_lineno - f.lineno + 1 - (first.end_lineno - first.lineno + 1 if said else 0)  # type: ignore[attr-defined]
 
 
 def depths(found: dict[str, Module]) -> dict[str, int]:
     """Own classes in the line of each class, by the names of bases; mixins counted."""
-    bases = {c.name: [getattr(b, "id", getattr(b, "attr", "")) for b in c.bases] for m in found.values() for c in m.classes}
+    bases = {
+        c.name: [getattr(b, "id", getattr(b, "attr", "")) for b in c.bases]
+        for m in found.values()
+        for c in m.classes
+    }
 
     def line(name: str, seen: frozenset[str] = frozenset()) -> set[str]:
         if name not in bases or name in seen:
@@ -74,17 +86,27 @@ def single_importers(found: dict[str, Module]) -> list[str]:
 
 
 def clashes(found: dict[str, Module]) -> dict[str, int]:
-    counts = Counter(c.name for m in found.values() for c in m.classes if not c.name.startswith("_"))
+    counts = Counter(
+        c.name for m in found.values() for c in m.classes if not c.name.startswith("_")
+    )
     return {name: n for name, n in counts.most_common() if n > 1}
 
 
 def shape(folder: Path) -> str:
     found = modules(folder)
-    sizes, functions = [m.lines for m in found.values()], [code_lines(f) for m in found.values() for f in m.functions]
+    sizes, functions = (
+        [m.lines for m in found.values()],
+        [code_lines(f) for m in found.values() for f in m.functions],
+    )
     own, alone, twice = depths(found), single_importers(found), clashes(found)
     deepest = max(own, key=lambda name: own[name])
     small = [m.name for m in found.values() if m.lines < 40 and not m.package]
-    many = [f.name for m in found.values() for f in m.functions if len(f.args.args) + len(f.args.posonlyargs) > 8]
+    many = [
+        f.name
+        for m in found.values()
+        for f in m.functions
+        if len(f.args.args) + len(f.args.posonlyargs) > 8
+    ]
     rows = {
         "modules": f"{len(sizes)}, {sum(sizes):,} lines",
         "lines of a module": f"{spread(sizes)}; below 40: {len(small)}, above 400: {sum(s > 400 for s in sizes)}",
@@ -93,8 +115,10 @@ def shape(folder: Path) -> str:
         "modules with a single importer": f"{len(alone)}",
         "Any": f"{sum(m.anys for m in found.values()):,}",
         "functions with more than eight positional arguments": f"{len(many)}",
-        "class names that clash": f"{len(twice)} ({', '.join(f'{n} {c}' for n, c in list(twice.items())[:5])})" if twice else "0",
-    }  # fmt: skip
+        "class names that clash": f"{len(twice)} ({', '.join(f'{n} {c}' for n, c in list(twice.items())[:5])})"
+        if twice
+        else "0",
+    }
     return "\n".join(f"  {name}: {value}" for name, value in rows.items())
 
 
@@ -104,4 +128,6 @@ def spread(values: list[int]) -> str:
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    print(shape(Path(arguments[0] if arguments else Path(__file__).parent.parent / "src" / "mercer")))
+    print(
+        shape(Path(arguments[0] if arguments else Path(__file__).parent.parent / "src" / "mercer"))
+    )

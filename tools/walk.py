@@ -1,7 +1,9 @@
-"""How far one walks to read a fit and a predict: files of the package that they enter, and functions they call.
+"""How far one walks to read a fit and a predict: files of the package that they enter, and
+functions they call.
 
 python tools/walk.py
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -25,7 +27,8 @@ Call = Callable[[], Any]
 
 
 def walk(call: Call) -> tuple[int, int]:
-    """Files and functions of the package, in all threads, once everything is compiled and imported."""
+    """Files and functions of the package, in all threads, once everything is compiled and
+    imported."""
     call()
     seen: set[tuple[str, str, int]] = set()
 
@@ -41,7 +44,11 @@ def walk(call: Call) -> tuple[int, int]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    functions = {f for f in seen if not f[1].endswith(("<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"))}
+    functions = {
+        f
+        for f in seen
+        if not f[1].endswith(("<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"))
+    }
     return len({file for file, _, _ in functions}), len(functions)
 
 
@@ -55,7 +62,10 @@ def walks() -> Iterator[tuple[str, Call, Call]]:
         "KernelRidge(via=Fourier)": (mercer.KernelRidge(k, via=Fourier(500), random_state=0), y),
         "KernelRidge(via=exact)": (mercer.KernelRidge(k, via="exact"), y),
         "GP exact": (mercer.GaussianProcessRegressor(k, 0.01), y),
-        "GP over landmarks": (mercer.GaussianProcessRegressor(k, 0.01, Landmarks(50), random_state=0), y),
+        "GP over landmarks": (
+            mercer.GaussianProcessRegressor(k, 0.01, Landmarks(50), random_state=0),
+            y,
+        ),
         "GP learnt": (mercer.GaussianProcessRegressor(k, random_state=0), y),
         "KernelSVC": (mercer.KernelSVC(k), two),
         "KernelSVC(via=features)": (mercer.KernelSVC(k, via=Fourier(200), random_state=0), two),
@@ -74,13 +84,24 @@ def command(name: str) -> None:
     from mercer.datasets import diabetes
 
     table = diabetes()
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), open(os.devnull, "w") as nothing:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        open(os.devnull, "w") as nothing,
+    ):
         lines = [table.columns, *table.rows]
         Path("t.csv").write_text("\n".join(",".join(map(str, line)) for line in lines))
-        with contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing), contextlib.suppress(SystemExit):
+        with (
+            contextlib.redirect_stdout(nothing),
+            contextlib.redirect_stderr(nothing),
+            contextlib.suppress(SystemExit),
+        ):
             if name == "predict":
                 mercer.fit_table("t.csv", "progression", time=1).save("m.mercer")
-            given = {"fit": ["t.csv", "--target", "progression", "--time", "5"], "predict": ["m.mercer", "t.csv", "--out", "p.csv"]}[name]
+            given = {
+                "fit": ["t.csv", "--target", "progression", "--time", "5"],
+                "predict": ["m.mercer", "t.csv", "--out", "p.csv"],
+            }[name]
             app([name, *given], standalone_mode=False)
 
 
@@ -88,4 +109,7 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for name, fit, predict in walks():
         (files, functions), (more_files, more_functions) = walk(fit), walk(predict)
-        print(f"  {name}: fit {files} files, {functions} functions; predict {more_files}, {more_functions}", flush=True)
+        print(
+            f"  {name}: fit {files} files, {functions} functions; predict {more_files}, {more_functions}",
+            flush=True,
+        )

@@ -1,7 +1,7 @@
 """Three kernels, one SVM: linear, cubic and Gaussian boundaries of the same rows.
 
-    .venv/bin/python -m pip install matplotlib
-    .venv/bin/python docs/examples/svm_boundaries.py boundaries.png
+.venv/bin/python -m pip install matplotlib
+.venv/bin/python docs/examples/svm_boundaries.py boundaries.png
 """
 
 import sys
@@ -23,10 +23,20 @@ def panel(ax, title, kernel, X, y):
     grid = np.meshgrid(np.linspace(-1.7, 2.7, 300), np.linspace(-1.2, 1.7, 200))
     f = model.decision_function(np.column_stack([g.ravel() for g in grid])).reshape(grid[0].shape)
     ax.contourf(*grid, f, levels=[-np.inf, 0, np.inf], colors=["#f6e3de", "#dfeaf1"])
-    ax.contour(*grid, f, levels=[-1, 0, 1], colors="#444444", linestyles=["dashed", "solid", "dashed"], linewidths=[0.8, 1.6, 0.8])
+    ax.contour(
+        *grid,
+        f,
+        levels=[-1, 0, 1],
+        colors="#444444",
+        linestyles=["dashed", "solid", "dashed"],
+        linewidths=[0.8, 1.6, 0.8],
+    )
     ax.scatter(*X.T, s=16, c=COLOURS[y])
     ax.scatter(*X[model.support_].T, s=52, facecolors="none", edgecolors="#444444", linewidths=0.8)
-    ax.set_title(f"{title}: {model.score(X, y):.0%} of the rows, {len(model.support_)} support vectors", fontsize=9)
+    ax.set_title(
+        f"{title}: {model.score(X, y):.0%} of the rows, {len(model.support_)} support vectors",
+        fontsize=9,
+    )
     ax.set(xticks=[], yticks=[])
 
 

@@ -1,4 +1,6 @@
-"""Mercer: feature expansions and kernel methods; a kernel is an inner product of features, features are a kernel."""
+"""Mercer: feature expansions and kernel methods; a kernel is an inner product of features, features
+are a kernel."""
+
 from __future__ import annotations
 
 from importlib import import_module
@@ -68,12 +70,31 @@ __all__ = [
 ]
 
 MODULES = (
-    "bounds", "datasets", "kernels", "lifts", "methods", "models", "operators", "priors", "automl", "report", "store", "tables",
+    "bounds",
+    "datasets",
+    "kernels",
+    "lifts",
+    "methods",
+    "models",
+    "operators",
+    "priors",
+    "automl",
+    "report",
+    "store",
+    "tables",
     "testing",
 )
 HOMES = {  # what is not an estimator
-    "Counterexample": "kernels.psd", "Kernel": "kernels", "Plan": "plans", "RKHSFunction": "kernels.rkhs", "TableModel": "automl",
-    "check_psd": "kernels.psd", "exp": "kernels", "fit_table": "automl", "hsic_test": "models.two_sample", "load": "store",
+    "Counterexample": "kernels.psd",
+    "Kernel": "kernels",
+    "Plan": "plans",
+    "RKHSFunction": "kernels.rkhs",
+    "TableModel": "automl",
+    "check_psd": "kernels.psd",
+    "exp": "kernels",
+    "fit_table": "automl",
+    "hsic_test": "models.two_sample",
+    "load": "store",
     "mmd_test": "models.two_sample",
 }
 

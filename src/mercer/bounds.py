@@ -1,4 +1,6 @@
-"""How many features are enough before any data are seen: promises for iid frequencies, by tail bounds."""
+"""How many features are enough before any data are seen: promises for iid frequencies, by tail
+bounds."""
+
 from __future__ import annotations
 
 import math
@@ -23,7 +25,13 @@ __all__ = ["distance_features", "fourier_features", "projection_dim", "smooth"]
 
 
 def fourier_features(
-    n: int, eps: float, delta: float = 0.01, form: str = "pairs", *, bound: str = "hoeffding", kernel: Kernel | None = None
+    n: int,
+    eps: float,
+    delta: float = 0.01,
+    form: str = "pairs",
+    *,
+    bound: str = "hoeffding",
+    kernel: Kernel | None = None,
 ) -> int:
     """How many features keep all errors |phi(x)'phi(z) - k(x, z)| among n points below eps.
 
@@ -107,10 +115,14 @@ def smooth(kernel: Kernel) -> bool:
     (True, False)
     """
     match kernel:
-        case Gaussian() | RationalQuadratic() | Cauchy() | Sinc() | Periodic(): return True
-        case Matern(nu=nu): return nu > 2
-        case Scale(kernel=t) | Normalized(kernel=t) | OnColumns(kernel=t) | Power(kernel=t): return smooth(t)
-        case Product(terms=ts): return all(map(smooth, ts))
+        case Gaussian() | RationalQuadratic() | Cauchy() | Sinc() | Periodic():
+            return True
+        case Matern(nu=nu):
+            return nu > 2
+        case Scale(kernel=t) | Normalized(kernel=t) | OnColumns(kernel=t) | Power(kernel=t):
+            return smooth(t)
+        case Product(terms=ts):
+            return all(map(smooth, ts))
     return False
 
 

@@ -1,4 +1,5 @@
 """`python -m mercer.demo` is `mercer demo`: a small real table, the whole path, the report last."""
+
 from mercer.cli.app import app
 
 

@@ -1,4 +1,6 @@
-"""The rules for what comes in: one place that turns a user's data into rows that kernels and lifts can read."""
+"""The rules for what comes in: one place that turns a user's data into rows that kernels and lifts
+can read."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +22,8 @@ Rows: TypeAlias = "int | slice | Array | Sequence[int]"
 @register("inputs.Items")
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Items (strings, trees, ...) where an estimator holds an array of rows: what it asks of rows, and nothing of columns.
+    """Items (strings, trees, ...) where an estimator holds an array of rows: what it asks of rows,
+    and nothing of columns.
 
     >>> X = Items(["a", "b", "c"])
     >>> X.shape, X[np.array([2, 0])].values
@@ -53,7 +56,8 @@ class Items:
 @register("inputs.Table")
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows to compare: a dense array or CSR matrix of floats, or a list of items; column names where they are known."""
+    """Rows to compare: a dense array or CSR matrix of floats, or a list of items; column names
+    where they are known."""
 
     data: Matrix
     columns: tuple[str, ...] | None = None
@@ -61,7 +65,8 @@ class Table:
     must = dict(data=Samples("n", "d"), columns=Each(Text(), size="d") | None)
 
     def __post_init__(self) -> None:
-        """Sparse rows are looked at here, whoever made them: loops read at their places without a look."""
+        """Sparse rows are looked at here, whoever made them: loops read at their places without a
+        look."""
         if isinstance(self.data, Items):
             object.__setattr__(self, "data", self.data.values)
         elif sp.issparse(self.data):
@@ -79,7 +84,10 @@ class Table:
         return len(self.data) if isinstance(self.data, list) else int(self.data.shape[0])
 
     def __getitem__(self, rows: Rows) -> Table:
-        return Table._of(self.data[rows] if not isinstance(self.data, list) else _pick(self.data, rows), self.columns)
+        return Table._of(
+            self.data[rows] if not isinstance(self.data, list) else _pick(self.data, rows),
+            self.columns,
+        )
 
     @property
     def sparse(self) -> bool:
@@ -99,7 +107,11 @@ class Table:
         return np.dtype(float) if self.items else np.dtype(self.data.dtype)
 
     def astype(self, dtype: Any) -> Table:
-        return self if self.items or self.data.dtype == dtype else Table._of(self.data.astype(dtype), self.columns)
+        return (
+            self
+            if self.items or self.data.dtype == dtype
+            else Table._of(self.data.astype(dtype), self.columns)
+        )
 
     def in_order_of(self, other: Table) -> Table:
         """With the columns in the order of another table's, where both have the same names."""
@@ -110,15 +122,22 @@ class Table:
     def pick(self, columns: Sequence[int | str]) -> Table:
         """The chosen columns, by position or by name."""
         index = [self.position(c) for c in columns]
-        return Table(self.data[:, index], None if self.columns is None else tuple(self.columns[i] for i in index))
+        return Table(
+            self.data[:, index],
+            None if self.columns is None else tuple(self.columns[i] for i in index),
+        )
 
     def position(self, column: int | str) -> int:
         """Where a column stands, given by position or name."""
         if isinstance(column, str):
             if self.columns is None:
-                raise ValueError(f"column {column!r} is given by name, but X has no column names; give a dataframe or positions.")
+                raise ValueError(
+                    f"column {column!r} is given by name, but X has no column names; give a dataframe or positions."
+                )
             if column not in self.columns:
-                raise ValueError(f"column {column!r} is not in X; X has {', '.join(self.columns[:20])}.")
+                raise ValueError(
+                    f"column {column!r} is not in X; X has {', '.join(self.columns[:20])}."
+                )
             return self.columns.index(column)
         if not -self.width <= column < self.width:
             raise ValueError(f"column {column} is out of range; X has {self.width} columns.")
@@ -132,8 +151,11 @@ def _pick(items: list[Any], rows: Any) -> list[Any]:
     return [items[i] for i in (np.flatnonzero(index) if index.dtype == bool else index)]
 
 
-def table(X: Any, name: str = "X", *, width: int | None = None, items: bool = False, finite: bool = True) -> Table:
-    """Check `X` and return it as a Table: float32 and float64 stay, other numbers become float64, input is never changed.
+def table(
+    X: Any, name: str = "X", *, width: int | None = None, items: bool = False, finite: bool = True
+) -> Table:
+    """Check `X` and return it as a Table: float32 and float64 stay, other numbers become float64,
+    input is never changed.
 
     >>> table([[1, 2], [3, 4]]).data.dtype
     dtype('float64')
@@ -151,47 +173,70 @@ def table(X: Any, name: str = "X", *, width: int | None = None, items: bool = Fa
 
 def _wide_enough(t: Table, name: str, width: int | None) -> Table:
     if width is not None and not t.items and t.width != width:
-        raise ValueError(f"{name} has {t.width} columns, {width} expected; give the same columns on both sides.")
+        raise ValueError(
+            f"{name} has {t.width} columns, {width} expected; give the same columns on both sides."
+        )
     return t
 
 
 def _is_items(X: Any) -> bool:
-    """A list of strings, sequences of tokens or trees; a list of lists of numbers is a table of rows."""
+    """A list of strings, sequences of tokens or trees; a list of lists of numbers is a table of
+    rows."""
     if not isinstance(X, (list, tuple)):
-        return getattr(X, "ndim", 0) == 1 and getattr(getattr(X, "dtype", None), "kind", "") in tuple("OUST")
+        return getattr(X, "ndim", 0) == 1 and getattr(
+            getattr(X, "dtype", None), "kind", ""
+        ) in tuple("OUST")
     head = X[0] if len(X) else 0.0
     return not isinstance(head, (int, float, np.number, np.ndarray)) and not _is_numbers(head)
 
 
 def is_vector(x: Any) -> bool:
     """Whether x is one row of numbers, as scikit-learn hands a kernel two at a time."""
-    return x.ndim == 1 and x.dtype.kind in "fiub" if isinstance(x, np.ndarray) else bool(_is_numbers(x) and len(x))
+    return (
+        x.ndim == 1 and x.dtype.kind in "fiub"
+        if isinstance(x, np.ndarray)
+        else bool(_is_numbers(x) and len(x))
+    )
 
 
 def _is_numbers(row: Any) -> bool:
-    return isinstance(row, (list, tuple)) and all(isinstance(v, (int, float, np.number)) for v in row)
+    return isinstance(row, (list, tuple)) and all(
+        isinstance(v, (int, float, np.number)) for v in row
+    )
 
 
 def _numeric(X: Any, name: str) -> Table:
     if sp.issparse(X):
         if X.ndim != 2 or X.shape[1] == 0:
-            raise ValueError(f"{name} must have rows and columns, got a sparse array of shape {X.shape}; give at least one column.")
+            raise ValueError(
+                f"{name} must have rows and columns, got a sparse array of shape {X.shape}; give at least one column."
+            )
         return Table._of(_floats(sound(X, name), name), None)
-    data, columns = _frame(X) if hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__") else (X, None)
+    data, columns = (
+        _frame(X) if hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__") else (X, None)
+    )
     return Table(_dense(data, name), columns)
 
 
 def validate_data(estimator: Any, X: Any, *given: Any, **options: Any) -> Any:
-    """scikit-learn's `validate_data`, which does not look at the places in sparse rows, behind `sound`, which does."""
+    """scikit-learn's `validate_data`, which does not look at the places in sparse rows, behind
+    `sound`, which does."""
     from sklearn.utils.validation import validate_data
 
-    return validate_data(estimator, sound(X) if sp.issparse(X) and options.get("accept_sparse") else X, *given, **options)
+    return validate_data(
+        estimator,
+        sound(X) if sp.issparse(X) and options.get("accept_sparse") else X,
+        *given,
+        **options,
+    )
 
 
 def sound(X: Any, name: str = "X") -> Any:
-    """A sparse matrix as CSR rows with places that exist, in ascending order and none twice; the caller's arrays stay as they are.
+    """A sparse matrix as CSR rows with places that exist, in ascending order and none twice; the
+    caller's arrays stay as they are.
 
-    SciPy's loops and ours read and write at these places without a look: here is the one look, O(nonzeros).
+    SciPy's loops and ours read and write at these places without a look: here is the one look,
+    O(nonzeros).
 
     >>> sound(sp.csr_array((np.ones(3), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))).toarray()
     array([[1., 0., 2.]])
@@ -206,8 +251,13 @@ def sound(X: Any, name: str = "X") -> Any:
         _check_places(X.col, X.shape[1], name, "column")
     rows = X.tocsr()
     nnz, index = int(rows.indptr[-1]), sp.get_index_dtype((), max(*rows.shape, len(rows.data)))
-    indptr, indices = rows.indptr.astype(index, copy=False), rows.indices[:nnz].astype(index, copy=False)
-    fresh = (sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix)((rows.data[:nnz], indices, indptr), shape=rows.shape)
+    indptr, indices = (
+        rows.indptr.astype(index, copy=False),
+        rows.indices[:nnz].astype(index, copy=False),
+    )
+    fresh = (sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix)(
+        (rows.data[:nnz], indices, indptr), shape=rows.shape
+    )
     if _ascending(indptr, indices):
         fresh.has_canonical_format = True  # known, so that SciPy need not look
         return fresh
@@ -221,18 +271,26 @@ def _check_compressed(X: Any, name: str) -> None:
     major, minor = X.shape if X.format == "csr" else X.shape[::-1]
     p, what = X.indptr, "column" if X.format == "csr" else "row"
     if any(a.ndim != 1 for a in (X.data, X.indices, p)) or p.dtype.kind not in "iu":
-        raise ValueError(f"{name} is no sound sparse matrix: its data, indices and indptr must be vectors, the last two of whole numbers.")
+        raise ValueError(
+            f"{name} is no sound sparse matrix: its data, indices and indptr must be vectors, the last two of whole numbers."
+        )
     if len(p) != major + 1 or p[0] != 0 or (p[1:] < p[:-1]).any():
-        raise ValueError(f"{name} is no sound sparse matrix: indptr must ascend from 0 in {major + 1} steps; make it anew from its parts.")
+        raise ValueError(
+            f"{name} is no sound sparse matrix: indptr must ascend from 0 in {major + 1} steps; make it anew from its parts."
+        )
     if int(p[-1]) > min(len(X.indices), len(X.data)):
-        raise ValueError(f"{name} is no sound sparse matrix: indptr ends at {p[-1]}, beyond its {len(X.data)} values; make it anew.")
+        raise ValueError(
+            f"{name} is no sound sparse matrix: indptr ends at {p[-1]}, beyond its {len(X.data)} values; make it anew."
+        )
     _check_places(X.indices[: int(p[-1])], minor, name, what)
 
 
 def _check_places(at: Array, size: int, name: str, what: str) -> None:
     if at.dtype.kind not in "iu" or (len(at) and not (at.min() >= 0 and at.max() < size)):
         wrong = at.dtype if at.dtype.kind not in "iu" else at.min() if at.min() < 0 else at.max()
-        raise ValueError(f"{name} is no sound sparse matrix: it has a value in {what} {wrong}, but {size} {what}s; make it anew.")
+        raise ValueError(
+            f"{name} is no sound sparse matrix: it has a value in {what} {wrong}, but {size} {what}s; make it anew."
+        )
 
 
 def _ascending(indptr: Array, indices: Array) -> bool:
@@ -260,16 +318,22 @@ def _dense(X: Any, name: str) -> Array:
     try:
         A = np.asarray(X)
     except ValueError as e:
-        raise ValueError(f"{name} has rows of unequal length; give a table with the same number of columns in every row.") from e
+        raise ValueError(
+            f"{name} has rows of unequal length; give a table with the same number of columns in every row."
+        ) from e
     if A.ndim == 0 and not isinstance(X, int | float | np.number):
-        raise ValueError(f"{name} must be a table of numbers (an array, CSR matrix or dataframe), got {type(X).__name__}.")
+        raise ValueError(
+            f"{name} must be a table of numbers (an array, CSR matrix or dataframe), got {type(X).__name__}."
+        )
     if A.ndim != 2:
         raise ValueError(
             f"{name} must have rows and columns, but it has {A.ndim} dimension(s) (Expected 2D array); "
             f"use {name}.reshape(-1, 1) for one column or {name}.reshape(1, -1) for one row."
         )
     if A.shape[1] == 0:
-        raise ValueError(f"{name} has 0 feature(s) (shape={A.shape}) while a minimum of 1 is required; give at least one column.")
+        raise ValueError(
+            f"{name} has 0 feature(s) (shape={A.shape}) while a minimum of 1 is required; give at least one column."
+        )
     return np.ascontiguousarray(_floats(A, name))
 
 
@@ -278,13 +342,19 @@ def _floats(A: Any, name: str) -> Any:
     if A.dtype in (np.float32, np.float64) and A.dtype.isnative:
         return A
     if A.dtype.kind in "mM":
-        raise ValueError(f"{name} holds dates or times ({A.dtype}); turn them into numbers first, such as days since some day.")
+        raise ValueError(
+            f"{name} holds dates or times ({A.dtype}); turn them into numbers first, such as days since some day."
+        )
     if A.dtype.kind == "c":
-        raise ValueError(f"{name} is complex (Complex data not supported); give its real and imaginary parts as columns.")
+        raise ValueError(
+            f"{name} is complex (Complex data not supported); give its real and imaginary parts as columns."
+        )
     try:
         return A.astype(np.float32 if A.dtype == np.float16 else np.float64)
     except (TypeError, ValueError) as e:
-        raise ValueError(f"{name} must hold numbers, but has dtype {A.dtype} ({e}); encode text and categories first.") from e
+        raise ValueError(
+            f"{name} must hold numbers, but has dtype {A.dtype} ({e}); encode text and categories first."
+        ) from e
 
 
 def _check_finite(t: Table, name: str) -> None:

@@ -1,4 +1,5 @@
 """Methods: how a kernel becomes a feature map, as values that hold no kernel."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -34,7 +35,9 @@ class Settings:
         for name, value in params.items():
             if name not in self.get_params():
                 known = ", ".join(self.get_params()) or "no setting"
-                raise ValueError(f"{name!r} is not a setting of {type(self).__name__}, which has {known}.")
+                raise ValueError(
+                    f"{name!r} is not a setting of {type(self).__name__}, which has {known}."
+                )
             object.__setattr__(self, name, value)
         return self
 
@@ -136,7 +139,11 @@ class Auto(Settings):
 
 Method = Exact | Fourier | Landmarks | Sketch | Auto
 NAMES: dict[str, Method] = {
-    "auto": Auto(), "exact": Exact(), "fourier": Fourier(), "landmarks": Landmarks(), "sketch": Sketch(),
+    "auto": Auto(),
+    "exact": Exact(),
+    "fourier": Fourier(),
+    "landmarks": Landmarks(),
+    "sketch": Sketch(),
 }
 
 
@@ -155,7 +162,11 @@ def resolve(via: Method | str, allowed: Sequence[str] = WAYS) -> tuple[str, Meth
     """
     way = via if isinstance(via, str) else "landmarks" if isinstance(via, Landmarks) else "features"
     if not isinstance(via, Method | str) or way not in allowed:
-        values = ", or a value of mercer.methods" if "features" in allowed else ", or a value Landmarks(m) of mercer.methods"
+        values = (
+            ", or a value of mercer.methods"
+            if "features" in allowed
+            else ", or a value Landmarks(m) of mercer.methods"
+        )
         told = values if {"features", "landmarks"} & set(allowed) else ""
         raise ValueError(f"via must be one of {', '.join(allowed)}{told}, got {via!r}.")
     return way, via if not isinstance(via, str) else Landmarks() if via == "landmarks" else Auto()
@@ -181,7 +192,9 @@ def named(method: Method | str) -> Method:
     """
     if isinstance(method, str):
         if method not in NAMES:
-            raise ValueError(f"method must be one of {', '.join(NAMES)}, or a value of mercer.methods, got {method!r}.")
+            raise ValueError(
+                f"method must be one of {', '.join(NAMES)}, or a value of mercer.methods, got {method!r}."
+            )
         return NAMES[method]
     if isinstance(method, Method):
         return method

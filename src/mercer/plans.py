@@ -1,4 +1,6 @@
-"""Plan: which way an estimator took, why, and what it cost; a value that every fitted estimator carries as `plan_`."""
+"""Plan: which way an estimator took, why, and what it cost; a value that every fitted estimator
+carries as `plan_`."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -51,11 +53,16 @@ class Plan:
     must = dict(settings=Said())
 
     def __str__(self) -> str:
-        lines = [f"{self.way}: {self.why}", *(f"  {name} = {value}" for name, value in self.settings.items())]
+        lines = [
+            f"{self.way}: {self.why}",
+            *(f"  {name} = {value}" for name, value in self.settings.items()),
+        ]
         cost = [
             f"memory {quantity(self.bytes, 'B')}" if self.bytes is not None else "",
             f"work {quantity(self.flops, 'flop')}" if self.flops is not None else "",
-            f"{self.passes} pass{'es' if self.passes != 1 else ''} over the rows" if self.passes is not None else "",
+            f"{self.passes} pass{'es' if self.passes != 1 else ''} over the rows"
+            if self.passes is not None
+            else "",
         ]
         lines += ["  " + ", ".join(filter(None, cost))] if any(cost) else []
         return "\n".join(lines + [f"  not {way}: {why}" for way, why in self.rejected])

@@ -1,4 +1,5 @@
-"""Priors of hyper-parameters, for `GaussianProcessRegressor(priors={name: prior})`: what is thought of a value before the data.
+"""Priors of hyper-parameters, for `GaussianProcessRegressor(priors={name: prior})`: what is thought
+of a value before the data.
 
 >>> import numpy as np
 >>> from mercer.models import GaussianProcessRegressor
@@ -8,6 +9,7 @@
 >>> round(m.fit(X, np.sin(X[:, 0])).posterior_.kernel.bandwidth, 1)
 0.5
 """
+
 from mercer.models.gp.priors import Gamma, InverseGamma, LogNormal, Prior
 
 __all__ = ["Gamma", "InverseGamma", "LogNormal", "Prior"]

@@ -1,4 +1,5 @@
 """Contracts: what every kernel, lift and statistic must satisfy, ours and a user's own."""
+
 from __future__ import annotations
 
 import copy
@@ -39,7 +40,9 @@ def check_kernel(k: Kernel, X: Any = None) -> None:
     >>> check_kernel(Bump(width=0.7))
     """
     if not isinstance(k, Kernel):
-        raise ValueError(f"check_kernel takes a kernel, an object of a class that inherits from mercer.kernels.Kernel, got {k!r:.60}.")
+        raise ValueError(
+            f"check_kernel takes a kernel, an object of a class that inherits from mercer.kernels.Kernel, got {k!r:.60}."
+        )
     X = np.random.default_rng(0).normal(size=(12, 2)) if X is None else X
     for law in (_gram, _value, _kernel_precision, _gradients, _source):
         law(k, X)
@@ -51,22 +54,44 @@ def _gram(k: Kernel, X: Any) -> None:
     size = np.abs(K).max() + 1e-300
     _say("k(X) is finite", np.isfinite(K).all())
     _say("k(X) equals its transpose", np.allclose(K, K.T, rtol=1e-8, atol=1e-10 * size))
-    _say("diag(X) is the diagonal of k(X)", np.allclose(k.diag(X), np.diag(K), rtol=1e-8, atol=1e-10 * size))
-    _say("k(X) is positive semidefinite", np.linalg.eigvalsh((K + K.T) / 2)[0] >= -1e-9 * len(K) * size)
+    _say(
+        "diag(X) is the diagonal of k(X)",
+        np.allclose(k.diag(X), np.diag(K), rtol=1e-8, atol=1e-10 * size),
+    )
+    _say(
+        "k(X) is positive semidefinite",
+        np.linalg.eigvalsh((K + K.T) / 2)[0] >= -1e-9 * len(K) * size,
+    )
     A, B = X[:half], X[half:]
-    _say("k(X, Z) equals k(Z, X) transposed", np.allclose(k(A, B), k(B, A).T, rtol=1e-7, atol=1e-9 * size))
-    _say("k(X, Z) is the block of k(X)", np.allclose(k(A, B), K[:half, half:], rtol=1e-6, atol=1e-9 * size))
+    _say(
+        "k(X, Z) equals k(Z, X) transposed",
+        np.allclose(k(A, B), k(B, A).T, rtol=1e-7, atol=1e-9 * size),
+    )
+    _say(
+        "k(X, Z) is the block of k(X)",
+        np.allclose(k(A, B), K[:half, half:], rtol=1e-6, atol=1e-9 * size),
+    )
 
 
 def _value(k: Kernel, X: Any) -> None:
     twin = k.clone()
-    _say("a clone is equal and hashes the same", twin == k and hash(twin) == hash(k) and twin is not k)
+    _say(
+        "a clone is equal and hashes the same",
+        twin == k and hash(twin) == hash(k) and twin is not k,
+    )
     _say("a copy is equal", copy.deepcopy(k) == k)
     _say("get_params gives what the constructor takes", type(k)(**k.get_params(deep=False)) == k)
     for name, value in k.parameters().items():
         twin.set_params(**{name: value * 2 + 1})
-    _say("changing a clone leaves the kernel as it was", k == k.clone() and (not k.parameters() or twin != k))
-    if type(k).__module__ != "__main__" and "<locals>" not in type(k).__qualname__ and _importable(k):
+    _say(
+        "changing a clone leaves the kernel as it was",
+        k == k.clone() and (not k.parameters() or twin != k),
+    )
+    if (
+        type(k).__module__ != "__main__"
+        and "<locals>" not in type(k).__qualname__
+        and _importable(k)
+    ):
         _say("a pickle is equal", pickle.loads(pickle.dumps(k)) == k)
 
 
@@ -74,7 +99,9 @@ def _importable(k: Kernel) -> bool:
     """Whether pickle can name everything in k: functions written in place cannot be pickled."""
     functions = [v for v in k.get_params().values() if callable(v) and not isinstance(v, Kernel)]
     kinds = [type(v) for v in k.get_params().values() if isinstance(v, Kernel)]
-    return not any("<" in getattr(f, "__qualname__", "<") for f in (*functions, *kinds, type(k))) and _found(type(k))
+    return not any(
+        "<" in getattr(f, "__qualname__", "<") for f in (*functions, *kinds, type(k))
+    ) and _found(type(k))
 
 
 def _found(kind: type) -> bool:
@@ -86,8 +113,13 @@ def _kernel_precision(k: Kernel, X: Any) -> None:
         return
     X32 = X.astype(np.float32)
     K32, K = k(X32), k(X32.astype(np.float64))
-    _say("float32 in gives float32 out", K32.dtype == np.float32 and k.diag(X32).dtype == np.float32)
-    _say("float32 agrees with float64 to 1e-4", np.abs(K32 - K).max() <= 1e-4 * max(1.0, np.abs(K).max()))
+    _say(
+        "float32 in gives float32 out", K32.dtype == np.float32 and k.diag(X32).dtype == np.float32
+    )
+    _say(
+        "float32 agrees with float64 to 1e-4",
+        np.abs(K32 - K).max() <= 1e-4 * max(1.0, np.abs(K).max()),
+    )
 
 
 def _gradients(k: Kernel, X: Any) -> None:
@@ -96,12 +128,17 @@ def _gradients(k: Kernel, X: Any) -> None:
     _say("gradients are finite, also at distance zero", np.isfinite(analytic).all())
     numeric = np.array([_central(k, X, G, name, value) for name, value in k.parameters().items()])
     scale = np.abs(G).sum() * np.abs(k(X)).max() * 1e-7 + 1e-9
-    _say("gradients equal finite differences", np.allclose(analytic, numeric, rtol=1e-5, atol=scale))
+    _say(
+        "gradients equal finite differences", np.allclose(analytic, numeric, rtol=1e-5, atol=scale)
+    )
 
 
 def _central(k: Kernel, X: Any, G: Array, name: str, value: float) -> float:
     h = 1e-5 * max(abs(value), 1e-3)
-    up, down = (float((G * k.clone().set_params(**{name: v})(X)).sum()) for v in (value + h, max(value - h, 0.0)))
+    up, down = (
+        float((G * k.clone().set_params(**{name: v})(X)).sum())
+        for v in (value + h, max(value - h, 0.0))
+    )
     return (up - down) / (value + h - max(value - h, 0.0))
 
 
@@ -110,11 +147,17 @@ def _source(k: Kernel, X: Any) -> None:
     try:
         source = k.source()
     except NotImplementedError as e:
-        _say("where there is no source, one sentence says why", len(str(e)) > 10 and "\n" not in str(e))
+        _say(
+            "where there is no source, one sentence says why",
+            len(str(e)) > 10 and "\n" not in str(e),
+        )
         return
     K = k(X)
     scale = np.abs(K).max() + 1e-300
-    _say("the traced source gives the tile", np.allclose(source.evaluate(Side(rows), Side(rows)), K, rtol=1e-6, atol=1e-7 * scale))
+    _say(
+        "the traced source gives the tile",
+        np.allclose(source.evaluate(Side(rows), Side(rows)), K, rtol=1e-6, atol=1e-7 * scale),
+    )
 
 
 def check_lift(phi: Any, X: Any = None, *, exact: bool = True, seeds: int = 60) -> None:
@@ -162,10 +205,19 @@ def _shape(fitted: Any, X: Any) -> None:
 
 def _repeatable(phi: Any, fitted: Any, X: Any) -> None:
     F = _dense(fitted.transform(X))
-    _say("rows are mapped alone as together", np.allclose(_dense(fitted.transform(X[:1])), F[:1], rtol=1e-6, atol=1e-7))
-    _say("a pickle maps the same", np.array_equal(_dense(pickle.loads(pickle.dumps(fitted)).transform(X)), F))
+    _say(
+        "rows are mapped alone as together",
+        np.allclose(_dense(fitted.transform(X[:1])), F[:1], rtol=1e-6, atol=1e-7),
+    )
+    _say(
+        "a pickle maps the same",
+        np.array_equal(_dense(pickle.loads(pickle.dumps(fitted)).transform(X)), F),
+    )
     if getattr(phi, "random_state", 0) is not None:
-        _say("the same seed gives the same map", np.array_equal(_dense(clone(phi).fit(X).transform(X)), F))
+        _say(
+            "the same seed gives the same map",
+            np.array_equal(_dense(clone(phi).fit(X).transform(X)), F),
+        )
 
 
 def _lift_precision(phi: Any, X: Any) -> None:
@@ -177,7 +229,10 @@ def _lift_precision(phi: Any, X: Any) -> None:
 
 def _exact(fitted: Any, X: Any) -> None:
     F, K = _dense(fitted.transform(X)), fitted.kernel_(X)
-    _say("phi(X) @ phi(X).T is the kernel", np.allclose(F @ F.T, K, rtol=1e-8, atol=1e-9 * np.abs(K).max()))
+    _say(
+        "phi(X) @ phi(X).T is the kernel",
+        np.allclose(F @ F.T, K, rtol=1e-8, atol=1e-9 * np.abs(K).max()),
+    )
 
 
 def _unbiased(phi: Any, X: Any, seeds: int) -> None:
@@ -186,11 +241,19 @@ def _unbiased(phi: Any, X: Any, seeds: int) -> None:
     error = grams.mean(0) - fits[0].kernel_(X)
     allowed = 5 * grams.std(0) / np.sqrt(seeds) + 1e-6 * np.abs(fits[0].kernel_(X)).max()
     worst = 5 * float(np.abs(error / allowed).max())
-    _say(f"the mean over {seeds} seeds is the kernel (it is {worst:.1f} standard errors off)", worst <= 5)
+    _say(
+        f"the mean over {seeds} seeds is the kernel (it is {worst:.1f} standard errors off)",
+        worst <= 5,
+    )
 
 
 def check_statistic(
-    of: Callable[[Any], Any], zero: Any, rows: Any, same: Callable[[Any, Any], None], *, subtracts: bool = False
+    of: Callable[[Any], Any],
+    zero: Any,
+    rows: Any,
+    same: Callable[[Any, Any], None],
+    *,
+    subtracts: bool = False,
 ) -> None:
     """Assert the laws of merging: parts add up to the whole, and zero adds nothing.
 

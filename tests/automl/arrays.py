@@ -20,7 +20,9 @@ def problem(n=600, seed=0, classes=0, **more):
     y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=n)
     if classes:
         y = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
-    return SearchProblem(TableRows(X, y, np.arange(n), **more), METRICS["accuracy" if classes else "r2"], classes)
+    return SearchProblem(
+        TableRows(X, y, np.arange(n), **more), METRICS["accuracy" if classes else "r2"], classes
+    )
 
 
 def forever():

@@ -10,7 +10,9 @@ from bench.memory import peak_of_command
 from mercer.automl import budget, refit
 from mercer.automl.search import rungs
 
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident anonymous memory is Linux's to tell")
+linux = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="resident anonymous memory is Linux's to tell"
+)
 
 
 @linux

@@ -48,7 +48,9 @@ def test_rows_that_are_equal_in_much_are_in_cells_that_are_small(kind):
         mine = np.flatnonzero(cell == c)
         assert np.isin(mine, rows[c]).sum() >= 0.8 * min(len(mine), most)
     _, code = np.unique(X, axis=0, return_inverse=True)
-    assert all(len(np.unique(cell[code == k])) == 1 for k in range(code.max() + 1))  # equal rows go the same way
+    assert all(
+        len(np.unique(cell[code == k])) == 1 for k in range(code.max() + 1)
+    )  # equal rows go the same way
 
 
 @pytest.mark.parametrize("d", [3, 80])
@@ -70,6 +72,8 @@ def test_long_directions_vary_as_the_longest_do(d):
 
 
 def test_many_columns_need_no_square_of_them(monkeypatch):
-    monkeypatch.setattr(cells, "principal_direction", lambda X: pytest.fail("eigenvectors of many columns"))
+    monkeypatch.setattr(
+        cells, "principal_direction", lambda X: pytest.fail("eigenvectors of many columns")
+    )
     X = np.random.default_rng(0).normal(size=(400, 300)).astype(np.float32)
     assert len(CellTree.of(X, 130)[1]) == 4

@@ -19,7 +19,9 @@ def test_out_of_fold_predictions_are_those_of_refits(weighted):
     split = make_folds(p.rows)
     mine = ridge_path(Columns(), p.rows.X, p.rows.y, w, split, np.array([0.1, 10.0]))
     for alpha, f in zip((0.1, 10.0), mine, strict=True):
-        theirs = refits(lambda a=alpha: Ridge(alpha=a), lambda m, X: m.predict(X), p.rows.X, p.rows.y, w, split)
+        theirs = refits(
+            lambda a=alpha: Ridge(alpha=a), lambda m, X: m.predict(X), p.rows.X, p.rows.y, w, split
+        )
         assert f[:, 0] == pytest.approx(theirs, abs=1e-4)
 
 
@@ -30,12 +32,21 @@ def test_forward_folds_leave_the_first_block_out():
     assert np.isnan(f[split.block == 0]).all()
     assert np.isfinite(f[split.tested()]).all()
     train, test = split.split(0)
-    assert f[test] == pytest.approx(Ridge(alpha=1.0).fit(p.rows.X[train], p.rows.y[train]).predict(p.rows.X[test]), abs=1e-4)
+    assert f[test] == pytest.approx(
+        Ridge(alpha=1.0).fit(p.rows.X[train], p.rows.y[train]).predict(p.rows.X[test]), abs=1e-4
+    )
 
 
 def test_folds_without_training_rows_are_refused():
     with pytest.raises(ValueError, match="no fold"):
-        refits(Ridge, lambda m, X: m.predict(X), np.zeros((2, 1)), np.zeros(2), None, FoldPlan(np.zeros(2, int), (((1,), 0),)))
+        refits(
+            Ridge,
+            lambda m, X: m.predict(X),
+            np.zeros((2, 1)),
+            np.zeros(2),
+            None,
+            FoldPlan(np.zeros(2, int), (((1,), 0),)),
+        )
 
 
 def test_a_test_fold_does_not_see_its_own_target():
@@ -44,7 +55,10 @@ def test_a_test_fold_does_not_see_its_own_target():
     _, test = split.split(0)
     y = p.rows.y.copy()
     y[test] += 100
-    before, after = (ridge_path(Columns(), p.rows.X, v, None, split, np.array([1.0]))[0, test, 0] for v in (p.rows.y, y))
+    before, after = (
+        ridge_path(Columns(), p.rows.X, v, None, split, np.array([1.0]))[0, test, 0]
+        for v in (p.rows.y, y)
+    )
     assert before == pytest.approx(after, abs=1e-4)
 
 
@@ -66,7 +80,11 @@ def test_more_columns_than_rows_give_what_refits_give(weighted, timed):
 
 def test_the_dual_and_the_moments_agree_on_rows_without_weight(monkeypatch):
     rng = np.random.default_rng(0)
-    X, y, w = rng.normal(size=(60, 90)).astype(np.float32), rng.normal(size=60), rng.integers(0, 2, 60).astype(float)
+    X, y, w = (
+        rng.normal(size=(60, 90)).astype(np.float32),
+        rng.normal(size=60),
+        rng.integers(0, 2, 60).astype(float),
+    )
     split = make_folds(TableRows(X, y, np.arange(60)))
     dual = ridge_path(Columns(), X, y, w, split, np.array([1.0]))
     monkeypatch.setattr(crossval, "MAX_DUAL_ROWS", 0)

@@ -30,7 +30,9 @@ def test_a_threshold_finds_the_rare_class():
 def test_a_shuffled_column_that_matters_costs_most():
     p = problem(600)
     f = feature_candidate(p, Recipe("fourier", Gaussian(1.0)), 256)
-    found = evaluate.importance(fit_all_rows(p, f, 256, 1e9), p.rows, p.metric, [0, 1, 2], ["a", "b", "c"])
+    found = evaluate.importance(
+        fit_all_rows(p, f, 256, 1e9), p.rows, p.metric, [0, 1, 2], ["a", "b", "c"]
+    )
     assert {found[0][0], found[1][0]} == {"a", "b"}
     assert abs(found[2][1]) < 0.1 < found[1][1]
     assert found[0][2] > 0
@@ -42,7 +44,11 @@ def test_sizes_tell_how_many_rows_are_shuffled(monkeypatch):
     asked = []
     known = type("Known", (), {"predict": lambda self, X: asked.append(len(X)) or X[:, 0]})
     watched = dataclasses.replace(model, estimator=known())
-    for work, rows, repeats in ((1e10, 600, 3), (600 * 3 * 10.0, 600, 1), (1.0, evaluate.MIN_SHUFFLED_ROWS, 1)):
+    for work, rows, repeats in (
+        (1e10, 600, 3),
+        (600 * 3 * 10.0, 600, 1),
+        (1.0, evaluate.MIN_SHUFFLED_ROWS, 1),
+    ):
         monkeypatch.setattr(evaluate, "MAX_WORK", work)
         monkeypatch.setattr(evaluate, "values_a_row", lambda predictor: 10.0)
         asked.clear()
@@ -64,7 +70,9 @@ def test_worst_rows_are_the_most_wrong_and_counted_from_one():
 def test_calibration_counts_every_row_once():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=5000)
-    found = evaluate.calibration((rng.uniform(size=5000) < p).astype(int), np.stack([1 - p, p], axis=1))
+    found = evaluate.calibration(
+        (rng.uniform(size=5000) < p).astype(int), np.stack([1 - p, p], axis=1)
+    )
     assert sum(count for _, _, count in found) == 5000
     assert all(abs(mean - share) < 0.06 for mean, share, _ in found)
 
@@ -75,4 +83,7 @@ def test_what_rounding_loses_is_nothing():
     rows, r2 = TableRows(X, y, np.arange(200)), METRICS["r2"]
     about_constant = lambda A: 0.1 + 1e-15 * A[:, 0]
     base = r2(y, about_constant(X), None)
-    assert evaluate._shuffled(about_constant, rows, X.copy(), r2, base, np.array([0]), 0, 3) == (0.0, 0.0)
+    assert evaluate._shuffled(about_constant, rows, X.copy(), r2, base, np.array([0]), 0, 3) == (
+        0.0,
+        0.0,
+    )

@@ -1,4 +1,5 @@
 """Tables at the edge: targets as large and as small as they may be, very many classes."""
+
 import warnings
 
 import numpy as np
@@ -35,7 +36,12 @@ def test_paths_scale_with_the_target(scale):
     rows = TableRows(X, Y, np.arange(len(X)))
     lift, split, alphas = LINEAR.lift(3, 0), make_folds(rows, seed=0), np.array([1e-3, 1.0])
     plain = ridge_path(lift, X, Y[:, None], None, split, alphas)
-    assert np.allclose(ridge_path(lift, X, scale * Y[:, None], None, split, alphas) / scale, plain, rtol=1e-3, atol=1e-4)
+    assert np.allclose(
+        ridge_path(lift, X, scale * Y[:, None], None, split, alphas) / scale,
+        plain,
+        rtol=1e-3,
+        atol=1e-4,
+    )
 
 
 def test_a_target_of_large_whole_numbers():
@@ -52,7 +58,9 @@ def test_many_classes_are_given_up_in_time_and_in_silence():
     said = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        found = select_candidate(SearchProblem(rows, METRICS["accuracy"], 150), Clock(0.01, said.append))
+        found = select_candidate(
+            SearchProblem(rows, METRICS["accuracy"], 150), Clock(0.01, said.append)
+        )
     assert sum(text.startswith("trying ") for text in said) == 1
     assert dict(found.left_out)["Fourier features"] == "no time was left to try it"
     assert "machine" not in {f.kind for f in found.candidates}
@@ -60,5 +68,7 @@ def test_many_classes_are_given_up_in_time_and_in_silence():
 
 def test_many_classes_leak_no_warning(recwarn):
     y = [f"c{i % 120}" for i in range(360)]
-    fit_table(pa.table({"a": RNG.normal(size=360), "b": RNG.normal(size=360), "y": y}), "y", time=0.01)
+    fit_table(
+        pa.table({"a": RNG.normal(size=360), "b": RNG.normal(size=360), "y": y}), "y", time=0.01
+    )
     assert not [str(w.message) for w in recwarn.list]

@@ -1,4 +1,5 @@
-"""From a file to a model: holdouts that stay apart, every kind of column and target, saved models that predict the same."""
+"""From a file to a model: holdouts that stay apart, every kind of column and target, saved models
+that predict the same."""
 
 import json
 
@@ -26,9 +27,13 @@ def table(n=240, seed=0):
     return {
         "id": [f"house {i}" for i in range(n)],
         "size": [None if i % 17 == 0 else float(s) for i, s in enumerate(size)],
-        "town": town.tolist(), "sold": when.tolist(), "owner": rng.integers(0, 30, n).tolist(),
-        "price": price.tolist(), "dear": np.where(price > 120_000, "yes", "no").tolist(), "weight": rng.uniform(0.5, 2, n).tolist(),
-    }  # fmt: skip
+        "town": town.tolist(),
+        "sold": when.tolist(),
+        "owner": rng.integers(0, 30, n).tolist(),
+        "price": price.tolist(),
+        "dear": np.where(price > 120_000, "yes", "no").tolist(),
+        "weight": rng.uniform(0.5, 2, n).tolist(),
+    }
 
 
 def write(path, values):
@@ -43,7 +48,9 @@ def houses(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def prices(houses):
-    return fit_table(houses, "price", id="id", exclude=["dear", "weight"], time=ENOUGH, command="mercer fit ...")
+    return fit_table(
+        houses, "price", id="id", exclude=["dear", "weight"], time=ENOUGH, command="mercer fit ..."
+    )
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +66,9 @@ def test_the_result_of_numbers_is_complete(prices):
     e = prices.result
     assert (e.task, e.metric, e.target) == ("regression", "r2", "price")
     assert e.rows_train + e.rows_holdout == 240
-    assert {"constant", "linear", "explicit", "fourier", "landmarks", "machine", "trees"} == {c.kind for c in e.contenders}
+    assert {"constant", "linear", "explicit", "fourier", "landmarks", "machine", "trees"} == {
+        c.kind for c in e.contenders
+    }
     assert sum(c.chosen for c in e.contenders) == 1
     assert e.chosen.holdout > 0.7
     assert e.chosen.low < e.chosen.holdout < e.chosen.high <= 1
@@ -71,7 +80,10 @@ def test_the_result_of_numbers_is_complete(prices):
     assert set(e.worst[0]["values"]) >= {"size", "town"}
     assert 1000 < e.model_bytes < 2_000_000  # neither rows nor moments travel
     assert e.latency_row_ms > 0
-    assert FitResult.from_dict(json.loads(json.dumps(e.as_dict(), allow_nan=False))).verdict == e.verdict
+    assert (
+        FitResult.from_dict(json.loads(json.dumps(e.as_dict(), allow_nan=False))).verdict
+        == e.verdict
+    )
 
 
 def test_the_result_of_classes_is_complete(dear):
@@ -128,13 +140,18 @@ def test_new_tables_are_checked(prices, tmp_path):
 
 def test_one_row_at_a_time_is_the_same_as_all(prices, houses, tmp_path):
     one = write(tmp_path / "one.parquet", {k: v[7:8] for k, v in table().items()})
-    alone, among = predictions(prices, one)["prediction"][0].as_py(), predictions(prices, houses)["prediction"][7].as_py()
+    alone, among = (
+        predictions(prices, one)["prediction"][0].as_py(),
+        predictions(prices, houses)["prediction"][7].as_py(),
+    )
     assert alone == pytest.approx(among, rel=1e-3)  # float32
 
 
 def gathered(path, target="price", **more):
     roles = Roles(target, **more)
-    return prepare_data(open_source(path), roles, 0.2, task="auto", memory=4e9, seed=0, clock=Clock(1e9))
+    return prepare_data(
+        open_source(path), roles, 0.2, task="auto", memory=4e9, seed=0, clock=Clock(1e9)
+    )
 
 
 def test_the_holdout_does_not_touch_the_treatment(tmp_path):
@@ -158,7 +175,9 @@ def test_groups_and_times_stay_apart(houses):
 
 def test_rows_wait_on_disk_where_memory_is_short(houses):
     roles = Roles("price", exclude=("dear",))
-    small = prepare_data(open_source(houses), roles, 0.2, task="auto", memory=1000.0, seed=0, clock=Clock(1e9))
+    small = prepare_data(
+        open_source(houses), roles, 0.2, task="auto", memory=1000.0, seed=0, clock=Clock(1e9)
+    )
     assert isinstance(small.train.X, np.memmap)
     assert np.array_equal(small.train.X, gathered(houses, exclude=("dear",)).train.X)
 
@@ -174,7 +193,15 @@ def test_rows_without_a_target_are_dropped_and_counted(tmp_path):
 
 def test_a_file_of_its_own_is_the_holdout(houses, tmp_path):
     test = write(tmp_path / "test.parquet", table(60, seed=5))
-    data = prepare_data(open_source(houses), Roles("price"), open_source(test), task="auto", memory=4e9, seed=0, clock=Clock(1e9))
+    data = prepare_data(
+        open_source(houses),
+        Roles("price"),
+        open_source(test),
+        task="auto",
+        memory=4e9,
+        seed=0,
+        clock=Clock(1e9),
+    )
     assert (len(data.train), len(data.held)) == (240, 60)
     assert "test.parquet" in data.rule
 
@@ -183,7 +210,9 @@ def test_a_class_that_training_lacks_is_left_out_of_the_score(houses, tmp_path):
     values = table(60, seed=5)
     values["dear"][:3] = ["perhaps"] * 3
     test = open_source(write(tmp_path / "test.parquet", values))
-    data = prepare_data(open_source(houses), Roles("dear"), test, task="auto", memory=4e9, seed=0, clock=Clock(1e9))
+    data = prepare_data(
+        open_source(houses), Roles("dear"), test, task="auto", memory=4e9, seed=0, clock=Clock(1e9)
+    )
     assert data.unknown == 3
     assert len(data.held) == 57
 
@@ -217,7 +246,9 @@ def test_a_rare_class_is_found_and_the_metric_says_why(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(700, 2))
     rare = x[:, 0] + x[:, 1] + 0.5 * rng.normal(size=700) > 2.6
-    path = write(tmp_path / "rare.parquet", {"a": x[:, 0], "b": x[:, 1], "y": np.where(rare, "ill", "well")})
+    path = write(
+        tmp_path / "rare.parquet", {"a": x[:, 0], "b": x[:, 1], "y": np.where(rare, "ill", "well")}
+    )
     model = fit_table(path, "y", time=AT_ONCE)
     e = model.result
     assert e.metric == "auc"
@@ -244,10 +275,17 @@ def plain(n, **more):
     return {"x": x[:, 0], "z": x[:, 1], "label": np.where(x[:, 0] * x[:, 1] > 0, "a", "b"), **more}
 
 
-@pytest.mark.parametrize(("role", "what"), [("time_column", "one time only"), ("group", "one group only")])
+@pytest.mark.parametrize(
+    ("role", "what"), [("time_column", "one time only"), ("group", "one group only")]
+)
 def test_training_rows_of_one_time_or_group_are_refused(role, what):
     with pytest.raises(DataError, match=f'{what} in "t".*give another column, or a test file'):
-        fit_table(pa.table(plain(200, t=np.repeat([0, 1], [150, 50]))), "label", time=AT_ONCE, **{role: "t"})
+        fit_table(
+            pa.table(plain(200, t=np.repeat([0, 1], [150, 50]))),
+            "label",
+            time=AT_ONCE,
+            **{role: "t"},
+        )
 
 
 @pytest.mark.parametrize("counts", [(120, 40, 40), (159, 1, 40)])
@@ -255,7 +293,9 @@ def test_training_rows_of_one_time_or_group_are_refused(role, what):
 def test_two_times_and_few_weights_go_all_the_way(counts, every):
     values = plain(200, t=np.repeat([0, 1, 2], counts), w=(np.arange(200) % every == 0) * 1.0)
     model = fit_table(pa.table(values), "label", time_column="t", weight="w", time=ENOUGH)
-    assert model.predict_proba(pa.table(values)).to_pandas().sum(axis=1).to_numpy() == pytest.approx(1)
+    assert model.predict_proba(pa.table(values)).to_pandas().sum(
+        axis=1
+    ).to_numpy() == pytest.approx(1)
 
 
 def test_a_zero_that_the_search_does_not_see_does_not_stop_it(monkeypatch):
@@ -280,20 +320,30 @@ def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch)
 @pytest.mark.parametrize("wins", [True, False])
 def test_a_linear_model_that_met_a_machine_is_fitted_to_all_rows(wins, monkeypatch):
     monkeypatch.setattr("mercer.automl.select.MAX_MACHINE_ROWS", 200)
-    monkeypatch.setattr("mercer.automl.validate.CLEAR_LEAD", 1e9)  # which leaves it to the second round
-    monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, mine, theirs: 2.0 if wins else 0.0)
+    monkeypatch.setattr(
+        "mercer.automl.validate.CLEAR_LEAD", 1e9
+    )  # which leaves it to the second round
+    monkeypatch.setattr(
+        "mercer.automl.validate.Validation.ahead", lambda self, mine, theirs: 2.0 if wins else 0.0
+    )
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
-    found = {c.kind: c for c in fit_table(pa.table({"x": x, "y": x + rng.normal(size=400)}), "y", time=ENOUGH).result.contenders}
+    found = {
+        c.kind: c
+        for c in fit_table(
+            pa.table({"x": x, "y": x + rng.normal(size=400)}), "y", time=ENOUGH
+        ).result.contenders
+    }
     assert found["machine"].chosen is wins
     assert found["linear"].note == ""
 
 
 def test_settings_that_are_none_are_named(houses):
     for options, match in (
-        (dict(target=None), "target must be the name of a column, got None"), (dict(seed="a"), "seed must be an integer >= 0, got 'a'"),
+        (dict(target=None), "target must be the name of a column, got None"),
+        (dict(seed="a"), "seed must be an integer >= 0, got 'a'"),
         (dict(memory="lots"), "^memory must be a number of bytes"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=match):
             fit_table(houses, **{"target": "price", "time": 1, **options})
 
@@ -301,7 +351,9 @@ def test_settings_that_are_none_are_named(houses):
 def test_rows_without_a_target_are_told_of_all_rows():
     rng = np.random.default_rng(0)
     for by in (None, "when"):
-        frame = pd.DataFrame({"bmi": rng.normal(size=600), "x": rng.normal(size=600), "when": np.arange(600.0)})
+        frame = pd.DataFrame(
+            {"bmi": rng.normal(size=600), "x": rng.normal(size=600), "when": np.arange(600.0)}
+        )
         frame["y"] = frame.x + 0.1 * rng.normal(size=600)
         frame.loc[5:10, "y"], frame.loc[590:596, "y"] = np.nan, np.nan
         e = fit_table(frame, "y", exclude="bmi", time=1, time_column=by).result

@@ -1,4 +1,5 @@
-"""Tables in memory: data frames and Arrow tables are fitted and predicted like files, and the errors speak of arguments."""
+"""Tables in memory: data frames and Arrow tables are fitted and predicted like files, and the
+errors speak of arguments."""
 
 import os
 
@@ -19,7 +20,9 @@ def frame(n=120, seed=0):
     rng = np.random.default_rng(seed)
     size, town = rng.uniform(20, 200, n), rng.choice(["north", "south"], n)
     price = 1000 * size * np.where(town == "south", 1.5, 1.0) + 3000 * rng.normal(size=n)
-    return pd.DataFrame({"size": size, "town": town, "price": price, "dear": np.where(price > 120_000, "yes", "no")})
+    return pd.DataFrame(
+        {"size": size, "town": town, "price": price, "dear": np.where(price > 120_000, "yes", "no")}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,9 @@ def prices():
 
 @pytest.fixture(scope="module")
 def dear():
-    return fit_table(pa.Table.from_pandas(frame(), preserve_index=False), "dear", exclude=["price"], time=QUICK)
+    return fit_table(
+        pa.Table.from_pandas(frame(), preserve_index=False), "dear", exclude=["price"], time=QUICK
+    )
 
 
 def test_a_frame_a_table_a_batch_and_a_file_are_the_same(prices, tmp_path):
@@ -37,7 +42,9 @@ def test_a_frame_a_table_a_batch_and_a_file_are_the_same(prices, tmp_path):
     path = tmp_path / "new.csv"
     new.to_csv(path, index=False)
     arrow = pa.Table.from_pandas(new, preserve_index=False)
-    found = [prices.predict(data) for data in (new, arrow, arrow.to_batches()[0], path, [str(path)])]
+    found = [
+        prices.predict(data) for data in (new, arrow, arrow.to_batches()[0], path, [str(path)])
+    ]
     assert isinstance(found[0], pd.DataFrame)
     assert all(isinstance(f, pa.Table) for f in found[1:])
     found = [np.asarray(f["prediction"]) for f in found]
@@ -47,7 +54,9 @@ def test_a_frame_a_table_a_batch_and_a_file_are_the_same(prices, tmp_path):
 
 def test_categories_of_pandas_are_what_they_stand_for(prices):
     new = frame(50, seed=1)
-    assert prices.predict(new).equals(prices.predict(new.assign(town=new["town"].astype("category"))))
+    assert prices.predict(new).equals(
+        prices.predict(new.assign(town=new["town"].astype("category")))
+    )
 
 
 def test_intervals_hold_the_prediction_and_classes_have_none(prices, dear):
@@ -95,31 +104,46 @@ def test_rows_unlike_those_of_training_void_the_intervals(prices):
     with pytest.warns(UserWarning, match="drifted|intervals") as told:
         prices.predict(far)
     assert any("intervals" in str(w.message) and "do not hold" in str(w.message) for w in told)
-    with pytest.warns(UserWarning, match='unlike those of training in "size"|drifted|unlike any row'):
+    with pytest.warns(
+        UserWarning, match='unlike those of training in "size"|drifted|unlike any row'
+    ):
         prices.predict(frame(3, seed=1).assign(size=np.nan))
     job = prices.predicting(frame(100, seed=1))
     list(job.batches())
     assert not job.oddities()
 
 
-@pytest.mark.parametrize("data", [3, None, np.zeros((3, 2)), {"a": [1]}, [1, 2]], ids=["number", "none", "array", "dict", "list"])
+@pytest.mark.parametrize(
+    "data",
+    [3, None, np.zeros((3, 2)), {"a": [1]}, [1, 2]],
+    ids=["number", "none", "array", "dict", "list"],
+)
 def test_what_is_no_table_is_refused(data):
     with pytest.raises(TypeError, match="give a path"):
         as_source(data)
 
 
 def test_names_that_come_again_are_numbered_as_those_of_files_are():
-    for data in (pa.table([[1], [2]], names=["a", "a"]), pd.DataFrame([[1, 2]], columns=["a", "a"])):
+    for data in (
+        pa.table([[1], [2]], names=["a", "a"]),
+        pd.DataFrame([[1, 2]], columns=["a", "a"]),
+    ):
         found = as_source(data)
         assert found.schema.names == ["a", "a_2"]
-        assert found.said == ('the table has several columns of one name; they were numbered: "a" as "a_2".',)
+        assert found.said == (
+            'the table has several columns of one name; they were numbered: "a" as "a_2".',
+        )
     assert as_source(pd.DataFrame({1: [1], "1": [2]})).schema.names == ["1", "1_2"]
 
 
 def test_frames_with_names_that_come_again_are_fitted_and_predicted_with_a_warning():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
-    data = pd.DataFrame(np.c_[X, X @ [1, 2, 0.5] + rng.normal(size=120)], columns=["a", "a", "b", "y"], index=np.arange(120) * 3)
+    data = pd.DataFrame(
+        np.c_[X, X @ [1, 2, 0.5] + rng.normal(size=120)],
+        columns=["a", "a", "b", "y"],
+        index=np.arange(120) * 3,
+    )
     found = fit_table(data, "y", time=QUICK)
     assert found.columns.used_ == ("a", "a_2", "b")
     assert any('"a" as "a_2"' in text for text in found.result.warnings)
@@ -162,7 +186,13 @@ def test_the_training_file_is_no_holdout(tmp_path):
 
 
 def test_copies_of_training_rows_are_counted_and_the_score_is_not_called_unseen(prices):
-    e = fit_table(frame(), "price", exclude=["dear"], test=pd.concat([frame()[:30], frame(20, seed=1)]), time=QUICK).result
+    e = fit_table(
+        frame(),
+        "price",
+        exclude=["dear"],
+        test=pd.concat([frame()[:30], frame(20, seed=1)]),
+        time=QUICK,
+    ).result
     assert e.warnings[0].startswith("30 of 50 holdout rows are exact copies")
     assert "nothing was fitted" not in e.verdict
     assert "30 of them copies" in e.verdict
@@ -174,7 +204,11 @@ def test_copies_of_training_rows_are_counted_and_the_score_is_not_called_unseen(
 def test_a_wide_table_keeps_every_contender_small():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 300))
-    e = fit_table(pd.DataFrame(X, columns=[f"x{i}" for i in range(300)]).assign(y=X[:, 0] + X[:, 1]), "y", time=QUICK).result
+    e = fit_table(
+        pd.DataFrame(X, columns=[f"x{i}" for i in range(300)]).assign(y=X[:, 0] + X[:, 1]),
+        "y",
+        time=QUICK,
+    ).result
     assert {"linear", "fourier", "trees"} <= {c.kind for c in e.contenders}
     assert len(e.importance) == 200
 
@@ -191,14 +225,23 @@ def test_few_rows_are_split_exactly_and_too_few_say_how_many_are_needed():
 def test_a_win_over_starved_trees_is_none(monkeypatch):
     monkeypatch.setattr(Study, "_within_memory", lambda self: self.data.train.sample(30, 0))
     verdict = fit_table(frame(), "price", exclude=["dear"], time=QUICK).result.verdict
-    assert "Gradient-boosted trees were grown on only 30 rows, so nothing is said of them." in verdict
+    assert (
+        "Gradient-boosted trees were grown on only 30 rows, so nothing is said of them." in verdict
+    )
     assert "beats" not in verdict
 
 
 def test_equal_rows_of_a_coarse_table_are_no_alarm():
     rng = np.random.default_rng(0)
     a, b, c = rng.integers(0, 3, size=(3, 400))
-    coarse = pd.DataFrame({"a": a, "b": b, "c": c, "y": np.where((a + b + rng.integers(0, 2, 400)) % 2, "odd", "even")})
+    coarse = pd.DataFrame(
+        {
+            "a": a,
+            "b": b,
+            "c": c,
+            "y": np.where((a + b + rng.integers(0, 2, 400)) % 2, "odd", "even"),
+        }
+    )
     e = fit_table(coarse, "y", time=QUICK).result
     assert "nothing was fitted" in e.verdict
     assert any("equal training rows" in text and "by chance" in text for text in e.warnings)
@@ -209,8 +252,14 @@ def test_equal_rows_of_a_coarse_table_are_no_alarm():
 def test_batches_and_arrays_give_classes_of_the_same_type(kind):
     rng = np.random.default_rng(0)
     x = rng.normal(size=200)
-    labels = {"text": np.where(x > 0, "up", "down"), "whole": np.where(x > 0, 7, 3), "truth": x > 0}[kind]
-    model = fit_table(pd.DataFrame({"x": x, "z": rng.normal(size=200), "y": labels}), "y", time=QUICK)
+    labels = {
+        "text": np.where(x > 0, "up", "down"),
+        "whole": np.where(x > 0, 7, 3),
+        "truth": x > 0,
+    }[kind]
+    model = fit_table(
+        pd.DataFrame({"x": x, "z": rng.normal(size=200), "y": labels}), "y", time=QUICK
+    )
     new = pd.DataFrame({"x": x[:20], "z": x[:20]})
     batches = pa.Table.from_batches(model.predict_batches(new))["prediction"]
     assert batches.type == model.columns.target_.kind
@@ -220,7 +269,11 @@ def test_batches_and_arrays_give_classes_of_the_same_type(kind):
 
 def test_a_column_of_which_nothing_can_be_read_stops_a_prediction(prices):
     odd = frame(30, seed=1).assign(size="large")
-    for ask in (prices.predict, prices.predict_interval, lambda data: list(prices.predict_batches(data))):
+    for ask in (
+        prices.predict,
+        prices.predict_interval,
+        lambda data: list(prices.predict_batches(data)),
+    ):
         with pytest.raises(DataError, match='no value of "size"'):
             ask(odd)
 

@@ -1,4 +1,5 @@
-"""Split conformal intervals; rows unlike any of training: how many by chance, which always, and how their intervals widen."""
+"""Split conformal intervals; rows unlike any of training: how many by chance, which always, and how
+their intervals widen."""
 
 import warnings
 
@@ -29,7 +30,9 @@ def test_intervals_cover_what_they_promise_over_many_holdouts(target):
 def test_coverage_is_measured_on_other_rows_and_too_few_rows_have_no_interval():
     rng = np.random.default_rng(0)
     rows = TableRows(np.zeros((500, 1)), rng.normal(size=500), np.arange(500))
-    told = intervals.interval_summary(rows, np.zeros(500), intervals.margin(rows.y, np.zeros(500)), None)
+    told = intervals.interval_summary(
+        rows, np.zeros(500), intervals.margin(rows.y, np.zeros(500)), None
+    )
     assert 0.85 < told["coverage_measured"] < 0.95
     assert "90 %" in told["guarantee"]
     assert not np.isfinite(intervals.margin(rows.y[:5], np.zeros(5)).width)
@@ -39,14 +42,23 @@ def test_measured_coverage_is_of_the_intervals_that_predict_emits():
     """Wider ones of unusual rows cover more, and ends that are cut off cover less."""
     rng = np.random.default_rng(0)
     rows, f = TableRows(np.zeros((500, 1)), rng.normal(size=500), np.arange(500)), np.zeros(500)
-    assert intervals.interval_summary(rows, f, intervals.margin(rows.y, f), None, wider=np.full(500, 5.0))["coverage_measured"] == 1.0
-    cut = intervals.interval_summary(rows, f, intervals.margin(rows.y, f, low=0.0), None)["coverage_measured"]
+    assert (
+        intervals.interval_summary(
+            rows, f, intervals.margin(rows.y, f), None, wider=np.full(500, 5.0)
+        )["coverage_measured"]
+        == 1.0
+    )
+    cut = intervals.interval_summary(rows, f, intervals.margin(rows.y, f, low=0.0), None)[
+        "coverage_measured"
+    ]
     assert cut == pytest.approx(np.mean(rows.y >= 0), abs=0.06)
 
 
 @pytest.mark.parametrize("width", [0.5, 800.0, np.inf])
 def test_ends_of_intervals_of_a_logarithm_are_never_nan(width):
-    low, high = intervals.Margin(width, shift=1.0)(np.array([-1.0, 0.0, 3.0]), np.array([1.0, 2.0, 1.0]))
+    low, high = intervals.Margin(width, shift=1.0)(
+        np.array([-1.0, 0.0, 3.0]), np.array([1.0, 2.0, 1.0])
+    )
     assert not np.isnan([*low, *high]).any()
     assert np.all(low <= high)
     assert np.isinf(high).all() == (width == np.inf)
@@ -101,7 +113,9 @@ def test_far_rows_are_always_unusual_and_middles_of_rings_too():
         far[:, 1] = X[:, 1].max() + 4
         assert (found(far) > 1).all()
         assert (widening(found(far)) >= 2).all()
-    assert found(np.zeros((1, 2)))[0] > 1  # of the ring: within the range of every column, and yet far from all rows
+    assert (
+        found(np.zeros((1, 2)))[0] > 1
+    )  # of the ring: within the range of every column, and yet far from all rows
 
 
 @pytest.mark.parametrize("n", [1, 2, 10])
@@ -122,7 +136,9 @@ def test_an_odd_cell_makes_a_row_unusual():
 def houses(n, seed):
     rng = np.random.default_rng(seed)
     size, town = rng.uniform(20, 200, n), rng.choice(["north", "south", "east"], n)
-    price = np.maximum(5 * (size - 60) * np.where(town == "south", 1.5, 1.0) + 60 * rng.normal(size=n), 0.0)
+    price = np.maximum(
+        5 * (size - 60) * np.where(town == "south", 1.5, 1.0) + 60 * rng.normal(size=n), 0.0
+    )
     return pd.DataFrame({"size": size, "town": town, "price": price})
 
 
@@ -147,9 +163,13 @@ def test_negative_targets_may_have_negative_predictions():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_unusual_rows_are_flagged_in_frames_batches_and_after_loading_and_their_intervals_widen(model, tmp_path):
+def test_unusual_rows_are_flagged_in_frames_batches_and_after_loading_and_their_intervals_widen(
+    model, tmp_path
+):
     usual = houses(300, 2)
-    odd = pd.DataFrame({"size": [5000.0, 100.0, np.nan, -900.0], "town": ["south", "mars", "north", None]})
+    odd = pd.DataFrame(
+        {"size": [5000.0, 100.0, np.nan, -900.0], "town": ["south", "mars", "north", None]}
+    )
     found, strange = model.predict(usual), model.predict(odd)
     assert set(found["unusual"]) <= {0, 1}
     assert found["unusual"].mean() < 0.03
@@ -166,19 +186,34 @@ def test_many_unusual_rows_are_a_warning_and_few_are_none(model):
     list(job.batches())
     assert not job.oddities()
     with pytest.warns(UserWarning, match=r"50 of 300 rows are unlike any row of training.*unusual"):
-        model.predict(houses(300, 2).assign(size=lambda t: np.where(np.arange(300) < 50, 9000.0, t["size"])))
+        model.predict(
+            houses(300, 2).assign(size=lambda t: np.where(np.arange(300) < 50, 9000.0, t["size"]))
+        )
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("n", [150, 1000])
 def test_a_messy_table_has_few_unusual_rows_by_chance(n):
     """Names that are new in one row of ten, heavy tails, gaps, dates."""
+
     def messy(n, seed):
         rng = np.random.default_rng(seed)
-        x, gaps = rng.normal(size=n), np.where(rng.uniform(size=n) < 0.02, np.nan, rng.normal(size=n))
+        x, gaps = (
+            rng.normal(size=n),
+            np.where(rng.uniform(size=n) < 0.02, np.nan, rng.normal(size=n)),
+        )
         when = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 700, n), unit="D")
         names = [f"name {i}" for i in np.minimum(rng.zipf(1.6, n), 10**6)]
-        return pd.DataFrame({"x": x, "heavy": np.exp(2 * rng.normal(size=n)), "name": names, "gaps": gaps, "when": when, "y": x})
+        return pd.DataFrame(
+            {
+                "x": x,
+                "heavy": np.exp(2 * rng.normal(size=n)),
+                "name": names,
+                "gaps": gaps,
+                "when": when,
+                "y": x,
+            }
+        )
 
     found = fit_table(messy(n, 0), "y", time=AT_ONCE).predict(messy(3000, 1))
     assert found["unusual"].mean() < 0.03
@@ -187,8 +222,13 @@ def test_a_messy_table_has_few_unusual_rows_by_chance(n):
 def units(n, seed):
     rng = np.random.default_rng(seed)
     x, a = rng.uniform(1, 200, n), rng.normal(size=n)
-    cells = [f"{v:.1f} mg" if most else f"{1000 * v:.0f} ug" for v, most in zip(x, rng.uniform(size=n) < 0.75, strict=True)]
-    return pd.DataFrame({"c": cells, "a": a, "b": rng.normal(size=n), "y": x / 50 + a + 0.3 * rng.normal(size=n)})
+    cells = [
+        f"{v:.1f} mg" if most else f"{1000 * v:.0f} ug"
+        for v, most in zip(x, rng.uniform(size=n) < 0.75, strict=True)
+    ]
+    return pd.DataFrame(
+        {"c": cells, "a": a, "b": rng.normal(size=n), "y": x / 50 + a + 0.3 * rng.normal(size=n)}
+    )
 
 
 def codes(n, seed):
@@ -197,7 +237,9 @@ def codes(n, seed):
 
 
 @pytest.mark.parametrize("make", [units, codes])
-def test_rows_with_new_values_in_a_column_of_mostly_new_values_are_usual_and_its_own_file_has_not_drifted(make):
+def test_rows_with_new_values_in_a_column_of_mostly_new_values_are_usual_and_its_own_file_has_not_drifted(
+    make,
+):
     train = make(600, 0)
     found = fit_table(train, "y", time=1e-3)
     with warnings.catch_warnings():

@@ -7,9 +7,22 @@ from sklearn.metrics import log_loss
 from mercer.automl import machines, refit
 from mercer.automl.budget import Clock, OutOfTime
 from mercer.automl.candidates import feature_candidate, machine_candidate
-from mercer.automl.machines import Machine, MachineSetting, SingleClass, calibration, cross_fitted_probabilities
+from mercer.automl.machines import (
+    Machine,
+    MachineSetting,
+    SingleClass,
+    calibration,
+    cross_fitted_probabilities,
+)
 from mercer.automl.metrics import METRICS
-from mercer.automl.predictors import Classifier, IdentityTarget, LogTarget, Regressor, robust_retransformation, transformations
+from mercer.automl.predictors import (
+    Classifier,
+    IdentityTarget,
+    LogTarget,
+    Regressor,
+    robust_retransformation,
+    transformations,
+)
 from mercer.automl.recipes import LINEAR
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
@@ -35,8 +48,15 @@ def test_one_cell_is_the_estimator_itself(classes):
 
 def test_cells_do_about_as_well_as_all_rows_at_once():
     p, new = checkers(3000), checkers(2000, seed=1)
-    right = {most: np.mean(machines.fit_machine(p.rows, p.rows.y, 2, SETTING, most, 1e9).scores(new.rows.X).argmax(1) == new.rows.y)
-             for most in (3000, 500)}  # fmt: skip
+    right = {
+        most: np.mean(
+            machines.fit_machine(p.rows, p.rows.y, 2, SETTING, most, 1e9)
+            .scores(new.rows.X)
+            .argmax(1)
+            == new.rows.y
+        )
+        for most in (3000, 500)
+    }
     assert right[3000] > 0.93
     assert right[500] > right[3000] - 0.03
 
@@ -46,7 +66,10 @@ def test_weights_of_zero_leave_rows_out():
     w = np.r_[np.ones(150), np.zeros(50)]
     some = p.rows.take(slice(150))
     with_zeros = TableRows(p.rows.X, p.rows.y, p.rows.row_id, w)
-    both = [machines.fit_machine(r, r.y, 0, SETTING, 999, 1e9).predict(p.rows.X) for r in (with_zeros, some)]
+    both = [
+        machines.fit_machine(r, r.y, 0, SETTING, 999, 1e9).predict(p.rows.X)
+        for r in (with_zeros, some)
+    ]
     assert both[0] == pytest.approx(both[1], abs=1e-2)
 
 
@@ -54,7 +77,9 @@ def test_weights_of_zero_leave_rows_out():
 def test_a_region_without_weight_does_not_stop_a_fit(classes):
     p = problem(600, classes=classes)
     w = (p.rows.X[:, 0] > 0).astype(float)
-    m = machines.fit_machine(TableRows(p.rows.X, p.rows.y, p.rows.row_id, w), p.rows.y, classes, SETTING, 100, 1e9)
+    m = machines.fit_machine(
+        TableRows(p.rows.X, p.rows.y, p.rows.row_id, w), p.rows.y, classes, SETTING, 100, 1e9
+    )
     some = p.rows.take(w > 0)
     same = machines.fit_machine(some, some.y, classes, SETTING, 100, 1e9)
     ask = (lambda m: m.scores(p.rows.X)) if classes else (lambda m: m.predict(p.rows.X))
@@ -62,7 +87,10 @@ def test_a_region_without_weight_does_not_stop_a_fit(classes):
 
 
 def test_the_number_of_threads_changes_nothing():
-    p, memory = problem(1600), 2 * 2 * 16 * 500.0**2  # of which a half, but no quarter, holds a cell's factors
+    p, memory = (
+        problem(1600),
+        2 * 2 * 16 * 500.0**2,
+    )  # of which a half, but no quarter, holds a cell's factors
     found = []
     for threads in (1, 4):
         with limit(threads), machines.ignore_convergence():
@@ -78,7 +106,9 @@ def test_the_number_of_threads_changes_nothing():
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_cells_that_lack_classes_know_what_they_have(classes):
-    X = np.repeat(np.arange(4.0), 50).astype(np.float32)[:, None] + np.random.default_rng(0).uniform(0, 0.1, (200, 1)).astype(np.float32)
+    X = np.repeat(np.arange(4.0), 50).astype(np.float32)[:, None] + np.random.default_rng(
+        0
+    ).uniform(0, 0.1, (200, 1)).astype(np.float32)
     y = np.repeat(np.arange(4), 50) % classes
     m = machines.fit_machine(TableRows(X, y, np.arange(200)), y, classes, SETTING, 30, 1e9)
     assert any(isinstance(model, SingleClass) for model in m.models)
@@ -113,37 +143,58 @@ def test_calibration_of_scores_that_part_all_rows_is_finite():
 @pytest.mark.parametrize("weight", [[1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 0]])
 def test_calibrations_of_one_part_or_without_weight_are_finite(part, weight):
     s = np.array([[-1.0, 1.0], [1.0, -1.0], [-2.0, 2.0], [1.0, -1.0]])
-    P = cross_fitted_probabilities(s, np.array([1, 0, 1, 1]), np.array(weight, float), np.array(part))
+    P = cross_fitted_probabilities(
+        s, np.array([1, 0, 1, 1]), np.array(weight, float), np.array(part)
+    )
     assert P.sum(1) == pytest.approx(1)
     assert np.array_equal(P.argmax(1), s.argmax(1)) or any(weight)
     one = cross_fitted_probabilities(s[:1], np.array([1]), np.ones(1), np.zeros(1))
-    assert one[0] == pytest.approx(np.exp(s[0]) / np.exp(s[0]).sum())  # as the scores say, since no other row does
+    assert one[0] == pytest.approx(
+        np.exp(s[0]) / np.exp(s[0]).sum()
+    )  # as the scores say, since no other row does
 
 
 @pytest.mark.parametrize("classes", [0, 2])
 def test_a_machine_is_compared_on_the_folds_of_all(classes):
     p = problem(300, classes=classes)
-    f = machine_candidate(p, TunedMachine(SETTING, transformations(p.rows.y)[0] if not classes else IdentityTarget(), 1.0, 300), 1e9)
+    f = machine_candidate(
+        p,
+        TunedMachine(
+            SETTING, transformations(p.rows.y)[0] if not classes else IdentityTarget(), 1.0, 300
+        ),
+        1e9,
+    )
     plain = feature_candidate(p, LINEAR, 3)
     assert len(f.score.influence) == len(plain.score.influence)
     assert f.score.value > plain.score.value
     m = refit.fit_all_rows(p, f, f.size, 1e9)
     assert isinstance(m, Classifier if classes else Regressor)
     with pytest.raises(OutOfTime):
-        machine_candidate(p, TunedMachine(SETTING, IdentityTarget(), 1.0, 300), 1e9, Clock(0, start=0.0))
+        machine_candidate(
+            p, TunedMachine(SETTING, IdentityTarget(), 1.0, 300), 1e9, Clock(0, start=0.0)
+        )
 
 
 def test_the_smear_of_a_logarithm_is_that_of_rows_left_out(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2)).astype(np.float32)
-    p = SearchProblem(TableRows(X, np.exp(X[:, 0] + 0.7 * rng.normal(size=600)), np.arange(600)), METRICS["r2"], 0)
-    sharp = TunedMachine(MachineSetting(Laplace(0.5, norm=1), 1e-3), LogTarget(), 1.0, 600)  # which goes through every row that it sees
+    p = SearchProblem(
+        TableRows(X, np.exp(X[:, 0] + 0.7 * rng.normal(size=600)), np.arange(600)), METRICS["r2"], 0
+    )
+    sharp = TunedMachine(
+        MachineSetting(Laplace(0.5, norm=1), 1e-3), LogTarget(), 1.0, 600
+    )  # which goes through every row that it sees
     seen, own = [], LogTarget.retransformed
-    noted = lambda self, y, z, *more: seen.append(robust_retransformation(np.log(y) - z)) or own(self, y, z, *more)
+    noted = lambda self, y, z, *more: (
+        seen.append(robust_retransformation(np.log(y) - z)) or own(self, y, z, *more)
+    )
     monkeypatch.setattr(LogTarget, "retransformed", noted)
     target = machine_candidate(p, sharp, 1e9).target
     assert seen[0] > 1.2
-    assert target.retransformation in (1.0, pytest.approx(seen[0], rel=1e-6))  # whichever scores better
+    assert target.retransformation in (
+        1.0,
+        pytest.approx(seen[0], rel=1e-6),
+    )  # whichever scores better
 
 
 @pytest.mark.parametrize("classes", [0, 3])

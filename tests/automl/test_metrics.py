@@ -1,12 +1,19 @@
 """Metrics against scikit-learn's, and their intervals against resampling."""
 
-
 import numpy as np
 import pytest
 from sklearn import metrics as sk
 
 from mercer.automl import metrics
-from mercer.automl.metrics import METRICS, Score, choose_metric, difference, influence_error, over_folds, wilson
+from mercer.automl.metrics import (
+    METRICS,
+    Score,
+    choose_metric,
+    difference,
+    influence_error,
+    over_folds,
+    wilson,
+)
 
 
 def numbers(n=400, seed=0):
@@ -27,7 +34,9 @@ PEERS = {
     "rmse": lambda y, f, w: sk.root_mean_squared_error(y, f, sample_weight=w),
     "mae": lambda y, f, w: sk.mean_absolute_error(y, f, sample_weight=w),
     "accuracy": lambda y, P, w: sk.accuracy_score(y, P.argmax(1), sample_weight=w),
-    "balanced_accuracy": lambda y, P, w: sk.balanced_accuracy_score(y, P.argmax(1), sample_weight=w),
+    "balanced_accuracy": lambda y, P, w: sk.balanced_accuracy_score(
+        y, P.argmax(1), sample_weight=w
+    ),
     "log_loss": lambda y, P, w: sk.log_loss(y, P, sample_weight=w),
 }
 
@@ -115,7 +124,9 @@ def test_defaults_and_their_reasons():
     assert choose_metric("classification", shares=[0.9, 0.05, 0.05])[0].name == "accuracy"
 
 
-@pytest.mark.parametrize(("task", "name"), [("regression", "accuracy"), ("classification", "r2"), ("regression", "zzz")])
+@pytest.mark.parametrize(
+    ("task", "name"), [("regression", "accuracy"), ("classification", "r2"), ("regression", "zzz")]
+)
 def test_a_metric_of_another_task_is_refused_with_those_there_are(task, name):
     with pytest.raises(ValueError, match=r"metric must be one of .* got"):
         choose_metric(task, name)
@@ -157,7 +168,10 @@ def test_areas_are_averaged_over_folds_and_too_rare_classes_left_out():
         each.append(np.mean([sk.roc_auc_score(y[i] == c, P[i, c]) for c in (0, 1)]))
     assert mine.value == pytest.approx(np.mean(each))
     assert mine.error() > 0
-    assert over_folds(METRICS["accuracy"], y, P, np.ones(100), fold).value == METRICS["accuracy"](y, P).value
+    assert (
+        over_folds(METRICS["accuracy"], y, P, np.ones(100), fold).value
+        == METRICS["accuracy"](y, P).value
+    )
 
 
 @pytest.mark.parametrize("n", [*range(1, 40), 1000])
@@ -167,4 +181,7 @@ def test_shares_of_all_rows_are_one_exactly(n):
         assert METRICS[name](y, np.eye(2)[y], w).value == 1.0
         assert METRICS[name](y, np.eye(2)[y], np.full(n, 0.1)).value == 1.0
     right = np.arange(n) % 3 == 0
-    assert METRICS["accuracy"](np.zeros(n, int), np.eye(2)[1 - right], np.ones(n)).value == right.sum() / n
+    assert (
+        METRICS["accuracy"](np.zeros(n, int), np.eye(2)[1 - right], np.ones(n)).value
+        == right.sum() / n
+    )

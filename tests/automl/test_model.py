@@ -1,4 +1,5 @@
-"""The product in Python: frames of the caller's library, scores, intervals, reports, notebooks, and names that are public."""
+"""The product in Python: frames of the caller's library, scores, intervals, reports, notebooks, and
+names that are public."""
 
 import re
 from pathlib import Path
@@ -26,7 +27,14 @@ ROOT = Path(__file__).parents[2]
 def table(n, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
-    return pd.DataFrame({"key": [f"k{i}" for i in range(n)], "x": x, "z": rng.normal(size=n), "y": x + 0.5 * rng.normal(size=n)})
+    return pd.DataFrame(
+        {
+            "key": [f"k{i}" for i in range(n)],
+            "x": x,
+            "z": rng.normal(size=n),
+            "y": x + 0.5 * rng.normal(size=n),
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +66,15 @@ def test_intervals_of_any_coverage_cover_it_and_are_nested(model):
     widths = []
     for coverage in (0.5, 0.8, 0.9, 0.95):
         ends = model.predict_interval(new, coverage=coverage)
-        assert np.mean((ends["lower"] <= new["y"]) & (new["y"] <= ends["upper"])) == pytest.approx(coverage, abs=0.13)
+        assert np.mean((ends["lower"] <= new["y"]) & (new["y"] <= ends["upper"])) == pytest.approx(
+            coverage, abs=0.13
+        )
         widths.append((ends["upper"] - ends["lower"]).median())
     assert widths == sorted(widths)
     assert model.predict_interval(new[:3]).equals(model.predict(new[:3])[["lower", "upper"]])
-    assert model.predict_interval(new[:3], 0.999)["lower"].isna().all()  # 80 residuals say nothing of that
+    assert (
+        model.predict_interval(new[:3], 0.999)["lower"].isna().all()
+    )  # 80 residuals say nothing of that
     for bad in (0, 1, 1.5, float("nan"), "0.9"):
         with pytest.raises(ValueError, match=r"^coverage must be a share between 0 and 1, got"):
             model.predict_interval(new, bad)
@@ -81,7 +93,9 @@ def test_residuals_that_are_kept_tell_other_coverages_never_too_narrow(n):
 def test_score_is_the_metric_of_what_is_predicted(model):
     new = table(200, 3)
     f = model.predict(new)["prediction"]
-    assert model.score(new) == pytest.approx(1 - np.sum((new["y"] - f) ** 2) / np.sum((new["y"] - new["y"].mean()) ** 2))
+    assert model.score(new) == pytest.approx(
+        1 - np.sum((new["y"] - f) ** 2) / np.sum((new["y"] - new["y"].mean()) ** 2)
+    )
     assert model.score(new, "mae") == pytest.approx(mean_absolute_error(new["y"], f))
     gone = new.assign(y=new["y"].where(np.arange(200) > 20))
     assert model.score(gone) == pytest.approx(model.score(new[21:]))
@@ -112,7 +126,9 @@ def test_names_from_the_data_are_escaped_in_notebooks():
 
 
 def test_without_rows_no_row_is_in_the_result():
-    kept, left = (fit_table(table(80), "y", id="key", keep_rows=k, time=AT_ONCE).result for k in (True, False))
+    kept, left = (
+        fit_table(table(80), "y", id="key", keep_rows=k, time=AT_ONCE).result for k in (True, False)
+    )
     assert kept.worst
     assert kept.points
     assert left.worst == left.points == ()
@@ -123,23 +139,31 @@ def test_dir_shows_public_names_only():
     assert set(mercer.__all__) <= set(names)
     assert {"datasets", "__version__"} <= set(names)
     assert all(not name.startswith("_") or name == "__version__" for name in names)
-    assert not {"Any", "annotations", "import_module", "TYPE_CHECKING", "HOMES", "MODULES"} & set(names)
+    assert not {"Any", "annotations", "import_module", "TYPE_CHECKING", "HOMES", "MODULES"} & set(
+        names
+    )
     assert all(hasattr(mercer, name) for name in names)
 
 
-@pytest.mark.parametrize(("value", "shown"), [(-0.0004, "0.000"), (-0.0, "0.000"), (-0.0006, "-0.001"), (0.5, "0.500")])
+@pytest.mark.parametrize(
+    ("value", "shown"), [(-0.0004, "0.000"), (-0.0, "0.000"), (-0.0006, "-0.001"), (0.5, "0.500")]
+)
 def test_no_minus_before_a_zero(value, shown):
     assert number(value, "r2") == shown
     assert number(-0.0, "rmse") == "0"
 
 
-@pytest.mark.parametrize(("rows", "said"), [(1, "on 1 row that nothing"), (2000, "on 2,000 rows that nothing")])
+@pytest.mark.parametrize(
+    ("rows", "said"), [(1, "on 1 row that nothing"), (2000, "on 2,000 rows that nothing")]
+)
 def test_one_row_is_no_rows(rows, said):
     assert said in sentence(METRICS["r2"], "Linear", 0.5, 0.4, 0.6, rows)
 
 
 def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    return re.findall(
+        rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S
+    )
 
 
 def test_the_first_lines_of_the_readme_run_as_they_stand(tmp_path, monkeypatch):
@@ -149,7 +173,9 @@ def test_the_first_lines_of_the_readme_run_as_they_stand(tmp_path, monkeypatch):
     names = {}
     exec(compile(re.sub(r"time=\d+", f"time={AT_ONCE}", first), "README.md", "exec"), names)
     assert names["model"].result.verdict
-    assert {"diabetes.csv", "diabetes.html", "diabetes.mercer"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"diabetes.csv", "diabetes.html", "diabetes.mercer"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
 
 
 @pytest.mark.long

@@ -39,7 +39,9 @@ def test_a_logarithm_is_tried_for_skewed_targets_only():
 def test_a_target_far_from_zero_keeps_its_digits():
     p = problem(300)
     far = SearchProblem(TableRows(p.rows.X, 1e9 + p.rows.y, p.rows.row_id), p.metric, 0)
-    near, there = (try_recipe(q, LINEAR, 3, targets=transformations(q.rows.y)).score.value for q in (p, far))
+    near, there = (
+        try_recipe(q, LINEAR, 3, targets=transformations(q.rows.y)).score.value for q in (p, far)
+    )
     assert there == pytest.approx(near, abs=1e-4)
 
 
@@ -57,7 +59,8 @@ AT_ONCE = 1e-3
 
 
 def dirty(n=1200, bad=3, seed=0, price=False):
-    """Stones whose price is a logarithm of their side; in a few rows the side is 0, or the price is a hundred times too high."""
+    """Stones whose price is a logarithm of their side; in a few rows the side is 0, or the price is
+    a hundred times too high."""
     rng = np.random.default_rng(seed)
     side = rng.normal(5.7, 0.6, n)
     y = np.exp(-1.5 + 1.6 * side + 0.15 * rng.normal(size=n))
@@ -91,7 +94,10 @@ def test_the_way_back_is_never_worse_than_none(metric):
     for noise in (rng.normal(size=2000), rng.standard_t(2, size=2000), rng.exponential(size=2000)):
         y, m = np.exp(z + 0.5 * noise), METRICS[metric]
         back = LogTarget().retransformed(y, z, metric=m)
-        assert m.gain(m(y, back.back(z)).value) >= m.gain(m(y, np.exp(np.minimum(z, back.top))).value) - 1e-12
+        assert (
+            m.gain(m(y, back.back(z)).value)
+            >= m.gain(m(y, np.exp(np.minimum(z, back.top))).value) - 1e-12
+        )
 
 
 def test_weights_count_in_the_smear():

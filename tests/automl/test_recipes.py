@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from mercer.automl.recipes import EXPLICIT, Recipe, explicit, follow_relevance, kernels, scaled, slopes
+from mercer.automl.recipes import (
+    EXPLICIT,
+    Recipe,
+    explicit,
+    follow_relevance,
+    kernels,
+    scaled,
+    slopes,
+)
 from mercer.kernels import Gaussian
 from tests.automl.arrays import problem
 
@@ -15,7 +23,9 @@ def test_slopes_tell_the_columns_that_matter():
     kernel = follow_relevance(Recipe("fourier", Gaussian(1.5)), found, 0.5).kernel
     assert kernel.bandwidth[2] > 2 * max(kernel.bandwidth[:2])
     assert np.mean(1 / np.square(kernel.bandwidth)) == pytest.approx(1 / 1.5**2, rel=0.02)
-    assert scaled(Recipe("fourier", kernel), 2.0).kernel.bandwidth[0] == pytest.approx(2 * kernel.bandwidth[0], rel=0.01)
+    assert scaled(Recipe("fourier", kernel), 2.0).kernel.bandwidth[0] == pytest.approx(
+        2 * kernel.bandwidth[0], rel=0.01
+    )
 
 
 def test_kernels_range_from_smooth_to_rough_about_the_data():

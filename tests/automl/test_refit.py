@@ -46,7 +46,9 @@ def test_rows_of_weight_in_one_class_only_have_a_constant_model():
 
 def test_more_features_where_time_allows_and_fewer_rows_where_it_does_not():
     p = problem(1000)
-    f = ModelCandidate("fourier", Recipe("fourier", Gaussian(1.0)), 256, 1.0, IdentityTarget(), None, 1.0)
+    f = ModelCandidate(
+        "fourier", Recipe("fourier", Gaussian(1.0)), 256, 1.0, IdentityTarget(), None, 1.0
+    )
     assert refit.fit_size(p, f, 1000, 1e6, 4e9).features == 1024
     assert refit.fit_size(p, f, 10**8, 1.0, 4e9).rows < 10**8
     assert refit.fit_size(p, f, 1000, 1e6, 1e6).features == 256

@@ -1,4 +1,5 @@
 """Results to JSON and back: nothing is lost, and a damaged one is refused in a sentence."""
+
 import json
 import math
 from dataclasses import MISSING, fields, replace
@@ -29,14 +30,18 @@ def test_json_and_back(make):
 
 def test_numpy_values_and_nan_become_plain():
     worst = ({"row": np.int32(1), "actual": np.str_("a")},)
-    odd = replace(regression(), seed=np.int64(3), points=((np.float32(1.5), math.nan),), worst=worst)
+    odd = replace(
+        regression(), seed=np.int64(3), points=((np.float32(1.5), math.nan),), worst=worst
+    )
     values = json.loads(json.dumps(odd.as_dict(), allow_nan=False))
     assert values["seed"] == 3
     assert values["points"] == [[1.5, None]]
     assert math.isnan(FitResult.from_dict(values).points[0][1])
 
 
-@pytest.mark.parametrize("field", [field.name for field in fields(FitResult) if field.default is MISSING])
+@pytest.mark.parametrize(
+    "field", [field.name for field in fields(FitResult) if field.default is MISSING]
+)
 def test_a_missing_field_is_named(field):
     values = binary().as_dict()
     for more in ("confidence", "scores", "decision"):

@@ -6,15 +6,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer.automl.rows import GrowingArray, TableRows, float_from_bits, hashes, least_hashed, nth_smallest, sortable_bits, uniform
+from mercer.automl.rows import (
+    GrowingArray,
+    TableRows,
+    float_from_bits,
+    hashes,
+    least_hashed,
+    nth_smallest,
+    sortable_bits,
+    uniform,
+)
 from mercer.tables import sketch
 
 
 # parts at a time
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=200), st.data())
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=200), st.data()
+)
 def test_the_nth_of_many_is_that_of_all_sorted(values, data):
     v, n = np.array(values), data.draw(st.integers(0, len(values) - 1))
-    assert float_from_bits(nth_smallest(lambda: (sortable_bits(part) for part in np.array_split(v, 3)), n)) == np.sort(v)[n]
+    assert (
+        float_from_bits(
+            nth_smallest(lambda: (sortable_bits(part) for part in np.array_split(v, 3)), n)
+        )
+        == np.sort(v)[n]
+    )
 
 
 @settings(max_examples=30)

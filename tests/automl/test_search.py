@@ -47,7 +47,11 @@ def test_rungs_grow_and_end_at_all_rows():
 def test_a_skewed_target_gains_from_its_logarithm():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 2)).astype(np.float32)
-    p = SearchProblem(TableRows(X, np.exp(X[:, 0] * 1.2 + 0.1 * rng.normal(size=800)), np.arange(800)), METRICS["r2"], 0)
+    p = SearchProblem(
+        TableRows(X, np.exp(X[:, 0] * 1.2 + 0.1 * rng.normal(size=800)), np.arange(800)),
+        METRICS["r2"],
+        0,
+    )
     found = try_recipe(p, LINEAR, 2, targets=transformations(p.rows.y))
     assert isinstance(found.target, LogTarget)
     assert found.score.value > try_recipe(p, LINEAR, 2).score.value + 0.1

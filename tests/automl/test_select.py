@@ -22,14 +22,20 @@ def test_cheap_contenders_take_part_however_short_the_time_is():
     p = problem(300)
     found = select_candidate(p, Clock(1e3, start=time.perf_counter() - 1e4))
     assert {"linear", "explicit", "fourier", "landmarks"} <= {f.kind for f in found.candidates}
-    assert [name for name, _ in select_candidate(p, Clock(1e-6)).left_out] == ["Explicit lift", "Landmarks", "Kernel machine"]
+    assert [name for name, _ in select_candidate(p, Clock(1e-6)).left_out] == [
+        "Explicit lift",
+        "Landmarks",
+        "Kernel machine",
+    ]
 
 
 @pytest.mark.parametrize("classes", [0, 2])
 def test_a_kind_that_takes_too_long_is_given_up_between_folds(classes, monkeypatch):
     with pytest.raises(OutOfTime):
         feature_candidate(problem(200, classes=classes), LINEAR, 3, until=Clock(0, start=0.0))
-    late = lambda here, recipe, best, until, targets: until.check() or feature_candidate(here, LINEAR, 3)
+    late = lambda here, recipe, best, until, targets: (
+        until.check() or feature_candidate(here, LINEAR, 3)
+    )
     monkeypatch.setattr(select, "_candidate", late)
     monkeypatch.setattr(select, "_left", lambda clock: -1.0)
     monkeypatch.setattr(select, "PATIENCE", -1.0)
@@ -44,6 +50,13 @@ def test_many_columns_are_compared_on_fewer_rows_where_time_is_short():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 400)).astype(np.float32)
     p = SearchProblem(TableRows(X, X[:, 0], np.arange(3000)), METRICS["r2"], 0)
-    best = search.Trial(Recipe("fourier", Gaussian(1.0)), 64, 1.0, IdentityTarget(), constant_candidate(p).score, 1.0)
+    best = search.Trial(
+        Recipe("fourier", Gaussian(1.0)),
+        64,
+        1.0,
+        IdentityTarget(),
+        constant_candidate(p).score,
+        1.0,
+    )
     assert len(select._affordable(p, p, best, Clock(1.0)).rows) == select.MIN_ROWS
     assert select._affordable(p, p, best, forever()) is p

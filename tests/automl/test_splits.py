@@ -26,7 +26,10 @@ def test_random_folds_test_every_row_once_and_are_even(n, k, seed):
         assert not set(train) & set(test)
 
 
-@given(st.lists(st.integers(0, 20), min_size=20, max_size=200).filter(lambda g: len(set(g)) > 1), st.integers(2, 6))
+@given(
+    st.lists(st.integers(0, 20), min_size=20, max_size=200).filter(lambda g: len(set(g)) > 1),
+    st.integers(2, 6),
+)
 def test_groups_are_never_on_both_sides(groups, k):
     unit = np.array(groups)
     f = make_folds(rows(len(unit), group=unit), k)
@@ -36,7 +39,10 @@ def test_groups_are_never_on_both_sides(groups, k):
         assert len(train)
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=30, max_size=200).filter(lambda t: len(set(t)) > 1), st.integers(2, 6))
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=30, max_size=200).filter(lambda t: len(set(t)) > 1),
+    st.integers(2, 6),
+)
 def test_time_folds_look_forward(times, k):
     time = np.array(times)
     f = make_folds(rows(len(time), time=time), k)
@@ -91,7 +97,10 @@ def test_a_time_that_stands_still_is_refused(table):
 def test_a_random_holdout_does_not_depend_on_batches(table):
     rule = splits.at_random(0.2, 5)
     whole = masks(table, rule)
-    parts = [rule.mask(batch, first) for first, batch in zip(range(0, 200, 50), table.batches(50), strict=True)]
+    parts = [
+        rule.mask(batch, first)
+        for first, batch in zip(range(0, 200, 50), table.batches(50), strict=True)
+    ]
     assert np.array_equal(whole, np.concatenate(parts))
     assert 0.1 < whole.mean() < 0.3
 
@@ -99,7 +108,9 @@ def test_a_random_holdout_does_not_depend_on_batches(table):
 @given(st.lists(st.integers(0, 3), min_size=20, max_size=200), st.integers(2, 6), st.integers(0, 3))
 def test_folds_have_every_class_alike(labels, k, seed):
     y = np.array(labels)
-    block = make_folds(TableRows(np.zeros((len(y), 1), np.float32), y, np.arange(len(y))), k, seed).block
+    block = make_folds(
+        TableRows(np.zeros((len(y), 1), np.float32), y, np.arange(len(y))), k, seed
+    ).block
     assert np.ptp(np.bincount(block)) <= 1
     for c in np.unique(y):
         assert np.ptp(np.bincount(block[y == c], minlength=k)) <= 1
@@ -115,7 +126,10 @@ def test_a_counted_share_is_exact(n, share, seed):
 
 def test_a_small_table_is_counted_out_by_class_and_rows_without_a_target_do_not_count(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("x,y\n" + "".join(f"{i},{'NA' if i < 10 else 'rare' if i < 20 else 'usual'}\n" for i in range(110)))
+    path.write_text(
+        "x,y\n"
+        + "".join(f"{i},{'NA' if i < 10 else 'rare' if i < 20 else 'usual'}\n" for i in range(110))
+    )
     source = open_source(path, columns=["y"])
     mask = masks(source, splits.stratified(source, "y", 0.2, 0))
     assert (mask[:10].sum(), mask[10:20].sum(), mask[20:].sum()) == (0, 2, 18)
@@ -140,7 +154,11 @@ def test_whole_groups_spread_classes_evenly(seed):
     rng = np.random.default_rng(seed)
     unit = rng.permutation(np.repeat(np.arange(60), rng.integers(3, 12, 60)))
     y = np.where(unit < 10, 1, 0)  # the class of a group
-    f = make_folds(TableRows(np.zeros((len(unit), 1), np.float32), y, np.arange(len(unit)), group=unit), 5, seed)
+    f = make_folds(
+        TableRows(np.zeros((len(unit), 1), np.float32), y, np.arange(len(unit)), group=unit),
+        5,
+        seed,
+    )
     shares = [np.mean(y[f.block == b]) for b in range(5)]
     assert min(shares) > 0.3 * np.mean(y)
     assert max(shares) < 2 * np.mean(y)

@@ -11,7 +11,9 @@ from tests.automl.arrays import forever, problem
 def test_indicators_of_a_category_become_one_column_of_codes():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 4, 200)
-    X = np.concatenate([rng.normal(size=(200, 1)), np.eye(4)[codes], rng.normal(size=(200, 1))], axis=1).astype(np.float32)
+    X = np.concatenate(
+        [rng.normal(size=(200, 1)), np.eye(4)[codes], rng.normal(size=(200, 1))], axis=1
+    ).astype(np.float32)
     design = trees.TreeColumns.of([0, 1, 1, 1, 1, 1], ["number", "category"], X)
     found = design(X)
     assert design.categorical.tolist() == [False, False, True]
@@ -22,7 +24,9 @@ def test_indicators_of_a_category_become_one_column_of_codes():
 @pytest.mark.parametrize("classes", [0, 3])
 def test_trees_learn_and_say_on_how_many_rows(classes):
     p = problem(300, classes=classes)
-    grown, used = trees.grow_trees(p.rows, trees.TreeColumns((0, 1, 2), ()), classes, 0, forever(), 10.0)
+    grown, used = trees.grow_trees(
+        p.rows, trees.TreeColumns((0, 1, 2), ()), classes, 0, forever(), 10.0
+    )
     assert used == 300
     assert p.metric(p.rows.y, grown(p.rows.X)).value > 0.5
 
@@ -34,4 +38,7 @@ def test_trees_stop_where_time_is_up_and_say_so(monkeypatch):
     short, whole = (trees.grow_trees(p.rows, design, 0, 0, forever(), s)[0] for s in (0.0, 1e6))
     assert (short.rounds, whole.rounds) == (trees.FIRST_ROUNDS, trees.N_ROUNDS)
     assert short.estimator.n_iter_ == trees.FIRST_ROUNDS
-    assert np.array_equal(whole(p.rows.X), HistGradientBoostingRegressor(random_state=0).fit(p.rows.X, p.rows.y).predict(p.rows.X))
+    assert np.array_equal(
+        whole(p.rows.X),
+        HistGradientBoostingRegressor(random_state=0).fit(p.rows.X, p.rows.y).predict(p.rows.X),
+    )

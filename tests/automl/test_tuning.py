@@ -22,13 +22,17 @@ def test_a_fold_without_weight_is_left_out(classes):
     f = machine_candidate(p, TunedMachine(SETTING, IdentityTarget(), 1.0, 300), 1e9)
     assert np.isfinite(f.alpha)
     trial = p, candidates.folds_of(p)
-    assert tuning._loss(trial, SETTING, IdentityTarget(), 1e9)[0] == np.inf  # no tested row has weight
+    assert (
+        tuning._loss(trial, SETTING, IdentityTarget(), 1e9)[0] == np.inf
+    )  # no tested row has weight
 
 
 @pytest.mark.parametrize("column", range(3))
 def test_kernels_do_not_depend_on_the_order_of_a_table(column):
     X = np.random.default_rng(0).normal(size=(1000, 3)).astype(np.float32) * np.float32([1, 1, 50])
-    widths = [tuning.kernel_candidates(A, None)[0].bandwidth for A in (X, X[np.argsort(X[:, column])])]
+    widths = [
+        tuning.kernel_candidates(A, None)[0].bandwidth for A in (X, X[np.argsort(X[:, column])])
+    ]
     assert widths[0] == pytest.approx(widths[1], rel=0.1)
 
 
@@ -36,31 +40,46 @@ def test_the_search_prefers_what_fits_and_is_timed():
     p = checkers(2500)
     tuned = tune_machine(p, IdentityTarget(), None, forever(), 1.0, 1e9)
     trial = p, candidates.folds_of(p)
-    found, poor = (tuning._loss(trial, s, IdentityTarget(), 1e9)[0] for s in (tuned.setting, MachineSetting(Gaussian(20.0), 1.0)))
+    found, poor = (
+        tuning._loss(trial, s, IdentityTarget(), 1e9)[0]
+        for s in (tuned.setting, MachineSetting(Gaussian(20.0), 1.0))
+    )
     assert found < 0.5 * poor
     assert tuned.seconds > 0
     assert tuned.rows > 500
     X = checkers(2500).rows.X
     assert tuned.setting.kernel in tuning.kernel_candidates(X[:2500], None)
-    dense = tune_machine(checkers(8000), IdentityTarget(), None, forever(), 1.0, 1e9)  # now on cells of all rows
+    dense = tune_machine(
+        checkers(8000), IdentityTarget(), None, forever(), 1.0, 1e9
+    )  # now on cells of all rows
     assert dense.rows <= tuning.CELL_ROWS
 
 
 def test_a_search_without_time_tries_one_setting_a_round(monkeypatch):
     tried = []
     loss = tuning._loss
-    monkeypatch.setattr(tuning, "_loss", lambda trial, setting, **more: tried.append(setting) or loss(trial, setting, **more))
-    tune_machine(problem(300, classes=2), IdentityTarget(), Gaussian(1.0), Clock(1.0, start=0.0), 1.0, 1e9)
+    monkeypatch.setattr(
+        tuning,
+        "_loss",
+        lambda trial, setting, **more: tried.append(setting) or loss(trial, setting, **more),
+    )
+    tune_machine(
+        problem(300, classes=2), IdentityTarget(), Gaussian(1.0), Clock(1.0, start=0.0), 1.0, 1e9
+    )
     assert len(tried) == 1
 
 
-@pytest.mark.parametrize(("left", "rows", "cell"), [(1e9, 10_000, 10_000), (15.0, 10_000, 4_000), (3.0, 3_800, 2_000)])
+@pytest.mark.parametrize(
+    ("left", "rows", "cell"), [(1e9, 10_000, 10_000), (15.0, 10_000, 4_000), (3.0, 3_800, 2_000)]
+)
 def test_the_size_follows_the_time(left, rows, cell):
     with limit(2):
         found = TunedMachine(SETTING, IdentityTarget(), 1.0, 2_000).size(10_000, left, 4e9)
     assert found[1] == cell
     assert found[0] == pytest.approx(rows, rel=0.2)
-    assert TunedMachine(SETTING, IdentityTarget(), 1.0, 2_000).size(10_000, 1e9, 4e8)[1] <= 4_000  # kernel values of a cell must fit memory
+    assert (
+        TunedMachine(SETTING, IdentityTarget(), 1.0, 2_000).size(10_000, 1e9, 4e8)[1] <= 4_000
+    )  # kernel values of a cell must fit memory
 
 
 def test_a_larger_fit_tells_how_seconds_grow():

@@ -26,7 +26,9 @@ def outcome(p, tuned):
 def test_a_machine_that_is_clearly_ahead_has_won(classes, monkeypatch):
     monkeypatch.setattr(validate, "FIRST_ROWS", 500)
     p = checkers(2000) if classes else problem(2000)
-    tuned = TunedMachine(SETTING, IdentityTarget() if classes else transformations(p.rows.y)[0], 1e-3, 500)
+    tuned = TunedMachine(
+        SETTING, IdentityTarget() if classes else transformations(p.rows.y)[0], 1e-3, 500
+    )
     met = validate.compare_on_validation(p, outcome(p, tuned), forever(), 0.9, 0.25, 1e9)
     assert met.machine_wins
     assert met.rival is None
@@ -41,7 +43,14 @@ def test_a_straight_line_is_not_beaten():
     X = rng.normal(size=(2000, 5)).astype(np.float32)
     y = X @ np.arange(1.0, 6.0) + rng.normal(size=2000)
     p = SearchProblem(TableRows(X, y, np.arange(2000)), METRICS["r2"], 0)
-    met = validate.compare_on_validation(p, outcome(p, TunedMachine(SETTING, transformations(y)[0], 1e-3, 500)), forever(), 0.9, 0.25, 1e9)
+    met = validate.compare_on_validation(
+        p,
+        outcome(p, TunedMachine(SETTING, transformations(y)[0], 1e-3, 500)),
+        forever(),
+        0.9,
+        0.25,
+        1e9,
+    )
     assert not met.machine_wins
     assert met.rival is not None
 
@@ -49,16 +58,28 @@ def test_a_straight_line_is_not_beaten():
 def skewed(n, **more):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2)).astype(np.float32)
-    return SearchProblem(TableRows(X, np.exp(X[:, 0] + 0.7 * rng.normal(size=n)), np.arange(n), **more), METRICS["r2"], 0)
+    return SearchProblem(
+        TableRows(X, np.exp(X[:, 0] + 0.7 * rng.normal(size=n)), np.arange(n), **more),
+        METRICS["r2"],
+        0,
+    )
 
 
 def test_a_smear_is_scored_on_rows_that_it_was_not_taken_from():
     p = skewed(1000)
-    m = validate.Validation(p, outcome(p, None), TunedMachine(SETTING, LogTarget(), 1.0, 100), forever(), 1e9)
-    z = np.log(m.held.rows.y) - np.where(m.half == 0, 0.5, 0.0)  # the first half is predicted too low, the second right
-    low = Regressor(type("Known", (), {"predict": lambda self, X: z[: len(X)]})(), LogTarget(), 0.0, 9.0)
+    m = validate.Validation(
+        p, outcome(p, None), TunedMachine(SETTING, LogTarget(), 1.0, 100), forever(), 1e9
+    )
+    z = np.log(m.held.rows.y) - np.where(
+        m.half == 0, 0.5, 0.0
+    )  # the first half is predicted too low, the second right
+    low = Regressor(
+        type("Known", (), {"predict": lambda self, X: z[: len(X)]})(), LogTarget(), 0.0, 9.0
+    )
     ships, told = m.retransformed(low)
-    assert np.array_equal(told[m.half == 0], np.clip(np.exp(z[m.half == 0]), 0, 9))  # with the smear of the second: none
+    assert np.array_equal(
+        told[m.half == 0], np.clip(np.exp(z[m.half == 0]), 0, 9)
+    )  # with the smear of the second: none
     assert told[m.half == 1] == pytest.approx(np.clip(np.exp(0.5 + z[m.half == 1]), 0, 9))
     assert ships.target.retransformation == pytest.approx((1 + np.exp(0.5)) / 2, rel=0.01)
     assert told.max() <= 9.0
@@ -67,33 +88,62 @@ def test_a_smear_is_scored_on_rows_that_it_was_not_taken_from():
 def test_both_are_scored_by_one_rule(monkeypatch):
     asked = []
     own = validate.Validation.retransformed
-    monkeypatch.setattr(validate.Validation, "retransformed", lambda self, predictor: asked.append(predictor) or own(self, predictor))
+    monkeypatch.setattr(
+        validate.Validation,
+        "retransformed",
+        lambda self, predictor: asked.append(predictor) or own(self, predictor),
+    )
     p = skewed(800)
     rival = feature_candidate(p, LINEAR, 2, targets=(LogTarget(),))
     met = validate.compare_on_validation(
-        p, Selection(p, (), rival, (), TunedMachine(SETTING, LogTarget(), 1e-3, 500)), forever(), 0.9, 0.25, 1e9
+        p,
+        Selection(p, (), rival, (), TunedMachine(SETTING, LogTarget(), 1e-3, 500)),
+        forever(),
+        0.9,
+        0.25,
+        1e9,
     )
     assert met.rival is not None
     assert len(asked) == 2
-    assert all(isinstance(f.predictor.target, LogTarget) and f.predictor.target.retransformation > 1.05 for f in (met.machine, met.rival))
+    assert all(
+        isinstance(f.predictor.target, LogTarget) and f.predictor.target.retransformation > 1.05
+        for f in (met.machine, met.rival)
+    )
 
 
 def test_the_machine_has_the_time_that_the_rival_left(monkeypatch):
     monkeypatch.setattr(validate, "FIRST_ROWS", 200)
     given = []
     own = TunedMachine.size
-    monkeypatch.setattr(TunedMachine, "size", lambda self, n, left, memory: given.append(left) or own(self, n, left, memory))
+    monkeypatch.setattr(
+        TunedMachine,
+        "size",
+        lambda self, n, left, memory: given.append(left) or own(self, n, left, memory),
+    )
     rival = validate.Validation.rival
-    monkeypatch.setattr(validate.Validation, "rival", lambda self, *a: dataclasses.replace(rival(self, *a), seconds=700.0))
+    monkeypatch.setattr(
+        validate.Validation,
+        "rival",
+        lambda self, *a: dataclasses.replace(rival(self, *a), seconds=700.0),
+    )
     monkeypatch.setattr(validate.Validation, "ahead", lambda self, mine, theirs: 0.0)
     p = problem(600)
-    validate.compare_on_validation(p, outcome(p, TunedMachine(SETTING, IdentityTarget(), 1e-3, 100)), Clock(1000.0), 0.8, 0.25, 1e9)
+    validate.compare_on_validation(
+        p,
+        outcome(p, TunedMachine(SETTING, IdentityTarget(), 1e-3, 100)),
+        Clock(1000.0),
+        0.8,
+        0.25,
+        1e9,
+    )
     assert given[-1] == pytest.approx(100.0, abs=30)  # 800 are to be spent, and the rival took 700
 
 
 def test_halves_keep_groups_whole():
     p = problem(400, group=np.arange(400) // 8)
-    m = validate.Validation(p, outcome(p, None), TunedMachine(SETTING, IdentityTarget(), 1.0, 100), forever(), 1e9)
+    m = validate.Validation(
+        p, outcome(p, None), TunedMachine(SETTING, IdentityTarget(), 1.0, 100), forever(), 1e9
+    )
     unit = m.held.rows.group
     assert set(m.half) == {0, 1}
     assert not np.intersect1d(unit[m.half == 0], unit[m.half == 1]).size
@@ -103,16 +153,22 @@ def test_halves_keep_groups_whole():
 def test_validation_rows_without_weight_do_not_stop_a_meeting(classes):
     w = np.r_[np.ones(300), np.zeros(100)]
     p = problem(400, classes=classes, time=np.arange(400.0), weight=w)
-    met = validate.compare_on_validation(p, outcome(p, TunedMachine(SETTING, IdentityTarget(), 1e-3, 100)), forever(), 0.9, 0.25, 1e9)
+    met = validate.compare_on_validation(
+        p, outcome(p, TunedMachine(SETTING, IdentityTarget(), 1e-3, 100)), forever(), 0.9, 0.25, 1e9
+    )
     assert np.isfinite(met.machine.predictor(p.rows.X)).all()
 
 
 def test_validation_rows_are_the_last_in_time_and_whole_groups():
     p = problem(400, time=np.arange(400.0))
-    m = validate.Validation(p, outcome(p, None), TunedMachine(SETTING, IdentityTarget(), 1.0, 100), forever(), 1e9)
+    m = validate.Validation(
+        p, outcome(p, None), TunedMachine(SETTING, IdentityTarget(), 1.0, 100), forever(), 1e9
+    )
     assert m.held.rows.time.min() > m.rest.rows.time.max()
     p = problem(400, group=np.arange(400) // 8)
-    m = validate.Validation(p, outcome(p, None), TunedMachine(SETTING, IdentityTarget(), 1.0, 100), forever(), 1e9)
+    m = validate.Validation(
+        p, outcome(p, None), TunedMachine(SETTING, IdentityTarget(), 1.0, 100), forever(), 1e9
+    )
     assert not np.intersect1d(m.held.rows.group, m.rest.rows.group).size
 
 

@@ -21,7 +21,9 @@ def test_the_verdict_says_who_won():
     first = verdict.sentence(m, "Fourier features", 0.75, 0.7, 0.8, 1000)
     assert "0.750" in first
     assert "1,000 rows" in first
-    assert "trees are better" in verdict.verdict(m, "fourier", first, rival(0.1, 0.05, 0.15), rival(-0.05, -0.08, -0.02))
+    assert "trees are better" in verdict.verdict(
+        m, "fourier", first, rival(0.1, 0.05, 0.15), rival(-0.05, -0.08, -0.02)
+    )
     assert "beats" in verdict.verdict(m, "fourier", first, None, rival(0.05, 0.02, 0.08))
     assert "about as good" in verdict.verdict(m, "fourier", first, None, rival(0.01, -0.02, 0.04))
     assert "constant" in verdict.verdict(m, "constant", first, None, None)
@@ -32,8 +34,13 @@ def test_the_verdict_says_who_won():
 @pytest.mark.parametrize("gap", [1e-9, -1e-9, 1e-4, -1e-4])
 def test_a_difference_that_rounds_to_zero_is_none(name, gap):
     size = 10_000.0 if name == "rmse" else 1.0
-    other = verdict.Rival("x", 0.81249 * size, (gap * size * 0.1, 0.5 * gap * size * 0.1, 1.5 * gap * size * 0.1))
-    for text in (verdict.against_linear(METRICS[name], other), verdict.against_trees(METRICS[name], other)):
+    other = verdict.Rival(
+        "x", 0.81249 * size, (gap * size * 0.1, 0.5 * gap * size * 0.1, 1.5 * gap * size * 0.1)
+    )
+    for text in (
+        verdict.against_linear(METRICS[name], other),
+        verdict.against_trees(METRICS[name], other),
+    ):
         assert "no difference in the digits shown" in text
         assert " by " not in text
 
@@ -47,17 +54,28 @@ def test_where_less_is_better_the_verdict_turns_round():
 def test_nothing_is_said_of_starved_rivals_unless_they_win():
     m = METRICS["r2"]
     for value, low, high in ((0.05, 0.02, 0.08), (0.01, -0.02, 0.04)):
-        text = verdict.against_trees(m, verdict.Rival("x", 0.8, (value, low, high), "grown on only 1,000 rows"))
-        assert text == "Gradient-boosted trees were grown on only 1,000 rows, so nothing is said of them."
-    assert "trees are better" in verdict.against_trees(m, verdict.Rival("x", 0.8, (-0.05, -0.08, -0.02), "grown on only 1,000 rows"))
-    assert "nothing is said" in verdict.against_linear(m, verdict.Rival("x", 0.8, (0.05, 0.02, 0.08), "fitted on only 1,000 rows"))
+        text = verdict.against_trees(
+            m, verdict.Rival("x", 0.8, (value, low, high), "grown on only 1,000 rows")
+        )
+        assert (
+            text
+            == "Gradient-boosted trees were grown on only 1,000 rows, so nothing is said of them."
+        )
+    assert "trees are better" in verdict.against_trees(
+        m, verdict.Rival("x", 0.8, (-0.05, -0.08, -0.02), "grown on only 1,000 rows")
+    )
+    assert "nothing is said" in verdict.against_linear(
+        m, verdict.Rival("x", 0.8, (0.05, 0.02, 0.08), "fitted on only 1,000 rows")
+    )
 
 
 def test_scores_far_apart_are_not_called_alike():
     text = verdict.against_trees(METRICS["auc"], verdict.Rival("x", 0.306, (0.194, -0.1, 0.5)))
     assert "about as good" not in text
     assert "do not tell" in text
-    assert "about as good" in verdict.against_trees(METRICS["rmse"], verdict.Rival("x", 1000.0, (10.0, -20, 40)))
+    assert "about as good" in verdict.against_trees(
+        METRICS["rmse"], verdict.Rival("x", 1000.0, (10.0, -20, 40))
+    )
 
 
 AT_ONCE = 1e-3
@@ -66,13 +84,17 @@ AT_ONCE = 1e-3
 def shifted(slope, n, seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
-    return pd.DataFrame({"x": x, "z": rng.normal(size=n), "y": slope * x + 0.3 * rng.normal(size=n)})
+    return pd.DataFrame(
+        {"x": x, "z": rng.normal(size=n), "y": slope * x + 0.3 * rng.normal(size=n)}
+    )
 
 
 def test_where_cross_validation_and_holdout_disagree_it_is_said_loudly():
     e = fit_table(shifted(1.0, 300, 0), "y", test=shifted(0.2, 200, 1), time=AT_ONCE).result
     assert e.warnings[0].startswith("cross-validation and holdout disagree: Linear has R²")
-    assert e.verdict.startswith("Cross-validation and holdout disagree on the score of linear, so none of this is firm")
+    assert e.verdict.startswith(
+        "Cross-validation and holdout disagree on the score of linear, so none of this is firm"
+    )
     assert "cross-validation and holdout disagree" in summary(e)
     assert "cross-validation and holdout disagree" in html(e)
     assert "cross-validation and holdout disagree" in json.dumps(e.as_dict())
@@ -81,36 +103,54 @@ def test_where_cross_validation_and_holdout_disagree_it_is_said_loudly():
 def test_where_they_agree_nothing_is_said():
     said = 0
     for seed in range(3):
-        e = fit_table(shifted(1.0, 200, seed), "y", test=shifted(1.0, 100, 100 + seed), time=AT_ONCE).result
+        e = fit_table(
+            shifted(1.0, 200, seed), "y", test=shifted(1.0, 100, 100 + seed), time=AT_ONCE
+        ).result
         said += any("disagree" in text for text in (*e.warnings, e.verdict))
     assert said == 0
 
 
 def test_exact_fits_do_not_disagree_over_rounding():
     x = np.random.default_rng(0).normal(size=(100, 4))[:, :3]
-    e = fit_table(pd.DataFrame(x, columns=list("abc")).assign(y=x @ [1.0, 0.0, 0.1]), "y", time=AT_ONCE).result
+    e = fit_table(
+        pd.DataFrame(x, columns=list("abc")).assign(y=x @ [1.0, 0.0, 0.1]), "y", time=AT_ONCE
+    ).result
     assert not any("disagree" in text for text in (*e.warnings, e.verdict))
 
 
 def test_a_baseline_whose_scores_disagree_is_named_too():
     """The chosen model is not linear, and the linear one is what fails on the held-out rows."""
+
     def bent(n, seed, slope):
         rng = np.random.default_rng(seed)
         x = rng.uniform(-2, 2, size=n) if slope else rng.uniform(-0.1, 0.1, size=n) + 2.0
-        return pd.DataFrame({"x": x, "z": rng.normal(size=n), "y": np.exp(1.2 * x) * (1 + 0.01 * rng.normal(size=n)) - 3.0})
+        return pd.DataFrame(
+            {
+                "x": x,
+                "z": rng.normal(size=n),
+                "y": np.exp(1.2 * x) * (1 + 0.01 * rng.normal(size=n)) - 3.0,
+            }
+        )
 
-    e = fit_table(bent(400, 0, True), "y", test=bent(200, 1, False), metric="rmse", time=AT_ONCE).result
+    e = fit_table(
+        bent(400, 0, True), "y", test=bent(200, 1, False), metric="rmse", time=AT_ONCE
+    ).result
     assert e.chosen.kind != "linear"
     assert any("disagree" in text and "Linear has RMSE" in text for text in e.warnings)
     assert "linear" in e.verdict.split(", so none of this is firm")[0]
 
 
 def test_no_verdict_on_models_that_were_never_tried():
-    """Hundreds of classes in no time: that only a constant was tried says nothing of the columns."""
+    """Hundreds of classes in no time: that only a constant was tried says nothing of the
+    columns."""
     rng = np.random.default_rng(0)
     i = rng.permutation(np.repeat(np.arange(300), 4))
     X = 5 * rng.normal(size=(300, 4))[i] + 0.1 * rng.normal(size=(1200, 4))
-    e = fit_table(pd.DataFrame(X, columns=list("abcd")).assign(label=[f"c{j}" for j in i]), "label", time=AT_ONCE).result
+    e = fit_table(
+        pd.DataFrame(X, columns=list("abcd")).assign(label=[f"c{j}" for j in i]),
+        "label",
+        time=AT_ONCE,
+    ).result
     assert e.chosen.kind == "constant"
     assert "tell little" not in e.verdict
     assert "could be tried in the time given" in e.verdict
@@ -120,7 +160,9 @@ def test_no_verdict_on_models_that_were_never_tried():
 @pytest.mark.parametrize("kind", ["constant", "linear"])
 def test_the_verdict_tells_what_was_left_out_for_time_and_memory(kind):
     m, short = METRICS["r2"], {"Landmarks": "time", "Explicit lift": "memory"}
-    alone, some = (verdict.verdict(m, kind, "First.", None, None, (), short, alone) for alone in (True, False))
+    alone, some = (
+        verdict.verdict(m, kind, "First.", None, None, (), short, alone) for alone in (True, False)
+    )
     assert "could be tried in the time and memory given" in alone
     assert "tell little" not in alone + some
     assert "landmarks, explicit lift" in some

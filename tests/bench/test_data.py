@@ -40,7 +40,9 @@ def test_uci_cv_splits_by_the_mask(tmp_path, monkeypatch):
 
 
 def test_standardized_uses_the_training_rows_only():
-    split = data.Split(np.array([[0.0, 7], [2, 7]]), np.array([1.0, 3]), np.array([[5.0, 8]]), np.array([4.0]))
+    split = data.Split(
+        np.array([[0.0, 7], [2, 7]]), np.array([1.0, 3]), np.array([[5.0, 8]]), np.array([4.0])
+    )
     scaled = split.standardized(target=True)
     assert np.array_equal(scaled.X, [[-1, 0], [1, 0]])
     assert np.array_equal(scaled.X_test, [[4, 1]])

@@ -1,4 +1,6 @@
-"""The traced source runs inside Triton, here through its interpreter (TRITON_INTERPRET=1, a process of its own)."""
+"""The traced source runs inside Triton, here through its interpreter (TRITON_INTERPRET=1, a process
+of its own)."""
+
 import os
 
 import pytest
@@ -6,9 +8,13 @@ import pytest
 pytestmark = pytest.mark.gpu
 
 if os.environ.get("TRITON_INTERPRET") != "1":
-    pytest.skip("Triton's interpreter needs TRITON_INTERPRET=1 before import", allow_module_level=True)
+    pytest.skip(
+        "Triton's interpreter needs TRITON_INTERPRET=1 before import", allow_module_level=True
+    )
 
-probe = pytest.importorskip("bench.gpu_probe", reason="torch and triton are not installed", exc_type=ImportError)
+probe = pytest.importorskip(
+    "bench.gpu_probe", reason="torch and triton are not installed", exc_type=ImportError
+)
 
 
 @pytest.mark.parametrize("name", probe.EXPRESSIONS)
@@ -18,4 +24,7 @@ def test_generated_tiles_equal_the_reference(name, tmp_path):
 
 
 def test_parameters_are_arguments():
-    assert "2.5" not in probe.generate(probe.EXPRESSIONS["ARD Matern times Gaussian"]).split('"""', 2)[2]
+    assert (
+        "2.5"
+        not in probe.generate(probe.EXPRESSIONS["ARD Matern times Gaussian"]).split('"""', 2)[2]
+    )

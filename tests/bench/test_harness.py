@@ -41,20 +41,26 @@ def test_the_first_call_is_not_timed_and_the_best_counts(clock):
 
 def test_warmup_replaces_the_first_calls():
     calls = []
-    case(ours=lambda: calls.append("ours"), peer=None, repeats=1, warmup=lambda: calls.append("warm")).run()
+    case(
+        ours=lambda: calls.append("ours"), peer=None, repeats=1, warmup=lambda: calls.append("warm")
+    ).run()
     assert calls == ["warm", "ours"]
 
 
 def test_setup_runs_before_every_call_outside_the_clock(clock):
     calls = []
-    row = case(setup=lambda: (calls.append(1), clock.sleep(9)), ours=lambda: clock.sleep(1), repeats=2).run()
+    row = case(
+        setup=lambda: (calls.append(1), clock.sleep(9)), ours=lambda: clock.sleep(1), repeats=2
+    ).run()
     assert len(calls) == 6
     assert row.ours == 1
 
 
 def test_check_sees_the_results_of_both_sides():
     seen = []
-    case(ours=lambda: "a", peer=lambda: "b", check=lambda ours, peer: seen.append((ours, peer))).run()
+    case(
+        ours=lambda: "a", peer=lambda: "b", check=lambda ours, peer: seen.append((ours, peer))
+    ).run()
     assert seen == [("a", "b")]
 
 
@@ -64,7 +70,9 @@ def test_ratio_is_peer_over_ours(clock, target, met):
     assert (row.ratio, row.met) == (3, met)
 
 
-@pytest.mark.parametrize("verdict", ["results differ", Quality("accuracy", 0.5, 0.9, 0.01), Quality("r2", np.nan, 0.9)])
+@pytest.mark.parametrize(
+    "verdict", ["results differ", Quality("accuracy", 0.5, 0.9, 0.01), Quality("r2", np.nan, 0.9)]
+)
 def test_no_ratio_when_the_check_fails(verdict):
     row = case(check=lambda ours, peer: verdict).run()
     reason = verdict if isinstance(verdict, str) else verdict.failure

@@ -14,12 +14,22 @@ from mercer.cli.guard import guarded
 
 
 def test_ctrl_c_while_the_command_line_is_imported(tmp_path):
-    """A module that typer needs is made to send the signal in the middle of its import, and to swallow what comes of it."""
+    """A module that typer needs is made to send the signal in the middle of its import, and to
+    swallow what comes of it."""
     code = "import os, signal, time\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(5)\nexcept BaseException:\n    pass\n"
     (tmp_path / "typer.py").write_text(code + "raise ImportError('cut short')")
     words = [sys.executable, "-c", "from mercer.cli import main; main()"]
-    found = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=60)
-    assert (found.returncode, found.stderr) == (1, "mercer: interrupted; nothing was left half-written.\n")
+    found = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        timeout=60,
+    )
+    assert (found.returncode, found.stderr) == (
+        1,
+        "mercer: interrupted; nothing was left half-written.\n",
+    )
 
 
 def test_an_import_leaves_signals_as_they_were():
@@ -64,4 +74,7 @@ def test_ctrl_c_while_the_flags_are_read():
     meddled = "typer.core.TyperGroup.invoke = lambda self, ctx: (os.kill(os.getpid(), signal.SIGINT), time.sleep(5))"
     code = f"import os, signal, sys, time, typer.core\n{meddled}\nsys.argv = ['mercer', 'demo']\nfrom mercer.cli import main\nmain()"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (found.returncode, found.stderr) == (1, "mercer: interrupted; nothing was left half-written.\n")
+    assert (found.returncode, found.stderr) == (
+        1,
+        "mercer: interrupted; nothing was left half-written.\n",
+    )

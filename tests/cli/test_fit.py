@@ -41,7 +41,8 @@ def test_names_come_from_the_data():
 
 
 def test_tables_come_through_pipes(folder, tmp_path):
-    """Fitted and predicted from standard input, a shell's pipe and a named one: the same as from the file."""
+    """Fitted and predicted from standard input, a shell's pipe and a named one: the same as from
+    the file."""
     data = (folder / "d.csv").read_bytes()
     flags = ["-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer", "--json"]
     result = json.loads(call("fit", "-", *flags, input=data).stdout)
@@ -51,14 +52,27 @@ def test_tables_come_through_pipes(folder, tmp_path):
     assert call("predict", folder / "d.mercer", "-", "-o", "-", input=data).stdout == known
     fifo = tmp_path / "pipe.csv"
     os.mkfifo(fifo)
-    words = [sys.executable, "-m", "mercer", "predict", str(folder / "d.mercer"), str(fifo), "-o", "-"]
+    words = [
+        sys.executable,
+        "-m",
+        "mercer",
+        "predict",
+        str(folder / "d.mercer"),
+        str(fifo),
+        "-o",
+        "-",
+    ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     fifo.write_bytes(data)
     assert process.communicate(timeout=60)[0] == known
 
 
 def test_a_pipe_gives_the_model_a_plain_name():
-    assert str(FitOptions(("-",), "y").model_path) == str(FitOptions(("/dev/fd/63",), "y").model_path) == "model.mercer"
+    assert (
+        str(FitOptions(("-",), "y").model_path)
+        == str(FitOptions(("/dev/fd/63",), "y").model_path)
+        == "model.mercer"
+    )
 
 
 def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, monkeypatch):
@@ -77,11 +91,16 @@ def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, mon
     monkeypatch.setattr(data.Columns, "fit", meddled)
     found = call("fit", path, "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
     assert found.exit_code == 1
-    assert found.stderr == f"mercer: {path} has changed since it was opened; give a file that nothing writes to while it is read.\n"
+    assert (
+        found.stderr
+        == f"mercer: {path} has changed since it was opened; give a file that nothing writes to while it is read.\n"
+    )
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_full_disk_at_the_report_or_the_model_leaves_neither(folder, tmp_path, monkeypatch, number):
+def test_a_full_disk_at_the_report_or_the_model_leaves_neither(
+    folder, tmp_path, monkeypatch, number
+):
     real, calls = os.fsync, []
 
     def full(handle):
@@ -92,7 +111,16 @@ def test_a_full_disk_at_the_report_or_the_model_leaves_neither(folder, tmp_path,
 
     monkeypatch.setattr("mercer.automl.fit._bytes", lambda model: 1)  # which writes a file, too
     monkeypatch.setattr(os, "fsync", full)
-    found = call("fit", folder / "d.csv", "-t", "progression", "--time", "0.01", "--out", tmp_path / "m.mercer")
+    found = call(
+        "fit",
+        folder / "d.csv",
+        "-t",
+        "progression",
+        "--time",
+        "0.01",
+        "--out",
+        tmp_path / "m.mercer",
+    )
     assert found.exit_code == 1
     assert "the disk is full" in found.stderr
     assert os.listdir(tmp_path) == []

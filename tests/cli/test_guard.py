@@ -16,46 +16,134 @@ WRONG = {
     "no such file": (["fit", "none.csv", "-t", "y"], 2, "none.csv"),
     "folder": (["fit", "{folder}", "-t", "y"], 2, "directory"),
     "misspelt target": (["fit", "{d}", "-t", "progresion"], 2, 'did you mean "progression"'),
-    "misspelt column": (["fit", "{d}", "-t", "progression", "--exclude", "bmj"], 2, 'did you mean "bmi"'),
+    "misspelt column": (
+        ["fit", "{d}", "-t", "progression", "--exclude", "bmj"],
+        2,
+        'did you mean "bmi"',
+    ),
     "task": (["fit", "{d}", "-t", "progression", "--task", "ranking"], 2, "--task"),
     "metric": (["fit", "{d}", "-t", "progression", "--metric", "auc"], 2, "metric must be one of"),
     "share": (["fit", "{d}", "-t", "progression", "--test", "2"], 2, "--test"),
     "time": (["fit", "{d}", "-t", "progression", "--time", "-1"], 2, "--time"),
     "memory": (["fit", "{d}", "-t", "progression", "--memory", "much"], 2, "--memory"),
-    "unknown metric": (["fit", "none.csv", "-t", "y", "--metric", "foo"], 2, "--metric must be one of r2"),
-    "metric of another task": (["fit", "none.csv", "-t", "y", "--metric", "auc", "--task", "regression"], 2, "for regression"),
+    "unknown metric": (
+        ["fit", "none.csv", "-t", "y", "--metric", "foo"],
+        2,
+        "--metric must be one of r2",
+    ),
+    "metric of another task": (
+        ["fit", "none.csv", "-t", "y", "--metric", "auc", "--task", "regression"],
+        2,
+        "for regression",
+    ),
     "share before reading": (["fit", "none.csv", "-t", "y", "--test", "1.5"], 2, "--test"),
-    "delimiter": (["fit", "{d}", "-t", "y", "--delimiter", "::"], 2, "--delimiter must be one character"),
+    "delimiter": (
+        ["fit", "{d}", "-t", "y", "--delimiter", "::"],
+        2,
+        "--delimiter must be one character",
+    ),
     "decimal": (["fit", "{d}", "-t", "y", "--decimal", "x"], 2, "--decimal"),
-    "encoding": (["predict", "{folder}/d.mercer", "{d}", "-o", "-", "--encoding", "utf-9"], 2, "--encoding"),
-    "weight of text": (["fit", "{words}", "-t", "y", "--weight", "w"], 1, 'the weight "w" holds no numbers'),
+    "encoding": (
+        ["predict", "{folder}/d.mercer", "{d}", "-o", "-", "--encoding", "utf-9"],
+        2,
+        "--encoding",
+    ),
+    "weight of text": (
+        ["fit", "{words}", "-t", "y", "--weight", "w"],
+        1,
+        'the weight "w" holds no numbers',
+    ),
     "time of text": (["fit", "{words}", "-t", "y", "--time-column", "w"], 1, 'the time column "w"'),
-    "test without target": (["fit", "{words}", "-t", "y", "--test", "{other}"], 1, 'other.csv has no column "y"'),
-    "folder for a model": (["predict", "{folder}", "{d}", "-o", "-"], 2, "is a folder; give the name of a file"),
-    "no such model": (["predict", "none.mercer", "{d}", "-o", "-"], 2, "none.mercer does not exist"),
+    "test without target": (
+        ["fit", "{words}", "-t", "y", "--test", "{other}"],
+        1,
+        'other.csv has no column "y"',
+    ),
+    "folder for a model": (
+        ["predict", "{folder}", "{d}", "-o", "-"],
+        2,
+        "is a folder; give the name of a file",
+    ),
+    "no such model": (
+        ["predict", "none.mercer", "{d}", "-o", "-"],
+        2,
+        "none.mercer does not exist",
+    ),
     "no match": (["fit", "none*.csv", "-t", "y"], 2, "no file matches"),
     "no such pipe": (["fit", "/dev/fd/99", "-t", "y"], 2, "/dev/fd/99 does not exist"),
     "misspelt id": (["fit", "{d}", "-t", "progression", "--id", "ages"], 2, 'did you mean "age"'),
-    "misspelt weight": (["fit", "{d}", "-t", "progression", "--weight", "ages"], 2, 'did you mean "age"'),
-    "misspelt group": (["fit", "{d}", "-t", "progression", "--group", "ages"], 2, 'did you mean "age"'),
-    "misspelt time": (["fit", "{d}", "-t", "progression", "--time-column", "ages"], 2, 'did you mean "age"'),
-    "id and target": (["fit", "{d}", "-t", "progression", "--id", "progression"], 2, "the target cannot have another role"),
-    "two roles": (["fit", "{d}", "-t", "progression", "--id", "age", "--group", "age"], 2, "more than one role"),
-    "target left out": (["fit", "{d}", "-t", "progression", "--exclude", "progression"], 2, "leave it in"),
-    "regression of words": (["fit", "{words}", "-t", "w", "--task", "regression"], 2, "which a regression cannot predict"),
-    "test is the data": (["fit", "{d}", "-t", "progression", "--test", "{d}"], 2, "is training data as well"),
-    "no such test": (["fit", "{d}", "-t", "progression", "--test", "none.csv"], 2, "none.csv does not exist"),
+    "misspelt weight": (
+        ["fit", "{d}", "-t", "progression", "--weight", "ages"],
+        2,
+        'did you mean "age"',
+    ),
+    "misspelt group": (
+        ["fit", "{d}", "-t", "progression", "--group", "ages"],
+        2,
+        'did you mean "age"',
+    ),
+    "misspelt time": (
+        ["fit", "{d}", "-t", "progression", "--time-column", "ages"],
+        2,
+        'did you mean "age"',
+    ),
+    "id and target": (
+        ["fit", "{d}", "-t", "progression", "--id", "progression"],
+        2,
+        "the target cannot have another role",
+    ),
+    "two roles": (
+        ["fit", "{d}", "-t", "progression", "--id", "age", "--group", "age"],
+        2,
+        "more than one role",
+    ),
+    "target left out": (
+        ["fit", "{d}", "-t", "progression", "--exclude", "progression"],
+        2,
+        "leave it in",
+    ),
+    "regression of words": (
+        ["fit", "{words}", "-t", "w", "--task", "regression"],
+        2,
+        "which a regression cannot predict",
+    ),
+    "test is the data": (
+        ["fit", "{d}", "-t", "progression", "--test", "{d}"],
+        2,
+        "is training data as well",
+    ),
+    "no such test": (
+        ["fit", "{d}", "-t", "progression", "--test", "none.csv"],
+        2,
+        "none.csv does not exist",
+    ),
     "time of letters": (["fit", "{d}", "-t", "progression", "--time", "soon"], 2, "--time"),
     "seed": (["fit", "{d}", "-t", "progression", "--seed", "-1"], 2, "--seed"),
     "memory of nothing": (["fit", "{d}", "-t", "progression", "--memory", "0"], 2, "--memory"),
-    "one sign for two": (["fit", "{d}", "-t", "y", "--delimiter", "comma", "--decimal", ","], 2, "cannot be both"),
+    "one sign for two": (
+        ["fit", "{d}", "-t", "y", "--delimiter", "comma", "--decimal", ","],
+        2,
+        "cannot be both",
+    ),
     "unknown flag": (["fit", "{d}", "-t", "y", "--quick"], 2, "--quick"),
     "standard input twice": (["fit", "-", "-t", "y", "--test", "-"], 2, "more than once"),
-    "device": (["fit", "{d}", "-t", "progression", "--report", os.devnull, "--overwrite"], 2, "not a plain file"),
+    "device": (
+        ["fit", "{d}", "-t", "progression", "--report", os.devnull, "--overwrite"],
+        2,
+        "not a plain file",
+    ),
     "far name": (["fit", "{other}", "-t", "y"], 2, 'the names are "a", "b"'),
     "one name for all": (["fit", "{spaced}", "-t", "y"], 2, "--delimiter"),
-    "no folder for the model": (["fit", "{d}", "-t", "progression", "--out", "no/where.mercer"], 2, "not a folder"),
-    "same name twice": (["fit", "{d}", "-t", "progression", "--out", "x", "--report", "x"], 2, "two names"),
+    "no folder for the model": (
+        ["fit", "{d}", "-t", "progression", "--out", "no/where.mercer"],
+        2,
+        "not a folder",
+    ),
+    "same name twice": (
+        ["fit", "{d}", "-t", "progression", "--out", "x", "--report", "x"],
+        2,
+        "two names",
+    ),
     "not a model": (["predict", "{d}", "{d}", "-o", "{new}.csv"], 1, "not written by Mercer"),
     "other columns": (["predict", "{folder}/d.mercer", "{other}", "-o", "{new}.csv"], 1, "lacks"),
     "unknown format": (["predict", "{folder}/d.mercer", "{d}", "-o", "{new}.xlsx"], 2, ".xlsx"),
@@ -69,7 +157,10 @@ def test_trouble_is_one_sentence_and_leaves_nothing_behind(folder, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n3,4\n")
-    (tmp_path / "words.csv").write_text("w,x,y\n" + "".join(f"{'red' if i % 2 else 'blue'},{i * i % 19},{i % 7}.5\n" for i in range(60)))
+    (tmp_path / "words.csv").write_text(
+        "w,x,y\n"
+        + "".join(f"{'red' if i % 2 else 'blue'},{i * i % 19},{i % 7}.5\n" for i in range(60))
+    )
     (tmp_path / "spaced.csv").write_text("a b y\n1 2 3\n2 2 4\n")
     names = {"d": folder / "d.csv", "folder": folder, "new": tmp_path / "new"}
     names |= {name: tmp_path / f"{name}.csv" for name in ("other", "words", "spaced")}
@@ -80,7 +171,11 @@ def test_trouble_is_one_sentence_and_leaves_nothing_behind(folder, tmp_path, mon
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other.csv", "spaced.csv", "words.csv"]
 
 
-UNREADABLE = {"empty": ("", "empty"), "header only": ("a,b\n", "no rows"), "ragged": ("a,b\n1,2\n3,4,5\n" + "1,2\n" * 50, "line 3")}
+UNREADABLE = {
+    "empty": ("", "empty"),
+    "header only": ("a,b\n", "no rows"),
+    "ragged": ("a,b\n1,2\n3,4,5\n" + "1,2\n" * 50, "line 3"),
+}
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
@@ -120,12 +215,27 @@ def test_sentences_of_errors():
 
 def test_a_stopped_process_says_so_and_leaves_nothing(folder, tmp_path):
     """A real process, a real signal, in the middle of the work."""
-    words = [sys.executable, "-m", "mercer", "fit", str(folder / "d.csv"), "-t", "progression", "--out", str(tmp_path / "m.mercer")]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    words = [
+        sys.executable,
+        "-m",
+        "mercer",
+        "fit",
+        str(folder / "d.csv"),
+        "-t",
+        "progression",
+        "--out",
+        str(tmp_path / "m.mercer"),
+    ]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode in (1, -signal.SIGINT)  # the latter where Python itself had not started yet
+    assert process.returncode in (
+        1,
+        -signal.SIGINT,
+    )  # the latter where Python itself had not started yet
     assert "Traceback" not in err or process.returncode == -signal.SIGINT
     assert list(tmp_path.iterdir()) == []
 
@@ -147,7 +257,16 @@ def test_few_addresses_end_in_a_sentence_or_in_success(folder, tmp_path, megabyt
     """1,200 MB span for ever, or aborted."""
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({megabytes}_000_000, {megabytes}_000_000))"
     code = f"{limit}\nimport sys\nsys.argv = ['mercer', *sys.argv[1:]]\nfrom mercer.cli import main\nmain()"
-    words = [sys.executable, "-c", code, "predict", str(folder / "d.mercer"), str(folder / "d.csv"), "-o", str(tmp_path / "p.csv")]
+    words = [
+        sys.executable,
+        "-c",
+        code,
+        "predict",
+        str(folder / "d.mercer"),
+        str(folder / "d.csv"),
+        "-o",
+        str(tmp_path / "p.csv"),
+    ]
     found = subprocess.run(words, capture_output=True, text=True, timeout=120)
     if megabytes < 900:
         assert (found.returncode, found.stderr.count("\n")) == (1, 1)

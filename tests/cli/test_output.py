@@ -16,7 +16,10 @@ def test_files_that_are_there_are_kept_unless_told_otherwise(folder, tmp_path):
     assert found.exit_code == 2
     assert "--overwrite" in found.stderr
     assert out.read_text() == "mine"
-    assert call("predict", folder / "d.mercer", folder / "d.csv", "-o", out, "--overwrite").exit_code == 0
+    assert (
+        call("predict", folder / "d.mercer", folder / "d.csv", "-o", out, "--overwrite").exit_code
+        == 0
+    )
     assert out.read_text() != "mine"
 
 
@@ -32,7 +35,10 @@ def test_a_full_disk_leaves_nothing_half_written(folder, tmp_path, monkeypatch):
 
 
 def test_trouble_with_a_draft_is_told_of_the_file_asked_for(tmp_path):
-    for trouble in (OSError(28, "No space left on device"), OSError(28, "No space left on device", ".m.mercer.12.part")):
+    for trouble in (
+        OSError(28, "No space left on device"),
+        OSError(28, "No space left on device", ".m.mercer.12.part"),
+    ):
         with pytest.raises(OSError, match="No space") as told, naming(tmp_path / "m.mercer"):
             raise trouble
         assert sentence(told.value) == f"{tmp_path / 'm.mercer'}: the disk is full."
@@ -60,9 +66,12 @@ def test_what_is_read_is_never_replaced(folder, tmp_path):
     link.hardlink_to(data)
     fit = ["fit", data, "-t", "progression", "--time", "0.01", "--overwrite"]
     calls = [
-        [*fit, "--out", data], [*fit, "--report", link], [*fit, "--test", test, "--out", test],
-        ["fit", tmp_path / "*.csv", *fit[2:], "--out", test], ["predict", folder / "d.mercer", data, "-o", link, "--overwrite"],
-    ]  # fmt: skip
+        [*fit, "--out", data],
+        [*fit, "--report", link],
+        [*fit, "--test", test, "--out", test],
+        ["fit", tmp_path / "*.csv", *fit[2:], "--out", test],
+        ["predict", folder / "d.mercer", data, "-o", link, "--overwrite"],
+    ]
     for words in calls:
         found = call(*words)
         assert found.exit_code == 2
@@ -79,7 +88,10 @@ def test_outputs_that_cannot_be_written_are_told_before_the_work(monkeypatch, tm
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(type(tmp_path), "open", refused)
-    with pytest.raises(UsageError, match=r"m\.mercer cannot be written: permission denied; give a name in another folder"):
+    with pytest.raises(
+        UsageError,
+        match=r"m\.mercer cannot be written: permission denied; give a name in another folder",
+    ):
         check_free(tmp_path / "m.mercer", overwrite=True)
     monkeypatch.undo()
     check_free(tmp_path / "m.mercer", overwrite=True)

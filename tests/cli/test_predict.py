@@ -15,11 +15,15 @@ from tests.cli.calls import call
 
 READERS = {
     "csv": pyarrow.csv.read_csv,
-    "tsv": lambda p: pyarrow.csv.read_csv(p, parse_options=pyarrow.csv.ParseOptions(delimiter="\t")),
+    "tsv": lambda p: pyarrow.csv.read_csv(
+        p, parse_options=pyarrow.csv.ParseOptions(delimiter="\t")
+    ),
     "parquet": pyarrow.parquet.read_table,
     "arrow": pyarrow.feather.read_table,
     "feather": pyarrow.feather.read_table,
-    "jsonl": lambda p: pyarrow.Table.from_pylist([json.loads(line) for line in p.read_text().splitlines()]),
+    "jsonl": lambda p: pyarrow.Table.from_pylist(
+        [json.loads(line) for line in p.read_text().splitlines()]
+    ),
 }
 
 
@@ -30,7 +34,10 @@ def test_predictions_in_every_format_are_the_same(folder, tmp_path, form):
     values = READERS[form](tmp_path / f"p.{form}")
     assert values.column_names == ["prediction", "lower", "upper", "unusual"]
     assert values.num_rows == 442
-    assert np.corrcoef(np.array(values["prediction"]), [row[-1] for row in diabetes().rows])[0, 1] > 0.6
+    assert (
+        np.corrcoef(np.array(values["prediction"]), [row[-1] for row in diabetes().rows])[0, 1]
+        > 0.6
+    )
 
 
 def test_predictions_to_standard_output_are_csv(folder):
@@ -53,7 +60,11 @@ def test_a_column_that_cannot_be_read_stops_predict(folder, tmp_path):
     lines = (folder / "d.csv").read_text().splitlines()
     at = lines[0].replace('"', "").split(",").index("bmi")
     rows = [line.split(",") for line in lines[1:]]
-    (tmp_path / "t.csv").write_text("\n".join([lines[0], *(",".join([*r[:at], f"w{i}", *r[at + 1 :]]) for i, r in enumerate(rows))]))
+    (tmp_path / "t.csv").write_text(
+        "\n".join(
+            [lines[0], *(",".join([*r[:at], f"w{i}", *r[at + 1 :]]) for i, r in enumerate(rows))]
+        )
+    )
     for out in ("-", tmp_path / "p.csv"):
         found = call("predict", folder / "d.mercer", tmp_path / "t.csv", "-o", out)
         assert found.exit_code == 1
@@ -68,10 +79,17 @@ def test_classes_and_line_ends_in_names(tmp_path):
     x = rng.normal(size=(120, 2))
     rows = "".join(f"{a:.4f},{b:.4f},{7 if a > 0 else 3}\n" for a, b in x)
     (tmp_path / "t.csv").write_text('"two\nlines",b,y\n' + rows)
-    found = call("fit", tmp_path / "t.csv", "-t", "y", "--time", "0.01", "--out", tmp_path / "m.mercer")
+    found = call(
+        "fit", tmp_path / "t.csv", "-t", "y", "--time", "0.01", "--out", tmp_path / "m.mercer"
+    )
     assert found.exit_code == 0, found.output
     assert "two lines (" in found.stdout
-    assert call("predict", tmp_path / "m.mercer", tmp_path / "t.csv", "-o", tmp_path / "p.parquet").exit_code == 0
+    assert (
+        call(
+            "predict", tmp_path / "m.mercer", tmp_path / "t.csv", "-o", tmp_path / "p.parquet"
+        ).exit_code
+        == 0
+    )
     said = pyarrow.parquet.read_table(tmp_path / "p.parquet")["prediction"]
     assert said.type == pyarrow.int64()
     assert np.mean(np.array(said) == np.where(x[:, 0] > 0, 7, 3)) > 0.9
@@ -80,7 +98,16 @@ def test_classes_and_line_ends_in_names(tmp_path):
 def test_a_reader_that_has_seen_enough_is_no_failure(folder, tmp_path):
     head, *rows = (folder / "d.csv").read_text().splitlines()
     (tmp_path / "big.csv").write_text("\n".join([head, *rows * 60]))
-    words = [sys.executable, "-m", "mercer", "predict", str(folder / "d.mercer"), str(tmp_path / "big.csv"), "-o", "-"]
+    words = [
+        sys.executable,
+        "-m",
+        "mercer",
+        "predict",
+        str(folder / "d.mercer"),
+        str(tmp_path / "big.csv"),
+        "-o",
+        "-",
+    ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
     process.stdout.readline()
     process.stdout.close()
@@ -90,7 +117,22 @@ def test_a_reader_that_has_seen_enough_is_no_failure(folder, tmp_path):
     assert err == b""
 
 
-ODD = ["007", " x ", "", "NA", "=1+1", "+2", "-3", "@SUM(A1)", "\tq", "1.234,5", 'a "b", c', "a;=2", "12345678901234567890", "é"]
+ODD = [
+    "007",
+    " x ",
+    "",
+    "NA",
+    "=1+1",
+    "+2",
+    "-3",
+    "@SUM(A1)",
+    "\tq",
+    "1.234,5",
+    'a "b", c',
+    "a;=2",
+    "12345678901234567890",
+    "é",
+]
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +140,30 @@ def identified(tmp_path_factory):
     """A model with an id, and the rows it is asked for."""
     place = tmp_path_factory.mktemp("ids")
     rng = np.random.default_rng(0)
-    rows = [[f"r{i}", *map(float, x.round(4)), float((x[0] + x[1]).round(4))] for i, x in enumerate(rng.normal(size=(60, 2)))]
-    pyarrow.csv.write_csv(pyarrow.table(dict(zip(["=id", "a", "b", "y"], zip(*rows, strict=True), strict=True))), place / "t.csv")
-    found = call("fit", place / "t.csv", "-t", "y", "--id", "=id", "--time", "0.01", "--out", place / "m.mercer")
+    rows = [
+        [f"r{i}", *map(float, x.round(4)), float((x[0] + x[1]).round(4))]
+        for i, x in enumerate(rng.normal(size=(60, 2)))
+    ]
+    pyarrow.csv.write_csv(
+        pyarrow.table(dict(zip(["=id", "a", "b", "y"], zip(*rows, strict=True), strict=True))),
+        place / "t.csv",
+    )
+    found = call(
+        "fit",
+        place / "t.csv",
+        "-t",
+        "y",
+        "--id",
+        "=id",
+        "--time",
+        "0.01",
+        "--out",
+        place / "m.mercer",
+    )
     assert found.exit_code == 0, found.output
-    table = pyarrow.table({"=id": ODD, "a": rng.normal(size=len(ODD)), "b": rng.normal(size=len(ODD))})
+    table = pyarrow.table(
+        {"=id": ODD, "a": rng.normal(size=len(ODD)), "b": rng.normal(size=len(ODD))}
+    )
     pyarrow.csv.write_csv(table, place / "n.csv")
     return place
 
@@ -120,28 +181,54 @@ def test_ids_pass_through_as_they_are(identified, tmp_path):
     local = "=id;a;b\n" + "".join(f"{i}.{i:03d},5;{i},5;0,{i}\n" for i in range(1, 9))
     (tmp_path / "local.csv").write_text(local)
     call("predict", identified / "m.mercer", tmp_path / "local.csv", "-o", tmp_path / "q.csv")
-    assert [row[0] for row in read_back(tmp_path / "q.csv")][1:] == [f"{i}.{i:03d},5" for i in range(1, 9)]
+    assert [row[0] for row in read_back(tmp_path / "q.csv")][1:] == [
+        f"{i}.{i:03d},5" for i in range(1, 9)
+    ]
 
 
 def test_large_whole_ids_of_json_keep_their_digits(identified, tmp_path):
     ids = [2**62 + 1, 5, 2**53 + 1, -7]
-    (tmp_path / "n.jsonl").write_text("".join(json.dumps({"=id": i, "a": 1, "b": 2}) + "\n" for i in ids))
+    (tmp_path / "n.jsonl").write_text(
+        "".join(json.dumps({"=id": i, "a": 1, "b": 2}) + "\n" for i in ids)
+    )
     call("predict", identified / "m.mercer", tmp_path / "n.jsonl", "-o", tmp_path / "p.jsonl")
-    assert [json.loads(line)["=id"] for line in (tmp_path / "p.jsonl").read_text().splitlines()] == ids
-    (tmp_path / "n.jsonl").write_text('{"=id": 5, "a": 1, "b": 2}\n' * 30_000 + '{"=id": "x", "a": 1, "b": 2}\n')
-    found = call("predict", identified / "m.mercer", tmp_path / "n.jsonl", "-o", tmp_path / "q.jsonl")
+    assert [
+        json.loads(line)["=id"] for line in (tmp_path / "p.jsonl").read_text().splitlines()
+    ] == ids
+    (tmp_path / "n.jsonl").write_text(
+        '{"=id": 5, "a": 1, "b": 2}\n' * 30_000 + '{"=id": "x", "a": 1, "b": 2}\n'
+    )
+    found = call(
+        "predict", identified / "m.mercer", tmp_path / "n.jsonl", "-o", tmp_path / "q.jsonl"
+    )
     assert found.exit_code == 1
     assert 'turns from whole numbers into "x"' in found.stderr
 
 
 def test_spreadsheets_run_nothing_of_the_predictions(identified, tmp_path):
-    found = call("predict", identified / "m.mercer", identified / "n.csv", "-o", tmp_path / "p.csv", "--spreadsheet-safe")
+    found = call(
+        "predict",
+        identified / "m.mercer",
+        identified / "n.csv",
+        "-o",
+        tmp_path / "p.csv",
+        "--spreadsheet-safe",
+    )
     assert found.exit_code == 0, found.output
     names, *rows = read_back(tmp_path / "p.csv")
     assert names[0] == "'=id"
     assert not [row[0] for row in rows if row[0].startswith(("=", "+", "-", "@", "\t", "\r"))]
     assert [row[0].replace("'", "") for row in rows] == ODD
-    assert [row[0] for row in rows if row[0].startswith("'")] == ["'=1+1", "'+2", "'-3", "'@SUM(A1)", "'\tq"]
+    assert [row[0] for row in rows if row[0].startswith("'")] == [
+        "'=1+1",
+        "'+2",
+        "'-3",
+        "'@SUM(A1)",
+        "'\tq",
+    ]
     plain = call("predict", identified / "m.mercer", identified / "n.csv", "-o", tmp_path / "q.csv")
     assert plain.exit_code == 0
-    assert [row[1:] for row in read_back(tmp_path / "q.csv")] == [names[1:], *(row[1:] for row in rows)]  # numbers as they are
+    assert [row[1:] for row in read_back(tmp_path / "q.csv")] == [
+        names[1:],
+        *(row[1:] for row in rows),
+    ]  # numbers as they are

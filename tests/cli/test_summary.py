@@ -1,4 +1,5 @@
-"""What a terminal shows of the result: the scores in columns, the verdict, and not too many warnings."""
+"""What a terminal shows of the result: the scores in columns, the verdict, and not too many
+warnings."""
 
 from dataclasses import replace
 
@@ -14,16 +15,51 @@ from mercer.cli.summary import summary
 def result():
     rows = (
         Contender("Linear", "linear", "", 0.6, 0.01, 0.61, 0.58, 0.64, 0.5, False, ""),
-        Contender("Fourier features", "fourier", "", 0.8, 0.01, None, None, None, 2.0, True, "fitted on 10 of 20 rows"),
+        Contender(
+            "Fourier features",
+            "fourier",
+            "",
+            0.8,
+            0.01,
+            None,
+            None,
+            None,
+            2.0,
+            True,
+            "fitted on 10 of 20 rows",
+        ),
     )
     texts = {"version": "0", "command": "", "created": "", "target": "price", "task": "regression"}
-    texts |= {"task_reason": "regression, as asked for.", "metric": "r2", "metric_note": "one is perfect"}
+    texts |= {
+        "task_reason": "regression, as asked for.",
+        "metric": "r2",
+        "metric_note": "one is perfect",
+    }
     more = {"holdout_rule": "a random fifth", "verdict": "It is good.", "plan": ""}
-    counts = {"seed": 0, "rows_train": 1600, "rows_holdout": 400, "rows_dropped": 3, "model_bytes": 1, "memory_peak_bytes": None}
-    empty = dict.fromkeys(("classes", "columns", "warnings", "worst", "points", "confusion", "calibration"), ())
+    counts = {
+        "seed": 0,
+        "rows_train": 1600,
+        "rows_holdout": 400,
+        "rows_dropped": 3,
+        "model_bytes": 1,
+        "memory_peak_bytes": None,
+    }
+    empty = dict.fromkeys(
+        ("classes", "columns", "warnings", "worst", "points", "confusion", "calibration"), ()
+    )
     times = {"latency_row_ms": 1.0, "latency_1000_ms": 2.0, "seconds": 3.0}
-    other = {"higher_is_better": True, "contenders": rows, "lift_gain": None, "importance": (("size", 0.3, 0.01), ("age", -0.1, 0.01))}
-    interval = {"coverage_asked": 0.9, "coverage_measured": 0.91, "median_width": 12.5, "guarantee": ""}
+    other = {
+        "higher_is_better": True,
+        "contenders": rows,
+        "lift_gain": None,
+        "importance": (("size", 0.3, 0.01), ("age", -0.1, 0.01)),
+    }
+    interval = {
+        "coverage_asked": 0.9,
+        "coverage_measured": 0.91,
+        "median_width": 12.5,
+        "guarantee": "",
+    }
     return FitResult(**texts, **more, **counts, **empty, **times, **other, interval=interval)
 
 
@@ -45,7 +81,9 @@ def test_the_scores_stand_in_columns(result):
 
 
 def test_of_many_warnings_the_first_are_shown(result):
-    text = summary(replace(result, warnings=tuple(f"warning {i}" for i in range(20)), interval=None))
+    text = summary(
+        replace(result, warnings=tuple(f"warning {i}" for i in range(20)), interval=None)
+    )
     assert "warning 7" in text
     assert "warning 8" not in text
     assert "12 more" in text

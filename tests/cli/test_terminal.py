@@ -1,4 +1,5 @@
-"""What reaches a terminal: no control characters, whatever is in the data; and no rows in a report that shall have none."""
+"""What reaches a terminal: no control characters, whatever is in the data; and no rows in a report
+that shall have none."""
 
 import io
 import json
@@ -55,8 +56,17 @@ def evil(tmp_path_factory):
     place = tmp_path_factory.mktemp("evil")
     rng = np.random.default_rng(0)
     x = rng.normal(size=120)
-    names = {EVIL: x, "town": np.where(x > 0, EVIL, "b"), "secret": [f"row {i} of its own kind, held" for i in range(120)]}
-    pq.write_table(pa.table({**names, f"y{EVIL}": np.where(x + rng.normal(size=120) > 0, f"up{EVIL}", "down")}), place / "d.parquet")
+    names = {
+        EVIL: x,
+        "town": np.where(x > 0, EVIL, "b"),
+        "secret": [f"row {i} of its own kind, held" for i in range(120)],
+    }
+    pq.write_table(
+        pa.table(
+            {**names, f"y{EVIL}": np.where(x + rng.normal(size=120) > 0, f"up{EVIL}", "down")}
+        ),
+        place / "d.parquet",
+    )
     flags = ["--time", "0.001", "--out", place / "m.mercer"]
     return place, call("fit", place / "d.parquet", "-t", f"y{EVIL}", "--exclude", "secret", *flags)
 
@@ -64,7 +74,10 @@ def evil(tmp_path_factory):
 def test_no_control_of_the_data_reaches_the_terminal(evil, tmp_path):
     place, done = evil
     assert done.exit_code == 0, done.output
-    found = [done, call("predict", place / "m.mercer", place / "d.parquet", "-o", tmp_path / "p.csv")]
+    found = [
+        done,
+        call("predict", place / "m.mercer", place / "d.parquet", "-o", tmp_path / "p.csv"),
+    ]
     found.append(call("fit", place / "d.parquet", "-t", f"nothing{EVIL}", "--out", tmp_path / "x"))
     found.append(call("fit", place / f"none{EVIL}.csv", "-t", "y", "--out", tmp_path / "x"))
     assert [f.exit_code for f in found] == [0, 0, 2, 2]

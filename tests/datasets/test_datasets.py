@@ -7,7 +7,10 @@ import pytest
 from mercer import datasets
 
 
-@pytest.mark.parametrize(("name", "rows", "columns"), [("digits", 1797, 65), ("diabetes", 442, 11), ("breast_cancer", 569, 31)])
+@pytest.mark.parametrize(
+    ("name", "rows", "columns"),
+    [("digits", 1797, 65), ("diabetes", 442, 11), ("breast_cancer", 569, 31)],
+)
 def test_tables_are_whole_and_say_where_they_come_from(name, rows, columns, tmp_path):
     table = getattr(datasets, name)()
     assert (len(table.rows), len(table.columns), table.columns[-1]) == (rows, columns, table.target)

@@ -1,4 +1,5 @@
 """What may be written, what is refused, and how parameters live inside scikit-learn."""
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -8,7 +9,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer.kernels import Gaussian, Laplace, Linear, Matern, Periodic, Polynomial, Product, Scale, Sum, exp
+from mercer.kernels import (
+    Gaussian,
+    Laplace,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    Product,
+    Scale,
+    Sum,
+    exp,
+)
 from tests.market import rows, size
 
 X = rows(10)
@@ -52,7 +64,10 @@ def test_algebra_of_values():
         (lambda: Gaussian() + -1, "scale of a kernel"),
         (lambda: Gaussian() ** 1.5, "power of a kernel"),
         (lambda: Gaussian() ** -1, "power of a kernel"),
-        (lambda: Gaussian().compose([1, -1]), "coefficient of compose must be a number >= 0, got -1"),
+        (
+            lambda: Gaussian().compose([1, -1]),
+            "coefficient of compose must be a number >= 0, got -1",
+        ),
         (lambda: Linear(metric=[[1.0, 0.0], [0.0, -1.0]]), "metric must be positive semidefinite"),
         (lambda: Linear(metric=[[1.0, 1.0], [0.0, 1.0]]), "metric must be symmetric"),
         (lambda: Gaussian(bandwidth=0.0), "bandwidth must be a number > 0, got 0.0"),
@@ -64,11 +79,17 @@ def test_algebra_of_values():
         (lambda: Laplace(norm=3), "norm must be 1 or 2, got 3"),
         (lambda: Periodic(period=0), "period must be a number > 0, got 0"),
         (lambda: Gaussian(bandwidth=(1.0, 2.0))(X), "bandwidth has 2 values, but X has 3 columns"),
-        (lambda: Gaussian(bandwidth=(1.0, 2.0)).diag(X), "bandwidth has 2 values, but X has 3 columns"),
+        (
+            lambda: Gaussian(bandwidth=(1.0, 2.0)).diag(X),
+            "bandwidth has 2 values, but X has 3 columns",
+        ),
         (lambda: Gaussian().on_columns([5])(X), "column 5 is out of range; X has 3 columns"),
         (lambda: Gaussian().on_columns(["age"])(X), "X has no column names"),
         (lambda: Linear(metric=np.eye(2))(X), "metric is 2 x 2, but X has 3 columns"),
-        (lambda: Gaussian().set_params(width=2), "'width' is not a parameter of Gaussian; it has bandwidth"),
+        (
+            lambda: Gaussian().set_params(width=2),
+            "'width' is not a parameter of Gaussian; it has bandwidth",
+        ),
         (lambda: Gaussian().set_params(bandwidth=-2), "bandwidth must be a number > 0"),
         (lambda: Gaussian().weighted(3), "weighted takes a function of rows, got 3"),
         (lambda: Gaussian().weighted(lambda X: X)(X), "must return one number a row"),
@@ -111,11 +132,17 @@ def rings(n=120):
     return X, (np.square(X).sum(1) > 1.4).astype(int)
 
 
-@pytest.mark.parametrize("estimator", [SVC(), KernelRidge(alpha=0.1), Smoother()], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(
+    "estimator", [SVC(), KernelRidge(alpha=0.1), Smoother()], ids=lambda e: type(e).__name__
+)
 def test_grid_search_over_nested_parameters(estimator):
     X, y = rings()
     k = 0.5 * Gaussian(bandwidth=100.0) + 0.001 * Linear()
-    search = GridSearchCV(estimator.set_params(kernel=k), {"kernel__terms__0__kernel__bandwidth": [100.0, 0.5, 0.01]}, cv=3)
+    search = GridSearchCV(
+        estimator.set_params(kernel=k),
+        {"kernel__terms__0__kernel__bandwidth": [100.0, 0.5, 0.01]},
+        cv=3,
+    )
     search.fit(X, y)
     assert search.best_params_ == {"kernel__terms__0__kernel__bandwidth": 0.5}
     assert k.terms[0].kernel.bandwidth == 100.0

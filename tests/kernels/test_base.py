@@ -1,4 +1,5 @@
-"""Every kernel's questions: distances, functions of pairs, gradients, columns in order, and bad input."""
+"""Every kernel's questions: distances, functions of pairs, gradients, columns in order, and bad
+input."""
 
 import numpy as np
 import pytest
@@ -6,7 +7,17 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
-from mercer.kernels import ArcCosine, Callable, Cauchy, Gaussian, Kernel, Laplace, Linear, Matern, Polynomial
+from mercer.kernels import (
+    ArcCosine,
+    Callable,
+    Cauchy,
+    Gaussian,
+    Kernel,
+    Laplace,
+    Linear,
+    Matern,
+    Polynomial,
+)
 from tests.market import rows
 
 X, Z = rows(8), rows(5, seed=1)
@@ -98,7 +109,10 @@ def test_columns_in_another_order_are_put_in_order():
     import pandas as pd
 
     frame = pd.DataFrame(rows(5), columns=list("abc"))
-    np.testing.assert_allclose(Gaussian((1.0, 2.0, 3.0))(frame, frame[["c", "a", "b"]]), Gaussian((1.0, 2.0, 3.0))(rows(5), rows(5)))
+    np.testing.assert_allclose(
+        Gaussian((1.0, 2.0, 3.0))(frame, frame[["c", "a", "b"]]),
+        Gaussian((1.0, 2.0, 3.0))(rows(5), rows(5)),
+    )
 
 
 def test_a_function_of_pairs_is_called_on_lists_too():

@@ -1,4 +1,5 @@
 """Every kernel, named or random, keeps the contract that ships in mercer.testing."""
+
 import pickle
 
 import numpy as np
@@ -72,7 +73,9 @@ class Crooked(Kernel):
         return p.rows.dot * self.by + p.dot
 
 
-@pytest.mark.parametrize(("k", "law"), [(Wrong(), "positive semidefinite"), (Crooked(), "transpose")])
+@pytest.mark.parametrize(
+    ("k", "law"), [(Wrong(), "positive semidefinite"), (Crooked(), "transpose")]
+)
 def test_the_contract_can_fail(k, law):
     with pytest.raises(AssertionError, match=law):
         check_kernel(k)

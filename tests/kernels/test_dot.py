@@ -14,7 +14,9 @@ def test_arc_cosine_is_an_expectation_of_units(order):
     W = np.random.default_rng(0).normal(size=(400_000, 3))
     x, z = X[:3], Z[:3]
     units = [np.where(V > 0, V, 0) ** order * (V > 0) for V in (W @ x.T, W @ z.T)]
-    np.testing.assert_allclose(ArcCosine(order)(x, z), 2 * units[0].T @ units[1] / len(W), atol=0.03)
+    np.testing.assert_allclose(
+        ArcCosine(order)(x, z), 2 * units[0].T @ units[1] / len(W), atol=0.03
+    )
 
 
 # The slips of the notes that concern kernels: the form in the note is wrong, ours is right.
@@ -45,4 +47,7 @@ rng = np.random.default_rng(0)
 def test_arc_cosine_of_parallel_rows_in_float32():
     X = rng.normal(size=(50, 6)).astype(np.float32)
     Z = np.vstack([X, 2 * X])
-    assert np.abs(ArcCosine(0)(Z, Z.copy()) - ArcCosine(0)(Z.astype(float), Z.astype(float))).max() < 1e-5
+    assert (
+        np.abs(ArcCosine(0)(Z, Z.copy()) - ArcCosine(0)(Z.astype(float), Z.astype(float))).max()
+        < 1e-5
+    )

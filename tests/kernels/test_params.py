@@ -17,7 +17,10 @@ def test_a_failed_set_params_changes_nothing():
         k.set_params(bandwidth__0=2.0)
 
 
-@pytest.mark.parametrize("make", [lambda: KernelOperator("rbf", rows(3)), lambda: RKHSFunction("rbf", rows(3), [1, 2, 3])])
+@pytest.mark.parametrize(
+    "make",
+    [lambda: KernelOperator("rbf", rows(3)), lambda: RKHSFunction("rbf", rows(3), [1, 2, 3])],
+)
 def test_names_are_not_kernels(make):
     with pytest.raises(ValueError, match="kernel must be a kernel, got 'rbf'"):
         make()

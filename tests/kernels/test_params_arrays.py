@@ -1,4 +1,6 @@
-"""Arrays of kernels are values: they compare, hash, print shortly, cannot be changed, and survive copies, clones and files."""
+"""Arrays of kernels are values: they compare, hash, print shortly, cannot be changed, and survive
+copies, clones and files."""
+
 import copy
 import pickle
 
@@ -25,7 +27,15 @@ def test_equal_arrays_are_equal_values():
     assert a != "A"
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v)), lambda v: decode(*encode(v))])
+@pytest.mark.parametrize(
+    "again",
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda v: pickle.loads(pickle.dumps(v)),
+        lambda v: decode(*encode(v)),
+    ],
+)
 def test_copies_are_equal_and_as_frozen(again):
     a = again(FrozenArray(A))
     assert a == FrozenArray(A)
@@ -49,7 +59,13 @@ def test_others_are_refused(wrong):
 
 def test_a_kernel_with_a_matrix_is_a_value():
     k = Linear(metric=A)
-    assert k == Linear(metric=A.tolist()) == clone(k) == pickle.loads(pickle.dumps(k)) == decode(*encode(k))
+    assert (
+        k
+        == Linear(metric=A.tolist())
+        == clone(k)
+        == pickle.loads(pickle.dumps(k))
+        == decode(*encode(k))
+    )
     assert hash(k) == hash(clone(k))
     assert k != Linear(metric=2 * A)
     assert k != Linear()

@@ -33,10 +33,13 @@ def test_linear_functions_have_the_norm_of_their_weights():
 
 @pytest.mark.parametrize("k", [Gaussian(0.05), Laplace(0.3), Matern(0.2)], ids=repr)
 @pytest.mark.parametrize(
-    "f", [lambda X: np.abs(X[:, 0] - 0.4), lambda X: np.sign(X[:, 0] - 0.5) * (X[:, 0] - 0.5) ** 2], ids=["corner", "smooth"]
+    "f",
+    [lambda X: np.abs(X[:, 0] - 0.4), lambda X: np.sign(X[:, 0] - 0.5) * (X[:, 0] - 0.5) ** 2],
+    ids=["corner", "smooth"],
 )
 def test_universality_on_a_compact_set(k, f):
-    """Any continuous function on [0, 1] is met to the tolerance, also between the points that were given."""
+    """Any continuous function on [0, 1] is met to the tolerance, also between the points that were
+    given."""
     grid = np.linspace(0, 1, 150)[:, None]
     between = np.linspace(0, 1, 997)[:, None]
     g = RKHSFunction.approximate(k, f, grid, tol=0.03)
@@ -46,7 +49,9 @@ def test_universality_on_a_compact_set(k, f):
 
 def test_a_kernel_of_few_features_is_not_universal():
     with pytest.raises(ValueError, match="no function of Linear"):
-        RKHSFunction.approximate(Linear(), lambda X: np.cos(9 * X[:, 0]), np.linspace(0, 1, 50)[:, None], tol=0.01)
+        RKHSFunction.approximate(
+            Linear(), lambda X: np.cos(9 * X[:, 0]), np.linspace(0, 1, 50)[:, None], tol=0.01
+        )
 
 
 def test_refusals():

@@ -1,4 +1,5 @@
-"""Stationary kernels: scikit-learn's periodic one, Matern of any order, and the slips of the notes."""
+"""Stationary kernels: scikit-learn's periodic one, Matern of any order, and the slips of the
+notes."""
 
 import math
 
@@ -16,7 +17,9 @@ X, Z = rows(8), rows(5, seed=1)
 
 def test_periodic_is_scikit_learns_in_one_column():
     x, z = X[:, :1], Z[:, :1]
-    np.testing.assert_allclose(Periodic(0.7, 1.3)(x, z), gp.ExpSineSquared(0.7, 1.3)(x, z), rtol=1e-9)
+    np.testing.assert_allclose(
+        Periodic(0.7, 1.3)(x, z), gp.ExpSineSquared(0.7, 1.3)(x, z), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("nu", [0.3, 1.0, 3.3, 12.0, 39.0, 41.0, 60.0])
@@ -81,8 +84,12 @@ CLUSTERS = np.repeat([[1.0], [-1.0]], 20, axis=0)
 @pytest.mark.parametrize("kind", [Gaussian, Cauchy, Matern])
 def test_gradients_keep_their_digits_at_offsets(kind):
     X, G = CLUSTERS * 1e7 + rng.normal(size=(40, 2)), rng.normal(size=(40, 40))
-    near = X - CLUSTERS * 1e7 + CLUSTERS * 50  # the same clusters, apart enough that pairs across them count for nothing
-    moved, plain = (kind((1.0, 2.0)).gradient(A, G) for A in (np.round(X * 64) / 64, np.round(near * 64) / 64))
+    near = (
+        X - CLUSTERS * 1e7 + CLUSTERS * 50
+    )  # the same clusters, apart enough that pairs across them count for nothing
+    moved, plain = (
+        kind((1.0, 2.0)).gradient(A, G) for A in (np.round(X * 64) / 64, np.round(near * 64) / 64)
+    )
     np.testing.assert_allclose(moved, plain, rtol=0.02, atol=0.05)
 
 
@@ -92,7 +99,9 @@ def test_periodic_gradients_in_float32():
     np.testing.assert_allclose(k.gradient(X, G), k.gradient(X.astype(float), G), rtol=1e-3)
 
 
-@pytest.mark.parametrize("k", [Gaussian(1e-50), Laplace(1e-50), Matern(1e-50), Laplace(1e-50, norm=1)], ids=repr)
+@pytest.mark.parametrize(
+    "k", [Gaussian(1e-50), Laplace(1e-50), Matern(1e-50), Laplace(1e-50, norm=1)], ids=repr
+)
 def test_bandwidths_below_float32(k):
     np.testing.assert_array_equal(k(np.array([[0, 1], [0, 2]], np.float32)), np.eye(2))
 

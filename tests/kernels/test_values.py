@@ -1,4 +1,5 @@
 """Values against scikit-learn's kernels and against plain formulas."""
+
 import math
 
 import numpy as np
@@ -62,10 +63,14 @@ def test_formulas_written_out():
     r = cdist(X, Z)
     np.testing.assert_allclose(Cauchy(0.7)(X, Z), 1 / (1 + r**2 / 0.49), rtol=1e-10)
     np.testing.assert_allclose(Sinc(0.7)(X, Z), np.sinc(r / 0.7 / np.pi), rtol=1e-9)
-    columns = [np.exp(-2 * np.sin(np.pi * (X[:, [j]] - Z[:, j]) / 1.3) ** 2 / 0.49) for j in range(3)]
+    columns = [
+        np.exp(-2 * np.sin(np.pi * (X[:, [j]] - Z[:, j]) / 1.3) ** 2 / 0.49) for j in range(3)
+    ]
     np.testing.assert_allclose(Periodic(0.7, 1.3)(X, Z), np.prod(columns, axis=0), rtol=1e-9)
     np.testing.assert_allclose(AllSubsets()(X, Z), distances.reference_prod1p(X, Z), rtol=1e-12)
     for order in (1, 2, 3):
-        np.testing.assert_allclose(Anova(order)(X, Z), distances.reference_elementary(X, Z, order), rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(
+            Anova(order)(X, Z), distances.reference_elementary(X, Z, order), rtol=1e-10, atol=1e-14
+        )
     A = np.diag([1.0, 2.0, 3.0])
     np.testing.assert_allclose(Linear(A)(X, Z), X @ A @ Z.T, rtol=1e-12, atol=1e-14)

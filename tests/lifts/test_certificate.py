@@ -16,15 +16,20 @@ X = np.random.default_rng(0).normal(size=(120, 4))
 def true_quantile(phi, q):
     """Of the errors over all pairs of different rows."""
     F = phi.transform(X)
-    return np.quantile(np.abs(F @ F.T - phi.kernel_(X))[~np.eye(len(X), dtype=bool)], q, method="inverted_cdf")
+    return np.quantile(
+        np.abs(F @ F.T - phi.kernel_(X))[~np.eye(len(X), dtype=bool)], q, method="inverted_cdf"
+    )
 
 
 def test_at_99_percent_few_certificates_fail():
-    """At most 7 failures in 200 are seen with probability 0.999 where each fails with probability 0.01."""
+    """At most 7 failures in 200 are seen with probability 0.999 where each fails with probability
+    0.01."""
     failures = 0
     for seed in range(200):
         phi = RandomFourier(Gaussian(2.0), 32, random_state=seed).fit(X)
-        error, _ = errors(phi, table(X), *draw_pairs(len(X), 1500, np.random.default_rng(10_000 + seed)))
+        error, _ = errors(
+            phi, table(X), *draw_pairs(len(X), 1500, np.random.default_rng(10_000 + seed))
+        )
         failures += np.sort(np.abs(error))[order(1500, 0.99, 0.99)] < true_quantile(phi, 0.99)
     assert failures <= 7
 
@@ -44,7 +49,10 @@ def test_the_spectral_statement_is_what_it_says():
     e = c.spectral * (1 + 1e-9)
     assert np.linalg.eigvalsh(B - (1 - e) * A)[0] >= -1e-9
     assert np.linalg.eigvalsh((1 + e) * A - B)[0] >= -1e-9
-    assert np.linalg.eigvalsh((1 + 0.9 * e) * A - B)[0] < 0 or np.linalg.eigvalsh(B - (1 - 0.9 * e) * A)[0] < 0
+    assert (
+        np.linalg.eigvalsh((1 + 0.9 * e) * A - B)[0] < 0
+        or np.linalg.eigvalsh(B - (1 - 0.9 * e) * A)[0] < 0
+    )
     assert c.effective_dimension == pytest.approx(np.trace(K @ np.linalg.inv(A)))
 
 
@@ -58,7 +66,12 @@ def test_an_exact_map_has_no_error():
 def test_relative_distances_of_a_kernel_that_is_not_smooth():
     near = np.concatenate([X, X + 1e-3])
     kernels = Gaussian(2.0), Laplace(2.0)
-    c = {k: RandomFourier(k, 512, random_state=0).fit(near).certify(near, quantile=0.999, random_state=0) for k in kernels}
+    c = {
+        k: RandomFourier(k, 512, random_state=0)
+        .fit(near)
+        .certify(near, quantile=0.999, random_state=0)
+        for k in kernels
+    }
     assert c[Laplace(2.0)].distance_bound > 2 * c[Gaussian(2.0)].distance_bound
 
 
@@ -67,7 +80,10 @@ def test_a_biased_map_is_found_out():
         def _map(self, X):
             return 1.1 * super()._map(X)
 
-    good, bad = (kind(Gaussian(2.0), 64, random_state=0).fit(X).certify(X, random_state=0).bias for kind in (RandomFourier, Doubled))
+    good, bad = (
+        kind(Gaussian(2.0), 64, random_state=0).fit(X).certify(X, random_state=0).bias
+        for kind in (RandomFourier, Doubled)
+    )
     assert abs(good) < 5
     assert bad > 8
 
@@ -86,7 +102,9 @@ def test_landmarks_are_biased_away_from_their_rows():
 def test_float32_rows_have_the_distances_of_their_values():
     near = np.concatenate([X, X + 1e-2]).astype(np.float32)
     phi = RandomFourier(Gaussian(2.0), 512, random_state=0).fit(near)
-    single, double = (phi.certify(Z, random_state=0).distance_bound for Z in (near, near.astype(np.float64)))
+    single, double = (
+        phi.certify(Z, random_state=0).distance_bound for Z in (near, near.astype(np.float64))
+    )
     assert single < 2 * double + 0.02
 
 
@@ -104,7 +122,10 @@ def test_it_prints_serialises_and_repeats():
     assert phi.certify(X[:1], n_pairs=2000).max < 1e-12
 
 
-@pytest.mark.parametrize(("options", "says"), [({"confidence": 2}, "between 0 and 1"), ({"n_pairs": 50}, "give a larger n_pairs")])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"confidence": 2}, "between 0 and 1"), ({"n_pairs": 50}, "give a larger n_pairs")],
+)
 def test_refusals(options, says):
     with pytest.raises(ValueError, match=says):
         Identity().fit(X).certify(X, **options)
@@ -112,9 +133,14 @@ def test_refusals(options, says):
 
 def test_plot():
     class Axis:
-        def bar(self, names, values): self.values = values
-        def set_ylabel(self, text): self.label = text
-        def set_title(self, text): self.title = text
+        def bar(self, names, values):
+            self.values = values
+
+        def set_ylabel(self, text):
+            self.label = text
+
+        def set_title(self, text):
+            self.title = text
 
     c = Identity().fit(X).certify(X)
     assert c.plot(Axis()).values == [c.rms, c.bound, c.max]

@@ -1,4 +1,5 @@
 """Functions, jumps and splines of single columns: their values, names, kernels, and odd columns."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,10 +47,19 @@ def test_constant_columns_and_one_row(name):
 def test_basis_values_and_names():
     frame = pd.DataFrame({"age": [1.0, 2.0], "income": [3.0, 5.0]})
     phi = Basis(["x", "square", "cos", bump, lambda x: x + 1], columns=["income"]).fit(frame)
-    assert phi.get_feature_names_out().tolist() == ["income", "income^2", "cos(income)", "bump(income)", "f4(income)"]
+    assert phi.get_feature_names_out().tolist() == [
+        "income",
+        "income^2",
+        "cos(income)",
+        "bump(income)",
+        "f4(income)",
+    ]
     np.testing.assert_allclose(phi.transform(frame)[0], [3, 9, np.cos(3), np.exp(-9), 4])
     assert Basis("cos").fit(frame).get_feature_names_out().tolist() == ["cos(age)", "cos(income)"]
-    assert Basis({"up": bump}).fit(frame).get_feature_names_out().tolist() == ["up(age)", "up(income)"]
+    assert Basis({"up": bump}).fit(frame).get_feature_names_out().tolist() == [
+        "up(age)",
+        "up(income)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +93,12 @@ def test_jumps_by_quantiles():
     X = np.arange(100.0)[:, None]
     phi = Jumps(n=3).fit(X)
     assert phi.thresholds_[0].tolist() == [25, 50, 75]
-    assert phi.transform([[24.0], [25.0], [80.0], [-9.0]]).tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 0], [1, 1, 1]]
+    assert phi.transform([[24.0], [25.0], [80.0], [-9.0]]).tolist() == [
+        [1, 1, 1],
+        [0, 1, 1],
+        [0, 0, 0],
+        [1, 1, 1],
+    ]
     assert phi.get_feature_names_out().tolist() == ["1{x0<25}", "1{x0<50}", "1{x0<75}"]
 
 
@@ -110,7 +125,9 @@ def test_splines_are_those_of_scikit_learn():
     X = np.random.default_rng(0).normal(size=(30, 2))
     for knots in ("uniform", "quantile"):
         theirs = SplineTransformer(knots=knots).fit(X)
-        np.testing.assert_allclose(Splines(knots=knots).fit(X).transform(X), theirs.transform(X), atol=1e-12)
+        np.testing.assert_allclose(
+            Splines(knots=knots).fit(X).transform(X), theirs.transform(X), atol=1e-12
+        )
 
 
 def test_splines_sum_to_one_also_on_a_constant_column():
@@ -130,13 +147,24 @@ def test_huge_columns():
 def test_splines_at_given_knots():
     X = np.random.default_rng(0).uniform(0, 1, size=(40, 2))
     each, both = np.array([[0.0, -1.0], [0.2, 0.5], [0.9, 0.6], [1.0, 3.0]]), [0.0, 0.3, 1.0]
-    np.testing.assert_array_equal(Splines(knots=each).fit_transform(X), SplineTransformer(knots=each).fit_transform(X))
-    np.testing.assert_array_equal(Splines(knots=both).fit_transform(X), Splines(knots=np.array([both, both]).T).fit_transform(X))
+    np.testing.assert_array_equal(
+        Splines(knots=each).fit_transform(X), SplineTransformer(knots=each).fit_transform(X)
+    )
+    np.testing.assert_array_equal(
+        Splines(knots=both).fit_transform(X),
+        Splines(knots=np.array([both, both]).T).fit_transform(X),
+    )
     assert clone(Splines(knots=each)).fit(X).n_features_out_ == 2 * (4 + 3 - 1)
     for knots, match in [
-        ([0.0], "two or more ascending"), ([0.0, 0.0], "two or more ascending"), ([1.0, 0.0], "two or more ascending"),
-        ([0.0, np.nan], "two or more ascending"), (each[:, :1], "knots has 1 columns, but X has 2"), (None, "two or more ascending"),
-        ([["a"], ["b"]], "two or more ascending"), ("other", 'knots must be "uniform"'), (3, "two or more ascending"),
-    ]:  # fmt: skip
+        ([0.0], "two or more ascending"),
+        ([0.0, 0.0], "two or more ascending"),
+        ([1.0, 0.0], "two or more ascending"),
+        ([0.0, np.nan], "two or more ascending"),
+        (each[:, :1], "knots has 1 columns, but X has 2"),
+        (None, "two or more ascending"),
+        ([["a"], ["b"]], "two or more ascending"),
+        ("other", 'knots must be "uniform"'),
+        (3, "two or more ascending"),
+    ]:
         with pytest.raises(ValueError, match=match):
             Splines(knots=knots).fit(X)

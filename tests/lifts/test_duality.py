@@ -85,16 +85,23 @@ def test_random_lifts_are_unbiased(name):
 
 @given(trees)
 def test_random_trees_have_maps(k):
-    """Any tree of ours turns into features whose kernel it is; its error is that of a random map, not of a wrong rule."""
+    """Any tree of ours turns into features whose kernel it is; its error is that of a random map,
+    not of a wrong rule."""
     K, seeds = k(X), 24
-    F = np.array([G @ G.T for G in (k.lift(64, random_state=s).fit_transform(X) for s in range(seeds))])
-    allowed = 6 * F.std(0, ddof=1) / np.sqrt(seeds) + 1e-6 * np.abs(K).max()  # six standard errors: hundreds of entries, many trees
+    F = np.array(
+        [G @ G.T for G in (k.lift(64, random_state=s).fit_transform(X) for s in range(seeds))]
+    )
+    allowed = (
+        6 * F.std(0, ddof=1) / np.sqrt(seeds) + 1e-6 * np.abs(K).max()
+    )  # six standard errors: hundreds of entries, many trees
     assert (np.abs(F.mean(0) - K) <= allowed).mean() > 0.97
 
 
 def test_no_size_is_exact_or_asks_for_one():
     assert Polynomial(2).lift().fit(X).n_features_out_ == 10
-    with pytest.raises(ValueError, match="no small exact feature map; give n_features, or eps and delta"):
+    with pytest.raises(
+        ValueError, match="no small exact feature map; give n_features, or eps and delta"
+    ):
         Gaussian().lift().fit(X)
 
 
@@ -107,24 +114,44 @@ def test_wide_exact_terms_are_not_starved():
     Z = np.random.default_rng(0).normal(size=(80, 60))
     phi = (Linear() + Gaussian()).lift(150, random_state=0).fit(Z)
     assert [p.n_features_out_ for p in phi.map_.lifts_] == [60, 90]
-    many = (Polynomial(2) + Gaussian(8.0)).lift(150, random_state=0).fit(Z)  # 1,891 exact ones do not fit: sketched
+    many = (
+        (Polynomial(2) + Gaussian(8.0)).lift(150, random_state=0).fit(Z)
+    )  # 1,891 exact ones do not fit: sketched
     assert many.n_features_out_ <= 150
 
 
 def test_exp_of_a_kernel_is_cut_where_the_longest_row_allows():
-    Z = np.vstack([0.1 * np.random.default_rng(0).normal(size=(500, 2)), [[0.9, 0.9]], 0.1 * np.ones((300, 2))])
+    Z = np.vstack(
+        [
+            0.1 * np.random.default_rng(0).normal(size=(500, 2)),
+            [[0.9, 0.9]],
+            0.1 * np.ones((300, 2)),
+        ]
+    )
     k = exp(Linear() * Linear())
-    grams = [F[500] @ F[500] for F in (k.lift(400, random_state=s).fit_transform(Z) for s in range(40))]
+    grams = [
+        F[500] @ F[500] for F in (k.lift(400, random_state=s).fit_transform(Z) for s in range(40))
+    ]
     exact = k.diag(Z[[500]])[0]
-    assert abs(np.mean(grams) - exact) <= 5 * np.std(grams) / np.sqrt(40) + 1e-6 * exact  # where the series is cut
+    assert (
+        abs(np.mean(grams) - exact) <= 5 * np.std(grams) / np.sqrt(40) + 1e-6 * exact
+    )  # where the series is cut
 
 
-@pytest.mark.parametrize(("k", "few"), [
-    ((Linear() + 0.5) ** 2 * (Linear() + 1), 20), ((Linear() + Polynomial(2)) ** 2, 35),
-    ((Linear() + 1) ** 2 + (Linear() + 0.5) ** 3, 20),
-    (Linear() + Linear(), 3), (2.0 * Linear() * Polynomial(2, 0.0) + Linear() ** 3, 10), (Linear().compose([1.0, 0.5, 2.0]) * Linear(), 19),
-    (Linear() * (Linear() + AllSubsets()), 33), (Linear() + 1, 4),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("k", "few"),
+    [
+        ((Linear() + 0.5) ** 2 * (Linear() + 1), 20),
+        ((Linear() + Polynomial(2)) ** 2, 35),
+        ((Linear() + 1) ** 2 + (Linear() + 0.5) ** 3, 20),
+        (Linear() + Linear(), 3),
+        (2.0 * Linear() * Polynomial(2, 0.0) + Linear() ** 3, 10),
+        (Linear().compose([1.0, 0.5, 2.0]) * Linear(), 19),
+        (Linear() * (Linear() + AllSubsets()), 33),
+        (Linear() + 1, 4),
+    ],
+    ids=str,
+)
 def test_a_polynomial_in_products_of_rows_has_each_feature_once(k, few):
     phi = k.lift(method=Exact()).fit(X)
     F = phi.transform(X)
@@ -134,7 +161,13 @@ def test_a_polynomial_in_products_of_rows_has_each_feature_once(k, few):
 
 def test_the_rest_goes_by_the_root_of_the_variance():
     """A term four times as large has four times the error, so it gets four times the features."""
-    sizes = [p.n_features_out_ for p in (4 * Gaussian() + Gaussian(1.0001)).lift(1000, random_state=0).fit(rows(60)).map_.lifts_]
+    sizes = [
+        p.n_features_out_
+        for p in (4 * Gaussian() + Gaussian(1.0001))
+        .lift(1000, random_state=0)
+        .fit(rows(60))
+        .map_.lifts_
+    ]
     assert sizes[0] / sizes[1] == pytest.approx(4, rel=0.5)
     assert abs(sum(sizes) - 1000) <= 2
 
@@ -158,7 +191,9 @@ def test_methods_take_whole_subtrees():
     assert isinstance(k.lift(6, method=Landmarks()).fit(X).map_, Nystrom)
     assert isinstance(k.lift(10).fit(X).map_, Concatenate)
     assert isinstance((Linear() * AllSubsets()).lift(method=Exact()).fit(X).map_, Tensor)
-    assert (Linear() * Linear()).lift(5, method=Sketch(), random_state=0).fit(X).n_features_out_ == 5
+    assert (Linear() * Linear()).lift(5, method=Sketch(), random_state=0).fit(
+        X
+    ).n_features_out_ == 5
     with pytest.raises(ValueError, match="no finite feature map"):
         k.lift(method=Exact()).fit(X)
     with pytest.raises(ValueError, match="method must be one of"):
@@ -192,7 +227,9 @@ def test_eps_without_a_bound():
 
 def test_columns_by_name():
     frame = pd.DataFrame(X, columns=["age", "pay", "size"])
-    k = Gaussian().on_columns(["pay"]) * Linear().on_columns(["age"]) + Linear().on_columns(["size"])
+    k = Gaussian().on_columns(["pay"]) * Linear().on_columns(["age"]) + Linear().on_columns(
+        ["size"]
+    )
     F = k.lift(4000, random_state=0).fit(frame).transform(frame)
     assert np.abs(F @ F.T - k(frame)).max() < 0.2
     assert "size" in Linear().on_columns(["size"]).lift().fit(frame).get_feature_names_out()
@@ -204,7 +241,11 @@ def test_inside_a_pipeline():
     assert model.score(X, y) > 0.9
 
 
-LIFTS = [KernelLift(n_features=32, random_state=0), Polynomial(2).lift(), (Gaussian() + Linear()).lift(64, random_state=0)]
+LIFTS = [
+    KernelLift(n_features=32, random_state=0),
+    Polynomial(2).lift(),
+    (Gaussian() + Linear()).lift(64, random_state=0),
+]
 
 
 @pytest.mark.parametrize("phi", LIFTS, ids=["default", "exact", "sum"])
@@ -215,13 +256,23 @@ def test_scikit_learns_contract(phi):
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 @pytest.mark.parametrize(
     "k",
-    [Linear(), Linear() + 0.5, 0.5 + Linear(), 2 * Linear() + 0.5, Linear() + Anova(2), Polynomial(2),
-     Linear(metric=np.diag([1.0, 2.0, 0.5])), Linear().normalized(), Linear().on_columns([0, 2]) + AllSubsets().on_columns([1])],
+    [
+        Linear(),
+        Linear() + 0.5,
+        0.5 + Linear(),
+        2 * Linear() + 0.5,
+        Linear() + Anova(2),
+        Polynomial(2),
+        Linear(metric=np.diag([1.0, 2.0, 0.5])),
+        Linear().normalized(),
+        Linear().on_columns([0, 2]) + AllSubsets().on_columns([1]),
+    ],
     ids=repr,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("times", [False, True])
 def test_powers_have_symmetric_features(k, n, times):
-    """x'z to the n has C(D + n - 1, n) of them, not D^n; as a power, or as a product of equal factors."""
+    """x'z to the n has C(D + n - 1, n) of them, not D^n; as a power, or as a product of equal
+    factors."""
     X = np.random.default_rng(0).normal(size=(12, 3))
     D, power = width(k, Table(X)), reduce(mul, [k] * n) if times and n else k**n
     phi = power.lift().fit(X)

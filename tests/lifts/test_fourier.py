@@ -7,7 +7,16 @@ import scipy.sparse as sp
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer import bounds
-from mercer.kernels import Cauchy, Gaussian, Laplace, Linear, Matern, Periodic, RationalQuadratic, Sinc
+from mercer.kernels import (
+    Cauchy,
+    Gaussian,
+    Laplace,
+    Linear,
+    Matern,
+    Periodic,
+    RationalQuadratic,
+    Sinc,
+)
 from mercer.lifts import fourier
 from mercer.lifts.fourier import RandomFourier
 from mercer.lifts.spectral import spectrum
@@ -40,7 +49,11 @@ COMPOSED = {
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("kind", ["iid", "auto"])
 def test_unbiased_for_every_leaf(name, d, kind):
-    check_lift(RandomFourier(STATIONARY[name], 64, frequencies=kind, random_state=0), rows(6, d), exact=False)
+    check_lift(
+        RandomFourier(STATIONARY[name], 64, frequencies=kind, random_state=0),
+        rows(6, d),
+        exact=False,
+    )
 
 
 @pytest.mark.parametrize("name", COMPOSED)
@@ -51,7 +64,9 @@ def test_unbiased_for_composed_kernels(name, form):
 
 @pytest.mark.parametrize("kind", ["orthogonal", "qmc", "design", "structured"])
 def test_unbiased_for_every_kind(kind):
-    check_lift(RandomFourier(Matern(0.7), 48, frequencies=kind, random_state=0), rows(6), exact=False)
+    check_lift(
+        RandomFourier(Matern(0.7), 48, frequencies=kind, random_state=0), rows(6), exact=False
+    )
 
 
 def test_slip_independent_draws_are_wrong_for_radial_kernels():
@@ -62,9 +77,12 @@ def test_slip_independent_draws_are_wrong_for_radial_kernels():
 
 
 def test_slips_of_note_000():
-    """w ~ N(0, 2/s^2) for exp(-r^2/s^2), and sqrt(2/D) for the shifted form: without the 2 the estimate is k/2."""
+    """w ~ N(0, 2/s^2) for exp(-r^2/s^2), and sqrt(2/D) for the shifted form: without the 2 the
+    estimate is k/2."""
     X = np.array([[0.0], [0.5]])
-    F = RandomFourier(Gaussian.of(b=0.49), 100_000, form="shift", frequencies="iid", random_state=0).fit_transform(X)
+    F = RandomFourier(
+        Gaussian.of(b=0.49), 100_000, form="shift", frequencies="iid", random_state=0
+    ).fit_transform(X)
     assert F[0] @ F[1] == pytest.approx(np.exp(-0.25 / 0.49), abs=0.02)
     assert F[0] @ F[1] / 2 != pytest.approx(np.exp(-0.25 / 0.49), abs=0.1)
 
@@ -74,7 +92,10 @@ def test_the_error_falls_as_one_over_the_number_of_features():
     K, k = Gaussian(2.0)(X), Gaussian(2.0)
 
     def mse(D):
-        grams = (RandomFourier(k, D, frequencies="iid", random_state=s).fit_transform(X) for s in range(12))
+        grams = (
+            RandomFourier(k, D, frequencies="iid", random_state=s).fit_transform(X)
+            for s in range(12)
+        )
         return np.mean([np.square(F @ F.T - K).mean() for F in grams])
 
     assert mse(128) / mse(2048) == pytest.approx(16, rel=0.35)
@@ -84,8 +105,17 @@ def test_auto_is_better_than_iid():
     X = np.random.default_rng(0).normal(size=(60, 5))
     K = Gaussian(2.0)(X)
     errors = {
-        kind: np.mean([np.square(F @ F.T - K).mean() for F in (
-            RandomFourier(Gaussian(2.0), 512, frequencies=kind, random_state=s).fit_transform(X) for s in range(8))])
+        kind: np.mean(
+            [
+                np.square(F @ F.T - K).mean()
+                for F in (
+                    RandomFourier(
+                        Gaussian(2.0), 512, frequencies=kind, random_state=s
+                    ).fit_transform(X)
+                    for s in range(8)
+                )
+            ]
+        )
         for kind in ("iid", "auto")
     }
     assert errors["auto"] < errors["iid"] / 10
@@ -113,9 +143,16 @@ def test_frequencies_too_large_to_keep_are_drawn_in_pieces(monkeypatch):
 
 def test_structured_frequencies_are_those_they_say():
     X = rows(30, 20)
-    phi = RandomFourier(Gaussian(tuple(np.linspace(1, 3, 20).tolist())), 600, frequencies="structured", random_state=0).fit(X)
+    phi = RandomFourier(
+        Gaussian(tuple(np.linspace(1, 3, 20).tolist())),
+        600,
+        frequencies="structured",
+        random_state=0,
+    ).fit(X)
     P = X @ phi.draw().T
-    np.testing.assert_allclose(phi.transform(X), np.hstack([np.cos(P), np.sin(P)]) / np.sqrt(300), atol=1e-12)
+    np.testing.assert_allclose(
+        phi.transform(X), np.hstack([np.cos(P), np.sin(P)]) / np.sqrt(300), atol=1e-12
+    )
     np.testing.assert_allclose(phi.transform(sp.csr_array(X)), phi.transform(X), atol=1e-12)
     with pytest.raises(ValueError, match="structured frequencies need one stationary kernel"):
         RandomFourier(Gaussian() * Matern(), 64, frequencies="structured").fit(X)
@@ -129,7 +166,9 @@ def test_the_map_is_its_seed():
 
 def test_sparse_and_frames():
     X = rows(20)
-    phi = RandomFourier(Gaussian().on_columns(["b"]) * Matern(), 64, random_state=0).fit(pd.DataFrame(X, columns=list("abc")))
+    phi = RandomFourier(Gaussian().on_columns(["b"]) * Matern(), 64, random_state=0).fit(
+        pd.DataFrame(X, columns=list("abc"))
+    )
     F = phi.transform(pd.DataFrame(X, columns=list("abc")))
     by_position = RandomFourier(Gaussian().on_columns([1]) * Matern(), 64, random_state=0).fit(X)
     np.testing.assert_array_equal(by_position.transform(X), F)
@@ -139,7 +178,9 @@ def test_sparse_and_frames():
 
 def test_the_default_kernel_is_scaled_to_the_data():
     X = 100 * np.random.default_rng(0).normal(size=(500, 4))
-    assert RandomFourier(random_state=0).fit(X).kernel_.bandwidth == pytest.approx(100 * np.sqrt(2), rel=0.1)
+    assert RandomFourier(random_state=0).fit(X).kernel_.bandwidth == pytest.approx(
+        100 * np.sqrt(2), rel=0.1
+    )
     assert RandomFourier("rbf").fit(np.ones((3, 2))).kernel_ == Gaussian(np.sqrt(0.5))
 
 
@@ -149,10 +190,19 @@ def test_the_default_kernel_is_scaled_to_the_data():
         (lambda: RandomFourier(Gaussian(), 101), "n_features must be even with form='pairs'"),
         (lambda: RandomFourier(Gaussian(), 0), "n_features must be an integer >= 1, got 0"),
         (lambda: RandomFourier(Gaussian(), form="sin"), "form must be 'pairs' or 'shift'"),
-        (lambda: RandomFourier(Gaussian(), frequencies="many"), "frequencies must be one of auto, iid"),
+        (
+            lambda: RandomFourier(Gaussian(), frequencies="many"),
+            "frequencies must be one of auto, iid",
+        ),
         (lambda: RandomFourier(Linear()), "not a stationary kernel"),
-        (lambda: RandomFourier(Laplace(norm=1), frequencies="orthogonal"), "no orthogonal frequencies"),
-        (lambda: RandomFourier(Gaussian((1.0, 2.0))), "bandwidth has 2 values, but X has 5 columns"),
+        (
+            lambda: RandomFourier(Laplace(norm=1), frequencies="orthogonal"),
+            "no orthogonal frequencies",
+        ),
+        (
+            lambda: RandomFourier(Gaussian((1.0, 2.0))),
+            "bandwidth has 2 values, but X has 5 columns",
+        ),
         (lambda: RandomFourier(Sinc()), "only for d <= 3"),
         (lambda: RandomFourier("gauss"), "kernel must be a kernel, None or one of rbf"),
         (lambda: RandomFourier(random_state="x"), "random_state must be None"),
@@ -165,7 +215,9 @@ def test_refusals(make, says):
 
 def test_eps_and_delta_size_the_map():
     X = rows(12)
-    phi = RandomFourier(3 * Gaussian(), eps=0.6, delta=0.1, frequencies="iid", random_state=0).fit(X)
+    phi = RandomFourier(3 * Gaussian(), eps=0.6, delta=0.1, frequencies="iid", random_state=0).fit(
+        X
+    )
     assert phi.n_features_out_ == bounds.fourier_features(12, 0.2, 0.1)
     F = phi.transform(X)
     assert np.abs(F @ F.T - 3 * Gaussian()(X)).max() <= 0.6

@@ -7,7 +7,14 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import check_estimator
 
-from mercer.lifts import GaussianProjection, HashedFeatures, Monomials, Parabolic, SparseProjection, Subsets
+from mercer.lifts import (
+    GaussianProjection,
+    HashedFeatures,
+    Monomials,
+    Parabolic,
+    SparseProjection,
+    Subsets,
+)
 from mercer.lifts.fused import fuse
 from mercer.testing import check_lift
 
@@ -53,12 +60,20 @@ def test_fused_is_unfused(phi, psi):
     X = rows(21, 6)
     fused, expected = fuse(phi, psi).fit(X), dense(psi.fit_transform(phi.fit_transform(X)))
     np.testing.assert_allclose(fused.transform(X), expected, atol=1e-11 * np.abs(expected).max())
-    np.testing.assert_allclose(fused.transform(sp.csr_matrix(X)), expected, atol=1e-11 * np.abs(expected).max())
-    np.testing.assert_allclose(fused.transform(X.astype(np.float32)), expected, atol=1e-4 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        fused.transform(sp.csr_matrix(X)), expected, atol=1e-11 * np.abs(expected).max()
+    )
+    np.testing.assert_allclose(
+        fused.transform(X.astype(np.float32)), expected, atol=1e-4 * np.abs(expected).max()
+    )
 
 
 def test_fused_is_a_lift_of_the_polynomial_kernel():
-    check_lift(fuse(Monomials(3, weights="kernel"), SparseProjection(256, random_state=0)), rows(5, 3), exact=False)
+    check_lift(
+        fuse(Monomials(3, weights="kernel"), SparseProjection(256, random_state=0)),
+        rows(5, 3),
+        exact=False,
+    )
 
 
 def test_fused_never_forms_the_products():

@@ -1,4 +1,5 @@
 """Taylor features converge to the Gaussian kernel within the bounds they state."""
+
 from math import factorial
 
 import numpy as np
@@ -42,7 +43,9 @@ def test_taylor_converges_within_its_tail_bound(name):
         largest = error(phi, X).max()
         bounds.append(phi.tail_bound(X))
         assert largest <= bounds[-1] + 1e-12
-        np.testing.assert_allclose(largest, bounds[-1], rtol=1e-6)  # it is attained by the longest row with itself
+        np.testing.assert_allclose(
+            largest, bounds[-1], rtol=1e-6
+        )  # it is attained by the longest row with itself
     assert (np.diff(bounds) < 0).all()
 
 
@@ -65,7 +68,11 @@ def test_slip_of_the_coefficient():
     k = Gaussian()(np.array([x]), np.array([z]))
     np.testing.assert_allclose(right, k)
     assert abs(noted - k) > 0.1
-    np.testing.assert_allclose(Taylor(Gaussian(), 29).fit([[0.0]]).transform([[x]])[0], damped[0] / np.sqrt(factorials), rtol=1e-10)
+    np.testing.assert_allclose(
+        Taylor(Gaussian(), 29).fit([[0.0]]).transform([[x]])[0],
+        damped[0] / np.sqrt(factorials),
+        rtol=1e-10,
+    )
 
 
 @pytest.mark.parametrize("kernel", [Gaussian((0.5, 1.0, 2.0, 1.0)), exp(Linear())], ids=repr)
@@ -81,7 +88,9 @@ def test_taylor_of_sparse_rows(kernel):
 @pytest.mark.parametrize("phi", [Taylor(Gaussian(0.1), 30), Hermite(30, 0.3, 0.3)], ids=repr)
 def test_far_rows_vanish(phi, dtype):
     huge = float(np.finfo(dtype).max)
-    F = phi.fit(np.zeros((1, 2), dtype)).transform(np.array([[huge, 0], [-huge, huge], [1e30, 1], [0, 40], [0, 0]], dtype))
+    F = phi.fit(np.zeros((1, 2), dtype)).transform(
+        np.array([[huge, 0], [-huge, huge], [1e30, 1], [0, 40], [0, 0]], dtype)
+    )
     assert F.dtype == dtype
     assert (F[:3] == 0).all()
     assert np.abs(F[3]).max() < 1e-30
@@ -101,9 +110,18 @@ def test_fit_on_huge_rows(phi):
 def test_taylor_names_and_refusals():
     frame = pd.DataFrame({"age": [0.1, 0.2], "income": [0.3, 0.4]})
     assert Taylor(Gaussian(), 2).fit(frame).get_feature_names_out().tolist() == [
-        "gauss", "gauss*age", "gauss*income", "gauss*age^2", "gauss*age*income", "gauss*income^2",
-    ]  # fmt: skip
-    assert Taylor(exp(Linear()), 1).fit(frame).get_feature_names_out().tolist() == ["1", "age", "income"]
+        "gauss",
+        "gauss*age",
+        "gauss*income",
+        "gauss*age^2",
+        "gauss*age*income",
+        "gauss*income^2",
+    ]
+    assert Taylor(exp(Linear()), 1).fit(frame).get_feature_names_out().tolist() == [
+        "1",
+        "age",
+        "income",
+    ]
     assert isinstance(Taylor().fit(frame).kernel_, Gaussian)
     with pytest.raises(ValueError, match="kernel must be a Gaussian or exp"):
         Taylor(Laplace()).fit(frame)

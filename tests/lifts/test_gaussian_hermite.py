@@ -32,14 +32,19 @@ def test_hermite_converges_within_its_tail_bound():
 
 
 def test_hermite_functions_are_the_eigenfunctions():
-    """Orthogonal under the measure, with eigenvalues (1 - rho) rho^k; what is left out is their tail."""
+    """Orthogonal under the measure, with eigenvalues (1 - rho) rho^k; what is left out is their
+    tail."""
     s, scale = 0.8, 1.3
     t, w = np.polynomial.hermite_e.hermegauss(120)
     x, w = scale * t[:, None], w / w.sum()
     phi = Hermite(6, bandwidth=s, scale=scale).fit([[-1.0], [1.0]])
     F, rho = phi.transform(x), phi.rho_[0]
-    np.testing.assert_allclose(F.T @ (w[:, None] * F), np.diag((1 - rho) * rho ** np.arange(7)), atol=1e-10)
-    np.testing.assert_allclose(Gaussian(s)(x) @ (w[:, None] * F), F * (1 - rho) * rho ** np.arange(7), atol=1e-9)
+    np.testing.assert_allclose(
+        F.T @ (w[:, None] * F), np.diag((1 - rho) * rho ** np.arange(7)), atol=1e-10
+    )
+    np.testing.assert_allclose(
+        Gaussian(s)(x) @ (w[:, None] * F), F * (1 - rho) * rho ** np.arange(7), atol=1e-9
+    )
     np.testing.assert_allclose(phi.mean_tail_, rho**7, rtol=1e-9)
 
 
@@ -52,7 +57,12 @@ def test_hermite_does_better_than_taylor_in_the_mean():
 
 def test_hermite_names():
     assert Hermite(2).fit(rows(d=2)).get_feature_names_out().tolist() == [
-        "H0", "H1(x0)", "H1(x1)", "H2(x0)", "H1(x0)*H1(x1)", "H2(x1)",
-    ]  # fmt: skip
+        "H0",
+        "H1(x0)",
+        "H1(x1)",
+        "H2(x0)",
+        "H1(x0)*H1(x1)",
+        "H2(x1)",
+    ]
     with pytest.raises(ValueError, match="scale must be a number > 0"):
         Hermite(scale=-1.0).fit(rows())

@@ -1,4 +1,6 @@
-"""The law of landmarks: whatever the choice, k - phi phi' is a kernel, zero at them and nowhere above k(x, x), on rows that are hard."""
+"""The law of landmarks: whatever the choice, k - phi phi' is a kernel, zero at them and nowhere
+above k(x, x), on rows that are hard."""
+
 from itertools import product
 
 import numpy as np
@@ -15,8 +17,17 @@ from tests.market import KERNELS
 CHOICES = ["rpcholesky", "uniform", "leverage", "kmeans", "given", "all"]
 MARKET = KERNELS | {"narrow": Gaussian(0.2), "wide": Gaussian(30.0), "quartic": Polynomial(4)}
 CASES = [*product(CHOICES, (1, 2, 3, 10), (np.float64, np.float32))]
-# An angle and a distance have half their digits where they are nearly zero, and so have these kernels, whose slope there is not zero.
-HALF_THE_DIGITS = {"step", "laplace", "laplace ard", "matern 1/2", "matern bessel", "zero", "warped twice"}
+# An angle and a distance have half their digits where they are nearly zero, and so have these
+# kernels, whose slope there is not zero.
+HALF_THE_DIGITS = {
+    "step",
+    "laplace",
+    "laplace ard",
+    "matern 1/2",
+    "matern bessel",
+    "zero",
+    "warped twice",
+}
 
 
 def hostile(d, seed=0, dtype=np.float64):
@@ -66,12 +77,16 @@ def check(kernel, choice, X, *, half=False, seed=0):
     near = 10 * eps / cut**0.5 + kernel_rounding  # a feature is rounded by eps / sqrt(cut)
     far = 10 * (np.finfo(float).eps / cut + eps / cut**0.5) + kernel_rounding / cut**0.5 * eps**0.25
     E = left_out(kernel, phi, X)
-    assert np.linalg.eigvalsh(E)[0] > -(near * len(X) + (choice != "all") * np.finfo(float).eps / cut)  # rows beyond near-copies
+    assert np.linalg.eigvalsh(E)[0] > -(
+        near * len(X) + (choice != "all") * np.finfo(float).eps / cut
+    )  # rows beyond near-copies
     assert E.diagonal().max() < 1 + near
     assert np.abs(left_out(kernel, phi, points)).max() < cut + near
     rng = np.random.default_rng(seed)
     new = np.vstack([X + 0.3 * rng.normal(size=X.shape), 2 * X - X.mean(0)]).astype(X.dtype)
-    assert (np.square(phi.transform(new), dtype=float).sum(1) < size_of(kernel, new) ** 2 * (1 + far)).all()
+    assert (
+        np.square(phi.transform(new), dtype=float).sum(1) < size_of(kernel, new) ** 2 * (1 + far)
+    ).all()
 
 
 def laws(name, cases):
@@ -115,9 +130,12 @@ def test_a_smooth_kernel_is_told_on_a_line(phi, X):
     assert np.abs(F @ F.T - K).max() < 1e-9
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(0.1), Gaussian(1.0), Cauchy(), Matern(nu=5.5), Polynomial(4)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(0.1), Gaussian(1.0), Cauchy(), Matern(nu=5.5), Polynomial(4)], ids=repr
+)
 def test_drawn_pivots_in_their_order(kernel):
-    """Random pivots follow what is left to tell, so their own order is sound under any seed: down to the last row but one."""
+    """Random pivots follow what is left to tell, so their own order is sound under any seed: down
+    to the last row but one."""
     for seed, X in product(range(5), (np.linspace(-1, 1, 150)[:, None], hostile(2, 3))):
         E = left_out(kernel, Nystrom(kernel, len(X) - 1, random_state=seed).fit(X), X)
         assert np.abs(E).max() < 1e-9
@@ -125,7 +143,11 @@ def test_drawn_pivots_in_their_order(kernel):
 
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("X", [hostile(2) + 1e6, hostile(3)[:1], hostile(10)[:4], np.ones((7, 2))], ids=["offset", "one", "few", "equal"])
+@pytest.mark.parametrize(
+    "X",
+    [hostile(2) + 1e6, hostile(3)[:1], hostile(10)[:4], np.ones((7, 2))],
+    ids=["offset", "one", "few", "equal"],
+)
 def test_offsets_and_few_rows(X, choice, dtype):
     check(Gaussian(), choice, X.astype(dtype))
 
@@ -154,9 +176,24 @@ def test_block_pivots_have_the_law_of_single_ones():
     """The frequency of the second pivot against its probability under one-at-a-time sampling."""
     X = np.array([[0.0], [0.1], [2.0], [2.2], [5.0]])
     K = Gaussian()(X)
-    law = sum(np.maximum(np.diag(K) - K[i] ** 2, 0) / np.maximum(np.diag(K) - K[i] ** 2, 0).sum() for i in range(5)) / 5
+    law = (
+        sum(
+            np.maximum(np.diag(K) - K[i] ** 2, 0) / np.maximum(np.diag(K) - K[i] ** 2, 0).sum()
+            for i in range(5)
+        )
+        / 5
+    )
     draws = 800
-    found = np.bincount([rpcholesky(GivenOperator(K), 2, Stream(s), np.ones(5), 1e-12)[1] for s in range(draws)], minlength=5) / draws
+    found = (
+        np.bincount(
+            [
+                rpcholesky(GivenOperator(K), 2, Stream(s), np.ones(5), 1e-12)[1]
+                for s in range(draws)
+            ],
+            minlength=5,
+        )
+        / draws
+    )
     np.testing.assert_array_less(np.abs(found - law), 4.5 * np.sqrt(law * (1 - law) / draws))
 
 
@@ -176,7 +213,11 @@ def test_pivoted_rows():
     size = np.linalg.norm(A[kept], axis=1)
     told = np.linalg.solve(root, K[kept])
     assert len(kept) == 6
-    np.testing.assert_allclose(root @ root.T / np.outer(size, size), K[np.ix_(kept, kept)] / np.outer(size, size), atol=1e-14)
+    np.testing.assert_allclose(
+        root @ root.T / np.outer(size, size),
+        K[np.ix_(kept, kept)] / np.outer(size, size),
+        atol=1e-14,
+    )
     np.testing.assert_allclose(np.square(told).sum(0), K.diagonal(), rtol=1e-12)
     left = root.diagonal() / size  # what those before each leave of it
     assert (np.diff(left) < 1e-12).all()

@@ -9,10 +9,16 @@ from mercer.lifts.maclaurin import coefficients
 
 
 # Maclaurin
-@pytest.mark.parametrize("k", [Polynomial(4, 0.5), exp(0.7 * Linear()), Linear() ** 3 + 2, 2 * (Linear() + 1) * Linear()], ids=repr)
+@pytest.mark.parametrize(
+    "k",
+    [Polynomial(4, 0.5), exp(0.7 * Linear()), Linear() ** 3 + 2, 2 * (Linear() + 1) * Linear()],
+    ids=repr,
+)
 def test_coefficients(k):
     t = np.linspace(0, 1.5, 7)
-    np.testing.assert_allclose(np.polynomial.polynomial.polyval(t, coefficients(k)), k([[1.0]], t[:, None])[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        np.polynomial.polynomial.polyval(t, coefficients(k)), k([[1.0]], t[:, None])[0], rtol=1e-12
+    )
 
 
 def test_low_orders_are_exact():
@@ -32,7 +38,9 @@ def test_centring_pays():
     far = X + 3
     k = exp(Linear())
     F = PositiveFeatures(k, 512, random_state=0).fit_transform(far)
-    plain = PositiveFeatures(k, 512, random_state=0).fit(far - far.mean(0)).transform(far)  # centred at zero
+    plain = (
+        PositiveFeatures(k, 512, random_state=0).fit(far - far.mean(0)).transform(far)
+    )  # centred at zero
     K = k(far)
     assert (F > 0).all()
     assert np.abs(F @ F.T / K - 1).mean() < 0.2 < np.abs(plain @ plain.T / K - 1).mean()

@@ -1,4 +1,6 @@
-"""Nystrom: exactness on the landmarks, errors that never rise, weights, every kind of input, pre-images, pivots."""
+"""Nystrom: exactness on the landmarks, errors that never rise, weights, every kind of input,
+pre-images, pivots."""
+
 import pickle
 import tracemalloc
 from itertools import pairwise
@@ -20,14 +22,18 @@ NESTED = CHOICES[:3]
 IN_LAW = "weights act on the law of the sample, not on one draw"
 
 
-@parametrize_with_checks([Nystrom(), Nystrom(Laplace()), Nystrom("precomputed"), Nystrom(landmarks="kmeans")])
+@parametrize_with_checks(
+    [Nystrom(), Nystrom(Laplace()), Nystrom("precomputed"), Nystrom(landmarks="kmeans")]
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
 
 @parametrize_with_checks(
     [Nystrom(n_landmarks=5, landmarks=choice, random_state=0) for choice in NESTED],
-    expected_failed_checks=lambda e: {f"check_sample_weight_equivalence_on_{kind}_data": IN_LAW for kind in ("dense", "sparse")},
+    expected_failed_checks=lambda e: {
+        f"check_sample_weight_equivalence_on_{kind}_data": IN_LAW for kind in ("dense", "sparse")
+    },
 )
 def test_scikit_learn_few(estimator, check):
     check(estimator)
@@ -58,12 +64,19 @@ def test_contract(choice):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("choice", NESTED)
-@pytest.mark.parametrize("kernel", [Gaussian(1.0), Gaussian(4.0), Gaussian(8.0), Gaussian(60.0), Polynomial(3)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(1.0), Gaussian(4.0), Gaussian(8.0), Gaussian(60.0), Polynomial(3)], ids=repr
+)
 def test_error_never_rises(kernel, choice, dtype):
-    """Strictly down to rounding, or to the cut where the order of the landmarks is not kept: there the error stands still."""
+    """Strictly down to rounding, or to the cut where the order of the landmarks is not kept: there
+    the error stands still."""
     X = shared(300).astype(dtype)
-    found = [errors(Nystrom(kernel, m, choice, random_state=1), X)[0] for m in (5, 20, 80, 160, 299)]
-    rounding = (np.finfo(dtype).eps * 10 if choice == "rpcholesky" else MIN_RESIDUAL[np.dtype(dtype)]) * kernel.diag(X).max()
+    found = [
+        errors(Nystrom(kernel, m, choice, random_state=1), X)[0] for m in (5, 20, 80, 160, 299)
+    ]
+    rounding = (
+        np.finfo(dtype).eps * 10 if choice == "rpcholesky" else MIN_RESIDUAL[np.dtype(dtype)]
+    ) * kernel.diag(X).max()
     assert all(b <= a * (1 + 1e-9) or b <= rounding for a, b in pairwise(found)), found
 
 
@@ -76,21 +89,30 @@ def test_more_landmarks_append():
 
 @pytest.mark.parametrize("choice", NESTED)
 def test_more_landmarks_contain_the_fewer(choice):
-    few, many = (Nystrom(Laplace(), m, choice, random_state=3).fit(shared(500)).landmark_indices_ for m in (40, 300))
+    few, many = (
+        Nystrom(Laplace(), m, choice, random_state=3).fit(shared(500)).landmark_indices_
+        for m in (40, 300)
+    )
     assert len(few) == 40
     assert set(few) <= set(many)
 
 
 def test_better_than_uniform_where_rows_are_unequal():
     X = np.concatenate([shared(950) / 50, 10 + 3 * shared(50, seed=1)])
-    mean = {c: np.mean([errors(Nystrom(Gaussian(1.0), 60, c, random_state=s), X)[1] for s in range(5)]) for c in CHOICES[:2]}
+    mean = {
+        c: np.mean([errors(Nystrom(Gaussian(1.0), 60, c, random_state=s), X)[1] for s in range(5)])
+        for c in CHOICES[:2]
+    }
     assert mean["rpcholesky"] < mean["uniform"] / 2, mean
 
 
 def test_rank_is_revealed():
     X = shared(300)
     assert Nystrom(Linear(), 100, random_state=0).fit(X).n_features_out_ == 4
-    assert Nystrom(Gaussian(), 100, random_state=0).fit(np.repeat(X[:7], 20, axis=0)).n_features_out_ == 7
+    assert (
+        Nystrom(Gaussian(), 100, random_state=0).fit(np.repeat(X[:7], 20, axis=0)).n_features_out_
+        == 7
+    )
     zero = Nystrom(Linear(), 5).fit(np.zeros((9, 2)))
     assert not zero.transform(np.ones((2, 2))).any()
 
@@ -116,7 +138,10 @@ def test_precomputed_equals_kernel(choice):
 @pytest.mark.parametrize("choice", CHOICES)
 def test_sparse_equals_dense(choice):
     X = shared(200) * (shared(200, seed=1) > 0.5)
-    F, G = (Nystrom(Laplace(2.0), 30, choice, random_state=0).fit_transform(A) for A in (X, sp.csr_array(X)))
+    F, G = (
+        Nystrom(Laplace(2.0), 30, choice, random_state=0).fit_transform(A)
+        for A in (X, sp.csr_array(X))
+    )
     np.testing.assert_allclose(F @ F.T, G @ G.T, atol=1e-7)
 
 
@@ -138,7 +163,9 @@ def test_items():
 
 
 def letters_in_common(A, B):
-    count = lambda words: np.array([[w.count(c) for c in "abcdefghijklmnopqrstuvwxyzG"] for w in words], dtype=float)
+    count = lambda words: np.array(
+        [[w.count(c) for c in "abcdefghijklmnopqrstuvwxyzG"] for w in words], dtype=float
+    )
     return count(A) @ count(B).T
 
 

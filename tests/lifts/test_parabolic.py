@@ -1,4 +1,6 @@
-"""The paraboloid: features and kernel, sparse rows that stay sparse, and a ball separated by a linear rule."""
+"""The paraboloid: features and kernel, sparse rows that stay sparse, and a ball separated by a
+linear rule."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,4 +1,6 @@
-"""Monomials, interactions and subsets equal their kernels, dense and sparse, by scikit-learn's order and by name."""
+"""Monomials, interactions and subsets equal their kernels, dense and sparse, by scikit-learn's
+order and by name."""
+
 import tracemalloc
 from itertools import combinations, product
 from math import comb, factorial
@@ -22,7 +24,9 @@ LIFTS = {
     "kernel": Monomials(3, weights="kernel", bias=0.7),
     "kernel, no constant": Monomials(3, weights="kernel", bias=0.7, include_bias=False),
     "kernel, homogeneous": Monomials(3, weights="kernel", bias=0.0),
-    "kernel, homogeneous, no constant": Monomials(2, weights="kernel", bias=0.0, include_bias=False),
+    "kernel, homogeneous, no constant": Monomials(
+        2, weights="kernel", bias=0.0, include_bias=False
+    ),
     "ordered": Monomials(3, ordered=True),
     "ordered, no constant": Monomials(2, ordered=True, include_bias=False),
     "ordered kernel": Monomials(3, weights="kernel", ordered=True, bias=2.0),
@@ -54,13 +58,19 @@ def test_lift_equals_kernel(name):
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_is_dense(name, kind, dtype):
-    X = sp.random_array((11, 4 if "capped" not in name else 3), density=0.5, rng=1).toarray().astype(dtype)
+    X = (
+        sp.random_array((11, 4 if "capped" not in name else 3), density=0.5, rng=1)
+        .toarray()
+        .astype(dtype)
+    )
     phi = clone(LIFTS[name]).fit(X)
     F = phi.transform(kind(X))
     assert isinstance(F, kind)
     assert F.dtype == dtype
     np.testing.assert_allclose(F.toarray(), phi.transform(X), rtol=1e-6)
-    np.testing.assert_allclose(F.toarray() @ F.toarray().T, phi.kernel_(kind(X)), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        F.toarray() @ F.toarray().T, phi.kernel_(kind(X)), rtol=1e-4, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,13 +90,17 @@ def test_kernels_by_name(name, kernel):
     assert clone(LIFTS[name]).fit(np.zeros((1, 3))).kernel_ == kernel
 
 
-@pytest.mark.parametrize("options", [{}, {"interaction_only": True}, {"include_bias": False}, {"degree": 3}])
+@pytest.mark.parametrize(
+    "options", [{}, {"interaction_only": True}, {"include_bias": False}, {"degree": 3}]
+)
 def test_scikit_learn_twin(options):
     X = np.random.default_rng(0).normal(size=(7, 4))
     theirs = PolynomialFeatures(**options).fit(X)
     ours = Monomials(**options).fit(X)
     np.testing.assert_allclose(ours.transform(X), theirs.transform(X))
-    assert [name.replace("*", " ") for name in ours.get_feature_names_out()] == theirs.get_feature_names_out().tolist()
+    assert [
+        name.replace("*", " ") for name in ours.get_feature_names_out()
+    ] == theirs.get_feature_names_out().tolist()
 
 
 @pytest.mark.parametrize("degree", [1, 2, 4])
@@ -94,7 +108,10 @@ def test_weights_by_their_formula(degree):
     phi = Monomials(degree, weights="kernel", bias=0.3).fit(np.zeros((1, 3)))
     a = PolynomialFeatures(degree).fit(np.zeros((1, 3))).powers_
     k, factorials = a.sum(1), np.prod([[factorial(p) for p in row] for row in a], axis=1)
-    weights = [factorial(degree) / factorial(degree - i) / f * 0.3 ** (degree - i) for i, f in zip(k, factorials, strict=True)]
+    weights = [
+        factorial(degree) / factorial(degree - i) / f * 0.3 ** (degree - i)
+        for i, f in zip(k, factorials, strict=True)
+    ]
     np.testing.assert_allclose(phi.weights_, np.sqrt(weights))
 
 
@@ -102,8 +119,18 @@ def test_ordered_monomials():
     phi = Monomials(3, weights="kernel", ordered=True, bias=0.5).fit([[1.0, 2.0]])
     x, F = np.array([1.5, -2.0]), phi.transform([[1.5, -2.0]])[0]
     words = [word for k in range(4) for word in product(range(2), repeat=k)]
-    np.testing.assert_allclose(F, [np.sqrt(comb(3, len(w)) * 0.5 ** (3 - len(w))) * np.prod(x[list(w)]) for w in words])
-    assert phi.get_feature_names_out()[:7].tolist() == ["1", "x0", "x1", "x0^2", "x0*x1", "x1*x0", "x1^2"]
+    np.testing.assert_allclose(
+        F, [np.sqrt(comb(3, len(w)) * 0.5 ** (3 - len(w))) * np.prod(x[list(w)]) for w in words]
+    )
+    assert phi.get_feature_names_out()[:7].tolist() == [
+        "1",
+        "x0",
+        "x1",
+        "x0^2",
+        "x0*x1",
+        "x1*x0",
+        "x1^2",
+    ]
 
 
 def test_slip_of_the_square():
@@ -125,7 +152,10 @@ def test_degree_per_column_is_what_was_asked():
         phi = Monomials(None, degree_per_column=given).fit(frame)
         assert phi.get_feature_names_out().tolist() == names
         np.testing.assert_allclose(phi.transform(frame)[1], [1, 2, 5, 10, 25, 50])
-    assert Monomials(2, degree_per_column={"age": 1}).fit(frame).get_feature_names_out().tolist() == names[:-1]
+    assert (
+        Monomials(2, degree_per_column={"age": 1}).fit(frame).get_feature_names_out().tolist()
+        == names[:-1]
+    )
 
 
 def test_names_with_dataframes():
@@ -134,7 +164,9 @@ def test_names_with_dataframes():
     out = phi.transform(frame)
     assert out["age*income"].tolist() == [3, 10]
     assert out["age^2~2"].tolist() == [1, 4]  # a square that has the name of a column
-    assert Interactions(columns=["income", "age"]).fit(frame).get_feature_names_out().tolist() == ["income*age"]
+    assert Interactions(columns=["income", "age"]).fit(frame).get_feature_names_out().tolist() == [
+        "income*age"
+    ]
     assert Subsets(1).fit(frame).get_feature_names_out().tolist() == ["1", "age", "income", "age^2"]
 
 
@@ -157,7 +189,9 @@ def test_millions_of_features_make_no_lists():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert phi.n_features_out_ == comb(203, 3)
-    assert peak < 60 * phi.n_features_out_  # a few arrays of that length, where one tuple takes 64 bytes
+    assert (
+        peak < 60 * phi.n_features_out_
+    )  # a few arrays of that length, where one tuple takes 64 bytes
     np.testing.assert_allclose((F @ F.T).toarray(), Polynomial(3)(X))
 
 
@@ -186,7 +220,9 @@ def test_refusals(phi, match):
         phi.fit(np.zeros((2, 30)))
 
 
-@pytest.mark.parametrize("phi", [Monomials(), Monomials(weights="kernel"), Interactions(), Subsets()], ids=repr)
+@pytest.mark.parametrize(
+    "phi", [Monomials(), Monomials(weights="kernel"), Interactions(), Subsets()], ids=repr
+)
 def test_odd_rows(phi):
     with pytest.raises(ValueError, match="NaN"):
         phi.fit([[np.nan, 1.0]])
@@ -196,5 +232,7 @@ def test_odd_rows(phi):
 
 
 def test_numpy_numbers_are_numbers():
-    assert Monomials(np.int64(2), weights="kernel", bias=np.float32(1)).fit([[1.0]]).kernel_ == Polynomial(2)
+    assert Monomials(np.int64(2), weights="kernel", bias=np.float32(1)).fit(
+        [[1.0]]
+    ).kernel_ == Polynomial(2)
     assert Interactions(np.int64(1)).fit([[1.0]]).kernel_ == Anova(1)

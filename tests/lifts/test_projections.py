@@ -1,4 +1,5 @@
-"""Random projections: unbiased, with the variance and the bounds that are promised; dense and sparse alike."""
+"""Random projections: unbiased, with the variance and the bounds that are promised; dense and
+sparse alike."""
 
 import numpy as np
 import pytest
@@ -39,7 +40,9 @@ def test_is_a_lift_of_the_linear_kernel(phi):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("phi", [GaussianProjection(8), SparseProjection(8), HashedFeatures()], ids=repr)
+@pytest.mark.parametrize(
+    "phi", [GaussianProjection(8), SparseProjection(8), HashedFeatures()], ids=repr
+)
 def test_is_an_estimator(phi):
     check_estimator(phi)
 
@@ -79,9 +82,13 @@ def test_inner_products_without_the_features(phi):
 @pytest.mark.parametrize("s", [1, 4, 16])
 def test_variance_of_the_sparse_projection_does_not_depend_on_s(s):
     m, x = 32, np.linspace(-1, 2, 12)
-    norms = np.array([((Hashed(m, s, True, Stream(seed)).matrix(12) @ x) ** 2).sum() for seed in range(4000)])
+    norms = np.array(
+        [((Hashed(m, s, True, Stream(seed)).matrix(12) @ x) ** 2).sum() for seed in range(4000)]
+    )
     expected = 2 / m * ((x**2).sum() ** 2 - (x**4).sum())
-    spread = norms.var() * np.sqrt((stats.kurtosis(norms) + 2) / len(norms))  # standard error of a variance
+    spread = norms.var() * np.sqrt(
+        (stats.kurtosis(norms) + 2) / len(norms)
+    )  # standard error of a variance
     assert abs(norms.var() - expected) < 4 * spread
     assert abs(norms.mean() - x @ x) < 4 * norms.std() / np.sqrt(len(norms))
 
@@ -102,7 +109,9 @@ def test_entries_stay_in_their_blocks_as_the_note_s_index_does_not():
     assert stats.chisquare((A != 0).sum(2).ravel()).pvalue > 1e-3
     assert abs(np.sign(A).sum()) < 4 * np.sqrt(s * 2000)
     note = {(i - 1) * s + h for i in range(1, s + 1) for h in range(1, m // s + 1)}
-    assert max(note) < m  # (i-1)s + h(i,j): the note's blocks overlap, and its last rows are never reached
+    assert (
+        max(note) < m
+    )  # (i-1)s + h(i,j): the note's blocks overlap, and its last rows are never reached
 
 
 def test_the_note_s_loop_unscaled_and_overlapping_is_biased():
@@ -121,9 +130,14 @@ def test_theorem_1_holds():
     n, eps, delta, d = 12, 0.5, 0.2, 30
     X = rows(n, d)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    phis = [GaussianProjection(eps=eps, delta=delta, random_state=seed).fit(X) for seed in range(60)]
+    phis = [
+        GaussianProjection(eps=eps, delta=delta, random_state=seed).fit(X) for seed in range(60)
+    ]
     assert phis[0].n_features_out_ == projection_dim(n, eps, delta)
-    worst = [np.abs(F @ F.T - X @ X.T)[np.triu_indices(n, 1)].max() for F in (phi.transform(X) for phi in phis)]
+    worst = [
+        np.abs(F @ F.T - X @ X.T)[np.triu_indices(n, 1)].max()
+        for F in (phi.transform(X) for phi in phis)
+    ]
     assert np.mean(np.array(worst) > eps) <= delta
     assert max(worst) > eps / 5  # not a bound without content
 
@@ -131,7 +145,10 @@ def test_theorem_1_holds():
 @pytest.mark.parametrize(
     ("phi", "sentence"),
     [
-        (SparseProjection(10, s=4), "s must divide n_features, got s=4 and n_features=10; use n_features=12"),
+        (
+            SparseProjection(10, s=4),
+            "s must divide n_features, got s=4 and n_features=10; use n_features=12",
+        ),
         (SparseProjection(4, s=4, signed=False), "signed=False needs n_features > s"),
         (HashedFeatures(8, s=2, signed=False), "signed=False adds a bias"),
         (GaussianProjection(8, eps=0.1), "give one of them"),
@@ -151,7 +168,9 @@ def test_sparse_projections_of_any_size_by_default(m, signed):
     phi = SparseProjection(m, signed=signed, random_state=0).fit(X)
     s = max(t for t in (1, 2, 3, 4) if m % t == 0 and (signed or t < m))
     assert phi.projection_.s == s
-    np.testing.assert_array_equal(phi.transform(X), SparseProjection(m, s, signed, random_state=0).fit_transform(X))
+    np.testing.assert_array_equal(
+        phi.transform(X), SparseProjection(m, s, signed, random_state=0).fit_transform(X)
+    )
     w = np.random.default_rng(1).normal(size=m)
     np.testing.assert_allclose(phi.inner(X, w), phi.transform(X) @ w, atol=1e-10)
 

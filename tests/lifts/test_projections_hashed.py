@@ -15,7 +15,9 @@ def rows(n=15, d=40, seed=0):
 
 def test_dicts_are_hashed_by_name():
     phi = HashedFeatures(32).fit([{"a": 1}])
-    F = phi.transform([{"a": 2.0, "city": "Oslo"}, {"city": "Oslo", "a": 2}, {"city": "Bergen"}, {}])
+    F = phi.transform(
+        [{"a": 2.0, "city": "Oslo"}, {"city": "Oslo", "a": 2}, {"city": "Bergen"}, {}]
+    )
     np.testing.assert_array_equal(F[0], F[1])
     assert np.abs(F).sum(1).tolist() == [3, 3, 1, 0]
     assert len(phi.get_feature_names_out()) == 32
@@ -37,4 +39,6 @@ def test_many_features_come_as_canonical_csr():
     copy.sum_duplicates()
     np.testing.assert_array_equal(F.indices, copy.indices)
     assert sp.issparse(SparseProjection(64).fit_transform(sp.csr_array(rows())))
-    assert not sp.issparse(SparseProjection(64, dense_output=True).fit_transform(sp.csr_array(rows())))
+    assert not sp.issparse(
+        SparseProjection(64, dense_output=True).fit_transform(sp.csr_array(rows()))
+    )

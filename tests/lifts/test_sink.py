@@ -1,4 +1,6 @@
-"""The kitchen sink stays within its number of features, says where each comes from, and drops what adds nothing."""
+"""The kitchen sink stays within its number of features, says where each comes from, and drops what
+adds nothing."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,7 +34,11 @@ def test_parts_and_what_was_left_out():
     some = KitchenSink(max_features=1500).fit(rows(30, 100))
     assert some.left_out_ == ["pairs"]  # 4,950 of them
     assert some.parts_["jumps"].n == 2  # of 10: the room that 100 + 100 + 700 + 400 leave
-    assert KitchenSink(n_knots=0, n_jumps=0, functions=()).fit(rows()).left_out_ == ["splines", "functions", "jumps"]
+    assert KitchenSink(n_knots=0, n_jumps=0, functions=()).fit(rows()).left_out_ == [
+        "splines",
+        "functions",
+        "jumps",
+    ]
 
 
 def test_names_say_where_a_feature_comes_from():
@@ -48,7 +54,9 @@ def test_names_say_where_a_feature_comes_from():
 def test_constant_and_repeated_features_are_dropped():
     rng = np.random.default_rng(0)
     x = rng.normal(size=5000)
-    X = np.column_stack([x, rng.integers(0, 2, 5000), np.full(5000, 3.0), x])  # two batches; binary, constant and repeated columns
+    X = np.column_stack(
+        [x, rng.integers(0, 2, 5000), np.full(5000, 3.0), x]
+    )  # two batches; binary, constant and repeated columns
     phi = KitchenSink(n_jumps=3).fit(X)
     names, F = phi.get_feature_names_out().tolist(), phi.transform(X)
     assert "columns__x1" in names
@@ -63,8 +71,12 @@ def test_every_feature_that_differs_is_kept():
     X = rows(30, 2)
     phi = KitchenSink(n_knots=0, n_jumps=0, functions=()).fit(X)
     assert phi.get_feature_names_out().tolist() == [
-        "columns__x0", "columns__x1", "squares__x0^2", "squares__x1^2", "pairs__x0*x1",
-    ]  # fmt: skip
+        "columns__x0",
+        "columns__x1",
+        "squares__x0^2",
+        "squares__x1^2",
+        "pairs__x0*x1",
+    ]
 
 
 def test_where_nothing_varies_the_columns_stay():

@@ -1,4 +1,6 @@
-"""Sketches and random units: unbiased over seeds, exact where promised, dense as sparse, and the slip of squaring one map."""
+"""Sketches and random units: unbiased over seeds, exact where promised, dense as sparse, and the
+slip of squaring one map."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -23,13 +25,19 @@ LIFTS = {
     "linear": TensorSketch(1, 64, random_state=0),
     "homogeneous": TensorSketch(3, 63, bias=0.0, random_state=0),
     "tensor": SketchedTensor([Monomials(1), Monomials(2)], 64, random_state=0),
-    "three maps": SketchedTensor([Monomials(1), ArcCosineFeatures(1, 32, random_state=0), Monomials(1)], 50, random_state=0),
-    "equal seeds": SketchedTensor([RandomFourier(Gaussian(), 32, random_state=0)] * 2, 64, random_state=0),
+    "three maps": SketchedTensor(
+        [Monomials(1), ArcCosineFeatures(1, 32, random_state=0), Monomials(1)], 50, random_state=0
+    ),
+    "equal seeds": SketchedTensor(
+        [RandomFourier(Gaussian(), 32, random_state=0)] * 2, 64, random_state=0
+    ),
     "exp": Maclaurin(exp(Linear()), 64, random_state=0),
     "cubic": Maclaurin(Polynomial(3), 64, random_state=0),
     "few": Maclaurin(Polynomial(3), 5, random_state=0),
     "series": Maclaurin(Linear().compose([1.0, 0.0, 2.0]), 40, random_state=0),
-    "tree": Maclaurin(exp(0.3 * Linear() + 1) * Polynomial(2) + 2 * Linear() ** 2, 80, random_state=0),
+    "tree": Maclaurin(
+        exp(0.3 * Linear() + 1) * Polynomial(2) + 2 * Linear() ** 2, 80, random_state=0
+    ),
     "positive": PositiveFeatures(exp(Linear()), 64, random_state=0),
     "positive, odd": PositiveFeatures(exp(0.5 * Linear()), 63, random_state=0),
     "steps": ArcCosineFeatures(0, 64, random_state=0),
@@ -44,7 +52,13 @@ def test_unbiased(name):
 
 
 @parametrize_with_checks(
-    [TensorSketch(), Maclaurin(), PositiveFeatures(), ArcCosineFeatures(), SketchedTensor([Monomials(1), Monomials(2)], 64)]
+    [
+        TensorSketch(),
+        Maclaurin(),
+        PositiveFeatures(),
+        ArcCosineFeatures(),
+        SketchedTensor([Monomials(1), Monomials(2)], 64),
+    ]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
@@ -66,7 +80,10 @@ def test_error_of_the_peer():
     K = Polynomial(3)(X)
     ours, peer = (
         np.mean([_rms(phi.set_params(random_state=seed).fit_transform(X), K) for seed in range(10)])
-        for phi in (TensorSketch(3, 256), PolynomialCountSketch(degree=3, n_components=256, coef0=1))
+        for phi in (
+            TensorSketch(3, 256),
+            PolynomialCountSketch(degree=3, n_components=256, coef0=1),
+        )
     )
     assert ours < 1.15 * peer
 
@@ -81,7 +98,10 @@ def test_powers_need_independent_copies():
     k = Gaussian(1.0)
     one, two = [], []
     for seed in range(400):
-        F, G = (RandomFourier(k, 4, frequencies="iid", random_state=2 * seed + i).fit_transform(x) for i in (0, 1))
+        F, G = (
+            RandomFourier(k, 4, frequencies="iid", random_state=2 * seed + i).fit_transform(x)
+            for i in (0, 1)
+        )
         one.append((F[0] @ F[1]) ** 2)
         two.append((F[0] @ F[1]) * (G[0] @ G[1]))
     true, error = float(k(x)[0, 1]) ** 2, np.std(two) / 20
@@ -90,7 +110,9 @@ def test_powers_need_independent_copies():
 
 
 def test_copies_of_one_map_are_drawn_apart():
-    phi = SketchedTensor([RandomFourier(Gaussian(), 32, random_state=0)] * 2, 64, random_state=0).fit(np.eye(3))
+    phi = SketchedTensor(
+        [RandomFourier(Gaussian(), 32, random_state=0)] * 2, 64, random_state=0
+    ).fit(np.eye(3))
     assert not np.allclose(phi.lifts_[0].draw(), phi.lifts_[1].draw())
 
 

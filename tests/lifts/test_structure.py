@@ -4,7 +4,15 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from mercer.kernels import Gaussian, Linear
-from mercer.lifts import Identity, NormalizedLift, OnColumnsLift, One, RandomFourier, WarpedLift, WeightedLift
+from mercer.lifts import (
+    Identity,
+    NormalizedLift,
+    OnColumnsLift,
+    One,
+    RandomFourier,
+    WarpedLift,
+    WeightedLift,
+)
 from mercer.testing import check_lift
 from tests.market import bounded, halve, rows, size
 
@@ -28,7 +36,9 @@ def test_exact_maps_equal_their_kernels(name):
     check_lift(EXACT[name], rows(10))
 
 
-@pytest.mark.parametrize("name", [name for name in EXACT if name not in ("metric", "columns", "warped", "weighted")])
+@pytest.mark.parametrize(
+    "name", [name for name in EXACT if name not in ("metric", "columns", "warped", "weighted")]
+)
 def test_scikit_learns_contract(name):
     check_estimator(EXACT[name], on_skip=None)
 
@@ -41,9 +51,14 @@ def test_products_of_random_maps_are_independent_even_with_one_seed():
 
 
 def test_squaring_one_map_is_biased():
-    """Why products need independent copies: E <f, g>^2 is the square of the kernel plus a variance."""
+    """Why products need independent copies: E <f, g>^2 is the square of the kernel plus a
+    variance."""
     X = np.array([[0.0], [1.0]])
-    squares = [np.dot(*RandomFourier(Gaussian(), 8, frequencies="iid", random_state=s).fit_transform(X)) ** 2 for s in range(2000)]
+    squares = [
+        np.dot(*RandomFourier(Gaussian(), 8, frequencies="iid", random_state=s).fit_transform(X))
+        ** 2
+        for s in range(2000)
+    ]
     assert np.mean(squares) - np.exp(-1.0) > 5 * np.std(squares) / np.sqrt(2000)
 
 
@@ -51,7 +66,9 @@ def test_the_algebra_of_maps_is_that_of_kernels():
     phi, psi, X = RandomFourier(Gaussian(), 16, random_state=0), Identity(), rows(6)
     F, G = phi.fit_transform(X), psi.fit_transform(X)
     np.testing.assert_allclose((phi + psi).fit_transform(X), np.hstack([F, G]))
-    np.testing.assert_allclose((phi * psi).fit_transform(X), np.einsum("ni,nj->nij", F, G).reshape(6, -1))
+    np.testing.assert_allclose(
+        (phi * psi).fit_transform(X), np.einsum("ni,nj->nij", F, G).reshape(6, -1)
+    )
     np.testing.assert_allclose((2.0 * phi).fit_transform(X), 2 * F)
     np.testing.assert_allclose((phi >> psi).fit_transform(X), F)
     assert (phi + psi).fit(X).kernel_ == Gaussian() + Linear()

@@ -48,7 +48,13 @@ def test_refinement_passes_on_when_a_solver_no_longer_gains():
 
 def test_steps_are_bounded_and_the_residual_says_so():
     X, B = data()
-    s = CG(max_steps=3, preconditioner=NoPreconditioner()).init(KernelOperator(Gaussian(2.0), X), np.full(200, 1e-6)).solve(B)
+    s = (
+        CG(max_steps=3, preconditioner=NoPreconditioner())
+        .init(KernelOperator(Gaussian(2.0), X), np.full(200, 1e-6))
+        .solve(B)
+    )
     assert s.steps <= 3
     assert s.residual > 1e-3
-    assert true_residual(Gaussian(2.0), X, np.full(200, 1e-6), B, s.x) == pytest.approx(s.residual, rel=1e-6)
+    assert true_residual(Gaussian(2.0), X, np.full(200, 1e-6), B, s.x) == pytest.approx(
+        s.residual, rel=1e-6
+    )

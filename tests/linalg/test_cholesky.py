@@ -18,4 +18,6 @@ def data(n=200, d=4, seed=0, dtype=np.float64):
 def test_inverse_diagonal():
     X, _ = data()
     handle = Cholesky().init(KernelOperator(Gaussian(2.0), X), np.full(200, 0.1))
-    np.testing.assert_allclose(handle.inverse_diag(), np.diag(np.linalg.inv(Gaussian(2.0)(X) + 0.1 * np.eye(200))))
+    np.testing.assert_allclose(
+        handle.inverse_diag(), np.diag(np.linalg.inv(Gaussian(2.0)(X) + 0.1 * np.eye(200)))
+    )

@@ -1,4 +1,6 @@
-"""Kernel ridge in the dual: scikit-learn's, weights as repeated rows, intercepts as a huge constant."""
+"""Kernel ridge in the dual: scikit-learn's, weights as repeated rows, intercepts as a huge
+constant."""
+
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge as Theirs
@@ -13,15 +15,22 @@ from mercer.operators.stored import GivenOperator
 from mercer.stats import Moments
 
 SOLVERS = {"cholesky": Cholesky(), "cg": CG(tol=1e-10)}
-TWINS = {"gaussian": (Gaussian(1.5), dict(kernel="rbf", gamma=1 / 4.5)), "linear": (Linear(), dict(kernel="linear")),
-         "laplace": (Laplace(2.0, norm=1), dict(kernel="laplacian", gamma=0.5))}  # fmt: skip
+TWINS = {
+    "gaussian": (Gaussian(1.5), dict(kernel="rbf", gamma=1 / 4.5)),
+    "linear": (Linear(), dict(kernel="linear")),
+    "laplace": (Laplace(2.0, norm=1), dict(kernel="laplacian", gamma=0.5)),
+}
 
 
 def data(n=60, q=2, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     X[n // 2] = X[0]
-    return X, np.column_stack([np.sin(X[:, 0]) + 5, X[:, 1] ** 2])[:, :q] + 0.1 * rng.normal(size=(n, q)), rng.uniform(0.2, 3, size=n)
+    return (
+        X,
+        np.column_stack([np.sin(X[:, 0]) + 5, X[:, 1] ** 2])[:, :q] + 0.1 * rng.normal(size=(n, q)),
+        rng.uniform(0.2, 3, size=n),
+    )
 
 
 def predict(kernel, X, s, Z):
@@ -35,7 +44,9 @@ def test_scikit_learns_solution(solver, twin, alpha):
     (X, Y, w), (kernel, theirs) = data(), TWINS[twin]
     s = exact(KernelOperator(kernel, X), Y, alpha, w, intercept=False, solver=SOLVERS[solver])
     ref = Theirs(alpha=alpha, **theirs).fit(X, Y, sample_weight=w)
-    np.testing.assert_allclose(kernel(X) @ s.coef, ref.predict(X), rtol=1e-6, atol=1e-6 * np.abs(Y).max())
+    np.testing.assert_allclose(
+        kernel(X) @ s.coef, ref.predict(X), rtol=1e-6, atol=1e-6 * np.abs(Y).max()
+    )
     assert s.residual <= 1e-8
     assert s.intercept.tolist() == [0, 0]
 
@@ -45,8 +56,19 @@ def test_the_intercept_is_an_unpenalised_constant(solver):
     X, Y, w = data()
     s = exact(KernelOperator(Gaussian(1.5), X), Y, 0.1, w, solver=SOLVERS[solver])
     np.testing.assert_allclose(s.coef.sum(0), 0, atol=1e-7)
-    huge = exact(KernelOperator(Gaussian(1.5) + 1e7 * Constant(), X), Y, 0.1, w, intercept=False, solver=Cholesky())
-    np.testing.assert_allclose(predict(Gaussian(1.5), X, s, X), predict(Gaussian(1.5) + 1e7 * Constant(), X, huge, X), atol=1e-5)
+    huge = exact(
+        KernelOperator(Gaussian(1.5) + 1e7 * Constant(), X),
+        Y,
+        0.1,
+        w,
+        intercept=False,
+        solver=Cholesky(),
+    )
+    np.testing.assert_allclose(
+        predict(Gaussian(1.5), X, s, X),
+        predict(Gaussian(1.5) + 1e7 * Constant(), X, huge, X),
+        atol=1e-5,
+    )
 
 
 def test_primal_ridge_is_dual_ridge():
@@ -66,7 +88,9 @@ def test_weights_are_repeated_rows_and_zero_drops_out(solver):
     again = np.repeat(np.arange(30), w)
     s = exact(KernelOperator(Gaussian(1.5), X), Y, 0.2, w, solver=SOLVERS[solver])
     t = exact(KernelOperator(Gaussian(1.5), X[again]), Y[again], 0.2, solver=SOLVERS[solver])
-    np.testing.assert_allclose(predict(Gaussian(1.5), X, s, X), predict(Gaussian(1.5), X[again], t, X), atol=1e-7)
+    np.testing.assert_allclose(
+        predict(Gaussian(1.5), X, s, X), predict(Gaussian(1.5), X[again], t, X), atol=1e-7
+    )
     assert not s.coef[w == 0].any()
 
 
@@ -87,7 +111,10 @@ def test_extreme_bandwidths_and_penalties_stay_sane(bandwidth, alpha, solver):
     s = exact(KernelOperator(Gaussian(bandwidth), X), Y, alpha, w, solver=SOLVERS[solver])
     fitted = predict(Gaussian(bandwidth), X, s, X)
     assert np.isfinite(fitted).all()
-    assert np.square(w[:, None] ** 0.5 * (fitted - Y)).sum() <= (1 + 1e-9) * np.square(w[:, None] ** 0.5 * (Y - np.average(Y, 0, w))).sum()
+    assert (
+        np.square(w[:, None] ** 0.5 * (fitted - Y)).sum()
+        <= (1 + 1e-9) * np.square(w[:, None] ** 0.5 * (Y - np.average(Y, 0, w))).sum()
+    )
 
 
 def test_given_matrices_one_row_constant_targets_and_no_weight():

@@ -26,7 +26,9 @@ def test_woodbury_is_the_inverse_and_stays_positive(d, scale):
     W = Woodbury.of(F.copy(), np.full(200, d))
     if scale**2 / d < 1e13:
         inverse = W.solve(np.eye(200))
-        np.testing.assert_allclose(P @ inverse, np.eye(200), atol=1e-9 * max(1, np.linalg.norm(P) / d) ** 0.9)
+        np.testing.assert_allclose(
+            P @ inverse, np.eye(200), atol=1e-9 * max(1, np.linalg.norm(P) / d) ** 0.9
+        )
         assert np.linalg.eigvalsh(inverse + inverse.T).min() > 0
     V = rng.normal(size=(200, 5))
     assert (np.sum(V * W.solve(V), axis=0) > 0).all()
@@ -36,7 +38,9 @@ def test_a_preconditioner_saves_most_steps():
     X, B = data(800, 3)
     ridge = np.full(800, 0.1)
     op = KernelOperator(Gaussian(1.5), X)
-    with_it, without = (CG(preconditioner=p).init(op, ridge).solve(B) for p in (RPCholesky(), NoPreconditioner()))
+    with_it, without = (
+        CG(preconditioner=p).init(op, ridge).solve(B) for p in (RPCholesky(), NoPreconditioner())
+    )
     assert max(with_it.residual, without.residual) <= 1e-6
     assert 4 * with_it.steps < without.steps
 
@@ -50,9 +54,14 @@ def test_the_rank_is_bounded_by_memory_and_by_need():
 
 
 def test_pivots_end_where_they_no_longer_pay():
-    """Fewer where the ridge is large or the kernel has no leading directions, more where steps are dear, all where they are hard."""
+    """Fewer where the ridge is large or the kernel has no leading directions, more where steps are
+    dear, all where they are hard."""
     X = np.random.default_rng(0).normal(size=(1500, 8))
-    rank = lambda bandwidth, alpha, step: RPCholesky().init(KernelOperator(Gaussian(bandwidth), X), np.full(1500, alpha), step=step).rank
+    rank = lambda bandwidth, alpha, step: (
+        RPCholesky()
+        .init(KernelOperator(Gaussian(bandwidth), X), np.full(1500, alpha), step=step)
+        .rank
+    )
     dear = [rank(3.0, 1e-2, step) for step in (1.0, 4.0, 20.0, np.inf)]
     assert dear == sorted(dear)
     assert dear[0] < 400 < dear[-1] == 1000
@@ -60,5 +69,7 @@ def test_pivots_end_where_they_no_longer_pay():
     assert rank(0.3, 1e-2, 1.0) < 250  # nearly the identity
     assert rank(1.0, 1e-5, 1.0) == 1000
     op = KernelOperator(Gaussian(3.0), X)
-    assert RPCholesky(400).init(op, np.full(1500, 1e-2), step=1.0).rank == 400  # what is asked for is given
+    assert (
+        RPCholesky(400).init(op, np.full(1500, 1e-2), step=1.0).rank == 400
+    )  # what is asked for is given
     assert CG().init(op, np.full(1500, 1e-2), 1).solve(X[:, :1]).residual <= 1e-6

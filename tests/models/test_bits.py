@@ -1,4 +1,6 @@
-"""The same bits for any number of BLAS threads, under loky and from several Python threads at once; or to rounding, as documented."""
+"""The same bits for any number of BLAS threads, under loky and from several Python threads at once;
+or to rounding, as documented."""
+
 import json
 import os
 import subprocess
@@ -35,12 +37,20 @@ ROUNDED = {
     "ridge of landmarks": mercer.KernelRidge(K, 0.1, via=Landmarks(40), random_state=0),
     "process": mercer.GaussianProcessRegressor(K, 0.1, via="exact"),
     "process iterative": mercer.GaussianProcessRegressor(K, 0.1, via="iterative"),
-    "process of landmarks": mercer.GaussianProcessRegressor(K, 0.1, via=Landmarks(40), random_state=0),
+    "process of landmarks": mercer.GaussianProcessRegressor(
+        K, 0.1, via=Landmarks(40), random_state=0
+    ),
     "process classifier": mercer.GaussianProcessClassifier(K, fixed=True),
     "components": mercer.KernelPCA(3, K, via="exact", random_state=0),
 }
-CLASSIFIERS = (mercer.KernelLogistic, mercer.KernelSVC, mercer.SoftNeighborsClassifier, mercer.KernelPerceptron, mercer.Perceptron,
-               mercer.GaussianProcessClassifier)  # fmt: skip
+CLASSIFIERS = (
+    mercer.KernelLogistic,
+    mercer.KernelSVC,
+    mercer.SoftNeighborsClassifier,
+    mercer.KernelPerceptron,
+    mercer.Perceptron,
+    mercer.GaussianProcessClassifier,
+)
 
 
 def said(name, seed, n):
@@ -52,8 +62,14 @@ def said(name, seed, n):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         m.fit(X, (y > 0).astype(int) if isinstance(m, CLASSIFIERS) else y)
-        ways = [way for way in ("predict", "decision_function", "predict_proba", "transform") if hasattr(m, way)]
-        return np.concatenate([np.ravel(np.asarray(getattr(m, way)(X[:60]), float)) for way in ways]).tolist()
+        ways = [
+            way
+            for way in ("predict", "decision_function", "predict_proba", "transform")
+            if hasattr(m, way)
+        ]
+        return np.concatenate(
+            [np.ravel(np.asarray(getattr(m, way)(X[:60]), float)) for way in ways]
+        ).tolist()
 
 
 def check(found, want):
@@ -61,7 +77,9 @@ def check(found, want):
         if name in SAME:
             assert found[name] == want[name], name
         else:
-            np.testing.assert_allclose(np.abs(found[name]), np.abs(want[name]), rtol=1e-5, atol=1e-6, err_msg=name)
+            np.testing.assert_allclose(
+                np.abs(found[name]), np.abs(want[name]), rtol=1e-5, atol=1e-6, err_msg=name
+            )
 
 
 def all_of(n, names=(*SAME, *ROUNDED)):
@@ -86,7 +104,12 @@ def test_any_number_of_blas_threads_and_loky(n):
 
     code = f"import json; from tests.estimators.test_bits import all_of; print(json.dumps(all_of({n})))"
     places = ({**os.environ, "OMP_NUM_THREADS": t} for t in ("1", "2"))
-    runs = [subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True) for env in places]
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
+        for env in places
+    ]
     one, two = (json.loads(run.stdout) for run in runs)
     check(two, one)
     with Parallel(2, backend="loky") as pool:

@@ -1,4 +1,6 @@
-"""Dense rows to learn from and CSR rows to ask about, or the other way round: the same answers, for every kernel and learner."""
+"""Dense rows to learn from and CSR rows to ask about, or the other way round: the same answers, for
+every kernel and learner."""
+
 import warnings
 
 import numpy as np
@@ -18,15 +20,25 @@ Z = 0.9 * X[:7] + 0.05
 Y = X[:, 0] + 0.1 * rng.normal(size=20)
 CLASSES = (np.median(Y) < Y).astype(int)
 
-KERNELS = [Periodic(), Anova(2), AllSubsets(), Gaussian(), Laplace(norm=1), Matern(), Polynomial(2),
-           Gaussian().on_columns([0, 2]) + Periodic()]  # fmt: skip
+KERNELS = [
+    Periodic(),
+    Anova(2),
+    AllSubsets(),
+    Gaussian(),
+    Laplace(norm=1),
+    Matern(),
+    Polynomial(2),
+    Gaussian().on_columns([0, 2]) + Periodic(),
+]
 LEARNERS = {
     "ridge": lambda k: mercer.KernelRidge(k),
     "ridge iterative": lambda k: mercer.KernelRidge(k, via="iterative"),
     "ridge landmarks": lambda k: mercer.KernelRidge(k, via=Landmarks(5), random_state=0),
     "process": lambda k: mercer.GaussianProcessRegressor(k, 0.1),
     "process iterative": lambda k: mercer.GaussianProcessRegressor(k, 0.1, via="iterative"),
-    "process landmarks": lambda k: mercer.GaussianProcessRegressor(k, 0.1, via=Landmarks(5), random_state=0),
+    "process landmarks": lambda k: mercer.GaussianProcessRegressor(
+        k, 0.1, via=Landmarks(5), random_state=0
+    ),
     "process classifier": lambda k: mercer.GaussianProcessClassifier(k, fixed=True),
     "components": lambda k: mercer.KernelPCA(2, k, via="exact"),
     "clusters": lambda k: mercer.KernelKMeans(2, k, random_state=0),
@@ -54,7 +66,11 @@ def test_tiles_of_dense_and_sparse_rows(k, offset):
 def said(m, A):
     ways = ("predict", "transform", "decision_function", "predict_proba")
     found = [np.asarray(getattr(m, way)(A)) for way in ways if hasattr(m, way)]
-    return [*found, m.predict(A, return_std=True)[1]] if isinstance(m, mercer.GaussianProcessRegressor) else found
+    return (
+        [*found, m.predict(A, return_std=True)[1]]
+        if isinstance(m, mercer.GaussianProcessRegressor)
+        else found
+    )
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -65,13 +81,22 @@ def test_learners_of_dense_and_sparse_rows(name):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of convergence and negative votes
             want = said(m.fit(X, t), Z)
-            for A, B in ((X, sp.csr_array(Z)), (sp.csr_array(X), Z), (sp.csr_matrix(X), sp.csr_matrix(Z))):
+            for A, B in (
+                (X, sp.csr_array(Z)),
+                (sp.csr_array(X), Z),
+                (sp.csr_matrix(X), sp.csr_matrix(Z)),
+            ):
                 for ours, theirs in zip(said(LEARNERS[name](k).fit(A, t), B), want, strict=True):
-                    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5, err_msg=f"{k!r} {type(A)} {type(B)}")
+                    np.testing.assert_allclose(
+                        ours, theirs, rtol=1e-5, atol=1e-5, err_msg=f"{k!r} {type(A)} {type(B)}"
+                    )
 
 
 def test_points_of_both_kinds_join():
-    m, twin = (mercer.GaussianProcessRegressor(Periodic(), 0.1, via="exact").fit(A, Y) for A in (X, sp.csr_array(X)))
+    m, twin = (
+        mercer.GaussianProcessRegressor(Periodic(), 0.1, via="exact").fit(A, Y)
+        for A in (X, sp.csr_array(X))
+    )
     m.partial_fit(sp.csr_array(Z), Y[:7])
     twin.partial_fit(Z, Y[:7])
     np.testing.assert_allclose(m.predict(X), twin.predict(X), rtol=1e-8)

@@ -1,4 +1,6 @@
-"""Odd questions to predict_interval: finite wherever enough rows calibrate, else infinite and said so; never nan, never crossed."""
+"""Odd questions to predict_interval: finite wherever enough rows calibrate, else infinite and said
+so; never nan, never crossed."""
+
 import re
 import warnings
 
@@ -39,7 +41,9 @@ WAYS = {
     "passes": dict(lift=Monomials(2), memory_limit=10),
     "gram": dict(kernel="precomputed"),
 }
-REFUSED = "too few to split|goes through some rows|too large for sums|jackknife\\+ over features needs"
+REFUSED = (
+    "too few to split|goes through some rows|too large for sums|jackknife\\+ over features needs"
+)
 
 
 def check(m, A, coverage, n, **options):
@@ -52,7 +56,11 @@ def check(m, A, coverage, n, **options):
     assert (low <= high).all()
     infinite = n is not None and np.ceil((n + 1) * coverage - 1e-9) > n
     assert np.isinf(low).all() if infinite else np.isfinite(low).all() and np.isfinite(high).all()
-    assert ("infinite" in found.guarantee) == infinite == any("infinite" in str(w.message) for w in said)
+    assert (
+        ("infinite" in found.guarantee)
+        == infinite
+        == any("infinite" in str(w.message) for w in said)
+    )
     assert all("infinite" in str(w.message) or w.category is ConvergenceWarning for w in said)
 
 

@@ -1,4 +1,6 @@
-"""KernelLogistic: scikit-learn's objective on the same features, whatever the way that the rounds took."""
+"""KernelLogistic: scikit-learn's objective on the same features, whatever the way that the rounds
+took."""
+
 import warnings
 
 import numpy as np
@@ -24,7 +26,10 @@ def objective(F, y, coef, intercept, alpha, w=None):
     f = F @ coef.T.astype(np.float64) + intercept
     f = np.hstack([np.zeros_like(f), f]) if f.shape[1] == 1 else f
     losses = np.logaddexp.reduce(f, axis=1) - f[np.arange(len(y)), y]
-    return np.average(losses, weights=w) * (len(y) if w is None else w.sum()) + alpha / 2 * np.square(coef, dtype=float).sum()
+    return (
+        np.average(losses, weights=w) * (len(y) if w is None else w.sum())
+        + alpha / 2 * np.square(coef, dtype=float).sum()
+    )
 
 
 def rings(n=400, seed=0):
@@ -47,14 +52,18 @@ def test_scikit_learn_contract():
 @pytest.mark.parametrize("size", [40, 700])  # features: fewer and more than the rows
 def test_twin_of_scikit_learn(classes, alpha, dtype, size):
     X, y = data(classes=classes, dtype=dtype)
-    m = KernelLogistic(alpha=alpha, lift=RandomFourier(Gaussian(1.0), size, random_state=0)).fit(X, y)
+    m = KernelLogistic(alpha=alpha, lift=RandomFourier(Gaussian(1.0), size, random_state=0)).fit(
+        X, y
+    )
     F = m.lift_.transform(X)
     assert F.dtype == dtype
     twin = LogisticRegression(C=1 / alpha, tol=1e-9, max_iter=20_000).fit(F.astype(np.float64), y)
     ours, theirs = (objective(F, y, e.coef_, e.intercept_, alpha) for e in (m, twin))
     assert ours == pytest.approx(theirs, rel=1e-6)
     assert m.objective_ == pytest.approx(ours, rel=1e-5 if dtype == np.float32 else 1e-9)
-    np.testing.assert_allclose(m.predict_proba(X), twin.predict_proba(F), atol=2e-3 if dtype == np.float32 else 1e-4)
+    np.testing.assert_allclose(
+        m.predict_proba(X), twin.predict_proba(F), atol=2e-3 if dtype == np.float32 else 1e-4
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -83,7 +92,9 @@ def test_recomputed_features_give_the_model_of_kept_ones(classes):
 
 def test_wide_maps_never_take_a_square_array():
     X, y = data(40)
-    m = KernelLogistic(lift=RandomFourier(Gaussian(1.0), 60_000, random_state=0), memory_limit="10MB").fit(X, y)
+    m = KernelLogistic(
+        lift=RandomFourier(Gaussian(1.0), 60_000, random_state=0), memory_limit="10MB"
+    ).fit(X, y)
     assert m.plan_.bytes < 8 * 60_000**2 / 100
     assert m.score(X, y) > 0.9
 
@@ -99,9 +110,13 @@ def test_the_same_fit_twice():
 def test_weights_are_repetitions(classes, class_weight):
     X, y = data(120, classes=classes)
     w = np.random.default_rng(1).integers(0, 4, len(y))
-    make = lambda: KernelLogistic(lift=RandomFourier(Gaussian(1.0), 200, random_state=0), class_weight=class_weight)
+    make = lambda: KernelLogistic(
+        lift=RandomFourier(Gaussian(1.0), 200, random_state=0), class_weight=class_weight
+    )
     weighted, repeated = make().fit(X, y, w), make().fit(X.repeat(w, axis=0), y.repeat(w))
-    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-5
+    )
 
 
 def test_balanced_is_scikit_learns():
@@ -139,8 +154,12 @@ def test_sparse_rows_are_the_dense_ones():
 
     X, y = data(200)
     X[np.abs(X) < 0.7] = 0
-    dense, sparse = (KernelLogistic(Gaussian(1.0), random_state=0).fit(A, y) for A in (X, sp.csr_array(X)))
-    np.testing.assert_allclose(dense.predict_proba(X), sparse.predict_proba(sp.csr_array(X)), atol=1e-6)
+    dense, sparse = (
+        KernelLogistic(Gaussian(1.0), random_state=0).fit(A, y) for A in (X, sp.csr_array(X))
+    )
+    np.testing.assert_allclose(
+        dense.predict_proba(X), sparse.predict_proba(sp.csr_array(X)), atol=1e-6
+    )
 
 
 def test_what_is_refused():

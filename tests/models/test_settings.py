@@ -1,4 +1,5 @@
 """Settings that are none: one sentence in every family; transformers are maps in every family."""
+
 import copy
 
 import numpy as np
@@ -12,15 +13,41 @@ from mercer.lifts import Identity
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
 y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
-CLASSIFIERS = {"GaussianProcessClassifier", "KernelSVC", "KernelLogistic", "KernelPerceptron", "Perceptron", "NadarayaWatsonClassifier"}
+CLASSIFIERS = {
+    "GaussianProcessClassifier",
+    "KernelSVC",
+    "KernelLogistic",
+    "KernelPerceptron",
+    "Perceptron",
+    "NadarayaWatsonClassifier",
+}
 HUGE = 10**400
 WRONG = [
-    ("lift", 3), ("lift", "fourier"), ("lift", StandardScaler), ("memory_limit", HUGE), ("memory_limit", "many"), ("memory_limit", True),
-    ("alpha", "1"), ("alpha", ["1"]), ("alpha", HUGE), ("alpha", None), ("fit_intercept", "no"), ("fit_intercept", None), ("tol", HUGE),
-    ("C", HUGE), ("epsilon", HUGE), ("noise", HUGE), ("prior_mean", HUGE), ("shuffle", "no"), ("probability", "no"), ("warm_start", "no"),
+    ("lift", 3),
+    ("lift", "fourier"),
+    ("lift", StandardScaler),
+    ("memory_limit", HUGE),
+    ("memory_limit", "many"),
+    ("memory_limit", True),
+    ("alpha", "1"),
+    ("alpha", ["1"]),
+    ("alpha", HUGE),
+    ("alpha", None),
+    ("fit_intercept", "no"),
+    ("fit_intercept", None),
+    ("tol", HUGE),
+    ("C", HUGE),
+    ("epsilon", HUGE),
+    ("noise", HUGE),
+    ("prior_mean", HUGE),
+    ("shuffle", "no"),
+    ("probability", "no"),
+    ("warm_start", "no"),
     ("restore_variance", "no"),
-]  # fmt: skip
-EVERY = [getattr(models, name) for name in models.__all__ if hasattr(getattr(models, name), "get_params")]
+]
+EVERY = [
+    getattr(models, name) for name in models.__all__ if hasattr(getattr(models, name), "get_params")
+]
 
 
 def target(cls):
@@ -46,7 +73,14 @@ def test_a_flag_of_a_perceptron_is_one():
 
 # transformers
 @pytest.mark.parametrize("cls", [cls for cls in EVERY if "lift" in cls().get_params(deep=False)])
-@pytest.mark.parametrize("make", [StandardScaler, lambda: RBFSampler(n_components=20, random_state=0), lambda: KBinsDiscretizer(4)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        StandardScaler,
+        lambda: RBFSampler(n_components=20, random_state=0),
+        lambda: KBinsDiscretizer(4),
+    ],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_a_transformer_is_a_map(cls, make):
     model = cls(lift=make()).fit(X, target(cls))
@@ -56,7 +90,9 @@ def test_a_transformer_is_a_map(cls, make):
     assert model.n_features_lifted_ == lifted.shape[1]
     assert not hasattr(model, "kernel_")
     again = copy.deepcopy(model)
-    np.testing.assert_array_equal((again.predict if hasattr(again, "predict") else again.transform)(X), ask(X))
+    np.testing.assert_array_equal(
+        (again.predict if hasattr(again, "predict") else again.transform)(X), ask(X)
+    )
     same = cls(lift=Identity()).fit(lifted, target(cls))
     expected = same.predict(lifted) if hasattr(same, "predict") else same.transform(lifted)
     if cls.__name__ != "KernelKMeans":  # whose labels have no order
@@ -68,7 +104,11 @@ def test_features_that_are_whole_numbers_are_taken_as_numbers():
     lift = OneHotEncoder(sparse_output=False, dtype=np.int64)
     model = models.KernelRidge(lift=lift, alpha=0.1).fit(codes, y)
     F = lift.fit(codes).transform(codes).astype(float)
-    np.testing.assert_allclose(model.predict(codes), models.KernelRidge(lift=Identity(), alpha=0.1).fit(F, y).predict(F), rtol=1e-10)
+    np.testing.assert_allclose(
+        model.predict(codes),
+        models.KernelRidge(lift=Identity(), alpha=0.1).fit(F, y).predict(F),
+        rtol=1e-10,
+    )
 
 
 def test_streams_over_a_transformer_merge():

@@ -16,7 +16,17 @@ from tests.market import KERNELS, rows, trees
 
 rng = np.random.default_rng(0)
 V = rng.normal(size=(1100, 3))
-SOME = ("of the design", "gaussian ard", "laplace 1-norm", "matern 3/2", "normalized", "columns", "weighted", "warped", "callable")
+SOME = (
+    "of the design",
+    "gaussian ard",
+    "laplace 1-norm",
+    "matern 3/2",
+    "normalized",
+    "columns",
+    "weighted",
+    "warped",
+    "callable",
+)
 
 
 @pytest.mark.parametrize("name", [*SOME, "constant"])
@@ -30,7 +40,9 @@ def test_products_equal_those_of_the_matrix(name, dtype):
             out = K @ w
             assert out.shape == (full @ w).shape
             assert out.dtype == dtype
-            np.testing.assert_allclose(out, full @ w, rtol=rtol, atol=rtol * max(np.abs(full @ v).max(), 1))
+            np.testing.assert_allclose(
+                out, full @ w, rtol=rtol, atol=rtol * max(np.abs(full @ v).max(), 1)
+            )
         np.testing.assert_allclose(K.block(slice(0, 5)), full[:5], rtol=rtol, atol=1e-6)
     np.testing.assert_allclose(KernelOperator(k, X).diag(), np.diag(k(X)), rtol=rtol)
 
@@ -50,11 +62,15 @@ def test_surface():
     np.testing.assert_allclose(K.block([3, 5], slice(2, 4)), Gaussian()(X[[3, 5]], Z[2:4]))
     np.testing.assert_allclose(K.block(4, 7), Gaussian()(X[[4]], Z[[7]]))
     np.testing.assert_allclose(K.block(np.arange(30) % 2 == 0), Gaussian()(X[::2], Z))
-    np.testing.assert_allclose(KernelOperator(Gaussian(), X[:20], Z).diag(), np.diag(Gaussian()(X[:20], Z)))
+    np.testing.assert_allclose(
+        KernelOperator(Gaussian(), X[:20], Z).diag(), np.diag(Gaussian()(X[:20], Z))
+    )
     assert repr(K) == "KernelOperator(Gaussian(), shape=(30, 20), dtype=float64)"
     with pytest.raises(ValueError, match="diag needs as many rows as columns"):
         K.diag()
-    with pytest.raises(ValueError, match=r"V must be numbers of shape \(20,\) or \(20, q\), got shape \(30, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"V must be numbers of shape \(20,\) or \(20, q\), got shape \(30, 3\)"
+    ):
         K @ V[:30]
     with pytest.raises(ValueError, match="U and V must have as many columns"):
         K.pullback(V[:30], V[:20, 0])
@@ -66,10 +82,14 @@ def test_lists_of_items():
     np.testing.assert_allclose(KernelOperator(k, words) @ np.ones(9), k(words).sum(1))
 
 
-@pytest.mark.parametrize("k", [Gaussian(), Polynomial(2), Laplace(norm=1), Matern(), Periodic()], ids=repr)
+@pytest.mark.parametrize(
+    "k", [Gaussian(), Polynomial(2), Laplace(norm=1), Matern(), Periodic()], ids=repr
+)
 def test_sparse_rows(k):
     A = sp.random_array((800, 50), density=0.1, rng=np.random.default_rng(0)).tocsr()
-    np.testing.assert_allclose(KernelOperator(k, A) @ V[:800], k(A.toarray()) @ V[:800], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        KernelOperator(k, A) @ V[:800], k(A.toarray()) @ V[:800], rtol=1e-6, atol=1e-6
+    )
 
 
 @given(trees, st.integers(1, 2))
@@ -82,14 +102,23 @@ def test_pullback_is_the_gradient_of_the_bilinear_form(k, q):
 def test_pullback_over_many_tiles():
     X, u, v = rows(1100), rng.normal(size=1100), rng.normal(size=1100)
     k = 0.5 * Gaussian((0.5, 1.0, 2.0)) + Matern()
-    np.testing.assert_allclose(KernelOperator(k, X).pullback(u, v), k.gradient(X, np.outer(u, v)), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        KernelOperator(k, X).pullback(u, v), k.gradient(X, np.outer(u, v)), rtol=1e-9, atol=1e-9
+    )
 
 
-@pytest.mark.parametrize("k", [Gaussian(), Matern(), Laplace(), Laplace(norm=1), Cauchy()], ids=repr)
-@pytest.mark.parametrize(("offset", "spread"), [(1e4, 1.0), (0.0, 1.0), (1e6, 1.0), (1e2, 1e-3), (0.0, 1e-4), (3e4, 10.0)])
+@pytest.mark.parametrize(
+    "k", [Gaussian(), Matern(), Laplace(), Laplace(norm=1), Cauchy()], ids=repr
+)
+@pytest.mark.parametrize(
+    ("offset", "spread"),
+    [(1e4, 1.0), (0.0, 1.0), (1e6, 1.0), (1e2, 1e-3), (0.0, 1e-4), (3e4, 10.0)],
+)
 def test_float32_keeps_its_digits_at_any_offset(k, offset, spread):
     """Two clusters, at +offset and -offset in every column: centring alone cannot help."""
-    X = (np.repeat([[1.0], [-1.0]], 300, axis=0) * offset + spread * rng.normal(size=(600, 6))).astype(np.float32)
+    X = (
+        np.repeat([[1.0], [-1.0]], 300, axis=0) * offset + spread * rng.normal(size=(600, 6))
+    ).astype(np.float32)
     v = rng.normal(size=600).astype(np.float32)
     k = k.clone().set_params(bandwidth=float(spread))
     exact = k(X.astype(np.float64))
@@ -111,7 +140,9 @@ def test_the_same_bits_for_any_number_of_threads(dtype):
     results = []
     for n in (1, 2, 3, 2):
         with threads.limit(n):
-            results.append((K @ v, K.pullback(u, v), K.kernel(X), KernelOperator(K.kernel, X, X.copy()) @ v))
+            results.append(
+                (K @ v, K.pullback(u, v), K.kernel(X), KernelOperator(K.kernel, X, X.copy()) @ v)
+            )
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -126,7 +157,11 @@ def test_memory_does_not_grow_with_n(n):
     K @ v
     tracemalloc.start()
     try:
-        for product in (lambda: K @ v, lambda: K.T @ v.repeat(n // 2000, axis=0), lambda: small @ np.ones(3000)):
+        for product in (
+            lambda: K @ v,
+            lambda: K.T @ v.repeat(n // 2000, axis=0),
+            lambda: small @ np.ones(3000),
+        ):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             out = product()
@@ -146,7 +181,9 @@ def test_import_works_without_a_folder_for_the_cache(tmp_path):
     blocked.write_text("")
     env = os.environ | {"NUMBA_CACHE_DIR": str(blocked / "cache"), "HOME": str(blocked)}
     code = "import numpy as np, mercer; print(mercer.kernels.Laplace(norm=1)(np.eye(3)).shape)"
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False
+    )
     assert done.stdout.strip() == "(3, 3)", done.stderr
 
 
@@ -154,9 +191,17 @@ def test_import_works_without_a_folder_for_the_cache(tmp_path):
 def test_memory_does_not_grow_with_terms_or_columns(case):
     ten = sum(Gaussian(tuple((1 + i + rng.random(20)).tolist())) for i in range(10))
     k, X, Z = {
-        "many bandwidths": (ten, rng.normal(size=(300, 20)).astype("f4"), rng.normal(size=(30_000, 20)).astype("f4")),
+        "many bandwidths": (
+            ten,
+            rng.normal(size=(300, 20)).astype("f4"),
+            rng.normal(size=(30_000, 20)).astype("f4"),
+        ),
         "wide rows": (Gaussian(100.0), rng.normal(size=(400, 10_000)), None),
-        "wide and rectangular": (Gaussian(100.0), rng.normal(size=(400, 10_000)), rng.normal(size=(300, 10_000))),
+        "wide and rectangular": (
+            Gaussian(100.0),
+            rng.normal(size=(400, 10_000)),
+            rng.normal(size=(300, 10_000)),
+        ),
     }[case]
     K = KernelOperator(k, X, Z)
     u, v = np.ones(K.shape[0], X.dtype), np.ones(K.shape[1], X.dtype)

@@ -1,4 +1,6 @@
-"""A Gram matrix that was given: the operator protocol over values that nobody computes again, dense or CSR."""
+"""A Gram matrix that was given: the operator protocol over values that nobody computes again, dense
+or CSR."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp

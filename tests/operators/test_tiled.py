@@ -1,4 +1,5 @@
 """Operators that are read by tiles: blocks, products and rows kept are those of the kernel."""
+
 import numpy as np
 import pytest
 
@@ -10,7 +11,11 @@ from mercer.operators.products import times
 from mercer.operators.tiles import TILE_COLUMNS
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(0.7), Gaussian((1.0, 2.0, 0.5)), Linear(), Constant() + Polynomial(2)], ids=repr)
+@pytest.mark.parametrize(
+    "kernel",
+    [Gaussian(0.7), Gaussian((1.0, 2.0, 0.5)), Linear(), Constant() + Polynomial(2)],
+    ids=repr,
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_blocks_and_products_are_those_of_the_kernel(kernel, dtype):
     rng = np.random.default_rng(0)
@@ -28,8 +33,12 @@ def test_blocks_and_products_are_those_of_the_kernel(kernel, dtype):
     part, some = columns.only(keep), np.zeros(keep.sum())
     part.add(some, i, delta)
     np.testing.assert_allclose(some, G[keep] / 2, rtol=1e-4, atol=100 * tol)
-    np.testing.assert_allclose(times(kernel, Table(X[:99].astype(dtype)), X.astype(dtype)[i], delta[:, None])[:, 0], K[:99, i] @ delta,
-                               rtol=1e-4, atol=100 * tol)  # fmt: skip
+    np.testing.assert_allclose(
+        times(kernel, Table(X[:99].astype(dtype)), X.astype(dtype)[i], delta[:, None])[:, 0],
+        K[:99, i] @ delta,
+        rtol=1e-4,
+        atol=100 * tol,
+    )
 
 
 def test_too_large_values_are_refused():
@@ -37,7 +46,10 @@ def test_too_large_values_are_refused():
         TileOperator(Linear(), Table(np.full((3, 2), 1e80)))
     with pytest.raises(ValueError, match="scale the columns"):
         TileOperator(Polynomial(3), Table(np.full((3, 2), 1e10, np.float32)))
-    assert TileOperator(Linear(), Table(np.full((3, 2), 1e10, np.float32)), np.float32).dtype == np.float64
+    assert (
+        TileOperator(Linear(), Table(np.full((3, 2), 1e10, np.float32)), np.float32).dtype
+        == np.float64
+    )
 
 
 def rows(n=300, offset=0.0, seed=0):
@@ -46,10 +58,19 @@ def rows(n=300, offset=0.0, seed=0):
 
 OPERATORS = {
     "tiles": lambda: (TileOperator(Gaussian(), rows()), Gaussian()(rows().data)),
-    "float32": lambda: (TileOperator(Gaussian(), rows().astype(np.float32), np.float32), Gaussian()(rows().data)),
-    "about": lambda: (TileOperator(Linear(), rows(offset=50.0)).balanced(), centred(rows(offset=50.0).data)),
+    "float32": lambda: (
+        TileOperator(Gaussian(), rows().astype(np.float32), np.float32),
+        Gaussian()(rows().data),
+    ),
+    "about": lambda: (
+        TileOperator(Linear(), rows(offset=50.0)).balanced(),
+        centred(rows(offset=50.0).data),
+    ),
     "given": lambda: (CentredOperator(Gaussian()(rows().data)), Gaussian()(rows().data)),
-    "centred": lambda: (CentredOperator(Gaussian()(rows().data) + 9.0).balanced(), without_means(Gaussian()(rows().data))),
+    "centred": lambda: (
+        CentredOperator(Gaussian()(rows().data) + 9.0).balanced(),
+        without_means(Gaussian()(rows().data)),
+    ),
 }
 
 
@@ -70,7 +91,9 @@ def test_one_protocol(name):
     np.testing.assert_allclose(op.block(), K, **tol)
     np.testing.assert_allclose(op.block(i, j), K[i][:, j], **tol)
     np.testing.assert_allclose(op.diag(), np.diag(K), **tol)
-    np.testing.assert_allclose(op @ V, K @ V, rtol=1e-3, atol=1e-3 if op.dtype == np.float32 else 1e-8)
+    np.testing.assert_allclose(
+        op @ V, K @ V, rtol=1e-3, atol=1e-3 if op.dtype == np.float32 else 1e-8
+    )
     np.testing.assert_array_equal((op @ V[:, 0]).shape, (300,))
     np.testing.assert_allclose(op.restrict(i).block(), K[np.ix_(i, i)], **tol)
     np.testing.assert_allclose(op.astype(np.float32).block(i), K[i], rtol=1e-4, atol=1e-4)
@@ -88,11 +111,17 @@ def test_operators_of_two_sets_of_rows():
     op = TileOperator(k, X, Z=Z)
     np.testing.assert_allclose(op.block(), k(X.data, Z.data), rtol=1e-9)
     np.testing.assert_allclose(op @ np.ones(30), k(X.data, Z.data).sum(1), rtol=1e-9)
-    np.testing.assert_allclose(op.restrict([1, 2], [5]).block(), k(X.data, Z.data)[[1, 2]][:, [5]], rtol=1e-9)
-    np.testing.assert_allclose(TileOperator(k, X).restrict([1, 2], [5]).block(), k(X.data)[[1, 2]][:, [5]], rtol=1e-9)
+    np.testing.assert_allclose(
+        op.restrict([1, 2], [5]).block(), k(X.data, Z.data)[[1, 2]][:, [5]], rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        TileOperator(k, X).restrict([1, 2], [5]).block(), k(X.data)[[1, 2]][:, [5]], rtol=1e-9
+    )
     about = TileOperator(Linear(), rows(40, 50.0)).balanced()
     assert isinstance(about, AboutOperator)
-    np.testing.assert_allclose(about.restrict([1, 2], [5]).block(), about.block([1, 2], [5]), rtol=1e-9)
+    np.testing.assert_allclose(
+        about.restrict([1, 2], [5]).block(), about.block([1, 2], [5]), rtol=1e-9
+    )
     for alone in (op, about.restrict([1], [5])):
         with pytest.raises(ValueError, match="diag is that of rows with themselves"):
             alone.diag()
@@ -103,10 +132,17 @@ def test_operators_of_two_sets_of_rows():
 def test_pullbacks_are_those_of_the_kernel():
     k, X = Gaussian(1.5) + Linear(), rows(60)
     U, V = np.random.default_rng(0).normal(size=(2, 60, 2))
-    np.testing.assert_allclose(TileOperator(k, X).pullback(U, V), KernelOperator(k, X).pullback(U, V))
+    np.testing.assert_allclose(
+        TileOperator(k, X).pullback(U, V), KernelOperator(k, X).pullback(U, V)
+    )
     assert CentredOperator(k(X.data)).pullback(U, V).shape == (0,)
     far = rows(60, 50.0)
-    about, zero = TileOperator(Polynomial(2, bias=9.0), far).balanced(), [W - W.mean(0) for W in (U, V)]
+    about, zero = (
+        TileOperator(Polynomial(2, bias=9.0), far).balanced(),
+        [W - W.mean(0) for W in (U, V)],
+    )
     assert isinstance(about, AboutOperator)
     expected = KernelOperator(Polynomial(2, bias=9.0), far).pullback(*zero)
-    np.testing.assert_allclose(about.pullback(*zero), expected, rtol=1e-6)  # weights that sum to zero see no point
+    np.testing.assert_allclose(
+        about.pullback(*zero), expected, rtol=1e-6
+    )  # weights that sum to zero see no point

@@ -1,4 +1,5 @@
 """Fast tiles: of bits, and when they are used."""
+
 import numpy as np
 import pytest
 
@@ -18,12 +19,18 @@ def test_rows_of_two_values_a_column_have_the_kernel_values_of_any_rows(low, hig
     tiles = tiles_of(k, Table(X), Table(Z), dtype)
     assert isinstance(tiles, BitTiles)
     tiles.fill(tiles.side(Table(X), left=True), tiles.side(Table(Z), left=False), out)
-    np.testing.assert_allclose(out, k(X.astype(float), Z.astype(float)), rtol=2e-6 if dtype == np.float32 else 1e-13)
+    np.testing.assert_allclose(
+        out, k(X.astype(float), Z.astype(float)), rtol=2e-6 if dtype == np.float32 else 1e-13
+    )
 
 
 @pytest.mark.parametrize(
     ("rows", "bandwidth", "apart"),
-    [([1 + 2.0**-52, 1 + 2.0**-51], 2.0**-52, np.exp(-0.5)), ([-1.7e308, 1.7e308], 1.0, 0.0), ([0.0, 5e-324], 1.0, 1.0)],
+    [
+        ([1 + 2.0**-52, 1 + 2.0**-51], 2.0**-52, np.exp(-0.5)),
+        ([-1.7e308, 1.7e308], 1.0, 0.0),
+        ([0.0, 5e-324], 1.0, 1.0),
+    ],
 )
 def test_two_values_at_the_ends_of_floating_point(rows, bandwidth, apart):
     X, out = Table(np.array(rows)[:, None]), np.empty((2, 2))
@@ -41,13 +48,19 @@ def test_bits_are_used_only_where_distances_are_counts():
     assert isinstance(tiles_of(Gaussian(), Table(bits), Table(bits), float), BitTiles)
     assert isinstance(tiles_of(Gaussian((2.0,) * 6), Table(bits), Table(bits), float), BitTiles)
     assert isinstance(tiles_of(Gaussian(1e-200), Table(bits), Table(bits), float), BitTiles)
-    for k, X, Z in ((Gaussian(), other, bits), (Gaussian(), bits, other), (Gaussian(), wider, wider), (Gaussian((1.0, 2) * 3), bits, bits)):
+    for k, X, Z in (
+        (Gaussian(), other, bits),
+        (Gaussian(), bits, other),
+        (Gaussian(), wider, wider),
+        (Gaussian((1.0, 2) * 3), bits, bits),
+    ):
         assert not isinstance(tiles_of(k, Table(X), Table(Z), float), BitTiles)
     assert not isinstance(tiles_of(Linear(), Table(bits), Table(bits), float), BitTiles)
 
 
 def test_flags_of_a_product_are_no_warnings():
-    """BLAS may raise floating-point flags in lanes that hold no entry; the size of rows is looked at before."""
+    """BLAS may raise floating-point flags in lanes that hold no entry; the size of rows is looked
+    at before."""
     tiles, out = GaussianTiles(Gaussian(), np.zeros(2)), np.empty((3, 3), np.float32)
     huge = np.full((3, 4), 1e30, np.float32)
     with np.errstate(all="raise"):

@@ -1,4 +1,5 @@
 """The block scan is the row-by-row reference, for every policy, in blocks of any cut."""
+
 import numpy as np
 import pytest
 
@@ -16,7 +17,11 @@ POLICIES = ["UNLIMITED", "RANDOM", "OLDEST", "FORGETRON", "PROJECTRON", "PLUS", 
 def rows(classes, n=160, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
-    at = np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2], [-0.4, 0.4]) if classes == 3 else (X[:, 0] * X[:, 1] > 0).astype(int)
+    at = (
+        np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2], [-0.4, 0.4])
+        if classes == 3
+        else (X[:, 0] * X[:, 1] > 0).astype(int)
+    )
     return X, at if classes == 3 else 2 * at - 1
 
 
@@ -35,9 +40,19 @@ def test_blocks_are_row_after_row(policy, classes, margin):
     code, k = getattr(ops, policy), 1.7 * Gaussian(0.8)
     margin = margin or float(policy == "PLUS")
     rule = UpdateRule(code, 12, eta=0.3, margin=margin)
-    plain = Reference(lambda A, B: k(A, B) if len(B) else np.zeros((len(A), 0)), 1 if classes == 2 else 3, 3, code, 12, 0.3, margin)
+    plain = Reference(
+        lambda A, B: k(A, B) if len(B) else np.zeros((len(A), 0)),
+        1 if classes == 2 else 3,
+        3,
+        code,
+        12,
+        0.3,
+        margin,
+    )
     draws = uniforms(Stream(7), 0, len(X), 1)[:, 0]
-    expected = np.array([plain.take(x, int(y), d) for x, y, d in zip(X, labels, draws, strict=True)])
+    expected = np.array(
+        [plain.take(x, int(y), d) for x, y, d in zip(X, labels, draws, strict=True)]
+    )
     s, wrong = scanned(k, X, labels, classes, rule)
     assert 20 < expected.sum() < 140
     np.testing.assert_array_equal(wrong, expected)
@@ -75,7 +90,10 @@ def test_whole_numbers_agree_to_the_last_bit():
 
 def test_a_mean_with_power_favours_late_hypotheses():
     X, labels = rows(2, 50)
-    s, history = Scanner.start(UpdateRule(power=2.0), 2, TableSource(Gaussian(), Table(X)), Stream(7)), []
+    s, history = (
+        Scanner.start(UpdateRule(power=2.0), 2, TableSource(Gaussian(), Table(X)), Stream(7)),
+        [],
+    )
     for i in range(50):
         s.scan(TableSource(Gaussian(), Table(X[i : i + 1])), labels[i : i + 1])
         history.append(s.weights[0].copy())
@@ -96,5 +114,7 @@ def test_the_projection_is_the_nearest_function_of_the_span():
         if s.count(ops.REDUCED) > size:
             P = s.points.data
             d = (s.weights - before)[0] * labels[i]
-            np.testing.assert_allclose(k(P) @ d, k(P, X[[i]])[:, 0], atol=1e-7)  # the rest is orthogonal to every point
+            np.testing.assert_allclose(
+                k(P) @ d, k(P, X[[i]])[:, 0], atol=1e-7
+            )  # the rest is orthogonal to every point
     assert s.count(ops.REDUCED) > 10

@@ -1,4 +1,5 @@
-"""Structured frequencies: unbiased at small d too, each row following its measure, without a d x m array."""
+"""Structured frequencies: unbiased at small d too, each row following its measure, without a d x m
+array."""
 
 import tracemalloc
 
@@ -41,7 +42,7 @@ def test_the_form_with_signs_alone_is_biased():
         return 2 * W  # rows of norm sqrt(d)
 
     found = estimates(hdhdhd, np.array([1.5, 0, 0, 0]), 1500)
-    assert abs(found.mean() - np.exp(-1.5**2 / 2)) > 10 * found.std() / np.sqrt(len(found)) + 0.02
+    assert abs(found.mean() - np.exp(-(1.5**2) / 2)) > 10 * found.std() / np.sqrt(len(found)) + 0.02
 
 
 def test_rows_are_gaussian_one_by_one():
@@ -52,20 +53,30 @@ def test_rows_are_gaussian_one_by_one():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "d", "m"), [(1, 1, 1), (3, 5, 40), (9, 16, 16), (20, 100, 300), (8, 64, 65)])
+@pytest.mark.parametrize(
+    ("n", "d", "m"), [(1, 1, 1), (3, 5, 40), (9, 16, 16), (20, 100, 300), (8, 64, 65)]
+)
 def test_project_is_the_reference_inside_a_wider_array(n, d, m, dtype):
     X = np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
     structured = Fastfood(Student(3.0), d, m, Stream(5))
     out, expected = np.full((n, m + 3), np.nan, dtype), np.empty((n, m))
     structured.project(X, out[:, :m])
     reference_project(structured, X.astype(np.float64), expected)
-    np.testing.assert_allclose(out[:, :m], expected, atol=30 * np.finfo(dtype).eps * np.abs(expected).max())
+    np.testing.assert_allclose(
+        out[:, :m], expected, atol=30 * np.finfo(dtype).eps * np.abs(expected).max()
+    )
     assert np.isnan(out[:, m:]).all()
-    np.testing.assert_allclose(X @ structured.matrix().T, expected, rtol=1e-3, atol=1e-4 if dtype == np.float32 else 1e-10)
+    np.testing.assert_allclose(
+        X @ structured.matrix().T, expected, rtol=1e-3, atol=1e-4 if dtype == np.float32 else 1e-10
+    )
 
 
 def test_memory_is_of_the_order_of_m():
-    structured, X, out = Fastfood(Normal(), 1024, 4096, Stream(0)), np.zeros((4, 1024)), np.empty((4, 4096))
+    structured, X, out = (
+        Fastfood(Normal(), 1024, 4096, Stream(0)),
+        np.zeros((4, 1024)),
+        np.empty((4, 4096)),
+    )
     tracemalloc.start()
     structured.project(X, out)
     peak = tracemalloc.get_traced_memory()[1]
@@ -103,7 +114,9 @@ def test_any_number_of_rows_in_place_inside_a_wider_array(n, dtype):
     wide = np.full((n, 200), np.nan, dtype)
     wide[:, 30:158] = X
     hadamard(wide[:, 30:158])
-    np.testing.assert_allclose(wide[:, 30:158], reference_hadamard(X), atol=1e-3 if dtype == np.float32 else 1e-11)
+    np.testing.assert_allclose(
+        wide[:, 30:158], reference_hadamard(X), atol=1e-3 if dtype == np.float32 else 1e-11
+    )
     assert np.isnan(wide[:, :30]).all()
     assert np.isnan(wide[:, 158:]).all()
 

@@ -1,4 +1,5 @@
-"""Frequencies: the same bits in slices, unbiased in every kind and measure, and errors no larger than those of iid."""
+"""Frequencies: the same bits in slices, unbiased in every kind and measure, and errors no larger
+than those of iid."""
 
 import numpy as np
 import pytest
@@ -6,7 +7,16 @@ from sklearn.gaussian_process.kernels import Matern
 from sklearn.kernel_approximation import RBFSampler
 
 from mercer.ops.frequencies import RULES, choose, frequencies
-from mercer.ops.measures import CauchyColumns, ColumnMeasure, GammaMixture, LaplaceColumns, Normal, PeriodicColumns, Sphere, Student
+from mercer.ops.measures import (
+    CauchyColumns,
+    ColumnMeasure,
+    GammaMixture,
+    LaplaceColumns,
+    Normal,
+    PeriodicColumns,
+    Sphere,
+    Student,
+)
 from mercer.ops.philox import Stream
 
 KERNELS = {  # measure: the kernel as a function of differences (n, d)
@@ -21,8 +31,12 @@ KERNELS = {  # measure: the kernel as a function of differences (n, d)
     LaplaceColumns(): lambda D: np.prod(1 / (1 + D**2), axis=-1),
     PeriodicColumns(0.8, 3.0): lambda D: np.exp(-2 * (np.sin(np.pi * D / 3) ** 2).sum(-1) / 0.8**2),
 }
-CASES = [(law, kind) for law in KERNELS for kind in [*RULES, "auto"]
-         if not (isinstance(law, ColumnMeasure) and kind in ("orthogonal", "design"))]
+CASES = [
+    (law, kind)
+    for law in KERNELS
+    for kind in [*RULES, "auto"]
+    if not (isinstance(law, ColumnMeasure) and kind in ("orthogonal", "design"))
+]
 cases = pytest.mark.parametrize(("law", "kind"), CASES, ids=str)
 
 
@@ -43,19 +57,25 @@ def test_slices_are_slices_of_the_whole(law, kind, d, m):
     assert whole.shape == (m, d)
     for start, stop in [(0, m), (0, 1), (m // 3, m // 2), (m - 1, m), (m // 2, m // 2)]:
         start = max(start, 0)
-        np.testing.assert_array_equal(frequencies(law, d, m, Stream(5, (2,)), kind, start, stop), whole[start:stop])
+        np.testing.assert_array_equal(
+            frequencies(law, d, m, Stream(5, (2,)), kind, start, stop), whole[start:stop]
+        )
 
 
 @pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize(("d", "m"), [(40, 30), (40, 100), (300, 200), (300, 700)])
 def test_slices_of_wide_maps(kind, d, m):
     whole = frequencies(Normal(), d, m, Stream(5), kind)
-    np.testing.assert_array_equal(frequencies(Normal(), d, m, Stream(5), kind, 17, 120), whole[17:120])
+    np.testing.assert_array_equal(
+        frequencies(Normal(), d, m, Stream(5), kind, 17, 120), whole[17:120]
+    )
 
 
 @pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize("d", [1, 2, 30])
-@pytest.mark.parametrize("law", [Student(0.01), Student(1e9), GammaMixture(0.01, 9.0), GammaMixture(1e6, 1.0)], ids=str)
+@pytest.mark.parametrize(
+    "law", [Student(0.01), Student(1e9), GammaMixture(0.01, 9.0), GammaMixture(1e6, 1.0)], ids=str
+)
 def test_extreme_laws_stay_finite(law, d, kind):
     assert np.isfinite(frequencies(law, d, 70, Stream(0), kind)).all()
 
@@ -96,7 +116,9 @@ def test_sums_of_two_streams_serve_the_product(kind):
     """Norms in the same order in both would be correlated, and the product biased."""
     D = np.array([[0.7, -0.4, 0.2], [1.0, 1.0, 1.0]])
     laws = Student(3.0), GammaMixture(1.0, 2.0)
-    two = lambda s: sum(frequencies(law, 3, 64, Stream(s, (i,)), kind) for i, law in enumerate(laws))
+    two = lambda s: sum(
+        frequencies(law, 3, 64, Stream(s, (i,)), kind) for i, law in enumerate(laws)
+    )
     sample = [estimates(two(s), D) for s in range(100)]
     assert_centred(np.array(sample), KERNELS[laws[0]](D) * KERNELS[laws[1]](D))
 
@@ -106,7 +128,9 @@ def test_sums_of_two_streams_serve_the_product(kind):
 def test_auto_is_no_worse_than_iid(law, d):
     """The error of m iid frequencies has the variance (1 + k(2δ) - 2 k(δ)²) / (2m)."""
     k, m = KERNELS[law], 128
-    D = np.random.default_rng(0).standard_normal((100, d)) / (d if isinstance(law, ColumnMeasure) else np.sqrt(d))
+    D = np.random.default_rng(0).standard_normal((100, d)) / (
+        d if isinstance(law, ColumnMeasure) else np.sqrt(d)
+    )
     errors = [estimates(frequencies(law, d, m, Stream(s)), D) - k(D) for s in range(12)]
     assert np.mean(np.square(errors)) < np.mean(1 + k(2 * D) - 2 * k(D) ** 2) / (2 * m)
 
@@ -121,13 +145,20 @@ def test_error_against_scikit_learn(d, target):
         P = X @ frequencies(Normal(), d, 512, Stream(seed)).T / np.sqrt(d)
         return np.hstack([np.cos(P), np.sin(P)]) / np.sqrt(512)
 
-    theirs = lambda seed: RBFSampler(gamma=1 / (2 * d), n_components=1024, random_state=seed).fit_transform(X)
-    ours, theirs = (np.mean([((F @ F.T)[i, j] - K) ** 2 for F in map(make, range(12))]) for make in (ours, theirs))
+    theirs = lambda seed: RBFSampler(
+        gamma=1 / (2 * d), n_components=1024, random_state=seed
+    ).fit_transform(X)
+    ours, theirs = (
+        np.mean([((F @ F.T)[i, j] - K) ** 2 for F in map(make, range(12))])
+        for make in (ours, theirs)
+    )
     assert theirs / ours > target
 
 
 def test_errors_name_the_argument():
-    with pytest.raises(ValueError, match="kind must be one of auto, iid, orthogonal, qmc, design, got 'sobol'"):
+    with pytest.raises(
+        ValueError, match="kind must be one of auto, iid, orthogonal, qmc, design, got 'sobol'"
+    ):
         frequencies(Normal(), 2, 5, Stream(0), "sobol")
     with pytest.raises(ValueError, match="changes under rotations"):
         frequencies(CauchyColumns(), 2, 5, Stream(0), "orthogonal")

@@ -1,4 +1,5 @@
-"""The lazy `njit`: nothing at import, one compilation, a cache only where there is a folder for it."""
+"""The lazy `njit`: nothing at import, one compilation, a cache only where there is a folder for
+it."""
 
 import os
 import pickle
@@ -95,8 +96,13 @@ def test_works_without_a_folder_for_the_cache(tmp_path):
 
 def test_uses_the_cache_where_there_is_a_folder(tmp_path):
     (tmp_path / "loops.py").write_text(LOOPS)
-    code = "import loops; loops.twice(4); print(sum(loops.twice.dispatcher.stats.cache_hits.values()))"
-    hits = [run_python(code, str(tmp_path), NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout for _ in range(2)]
+    code = (
+        "import loops; loops.twice(4); print(sum(loops.twice.dispatcher.stats.cache_hits.values()))"
+    )
+    hits = [
+        run_python(code, str(tmp_path), NUMBA_CACHE_DIR=str(tmp_path / "cache")).stdout
+        for _ in range(2)
+    ]
     assert hits == ["0\n", "1\n"]
 
 
@@ -116,7 +122,11 @@ def test_two_threads_compile_once():
 
     class Compilations(event.RecordingListener):
         def of(self, dispatcher):
-            return [what for _, what in self.buffer if what.is_start and what.data["dispatcher"] is dispatcher]
+            return [
+                what
+                for _, what in self.buffer
+                if what.is_start and what.data["dispatcher"] is dispatcher
+            ]
 
     cube = njit(lambda x: x * x * x)
     start, results = threading.Barrier(4), []

@@ -1,4 +1,5 @@
 """Rows of kernel matrices: added, picked and repacked as plainly."""
+
 import numpy as np
 import pytest
 
@@ -9,7 +10,12 @@ from mercer.ops import kernel_rows
 @pytest.mark.parametrize("m", [1, 3, 4, 9])
 def test_rows_are_added_in_float64(dtype, m):
     rng = np.random.default_rng(m)
-    K, index, delta, out = rng.normal(size=(12, 37)).astype(dtype), rng.permutation(12)[:m], rng.normal(size=m), rng.normal(size=37)
+    K, index, delta, out = (
+        rng.normal(size=(12, 37)).astype(dtype),
+        rng.permutation(12)[:m],
+        rng.normal(size=m),
+        rng.normal(size=37),
+    )
     expected = out + delta @ K[index].astype(np.float64)
     kernel_rows.add_rows(K, index, delta, out)
     np.testing.assert_allclose(out, expected, atol=1e-14)

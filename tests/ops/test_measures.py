@@ -6,7 +6,16 @@ from scipy import stats
 from sklearn.gaussian_process.kernels import Matern
 
 from mercer.ops.frequencies import frequencies
-from mercer.ops.measures import CauchyColumns, ColumnMeasure, GammaMixture, LaplaceColumns, Normal, PeriodicColumns, Sphere, Student
+from mercer.ops.measures import (
+    CauchyColumns,
+    ColumnMeasure,
+    GammaMixture,
+    LaplaceColumns,
+    Normal,
+    PeriodicColumns,
+    Sphere,
+    Student,
+)
 from mercer.ops.philox import Stream
 
 KERNELS = {  # measure: the kernel as a function of differences (n, d)
@@ -23,7 +32,9 @@ KERNELS = {  # measure: the kernel as a function of differences (n, d)
 }
 
 
-@pytest.mark.parametrize("law", [law for law in KERNELS if not isinstance(law, ColumnMeasure)], ids=str)
+@pytest.mark.parametrize(
+    "law", [law for law in KERNELS if not isinstance(law, ColumnMeasure)], ids=str
+)
 @pytest.mark.parametrize("d", [1, 3, 40])
 def test_radius_is_the_quantile_of_the_norm(law, d):
     if isinstance(law, Sphere):

@@ -24,11 +24,15 @@ def test_periodic_harmonics(b):
     u = (np.arange(100_000) + 0.5) / 100_000
     j = np.rint(PeriodicColumns(b, 2.0).rows(u[:, None], 1)[:, 0] / np.pi).astype(int)
     for harmonic in (0, 1, -1, 4):
-        np.testing.assert_allclose((j == harmonic).mean(), special.ive(abs(harmonic), b**-2.0), atol=2e-5)
+        np.testing.assert_allclose(
+            (j == harmonic).mean(), special.ive(abs(harmonic), b**-2.0), atol=2e-5
+        )
 
 
 def test_periodic_columns_may_differ():
     law = PeriodicColumns((0.5, 1.0), (1.0, 2.0))
     D = np.array([[0.2, 0.3]])
     sample = np.array([estimates(frequencies(law, 2, 64, Stream(s)), D) for s in range(100)])
-    assert_centred(sample, np.exp(-2 * (np.sin(np.pi * D / [1, 2]) ** 2 / np.array([0.5, 1.0]) ** 2).sum(1)))
+    assert_centred(
+        sample, np.exp(-2 * (np.sin(np.pi * D / [1, 2]) ** 2 / np.array([0.5, 1.0]) ** 2).sum(1))
+    )

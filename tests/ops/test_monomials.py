@@ -1,4 +1,5 @@
-"""The monomials against scikit-learn and against plain references: values, order, dense and sparse."""
+"""The monomials against scikit-learn and against plain references: values, order, dense and
+sparse."""
 
 from itertools import combinations_with_replacement, product
 
@@ -12,7 +13,18 @@ from mercer.ops.monomials import expand, exponents, plan, reference_expand
 from mercer.ops.monomials_csr import expand_csr, reference_expand_csr
 from mercer.ops.threads import limit
 
-SHAPES = [(0, 3, 2), (1, 1, 1), (7, 1, 6), (33, 2, 0), (65, 2, 1), (70, 2, 2), (5, 3, 5), (40, 5, 3), (9, 13, 3), (3, 40, 2)]
+SHAPES = [
+    (0, 3, 2),
+    (1, 1, 1),
+    (7, 1, 6),
+    (33, 2, 0),
+    (65, 2, 1),
+    (70, 2, 2),
+    (5, 3, 5),
+    (40, 5, 3),
+    (9, 13, 3),
+    (3, 40, 2),
+]
 OPTIONS = {
     "all": {},
     "no bias": dict(include_bias=False),
@@ -71,7 +83,9 @@ def test_weights(n, d, degree, options, dtype):
     program, X = plan(d, degree, **options), table(n, d, dtype)
     w = np.random.default_rng(1).uniform(1, 2, program.D)
     out = np.full((n, program.D), np.nan, dtype)
-    np.testing.assert_allclose(expand(program, X, w, out), expand(program, X) * w.astype(dtype), **close(dtype))
+    np.testing.assert_allclose(
+        expand(program, X, w, out), expand(program, X) * w.astype(dtype), **close(dtype)
+    )
     S = sparse_table(n, d, dtype)
     same_sparse(expand_csr(program, S, w), reference_expand_csr(program, S, w), dtype)
 
@@ -83,18 +97,24 @@ def test_csr_equals_reference(n, d, degree, options, dtype):
     program, X = plan(d, degree, **options), sparse_table(n, d, dtype)
     F = expand_csr(program, X)
     same_sparse(F, reference_expand_csr(program, X), dtype)
-    assert sp.csr_array((F.data, F.indices, F.indptr), shape=F.shape).has_canonical_format  # looks; F believes its flag
+    assert sp.csr_array(
+        (F.data, F.indices, F.indptr), shape=F.shape
+    ).has_canonical_format  # looks; F believes its flag
 
 
 @pytest.mark.parametrize(("n", "d", "degree"), [case for case in SHAPES if case[0] and case[2]])
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("include_bias", [False, True])
 def test_scikit_learn(n, d, degree, interaction_only, include_bias):
-    theirs = PolynomialFeatures(degree, interaction_only=interaction_only, include_bias=include_bias)
+    theirs = PolynomialFeatures(
+        degree, interaction_only=interaction_only, include_bias=include_bias
+    )
     program = plan(d, degree, interaction_only=interaction_only, include_bias=include_bias)
     X, S = table(n, d), sparse_table(n, d)
     np.testing.assert_allclose(expand(program, X), theirs.fit_transform(X), **close(float))
-    np.testing.assert_allclose(expand_csr(program, S).toarray(), theirs.fit_transform(S.toarray()), **close(float))
+    np.testing.assert_allclose(
+        expand_csr(program, S).toarray(), theirs.fit_transform(S.toarray()), **close(float)
+    )
     np.testing.assert_array_equal(exponents(program).toarray(), theirs.powers_)
 
 
@@ -162,15 +182,21 @@ def test_stored_zeros_unsorted_columns_and_duplicates():
 def test_nan_and_infinity_go_through():
     X = np.array([[np.nan, 2.0], [np.inf, 3.0]])
     program = plan(2, 2)
-    np.testing.assert_array_equal(expand(program, X), [[1, np.nan, 2, np.nan, np.nan, 4], [1, np.inf, 3, np.inf, np.inf, 9]])
-    np.testing.assert_array_equal(expand_csr(program, sp.csr_array(X)).toarray(), expand(program, X))
+    np.testing.assert_array_equal(
+        expand(program, X), [[1, np.nan, 2, np.nan, np.nan, 4], [1, np.inf, 3, np.inf, np.inf, 9]]
+    )
+    np.testing.assert_array_equal(
+        expand_csr(program, sp.csr_array(X)).toarray(), expand(program, X)
+    )
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_indices_beyond_32_bits(index):
     """200,000 columns have 2e10 monomials of degree 2."""
     d = 200_000
-    S = sp.csr_array(([2.0, 3.0], np.array([5, d - 1], index), np.array([0, 2], index)), shape=(1, d))
+    S = sp.csr_array(
+        ([2.0, 3.0], np.array([5, d - 1], index), np.array([0, 2], index)), shape=(1, d)
+    )
     F = expand_csr(plan(d, 2), S)
     assert F.indices.dtype == np.int64
     assert F.data.tolist() == [1, 2, 3, 4, 6, 9]
@@ -178,7 +204,12 @@ def test_indices_beyond_32_bits(index):
     powers = exponents(plan(d, 2), F.indices)
     assert powers.indices.tolist() == [5, d - 1, 5, 5, d - 1, d - 1]
     assert powers.data.tolist() == [1, 1, 2, 1, 1, 2]
-    assert expand_csr(plan(10_000, 2), sp.csr_array(([2.0], ([0], [3])), shape=(1, 10_000))).indices.dtype == np.int32
+    assert (
+        expand_csr(
+            plan(10_000, 2), sp.csr_array(([2.0], ([0], [3])), shape=(1, 10_000))
+        ).indices.dtype
+        == np.int32
+    )
 
 
 def test_exponents_of_a_million_monomials_are_sparse():

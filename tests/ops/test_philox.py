@@ -1,4 +1,5 @@
-"""Random tables: any rows alone are the rows of the whole, streams are independent, values follow their laws."""
+"""Random tables: any rows alone are the rows of the whole, streams are independent, values follow
+their laws."""
 
 import numpy as np
 import pytest
@@ -38,7 +39,9 @@ def test_far_rows_cost_nothing(table):
 
 
 @tables
-@pytest.mark.parametrize("other", [Stream(4), Stream(3, (0,)), Stream(3, (0, 0)), Stream(3).child(1)])
+@pytest.mark.parametrize(
+    "other", [Stream(4), Stream(3, (0,)), Stream(3, (0, 0)), Stream(3).child(1)]
+)
 def test_streams_differ(table, other):
     assert not np.array_equal(table(Stream(3), 0, 50, 4), table(other, 0, 50, 4))
 
@@ -57,7 +60,9 @@ def test_values_follow_their_law(name):
 
 
 def test_streams_are_uncorrelated():
-    G = np.hstack([philox.normals(Stream(5, path), 0, 5000, 1) for path in [(), (0,), (1,), (0, 1), (1, 0)]])
+    G = np.hstack(
+        [philox.normals(Stream(5, path), 0, 5000, 1) for path in [(), (0,), (1,), (0, 1), (1, 0)]]
+    )
     assert abs(np.corrcoef(G.T) - np.eye(5)).max() < 5 / np.sqrt(5000)
 
 

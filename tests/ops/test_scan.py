@@ -12,7 +12,9 @@ from mercer.ops.scan import reference, scan, scan_csr
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_loops_are_the_reference(classes, offset, dtype):
     rng = np.random.default_rng(0)
-    F = (rng.integers(-2, 3, size=(150, 7)) * (rng.random((150, 7)) < 0.6)).astype(dtype)  # small integers: sums are exact
+    F = (rng.integers(-2, 3, size=(150, 7)) * (rng.random((150, 7)) < 0.6)).astype(
+        dtype
+    )  # small integers: sums are exact
     labels = rng.integers(0, classes, 150)
     labels = 2 * labels - 1 if classes == 2 else labels
     C, found = sp.csr_array(F), []
@@ -21,7 +23,11 @@ def test_the_loops_are_the_reference(classes, offset, dtype):
         lambda *a: scan(F, labels, *a),
         lambda *a: scan_csr(C.indptr, C.indices, C.data, labels, *a),
     ):
-        W, U, wrong = np.zeros((1 if classes == 2 else 3, 8)), np.zeros((1 if classes == 2 else 3, 8)), np.zeros(150, bool)
+        W, U, wrong = (
+            np.zeros((1 if classes == 2 else 3, 8)),
+            np.zeros((1 if classes == 2 else 3, 8)),
+            np.zeros(150, bool),
+        )
         found.append((run(W, U, 5.0, offset, wrong), W, U, wrong))
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):

@@ -1,4 +1,5 @@
 """Steps of duals in lanes against plain ones."""
+
 import numpy as np
 import pytest
 
@@ -15,7 +16,16 @@ def in_lanes(K, problem, loop, tol, most=10**6):
     G[:n] = -problem.t
     room = padded(n, K.dtype)
     room[:, :n] = K
-    loop(room.reshape(n, -1, smo.LANE), G.reshape(-1, smo.LANE), b, problem.lo, problem.hi, problem.e, tol, most)
+    loop(
+        room.reshape(n, -1, smo.LANE),
+        G.reshape(-1, smo.LANE),
+        b,
+        problem.lo,
+        problem.hi,
+        problem.e,
+        tol,
+        most,
+    )
     return b, G[:n]
 
 
@@ -43,7 +53,9 @@ def test_steps_of_one_dual_end_where_every_slope_is_flat(e):
     smo.gates(b, problem.lo, problem.hi, e, up, down)
     assert (G + up).min() >= -1e-6
     assert (G + down).max() <= 1e-6
-    assert value(K, problem, b) <= value(K, problem, in_lanes(K, problem, smo.pairs, 1e-6)[0]) + 1e-9  # the sum may be anything here
+    assert (
+        value(K, problem, b) <= value(K, problem, in_lanes(K, problem, smo.pairs, 1e-6)[0]) + 1e-9
+    )  # the sum may be anything here
 
 
 def test_steps_of_one_dual_do_not_end_at_a_short_row_while_a_long_one_is_steep():
@@ -67,7 +79,17 @@ def test_a_sweep_is_the_plain_loop():
     results = []
     for run in (smo.sweep, smo.sweep.__wrapped__):
         a, coef, active = np.zeros(50), np.zeros(4), np.ones(50, bool)
-        total = run(F, y, a, c, (F**2).sum(1), active, np.arange(50), coef, np.array([0.1, 1.0, 0.0, np.inf, -np.inf]))
+        total = run(
+            F,
+            y,
+            a,
+            c,
+            (F**2).sum(1),
+            active,
+            np.arange(50),
+            coef,
+            np.array([0.1, 1.0, 0.0, np.inf, -np.inf]),
+        )
         results.append(np.concatenate([a, coef, active, total]))
     np.testing.assert_allclose(*results, rtol=1e-9, atol=1e-12)
 

@@ -15,7 +15,9 @@ from mercer.ops.threads import limit, n_threads, parallel_map, single_blas
 
 
 def blas_threads():
-    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    return [
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +47,9 @@ def test_as_many_threads_as_the_limit():
 
 def test_one_thread_is_the_callers():
     with limit(1):
-        assert set(parallel_map(lambda _: threading.get_ident(), range(5))) == {threading.get_ident()}
+        assert set(parallel_map(lambda _: threading.get_ident(), range(5))) == {
+            threading.get_ident()
+        }
 
 
 def test_limit_goes_before_environment_goes_before_cores(monkeypatch):
@@ -83,7 +87,10 @@ def test_bad_limits(n, monkeypatch):
 def test_nested_calls_run_inline():
     def outer(i):
         with limit(4):
-            return {threading.get_ident(), *parallel_map(lambda _: threading.get_ident(), range(10))}
+            return {
+                threading.get_ident(),
+                *parallel_map(lambda _: threading.get_ident(), range(10)),
+            }
 
     with limit(3):
         assert all(len(idents) == 1 for idents in parallel_map(outer, range(20)))
@@ -215,7 +222,8 @@ def _in_child(queue):
 
 
 def _fork(target):
-    """Run target(queue) in a forked child; newer Pythons warn about the pool's threads, which is the point here."""
+    """Run target(queue) in a forked child; newer Pythons warn about the pool's threads, which is
+    the point here."""
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
     child = context.Process(target=target, args=(queue,))

@@ -1,4 +1,6 @@
-"""Cosine and sine at once: as exact as NumPy's, at all sizes of angles, wherever the output lies."""
+"""Cosine and sine at once: as exact as NumPy's, at all sizes of angles, wherever the output
+lies."""
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,9 @@ def test_in_place_in_halves_of_one_array(shape, dtype):
     F = np.full((shape[0], 2 * m), np.nan, dtype)
     F[:, :m] = P
     sincos(F[:, :m], 0.5, F[:, :m], F[:, m:])
-    np.testing.assert_allclose(F, np.hstack([0.5 * np.cos(P), 0.5 * np.sin(P)]), atol=2 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(
+        F, np.hstack([0.5 * np.cos(P), 0.5 * np.sin(P)]), atol=2 * np.finfo(dtype).eps
+    )
 
 
 @dtypes

@@ -1,20 +1,43 @@
-"""Kernels about a point: the same numbers as differences of kernel values, with the digits that these lose."""
+"""Kernels about a point: the same numbers as differences of kernel values, with the digits that
+these lose."""
+
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from mercer.inputs import Table
-from mercer.kernels import Cauchy, Constant, Gaussian, Laplace, Linear, Polynomial, RationalQuadratic, exp
+from mercer.kernels import (
+    Cauchy,
+    Constant,
+    Gaussian,
+    Laplace,
+    Linear,
+    Polynomial,
+    RationalQuadratic,
+    exp,
+)
 from mercer.operators.tiles import AboutTiles, DifferenceTiles, tiles_about
 from mercer.pairs.about import Spread, about
 
 KERNELS = [
-    Linear(), Linear(metric=((2.0, 0.5, 0.0), (0.5, 1.0, 0.0), (0.0, 0.0, 3.0))), Polynomial(3), Polynomial(2, bias=0.0), Constant(),
-    Gaussian(2.0), Gaussian((1.0, 2.0, 3.0)), Cauchy(), RationalQuadratic(), 0.5 * Linear() + Gaussian(), Linear() * Gaussian(3.0),
-    (Linear() + 1.0) ** 2, exp(0.1 * Linear()), Linear().compose([1.0, 0.5, 0.25]), Polynomial(2).on_columns([0, 2]),
+    Linear(),
+    Linear(metric=((2.0, 0.5, 0.0), (0.5, 1.0, 0.0), (0.0, 0.0, 3.0))),
+    Polynomial(3),
+    Polynomial(2, bias=0.0),
+    Constant(),
+    Gaussian(2.0),
+    Gaussian((1.0, 2.0, 3.0)),
+    Cauchy(),
+    RationalQuadratic(),
+    0.5 * Linear() + Gaussian(),
+    Linear() * Gaussian(3.0),
+    (Linear() + 1.0) ** 2,
+    exp(0.1 * Linear()),
+    Linear().compose([1.0, 0.5, 0.25]),
+    Polynomial(2).on_columns([0, 2]),
     2.0 * Constant() + Linear(),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -23,10 +46,16 @@ def test_they_are_differences_of_kernel_values(kernel):
     X, Z, p = rng.normal(size=(7, 3)), rng.normal(size=(5, 3)), rng.normal(size=3)
     found = about(kernel.on, X, Z, p)
     plain = kernel(X, Z) - kernel(X, p[None]) - kernel(p[None], Z) + kernel(p[None], p[None])
-    np.testing.assert_allclose(np.broadcast_to(found.core, (7, 5)), plain, atol=1e-11 * np.abs(kernel(X, Z)).max())
+    np.testing.assert_allclose(
+        np.broadcast_to(found.core, (7, 5)), plain, atol=1e-11 * np.abs(kernel(X, Z)).max()
+    )
     np.testing.assert_allclose(np.broadcast_to(found.all, (7, 5)), kernel(X, Z), rtol=1e-9)
     alone = about(kernel.on, X, X, p, paired=True)
-    np.testing.assert_allclose(np.broadcast_to(alone.core, 7), np.diag(about(kernel.on, X, X, p).core * np.ones((7, 7))), atol=1e-11)
+    np.testing.assert_allclose(
+        np.broadcast_to(alone.core, 7),
+        np.diag(about(kernel.on, X, X, p).core * np.ones((7, 7))),
+        atol=1e-11,
+    )
 
 
 @pytest.mark.parametrize("far", [1e1, 1e2, 1e3, 1e5, 1e8])
@@ -39,12 +68,23 @@ def test_far_from_the_point_as_well(kernel, far):
     Z[3:] = X[3:6] + rng.normal(size=(3, 3))
     found, K = about(kernel.on, X, Z, p), kernel(X, Z)
     plain = K - kernel(X, p[None]) - kernel(p[None], Z) + kernel(p[None], p[None])
-    size = np.sqrt(kernel.diag(X)[:, None] * kernel.diag(Z)) + kernel(X, p[None]) + kernel(p[None], Z) + kernel(p[None], p[None])
+    size = (
+        np.sqrt(kernel.diag(X)[:, None] * kernel.diag(Z))
+        + kernel(X, p[None])
+        + kernel(p[None], Z)
+        + kernel(p[None], p[None])
+    )
     assert (np.abs(np.broadcast_to(found.core, (9, 6)) - plain) <= 1e-10 * np.abs(size)).all()
     assert (np.abs(np.broadcast_to(found.all, (9, 6)) - K) <= 1e-10 * np.abs(size)).all()
 
 
-NEAR_ONE = [Cauchy(1e6), Cauchy((1e6, 3e6)), RationalQuadratic(1e6, 0.3), 2.0 / 3.0 * Cauchy(1e6) ** 2, Gaussian(1e6)]
+NEAR_ONE = [
+    Cauchy(1e6),
+    Cauchy((1e6, 3e6)),
+    RationalQuadratic(1e6, 0.3),
+    2.0 / 3.0 * Cauchy(1e6) ** 2,
+    Gaussian(1e6),
+]
 
 
 @pytest.mark.parametrize("kernel", NEAR_ONE, ids=repr)
@@ -54,7 +94,9 @@ def test_profiles_near_one_keep_their_digits(kernel):
     p = X.mean(0)
     found = about(kernel.on, X, X, p)
     width = np.broadcast_to(getattr(kernel, "bandwidth", 1e6), 2)
-    slope = {"Cauchy": 2.0, "RationalQuadratic": 1.0, "Gaussian": 1.0}.get(type(kernel).__name__, 8.0 / 3.0)
+    slope = {"Cauchy": 2.0, "RationalQuadratic": 1.0, "Gaussian": 1.0}.get(
+        type(kernel).__name__, 8.0 / 3.0
+    )
     want = slope * ((X - p) / width) @ ((X - p) / width).T
     np.testing.assert_allclose(found.core, want, atol=1e-10 * np.abs(want).max())
     assert not found.rounded
@@ -64,7 +106,14 @@ def test_differences_of_values_say_so():
     q = Spread(0.5, 1.0, 2.0, 3.0)
     for exact in (q, q * q + 1, q.exp(), 1 / q, q.log(), q**-2):
         assert not exact.rounded
-    for rounded in (q**0.5, 2.0 * (1.0 + q**0.5), q * q**0.5, (q**0.5).exp(), 1 / q**0.5, 1 / Spread(0.5, -1.0, 2.0, 3.0)):
+    for rounded in (
+        q**0.5,
+        2.0 * (1.0 + q**0.5),
+        q * q**0.5,
+        (q**0.5).exp(),
+        1 / q**0.5,
+        1 / Spread(0.5, -1.0, 2.0, 3.0),
+    ):
         assert rounded.rounded
 
 
@@ -93,7 +142,12 @@ def test_formulas_that_ask_for_more_are_read_by_differences():
 
 def test_only_what_shares_most_of_its_values_is_read_so():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    for kernel, offset in ((Linear(), 0.0), (Gaussian(), 1e6), (Gaussian(10.0), 0.0), (Polynomial(2), 0.0)):
+    for kernel, offset in (
+        (Linear(), 0.0),
+        (Gaussian(), 1e6),
+        (Gaussian(10.0), 0.0),
+        (Polynomial(2), 0.0),
+    ):
         assert tiles_about(kernel, Table(X + offset), np.float64) is None
     assert isinstance(tiles_about(Linear(), Table(X + 100), np.float32), AboutTiles)
     assert tiles_about("precomputed", Table(X), np.float64) is None
@@ -101,7 +155,15 @@ def test_only_what_shares_most_of_its_values_is_read_so():
 
 def test_spreads_divide_and_subtract():
     q = Spread(0.5, 1.0, 2.0, 3.0)
-    for f in (lambda v: 2 - v, lambda v: v - 1, lambda v: 1 / v, lambda v: v / v, lambda v: v**0.5, lambda v: -v, lambda v: v**-2):
+    for f in (
+        lambda v: 2 - v,
+        lambda v: v - 1,
+        lambda v: 1 / v,
+        lambda v: v / v,
+        lambda v: v**0.5,
+        lambda v: -v,
+        lambda v: v**-2,
+    ):
         out = f(q)
         assert out.all == pytest.approx(f(6.5))
         assert out.left + out.base == pytest.approx(f(4.0))

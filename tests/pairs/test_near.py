@@ -1,4 +1,6 @@
-"""Distances in a kernel's space keep their relative accuracy however near the points are: against 80 digits of the same formula."""
+"""Distances in a kernel's space keep their relative accuracy however near the points are: against
+80 digits of the same formula."""
+
 from decimal import Decimal, getcontext
 from functools import reduce
 from itertools import combinations
@@ -14,7 +16,9 @@ from mercer.ops.special import half_integer_coefficients, matern_deficit
 from tests.market import KERNELS, LEAVES, TREES, dots, rows, trees
 
 getcontext().prec = 80
-PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863")
+PI = Decimal(
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899863"
+)
 
 
 def series(x, term, start):
@@ -39,7 +43,11 @@ def atan(x):
 class Digits:
     """The functions of formulas, to 80 digits."""
 
-    exp, log1p, sqrt = Decimal.exp, staticmethod(lambda a: (1 + a).ln()), staticmethod(lambda a: Decimal(a).sqrt())
+    exp, log1p, sqrt = (
+        Decimal.exp,
+        staticmethod(lambda a: (1 + a).ln()),
+        staticmethod(lambda a: Decimal(a).sqrt()),
+    )
     sin, cos = staticmethod(sin), staticmethod(lambda a: series(a, Decimal(1), 0))
     sinc = staticmethod(lambda a: sin(a) / a if a else Decimal(1))
     ratio = staticmethod(lambda a, b: a / b if b else Decimal(0))
@@ -82,13 +90,24 @@ class One:
     rows = property(lambda self: One(self.x, self.x))
     cols = property(lambda self: One(self.z, self.z))
     dot = property(lambda self: Number(sum(a * b for a, b in zip(self.x, self.z, strict=True))))
-    prod1p = property(lambda self: reduce(mul, [a * b + 1 for a, b in zip(self.x, self.z, strict=True)], Number(1)))
+    prod1p = property(
+        lambda self: reduce(
+            mul, [a * b + 1 for a, b in zip(self.x, self.z, strict=True)], Number(1)
+        )
+    )
 
     def bilinear(self, A):
-        return Number(sum(a * b * float(A[i, j]) for i, a in enumerate(self.x) for j, b in enumerate(self.z)))
+        return Number(
+            sum(a * b * float(A[i, j]) for i, a in enumerate(self.x) for j, b in enumerate(self.z))
+        )
 
     def _scaled(self, b):
-        return [(u - v) / w for u, v, w in zip(self.x, self.z, np.broadcast_to(b, len(self.x)).tolist(), strict=True)]
+        return [
+            (u - v) / w
+            for u, v, w in zip(
+                self.x, self.z, np.broadcast_to(b, len(self.x)).tolist(), strict=True
+            )
+        ]
 
     def sqdist(self, b=1.0):
         return Number(sum(t * t for t in self._scaled(b)))
@@ -101,15 +120,32 @@ class One:
 
     def sinsq(self, period, b):
         waves = [Digits.sin(PI * t) for t in self._scaled(period)]
-        return Number(sum((s / w) ** 2 for s, w in zip(waves, np.broadcast_to(b, len(waves)).tolist(), strict=True)))
+        return Number(
+            sum(
+                (s / w) ** 2
+                for s, w in zip(waves, np.broadcast_to(b, len(waves)).tolist(), strict=True)
+            )
+        )
 
     def elementary(self, order):
-        return Number(sum((reduce(mul, c) for c in combinations([a * b for a, b in zip(self.x, self.z, strict=True)], order)), Number(0)))
+        return Number(
+            sum(
+                (
+                    reduce(mul, c)
+                    for c in combinations(
+                        [a * b for a, b in zip(self.x, self.z, strict=True)], order
+                    )
+                ),
+                Number(0),
+            )
+        )
 
     @property
     def angle(self):
         x, z = ([v / Digits.sqrt(One(u, u).dot) for v in u] for u in (self.x, self.z))
-        gap, both = (Digits.sqrt(sum((u + s * v) ** 2 for u, v in zip(x, z, strict=True))) for s in (-1, 1))
+        gap, both = (
+            Digits.sqrt(sum((u + s * v) ** 2 for u, v in zip(x, z, strict=True))) for s in (-1, 1)
+        )
         return Number(2 * atan(Decimal(gap) / Decimal(both)))
 
     def pick(self, columns):
@@ -121,7 +157,11 @@ def exactly(k, x, z):
     return float(Digits.sqrt(max(square, Number(0))))
 
 
-READ = {name: k for name, k in (LEAVES | TREES).items() if "bessel" not in name and name not in ("matern high", "exponential")}
+READ = {
+    name: k
+    for name, k in (LEAVES | TREES).items()
+    if "bessel" not in name and name not in ("matern high", "exponential")
+}
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3])
@@ -136,8 +176,16 @@ def test_distances_to_80_digits(name, offset):
         np.testing.assert_allclose(found, want, rtol=1e-8, atol=1e-300, err_msg=f"{size}")
 
 
-UNITS = {"normalized linear": 1e-15, "step": 2e-8, "normalized": 1e-9}  # rounding of unit vectors, of angles (as a root), of cosines
-TURNS = {"periodic", "periodic ard", "columns"}  # a period forgets what is far: x itself has no digits left there
+UNITS = {
+    "normalized linear": 1e-15,
+    "step": 2e-8,
+    "normalized": 1e-9,
+}  # rounding of unit vectors, of angles (as a root), of cosines
+TURNS = {
+    "periodic",
+    "periodic ard",
+    "columns",
+}  # a period forgets what is far: x itself has no digits left there
 
 
 @pytest.mark.parametrize("name", READ)
@@ -145,9 +193,21 @@ def test_far_points_and_unlike_norms_to_80_digits(name):
     """Rows of norms 1e-3 to 1e8, in unlike, near, equal and opposite directions."""
     k, rng = READ[name], np.random.default_rng(1)
     u = np.array([0.6, 0.64, 0.48])
-    ways = [u, u + 1e-7 * rng.normal(size=3), u + 1e-2 * rng.normal(size=3), rng.normal(size=3), -u + 1e-3 * rng.normal(size=3)]
+    ways = [
+        u,
+        u + 1e-7 * rng.normal(size=3),
+        u + 1e-2 * rng.normal(size=3),
+        rng.normal(size=3),
+        -u + 1e-3 * rng.normal(size=3),
+    ]
     X = np.array([s * w for s, w in zip((1e-3, 1.0, 1e3, 1e5, 1e8), ways, strict=True)])
-    Z = np.array([s * w for s in ((1.0, 1e3) if name in TURNS else (1e-3, 1.0, 1e3, 1e4, 1e6, 1e8)) for w in ways[::2]])
+    Z = np.array(
+        [
+            s * w
+            for s in ((1.0, 1e3) if name in TURNS else (1e-3, 1.0, 1e3, 1e4, 1e6, 1e8))
+            for w in ways[::2]
+        ]
+    )
     X = X[:3] if name in TURNS else X
     want = np.array([[exactly(k, x.tolist(), z.tolist()) for z in Z] for x in X])
     np.testing.assert_allclose(k.distance(X, Z), want, rtol=1e-8, atol=UNITS.get(name, 1e-300))
@@ -157,33 +217,49 @@ def test_far_points_and_unlike_norms_to_80_digits(name):
 @pytest.mark.parametrize("far", [1e3, 1e4, 1e5, 1e7, 1e8, 1e12])
 def test_rational_quadratics_of_far_points(mixture, far):
     k = RationalQuadratic(1.0, mixture)
-    np.testing.assert_allclose(k.distance([[0.0]], [[far]]), [[exactly(k, [0.0], [far])]], rtol=1e-12)
+    np.testing.assert_allclose(
+        k.distance([[0.0]], [[far]]), [[exactly(k, [0.0], [far])]], rtol=1e-12
+    )
 
 
 def test_directions_do_not_hang_on_norms():
     k = Linear().normalized()
     root = 0.7653668647301796
-    for x, z, want in (([1e-3, 0], [1e6, 0], 0.0), ([1, 1.0000001], [1e8, 1e8], 4.99999975e-8), ([1e-3, 0], [1e4, 1e4], root)):
+    for x, z, want in (
+        ([1e-3, 0], [1e6, 0], 0.0),
+        ([1, 1.0000001], [1e8, 1e8], 4.99999975e-8),
+        ([1e-3, 0], [1e4, 1e4], root),
+    ):
         np.testing.assert_allclose(k.distance([x], [z]), [[want]], rtol=1e-8)
-        np.testing.assert_allclose((k**2).distance([x], [z]) ** 2, [[2 * want**2 - want**4 / 2]], rtol=1e-7)
+        np.testing.assert_allclose(
+            (k**2).distance([x], [z]) ** 2, [[2 * want**2 - want**4 / 2]], rtol=1e-7
+        )
 
 
 def test_exponentials_and_high_orders():
     k, X = KERNELS["exponential"], rows(3)
     Z = X + 1e-9 * np.random.default_rng(0).normal(size=X.shape)
-    np.testing.assert_allclose(k.distance(X, Z), [[exactly(k, x.tolist(), z.tolist()) for z in Z] for x in X], rtol=1e-8)
+    np.testing.assert_allclose(
+        k.distance(X, Z), [[exactly(k, x.tolist(), z.tolist()) for z in Z] for x in X], rtol=1e-8
+    )
 
 
-@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])  # whose coefficients are right to the last digit that counts
+@pytest.mark.parametrize(
+    "nu", [0.5, 1.5, 2.5]
+)  # whose coefficients are right to the last digit that counts
 def test_what_matern_profiles_lose(nu):
     """The integral of the slope is the series of half-integer orders."""
     for r in (1e-12, 1e-6, 1e-3, 0.1, 0.19, 0.5):
         t = Number(r)
-        want = 1 - sum(t**j * c for j, c in enumerate(half_integer_coefficients(int(nu)))) * Digits.exp(-t)
+        want = 1 - sum(
+            t**j * c for j, c in enumerate(half_integer_coefficients(int(nu)))
+        ) * Digits.exp(-t)
         np.testing.assert_allclose(matern_deficit(nu, np.array([r])), float(want), rtol=1e-9)
 
 
-@pytest.mark.parametrize("nu", [0.1, 0.3, 0.8, 0.999, 1.0, 1.001, 1.2, 1.9, 2.0, 3.3, 7.1, 39.0, 55.0])
+@pytest.mark.parametrize(
+    "nu", [0.1, 0.3, 0.8, 0.999, 1.0, 1.001, 1.2, 1.9, 2.0, 3.3, 7.1, 39.0, 55.0]
+)
 def test_other_orders_are_smooth_across_the_join(nu):
     """Near zero 1 - k is c r^(2 min(nu, 1)), and both formulas meet where they are joined."""
     edge = np.sqrt(max(0.04, 0.2 * (nu - 1)))
@@ -191,7 +267,9 @@ def test_other_orders_are_smooth_across_the_join(nu):
     np.testing.assert_allclose(both[0], both[1], rtol=2e-7)
     small = matern_deficit(nu, np.array([1e-8, 1e-9]))
     if abs(nu - 1) > 0.01:
-        np.testing.assert_allclose(small[0] / small[1], 100 ** min(nu, 1), rtol=1e-2 if abs(nu - 1) < 0.3 else 1e-6)
+        np.testing.assert_allclose(
+            small[0] / small[1], 100 ** min(nu, 1), rtol=1e-2 if abs(nu - 1) < 0.3 else 1e-6
+        )
     assert (np.diff(matern_deficit(nu, np.linspace(0, 3, 200))) > 0).all()
 
 
@@ -227,4 +305,6 @@ def test_formulas_that_cannot_be_read_so_fall_back():
         plain = np.sqrt(np.maximum(k.diag(X)[:, None] + k.diag(X) - 2 * k(X), 0))
         np.testing.assert_allclose(k.distance(X), plain, atol=1e-7)
     words = Callable(lambda A, B: np.array([[float(a == b) for b in B] for a in A]))
-    np.testing.assert_allclose(words.distance(["a", "b"], ["a", "c"]), [[0, np.sqrt(2)], [np.sqrt(2), np.sqrt(2)]])
+    np.testing.assert_allclose(
+        words.distance(["a", "b"], ["a", "c"]), [[0, np.sqrt(2)], [np.sqrt(2), np.sqrt(2)]]
+    )

@@ -1,4 +1,5 @@
 """Reading a page back with the standard parser, which neither mends nor forgives."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -22,7 +23,8 @@ class Element:
 
 
 class Page(HTMLParser):
-    """Elements in order; `problems` has every end without a start and every start without an end."""
+    """Elements in order; `problems` has every end without a start and every start without an
+    end."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -65,9 +67,13 @@ class Page(HTMLParser):
     def all(self, tag: str, **attributes: str) -> list[Element]:
         """Elements of a kind; `class_` must be among the classes."""
         style = attributes.pop("class_", None)
-        return [element for element in self.elements if element.tag == tag
-                and all(element.attributes.get(key) == value for key, value in attributes.items())
-                and (style is None or style in (element.attributes.get("class") or "").split())]
+        return [
+            element
+            for element in self.elements
+            if element.tag == tag
+            and all(element.attributes.get(key) == value for key, value in attributes.items())
+            and (style is None or style in (element.attributes.get("class") or "").split())
+        ]
 
     @property
     def words(self) -> str:
@@ -75,6 +81,10 @@ class Page(HTMLParser):
         return next(element for element in self.elements if element.tag == "body").words
 
     def skeleton(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Elements and the names of their attributes, without what a longer text may add: a hint, a break between words."""
-        return [(element.tag, tuple(name for name in element.attributes if name != "title")) for element in self.elements
-                if element.tag != "span" or "code" not in element.path]
+        """Elements and the names of their attributes, without what a longer text may add: a hint, a
+        break between words."""
+        return [
+            (element.tag, tuple(name for name in element.attributes if name != "title"))
+            for element in self.elements
+            if element.tag != "span" or "code" not in element.path
+        ]

@@ -1,4 +1,6 @@
-"""The page as a browser lays it out: nothing sticks out at phone and desktop width, and the first screen has the score."""
+"""The page as a browser lays it out: nothing sticks out at phone and desktop width, and the first
+screen has the score."""
+
 import html as escaping
 import json
 import os
@@ -12,7 +14,15 @@ from mercer.report import html
 from tests.report.examples import EXAMPLES, hostile, wide
 
 pytestmark = pytest.mark.browser
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "headless_shell", "msedge")
+NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "headless_shell",
+    "msedge",
+)
 # The page runs no script, so one outside it measures the frame that the page fills.
 FRAME = """<!DOCTYPE html><body style="margin:0"><iframe width="{width}" height="{height}" style="border:0" srcdoc="{page}"></iframe>
 <script>
@@ -39,10 +49,24 @@ def browser():
 
 def measure(page, width, height, folder):
     frame = folder / "frame.html"
-    frame.write_text(FRAME.format(width=width, height=height, page=escaping.escape(page)), encoding="utf-8")
-    flags = ["--headless", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--window-size=1600,1200", "--dump-dom"]
+    frame.write_text(
+        FRAME.format(width=width, height=height, page=escaping.escape(page)), encoding="utf-8"
+    )
+    flags = [
+        "--headless",
+        "--disable-gpu",
+        f"--user-data-dir={folder / 'profile'}",
+        "--window-size=1600,1200",
+        "--dump-dom",
+    ]
     flags += ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
-    done = subprocess.run([browser(), *flags, frame.as_uri()], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [browser(), *flags, frame.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     found = re.search(r"MEASURED(.*)END", done.stdout, re.S)
     assert found, f"the browser measured nothing: {done.stderr[-2000:]}"
     return json.loads(escaping.unescape(found[1]))

@@ -1,4 +1,6 @@
-"""The page as a parser reads it: whole, self-contained, complete, escaped, and unbroken where something is missing."""
+"""The page as a parser reads it: whole, self-contained, complete, escaped, and unbroken where
+something is missing."""
+
 import math
 import os
 import re
@@ -33,9 +35,23 @@ def test_whole(make):
 def test_self_contained(make):
     text = html(make())
     page = Page(text)
-    assert not {element.tag for element in page.elements} & {"script", "link", "img", "iframe", "object", "embed", "form", "base"}
+    assert not {element.tag for element in page.elements} & {
+        "script",
+        "link",
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "form",
+        "base",
+    }
     assert not re.search(r"https?:|//[a-z]|url\(|@import|javascript:", text)
-    assert not [name for element in page.elements for name in element.attributes if name.startswith("on") or name in ("src", "action")]
+    assert not [
+        name
+        for element in page.elements
+        for name in element.attributes
+        if name.startswith("on") or name in ("src", "action")
+    ]
     policy = page.all("meta", **{"http-equiv": "Content-Security-Policy"})[0].attributes["content"]
     assert policy.startswith("default-src 'none'")
 
@@ -43,16 +59,26 @@ def test_self_contained(make):
 @pages
 def test_headings_in_order_and_figures_named(make):
     page = Page(html(make()))
-    levels = [int(element.tag[1]) for element in page.elements if re.fullmatch(r"h[1-6]", element.tag)]
+    levels = [
+        int(element.tag[1]) for element in page.elements if re.fullmatch(r"h[1-6]", element.tag)
+    ]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
-    by_id = {element.attributes["id"]: element for element in page.elements if "id" in element.attributes}
+    by_id = {
+        element.attributes["id"]: element for element in page.elements if "id" in element.attributes
+    }
     for picture in page.all("svg", role="img"):
         assert by_id[picture.attributes["aria-labelledby"]].words
         assert len(by_id[picture.attributes["aria-describedby"]].words) > 40
-    unnamed = [svg for svg in page.all("svg") if svg.attributes.get("role") != "img" and "svg" not in svg.path]
-    assert all(svg.attributes.get("aria-hidden") == "true" or svg.path[-1] == "li" for svg in unnamed)
+    unnamed = [
+        svg
+        for svg in page.all("svg")
+        if svg.attributes.get("role") != "img" and "svg" not in svg.path
+    ]
+    assert all(
+        svg.attributes.get("aria-hidden") == "true" or svg.path[-1] == "li" for svg in unnamed
+    )
     assert all(box.attributes["aria-label"] for box in page.all("div", role="region"))
 
 
@@ -65,7 +91,14 @@ def test_everything_is_there(make):
         assert words.count(contender.name) >= 2  # in the figure and in the table
     missing = [column["name"] for column in result.columns if column["name"][:100] not in words]
     assert missing == []
-    for text in (result.verdict, result.metric_note, result.task_reason, result.holdout_rule, result.plan, *result.warnings):
+    for text in (
+        result.verdict,
+        result.metric_note,
+        result.task_reason,
+        result.holdout_rule,
+        result.plan,
+        *result.warnings,
+    ):
         assert text in words
     assert result.command in page.all("code")[0].words
     assert all(label[:39] in words for label in result.classes)
@@ -75,7 +108,17 @@ def test_everything_is_there(make):
 def test_order_of_sections():
     anchors = [element.attributes["id"] for element in Page(html(binary())).all("section")]
     assert anchors == [
-        "lift", "importance", "fit", "calibration", "worst", "columns", "warnings", "cost", "contenders", "plan", "reproduce",
+        "lift",
+        "importance",
+        "fit",
+        "calibration",
+        "worst",
+        "columns",
+        "warnings",
+        "cost",
+        "contenders",
+        "plan",
+        "reproduce",
     ]
     page = Page(html(regression()))
     first = next(element for element in page.elements if element.tag == "figure")
@@ -86,15 +129,33 @@ def test_order_of_sections():
 def test_headline_is_the_holdout_score():
     page, chosen = Page(html(regression())), regression().chosen
     assert page.all("strong")[0].words == f"{chosen.holdout:.3f}"
-    assert f"95\u00a0% interval {chosen.low:.3f} to {chosen.high:.3f}" in page.all("header")[0].words
+    assert (
+        f"95\u00a0% interval {chosen.low:.3f} to {chosen.high:.3f}" in page.all("header")[0].words
+    )
     assert f"{chosen.holdout:.3f}" in page.all("title")[0].words
 
 
 HOSTILE = [
-    "</script><script>alert(1)</script>", "</style><b>", "<!-- ", "]]>", "\"' onmouseover=alert(1) x='", "&lt;b&gt; &amp;#0; &#x202e;",
-    "javascript:alert(1)", "\x00\x01\x1b[31m", "\ud800 lone", "שלום עולם", "مرحبا", "\u202egnp.exe", "a\u0301" * 50, "é" * 5000, "🧪" * 300,
+    "</script><script>alert(1)</script>",
+    "</style><b>",
+    "<!-- ",
+    "]]>",
+    "\"' onmouseover=alert(1) x='",
+    "&lt;b&gt; &amp;#0; &#x202e;",
+    "javascript:alert(1)",
+    "\x00\x01\x1b[31m",
+    "\ud800 lone",
+    "שלום עולם",
+    "مرحبا",
+    "\u202egnp.exe",
+    "a\u0301" * 50,
+    "é" * 5000,
+    "🧪" * 300,
     "{{7*7}} ${x} %s",
-    "\r\n\t tab", "名前", "</title></head>", "\ufffe\uffff",
+    "\r\n\t tab",
+    "名前",
+    "</title></head>",
+    "\ufffe\uffff",
 ]
 
 
@@ -116,7 +177,9 @@ def check_escaped(text):
     page = Page(written)
     assert page.problems == []
     assert page.skeleton() == Page(html(hostile("plain"))).skeleton()
-    shown = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]", "\ufffd", "x" + text)
+    shown = re.sub(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]", "\ufffd", "x" + text
+    )
     assert shown in page.words
     written.encode()  # every page can be written
 
@@ -133,13 +196,21 @@ def contender(**changes):
 
 
 ABSENT = {
-    "no trees": dict(contenders=lambda: tuple(one for one in regression().contenders if one.kind != "trees")),
+    "no trees": dict(
+        contenders=lambda: tuple(one for one in regression().contenders if one.kind != "trees")
+    ),
     "one contender": dict(contenders=lambda: (regression().chosen,)),
     "none chosen": dict(contenders=contender(chosen=False)),
     "no contenders": dict(contenders=()),
     "no intervals": dict(contenders=contender(low=None, high=None, cv=None, cv_error=None)),
-    "nothing measured": dict(contenders=contender(holdout=None, low=None, high=None, cv=None, cv_error=None, seconds=NAN)),
-    "nan": dict(contenders=contender(holdout=NAN, low=NAN, high=math.inf, cv=-math.inf, cv_error=NAN, seconds=NAN)),
+    "nothing measured": dict(
+        contenders=contender(holdout=None, low=None, high=None, cv=None, cv_error=None, seconds=NAN)
+    ),
+    "nan": dict(
+        contenders=contender(
+            holdout=NAN, low=NAN, high=math.inf, cv=-math.inf, cv_error=NAN, seconds=NAN
+        )
+    ),
     "equal scores": dict(contenders=contender(holdout=0.5, low=0.5, high=0.5)),
     "huge scores": dict(contenders=contender(holdout=-1e308, low=-1.7e308, high=1.7e308)),
     "tiny scores": dict(contenders=contender(holdout=1e-310, low=0.0, high=5e-324)),
@@ -148,13 +219,20 @@ ABSENT = {
     "gain unknown": dict(lift_gain=(NAN, NAN, NAN)),
     "gain without ends": dict(lift_gain=(0.1, NAN, None)),
     "no importance": dict(importance=()),
-    "importance unknown": dict(importance=(("a", NAN, NAN), ("b", 1.0, None), ("c", -math.inf, 0.0))),
+    "importance unknown": dict(
+        importance=(("a", NAN, NAN), ("b", 1.0, None), ("c", -math.inf, 0.0))
+    ),
     "importance nought": dict(importance=(("a", 0.0, 0.0),)),
     "no columns": dict(columns=()),
     "bare columns": dict(columns=({"name": "a"}, {})),
     "no warnings": dict(warnings=()),
     "no worst": dict(worst=()),
-    "bare worst": dict(worst=({"row": 3}, {"row": None, "actual": NAN, "predicted": None, "error": math.inf, "values": None})),
+    "bare worst": dict(
+        worst=(
+            {"row": 3},
+            {"row": None, "actual": NAN, "predicted": None, "error": math.inf, "values": None},
+        )
+    ),
     "no points": dict(points=()),
     "one point": dict(points=((1.0, 2.0),)),
     "same points": dict(points=((5.0, 5.0),) * 9),
@@ -163,16 +241,36 @@ ABSENT = {
     "wild prediction": dict(points=(*((float(i), float(i)) for i in range(20)), (3.0, 1e200))),
     "no interval": dict(interval=None),
     "bare interval": dict(interval={"coverage_asked": 0.9}),
-    "no costs": dict(model_bytes=0, latency_row_ms=NAN, latency_1000_ms=0.0, seconds=NAN, memory_peak_bytes=None),
+    "no costs": dict(
+        model_bytes=0, latency_row_ms=NAN, latency_1000_ms=0.0, seconds=NAN, memory_peak_bytes=None
+    ),
     "no words": dict.fromkeys(
-        ("version", "command", "created", "task_reason", "metric", "metric_note", "holdout_rule", "verdict", "plan", "target"), ""),
+        (
+            "version",
+            "command",
+            "created",
+            "task_reason",
+            "metric",
+            "metric_note",
+            "holdout_rule",
+            "verdict",
+            "plan",
+            "target",
+        ),
+        "",
+    ),
     "no rows": dict(rows_train=0, rows_holdout=0, rows_dropped=0),
 }
 
 
 @pytest.mark.parametrize("changes", ABSENT.values(), ids=ABSENT)
 def test_missing_parts_do_not_break_it(changes):
-    check_unbroken(replace(regression(), **{key: value() if callable(value) else value for key, value in changes.items()}))
+    check_unbroken(
+        replace(
+            regression(),
+            **{key: value() if callable(value) else value for key, value in changes.items()},
+        )
+    )
 
 
 ABSENT_CLASSES = {
@@ -199,7 +297,12 @@ def check_unbroken(result):
     assert page.problems == []
     assert not re.search(r"\b(nan|None|inf|infinity)\b", page.words)
     drawn = ("x", "x1", "x2", "cx", "cy", "r", "d", "width")
-    numbers = [value for element in page.elements for key, value in element.attributes.items() if key in drawn]
+    numbers = [
+        value
+        for element in page.elements
+        for key, value in element.attributes.items()
+        if key in drawn
+    ]
     assert not [value for value in numbers if re.search(r"nan|inf|None|e[+-]?\d", value)]
 
 
@@ -234,7 +337,10 @@ def test_a_folder_is_refused_and_a_device_takes_it(tmp_path):
     with pytest.raises(IsADirectoryError):
         write(binary(), tmp_path)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(FileNotFoundError, match=r"nowhere/report\.html cannot be written: the folder .*nowhere does not exist"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"nowhere/report\.html cannot be written: the folder .*nowhere does not exist",
+    ):
         write(binary(), tmp_path / "nowhere" / "report.html")
     write(binary(), os.devnull)
     assert not os.path.isfile(os.devnull)

@@ -22,4 +22,6 @@ def test_numbers_read_back(value):
 def test_durations_read_back(seconds):
     units = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
     parts = re.findall(r"([\d.,e-]+) (ms|s|min|h)\b", words.duration(seconds))
-    assert sum(float(number.replace(",", "")) * units[unit] for number, unit in parts) == pytest.approx(seconds, rel=0.06, abs=1e-4)
+    assert sum(
+        float(number.replace(",", "")) * units[unit] for number, unit in parts
+    ) == pytest.approx(seconds, rel=0.06, abs=1e-4)

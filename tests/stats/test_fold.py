@@ -13,4 +13,6 @@ shift = A[:10].mean(0)
 def test_a_fold_does_not_depend_on_its_engine():
     of = lambda s: Moments.of(A[s], shift=shift)
     pieces = [slice(i, i + 7) for i in range(0, 300, 7)]
-    np.testing.assert_array_equal(fold(pieces, of, Moments.zero(shift)).S, fold(pieces, of, Moments.zero(shift), threads).S)
+    np.testing.assert_array_equal(
+        fold(pieces, of, Moments.zero(shift)).S, fold(pieces, of, Moments.zero(shift), threads).S
+    )

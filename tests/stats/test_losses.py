@@ -13,7 +13,11 @@ A = rng.normal(size=(300, 4)) + 3
 def test_newton_rounds_merge_and_are_derivatives(loss):
     y, at = np.sign(rng.normal(size=300)), 0.1 * rng.normal(size=4)
     whole = loss(at, A, y)
-    parts = fold([slice(0, 100), slice(100, 250), slice(250, 300)], lambda s: loss(at, A[s], y[s]), Newton.zero(4))
+    parts = fold(
+        [slice(0, 100), slice(100, 250), slice(250, 300)],
+        lambda s: loss(at, A[s], y[s]),
+        Newton.zero(4),
+    )
     np.testing.assert_allclose(parts.hessian, whole.hessian)
     h = 1e-6 * np.eye(4)
     numeric = [(loss(at + e, A, y).value - loss(at - e, A, y).value) / 2e-6 for e in h]

@@ -23,7 +23,9 @@ def same(a, b):
 
 
 def test_moments_keep_the_laws():
-    check_statistic(lambda rows: Moments.of(rows, shift=shift), Moments.zero(shift), A, same, subtracts=True)
+    check_statistic(
+        lambda rows: Moments.of(rows, shift=shift), Moments.zero(shift), A, same, subtracts=True
+    )
 
 
 @given(st.integers(0, 300), st.integers(0, 300))
@@ -35,7 +37,10 @@ def test_moments_of_parts_are_those_of_the_whole(i, j):
 
 def test_moments_with_weights_are_those_of_repeated_rows():
     w = rng.integers(0, 4, size=300)
-    a, b = Moments.of(A, w.astype(float), shift=shift), Moments.of(np.repeat(A, w, axis=0), shift=shift)
+    a, b = (
+        Moments.of(A, w.astype(float), shift=shift),
+        Moments.of(np.repeat(A, w, axis=0), shift=shift),
+    )
     np.testing.assert_allclose(a.covariance(), b.covariance())
     np.testing.assert_allclose(a.mean, b.mean)
 

@@ -28,7 +28,9 @@ def test_hashes_of_sparse_rows():
     X = sp.random_array((50, 30), density=0.2, rng=rng).tocsr()
     assert len(set(row_hashes(X).tolist())) > 45
     np.testing.assert_array_equal(row_hashes(X)[10:20], row_hashes(X[10:20]))
-    np.testing.assert_array_equal(row_hashes(np.array([[0.0, 1.0]])), row_hashes(np.array([[-0.0, 1.0]])))
+    np.testing.assert_array_equal(
+        row_hashes(np.array([[0.0, 1.0]])), row_hashes(np.array([[-0.0, 1.0]]))
+    )
     np.testing.assert_array_equal(row_hashes(X), row_hashes(X.toarray()))
     assert row_hashes(np.array([[1.0, 2.0]]))[0] != row_hashes(np.array([[2.0, 1.0]]))[0]
 

@@ -1,4 +1,6 @@
-"""What is changed by the fuzzer: every estimator, way, map and table model, small, and the questions that each is asked."""
+"""What is changed by the fuzzer: every estimator, way, map and table model, small, and the
+questions that each is asked."""
+
 from __future__ import annotations
 
 import warnings
@@ -9,9 +11,25 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from mercer import GaussianProcessRegressor, KernelLogistic, KernelPCA, KernelRidge, KernelSVC, OneClassSVM
+from mercer import (
+    GaussianProcessRegressor,
+    KernelLogistic,
+    KernelPCA,
+    KernelRidge,
+    KernelSVC,
+    OneClassSVM,
+)
 from mercer.kernels import AllSubsets, Anova, Gaussian, Laplace, Periodic, Polynomial
-from mercer.lifts import HashedFeatures, Monomials, Nystrom, RandomFourier, SparseProjection, Splines, Taylor, TensorSketch
+from mercer.lifts import (
+    HashedFeatures,
+    Monomials,
+    Nystrom,
+    RandomFourier,
+    SparseProjection,
+    Splines,
+    Taylor,
+    TensorSketch,
+)
 from mercer.methods import Fourier, Landmarks
 from mercer.models import KernelKMeans, KernelPerceptron, KernelSVR, NadarayaWatson, Perceptron
 from tests.store.market import LABELS, MODELS, K, X, Y, fitted
@@ -24,7 +42,11 @@ FEW = Fourier(16)
 WAYS = {
     "svc of pairs": (KernelSVC(K), X, THREE),
     "svc one against rest": (KernelSVC(K, multiclass="ovr"), X, THREE),
-    "svc with probabilities": (KernelSVC(Polynomial(2), probability=True, warm_start=True), X, LABELS),
+    "svc with probabilities": (
+        KernelSVC(Polynomial(2), probability=True, warm_start=True),
+        X,
+        LABELS,
+    ),
     "svc of a gram": (KernelSVC("precomputed"), GRAM, LABELS),
     "svc of csr": (KernelSVC(Laplace(2.0)), CSR, LABELS),
     "svr": (KernelSVR(Anova(2)), X, Y),
@@ -34,12 +56,24 @@ WAYS = {
     "ridge of a gram": (KernelRidge("precomputed", via="exact"), GRAM, Y),
     "ridge folds": (KernelRidge(lift=Monomials(2), cv=3, alphas=[0.1, 1.0]), X, Y),
     "ridge falkon": (KernelRidge(K, via=Landmarks(8)), X, Y),
-    "ridge spread": (KernelRidge(lift=RandomFourier(Periodic(1.0, 2.0).on_columns([0, 2]), 16, random_state=0)), X, Y),
+    "ridge spread": (
+        KernelRidge(lift=RandomFourier(Periodic(1.0, 2.0).on_columns([0, 2]), 16, random_state=0)),
+        X,
+        Y,
+    ),
     "ridge of two": (KernelRidge(K, via=FEW, alpha=[0.1, 1.0], random_state=0), X, np.c_[Y, -Y]),
-    "ridge of two, by passes": (KernelRidge(K, via=FEW, memory_limit=1000, random_state=0), X, np.c_[Y, -Y]),
+    "ridge of two, by passes": (
+        KernelRidge(K, via=FEW, memory_limit=1000, random_state=0),
+        X,
+        np.c_[Y, -Y],
+    ),
     "ridge left out": (KernelRidge(K, via="exact", cv="loo", bandwidths=[0.5, 1.0]), X, Y),
     "ridge features left out": (KernelRidge(lift=Monomials(2), cv="loo"), X, Y),
-    "ridge given folds": (KernelRidge(K, via="exact", cv=list(KFold(3).split(X)), alphas=[0.1, 1.0]), X, Y),
+    "ridge given folds": (
+        KernelRidge(K, via="exact", cv=list(KFold(3).split(X)), alphas=[0.1, 1.0]),
+        X,
+        Y,
+    ),
     "ridge exact folds": (KernelRidge(K, via="exact", cv=3, alphas=[0.1, 1.0]), X, Y),
     "ridge weighted": (KernelRidge(K, via="exact"), X, Y),
     "ridge of a weighted gram": (KernelRidge("precomputed"), GRAM, Y),
@@ -54,8 +88,10 @@ WAYS = {
     "smoother": (NadarayaWatson(Laplace(1.0)), CSR, Y),
     "perceptron of three": (Perceptron(K, random_state=0), X, THREE),
     "perceptron of csr": (Perceptron(lift=Monomials(2)), CSR, LABELS),
-    **{f"budget {p}": (KernelPerceptron(K, budget=9, policy=p, random_state=0), X, THREE)
-       for p in ("random", "oldest", "forgetron", "projectron", "projectron++", "merging")},
+    **{
+        f"budget {p}": (KernelPerceptron(K, budget=9, policy=p, random_state=0), X, THREE)
+        for p in ("random", "oldest", "forgetron", "projectron", "projectron++", "merging")
+    },
     "landmarks of a gram": (Nystrom("precomputed", 8, random_state=0), GRAM, None),
     "landmarks of csr": (Nystrom(Laplace(2.0), 8, random_state=0), CSR, None),
     "monomials of csr": (Monomials(3, weights="kernel"), CSR, None),
@@ -82,10 +118,14 @@ def models(names=None):
                 yield name, fitted(name)
         for name, (m, rows, y) in WAYS.items():
             if names is None or name in names:
-                given = (rows,) if y is None else (rows, y, WEIGHT) if name in WEIGHTED else (rows, y)
+                given = (
+                    (rows,) if y is None else (rows, y, WEIGHT) if name in WEIGHTED else (rows, y)
+                )
                 m = clone(m).fit(*given)
                 if name == "ridge given folds":
-                    m.set_params(cv=3)  # places that the user gave are no part of the model: only `fit` reads them
+                    m.set_params(
+                        cv=3
+                    )  # places that the user gave are no part of the model: only `fit` reads them
                 if name == "pca exact":
                     m.inverse_transform(m.transform(rows[:2]))
                 yield name, m
@@ -95,13 +135,24 @@ def models(names=None):
 
 
 WAYS_TO_ASK = (
-    "predict", "transform", "decision_function", "predict_proba", "predict_interval", "distances", "inverse_transform", "cv_scores",
-    "loo_predictions_", "loo_score_", "get_feature_names_out", "score",
-)  # fmt: skip
+    "predict",
+    "transform",
+    "decision_function",
+    "predict_proba",
+    "predict_interval",
+    "distances",
+    "inverse_transform",
+    "cv_scores",
+    "loo_predictions_",
+    "loo_score_",
+    "get_feature_names_out",
+    "score",
+)
 
 
 def asked(name, m):
-    """Every answer of a model on a few rows, then some more rows where it learns from a stream; the worst of its errors, if any."""
+    """Every answer of a model on a few rows, then some more rows where it learns from a stream; the
+    worst of its errors, if any."""
     errors = []
     for question in _tables(m) if name in TABLES else _questions(name, m):
         try:
@@ -109,7 +160,15 @@ def asked(name, m):
         except Exception as e:
             errors.append(e)
     if errors:
-        raise next((e for e in errors if isinstance(e, IndexError | SystemError | AssertionError) or "out of bounds" in str(e)), errors[0])
+        raise next(
+            (
+                e
+                for e in errors
+                if isinstance(e, IndexError | SystemError | AssertionError)
+                or "out of bounds" in str(e)
+            ),
+            errors[0],
+        )
 
 
 def _questions(name, m):
@@ -121,14 +180,20 @@ def _questions(name, m):
         given[way] = tuple
     for way in WAYS_TO_ASK:
         if _has(m, way):
-            yield lambda way=way: callable(f := getattr(m, way)) and f(*given.get(way, lambda: (rows,))())
+            yield (
+                lambda way=way: (
+                    callable(f := getattr(m, way)) and f(*given.get(way, lambda: (rows,))())
+                )
+            )
     if hasattr(m, "partial_fit"):
         yield lambda: m.partial_fit(rows, y)
 
 
 def _has(m, way):
     """Whether there is such a method or property, which is not asked yet."""
-    return hasattr(type(m), way) and (isinstance(vars(type(m)).get(way), property) or hasattr(m, way))
+    return hasattr(type(m), way) and (
+        isinstance(vars(type(m)).get(way), property) or hasattr(m, way)
+    )
 
 
 def _tables(m):
@@ -144,10 +209,15 @@ def frame(n):
     import pandas as pd
 
     rng = np.random.default_rng(5)
-    f = pd.DataFrame({
-        "a": rng.normal(size=n), "b": rng.choice(["x", "y", "z"], n), "c": rng.integers(0, 2, n).astype(bool),
-        "d": pd.date_range("2020-01-01", periods=n, freq="D"), "e": [f"word {i % 7} more text" for i in range(n)],
-    })  # fmt: skip
+    f = pd.DataFrame(
+        {
+            "a": rng.normal(size=n),
+            "b": rng.choice(["x", "y", "z"], n),
+            "c": rng.integers(0, 2, n).astype(bool),
+            "d": pd.date_range("2020-01-01", periods=n, freq="D"),
+            "e": [f"word {i % 7} more text" for i in range(n)],
+        }
+    )
     f["y"] = f["a"] * 2 + (f["b"] == "x") + 0.1 * rng.normal(size=n)
     f["k"] = np.where(f["y"] > 0, "high", "low")
     return f
@@ -161,7 +231,8 @@ def _table(target, drop):
 
 
 def _machines(n_classes):
-    """A table model whose machine has several cells, put together by hand, as small tables have but one."""
+    """A table model whose machine has several cells, put together by hand, as small tables have but
+    one."""
     from mercer.automl.machines import MachineSetting, fit_machine
     from mercer.automl.predictors import Classifier, IdentityTarget, Regressor
     from mercer.automl.rows import TableRows
@@ -170,7 +241,9 @@ def _machines(n_classes):
     width = len(t.columns.feature_names_)
     Z = np.random.default_rng(0).normal(size=(90, width))
     y = (Z[:, 0] > 0).astype(int) if n_classes else Z[:, 0]
-    m = fit_machine(TableRows(Z, y, np.arange(90)), y, n_classes, MachineSetting(Gaussian(2.0), 0.1), 40, 1e9)
+    m = fit_machine(
+        TableRows(Z, y, np.arange(90)), y, n_classes, MachineSetting(Gaussian(2.0), 0.1), 40, 1e9
+    )
     predictor = Classifier(m, 2) if n_classes else Regressor(m, IdentityTarget(), -9.0, 9.0)
     return type(t)(t.columns, predictor, t.margin, t.decision, t.result, t.unusual)
 

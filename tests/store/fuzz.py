@@ -1,8 +1,11 @@
-"""Files that were changed on purpose, with the right checksum: each is refused in a sentence, or answers within its arrays.
+"""Files that were changed on purpose, with the right checksum: each is refused in a sentence, or
+answers within its arrays.
 
-`python -m tests.store.fuzz 10000` changes so many, in a process whose loops are compiled with checks of every bound, in a cache of
-its own. A failure is a crash, a place out of bounds, or a place outside its range that was let through.
+`python -m tests.store.fuzz 10000` changes so many, in a process whose loops are compiled with
+checks of every bound, in a cache of its own. A failure is a crash, a place out of bounds, or a
+place outside its range that was let through.
 """
+
 from __future__ import annotations
 
 import copy
@@ -46,7 +49,9 @@ def a_place(rng, a):
 def a_number(rng, a):
     a = a.copy()
     if a.size and a.dtype.kind == "f":
-        a.flat[rng.integers(a.size)] = rng.choice([np.nan, np.inf, -np.inf, 1e30, -1e30, 0.0, -1.0, 0.5])
+        a.flat[rng.integers(a.size)] = rng.choice(
+            [np.nan, np.inf, -np.inf, 1e30, -1e30, 0.0, -1.0, 0.5]
+        )
     return a
 
 
@@ -88,14 +93,33 @@ def another_type(rng, a):
         return a.astype(rng.choice(["f8", "f4", "i8", "i4", "i2", "u8", "u1", "?"]))
 
 
-ARRAYS = (a_place, a_place, a_place, a_number, steps, order, fewer, more, turned, flat, empty, another_type)
+ARRAYS = (
+    a_place,
+    a_place,
+    a_place,
+    a_number,
+    steps,
+    order,
+    fewer,
+    more,
+    turned,
+    flat,
+    empty,
+    another_type,
+)
 
 
 # changes of the tree
 def nodes(tree, path=()):
     """All places in a tree."""
     yield path
-    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
+    for key, value in (
+        tree.items()
+        if isinstance(tree, dict)
+        else enumerate(tree)
+        if isinstance(tree, list)
+        else ()
+    ):
         yield from nodes(value, (*path, key))
 
 
@@ -119,7 +143,11 @@ def changed_value(rng, tree):
         return tree
     path = plain[rng.integers(len(plain))]
     v, other = at(tree, path), at(tree, plain[rng.integers(len(plain))])
-    whole = int(rng.choice([*NEAR, 2**31])) if rng.random() < 0.7 or type(v) is not int else v + int(rng.choice([-1, 1]))
+    whole = (
+        int(rng.choice([*NEAR, 2**31]))
+        if rng.random() < 0.7 or type(v) is not int
+        else v + int(rng.choice([-1, 1]))
+    )
     new = {bool: not v, int: whole}
     hexed = {"float": struct.pack(">d", rng.choice([np.nan, np.inf, -1.0, 0.0, 1e30])).hex()}
     value = new.get(type(v), hexed if type(v) is float else other)
@@ -146,12 +174,18 @@ def mutant(rng, tree, arrays):
     if places and rng.random() < 0.2:
         i, value = int(rng.choice(places)), int(rng.choice(FAR))
         arrays[i] = arrays[i].copy()
-        arrays[i].flat[rng.integers(arrays[i].size)] = max(min(value, np.iinfo(arrays[i].dtype).max), np.iinfo(arrays[i].dtype).min)
+        arrays[i].flat[rng.integers(arrays[i].size)] = max(
+            min(value, np.iinfo(arrays[i].dtype).max), np.iinfo(arrays[i].dtype).min
+        )
         return tree, arrays, [f"array {i} holds {value}"], True
     for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
         kind = rng.random()
         if arrays and kind < 0.5:
-            i = int(rng.choice(places)) if places and rng.random() < 0.6 else int(rng.integers(len(arrays)))
+            i = (
+                int(rng.choice(places))
+                if places and rng.random() < 0.6
+                else int(rng.integers(len(arrays)))
+            )
             change = ARRAYS[rng.integers(len(ARRAYS))]
             arrays[i] = change(rng, arrays[i])
             done.append(f"array {i}: {change.__name__}")
@@ -173,7 +207,8 @@ def written(path, tree, arrays):
 
 # one file
 def verdict(path, ask, far=False):
-    """A word for what came of a file: "refused", "answered", the name of an error, or a sentence that begins with FAIL."""
+    """A word for what came of a file: "refused", "answered", the name of an error, or a sentence
+    that begins with FAIL."""
     try:
         m = load(path)
     except ValueError as e:
@@ -208,7 +243,10 @@ def child(corpus, start, stop, seed):
         print(i, about["name"], "; ".join(done), sep="\t", end="\t", flush=True)
         written(path, tree, arrays)
         signal.alarm(SECONDS)
-        print(" ".join(verdict(path, lambda m, name=about["name"]: asked(name, m), far).split()), flush=True)
+        print(
+            " ".join(verdict(path, lambda m, name=about["name"]: asked(name, m), far).split()),
+            flush=True,
+        )
         signal.alarm(0)
     path.unlink(missing_ok=True)
 
@@ -238,12 +276,25 @@ def run(count, seed=0, *, bounds=True, names=None, out=sys.stderr, cache=None):
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as fresh:
         for name, model in models(names):
             keep(folder, name, model)
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH")]))}
+        env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH")])
+            ),
+        }
         env |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": cache or fresh} if bounds else {}
         start, found, failed = 0, Counter(), []
         while start < count:
-            code = f"from tests.store.fuzz import child; child({folder!r}, {start}, {count}, {seed})"
-            done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=env, cwd=ROOT, capture_output=True, text=True)
+            code = (
+                f"from tests.store.fuzz import child; child({folder!r}, {start}, {count}, {seed})"
+            )
+            done = subprocess.run(
+                [sys.executable, "-W", "ignore", "-c", code],
+                env=env,
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+            )
             lines = [line.split("\t") for line in done.stdout.splitlines()]
             for *what, said in lines if done.returncode in (0, SLOW) else lines[:-1]:
                 found[said.split(" ")[0]] += 1

@@ -1,4 +1,5 @@
 """Fitted models by name, each small: what every law of saving is run through."""
+
 import inspect
 import warnings
 
@@ -7,7 +8,16 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 import mercer.models
-from mercer import GaussianProcessRegressor, KernelLogistic, KernelPCA, KernelRidge, KernelSVC, Perceptron, lifts, methods
+from mercer import (
+    GaussianProcessRegressor,
+    KernelLogistic,
+    KernelPCA,
+    KernelRidge,
+    KernelSVC,
+    Perceptron,
+    lifts,
+    methods,
+)
 from mercer.kernels import ArcCosine, Gaussian, Laplace, Linear, Matern, Periodic, Polynomial, exp
 from mercer.lifts import (
     Basis,
@@ -53,18 +63,28 @@ LIFTS = {
     "columns": OnColumnsLift(Jumps(), [2, 0]),
     "normalized": NormalizedLift(Grid(columns=[0])),
     "metric": Identity(np.diag([1.0, 2.0, 3.0])),
-    "sketched tensor": SketchedTensor([Monomials(2), RandomFourier(K, 8, random_state=0)], 16, random_state=0),
+    "sketched tensor": SketchedTensor(
+        [Monomials(2), RandomFourier(K, 8, random_state=0)], 16, random_state=0
+    ),
     "kmeans": Nystrom(Laplace(2.0), 10, landmarks="kmeans", random_state=0),
     "points": Nystrom(K, landmarks=X[:7]),
     "promised": KernelLift(K, eps=0.5, random_state=0),
     "probed": KernelLift(Laplace(2.0) + Polynomial(2), eps=0.9, random_state=0),
     "product": KernelLift(K * Polynomial(2), 32, random_state=0),
-    "deep": KernelLift(exp(0.5 * Linear()).normalized() + 2.0 * ArcCosine(1).on_columns([0, 2]), 64, random_state=0),
+    "deep": KernelLift(
+        exp(0.5 * Linear()).normalized() + 2.0 * ArcCosine(1).on_columns([0, 2]), 64, random_state=0
+    ),
     "landmarks": KernelLift(Matern(2.0, nu=1.5), 9, method=methods.Landmarks(), random_state=0),
     "generator": RandomFourier(K, 8, random_state=np.random.default_rng(3)),
     "legacy generator": RandomFourier(K, 8, random_state=np.random.RandomState(3)),
     "structured": RandomFourier(K, 64, frequencies="structured", random_state=0),
-    "quasi": RandomFourier(Matern(2.0, nu=1.5) * Periodic(1.0, 2.0), 32, frequencies="qmc", form="shift", random_state=0),
+    "quasi": RandomFourier(
+        Matern(2.0, nu=1.5) * Periodic(1.0, 2.0),
+        32,
+        frequencies="qmc",
+        form="shift",
+        random_state=0,
+    ),
     "functions": Basis(["x", "abs", "relu", np.sin, "square"]),
     "jumps": Jumps({0: [0.1, 0.2], 2: [1.0]}),
     "splines": Splines(4, degree=2, knots="quantile"),
@@ -96,20 +116,37 @@ SMALL = {"n_features": 32, "n_landmarks": 8}
 
 
 def plain_ones():
-    """Every estimator and map of the public lists that needs no argument, small: new ones are held to the laws too."""
+    """Every estimator and map of the public lists that needs no argument, small: new ones are held
+    to the laws too."""
     for module in (mercer.models, lifts):
         for name in module.__all__:
             cls = getattr(module, name)
-            if inspect.isclass(cls) and hasattr(cls, "fit") and cls is not Lift and _needs_nothing(cls):
-                yield f"plain {name}", cls(**{k: v for k, v in SMALL.items() if k in inspect.signature(cls).parameters})
+            if (
+                inspect.isclass(cls)
+                and hasattr(cls, "fit")
+                and cls is not Lift
+                and _needs_nothing(cls)
+            ):
+                yield (
+                    f"plain {name}",
+                    cls(
+                        **{k: v for k, v in SMALL.items() if k in inspect.signature(cls).parameters}
+                    ),
+                )
 
 
 def _needs_nothing(cls):
     given = list(inspect.signature(cls).parameters.values())
-    return all(p.default is not p.empty or p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in given)
+    return all(
+        p.default is not p.empty or p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in given
+    )
 
 
-MODELS = {**{f"lift {n}": m for n, m in LIFTS.items()}, **{f"estimator {n}": m for n, m in ESTIMATORS.items()}, **dict(plain_ones())}
+MODELS = {
+    **{f"lift {n}": m for n, m in LIFTS.items()},
+    **{f"estimator {n}": m for n, m in ESTIMATORS.items()},
+    **dict(plain_ones()),
+}
 _fitted = {}
 
 
@@ -118,7 +155,9 @@ def fitted(name):
     if name not in _fitted:
         m = MODELS[name]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of convergence and variance starvation: not what these tests are about
+            warnings.simplefilter(
+                "ignore"
+            )  # of convergence and variance starvation: not what these tests are about
             _fitted[name] = m.fit(X, LABELS if is_classifier(m) else Y)
     return _fitted[name]
 

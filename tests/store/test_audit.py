@@ -1,4 +1,5 @@
-"""What a file holds: its classes, functions and arrays, each array once, told without asking the model anything."""
+"""What a file holds: its classes, functions and arrays, each array once, told without asking the
+model anything."""
 
 import json
 from hashlib import sha256
@@ -29,7 +30,10 @@ def test_arrays_are_told_by_class_and_field(tmp_path):
 
 def test_an_array_met_twice_is_told_once(tmp_path):
     save({"a": X, "b": [X, (X, {"c": X.astype(np.float32)})]}, tmp_path / "m")
-    assert [(a["field"], a["dtype"], a["bytes"]) for a in audit(tmp_path / "m").arrays] == [("a", "float64", 480), ("b[c]", "float32", 240)]
+    assert [(a["field"], a["dtype"], a["bytes"]) for a in audit(tmp_path / "m").arrays] == [
+        ("a", "float64", 480),
+        ("b[c]", "float32", 240),
+    ]
 
 
 def test_maps_are_told(tmp_path):

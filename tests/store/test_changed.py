@@ -1,4 +1,6 @@
-"""Files of before in which one part was changed are refused in a sentence, with what to do, where they could not answer."""
+"""Files of before in which one part was changed are refused in a sentence, with what to do, where
+they could not answer."""
+
 from copy import deepcopy
 from pathlib import Path
 
@@ -14,17 +16,52 @@ from tests.store.fuzz import at, nodes, put
 FOLDER = Path(__file__).parent / "old"
 HUGE, NONE = {"int": hex(10**400)}, {"tuple": []}
 CHANGES = {
-    "a scale beyond all floats": ("gp", "scale", HUGE, "scale should be a floating-point number, but is the integer"),
-    "a scale with more digits than a float": ("gp", "scale", {"int": hex(2**70)}, "scale should be a floating-point number"),
-    "the same over features": ("gp/gp-passes", "scale", HUGE, "scale should be a floating-point number, but is the integer"),
+    "a scale beyond all floats": (
+        "gp",
+        "scale",
+        HUGE,
+        "scale should be a floating-point number, but is the integer",
+    ),
+    "a scale with more digits than a float": (
+        "gp",
+        "scale",
+        {"int": hex(2**70)},
+        "scale should be a floating-point number",
+    ),
+    "the same over features": (
+        "gp/gp-passes",
+        "scale",
+        HUGE,
+        "scale should be a floating-point number, but is the integer",
+    ),
     "a bandwidth beyond all floats": ("gp", "bandwidth", HUGE, "bandwidth must be a number > 0"),
-    "one of frequencies": ("gp/gp-passes", "bandwidth", HUGE, r"bandwidth (must be a number > 0|should be a floating-point number)"),
+    "one of frequencies": (
+        "gp/gp-passes",
+        "bandwidth",
+        HUGE,
+        r"bandwidth (must be a number > 0|should be a floating-point number)",
+    ),
     "no column": ("gp/gp-passes", "columns", NONE, "columns has 0 parts, not 1 or more"),
-    "a rule that is a dict": ("gp/gp-passes", "frequencies", {"dict": []}, r"frequencies should be ('auto'|str)"),
+    "a rule that is a dict": (
+        "gp/gp-passes",
+        "frequencies",
+        {"dict": []},
+        r"frequencies should be ('auto'|str)",
+    ),
     "a path that is a list": ("pca-features", "path", [], "path should be a tuple, but is list"),
     "no rounds": ("svc", "n_iter_", None, "older layout of KernelSVC and lacks n_iter_; fit again"),
-    "no units": ("gp", "_units", None, "older layout of GaussianProcessRegressor and lacks _units; fit again"),
-    "units of none": ("gp", "_units", 3, "older layout of GaussianProcessRegressor and does not hold what that had; fit again"),
+    "no units": (
+        "gp",
+        "_units",
+        None,
+        "older layout of GaussianProcessRegressor and lacks _units; fit again",
+    ),
+    "units of none": (
+        "gp",
+        "_units",
+        3,
+        "older layout of GaussianProcessRegressor and does not hold what that had; fit again",
+    ),
 }
 
 

@@ -1,4 +1,6 @@
-"""Model and report are one commit: both or neither, never a mix, whatever fails and whoever writes at the same time."""
+"""Model and report are one commit: both or neither, never a mix, whatever fails and whoever writes
+at the same time."""
+
 import os
 import random
 import resource
@@ -62,7 +64,9 @@ FULL = OSError(28, "No space left on device")
 
 @pytest.mark.parametrize("old", [b"a", None], ids=["over another", "anew"])
 @pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()], ids=["full", "ctrl-c"])
-@pytest.mark.parametrize(("step", "number"), [("fsync", 1), ("fsync", 2), ("replace", 1), ("replace", 2)])
+@pytest.mark.parametrize(
+    ("step", "number"), [("fsync", 1), ("fsync", 2), ("replace", 1), ("replace", 2)]
+)
 def test_a_commit_that_fails_leaves_what_was_there(pair, monkeypatch, step, number, error, old):
     if old:
         put(pair, old)
@@ -71,7 +75,9 @@ def test_a_commit_that_fails_leaves_what_was_there(pair, monkeypatch, step, numb
         with pytest.raises(type(error)) as e:
             put(pair, b"b")
         if isinstance(error, OSError):
-            assert e.value.filename == str(pair[number - 1])  # of what was asked for, not of a draft
+            assert e.value.filename == str(
+                pair[number - 1]
+            )  # of what was asked for, not of a draft
     assert held(pair) == old
     put(pair, b"c")
     assert held(pair) == b"c"
@@ -81,7 +87,9 @@ def test_a_disk_that_takes_no_more_leaves_neither(pair):
     """A real limit, beyond which the system writes a part only."""
     code = "import signal, resource; from pathlib import Path; from commit import commit\n"
     code += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))\n"
-    code += f"commit({{Path({str(pair[0])!r}): [b'a report'], Path({str(pair[1])!r}): [b'a' * {BIG}]}})"
+    code += (
+        f"commit({{Path({str(pair[0])!r}): [b'a report'], Path({str(pair[1])!r}): [b'a' * {BIG}]}})"
+    )
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=_env())
     assert "File too large" in done.stderr
@@ -129,7 +137,8 @@ def test_two_at_once_never_mix(pair):
 
 
 def test_killed_at_any_time_the_files_are_whole_and_tell_whether_they_belong_together(pair):
-    """The report names the sum of its model; a kill between the two names shows, and the next commit goes through."""
+    """The report names the sum of its model; a kill between the two names shows, and the next
+    commit goes through."""
     code = (
         "import sys; from hashlib import sha256; from pathlib import Path; from commit import commit\n"
         "pages, models = map(Path, sys.argv[1:]); print('on', flush=True); i = 0\n"
@@ -139,7 +148,9 @@ def test_killed_at_any_time_the_files_are_whole_and_tell_whether_they_belong_tog
     )
     rng, mixed = random.Random(0), 0
     for _ in range(8):
-        with subprocess.Popen([sys.executable, "-c", code, *map(str, pair)], stdout=subprocess.PIPE, env=_env()) as child:
+        with subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, pair)], stdout=subprocess.PIPE, env=_env()
+        ) as child:
             child.stdout.readline()
             time.sleep(rng.uniform(0, 0.05))
             child.send_signal(signal.SIGKILL)
@@ -178,9 +189,16 @@ def test_a_saved_file_has_the_sum_that_check_shows(tmp_path):
     save(Gaussian(2.0), tmp_path / "k")
     found = audit(tmp_path / "k")
     digest = sha256((tmp_path / "k").read_bytes()).hexdigest()
-    assert (found.sha256, found.id, found.bytes) == (digest, digest[:16], (tmp_path / "k").stat().st_size)
+    assert (found.sha256, found.id, found.bytes) == (
+        digest,
+        digest[:16],
+        (tmp_path / "k").stat().st_size,
+    )
     assert load(tmp_path / "k", sha256=digest.upper()) == Gaussian(2.0)
-    with pytest.raises(ValueError, match=r"cannot be loaded: its sha256 is [0-9a-f]{64}, not 0{64}; get the file that was meant\.$"):
+    with pytest.raises(
+        ValueError,
+        match=r"cannot be loaded: its sha256 is [0-9a-f]{64}, not 0{64}; get the file that was meant\.$",
+    ):
         load(tmp_path / "k", sha256="0" * 64)
     with pytest.raises(ValueError, match="64 hexadecimal digits"):
         load(tmp_path / "k", sha256=digest[:16])

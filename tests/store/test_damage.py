@@ -1,4 +1,6 @@
-"""Damaged, foreign and hostile files: one sentence (ValueError) or OSError, never anything else, and no more memory than the file's."""
+"""Damaged, foreign and hostile files: one sentence (ValueError) or OSError, never anything else,
+and no more memory than the file's."""
+
 import json
 import os
 import struct
@@ -76,7 +78,16 @@ def test_any_bit_flipped(path, small):
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"hello\n", b"\x89PNG\r\n\x1a\n" + bytes(100), b"PK\x03\x04" + bytes(100), b"\x80\x04\x95", bytes(500), MAGIC, b"{}" * 99],
+    [
+        b"",
+        b"hello\n",
+        b"\x89PNG\r\n\x1a\n" + bytes(100),
+        b"PK\x03\x04" + bytes(100),
+        b"\x80\x04\x95",
+        bytes(500),
+        MAGIC,
+        b"{}" * 99,
+    ],
     ids=["empty", "text", "png", "zip", "pickle", "zeros", "magic", "json"],
 )
 def test_foreign_files(path, data):
@@ -105,11 +116,17 @@ def test_what_is_no_file(tmp_path):
 def test_a_newer_format_says_what_to_do(path):
     data = file_of(None)
     path.write_bytes(data[:8] + struct.pack("<I", 2) + data[12:])
-    with pytest.raises(ValueError, match="its format is 2, and this Mercer reads up to 1; update Mercer"):
+    with pytest.raises(
+        ValueError, match="its format is 2, and this Mercer reads up to 1; update Mercer"
+    ):
         load(path)
 
 
-@pytest.mark.parametrize("field", [(2**63, 0), (0, 2**63), (2**64 - 1, 2**64 - 1), (1 << 27, 0)], ids=["tree", "arrays", "both", "large"])
+@pytest.mark.parametrize(
+    "field",
+    [(2**63, 0), (0, 2**63), (2**64 - 1, 2**64 - 1), (1 << 27, 0)],
+    ids=["tree", "arrays", "both", "large"],
+)
 def test_claims_of_size_allocate_nothing(path, field):
     head = HEAD.pack(MAGIC, 1, 0, *field, bytes(32))
     path.write_bytes(head + bytes(100))
@@ -161,7 +178,11 @@ HOSTILE = {
     "dtype": {"dtype": "O8,f8"},
     "huge scalar": {"scalar": ["<U99999999", "00"]},
     "letter beyond": {"scalar": ["<U1", "ffffffff"]},
-    "generator": {"generator": {"dict": [["legacy", False], ["bit_generator", "system"], ["state", {"dict": []}]]}},
+    "generator": {
+        "generator": {
+            "dict": [["legacy", False], ["bit_generator", "system"], ["state", {"dict": []}]]
+        }
+    },
     "long range": {"range": [0, 10**12, 1]},
     "sparse": {"sparse": ["csr_matrix", [2, 2], 1, 2, 3]},
     "objects": {"objects": [[3], [1]]},
@@ -183,20 +204,35 @@ def test_a_generator_that_would_read_beyond_its_memory(path):
 
 
 def test_deep_nesting(path):
-    for deep in ("[" * 100_000 + "]" * 100_000, '{"tuple":[' * 5000 + "]}" * 5000, "[" * 150 + "]" * 150):
-        refused(path, with_sum(b'{"mercer":"","kind":"","root":' + deep.encode() + b"}", to_bytes([])))
+    for deep in (
+        "[" * 100_000 + "]" * 100_000,
+        '{"tuple":[' * 5000 + "]}" * 5000,
+        "[" * 150 + "]" * 150,
+    ):
+        refused(
+            path, with_sum(b'{"mercer":"","kind":"","root":' + deep.encode() + b"}", to_bytes([]))
+        )
 
 
 @pytest.mark.parametrize(
     "text",
-    [b'{"mercer":"","kind":"","root":1,"root":2}', b"[]", b"{}", b"", b"\xff", b'{"mercer":"","kind":"","root":NaN}'],
+    [
+        b'{"mercer":"","kind":"","root":1,"root":2}',
+        b"[]",
+        b"{}",
+        b"",
+        b"\xff",
+        b'{"mercer":"","kind":"","root":NaN}',
+    ],
     ids=["key twice", "list", "nothing in it", "nothing", "no text", "nan"],
 )
 def test_trees_that_are_not_of_a_model(text, path):
     refused(path, with_sum(text, to_bytes([])))
 
 
-@pytest.mark.parametrize("digits", [b"1e999", b"1" * 5000, b"1" * 30], ids=["infinite", "endless", "long"])
+@pytest.mark.parametrize(
+    "digits", [b"1e999", b"1" * 5000, b"1" * 30], ids=["infinite", "endless", "long"]
+)
 def test_numbers_that_are_never_written(digits, path):
     refused(path, with_sum(b'{"mercer":"","kind":"","root":' + digits + b"}", to_bytes([])))
 
@@ -206,10 +242,18 @@ def test_numbers_that_are_never_written(digits, path):
     [
         b"",
         struct.pack("<Q", 2**63) + b"{}",
-        struct.pack("<Q", 90) + b'{"0":{"dtype":"F64","shape":[1000000000000],"data_offsets":[0,8]}}'.ljust(90) + bytes(8),
-        struct.pack("<Q", 70) + b'{"../0":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}'.ljust(70) + bytes(8),
-        struct.pack("<Q", 70) + b'{"0":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}}'.ljust(70) + b"\2",
-        struct.pack("<Q", 70) + b'{"0":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'.ljust(70) + bytes(2),
+        struct.pack("<Q", 90)
+        + b'{"0":{"dtype":"F64","shape":[1000000000000],"data_offsets":[0,8]}}'.ljust(90)
+        + bytes(8),
+        struct.pack("<Q", 70)
+        + b'{"../0":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}'.ljust(70)
+        + bytes(8),
+        struct.pack("<Q", 70)
+        + b'{"0":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}}'.ljust(70)
+        + b"\2",
+        struct.pack("<Q", 70)
+        + b'{"0":{"dtype":"BF16","shape":[1],"data_offsets":[0,2]}}'.ljust(70)
+        + bytes(2),
     ],
     ids=["none", "long head", "long array", "hostile name", "truth of 2", "unknown type"],
 )
@@ -219,19 +263,44 @@ def test_hostile_payloads(payload, path):
 
 def test_one_array_cannot_be_had_many_times_over(path):
     k, points, weights = {"value": ["kernels.Linear", {}]}, {"array": [0, "F"]}, {"array": [1, "C"]}
-    again = {"value": ["kernels.RKHSFunction", {"kernel": k, "points": points, "weights": weights}]}  # copies its points
-    path.write_bytes(file_of([again] * 1000, [np.ones((300, 300)), np.ones(300)]))  # would be 720 MB
+    again = {
+        "value": ["kernels.RKHSFunction", {"kernel": k, "points": points, "weights": weights}]
+    }  # copies its points
+    path.write_bytes(
+        file_of([again] * 1000, [np.ones((300, 300)), np.ones(300)])
+    )  # would be 720 MB
     assert_little_memory(path, 150 << 20)
 
 
 # fuzzed, with the right checksum
-NAMES = sorted({f"{p}.{n}" for p in ROOMS for m in modules(ROOMS[p]) for n, c in vars(m).items() if isinstance(c, type)})
-ATOMS = st.sampled_from([None, True, 0, -1, 1e308, 2**62, "", "_map", "<f8", "F", [], {}, [[]], "lifts.Nystrom"])
-BODIES = st.recursive(ATOMS | st.integers(-3, 9) | st.floats() | st.text(max_size=3), lambda b: st.lists(b, max_size=3), max_leaves=4)
+NAMES = sorted(
+    {
+        f"{p}.{n}"
+        for p in ROOMS
+        for m in modules(ROOMS[p])
+        for n, c in vars(m).items()
+        if isinstance(c, type)
+    }
+)
+ATOMS = st.sampled_from(
+    [None, True, 0, -1, 1e308, 2**62, "", "_map", "<f8", "F", [], {}, [[]], "lifts.Nystrom"]
+)
+BODIES = st.recursive(
+    ATOMS | st.integers(-3, 9) | st.floats() | st.text(max_size=3),
+    lambda b: st.lists(b, max_size=3),
+    max_leaves=4,
+)
 NODES = (
     BODIES
-    | st.builds(lambda k, b: {k: b}, st.sampled_from([*KINDS, "ref", "value", "object", "state"]), BODIES)
-    | st.builds(lambda k, n, f: {k: [n, f]}, st.sampled_from(["value", "object"]), st.sampled_from(NAMES), st.just({}))
+    | st.builds(
+        lambda k, b: {k: b}, st.sampled_from([*KINDS, "ref", "value", "object", "state"]), BODIES
+    )
+    | st.builds(
+        lambda k, n, f: {k: [n, f]},
+        st.sampled_from(["value", "object"]),
+        st.sampled_from(NAMES),
+        st.just({}),
+    )
     | st.builds(lambda i, o: {"array": [i, o]}, st.integers(0, 3), st.sampled_from("CF"))
 )
 SMALL = [name for name in MODELS if name.startswith(("lift", "plain"))]
@@ -239,7 +308,13 @@ SMALL = [name for name in MODELS if name.startswith(("lift", "plain"))]
 
 def spots(node):
     """Every place of a tree."""
-    inside = enumerate(node) if isinstance(node, list) else node.items() if isinstance(node, dict) else ()
+    inside = (
+        enumerate(node)
+        if isinstance(node, list)
+        else node.items()
+        if isinstance(node, dict)
+        else ()
+    )
     for key, value in inside:
         yield node, key
         yield from spots(value)
@@ -252,7 +327,9 @@ def test_changed_trees_are_refused_or_load(tmp_path_factory, data):
     tree = deepcopy(tree)
     for _ in range(data.draw(st.integers(1, 3))):
         where, key = data.draw(st.sampled_from(list(spots(tree))))
-        where[key] = deepcopy(data.draw(NODES))  # lists of atoms are shared: one could come to hold itself
+        where[key] = deepcopy(
+            data.draw(NODES)
+        )  # lists of atoms are shared: one could come to hold itself
     only_refused(tmp_path_factory.mktemp("f") / "m", file_of(tree, arrays))
 
 
@@ -260,11 +337,16 @@ def test_changed_trees_are_refused_or_load(tmp_path_factory, data):
 @given(st.data())
 def test_changed_bytes_with_the_right_sum_are_refused_or_load(tmp_path_factory, data):
     tree, arrays = encode(fitted(data.draw(st.sampled_from(SMALL))))
-    text, payload = bytearray(json.dumps({"mercer": "", "kind": "", "root": tree}).encode()), bytearray(to_bytes(arrays))
+    text, payload = (
+        bytearray(json.dumps({"mercer": "", "kind": "", "root": tree}).encode()),
+        bytearray(to_bytes(arrays)),
+    )
     for _ in range(data.draw(st.integers(1, 4))):
         part = data.draw(st.sampled_from([text, payload]))
         at = data.draw(st.integers(0, min(len(part), 400) - 1))
-        part[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3) | st.sampled_from([b"9", b"[", b"]", b'"', b"0,"]))
+        part[at : at + data.draw(st.integers(0, 3))] = data.draw(
+            st.binary(max_size=3) | st.sampled_from([b"9", b"[", b"]", b'"', b"0,"])
+        )
     only_refused(tmp_path_factory.mktemp("f") / "m", with_sum(bytes(text), bytes(payload)))
 
 

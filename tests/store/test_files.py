@@ -1,4 +1,5 @@
 """Files appear whole or not at all."""
+
 import os
 import stat
 
@@ -33,7 +34,9 @@ def failing(error):
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize(
-    "error", [OSError(28, "No space left on device"), PermissionError(13, "no"), KeyboardInterrupt()], ids=["full", "denied", "ctrl-c"]
+    "error",
+    [OSError(28, "No space left on device"), PermissionError(13, "no"), KeyboardInterrupt()],
+    ids=["full", "denied", "ctrl-c"],
 )
 def test_a_write_that_fails_leaves_what_was_there(old, monkeypatch, step, error):
     with monkeypatch.context() as m:
@@ -59,7 +62,9 @@ def test_an_overwrite_replaces_the_file_and_keeps_its_rights(old):
 def test_without_overwrite_a_file_that_is_there_stays(old, monkeypatch):
     with pytest.raises(FileExistsError, match="is there already"):
         save(Gaussian(), old, overwrite=False)
-    monkeypatch.setattr(files, "_check_target", lambda *a, **k: None)  # it comes up after the first look
+    monkeypatch.setattr(
+        files, "_check_target", lambda *a, **k: None
+    )  # it comes up after the first look
     with pytest.raises(FileExistsError):
         save(Gaussian(), old, overwrite=False)
     untouched(old)
@@ -74,7 +79,10 @@ def test_without_overwrite_a_new_file_is_written(tmp_path, monkeypatch):
 
 
 def test_places_that_cannot_be_written_to(tmp_path, old):
-    with pytest.raises(FileNotFoundError, match=r"none/m cannot be written: the folder .*none does not exist; make it first"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"none/m cannot be written: the folder .*none does not exist; make it first",
+    ):
         save(Gaussian(), tmp_path / "none" / "m")
     with pytest.raises(IsADirectoryError, match="is a folder"):
         save(Gaussian(), tmp_path)
@@ -120,5 +128,8 @@ def test_the_same_object_gives_the_same_bytes(tmp_path):
 
 def test_a_path_is_named_as_it_was_given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"^nodir/x cannot be written: the folder nodir does not exist; make it first"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"^nodir/x cannot be written: the folder nodir does not exist; make it first",
+    ):
         save(Gaussian(), "nodir/x")

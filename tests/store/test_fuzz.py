@@ -1,4 +1,6 @@
-"""Files changed on purpose are refused in a sentence or answer within their arrays; see `tests.store.fuzz`."""
+"""Files changed on purpose are refused in a sentence or answer within their arrays; see
+`tests.store.fuzz`."""
+
 import numpy as np
 import pytest
 
@@ -8,9 +10,19 @@ from tests.store.fuzz import run, verdict, written
 from tests.store.market import fitted
 
 FEW = {
-    "lift fused sketch", "lift columns", "lift sink", "lift splines", "plain Hermite", "plain KernelKMeans", "plain KernelSVC",
-    "plain SoftNeighborsClassifier", "budget merging", "monomials of csr", "sparse projection", "ridge spread",
-}  # fmt: skip
+    "lift fused sketch",
+    "lift columns",
+    "lift sink",
+    "lift splines",
+    "plain Hermite",
+    "plain KernelKMeans",
+    "plain KernelSVC",
+    "plain SoftNeighborsClassifier",
+    "budget merging",
+    "monomials of csr",
+    "sparse projection",
+    "ridge spread",
+}
 
 
 @pytest.mark.parametrize("name", [*WAYS, *TABLES])
@@ -30,9 +42,16 @@ def test_a_hundred_changed_files():
 
 
 RIDGES = (
-    "ridge exact", "ridge of a gram", "ridge weighted", "ridge of a weighted gram", "ridge given folds", "ridge of two", "ridge falkon",
-    "ridge exact of csr", "ridge folds",
-)  # fmt: skip
+    "ridge exact",
+    "ridge of a gram",
+    "ridge weighted",
+    "ridge of a weighted gram",
+    "ridge given folds",
+    "ridge of two",
+    "ridge falkon",
+    "ridge exact of csr",
+    "ridge folds",
+)
 
 
 def others(a):
@@ -53,10 +72,18 @@ def test_the_rows_targets_and_coefficients_of_a_ridge_have_one_size(name, tmp_pa
     for i, a in enumerate(arrays):
         for other in others(np.asarray(a)):
             if other.shape != a.shape or not np.array_equal(other, a):
-                written(tmp_path / "m", tree, [*arrays[:i], np.ascontiguousarray(other), *arrays[i + 1 :]])
-                said.append((i, a.shape, other.shape, verdict(tmp_path / "m", lambda m: asked(name, m))))
+                written(
+                    tmp_path / "m",
+                    tree,
+                    [*arrays[:i], np.ascontiguousarray(other), *arrays[i + 1 :]],
+                )
+                said.append(
+                    (i, a.shape, other.shape, verdict(tmp_path / "m", lambda m: asked(name, m)))
+                )
     assert [v for v in said if v[-1].startswith("FAIL")] == []
-    assert sum(v[-1] == "refused" for v in said) > 0.4 * len(said)  # what the user gave, such as folds, only `fit` reads
+    assert sum(v[-1] == "refused" for v in said) > 0.4 * len(
+        said
+    )  # what the user gave, such as folds, only `fit` reads
 
 
 def test_a_gaussian_process_of_no_outputs_is_refused(tmp_path):

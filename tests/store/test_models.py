@@ -1,4 +1,5 @@
 """Every estimator and map comes back as it was: the same bits, the same plan, and able to go on."""
+
 import pickle
 import subprocess
 import sys
@@ -35,8 +36,17 @@ def again(m, path):
 
 def test_every_public_class_is_in_the_market():
     shown = {type(m).__name__ for m in MODELS.values()}
-    everything = {n for module in (mercer.models, lifts) for n in module.__all__ if hasattr(getattr(module, n), "fit")}
-    assert everything - shown == {"Lift", "WarpedLift", "WeightedLift"}  # no map itself; these hold functions, and are refused
+    everything = {
+        n
+        for module in (mercer.models, lifts)
+        for n in module.__all__
+        if hasattr(getattr(module, n), "fit")
+    }
+    assert everything - shown == {
+        "Lift",
+        "WarpedLift",
+        "WeightedLift",
+    }  # no map itself; these hold functions, and are refused
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -54,7 +64,8 @@ def test_a_model_comes_back_as_it_was(name, path):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_file_says_all_there_is(name, path, tmp_path):
-    """Saving what was loaded gives the same bytes, and both have one fingerprint, as has a pickled copy."""
+    """Saving what was loaded gives the same bytes, and both have one fingerprint, as has a pickled
+    copy."""
     m, second = fitted(name), tmp_path / "second"
     back = again(m, path)
     save(back, second)
@@ -71,7 +82,12 @@ def test_all_models_load_in_a_fresh_process(tmp_path):
         "    m = s.load(f'{sys.argv[1]}/{i}.mercer')\n"
         "    np.savez(f'{sys.argv[1]}/{i}.npz', *[A for A in t.outputs(m) if A.dtype != object], s.fingerprint(m))\n"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(tmp_path), str(len(MODELS))], check=True, timeout=300, cwd=ROOT)
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(tmp_path), str(len(MODELS))],
+        check=True,
+        timeout=300,
+        cwd=ROOT,
+    )
     for i, name in enumerate(MODELS):
         with np.load(tmp_path / f"{i}.npz") as theirs:
             ours = [A for A in outputs(fitted(name)) if A.dtype != object]
@@ -97,18 +113,27 @@ def test_a_stream_goes_on_after_loading(path):
         model.partial_fit(X[20:40], Y[20:40])
     np.testing.assert_array_equal(back.predict(X), m.predict(X))
     other.partial_fit(X[40:], Y[40:])
-    np.testing.assert_array_equal(back.merge(again(other, path)).predict(X), m.merge(other).predict(X))
-    np.testing.assert_array_equal(back.forget(X[:5], Y[:5]).predict(X), m.forget(X[:5], Y[:5]).predict(X))
+    np.testing.assert_array_equal(
+        back.merge(again(other, path)).predict(X), m.merge(other).predict(X)
+    )
+    np.testing.assert_array_equal(
+        back.forget(X[:5], Y[:5]).predict(X), m.forget(X[:5], Y[:5]).predict(X)
+    )
 
 
 def test_components_go_on_after_loading(path):
     m = KernelPCA(2, Gaussian(2.0), via=FEW, random_state=0).partial_fit(X[:30])
     back = again(m, path)
-    np.testing.assert_array_equal(back.partial_fit(X[30:]).transform(X), m.partial_fit(X[30:]).transform(X))
+    np.testing.assert_array_equal(
+        back.partial_fit(X[30:]).transform(X), m.partial_fit(X[30:]).transform(X)
+    )
 
 
 def test_maps_of_other_kernels_have_other_fingerprints():
-    a, b, c = (RandomFourier(k, 8, random_state=s).fit(X) for k, s in ((Gaussian(), 0), (Laplace(), 0), (Gaussian(), 1)))
+    a, b, c = (
+        RandomFourier(k, 8, random_state=s).fit(X)
+        for k, s in ((Gaussian(), 0), (Laplace(), 0), (Gaussian(), 1))
+    )
     assert len({fingerprint(a), fingerprint(b), fingerprint(c)}) == 3
     assert fingerprint(RandomFourier(Gaussian(), 8, random_state=0).fit(X)) == fingerprint(a)
 
@@ -116,7 +141,9 @@ def test_maps_of_other_kernels_have_other_fingerprints():
 def test_training_rows_do_not_travel():
     tall, y = np.random.default_rng(0).normal(size=(5000, 3)), np.zeros(5000)
     m = KernelRidge(lift=Monomials(2)).fit(tall, y)
-    assert max(a.size for a in encode(m)[1]) <= 1000  # the errors of the fifth that calibrates intervals
+    assert (
+        max(a.size for a in encode(m)[1]) <= 1000
+    )  # the errors of the fifth that calibrates intervals
 
 
 def test_names_and_labels_come_back(path):
@@ -147,7 +174,16 @@ def test_items_come_back(path):
         lambda: WarpedLift(Monomials(2), lambda X: X),
         lambda: WeightedLift(Monomials(2), lambda X: X[:, 0]).fit(X),
     ],
-    ids=["callable", "warped", "weighted", "ridge", "basis", "builtin", "warped lift", "weighted lift"],
+    ids=[
+        "callable",
+        "warped",
+        "weighted",
+        "ridge",
+        "basis",
+        "builtin",
+        "warped lift",
+        "weighted lift",
+    ],
 )
 def test_functions_are_refused_and_nothing_is_written(model, path):
     with pytest.raises(ValueError, match=r"Python function .*files hold no code"):

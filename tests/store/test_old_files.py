@@ -1,7 +1,10 @@
-"""Files of earlier layouts load and answer as they did: `old` and `old/gp` are from before explicit names, `old/ridge` from before that.
+"""Files of earlier layouts load and answer as they did: `old` and `old/gp` are from before explicit
+names, `old/ridge` from before that.
 
-Written by fitting each model to `X` (24 rows) and asking it about `new`; `answers.npz` holds both and what was answered.
+Written by fitting each model to `X` (24 rows) and asking it about `new`; `answers.npz` holds both
+and what was answered.
 """
+
 from pathlib import Path
 
 import numpy as np
@@ -21,28 +24,45 @@ def answered(path):
     with np.load(path.parent / "answers.npz") as kept:
         given = path.stem.startswith("given")
         rows = Gaussian(1.2)(kept["new"], kept["X"]) if given else kept["new"]
-        return rows, {key.partition("|")[2]: kept[key] for key in kept.files if key.partition("|")[0] == path.stem}
+        return rows, {
+            key.partition("|")[2]: kept[key]
+            for key in kept.files
+            if key.partition("|")[0] == path.stem
+        }
 
 
-@pytest.mark.parametrize("path", [f for f in FILES if not f.stem.startswith("table")], ids=lambda f: f"{f.parent.name}-{f.stem}")
+@pytest.mark.parametrize(
+    "path",
+    [f for f in FILES if not f.stem.startswith("table")],
+    ids=lambda f: f"{f.parent.name}-{f.stem}",
+)
 def test_models_answer_as_they_did(path):
     model, (rows, kept) = mercer.load(path), answered(path)
     assert kept or path.stem == "one-class"
     for what, before in kept.items():
-        now = model.predict(rows, return_std=True)[1] if what == "std" else getattr(model, what)(rows)
+        now = (
+            model.predict(rows, return_std=True)[1] if what == "std" else getattr(model, what)(rows)
+        )
         assert now.dtype == before.dtype
         if before.dtype.kind == "f":
             np.testing.assert_allclose(now, before, rtol=1e-9, atol=1e-12)
         else:
             np.testing.assert_array_equal(now, before)
     again = decode(*encode(model))
-    np.testing.assert_array_equal(*(getattr(m, "predict" if hasattr(m, "predict") else "transform")(rows) for m in (model, again)))
+    np.testing.assert_array_equal(
+        *(
+            getattr(m, "predict" if hasattr(m, "predict") else "transform")(rows)
+            for m in (model, again)
+        )
+    )
 
 
 @pytest.mark.parametrize("name", ["table-regression", "table-classes"])
 def test_tables_answer_as_they_did(name):
     now = mercer.load(FOLDER / f"{name}.mercer").predict(pd.read_csv(FOLDER / f"{name}.csv"))
-    pd.testing.assert_frame_equal(now, pd.read_csv(FOLDER / f"{name}-answers.csv"), rtol=1e-9, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        now, pd.read_csv(FOLDER / f"{name}-answers.csv"), rtol=1e-9, check_dtype=False
+    )
 
 
 def test_streams_of_before_go_on():
@@ -51,13 +71,19 @@ def test_streams_of_before_go_on():
         X = kept["X"]
     y = np.sin(2 * X[:, 0]) + X[:, 1]
     new = clone(model).fit(np.vstack([X, X[:5]]), np.concatenate([y, y[:5]]))
-    np.testing.assert_allclose(model.partial_fit(X[:5], y[:5]).predict(X), new.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(
+        model.partial_fit(X[:5], y[:5]).predict(X), new.predict(X), rtol=1e-9
+    )
 
 
 def test_the_factor_of_a_kernel_had_another_name():
     k = 2.0 * Gaussian(1.5)
     tree, arrays = encode(k)
     (name, fields), factor = tree["value"], tree["value"][1].pop("factor")
-    assert (name, factor, decode({"value": [name, {**fields, "by": factor}]}, arrays)) == ("kernels.Scale", 2.0, k)
+    assert (name, factor, decode({"value": [name, {**fields, "by": factor}]}, arrays)) == (
+        "kernels.Scale",
+        2.0,
+        k,
+    )
     with pytest.raises(ValueError, match="Scale has no field 'times'"):
         decode({"value": [name, {**fields, "times": factor}]}, arrays)

@@ -1,4 +1,5 @@
 """The tree gives back what was put in: exactly, and of the same types."""
+
 import io
 import json
 import math
@@ -20,20 +21,72 @@ from mercer.store.files import parse
 
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)
 KEYS = st.none() | st.booleans() | st.integers() | st.text() | st.tuples(st.integers(), st.text())
-LEAVES = KEYS | FLOATS | st.complex_numbers() | st.binary() | st.builds(slice, st.none() | st.integers(), st.integers())
+LEAVES = (
+    KEYS
+    | FLOATS
+    | st.complex_numbers()
+    | st.binary()
+    | st.builds(slice, st.none() | st.integers(), st.integers())
+)
 VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner) | st.tuples(inner, inner) | st.frozensets(KEYS), max_leaves=12
+    LEAVES,
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(KEYS, inner)
+        | st.tuples(inner, inner)
+        | st.frozensets(KEYS)
+    ),
+    max_leaves=12,
 )
 DTYPES = st.sampled_from(
-    ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", "c16", "c8", "M8[ns]", "m8[D]", "U3", "S2", ">f8"]
+    [
+        "f8",
+        "f4",
+        "f2",
+        "i8",
+        "i4",
+        "i2",
+        "i1",
+        "u8",
+        "u4",
+        "u2",
+        "u1",
+        "?",
+        "c16",
+        "c8",
+        "M8[ns]",
+        "m8[D]",
+        "U3",
+        "S2",
+        ">f8",
+    ]
 )
 SCALARS = [
-    np.float32(0.1), np.int8(-3), np.bool_(True), np.str_("é"), np.uint64(2**64 - 1), np.datetime64("2020-01-01"), np.complex64(1j),
-]  # fmt: skip
+    np.float32(0.1),
+    np.int8(-3),
+    np.bool_(True),
+    np.str_("é"),
+    np.uint64(2**64 - 1),
+    np.datetime64("2020-01-01"),
+    np.complex64(1j),
+]
 OTHERS = [
-    np.dtype("f4"), np.dtype("U7"), np.float64, float, range(2, 9, 3), {1, 2}, -0.0, math.inf, 2**200, "\ud800 \x00 é",
-]  # fmt: skip
-ODD = {"structured": np.zeros(1, [("a", "f8")]), "scalar": np.longdouble(1), "array": np.zeros(2, np.longdouble)}
+    np.dtype("f4"),
+    np.dtype("U7"),
+    np.float64,
+    float,
+    range(2, 9, 3),
+    {1, 2},
+    -0.0,
+    math.inf,
+    2**200,
+    "\ud800 \x00 é",
+]
+ODD = {
+    "structured": np.zeros(1, [("a", "f8")]),
+    "scalar": np.longdouble(1),
+    "array": np.zeros(2, np.longdouble),
+}
 
 
 def through(v):
@@ -56,7 +109,11 @@ def same(a, b):
     if isinstance(a, dict):
         return same(list(a), list(b)) and all(same(a[k], b[k]) for k in a)
     if isinstance(a, np.ndarray):
-        return a.dtype.newbyteorder("=") == b.dtype and a.shape == b.shape and a.astype(b.dtype).tobytes() == b.tobytes()
+        return (
+            a.dtype.newbyteorder("=") == b.dtype
+            and a.shape == b.shape
+            and a.astype(b.dtype).tobytes() == b.tobytes()
+        )
     return a == b
 
 
@@ -118,7 +175,9 @@ def test_generators_go_on(name):
     rng = np.random.Generator(getattr(np.random, name)(7))
     rng.integers(0, 2, 5, dtype=np.uint32)
     back = through(rng)
-    assert np.array_equal(back.integers(0, 100, 9, dtype=np.uint32), rng.integers(0, 100, 9, dtype=np.uint32))
+    assert np.array_equal(
+        back.integers(0, 100, 9, dtype=np.uint32), rng.integers(0, 100, 9, dtype=np.uint32)
+    )
     assert np.array_equal(back.normal(size=5), rng.normal(size=5))
 
 

@@ -1,4 +1,6 @@
-"""Every public method of every estimator, in every way it can be fitted, gives equal answers after loading."""
+"""Every public method of every estimator, in every way it can be fitted, gives equal answers after
+loading."""
+
 import inspect
 import re
 import warnings
@@ -18,8 +20,29 @@ X = RNG.normal(size=(50, 2))
 Y = np.sin(X[:, 0]) + 0.1 * RNG.normal(size=50)
 LABELS = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
 WEIGHT = np.where(np.arange(50) < 45, 1.0, 0.0)
-WAYS = ("auto", "exact", "iterative", "features", "landmarks", methods.Fourier(32), methods.Landmarks(8), methods.Exact())
-CHANGES = ("fit", "partial_fit", "merge", "forget", "save", "set", "get", "plot", "fit_transform", "fit_predict", "update")
+WAYS = (
+    "auto",
+    "exact",
+    "iterative",
+    "features",
+    "landmarks",
+    methods.Fourier(32),
+    methods.Landmarks(8),
+    methods.Exact(),
+)
+CHANGES = (
+    "fit",
+    "partial_fit",
+    "merge",
+    "forget",
+    "save",
+    "set",
+    "get",
+    "plot",
+    "fit_transform",
+    "fit_predict",
+    "update",
+)
 
 
 def models():
@@ -30,7 +53,12 @@ def models():
         given = inspect.signature(cls).parameters
         seed = {"random_state": 0} if "random_state" in given else {}
         for via in WAYS if "via" in given else (None,):
-            yield f"{name} {via}", cls, {**seed, **({} if via is None else {"via": via})}, "kernel" in given
+            yield (
+                f"{name} {via}",
+                cls,
+                {**seed, **({} if via is None else {"via": via})},
+                "kernel" in given,
+            )
         if "kernel" in given:
             yield f"{name} precomputed", cls, {**seed, "kernel": "precomputed"}, False
     yield "KernelRidge weighted", mercer.KernelRidge, {}, True
@@ -46,28 +74,49 @@ def flat(value):
         return [a for v in value for a in flat(v)]
     if callable(value):  # a function of a kernel's space, or a draw
         return [np.asarray(value(X[:5]))]
-    return [value.toarray() if sp.issparse(value) else np.asarray(value)] if not hasattr(value, "get_params") else []
+    return (
+        [value.toarray() if sp.issparse(value) else np.asarray(value)]
+        if not hasattr(value, "get_params")
+        else []
+    )
 
 
 def answers(m, A, t):
     """What each public method says, by name; the type of the error where it refuses."""
     found = {}
-    for name in sorted(n for n in dir(m) if not n.startswith("_") and n.split("_")[0] not in CHANGES and n not in CHANGES):
+    for name in sorted(
+        n
+        for n in dir(m)
+        if not n.startswith("_") and n.split("_")[0] not in CHANGES and n not in CHANGES
+    ):
         method = getattr(m, name, None)
         if not inspect.ismethod(method):
             continue
         given = inspect.signature(method).parameters.values()
-        needed = [p.name for p in given if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD]
+        needed = [
+            p.name for p in given if p.default is p.empty and p.kind == p.POSITIONAL_OR_KEYWORD
+        ]
         if not set(needed) <= {"X", "y", "Z"} or inspect.isgeneratorfunction(method):
             continue
         try:
-            found[name] = flat(method(*({"X": A, "y": t, "Z": np.zeros((3, getattr(m, "n_components", 2)))}[n] for n in needed)))
+            found[name] = flat(
+                method(
+                    *(
+                        {"X": A, "y": t, "Z": np.zeros((3, getattr(m, "n_components", 2)))}[n]
+                        for n in needed
+                    )
+                )
+            )
         except (ValueError, AttributeError, NotImplementedError, TypeError) as e:
             found[name] = [np.asarray(str(e))]
     return found
 
 
-@pytest.mark.parametrize(("name", "cls", "options", "kernel"), list(models()), ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    ("name", "cls", "options", "kernel"),
+    list(models()),
+    ids=lambda v: v if isinstance(v, str) else "",
+)
 def test_a_loaded_model_answers_all_that_it_did(name, cls, options, kernel, tmp_path):
     m = cls(**({"kernel": Gaussian(1.5)} if kernel else {}), **options)
     t = LABELS if is_classifier(m) else Y
@@ -76,8 +125,12 @@ def test_a_loaded_model_answers_all_that_it_did(name, cls, options, kernel, tmp_
         warnings.simplefilter("ignore")
         try:
             m.fit(A, t, **({"sample_weight": WEIGHT} if "weighted" in name else {}))
-        except ValueError as refusal:  # such a way, or kernel, is none of this estimator's; anything else is a failure
-            if not re.match("via must be |kernel must be .* got 'precomputed'|a Gram matrix |.* has no finite feature map", str(refusal)):
+        # such a way, or kernel, is none of this estimator's; anything else is a failure
+        except ValueError as refusal:
+            if not re.match(
+                "via must be |kernel must be .* got 'precomputed'|a Gram matrix |.* has no finite feature map",
+                str(refusal),
+            ):
                 raise
             pytest.skip("refused")
         before = answers(m, A[:20], t[:20])
@@ -92,7 +145,13 @@ def test_a_loaded_model_answers_all_that_it_did(name, cls, options, kernel, tmp_
 
 
 @pytest.mark.parametrize(
-    "options", [dict(via="exact"), dict(via=methods.Fourier(32)), dict(via=methods.Landmarks(8)), dict(kernel="precomputed")]
+    "options",
+    [
+        dict(via="exact"),
+        dict(via=methods.Fourier(32)),
+        dict(via=methods.Landmarks(8)),
+        dict(kernel="precomputed"),
+    ],
 )
 @pytest.mark.parametrize("method", ["split", "jackknife+"])
 def test_intervals_of_loaded_ridge(options, method, tmp_path):

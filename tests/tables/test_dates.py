@@ -15,13 +15,24 @@ DAY = np.datetime64("2021-03-04T15:06:00")
 @pytest.mark.parametrize(
     ("cell", "form"),
     [
-        ("2021-03-04", "iso"), ("2021-03-04T15:06:00", "iso"), ("2021-03-04 15:06:00.250", "iso"), ("2021-03-04T15:06:00Z", "iso zone"),
-        ("2021-03-04 17:06:00+02:00", "iso zone"), ("04.03.2021", "%d.%m.%Y"), ("04.03.2021 15:06", "%d.%m.%Y %H:%M"),
+        ("2021-03-04", "iso"),
+        ("2021-03-04T15:06:00", "iso"),
+        ("2021-03-04 15:06:00.250", "iso"),
+        ("2021-03-04T15:06:00Z", "iso zone"),
+        ("2021-03-04 17:06:00+02:00", "iso zone"),
+        ("04.03.2021", "%d.%m.%Y"),
+        ("04.03.2021 15:06", "%d.%m.%Y %H:%M"),
         ("03/04/2021", "%m/%d/%Y"),
-        ("2021/03/04", "%Y/%m/%d"), ("4 Mar 2021", "%d %b %Y"), ("04-Mar-2021", "%d-%b-%Y"), ("Mar 4, 2021", "%b %d, %Y"),
-        ("03/04/2021 3:06 PM", "%m/%d/%Y %I:%M %p"), ("20210304", "%Y%m%d"), ("04.03.21", "%d.%m.%y"), ("04-03-2021", "%d-%m-%Y"),
+        ("2021/03/04", "%Y/%m/%d"),
+        ("4 Mar 2021", "%d %b %Y"),
+        ("04-Mar-2021", "%d-%b-%Y"),
+        ("Mar 4, 2021", "%b %d, %Y"),
+        ("03/04/2021 3:06 PM", "%m/%d/%Y %I:%M %p"),
+        ("20210304", "%Y%m%d"),
+        ("04.03.21", "%d.%m.%y"),
+        ("04-03-2021", "%d-%m-%Y"),
     ],
-)  # fmt: skip
+)
 def test_forms_of_dates(cell, form):
     column = pa.array([cell, "NA"])
     assert form_of(column) == form
@@ -37,7 +48,11 @@ def test_the_day_is_told_from_the_month_by_numbers_above_12():
     assert form_of(pa.array(["03/04/2021"] * 40 + ["25/04/2021"] * 2)) == "%d/%m/%Y"
 
 
-@pytest.mark.parametrize("cells", [["word", "other"], ["1.5", "2.5"], ["2021-13-40"], ["a 1"], [None], ["12:99"]], ids=str)
+@pytest.mark.parametrize(
+    "cells",
+    [["word", "other"], ["1.5", "2.5"], ["2021-13-40"], ["a 1"], [None], ["12:99"]],
+    ids=str,
+)
 def test_what_is_no_date(cells):
     assert form_of(pa.array(cells, pa.string())) is None
 
@@ -50,12 +65,19 @@ def test_dates_that_do_not_exist_are_missing():
 def test_typed_dates():
     days = np.array(["2021-03-04", "1969-12-31"], "datetime64[D]")
     zoned = pa.array(days.astype("datetime64[ms]"), pa.timestamp("ms", "UTC"))
-    for column in (pa.array(days), pa.array(days.astype("datetime64[ns]")), zoned, zoned.cast(pa.date64())):
+    for column in (
+        pa.array(days),
+        pa.array(days.astype("datetime64[ns]")),
+        zoned,
+        zoned.cast(pa.date64()),
+    ):
         assert seconds(column, None).tolist() == days.astype("datetime64[s]").astype(float).tolist()
 
 
 def test_cycles_are_shares_of_a_turn():
-    at = np.array(["2020-07-01T12:00", "2021-01-04T00:00", "2020-02-29T18:00"], "datetime64[s]").astype(float)
+    at = np.array(
+        ["2020-07-01T12:00", "2021-01-04T00:00", "2020-02-29T18:00"], "datetime64[s]"
+    ).astype(float)
     year, month, week, day = (c.turn(at) for c in CYCLES)
     assert year[0] == pytest.approx(182.5 / 366)
     assert month[2] == pytest.approx(28.75 / 29)
@@ -78,7 +100,8 @@ Y = RNG.normal(size=N)
 
 
 def fitted(cells, y=Y):
-    """The treatment of one column beside a plain one, and its encoder, as a saved model would have it."""
+    """The treatment of one column beside a plain one, and its encoder, as a saved model would have
+    it."""
     batch = pa.record_batch({"x": cells, "plain": RNG.normal(size=len(y)), "y": y})
     found = Columns("y").fit([batch])
     assert Columns.from_state(found.state()).state() == found.state()
@@ -99,7 +122,9 @@ def test_months_are_dates(example):
     days = np.datetime64("2015-01") + RNG.integers(0, 110, N)
     cells = [d.item().strftime(form) for d in days]
     assert form_of(pa.array(cells)) == form
-    assert np.array_equal(seconds(pa.array(cells), form), days.astype("datetime64[s]").astype(float))
+    assert np.array_equal(
+        seconds(pa.array(cells), form), days.astype("datetime64[s]").astype(float)
+    )
     treatment, encoder = fitted(cells)
     assert treatment.kind == "date"
     assert encoder.cycles == ("year",)
@@ -112,7 +137,9 @@ def test_dates_in_several_forms_are_read_and_told():
     treatment, encoder = fitted(cells)
     assert treatment.kind == "date"
     told(treatment, "holds dates in several forms")
-    assert np.array_equal(encoder.read(pa.array(cells))[0][:, 0], days.astype("datetime64[s]").astype(float))
+    assert np.array_equal(
+        encoder.read(pa.array(cells))[0][:, 0], days.astype("datetime64[s]").astype(float)
+    )
 
 
 def test_one_column_never_has_the_day_both_first_and_second():
@@ -123,12 +150,22 @@ def test_one_column_never_has_the_day_both_first_and_second():
 
 
 def test_what_only_looks_like_dates_is_none():
-    for cells in (["AB-12", "CD-34", "EF-2020"] * 9, ["12-34", "56-78"] * 9, ["1.2.3", "4.5.6.7"] * 9):
+    for cells in (
+        ["AB-12", "CD-34", "EF-2020"] * 9,
+        ["12-34", "56-78"] * 9,
+        ["1.2.3", "4.5.6.7"] * 9,
+    ):
         assert form_of(pa.array(cells)) is None
 
 
 FAR = [2**62 - 5, -(2**62), 2**63 - 1, -(2**63) + 1]
-STAMPS = [pa.timestamp("us"), pa.timestamp("ms"), pa.timestamp("s"), pa.timestamp("us", "UTC"), pa.date64()]
+STAMPS = [
+    pa.timestamp("us"),
+    pa.timestamp("ms"),
+    pa.timestamp("s"),
+    pa.timestamp("us", "UTC"),
+    pa.date64(),
+]
 
 
 @pytest.mark.parametrize("kind", STAMPS, ids=str)
@@ -138,6 +175,8 @@ def test_dates_beyond_the_calendar_count_as_missing(tmp_path, kind):
     unit = {"us": 10**6, "ms": 1000, "s": 1}[getattr(kind, "unit", "ms")]
     far = [v - v % 86_400_000 + 86_400_000 * (v < 0) for v in FAR] if kind == pa.date64() else FAR
     stamps = pa.array([*(v * unit for v in near), *far], pa.int64()).cast(kind)
-    pyarrow.feather.write_feather(pa.table({"t": stamps, "x": Y, "y": Y[::-1]}), tmp_path / "t.arrow")
+    pyarrow.feather.write_feather(
+        pa.table({"t": stamps, "x": Y, "y": Y[::-1]}), tmp_path / "t.arrow"
+    )
     found = Columns("y").fit(open_source(tmp_path / "t.arrow"))
     assert (found.treatments_[0].kind, found.treatments_[0].n_missing) == ("date", len(FAR))

@@ -4,11 +4,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, NumberEncoder, TextEncoder, from_state
+from mercer.tables.encoders import (
+    BooleanEncoder,
+    CategoryEncoder,
+    DateEncoder,
+    NumberEncoder,
+    TextEncoder,
+    from_state,
+)
 from mercer.tables.scale import Standardizer
 
 NUMBER = NumberEncoder(Standardizer(2.0, 2.0), 5.0, True)
-TOWNS = CategoryEncoder(("Oslo", "Bergen", "Voss"), (0.6, 0.3, 0.1), 2, True, True, Standardizer(-1.0, 0.5))
+TOWNS = CategoryEncoder(
+    ("Oslo", "Bergen", "Voss"), (0.6, 0.3, 0.1), 2, True, True, Standardizer(-1.0, 0.5)
+)
 CODES = CategoryEncoder(("7", "3"), (0.6, 0.4), 2, False, False, None, True)
 ENCODERS = {
     "number": NUMBER,
@@ -30,12 +39,19 @@ def test_features_are_finite_named_and_survive_their_state(encoder):
     assert features.shape == (len(CELLS), len(encoder.names("x")))
     assert 0 <= unread <= len(CELLS)
     assert from_state(encoder.state()) == encoder
-    assert encoder.features(encoder.read(pa.array([], pa.string()))[0]).shape == (0, features.shape[1])
+    assert encoder.features(encoder.read(pa.array([], pa.string()))[0]).shape == (
+        0,
+        features.shape[1],
+    )
 
 
 def test_two_categories_lie_as_far_apart_as_two_numbers():
     hot = CategoryEncoder(("a", "b", "c"), (0.5, 0.3, 0.2), 2, True, True)
-    for encoder, cells in ((hot, ["a", "b", "c", None]), (CODES, ["7", "3"]), (BooleanEncoder(("no", "yes"), 0.0), ["no", "yes"])):
+    for encoder, cells in (
+        (hot, ["a", "b", "c", None]),
+        (CODES, ["7", "3"]),
+        (BooleanEncoder(("no", "yes"), 0.0), ["no", "yes"]),
+    ):
         F = encoder.features(encoder.read(pa.array(cells))[0])
         distances = np.linalg.norm(F[:, None] - F, axis=2)
         assert np.allclose(distances[np.triu_indices(len(cells), 1)], 2**0.5)
@@ -43,10 +59,24 @@ def test_two_categories_lie_as_far_apart_as_two_numbers():
 
 def test_unseen_rare_and_missing_levels():
     F = TOWNS.features(TOWNS.read(pa.array(["Oslo", "Voss", "Paris", None]))[0])
-    assert TOWNS.names("town") == ("town = Oslo", "town = Bergen", "town = other", "town missing", "town frequency")
+    assert TOWNS.names("town") == (
+        "town = Oslo",
+        "town = Bergen",
+        "town = other",
+        "town missing",
+        "town frequency",
+    )
     assert F[:, :4].tolist() == [[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
-    assert F[0, 4] > F[1, 4] == F[2, 4] == F[3, 4]  # a new level is as rare as the rarest: less would be far from every row
-    assert CODES.features(CODES.read(pa.array(["7.0", "3", "", "5", "x"]))[0]).tolist() == [[1, 0], [0, 1], [1, 0], [0, 0], [0, 0]]
+    assert (
+        F[0, 4] > F[1, 4] == F[2, 4] == F[3, 4]
+    )  # a new level is as rare as the rarest: less would be far from every row
+    assert CODES.features(CODES.read(pa.array(["7.0", "3", "", "5", "x"]))[0]).tolist() == [
+        [1, 0],
+        [0, 1],
+        [1, 0],
+        [0, 0],
+        [0, 0],
+    ]
 
 
 def test_numbers_that_cannot_be_read_are_counted():
@@ -65,9 +95,13 @@ def test_the_end_of_a_year_is_near_its_beginning():
 
 
 WAYS = {
-    "words": ["yes", "no", "no"], "truth": [True, False, False], "digits": [1, 0, 0], "floats": [1.0, 0.0, 0.0], "texts": ["1", "0", "0"],
+    "words": ["yes", "no", "no"],
+    "truth": [True, False, False],
+    "digits": [1, 0, 0],
+    "floats": [1.0, 0.0, 0.0],
+    "texts": ["1", "0", "0"],
     "letters": ["T", "F", "F"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("pair", [("no", "yes"), ("0", "1"), ("false", "true")], ids="/".join)

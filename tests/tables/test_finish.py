@@ -14,7 +14,9 @@ def test_codes_are_told_from_numbers():
         x = rng.integers(0, 12, 2000).astype(float)
         jumps = rng.normal(size=12)
         assert acts_as_codes(x, jumps[x.astype(int)] + rng.normal(size=2000), False)
-        assert acts_as_codes(x, (jumps[x.astype(int)] + rng.normal(size=2000) > 0).astype(float), True)
+        assert acts_as_codes(
+            x, (jumps[x.astype(int)] + rng.normal(size=2000) > 0).astype(float), True
+        )
         for smooth in (x, np.sin(x / 3), (x - 5) ** 2, 0 * x):
             assert not acts_as_codes(x, smooth + rng.normal(size=2000), False)
     assert not acts_as_codes(np.arange(10.0), np.arange(10.0) % 2, False)
@@ -32,7 +34,11 @@ def test_leaks():
         labels = rng.integers(0, 3, 500)
         assert leaks(np.array([5.0, 1.0, 3.0])[labels], labels.astype(float), True)
         assert not leaks(np.array([5.0, 1.0, 1.0])[labels], labels.astype(float), True)
-        assert leaks(np.array([5.0, 1.0, 9.0] * 5)[labels + 3 * rng.integers(0, 1, 500)], labels.astype(float), True)
+        assert leaks(
+            np.array([5.0, 1.0, 9.0] * 5)[labels + 3 * rng.integers(0, 1, 500)],
+            labels.astype(float),
+            True,
+        )
         codes = rng.integers(0, 15, 500)
         assert leaks(rng.permutation(15)[codes].astype(float), codes.astype(float), False)
     assert not leaks(np.arange(5.0), np.arange(5.0), False)  # too few rows to tell
@@ -74,5 +80,7 @@ def test_whole_numbers_that_act_as_codes_become_categories():
     y = np.array([0.0, 5, 1, 4, -3, 2])[x] + rng.normal(size=2000)
     found = Columns("y").fit(pa.table({"x": x, "y": y}))
     assert found.treatments_[0].kind == "category"
-    assert found.treatments_[0].action.startswith("Whole numbers that act as codes. Category: 6 frequent values")
+    assert found.treatments_[0].action.startswith(
+        "Whole numbers that act as codes. Category: 6 frequent values"
+    )
     assert found.transform(pa.table({"x": ["4", "4.0", "9", ""]})).X.shape == (4, 6)

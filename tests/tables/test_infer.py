@@ -32,10 +32,29 @@ from tests.tables.examples import N, fitted, table, treatment
         ([[1, 2]] * N, "excluded"),
         ([f"{i % 40}" for i in range(N - 40)] + ["many"] * 40, "category"),
     ],
-    ids=["numbers as text", "yes and no", "booleans", "0 and 1", "words", "days", "day numbers", "typed days", "sentences", "one word",
-         "one number but for a slip", "times", "one number", "nulls", "missing words", "infinities", "running number", "keys", "lists",
-         "numbers and text"],
-)  # fmt: skip
+    ids=[
+        "numbers as text",
+        "yes and no",
+        "booleans",
+        "0 and 1",
+        "words",
+        "days",
+        "day numbers",
+        "typed days",
+        "sentences",
+        "one word",
+        "one number but for a slip",
+        "times",
+        "one number",
+        "nulls",
+        "missing words",
+        "infinities",
+        "running number",
+        "keys",
+        "lists",
+        "numbers and text",
+    ],
+)
 def test_kinds(column, kind):
     found, seen = fitted(pa.array(column))
     assert seen.kind == kind
@@ -46,7 +65,13 @@ def test_kinds(column, kind):
 def test_identifiers_go_by_order_or_by_name():
     numbers = np.random.default_rng(0).permutation(10 * N)[:N]
     assert fitted(pa.array(numbers))[1].kind == "number"
-    for name, kind in {"customer_id": "id", "customerId": "id", "Unnamed: 0": "id", "paid": "number", "year": "number"}.items():
+    for name, kind in {
+        "customer_id": "id",
+        "customerId": "id",
+        "Unnamed: 0": "id",
+        "paid": "number",
+        "year": "number",
+    }.items():
         assert treatment(Columns("y").fit(table(**{name: numbers})), name).kind == kind
     years = treatment(Columns("y").fit(table(year=np.arange(N))), "year")
     assert years.kind == "number"  # a running year is no identifier
@@ -55,16 +80,32 @@ def test_identifiers_go_by_order_or_by_name():
 def test_late_text_among_numbers():
     seen = fitted(pa.array([f"{i % 9}" for i in range(N - 1)] + ["oops"]))[1]
     assert seen.kind == "number"
-    assert seen.warnings == ('"x" holds numbers, but one of its values is text ("oops"); it counts as missing.',)
+    assert seen.warnings == (
+        '"x" holds numbers, but one of its values is text ("oops"); it counts as missing.',
+    )
 
 
 def test_what_a_column_is_taken_for_counts_not_its_file(tmp_path):
     path = tmp_path / "t.csv"
     flag, day = np.arange(90) % 2 == 1, [f"2024-01-{i % 28 + 1:02}" for i in range(90)]
-    path.write_text("a,flag,day,y\n" + "".join(f"{i * i % 97}.5,{('no', 'yes')[i % 2]},{day[i]},{i % 13}.25\n" for i in range(90)))
+    path.write_text(
+        "a,flag,day,y\n"
+        + "".join(
+            f"{i * i % 97}.5,{('no', 'yes')[i % 2]},{day[i]},{i % 13}.25\n" for i in range(90)
+        )
+    )
     found = Columns("y").fit(open_source(path))
-    typed = pa.table({"a": [i * i % 97 + 0.5 for i in range(90)], "flag": flag, "day": np.array(day, "datetime64[D]")})
+    typed = pa.table(
+        {
+            "a": [i * i % 97 + 0.5 for i in range(90)],
+            "flag": flag,
+            "day": np.array(day, "datetime64[D]"),
+        }
+    )
     assert found.check(typed.schema).coerced == ()
-    assert np.array_equal(found.transform(typed, target=False).X, found.transform(next(open_source(path).batches()), target=False).X)
+    assert np.array_equal(
+        found.transform(typed, target=False).X,
+        found.transform(next(open_source(path).batches()), target=False).X,
+    )
     dated = typed.set_column(1, "flag", typed.column("day"))
     assert found.check(dated.schema).coerced == (("flag", "boolean", "date"),)

@@ -24,14 +24,22 @@ def test_normal_numbers_are_standardised_whatever_the_unit(unit, shift):
         x = (np.random.default_rng(seed).normal(size=2000) + shift) * unit
         scale = Standardizer.of(x)
         assert scale.spread == 0
-        assert (np.mean(scale(x)), np.std(scale(x))) == (pytest.approx(0, abs=1e-9), pytest.approx(1))
+        assert (np.mean(scale(x)), np.std(scale(x))) == (
+            pytest.approx(0, abs=1e-9),
+            pytest.approx(1),
+        )
 
 
 def test_heavy_tails_are_bent():
     for seed in range(5):
         rng = np.random.default_rng(seed)
         mostly_zero = (rng.random(3000) < 0.05) * rng.lognormal(8, 1, 3000)
-        for x in (rng.lognormal(0, 2, 3000), -rng.lognormal(0, 2, 3000), rng.standard_cauchy(3000), mostly_zero):
+        for x in (
+            rng.lognormal(0, 2, 3000),
+            -rng.lognormal(0, 2, 3000),
+            rng.standard_cauchy(3000),
+            mostly_zero,
+        ):
             scale = Standardizer.of(x)
             assert scale.spread > 0
             assert max(tails(scale.bent(x))) < max(tails(x)) / 2

@@ -17,7 +17,9 @@ def test_counts_are_exact_below_the_cap(parts):
     counts = HeavyHitters()
     for part in parts:
         counts.add(pa.array(part))
-    assert dict(zip(counts.values.to_pylist(), counts.counts.tolist(), strict=True)) == Counter(v for part in parts for v in part)
+    assert dict(zip(counts.values.to_pylist(), counts.counts.tolist(), strict=True)) == Counter(
+        v for part in parts for v in part
+    )
     assert counts.exact
 
 

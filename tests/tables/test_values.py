@@ -14,17 +14,31 @@ from mercer.tables.values import WORDS, numbers, text, truths
 @pytest.mark.parametrize(
     ("cell", "value"),
     [
-        ("1", 1.0), (" 2.5 ", 2.5), ("+3", 3.0), ("1e3", 1000.0), (".5", 0.5), ("-7.", -7.0), ("$1,234.50", 1234.5),
-        ("1,234,567", 1234567.0), ("12 %", 12.0), ("€ 5", 5.0), ("5 €", 5.0), ("-$5", -5.0), ("(1,000)", -1000.0), ("USD 3", 3.0),
+        ("1", 1.0),
+        (" 2.5 ", 2.5),
+        ("+3", 3.0),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("-7.", -7.0),
+        ("$1,234.50", 1234.5),
+        ("1,234,567", 1234567.0),
+        ("12 %", 12.0),
+        ("€ 5", 5.0),
+        ("5 €", 5.0),
+        ("-$5", -5.0),
+        ("(1,000)", -1000.0),
+        ("USD 3", 3.0),
     ],
-)  # fmt: skip
+)
 def test_numbers_in_every_dress(cell, value):
     found, odd = numbers(pa.array([cell, "word"]))
     assert found[0] == value
     assert odd.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("cell", ["1,2", "12-3", "1.2.3", "0x10", "1_000", "(a)", "$", "%", "12 apples", "1e", "--5"])
+@pytest.mark.parametrize(
+    "cell", ["1,2", "12-3", "1.2.3", "0x10", "1_000", "(a)", "$", "%", "12 apples", "1e", "--5"]
+)
 def test_what_is_no_number(cell):
     assert numbers(pa.array([cell]))[1].tolist() == [True]
 
@@ -54,14 +68,25 @@ def test_typed_columns_are_numbers_and_infinities_are_missing():
 
 
 def test_a_class_reads_the_same_from_text_integers_and_floats():
-    for column in (pa.array(["7", "8"]), pa.array([7, 8]), pa.array([7.0, 8.0]), pa.array([7.0, 8.0]).cast(pa.float32())):
+    for column in (
+        pa.array(["7", "8"]),
+        pa.array([7, 8]),
+        pa.array([7.0, 8.0]),
+        pa.array([7.0, 8.0]).cast(pa.float32()),
+    ):
         assert text(column).to_pylist() == ["7", "8"]
 
 
-@given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.none(), min_size=1, max_size=30))
+@given(
+    values=st.lists(
+        st.floats(allow_nan=False, allow_infinity=False) | st.none(), min_size=1, max_size=30
+    )
+)
 def test_written_numbers_read_back(values):
     cells = pa.array(["" if v is None else repr(v) for v in values])
-    assert np.array_equal(numbers(cells)[0], np.array([np.nan if v is None else v for v in values]), equal_nan=True)
+    assert np.array_equal(
+        numbers(cells)[0], np.array([np.nan if v is None else v for v in values]), equal_nan=True
+    )
 
 
 def test_yes_and_no_in_any_way_of_writing():
@@ -73,7 +98,17 @@ def test_yes_and_no_in_any_way_of_writing():
 
 
 @pytest.mark.parametrize(
-    "cell", ["CHF 1082.16", "1082.16 CHF", "SEK1082.16", "JPY 1,082.16", "INR 1082.16", "R$ 1082.16", "₹1082.16", "1082.16 zł"]
+    "cell",
+    [
+        "CHF 1082.16",
+        "1082.16 CHF",
+        "SEK1082.16",
+        "JPY 1,082.16",
+        "INR 1082.16",
+        "R$ 1082.16",
+        "₹1082.16",
+        "1082.16 zł",
+    ],
 )
 def test_money_is_a_number(cell):
     values, odd = numbers(pa.array([cell, "-" + cell, "a " + cell]))

@@ -11,7 +11,9 @@ A = rng.normal(size=(300, 4)) + 3
 
 def test_the_contract_can_fail():
     class Wrong:
-        def __init__(self, rows): self.total = len(rows) ** 2
+        def __init__(self, rows):
+            self.total = len(rows) ** 2
+
         def __add__(self, o):
             new = Wrong([])
             new.total = self.total + o.total

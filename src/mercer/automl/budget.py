@@ -1,8 +1,11 @@
-"""What a fit may take: seconds, by a clock, and bytes, by what each stage was measured to take of a limit on memory.
+"""What a fit may take: seconds, by a clock, and bytes, by what each stage was measured to take of a
+limit on memory.
 
-A limit is of resident anonymous memory beyond what the imported program has: pages of files, such as those of rows that wait
-on disk, are the system's to keep or drop. `memory` in all of these is `working(limit)`.
+A limit is of resident anonymous memory beyond what the imported program has: pages of files, such
+as those of rows that wait on disk, are the system's to keep or drop. `memory` in all of these is
+`working(limit)`.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -21,9 +24,12 @@ from mercer.ops.threads import limit, n_threads
 from mercer.tables.arrow import pa
 
 Progress = Callable[[str], None]
-FIXED_BYTES = 90e6  # compiled loops, threads, libraries' own buffers: 50 to 115 MB, the latter where loops are compiled for the first time
+# compiled loops, threads, libraries' own buffers: 50 to 115 MB, the latter where loops are compiled
+# for the first time
+FIXED_BYTES = 90e6
 MIN_MEMORY = 150e6  # the smallest limit under which everything that is smallest fits
-BYTES_A_THREAD = 60e6  # bytes for which there may be one more: about 9 MB of it were measured to be lost to buffers
+# bytes for which there may be one more: about 9 MB of it were measured to be lost to buffers
+BYTES_A_THREAD = 60e6
 # scikit-learn's: leaves, bins, bytes of a bin's sums
 TREE_LEAVES = 31
 TREE_BINS = 256
@@ -92,12 +98,14 @@ def working_memory(limit: float) -> float:
 
 # reading
 def batch_bytes(memory: float) -> int:
-    """Bytes of a batch of cells: each is copied, filtered, cut and read as numbers on its way, a column or more at a time."""
+    """Bytes of a batch of cells: each is copied, filtered, cut and read as numbers on its way, a
+    column or more at a time."""
     return int(memory / 32)
 
 
 def batch_rows(memory: float, cells: float, columns: int = 0) -> int:
-    """Rows of a batch, by the bytes of a row's cells and, where it is known, the number of its treated columns.
+    """Rows of a batch, by the bytes of a row's cells and, where it is known, the number of its
+    treated columns.
 
     >>> batch_rows(1e8, 100), batch_rows(1e8, 100, 1_000)
     (31250, 260)
@@ -106,7 +114,8 @@ def batch_rows(memory: float, cells: float, columns: int = 0) -> int:
 
 
 def sample_cells(memory: float) -> int:
-    """Cells of the sample from which treatments are decided: some texts of 20 bytes, and numbers that are read from them."""
+    """Cells of the sample from which treatments are decided: some texts of 20 bytes, and numbers
+    that are read from them."""
     return int(memory / 8 / 24)
 
 
@@ -117,7 +126,8 @@ def buffer_bytes(memory: float) -> float:
 
 # rows
 def training_rows(memory: float, columns: int, vectors: int) -> int:
-    """Training rows that are held at once, by all that is not a stream: they, those that do not validate, and a sample of these.
+    """Training rows that are held at once, by all that is not a stream: they, those that do not
+    validate, and a sample of these.
 
     >>> training_rows(3.9e9, 50, 2)
     1504629
@@ -126,14 +136,23 @@ def training_rows(memory: float, columns: int, vectors: int) -> int:
 
 
 def holdout_rows(memory: float, columns: int, vectors: int, n_classes: int) -> int:
-    """Held-out rows that are evaluated: their columns, what each candidate predicts of them, and what metrics take."""
+    """Held-out rows that are evaluated: their columns, what each candidate predicts of them, and
+    what metrics take."""
     outputs = max(n_classes, 1)
-    return max(1_000, int(memory / 5 / (4 * columns + 8 * vectors + 8 * (MAX_CANDIDATES * (outputs + 1) + 4 * outputs + 14))))
+    return max(
+        1_000,
+        int(
+            memory
+            / 5
+            / (4 * columns + 8 * vectors + 8 * (MAX_CANDIDATES * (outputs + 1) + 4 * outputs + 14))
+        ),
+    )
 
 
 # search
 def max_features(memory: float, copies: int = 20) -> int:
-    """Features of which so many square arrays fit into half: the moments of folds, their sums and factors.
+    """Features of which so many square arrays fit into half: the moments of folds, their sums and
+    factors.
 
     >>> max_features(3.9e9), max_features(6e7)
     (3491, 433)
@@ -158,7 +177,8 @@ def max_cell_rows(memory: float, copies: float) -> int:
 
 # trees
 def tree_rows(memory: float, columns: int, n_classes: int) -> int:
-    """Rows that trees may be grown on: float32, float64, that again without those that stop them, and bins; scores and gradients.
+    """Rows that trees may be grown on: float32, float64, that again without those that stop them,
+    and bins; scores and gradients.
 
     0 where their histograms alone are too much.
     """
@@ -169,7 +189,8 @@ def tree_rows(memory: float, columns: int, n_classes: int) -> int:
 
 @contextmanager
 def limited_threads(memory: float) -> Iterator[None]:
-    """As many threads as there is memory for: each keeps buffers of its own, in Arrow, BLAS and the allocators.
+    """As many threads as there is memory for: each keeps buffers of its own, in Arrow, BLAS and the
+    allocators.
 
     What is computed does not depend on their number.
     """
@@ -189,7 +210,8 @@ def _many(most: int) -> bool:
 
 
 def release_memory() -> None:
-    """Give memory that nothing uses back to the system: what the allocators keep would count in the next stage."""
+    """Give memory that nothing uses back to the system: what the allocators keep would count in the
+    next stage."""
     pa.default_memory_pool().release_unused()
     if (trim := _trim()) is not None:
         trim(0)

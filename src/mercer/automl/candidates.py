@@ -1,4 +1,6 @@
-"""Candidates: every kind at its best setting, scored by the same folds of the same rows; the simplest near the best is chosen."""
+"""Candidates: every kind at its best setting, scored by the same folds of the same rows; the
+simplest near the best is chosen."""
+
 from __future__ import annotations
 
 import warnings
@@ -22,7 +24,9 @@ from mercer.models import KernelLogistic
 
 PENALTY_FACTORS = (0.1, 1.0, 10.0)  # penalties tried about the one that ridge regression suggests
 MAX_ITER = 25  # of logistic regression in cross-validation
-N_FOLDS_MULTICLASS = 3  # folds where there are more than two classes, each of which costs as much as a fit
+N_FOLDS_MULTICLASS = (
+    3  # folds where there are more than two classes, each of which costs as much as a fit
+)
 LOGISTIC_CURVATURE = 0.15  # a logistic loss bends about so much as a squared one
 
 
@@ -56,10 +60,14 @@ def constant_candidate(p: SearchProblem) -> ModelCandidate:
     out = None
     for fold in range(len(split.plan)):
         train, test = split.split(fold)
-        found = ConstantPredictor.of(p.rows.y[train], p.rows.weights()[train], p.n_classes)(p.rows.X[test])
+        found = ConstantPredictor.of(p.rows.y[train], p.rows.weights()[train], p.n_classes)(
+            p.rows.X[test]
+        )
         out = np.full((len(p.rows), *found.shape[1:]), np.nan) if out is None else out
         out[test] = found
-    return ModelCandidate("constant", None, 0, 0.0, IdentityTarget(), _score(p, out, split), clock.spent)
+    return ModelCandidate(
+        "constant", None, 0, 0.0, IdentityTarget(), _score(p, out, split), clock.spent
+    )
 
 
 def feature_candidate(
@@ -70,56 +78,117 @@ def feature_candidate(
     targets: Sequence[TargetTransform] = UNTRANSFORMED,
     until: Clock = NO_LIMIT,
 ) -> ModelCandidate:
-    """A recipe at its best penalty: by ridge from the moments, and for classes then by logistic regression around it."""
+    """A recipe at its best penalty: by ridge from the moments, and for classes then by logistic
+    regression around it."""
     clock = Clock(0)
-    tried = hint if hint is not None and hint.size == size else try_recipe(p, recipe, size, targets=targets, until=until)
+    tried = (
+        hint
+        if hint is not None and hint.size == size
+        else try_recipe(p, recipe, size, targets=targets, until=until)
+    )
     if p.numeric:
         where = folds_of(p).tested()
         f = tried.predicted
         assert f is not None
-        score = p.metric(p.rows.y[where], p.kept(tried.target.back(f[where, 0])), p.rows.weights()[where])
-        return ModelCandidate(recipe.kind, recipe, tried.size, tried.alpha, tried.target, score, clock.spent + tried.seconds)
+        score = p.metric(
+            p.rows.y[where], p.kept(tried.target.back(f[where, 0])), p.rows.weights()[where]
+        )
+        return ModelCandidate(
+            recipe.kind,
+            recipe,
+            tried.size,
+            tried.alpha,
+            tried.target,
+            score,
+            clock.spent + tried.seconds,
+        )
     alpha, P = _logistic(p, recipe, tried, until)
-    return ModelCandidate(recipe.kind, recipe, tried.size, alpha, IdentityTarget(), _score(p, P, folds_of(p)), clock.spent, P)
+    return ModelCandidate(
+        recipe.kind,
+        recipe,
+        tried.size,
+        alpha,
+        IdentityTarget(),
+        _score(p, P, folds_of(p)),
+        clock.spent,
+        P,
+    )
 
 
-def machine_candidate(p: SearchProblem, tuned: TunedMachine, memory: float, until: Clock = NO_LIMIT) -> ModelCandidate:
-    """A kernel machine on the same folds; its scores become probabilities by a calibration that leaves their fold out."""
+def machine_candidate(
+    p: SearchProblem, tuned: TunedMachine, memory: float, until: Clock = NO_LIMIT
+) -> ModelCandidate:
+    """A kernel machine on the same folds; its scores become probabilities by a calibration that
+    leaves their fold out."""
     clock, split, setting = Clock(0), folds_of(p), tuned.setting
     s, where, _ = out_of_fold(p, split, setting, tuned.target, memory, until)
     y, w = p.rows.y[where], p.rows.weights()[where]
     P = np.full(s.shape if p.n_classes else (len(s),), np.nan)
     target, scale = tuned.target, None
     if p.numeric:
-        target = target if isinstance(target, IdentityTarget) or not len(where) else target.retransformed(y, s[where], w, p.metric)
+        target = (
+            target
+            if isinstance(target, IdentityTarget) or not len(where)
+            else target.retransformed(y, s[where], w, p.metric)
+        )
         P[where] = p.kept(target.back(s[where]))
     else:
-        P[where], scale = cross_fitted_probabilities(s[where], y, w, split.block[where]), calibration(s[where], y, w)
+        P[where], scale = (
+            cross_fitted_probabilities(s[where], y, w, split.block[where]),
+            calibration(s[where], y, w),
+        )
     found = None if p.numeric else P
-    return ModelCandidate("machine", tuned.recipe, len(p.rows), setting.penalty, target, _score(p, P, split), clock.spent, found, scale)
+    return ModelCandidate(
+        "machine",
+        tuned.recipe,
+        len(p.rows),
+        setting.penalty,
+        target,
+        _score(p, P, split),
+        clock.spent,
+        found,
+        scale,
+    )
 
 
 def _logistic(p: SearchProblem, recipe: Recipe, tried: Trial, until: Clock) -> tuple[float, Array]:
-    """The penalty of the least log loss on one fold, and with it the probabilities over all folds."""
+    """The penalty of the least log loss on one fold, and with it the probabilities over all
+    folds."""
     split = folds_of(p)
     one = FoldPlan(split.block, split.plan[-1:])
-    where, alphas = one.tested(), [max(1e-6, LOGISTIC_CURVATURE * tried.alpha * a) for a in PENALTY_FACTORS]
+    where, alphas = (
+        one.tested(),
+        [max(1e-6, LOGISTIC_CURVATURE * tried.alpha * a) for a in PENALTY_FACTORS],
+    )
     y, w = p.rows.y[where], p.rows.weights()[where]
-    losses = [log_loss(y, _probabilities(p, recipe, tried.size, a, one, until)[where], w).value for a in alphas]
+    losses = [
+        log_loss(y, _probabilities(p, recipe, tried.size, a, one, until)[where], w).value
+        for a in alphas
+    ]
     best = alphas[int(np.argmin(losses))]
     return best, _probabilities(p, recipe, tried.size, best, split, until)
 
 
-def _probabilities(p: SearchProblem, recipe: Recipe, size: int, alpha: float, split: FoldPlan, until: Clock) -> Array:
+def _probabilities(
+    p: SearchProblem, recipe: Recipe, size: int, alpha: float, split: FoldPlan, until: Clock
+) -> Array:
     def make() -> LenientLogistic:
-        settings = {"alpha": alpha, "tol": 1e-3, "max_iter": MAX_ITER, "memory_limit": min(1e9, p.memory / 5)}
-        return LenientLogistic(recipe.estimator(KernelLogistic, size, p.seed, **settings), p.n_classes)
+        settings = {
+            "alpha": alpha,
+            "tol": 1e-3,
+            "max_iter": MAX_ITER,
+            "memory_limit": min(1e9, p.memory / 5),
+        }
+        return LenientLogistic(
+            recipe.estimator(KernelLogistic, size, p.seed, **settings), p.n_classes
+        )
 
     return refits(make, lambda m, X: m.predict(X), p.rows.X, p.rows.y, p.rows.weight, split, until)
 
 
 class LenientLogistic:
-    """Logistic regression that takes rows of one class only, and says nothing of rounds that were not enough."""
+    """Logistic regression that takes rows of one class only, and says nothing of rounds that were
+    not enough."""
 
     def __init__(self, estimator: KernelLogistic, n_classes: int) -> None:
         self.estimator, self.n_classes = estimator, n_classes
@@ -144,15 +213,22 @@ class LenientLogistic:
 def _score(p: SearchProblem, out: Array | None, split: FoldPlan) -> Score:
     assert out is not None
     where = split.tested()
-    return over_folds(p.metric, p.rows.y[where], out[where], p.rows.weights()[where], split.block[where])
+    return over_folds(
+        p.metric, p.rows.y[where], out[where], p.rows.weights()[where], split.block[where]
+    )
 
 
 def one_standard_error_rule(p: SearchProblem, found: list[ModelCandidate]) -> ModelCandidate:
-    """The simplest whose score is within one standard error of the best, the error being that of their difference."""
+    """The simplest whose score is within one standard error of the best, the error being that of
+    their difference."""
     where = folds_of(p).tested()
     groups = None if p.rows.group is None else p.rows.group[where]
-    best = max(found, key=lambda f: p.metric.gain(f.score.value) if np.isfinite(f.score.value) else -np.inf)
-    near = [f for f in found if _behind(p, f, best) <= difference_error(f.score, best.score, groups)]
+    best = max(
+        found, key=lambda f: p.metric.gain(f.score.value) if np.isfinite(f.score.value) else -np.inf
+    )
+    near = [
+        f for f in found if _behind(p, f, best) <= difference_error(f.score, best.score, groups)
+    ]
     return min(near or [best], key=lambda f: KINDS.index(f.kind))
 
 

@@ -1,4 +1,6 @@
-"""Cells: rows halved again and again along a long direction, each cell with some rows of its neighbours."""
+"""Cells: rows halved again and again along a long direction, each cell with some rows of its
+neighbours."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -26,10 +28,11 @@ BLOCK_VALUES = 1 << 22  # of rows held in float64 at a time
 @register("automl.CellTree")
 @dataclass(frozen=True, eq=False)
 class CellTree:
-    """Node i sends x to `children[i][x'axes[i] > cuts[i]]`: a node, or with a negative number c the cell -1 - c.
+    """Node i sends x to `children[i][x'axes[i] > cuts[i]]`: a node, or with a negative number c the
+    cell -1 - c.
 
-    A cut is between two distinct values, so that equal rows go the same way; x'axis is summed row by row in float64, so that
-    a row goes the same way alone and among others.
+    A cut is between two distinct values, so that equal rows go the same way; x'axis is summed row
+    by row in float64, so that a row goes the same way alone and among others.
 
     >>> t, rows = CellTree.of(np.arange(8.0)[:, None], most=4, overlap=0.0)
     >>> t.cell(np.array([[0.0], [7.0]])), [len(i) for i in rows]
@@ -40,17 +43,22 @@ class CellTree:
     cuts: Array
     children: Array
 
-    must = dict(axes=Floats("n", "d"), cuts=Floats("n"), children=Ints("n", 2, low=-(1 << 31), below="n"))
+    must = dict(
+        axes=Floats("n", "d"), cuts=Floats("n"), children=Ints("n", 2, low=-(1 << 31), below="n")
+    )
 
     def __post_init__(self) -> None:
         check(self)
 
     def _laws(self) -> str | None:
-        """Every node and every cell has one place in the tree, and a node comes before those below it."""
+        """Every node and every cell has one place in the tree, and a node comes before those below
+        it."""
         child, nodes = self.children.ravel(), np.repeat(np.arange(len(self.cuts)), 2)
         inner, cells = child[child >= 0], -1 - child[child < 0]
         down = (inner > nodes[child >= 0]).all()
-        once = np.array_equal(np.sort(inner), np.arange(1, len(self.cuts))) and np.array_equal(np.sort(cells), np.arange(len(cells)))
+        once = np.array_equal(np.sort(inner), np.arange(1, len(self.cuts))) and np.array_equal(
+            np.sort(cells), np.arange(len(cells))
+        )
         return None if down and once else "has branches that meet, or lead back or nowhere"
 
     @property
@@ -63,19 +71,28 @@ class CellTree:
 
     @classmethod
     def of(cls, X: Array, most: int, overlap: float = OVERLAP) -> tuple[CellTree, list[Array]]:
-        """The tree of these rows, and the rows of every cell: at most `most`, of rows that hardly differ a sample of so many."""
+        """The tree of these rows, and the rows of every cell: at most `most`, of rows that hardly
+        differ a sample of so many."""
         grown = _TreeBuilder(X, most, overlap)
         with single_blas():  # whose rounding is not that of several threads
             grown.node(np.arange(len(X)))
         axes = np.array(grown.axes, np.float32).reshape(-1, X.shape[1])
-        return cls(axes, np.array(grown.cuts, np.float64), np.array(grown.children, np.int64).reshape(-1, 2)), grown.cells
+        return cls(
+            axes,
+            np.array(grown.cuts, np.float64),
+            np.array(grown.children, np.int64).reshape(-1, 2),
+        ), grown.cells
 
     def cell(self, X: Array) -> Array:
         """The number of the cell of each row."""
         if X.shape[1] != self.d:
-            raise ValueError(f"X has {X.shape[1]} columns, {self.d} expected; give the columns of training.")
+            raise ValueError(
+                f"X has {X.shape[1]} columns, {self.d} expected; give the columns of training."
+            )
         out = np.zeros(len(X), np.int64)
-        left = [(0, np.arange(len(X)))] if len(self.cuts) else []  # a list, as a tree may be deeper than Python's stack
+        left = (
+            [(0, np.arange(len(X)))] if len(self.cuts) else []
+        )  # a list, as a tree may be deeper than Python's stack
         while left:
             node, rows = left.pop()
             right = project(X, rows, self.axes[node]) > self.cuts[node]
@@ -99,7 +116,8 @@ class _Cut:
 
     @classmethod
     def of(cls, axis: Array, s: Array) -> _Cut:
-        """Between the two distinct values that are nearest to the median; nothing is on the left where all are equal."""
+        """Between the two distinct values that are nearest to the median; nothing is on the left
+        where all are equal."""
         order = np.argsort(s, kind="stable")
         v = s[order]
         steps = np.flatnonzero(v[1:] > v[:-1]) + 1
@@ -115,9 +133,12 @@ class _Cut:
         return min(self.left, len(self.order) - self.left)
 
     def halves(self, overlap: float) -> tuple[Array, Array]:
-        """Both sides, each with the nearest of the other's rows: a share of twice the smaller side, so that both are smaller than all."""
+        """Both sides, each with the nearest of the other's rows: a share of twice the smaller side,
+        so that both are smaller than all."""
         near = int(2 * overlap * self.smaller)
-        return np.sort(self.order[: self.left + near]), np.sort(self.order[max(self.left - near, 0) :])
+        return np.sort(self.order[: self.left + near]), np.sort(
+            self.order[max(self.left - near, 0) :]
+        )
 
 
 class _TreeBuilder:
@@ -145,10 +166,15 @@ class _TreeBuilder:
         return number
 
     def _cut(self, rows: Array) -> _Cut:
-        """Along the first of some directions that parts rows evenly, else the one that comes nearest to it."""
+        """Along the first of some directions that parts rows evenly, else the one that comes
+        nearest to it."""
         few, best = self.X[rows[:: max(1, len(rows) // DIRECTION_ROWS)]], None
         for start in range(POWER_STARTS):
-            axis = principal_direction(few) if not start and few.shape[1] <= MAX_EIGEN_COLUMNS else power_direction(few, start)
+            axis = (
+                principal_direction(few)
+                if not start and few.shape[1] <= MAX_EIGEN_COLUMNS
+                else power_direction(few, start)
+            )
             cut = _Cut.of(axis, project(self.X, rows, axis))
             best = cut if best is None or cut.smaller > best.smaller else best
             if best.smaller >= EVEN_SHARE * len(rows):
@@ -158,7 +184,11 @@ class _TreeBuilder:
 
     def _some(self, rows: Array) -> Array:
         """All, or as many as a cell holds."""
-        return rows if len(rows) <= self.most else np.sort(rows[np.argsort(hashes(rows), kind="stable")[: self.most]])
+        return (
+            rows
+            if len(rows) <= self.most
+            else np.sort(rows[np.argsort(hashes(rows), kind="stable")[: self.most]])
+        )
 
 
 def principal_direction(X: Array) -> Array:
@@ -168,9 +198,12 @@ def principal_direction(X: Array) -> Array:
 
 
 def power_direction(X: Array, start: int = 0) -> Array:
-    """A direction in which rows vary much: some steps towards the longest, from a start that no column is left out of."""
+    """A direction in which rows vary much: some steps towards the longest, from a start that no
+    column is left out of."""
     A = np.asarray(X - X.mean(0), np.float64)
-    v = (0.5 + hashes(np.arange(X.shape[1]), start) / 2.0**64) * np.where(hashes(np.arange(X.shape[1]), start + 101) % 2, 1.0, -1.0)
+    v = (0.5 + hashes(np.arange(X.shape[1]), start) / 2.0**64) * np.where(
+        hashes(np.arange(X.shape[1]), start + 101) % 2, 1.0, -1.0
+    )
     for _ in range(POWER_STEPS):
         w = A.T @ (A @ v)
         size = float(np.linalg.norm(w))

@@ -1,4 +1,6 @@
-"""Predictions of every row by a model that has not seen it: for ridge from the blocks' moments, else by refits."""
+"""Predictions of every row by a model that has not seen it: for ridge from the blocks' moments,
+else by refits."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -28,12 +30,20 @@ MAX_DUAL_ROWS = 4096  # rows whose inner products are held
 
 
 def ridge_path(
-    lift: FittedLift, X: Array, Y: Array, w: Array | None, folds: FoldPlan, alphas: Array, clock: Clock = NO_LIMIT, memory: float = 4e9
+    lift: FittedLift,
+    X: Array,
+    Y: Array,
+    w: Array | None,
+    folds: FoldPlan,
+    alphas: Array,
+    clock: Clock = NO_LIMIT,
+    memory: float = 4e9,
 ) -> Array:
-    """Predictions (len(alphas), n, q) of each row's fold by the moments of its training blocks; nan where no fold tests.
+    """Predictions (len(alphas), n, q) of each row's fold by the moments of its training blocks; nan
+    where no fold tests.
 
-    One pass for the moments of all blocks, one for the predictions; every penalty is asked of the same moments. Where there are
-    more features than rows, the same from the inner products of rows.
+    One pass for the moments of all blocks, one for the predictions; every penalty is asked of the
+    same moments. Where there are more features than rows, the same from the inner products of rows.
     """
     phi, Y = clone(lift).fit(X), np.asarray(Y, np.float64).reshape(len(X), -1)
     unit = power_of_two(Y)  # squares of large targets would not fit single precision
@@ -70,7 +80,8 @@ def power_of_two(Y: Array) -> float:
 
 
 def parallel_folds(D: int, memory: float) -> AbstractContextManager[None]:
-    """As many folds side by side as there is memory for: each has the moments of its training rows, and solves."""
+    """As many folds side by side as there is memory for: each has the moments of its training rows,
+    and solves."""
     return limit(min(n_threads(), max(1, int(memory / 4 / (8.0 * max(D, 1) ** 2 * COPIES_A_FOLD)))))
 
 
@@ -81,7 +92,9 @@ def _solutions(m: Moments, D: int, alphas: Array) -> list[least_squares.PrimalSo
     return [least_squares.PrimalSolution(c, m.mean[D:] - m.mean[:D] @ c) for c in coefs]
 
 
-def _predict(F: FeatureCache, where: Array, models: list[least_squares.PrimalSolution], out: Array) -> None:
+def _predict(
+    F: FeatureCache, where: Array, models: list[least_squares.PrimalSolution], out: Array
+) -> None:
     coef = np.concatenate([m.coef for m in models], axis=1)  # all penalties in one product
     offset = np.concatenate([m.intercept for m in models])
     for s in cuts(len(where), F.step):
@@ -91,20 +104,25 @@ def _predict(F: FeatureCache, where: Array, models: list[least_squares.PrimalSol
 
 def _moments(F: FeatureCache, Y: Array, w: Array | None, folds: FoldPlan) -> list[Moments]:
     """Of [phi, y], for every block, about the mean of the first rows."""
-    shift = np.concatenate([F[np.arange(min(1024, len(Y)))].mean(0, dtype=np.float64), Y[:1024].mean(0)])
+    shift = np.concatenate(
+        [F[np.arange(min(1024, len(Y)))].mean(0, dtype=np.float64), Y[:1024].mean(0)]
+    )
 
     def of(block: int) -> Moments:
         m, where = Moments.zero(shift), np.flatnonzero(folds.block == block)
         for s in cuts(len(where), F.step):
             i = where[s]
-            m.add(np.concatenate([F[i], Y[i].astype(np.float32)], axis=1), None if w is None else w[i])
+            m.add(
+                np.concatenate([F[i], Y[i].astype(np.float32)], axis=1), None if w is None else w[i]
+            )
         return m
 
     return parallel_map(of, range(folds.n_blocks))
 
 
 def dual_path(F: FeatureCache, Y: Array, w: Array | None, folds: FoldPlan, alphas: Array) -> Array:
-    """What `ridge_path` gives, from K = F F' (n, n): (S K_c S + alpha I) a = S y_c on the training rows, S^2 their weights."""
+    """What `ridge_path` gives, from K = F F' (n, n): (S K_c S + alpha I) a = S y_c on the training
+    rows, S^2 their weights."""
     K, weight = _gram(F, len(Y)), np.ones(len(Y)) if w is None else np.asarray(w, np.float64)
     out = np.full((len(alphas), *Y.shape), np.nan)
 
@@ -112,14 +130,17 @@ def dual_path(F: FeatureCache, Y: Array, w: Array | None, folds: FoldPlan, alpha
         train, test = folds.split(i)
         train = train[weight[train] > 0]
         if len(train) and len(test):
-            out[:, test] = _dual_fold(K[np.ix_(train, train)], K[np.ix_(test, train)], Y[train], weight[train], alphas)
+            out[:, test] = _dual_fold(
+                K[np.ix_(train, train)], K[np.ix_(test, train)], Y[train], weight[train], alphas
+            )
 
     parallel_map(fold, range(len(folds.plan)))
     return out
 
 
 def _dual_fold(K: Array, across: Array, Y: Array, w: Array, alphas: Array) -> Array:
-    """Predictions (a, m, q) for rows whose inner products with those of training are `across` (m, n)."""
+    """Predictions (a, m, q) for rows whose inner products with those of training are `across` (m,
+    n)."""
     v, s = w / w.sum(), np.sqrt(w)
     mean, level = K @ v, v @ Y
     across = across - mean - ((across @ v) - v @ mean)[:, None]  # about the mean of the features
@@ -172,11 +193,14 @@ def refits(
     folds: FoldPlan,
     clock: Clock = NO_LIMIT,
 ) -> Array:
-    """The same by one fit a fold: make() gives a model, ask(model, X) what it predicts; the clock is asked before each."""
+    """The same by one fit a fold: make() gives a model, ask(model, X) what it predicts; the clock
+    is asked before each."""
     out: Array | None = None
     for i, test in _parts(folds, y):
         clock.check()
-        found = ask(make().fit(X[i], y[i], **({} if w is None else {"sample_weight": w[i]})), X[test])
+        found = ask(
+            make().fit(X[i], y[i], **({} if w is None else {"sample_weight": w[i]})), X[test]
+        )
         out = np.full((len(X), *found.shape[1:]), np.nan) if out is None else out
         out[test] = found
     if out is None:

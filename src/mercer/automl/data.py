@@ -1,4 +1,6 @@
-"""From files to rows of numbers: the holdout is told apart, the training rows decide the treatment, both are written out treated."""
+"""From files to rows of numbers: the holdout is told apart, the training rows decide the treatment,
+both are written out treated."""
+
 from __future__ import annotations
 
 import math
@@ -29,7 +31,9 @@ MIN_HOLDOUT_ROWS = 5
 FEW_DUPLICATES = 0.005  # of the held-out rows: so few copies change a score by less than its error
 CHANCE_ROWS = 5_000  # rows by which chance is reckoned
 HASHED_VALUES = 1 << 18  # of rows that are hashed together
-EXPLAINED_BY_CHANCE = 3.0  # times what chance gives: columns go together, so that more rows are equal
+EXPLAINED_BY_CHANCE = (
+    3.0  # times what chance gives: columns go together, so that more rows are equal
+)
 
 
 @dataclass(frozen=True)
@@ -44,14 +48,23 @@ class Roles:
     time_column: str | None = None
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse names that are not there, with those most like them, and columns with two roles."""
-        roles = {"target": self.target, "id": self.id, "weight": self.weight, "group": self.group, "time column": self.time_column}
+        """Refuse names that are not there, with those most like them, and columns with two
+        roles."""
+        roles = {
+            "target": self.target,
+            "id": self.id,
+            "weight": self.weight,
+            "group": self.group,
+            "time column": self.time_column,
+        }
         for role, name in [*roles.items(), *(("exclude", name) for name in self.exclude)]:
             if name is not None and name not in names:
                 raise Misnamed(f'{role}: there is no column "{name}"{nearest(str(name), names)}')
         for role, name in roles.items():
             if role != "target" and name is not None and name == self.target:
-                raise Misnamed(f'{role} and target are both "{name}"; the target cannot have another role.')
+                raise Misnamed(
+                    f'{role} and target are both "{name}"; the target cannot have another role.'
+                )
         if self.target in self.exclude:
             raise Misnamed(f'exclude names the target "{self.target}"; leave it in.')
 
@@ -71,8 +84,13 @@ class TableData:
 
     @property
     def alarming(self) -> int:
-        """The copies, where they are more than columns of few values explain, and enough to change a score."""
-        return 0 if self.explained or self.duplicates <= FEW_DUPLICATES * len(self.held) else self.duplicates
+        """The copies, where they are more than columns of few values explain, and enough to change
+        a score."""
+        return (
+            0
+            if self.explained or self.duplicates <= FEW_DUPLICATES * len(self.held)
+            else self.duplicates
+        )
 
     @property
     def explained(self) -> bool:
@@ -80,18 +98,38 @@ class TableData:
         return self.duplicates <= EXPLAINED_BY_CHANCE * self.expected_duplicates
 
 
-def prepare_data(source: Table, roles: Roles, test: float | Table, *, task: str, memory: float, seed: int, clock: Clock) -> TableData:
-    """Two passes over the data, three where groups or times decide the holdout; rows that memory does not hold wait on disk."""
+def prepare_data(
+    source: Table,
+    roles: Roles,
+    test: float | Table,
+    *,
+    task: str,
+    memory: float,
+    seed: int,
+    clock: Clock,
+) -> TableData:
+    """Two passes over the data, three where groups or times decide the holdout; rows that memory
+    does not hold wait on disk."""
     roles.check(source.schema.names)
     source = in_batches(source, memory)
-    apart = _holdout(source, roles, test, memory, seed)  # the target of a small table is read for it
+    apart = _holdout(
+        source, roles, test, memory, seed
+    )  # the target of a small table is read for it
     clock.say("reading the table")
     columns = Columns(
-        roles.target, exclude=roles.exclude, id=roles.id, weight=roles.weight, group=roles.group, time_column=roles.time_column,
-        task=task, random_state=seed,
-    )  # fmt: skip
+        roles.target,
+        exclude=roles.exclude,
+        id=roles.id,
+        weight=roles.weight,
+        group=roles.group,
+        time_column=roles.time_column,
+        task=task,
+        random_state=seed,
+    )
     gone = DroppedRows()
-    columns.fit(_training(source, apart, roles, gone), min(CELLS, budget.sample_cells(memory)), gone)
+    columns.fit(
+        _training(source, apart, roles, gone), min(CELLS, budget.sample_cells(memory)), gone
+    )
     columns.warnings_ = (*source.said, *columns.warnings_)
     budget.release_memory()
     clock.say("treating the columns")
@@ -102,33 +140,63 @@ def prepare_data(source: Table, roles: Roles, test: float | Table, *, task: str,
         held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask), known=True)
     if apart.test is not None:
         columns.check(apart.test.schema)
-        for batch, first in enumerate_batches(in_batches(apart.test, memory, len(columns.feature_names_))):
+        for batch, first in enumerate_batches(
+            in_batches(apart.test, memory, len(columns.feature_names_))
+        ):
             held.add(batch, first + np.arange(batch.num_rows), known=True)
-    return _table_data(columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed)
+    return _table_data(
+        columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed
+    )
 
 
-def _table_data(columns: Columns, train: RowCollector, held: RowCollector, rule: str, share: Any, memory: float, seed: int) -> TableData:
+def _table_data(
+    columns: Columns,
+    train: RowCollector,
+    held: RowCollector,
+    rule: str,
+    share: Any,
+    memory: float,
+    seed: int,
+) -> TableData:
     rows, test = train.rows(), held.rows()
     if len(rows) < MIN_TRAIN_ROWS or len(test) < MIN_HOLDOUT_ROWS:
         few = f"{many(len(rows), 'row')} to learn from and {len(test):,} held out"
-        raise DataError(f"{few} are too few; give at least {MIN_TRAIN_ROWS} and {MIN_HOLDOUT_ROWS}{_in_all(share)}.")
+        raise DataError(
+            f"{few} are too few; give at least {MIN_TRAIN_ROWS} and {MIN_HOLDOUT_ROWS}{_in_all(share)}."
+        )
     if not rows.X.shape[1]:
-        raise DataError("no column is left to predict from; see which were left out and why, and give columns that vary.")
+        raise DataError(
+            "no column is left to predict from; see which were left out and why, and give columns that vary."
+        )
     _check_splittable(rows, columns)
-    some = test.sample(budget.holdout_rows(memory, rows.X.shape[1], test.vectors, len(columns.classes_)), seed)
-    rule = rule if some is test else f"{rule}; {len(some):,} of these {len(test):,} rows are judged, to keep to memory"
+    some = test.sample(
+        budget.holdout_rows(memory, rows.X.shape[1], test.vectors, len(columns.classes_)), seed
+    )
+    rule = (
+        rule
+        if some is test
+        else f"{rule}; {len(some):,} of these {len(test):,} rows are judged, to keep to memory"
+    )
     del test
     budget.release_memory()
     equal = duplicates(rows, some)
     expected = expected_duplicates(rows, some, columns.origin_) if equal else 0.0
-    return TableData(columns, rows, some, rule, train.dropped + held.dropped, held.unknown, equal, expected)
+    return TableData(
+        columns, rows, some, rule, train.dropped + held.dropped, held.unknown, equal, expected
+    )
 
 
 def _check_splittable(rows: TableRows, columns: Columns) -> None:
     """That training rows can be split by time, or by group."""
-    named = ("time", columns.time_column, rows.time) if rows.time is not None else ("group", columns.group, rows.group)
+    named = (
+        ("time", columns.time_column, rows.time)
+        if rows.time is not None
+        else ("group", columns.group, rows.group)
+    )
     what, name, values = named
-    if values is not None and all(np.all(values[s] == values[:1]) for s in cuts(len(values), BLOCK_ROWS)):
+    if values is not None and all(
+        np.all(values[s] == values[:1]) for s in cuts(len(values), BLOCK_ROWS)
+    ):
         why = f'the training rows have one {what} only in "{name}" once the holdout is taken away, so nothing can be compared on others'
         raise DataError(f"{why}; give another column, or a test file.")
 
@@ -141,12 +209,15 @@ def _in_all(share: float | None) -> str:
     """
     if share is None:
         return ""
-    most = max(math.ceil(MIN_TRAIN_ROWS / (1 - share) - 1e-9), math.ceil(MIN_HOLDOUT_ROWS / share - 1e-9))
+    most = max(
+        math.ceil(MIN_TRAIN_ROWS / (1 - share) - 1e-9), math.ceil(MIN_HOLDOUT_ROWS / share - 1e-9)
+    )
     return f", which takes {most:,} rows with a target in all"
 
 
 def duplicates(train: TableRows, held: TableRows) -> int:
-    """How many held-out rows are training rows as well, by a hash of all that the learners see of them."""
+    """How many held-out rows are training rows as well, by a hash of all that the learners see of
+    them."""
     wanted = np.concatenate(list(_hashed(held)))
     known, where = np.unique(wanted, return_inverse=True)
     seen = np.zeros(len(known), bool)
@@ -157,7 +228,8 @@ def duplicates(train: TableRows, held: TableRows) -> int:
 
 
 def expected_duplicates(train: TableRows, held: TableRows, origin: Sequence[int]) -> float:
-    """How many held-out rows would equal a training row if columns and target were independent, with the values they have.
+    """How many held-out rows would equal a training row if columns and target were independent,
+    with the values they have.
 
     >>> rows = TableRows(np.zeros((100, 1), np.float32), np.arange(100) % 2, np.arange(100))
     >>> round(expected_duplicates(rows, rows.take(slice(10)), [0]))
@@ -191,7 +263,13 @@ def _holdout(source: Table, roles: Roles, test: float | Table, memory: float, se
         return splits.by_file(test)
     if roles.time_column is not None:
         column = only(source, (roles.time_column,))
-        return splits.by_time(column, roles.time_column, test, time_reader(column, roles.time_column), budget.buffer_bytes(memory))
+        return splits.by_time(
+            column,
+            roles.time_column,
+            test,
+            time_reader(column, roles.time_column),
+            budget.buffer_bytes(memory),
+        )
     if roles.group is not None:
         return splits.by_group(only(source, (roles.group,)), roles.group, test, seed)
     return splits.stratified(only(source, (roles.target,)), roles.target, test, seed)
@@ -201,11 +279,14 @@ def _other(source: Table, test: Table) -> None:
     """That no file is on both sides."""
     for path in test.paths:
         if any(os.path.samefile(path, other) for other in source.paths):
-            raise Misnamed(f"the test file {path} is training data as well, so a score on it says nothing; give rows of their own.")
+            raise Misnamed(
+                f"the test file {path} is training data as well, so a score on it says nothing; give rows of their own."
+            )
 
 
 def time_reader(source: Table, column: str) -> Callable[[Batch], Array]:
-    """A function that gives the times of a batch as numbers; the form of dates is that of the first rows."""
+    """A function that gives the times of a batch as numbers; the form of dates is that of the first
+    rows."""
     form = time_form(next(source.batches()).column(column), column)
     return lambda batch: moments(batch.column(column), form)
 
@@ -223,8 +304,12 @@ def _training(source: Table, apart: Holdout, roles: Roles, gone: DroppedRows) ->
     for batch, first in enumerate_batches(source):
         mask = apart.mask(batch, first)
         if mask.any():
-            held = batch.select([name for name in (roles.target, roles.weight) if name]).filter(pa.array(mask))
-            gone.add(held.column(roles.target), weights(held, roles.weight) if roles.weight else None)
+            held = batch.select([name for name in (roles.target, roles.weight) if name]).filter(
+                pa.array(mask)
+            )
+            gone.add(
+                held.column(roles.target), weights(held, roles.weight) if roles.weight else None
+            )
         yield batch.filter(pa.array(~mask)) if mask.any() else batch
 
 
@@ -237,20 +322,34 @@ class RowCollector:
         self.rest: dict[str, GrowingArray] = {}
 
     def add(self, batch: Batch, number: Array, known: bool = False) -> None:
-        """Treat a batch; rows without a target are dropped and counted, and so are `known` ones of a class that training lacks."""
+        """Treat a batch; rows without a target are dropped and counted, and so are `known` ones of
+        a class that training lacks."""
         if not batch.num_rows:
             return
         rows = self.columns.transform(batch)
         self.dropped += batch.num_rows - len(rows)
         group = None if rows.group is None else rows.group.view(np.int64)
-        found = {"y": rows.y, "row_id": number[rows.index], "weight": rows.weight, "group": group, "time": rows.time, "odd": rows.odd}
-        some = np.flatnonzero(rows.y >= 0) if known and rows.y is not None and self.columns.classes_ else slice(None)
+        found = {
+            "y": rows.y,
+            "row_id": number[rows.index],
+            "weight": rows.weight,
+            "group": group,
+            "time": rows.time,
+            "odd": rows.odd,
+        }
+        some = (
+            np.flatnonzero(rows.y >= 0)
+            if known and rows.y is not None and self.columns.classes_
+            else slice(None)
+        )
         kept = rows.X[some]
         self.unknown += len(rows) - len(kept)
         self.X.add(kept)
         for name, values in found.items():
             if values is not None:
-                self.rest.setdefault(name, GrowingArray(1, self.most, values.dtype)).add(values[some])
+                self.rest.setdefault(name, GrowingArray(1, self.most, values.dtype)).add(
+                    values[some]
+                )
         if sum(array.n_bytes for array in self._arrays) > self.most:
             for array in self._arrays:
                 array.spill()
@@ -263,7 +362,9 @@ class RowCollector:
         X, found = self.X.array(), {name: array.vector() for name, array in self.rest.items()}
         y = found.get("y", np.zeros(0, np.int64 if self.columns.classes_ else np.float64))
         row_id, time = found.get("row_id", np.zeros(0, np.int64)), _timed(found.get("time"))
-        return TableRows(X, y, row_id, found.get("weight"), found.get("group"), time, found.get("odd"))
+        return TableRows(
+            X, y, row_id, found.get("weight"), found.get("group"), time, found.get("odd")
+        )
 
 
 def _timed(time: Array | None) -> Array | None:

@@ -1,4 +1,6 @@
-"""What the holdout says of predictors: scores, importance of columns, worst rows, calibration; and which class is decided for."""
+"""What the holdout says of predictors: scores, importance of columns, worst rows, calibration; and
+which class is decided for."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -41,11 +43,18 @@ class Decision:
     must = dict(code=Whole(-1, 2), threshold=Number(finite=False))
 
     def at(self, threshold: float, n_classes: int) -> Decision:
-        """With another threshold on the probability of the same class; of the second where the likelier one was decided for."""
+        """With another threshold on the probability of the same class; of the second where the
+        likelier one was decided for."""
         if n_classes != 2:
             what = f"{n_classes:,} classes" if n_classes else "numbers"
-            raise ValueError(f"threshold needs a model of two classes, and this one predicts {what}; leave threshold out.")
-        if not (isinstance(threshold, int | float) and not isinstance(threshold, bool) and 0 <= threshold <= 1):
+            raise ValueError(
+                f"threshold needs a model of two classes, and this one predicts {what}; leave threshold out."
+            )
+        if not (
+            isinstance(threshold, int | float)
+            and not isinstance(threshold, bool)
+            and 0 <= threshold <= 1
+        ):
             raise ValueError(f"threshold must be a probability from 0 to 1, got {threshold!r}.")
         return Decision(1 if self.code < 0 else self.code, float(threshold))
 
@@ -56,7 +65,8 @@ class Decision:
 
 
 def best_f1_decision(y: Array, P: Array) -> Decision:
-    """The threshold on the rarer of two classes that makes F1, the harmonic mean of precision and recall, largest.
+    """The threshold on the rarer of two classes that makes F1, the harmonic mean of precision and
+    recall, largest.
 
     >>> best_f1_decision(np.array([0, 0, 0, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.6, 0.4]])).threshold
     0.4
@@ -83,53 +93,88 @@ class Evaluation:
 
 
 def evaluate_predictions(rows: TableRows, metric: Metric, predicted: Array) -> Evaluation:
-    """The score of these predictions with its 95 % interval; rows of one group are not independent."""
+    """The score of these predictions with its 95 % interval; rows of one group are not
+    independent."""
     score = metric(rows.y, predicted, rows.weight)
     return Evaluation(predicted, score, *score.interval(rows.group))
 
 
 def importance(
-    predictor: Predictor, rows: TableRows, metric: Metric, origin: Sequence[int], names: Sequence[str], seed: int = 0
+    predictor: Predictor,
+    rows: TableRows,
+    metric: Metric,
+    origin: Sequence[int],
+    names: Sequence[str],
+    seed: int = 0,
 ) -> tuple[tuple[str, float, float], ...]:
-    """How much worse the score gets where an original column is shuffled, with a standard error; the most important first.
+    """How much worse the score gets where an original column is shuffled, with a standard error;
+    the most important first.
 
     Of very many columns only those are shuffled that go with the predictions most.
     """
     of = np.asarray(origin)
-    few = rows.sample(min(IMPORTANCE_ROWS, max(MIN_SHUFFLED_ROWS, MAX_PREDICTED_ROWS // (N_REPEATS * len(np.unique(of))))), seed)
-    few, repeats = _in_time(values_a_row(predictor), few, min(len(np.unique(of)), MAX_SHUFFLED), seed)
+    few = rows.sample(
+        min(
+            IMPORTANCE_ROWS,
+            max(MIN_SHUFFLED_ROWS, MAX_PREDICTED_ROWS // (N_REPEATS * len(np.unique(of)))),
+        ),
+        seed,
+    )
+    few, repeats = _in_time(
+        values_a_row(predictor), few, min(len(np.unique(of)), MAX_SHUFFLED), seed
+    )
     X, predicted = np.array(few.X), predictor(few.X)
     base = metric(few.y, predicted, few.weight)
     asked = _likeliest(X, predicted, of)
-    found = [(names[j], *_shuffled(predictor, few, X, metric, base, np.flatnonzero(of == j), seed, repeats)) for j in asked]
+    found = [
+        (
+            names[j],
+            *_shuffled(predictor, few, X, metric, base, np.flatnonzero(of == j), seed, repeats),
+        )
+        for j in asked
+    ]
     return tuple(sorted(found, key=lambda v: -v[1]))
 
 
 def values_a_row(predictor: Predictor) -> float:
-    """How many values of the model a row meets: those of its arrays, of a machine those of one cell."""
+    """How many values of the model a row meets: those of its arrays, of a machine those of one
+    cell."""
     cells = len(getattr(getattr(predictor, "estimator", None), "models", ())) or 1
     return float(sum(a.size for a in encode(predictor)[1])) / cells
 
 
 def _in_time(a_row: float, rows: TableRows, columns: int, seed: int) -> tuple[TableRows, int]:
-    """Where a model is so large that it would take long, one repeat, and then fewer rows; by sizes, not by a clock."""
+    """Where a model is so large that it would take long, one repeat, and then fewer rows; by sizes,
+    not by a clock."""
     if a_row * len(rows) * columns * N_REPEATS <= MAX_WORK:
         return rows, N_REPEATS
     return rows.sample(max(MIN_SHUFFLED_ROWS, int(MAX_WORK / (a_row * columns))), seed), 1
 
 
 def _likeliest(X: Array, predicted: Array, of: Array) -> list[int]:
-    """The columns to shuffle: all, or those with the largest sum of squared correlations with what is predicted."""
+    """The columns to shuffle: all, or those with the largest sum of squared correlations with what
+    is predicted."""
     columns = np.unique(of)
     if len(columns) <= MAX_SHUFFLED:
         return columns.tolist()
     A, B = (M - M.mean(0) for M in (X.astype(np.float64), predicted.reshape(len(X), -1)))
-    shares = np.square(A.T @ B / np.maximum(np.linalg.norm(A, axis=0)[:, None] * np.linalg.norm(B, axis=0), 1e-300)).sum(1)
-    return np.sort(columns[np.argsort(-np.bincount(of, shares)[columns], kind="stable")[:MAX_SHUFFLED]]).tolist()
+    shares = np.square(
+        A.T @ B / np.maximum(np.linalg.norm(A, axis=0)[:, None] * np.linalg.norm(B, axis=0), 1e-300)
+    ).sum(1)
+    return np.sort(
+        columns[np.argsort(-np.bincount(of, shares)[columns], kind="stable")[:MAX_SHUFFLED]]
+    ).tolist()
 
 
 def _shuffled(
-    predictor: Predictor, rows: TableRows, X: Array, metric: Metric, base: Score, columns: Array, seed: int, repeats: int
+    predictor: Predictor,
+    rows: TableRows,
+    X: Array,
+    metric: Metric,
+    base: Score,
+    columns: Array,
+    seed: int,
+    repeats: int,
 ) -> tuple[float, float]:
     losses, errors = [], []
     own = X[:, columns]
@@ -150,20 +195,33 @@ def points(rows: TableRows, predicted: Array, seed: int = 0) -> tuple[tuple[floa
     return tuple(zip(rows.y[few].tolist(), predicted[few].tolist(), strict=True))
 
 
-def worst(rows: TableRows, predicted: Array, classes: Sequence[str], decided: Array | None = None) -> list[dict[str, Any]]:
-    """The rows that were missed by most: far numbers, or wrong classes where the right one was thought improbable. `row` counts from 1.
+def worst(
+    rows: TableRows, predicted: Array, classes: Sequence[str], decided: Array | None = None
+) -> list[dict[str, Any]]:
+    """The rows that were missed by most: far numbers, or wrong classes where the right one was
+    thought improbable. `row` counts from 1.
 
-    The error is |actual - predicted|, or 1 less the probability of the actual class. `decided` are the codes of the classes that
-    are predicted, the likeliest where it is None.
+    The error is |actual - predicted|, or 1 less the probability of the actual class. `decided` are
+    the codes of the classes that are predicted, the likeliest where it is None.
     """
     if not classes:
         error = np.abs(rows.y - predicted)
-        return [_missed(rows, i, float(rows.y[i]), float(predicted[i]), float(error[i])) for i in _largest(error)]
+        return [
+            _missed(rows, i, float(rows.y[i]), float(predicted[i]), float(error[i]))
+            for i in _largest(error)
+        ]
     error = 1 - predicted[np.arange(len(rows)), rows.y]
     top = predicted.argmax(1) if decided is None else decided
     return [
-        _missed(rows, i, classes[rows.y[i]], f"{classes[top[i]]} ({predicted[i, top[i]]:.0%})", float(error[i]))
-        for i in _largest(np.where(top == rows.y, -1.0, error)) if top[i] != rows.y[i]
+        _missed(
+            rows,
+            i,
+            classes[rows.y[i]],
+            f"{classes[top[i]]} ({predicted[i, top[i]]:.0%})",
+            float(error[i]),
+        )
+        for i in _largest(np.where(top == rows.y, -1.0, error))
+        if top[i] != rows.y[i]
     ]
 
 
@@ -172,7 +230,13 @@ def _largest(error: Array) -> list[int]:
 
 
 def _missed(rows: TableRows, i: int, actual: Any, predicted: Any, error: float) -> dict[str, Any]:
-    return {"row": int(rows.row_id[i]) + 1, "actual": actual, "predicted": predicted, "error": error, "values": {}}
+    return {
+        "row": int(rows.row_id[i]) + 1,
+        "actual": actual,
+        "predicted": predicted,
+        "error": error,
+        "values": {},
+    }
 
 
 def confusion(y: Array, decided: Array, k: int) -> tuple[tuple[int, ...], ...]:
@@ -187,10 +251,14 @@ def confusion(y: Array, decided: Array, k: int) -> tuple[tuple[int, ...], ...]:
 
 
 def calibration(y: Array, P: Array) -> tuple[tuple[float, float, int], ...]:
-    """(mean probability, share that it came true, rows), in ten bins: of the second class of two, else of the likeliest."""
+    """(mean probability, share that it came true, rows), in ten bins: of the second class of two,
+    else of the likeliest."""
     if P.shape[1] == 2:
         p, true = P[:, 1], y == 1
     else:
         p, true = P.max(1), P.argmax(1) == y
     bins = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
-    return tuple((float(p[bins == b].mean()), float(true[bins == b].mean()), int(np.sum(bins == b))) for b in np.unique(bins).tolist())
+    return tuple(
+        (float(p[bins == b].mean()), float(true[bins == b].mean()), int(np.sum(bins == b)))
+        for b in np.unique(bins).tolist()
+    )

@@ -1,4 +1,5 @@
 """fit_table: from a table to a model and its result, in the seconds and the memory given."""
+
 from __future__ import annotations
 
 import sys
@@ -29,10 +30,24 @@ from mercer.tables.arrow import Batch
 
 
 def fit_table(
-    source: Any, target: str, *, task: str = "auto", metric: str | None = None, exclude: str | Sequence[str] = (), id: str | None = None,
-    weight: str | None = None, group: str | None = None, time_column: str | None = None, test: Any = 0.2, time: float = 60,
-    memory: Any = "4GB", seed: int = 0, keep_rows: bool = True, progress: Callable[[str], None] | None = None, command: str = "",
-) -> TableModel:  # fmt: skip
+    source: Any,
+    target: str,
+    *,
+    task: str = "auto",
+    metric: str | None = None,
+    exclude: str | Sequence[str] = (),
+    id: str | None = None,
+    weight: str | None = None,
+    group: str | None = None,
+    time_column: str | None = None,
+    test: Any = 0.2,
+    time: float = 60,
+    memory: Any = "4GB",
+    seed: int = 0,
+    keep_rows: bool = True,
+    progress: Callable[[str], None] | None = None,
+    command: str = "",
+) -> TableModel:
     """A model of a table, and the result of the fit: all that was measured on the way.
 
     The holdout (`test`: a share or a file; whole groups with `group`, the last rows with
@@ -104,19 +119,35 @@ def fit_table(
         raise ValueError(f"seed must be an integer >= 0, got {seed!r}.")
     able = budget.working_memory(budget.check_memory(bytes_of(memory, "memory")))
     table, held = as_source(source), _share(test)
-    roles = Roles(target, (exclude,) if isinstance(exclude, str) else tuple(exclude), id, weight, group, time_column)
+    roles = Roles(
+        target,
+        (exclude,) if isinstance(exclude, str) else tuple(exclude),
+        id,
+        weight,
+        group,
+        time_column,
+    )
     with budget.limited_threads(able):
-        data = prepare_data(table, roles, held, task=task, memory=able, seed=seed, clock=Clock(time, say))
+        data = prepare_data(
+            table, roles, held, task=task, memory=able, seed=seed, clock=Clock(time, say)
+        )
         study = Study(data, *_metric(data, metric), able, seed, Clock(time, say))
         with _ignore_many_classes():
             found = study.run()
         say("evaluating on the holdout")
-        draft = _model(study, found, in_batches(table if isinstance(held, float) else held, able), command, keep_rows)
+        draft = _model(
+            study,
+            found,
+            in_batches(table if isinstance(held, float) else held, able),
+            command,
+            keep_rows,
+        )
         return _timed(draft, replace(table, most=0), began)  # of few rows
 
 
 def _releasing_memory(say: Callable[[str], None]) -> Callable[[str], None]:
     """Between stages, what the former has left is given back."""
+
     def said(text: str) -> None:
         budget.release_memory()
         say(text)
@@ -143,11 +174,17 @@ def _share(test: object) -> float | Table:
 
 
 def _metric(data: TableData, name: str | None) -> tuple[Metric, str]:
-    shares = np.bincount(data.train.y) / len(data.train) if data.columns.task_ == "classification" else None
+    shares = (
+        np.bincount(data.train.y) / len(data.train)
+        if data.columns.task_ == "classification"
+        else None
+    )
     return metrics.choose_metric(data.columns.task_, name, shares)
 
 
-def _model(study: Study, found: StudyResult, source: Table, command: str, keep_rows: bool) -> TableModel:
+def _model(
+    study: Study, found: StudyResult, source: Table, command: str, keep_rows: bool
+) -> TableModel:
     """The chosen predictor with its treatment, its intervals and its result."""
     decision, held = decision_of(study, found), study.data.held
     margin = None if study.n_classes else _margin(study, found)
@@ -167,16 +204,22 @@ def _ranged(columns: Columns) -> Array:
 def _margin(study: Study, found: StudyResult) -> intervals.Margin:
     """From the residuals of the holdout; an end is never negative where no training target was."""
     low = 0.0 if study.data.train.y.min() >= 0 else -np.inf
-    return intervals.margin(study.data.held.y, found.chosen.evaluation.predicted, target_of(found.predictor), low=low)
+    return intervals.margin(
+        study.data.held.y, found.chosen.evaluation.predicted, target_of(found.predictor), low=low
+    )
 
 
 def _timed(model: TableModel, source: Table, began: float) -> TableModel:
     """With what the finished model weighs and how fast it is."""
     batch = next(source.batches(1000))
     result = replace(
-        model.result, model_bytes=_bytes(model), latency_row_ms=_milliseconds(model, batch.slice(0, 1)),
-        latency_1000_ms=_milliseconds(model, batch), seconds=clocks.perf_counter() - began, memory_peak_bytes=_peak(),
-    )  # fmt: skip
+        model.result,
+        model_bytes=_bytes(model),
+        latency_row_ms=_milliseconds(model, batch.slice(0, 1)),
+        latency_1000_ms=_milliseconds(model, batch),
+        seconds=clocks.perf_counter() - began,
+        memory_peak_bytes=_peak(),
+    )
     return replace(model, result=result)
 
 
@@ -204,4 +247,6 @@ def _peak() -> int | None:
         import resource
     except ImportError:  # Windows
         return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )

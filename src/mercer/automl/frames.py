@@ -1,4 +1,6 @@
-"""Tables in memory as sources of record batches: pyarrow tables, and data frames of any library that narwhals knows."""
+"""Tables in memory as sources of record batches: pyarrow tables, and data frames of any library
+that narwhals knows."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -48,7 +50,8 @@ Table = Source | Frame
 
 
 def as_source(data: Any) -> Table:
-    """A path, several, a glob, a data frame (pandas, polars, ...), a pyarrow table or record batch: what can be read in passes.
+    """A path, several, a glob, a data frame (pandas, polars, ...), a pyarrow table or record batch:
+    what can be read in passes.
 
     >>> as_source(pa.table({"a": [1, 2]})).schema.names
     ['a']
@@ -62,8 +65,11 @@ def as_source(data: Any) -> Table:
 
 
 def like(table: ArrowTable, data: Any) -> Any:
-    """A pyarrow table as a frame of the library that `data` is of, with the index that a pandas frame has; else as it is."""
-    if isinstance(data, Source | Frame | str | PathLike | pa.Table | pa.RecordBatch) or _paths(data):
+    """A pyarrow table as a frame of the library that `data` is of, with the index that a pandas
+    frame has; else as it is."""
+    if isinstance(data, Source | Frame | str | PathLike | pa.Table | pa.RecordBatch) or _paths(
+        data
+    ):
         return table
     import narwhals as nw
 
@@ -82,14 +88,23 @@ def only(source: Table, columns: Sequence[str]) -> Table:
 
 
 def in_batches(source: Table, memory: float, columns: int = 0) -> Table:
-    """The same table in batches that suit the memory, by the bytes that the cells of its first rows take."""
+    """The same table in batches that suit the memory, by the bytes that the cells of its first rows
+    take."""
     first = next(replace(source, most=0).batches(PROBE_ROWS), None)  # in the smallest blocks
-    rows = ROWS if first is None else budget.batch_rows(memory, first.nbytes / max(first.num_rows, 1), columns)
+    rows = (
+        ROWS
+        if first is None
+        else budget.batch_rows(memory, first.nbytes / max(first.num_rows, 1), columns)
+    )
     return replace(source, rows=min(ROWS, rows), most=min(BYTES, budget.batch_bytes(memory)))
 
 
 def _paths(data: object) -> bool:
-    return isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(item, str | PathLike) for item in data)
+    return (
+        isinstance(data, list | tuple)
+        and len(data) > 0
+        and all(isinstance(item, str | PathLike) for item in data)
+    )
 
 
 def _arrow(data: object) -> ArrowTable:
@@ -104,16 +119,21 @@ def _arrow(data: object) -> ArrowTable:
         frame = nw.from_native(_positioned(data), eager_only=True)
     except TypeError as error:
         what = f"{type(data).__module__}.{type(data).__name__}".removeprefix("builtins.")
-        raise TypeError(f"give a path, a list of paths, a data frame or a pyarrow table, not {what}.") from error
+        raise TypeError(
+            f"give a path, a list of paths, a data frame or a pyarrow table, not {what}."
+        ) from error
     try:
         table = frame.rename({name: f"{i}" for i, name in enumerate(frame.columns)}).to_arrow()
         return table.rename_columns([str(name) for name in names])
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(f"a column of the data frame holds values of several types: {said(error)}.") from error
+        raise DataError(
+            f"a column of the data frame holds values of several types: {said(error)}."
+        ) from error
 
 
 def _positioned(data: Any) -> Any:
-    """A pandas frame with positions for names, which may come again, and for its index, which is no column; others as they are."""
+    """A pandas frame with positions for names, which may come again, and for its index, which is no
+    column; others as they are."""
     if not (hasattr(data, "set_axis") and getattr(data, "ndim", 0) == 2):
         return data
     return data.set_axis(range(data.shape[1]), axis=1).reset_index(drop=True)
@@ -122,7 +142,9 @@ def _positioned(data: Any) -> Any:
 def _numbered(table: ArrowTable) -> tuple[ArrowTable, tuple[str, ...]]:
     """Names that come again are numbered, as those of files are, and a sentence says so."""
     old, new = table.schema.names, numbered(table.schema.names)
-    each = ", ".join(f'"{a}" as "{b}"' for a, b in [(a, b) for a, b in zip(old, new, strict=True) if a != b][:8])
+    each = ", ".join(
+        f'"{a}" as "{b}"' for a, b in [(a, b) for a, b in zip(old, new, strict=True) if a != b][:8]
+    )
     told = (f"the table has several columns of one name; they were numbered: {each}.",) * bool(each)
     return (table.rename_columns(list(new)) if each else table), told
 
@@ -131,8 +153,15 @@ def _plain(table: ArrowTable) -> ArrowTable:
     """With dictionaries as the values that they stand for."""
     if not table.schema.names:
         raise DataError("the table has no columns.")
-    kinds = [(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in table.schema]
-    return table.cast(pa.schema(kinds)) if any(pa.types.is_dictionary(f.type) for f in table.schema) else table
+    kinds = [
+        (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
+        for f in table.schema
+    ]
+    return (
+        table.cast(pa.schema(kinds))
+        if any(pa.types.is_dictionary(f.type) for f in table.schema)
+        else table
+    )
 
 
 def _one(piece: ArrowTable) -> Batch:

@@ -1,4 +1,6 @@
-"""Kernel machines of tables: ridge regression or support vectors at the rows themselves, in cells where there are many rows."""
+"""Kernel machines of tables: ridge regression or support vectors at the rows themselves, in cells
+where there are many rows."""
+
 from __future__ import annotations
 
 import warnings
@@ -44,15 +46,19 @@ class MachineSetting:
         """The machine of one cell."""
         if n_classes:
             return KernelSVC(self.kernel, C=1 / self.penalty, via="exact", memory_limit=memory)
-        return KernelRidge(self.kernel, alpha=self.penalty, via="exact", tol=TOLERANCE, memory_limit=memory)
+        return KernelRidge(
+            self.kernel, alpha=self.penalty, via="exact", tol=TOLERANCE, memory_limit=memory
+        )
 
 
 @register("automl.Machine")
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A fitted machine for every cell; of classes, P(k | x) in proportion to exp(slope s_k(x) + offset_k) with s_k their scores.
+    """A fitted machine for every cell; of classes, P(k | x) in proportion to exp(slope s_k(x) +
+    offset_k) with s_k their scores.
 
-    Within a cell a row is given what the machine of its rows, and of some rows beyond its borders, says.
+    Within a cell a row is given what the machine of its rows, and of some rows beyond its borders,
+    says.
     """
 
     tree: CellTree
@@ -63,12 +69,22 @@ class Machine:
     offsets: tuple[float, ...] = ()
 
     must = dict(
-        tree=Is("CellTree", d="d"), models=Each(Is("KernelRidge", "KernelSVC", "SingleClass", n_features_in_="d"), size="tree.n_cells"),
-        n_classes=Whole(), rows=Whole(), slope=Number(), offsets=Each(Number(), size="n_classes"),
-    )  # fmt: skip
+        tree=Is("CellTree", d="d"),
+        models=Each(
+            Is("KernelRidge", "KernelSVC", "SingleClass", n_features_in_="d"), size="tree.n_cells"
+        ),
+        n_classes=Whole(),
+        rows=Whole(),
+        slope=Number(),
+        offsets=Each(Number(), size="n_classes"),
+    )
 
     def _laws(self) -> str | None:
-        codes = [np.array([m.code]) if isinstance(m, SingleClass) else m.classes_ for m in self.models if self.n_classes]
+        codes = [
+            np.array([m.code]) if isinstance(m, SingleClass) else m.classes_
+            for m in self.models
+            if self.n_classes
+        ]
         return class_codes_law(codes, self.n_classes)
 
     @property
@@ -79,15 +95,25 @@ class Machine:
     def plan_(self) -> str:
         """The way that the machine of the first cell went."""
         first = str(getattr(self.models[0], "plan_", "constant"))
-        return first if len(self.models) == 1 else f"{self.rows:,} rows in {len(self.models):,} cells; the first: {first}"
+        return (
+            first
+            if len(self.models) == 1
+            else f"{self.rows:,} rows in {len(self.models):,} cells; the first: {first}"
+        )
 
     def predict(self, X: Array) -> Array:
         """Numbers (n,)."""
-        return self._by_cell(X, np.zeros(len(X)), lambda m, rows: np.asarray(cast(KernelRidge, m).predict(rows), np.float64))
+        return self._by_cell(
+            X,
+            np.zeros(len(X)),
+            lambda m, rows: np.asarray(cast(KernelRidge, m).predict(rows), np.float64),
+        )
 
     def scores(self, X: Array) -> Array:
         """One score a class, (n, K); the highest is the class."""
-        return self._by_cell(X, np.zeros((len(X), self.n_classes)), lambda m, rows: scores(m, rows, self.n_classes))
+        return self._by_cell(
+            X, np.zeros((len(X), self.n_classes)), lambda m, rows: scores(m, rows, self.n_classes)
+        )
 
     def predict_proba(self, X: Array) -> Array:
         return np.asarray(softmax(self.slope * self.scores(X) + np.asarray(self.offsets), axis=1))
@@ -115,16 +141,21 @@ CellModel = KernelRidge | KernelSVC | SingleClass
 
 @contextmanager
 def ignore_convergence() -> Iterator[None]:
-    """Without a word on rounds that were not enough; outside all threads, which share what is said."""
+    """Without a word on rounds that were not enough; outside all threads, which share what is
+    said."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
 
 
-def fit_machine(rows: TableRows, y: Array, n_classes: int, setting: MachineSetting, most: int, memory: float) -> Machine:
-    """A machine for every cell of at most so many rows, side by side; y are codes of classes, or numbers to be fitted.
+def fit_machine(
+    rows: TableRows, y: Array, n_classes: int, setting: MachineSetting, most: int, memory: float
+) -> Machine:
+    """A machine for every cell of at most so many rows, side by side; y are codes of classes, or
+    numbers to be fitted.
 
-    Rows of weight 0 are left out. The memory of a cell, which decides how it is solved, follows from the sizes alone.
+    Rows of weight 0 are left out. The memory of a cell, which decides how it is solved, follows
+    from the sizes alone.
     """
     n = len(rows)
     rows, y = _with_positive_weight(rows, y)
@@ -132,7 +163,14 @@ def fit_machine(rows: TableRows, y: Array, n_classes: int, setting: MachineSetti
     each = memory / 2 / min(PARALLEL_CELLS, len(parts))
 
     def one(i: Array) -> CellModel:
-        return _fit_cell(rows.X[i], y[i], None if rows.weight is None else rows.weight[i], n_classes, setting, each)
+        return _fit_cell(
+            rows.X[i],
+            y[i],
+            None if rows.weight is None else rows.weight[i],
+            n_classes,
+            setting,
+            each,
+        )
 
     with limit(min(n_threads(), parallel_cells(max(map(len, parts)), each, memory))):
         models = parallel_map(one, parts) if len(parts) > 1 else [one(parts[0])]
@@ -155,7 +193,9 @@ def _with_positive_weight(rows: TableRows, y: Array) -> tuple[TableRows, Array]:
     return rows.take(some), y[some]
 
 
-def _fit_cell(X: Array, y: Array, w: Array | None, n_classes: int, setting: MachineSetting, memory: float) -> CellModel:
+def _fit_cell(
+    X: Array, y: Array, w: Array | None, n_classes: int, setting: MachineSetting, memory: float
+) -> CellModel:
     present = np.unique(y)
     if n_classes and len(present) == 1:
         return SingleClass(int(present[0]))
@@ -163,7 +203,8 @@ def _fit_cell(X: Array, y: Array, w: Array | None, n_classes: int, setting: Mach
 
 
 def scores(m: CellModel, X: Array, n_classes: int) -> Array:
-    """Of two classes -f/2 and f/2; of more the votes, where a class that the cell lacks has one less than none."""
+    """Of two classes -f/2 and f/2; of more the votes, where a class that the cell lacks has one
+    less than none."""
     out = np.full((len(X), n_classes), -1.0)
     if isinstance(m, SingleClass):
         out[:, m.code] = 1.0 if n_classes == 2 else n_classes - 1.0
@@ -175,8 +216,11 @@ def scores(m: CellModel, X: Array, n_classes: int) -> Array:
     return out
 
 
-def calibration(s: Array, y: Array, w: Array, ridge: float = 1.0) -> tuple[float, tuple[float, ...]]:
-    """(slope, offsets) of the least log loss of softmax(slope s + offset), the offsets drawn to zero as if by one row; (1, 0) without rows.
+def calibration(
+    s: Array, y: Array, w: Array, ridge: float = 1.0
+) -> tuple[float, tuple[float, ...]]:
+    """(slope, offsets) of the least log loss of softmax(slope s + offset), the offsets drawn to
+    zero as if by one row; (1, 0) without rows.
 
     >>> slope, offsets = calibration(np.array([[-1.0, 1.0], [1.0, -1.0]] * 20), np.array([1, 0] * 19 + [0, 1]), np.ones(40))
     >>> 0 < slope < 2, max(map(abs, offsets)) < 1e-3
@@ -195,12 +239,19 @@ def calibration(s: Array, y: Array, w: Array, ridge: float = 1.0) -> tuple[float
         slopes = np.concatenate([[np.exp(v[0]) * np.sum(d * s)], d.sum(0)]) + ridge * v
         return float(value) / total, slopes / total
 
-    found = minimize(loss, np.zeros(K + 1), jac=True, method="L-BFGS-B", bounds=[(-6.0, 6.0)] + [(-10.0, 10.0)] * K)
+    found = minimize(
+        loss,
+        np.zeros(K + 1),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-6.0, 6.0)] + [(-10.0, 10.0)] * K,
+    )
     return float(np.exp(found.x[0])), tuple(found.x[1:].tolist())
 
 
 def cross_fitted_probabilities(s: Array, y: Array, w: Array, part: Array) -> Array:
-    """Probabilities of scores, each part's by the calibration of the others; one part alone is halved."""
+    """Probabilities of scores, each part's by the calibration of the others; one part alone is
+    halved."""
     out, part = np.empty_like(s), part if len(np.unique(part)) > 1 else np.arange(len(s)) % 2
     for k in np.unique(part):
         slope, offsets = calibration(s[part != k], y[part != k], w[part != k])

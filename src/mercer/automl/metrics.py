@@ -1,4 +1,6 @@
-"""Metrics as a value and the influence of every row on it: intervals and paired differences then need no resampling."""
+"""Metrics as a value and the influence of every row on it: intervals and paired differences then
+need no resampling."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,20 +16,28 @@ CONFIDENCE = 0.95
 Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
 RARE_CLASS = 0.1  # share of the rarer of two classes below which accuracy says little
 TITLES = {
-    "r2": "R²", "rmse": "RMSE", "mae": "mean absolute error", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy",
-    "log_loss": "log loss", "auc": "area under the curve",
+    "r2": "R²",
+    "rmse": "RMSE",
+    "mae": "mean absolute error",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log loss",
+    "auc": "area under the curve",
 }
 IN_UNITS = ("rmse", "mae")  # of the target
 
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """A metric on some rows: its value, and to first order what each row adds to its error (they sum to zero)."""
+    """A metric on some rows: its value, and to first order what each row adds to its error (they
+    sum to zero)."""
 
     value: float
     influence: Array
     proportion: bool = False
-    count: float = 0.0  # of a share: the rows it rests on, where it is 0 or 1; one more or less would move it by 1 / count
+    # of a share: the rows it rests on, where it is 0 or 1; one more or less would move it by 1 /
+    # count
+    count: float = 0.0
     low: float = -float("inf")
     high: float = float("inf")
 
@@ -40,17 +50,28 @@ class Score:
         return influence_error(self.influence, groups)
 
     def interval(self, groups: Array | None = None) -> tuple[float, float]:
-        """95 %: normal within what the metric can be, or Wilson's for shares, which is not empty where every row was right."""
-        error, n = self.error(groups), len(self.influence) if groups is None else len(np.unique(groups))
+        """95 %: normal within what the metric can be, or Wilson's for shares, which is not empty
+        where every row was right."""
+        error, n = (
+            self.error(groups),
+            len(self.influence) if groups is None else len(np.unique(groups)),
+        )
         if not self.proportion or not np.isfinite(self.value):
             return max(self.low, self.value - Z * error), min(self.high, self.value + Z * error)
         p = self.value
-        return wilson(p, min(n, p * (1 - p) / error**2) if 0 < p < 1 and error > 0 else min(n, self.count or n))
+        return wilson(
+            p,
+            min(n, p * (1 - p) / error**2) if 0 < p < 1 and error > 0 else min(n, self.count or n),
+        )
 
 
 def influence_error(influence: Array, groups: Array | None = None) -> float:
     """The root of the sum of squares of the groups' total influences."""
-    totals = influence if groups is None else np.bincount(np.unique(groups, return_inverse=True)[1], influence)
+    totals = (
+        influence
+        if groups is None
+        else np.bincount(np.unique(groups, return_inverse=True)[1], influence)
+    )
     m = len(totals)
     return float(np.sqrt(np.square(totals).sum() * m / max(m - 1, 1)))
 
@@ -62,7 +83,9 @@ def wilson(p: float, n: float) -> tuple[float, float]:
     [0.886, 1.0]
     """
     middle, half = p + Z**2 / (2 * n), Z * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    return max(0.0, float((middle - half) / (1 + Z**2 / n))), min(1.0, float((middle + half) / (1 + Z**2 / n)))
+    return max(0.0, float((middle - half) / (1 + Z**2 / n))), min(
+        1.0, float((middle + half) / (1 + Z**2 / n))
+    )
 
 
 def difference(a: Score, b: Score, groups: Array | None = None) -> tuple[float, float, float]:
@@ -72,9 +95,11 @@ def difference(a: Score, b: Score, groups: Array | None = None) -> tuple[float, 
 
 
 def difference_error(a: Score, b: Score, groups: Array | None = None) -> float:
-    """The standard error of a - b on the same rows; of shares never less than one row more or less would make.
+    """The standard error of a - b on the same rows; of shares never less than one row more or less
+    would make.
 
-    As Agresti and Min (2005) add a pair to each kind of disagreement: where all rows agree that is no proof.
+    As Agresti and Min (2005) add a pair to each kind of disagreement: where all rows agree that is
+    no proof.
 
     >>> one, two = (accuracy(np.zeros(50, int), np.eye(2)[[0] * (50 - k) + [1] * k], np.ones(50)) for k in (0, 1))
     >>> bool(difference_error(one, two) > one.value - two.value), difference_error(one, one)
@@ -131,8 +156,11 @@ def log_loss(y: Array, P: Array, w: Array) -> Score:
 
 
 def auc(y: Array, P: Array, w: Array) -> Score:
-    """The chance that a row of the class has a higher p than one of another; with more than two classes the mean over them."""
-    codes = [1] if P.shape[1] == 2 else [c for c in range(P.shape[1]) if 0 < np.sum(y == c) < len(y)]
+    """The chance that a row of the class has a higher p than one of another; with more than two
+    classes the mean over them."""
+    codes = (
+        [1] if P.shape[1] == 2 else [c for c in range(P.shape[1]) if 0 < np.sum(y == c) < len(y)]
+    )
     parts = [_auc(y == c, np.asarray(P[:, c], np.float64), w) for c in codes]
     parts = [s for s in parts if np.isfinite(s.value)]
     if not parts:
@@ -143,18 +171,26 @@ def auc(y: Array, P: Array, w: Array) -> Score:
 def _together(parts: list[Score]) -> Score:
     """The mean of the shares of several classes; the rarest is the one that moves it most."""
     count = len(parts) * min(s.count for s in parts)
-    return Score(float(np.mean([s.value for s in parts])), np.mean([s.influence for s in parts], axis=0), True, count)
+    return Score(
+        float(np.mean([s.value for s in parts])),
+        np.mean([s.influence for s in parts], axis=0),
+        True,
+        count,
+    )
 
 
 def _auc(positive: Array, p: Array, w: Array) -> Score:
-    """With the influences of DeLong, DeLong and Clarke-Pearson (1988); a row counts as much as its weight."""
+    """With the influences of DeLong, DeLong and Clarke-Pearson (1988); a row counts as much as its
+    weight."""
     own, sums = (positive, ~positive), [float(w[side].sum()) for side in (positive, ~positive)]
     if not all(s > 0 for s in sums):
         return Score(float("nan"), np.zeros(len(p)))
     share = np.empty(len(p))
     share[positive] = _below(p[positive], p[~positive], w[~positive])
     share[~positive] = 1 - _below(p[~positive], p[positive], w[positive])
-    value = min(1.0, float(w[positive] @ share[positive]) / float(w[positive] @ np.ones(positive.sum())))
+    value = min(
+        1.0, float(w[positive] @ share[positive]) / float(w[positive] @ np.ones(positive.sum()))
+    )
     fewest = min(int(np.sum(w[side] > 0)) for side in own)
     return Score(value, w * (share - value) / np.where(positive, *sums), True, 2.0 * fewest)
 
@@ -163,29 +199,40 @@ def _below(p: Array, other: Array, w: Array) -> Array:
     """The share of the weight of the others that is below each, equal ones counting half."""
     order = np.argsort(other, kind="stable")
     sums = np.concatenate([[0.0], np.cumsum(w[order])])
-    return (sums[np.searchsorted(other[order], p, "left")] + sums[np.searchsorted(other[order], p, "right")]) / (2 * sums[-1])
+    return (
+        sums[np.searchsorted(other[order], p, "left")]
+        + sums[np.searchsorted(other[order], p, "right")]
+    ) / (2 * sums[-1])
 
 
 def _mean(values: Array, w: Array, *, proportion: bool = False) -> Score:
     v, u = normalised(w), w if w.any() else np.ones(len(w))
-    mean = float(u @ values) / (float(u @ np.ones(len(u))) or 1.0)  # summed alike, so that a share of all is 1 and not 1 + 2e-16
+    mean = float(u @ values) / (
+        float(u @ np.ones(len(u))) or 1.0
+    )  # summed alike, so that a share of all is 1 and not 1 + 2e-16
     count = float(np.sum(w > 0)) if proportion else 0.0
     return Score(mean, v * (values - mean), proportion, count, low=0.0)
 
 
 def over_folds(metric: Metric, y: Array, P: Array, w: Array, fold: Array) -> Score:
-    """The score of out-of-fold predictions. What compares rows or classes with each other, the mean over the folds.
+    """The score of out-of-fold predictions. What compares rows or classes with each other, the mean
+    over the folds.
 
-    Pooled, the area under the curve would compare probabilities of different models, and a class that is rarer in the rows
-    which train is more frequent in those which test: a constant would be below chance. Classes with fewer rows than folds are
-    left out, where two remain.
+    Pooled, the area under the curve would compare probabilities of different models, and a class
+    that is rarer in the rows which train is more frequent in those which test: a constant would be
+    below chance. Classes with fewer rows than folds are left out, where two remain.
     """
     if metric.of not in (auc, balanced_accuracy):
         return metric(y, P, w)
     counts, k = np.bincount(y), len(np.unique(fold))
     frequent = np.flatnonzero(counts >= k)
     used = np.isin(y, frequent) if len(frequent) > 1 else np.ones(len(y), bool)
-    found = [(i, metric(y[i], P[i], w[i])) for f in np.unique(fold) for i in [np.flatnonzero(used & (fold == f))] if len(i)]
+    found = [
+        (i, metric(y[i], P[i], w[i]))
+        for f in np.unique(fold)
+        for i in [np.flatnonzero(used & (fold == f))]
+        if len(i)
+    ]
     return _mean_of(len(y), [(i, s) for i, s in found if np.isfinite(s.value)])
 
 
@@ -195,7 +242,9 @@ def _mean_of(n: int, found: list[tuple[Array, Score]]) -> Score:
         influence[i] = s.influence / m
     if not m:
         return Score(float("nan"), influence)
-    return Score(float(np.mean([s.value for _, s in found])), influence, True, sum(s.count for _, s in found))
+    return Score(
+        float(np.mean([s.value for _, s in found])), influence, True, sum(s.count for _, s in found)
+    )
 
 
 @dataclass(frozen=True)
@@ -207,10 +256,13 @@ class Metric:
     of: Callable[[Array, Array, Array], Score]
     higher_is_better: bool
     note: str
-    labels: bool = False  # whether it looks at the classes that are decided for, not at their probabilities
+    labels: bool = (
+        False  # whether it looks at the classes that are decided for, not at their probabilities
+    )
 
     def decided(self, y: Array, P: Array, codes: Array, w: Array | None = None) -> Score:
-        """The score of probabilities and of the classes that were decided for, whichever of them it looks at."""
+        """The score of probabilities and of the classes that were decided for, whichever of them it
+        looks at."""
         return self(y, np.eye(P.shape[1])[codes] if self.labels else P, w)
 
     def __call__(self, y: Array, f: Array, w: Array | None = None) -> Score:
@@ -225,16 +277,44 @@ METRICS = {
     m.name: m
     for m in (
         Metric("r2", "regression", r2, True, "R² (1 is perfect, 0 is no better than the mean)"),
-        Metric("rmse", "regression", rmse, False, "root mean squared error, in units of the target"),
-        Metric("mae", "regression", mae, False, "mean absolute error, in units of the target"),
-        Metric("accuracy", "classification", accuracy, True, "share of rows given their right class", True),
         Metric(
-            "balanced_accuracy", "classification", balanced_accuracy, True, "mean over classes of the share of the class recognised", True
+            "rmse", "regression", rmse, False, "root mean squared error, in units of the target"
         ),
-        Metric("log_loss", "classification", log_loss, False, "mean of -log p of the right class (0 is perfect)"),
-        Metric("auc", "classification", auc, True, "chance that a row of the class is ranked above one that is not (0.5 is chance)"),
+        Metric("mae", "regression", mae, False, "mean absolute error, in units of the target"),
+        Metric(
+            "accuracy",
+            "classification",
+            accuracy,
+            True,
+            "share of rows given their right class",
+            True,
+        ),
+        Metric(
+            "balanced_accuracy",
+            "classification",
+            balanced_accuracy,
+            True,
+            "mean over classes of the share of the class recognised",
+            True,
+        ),
+        Metric(
+            "log_loss",
+            "classification",
+            log_loss,
+            False,
+            "mean of -log p of the right class (0 is perfect)",
+        ),
+        Metric(
+            "auc",
+            "classification",
+            auc,
+            True,
+            "chance that a row of the class is ranked above one that is not (0.5 is chance)",
+        ),
     )
 }
+
+
 def number(value: float, metric: str) -> str:
     """Four digits, shares with three decimals.
 
@@ -252,9 +332,11 @@ def _unsigned(digits: str) -> str:
     return digits if digits.strip("-0.") else digits.lstrip("-")
 
 
-
-def choose_metric(task: str, name: str | None = None, shares: Array | None = None) -> tuple[Metric, str]:
-    """The metric asked for, or the default and why: R², accuracy, and the area under the curve where one of two classes is rare.
+def choose_metric(
+    task: str, name: str | None = None, shares: Array | None = None
+) -> tuple[Metric, str]:
+    """The metric asked for, or the default and why: R², accuracy, and the area under the curve
+    where one of two classes is rare.
 
     >>> choose_metric("classification", shares=[0.97, 0.03])[0].name
     'auc'

@@ -1,4 +1,6 @@
-"""TableModel: the treatment of columns, a predictor and its result, as one value that is saved and loaded."""
+"""TableModel: the treatment of columns, a predictor and its result, as one value that is saved and
+loaded."""
+
 from __future__ import annotations
 
 import warnings
@@ -77,7 +79,11 @@ class TableModel:
         """The same of two classes, with the class of `result.decision` from this probability
         on.
         """
-        return self if threshold is None else replace(self, decision=self.decision.at(threshold, len(self.classes)))
+        return (
+            self
+            if threshold is None
+            else replace(self, decision=self.decision.at(threshold, len(self.classes)))
+        )
 
     def predict(self, data: Any, threshold: float | None = None) -> Any:
         """A frame with a row for every row of the data, in order.
@@ -105,7 +111,9 @@ class TableModel:
     def predict_proba(self, data: Any) -> Any:
         """The probabilities `p_<class>` in the order of `classes`, as a frame like `predict`'s."""
         if not self.classes:
-            raise ValueError(f'"{self.result.target}" is a number, which has no classes; ask predict or predict_interval.')
+            raise ValueError(
+                f'"{self.result.target}" is a number, which has no classes; ask predict or predict_interval.'
+            )
         return self._asked(data, [f"p_{label}" for label in self.classes])
 
     def predict_interval(self, data: Any, coverage: float = COVERAGE) -> Any:
@@ -116,7 +124,9 @@ class TableModel:
         few rows for that.
         """
         if self.margin is None:
-            raise ValueError(f'"{self.result.target}" has classes, not numbers; ask predict or predict_proba.')
+            raise ValueError(
+                f'"{self.result.target}" has classes, not numbers; ask predict or predict_proba.'
+            )
         return replace(self, margin=self.margin.at(coverage))._asked(data, ["lower", "upper"])
 
     def score(self, data: Any, metric: str | None = None) -> float:
@@ -127,14 +137,21 @@ class TableModel:
         where the model has a weight column and the data have it. Errors (rmse, mae, log_loss)
         are better where they are less.
         """
-        source, asked = as_source(data), metric_named(self.result.task, metric or self.result.metric)
+        source, asked = (
+            as_source(data),
+            metric_named(self.result.task, metric or self.result.metric),
+        )
         self.columns.check(source.schema)
         if (target := self.columns.target) not in source.schema.names:
-            raise DataError(f'the table lacks the target "{target}", without which nothing can be scored; give rows with it.')
+            raise DataError(
+                f'the table lacks the target "{target}", without which nothing can be scored; give rows with it.'
+            )
         rows = [self.columns.transform(batch) for batch in source.batches() if batch.num_rows]
         parts = [(r.y, self.predictor(r.X), r.weight) for r in rows if len(r)]
         if not parts:
-            raise DataError(f'no row has a value of the target "{target}", so there is nothing to score.')
+            raise DataError(
+                f'no row has a value of the target "{target}", so there is nothing to score.'
+            )
         y, f, w = (None if p[0] is None else np.concatenate(p) for p in zip(*parts, strict=True))
         assert y is not None
         assert f is not None
@@ -142,12 +159,18 @@ class TableModel:
             return asked(y, f, w).value
         known = np.flatnonzero(y >= 0)
         if not len(known):
-            raise DataError(f'no row has a class of "{target}" that training had, so there is nothing to score.')
-        return asked.decided(y[known], f[known], self.decision(f[known]), None if w is None else w[known]).value
+            raise DataError(
+                f'no row has a class of "{target}" that training had, so there is nothing to score.'
+            )
+        return asked.decided(
+            y[known], f[known], self.decision(f[known]), None if w is None else w[known]
+        ).value
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the report: one self-contained HTML page, as `mercer fit` does."""
-        pages = import_module("mercer.report")  # which is above: a result goes there, and nothing comes back
+        pages = import_module(
+            "mercer.report"
+        )  # which is above: a result goes there, and nothing comes back
         pages.write(self.result, path)
 
     def _asked(self, data: Any, names: list[str] | None = None) -> Any:
@@ -161,7 +184,11 @@ class TableModel:
     def __repr__(self) -> str:
         e = self.result
         best = e.chosen
-        score = "" if best is None or best.holdout is None else f": {best.name}, {e.metric} {number(best.holdout, e.metric)}"
+        score = (
+            ""
+            if best is None or best.holdout is None
+            else f": {best.name}, {e.metric} {number(best.holdout, e.metric)}"
+        )
         rows = many(e.rows_holdout, "held-out row")
         return f"TableModel({e.target} from {many(len(self.columns.used_), 'column')}{score} on {rows})"
 
@@ -180,14 +207,31 @@ class TableModel:
         if not self.classes:
             return {"prediction": pa.array(found), **self._bounds(found, widening(strange)), **flag}
         labels = np.asarray(self.classes, dtype=object)[self.decision(found)]
-        shares = {f"p_{label}": pa.array(np.ascontiguousarray(found[:, k])) for k, label in enumerate(self.classes)}
-        return {"prediction": pa.array(labels.tolist(), pa.string()).cast(self.columns.target_.kind), **shares, **flag}
+        shares = {
+            f"p_{label}": pa.array(np.ascontiguousarray(found[:, k]))
+            for k, label in enumerate(self.classes)
+        }
+        return {
+            "prediction": pa.array(labels.tolist(), pa.string()).cast(self.columns.target_.kind),
+            **shares,
+            **flag,
+        }
 
     def _bounds(self, found: Array, wider: Array) -> dict[str, Any]:
         """No bounds where the holdout had too few rows for any."""
-        sides = self.margin(found, wider) if self.margin is not None and np.isfinite(self.margin.width) else None
+        sides = (
+            self.margin(found, wider)
+            if self.margin is not None and np.isfinite(self.margin.width)
+            else None
+        )
         nothing = pa.nulls(len(found), pa.float64())
-        return dict(zip(("lower", "upper"), map(pa.array, sides) if sides is not None else (nothing, nothing), strict=True))
+        return dict(
+            zip(
+                ("lower", "upper"),
+                map(pa.array, sides) if sides is not None else (nothing, nothing),
+                strict=True,
+            )
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to one file; `mercer.load` gives it back."""
@@ -195,15 +239,33 @@ class TableModel:
 
     def state(self) -> dict[str, Any]:
         return {
-            "columns": self.columns.state(), "predictor": self.predictor, "margin": self.margin, "decision": self.decision,
-            "result": self.result.as_dict(), "unusual": self.unusual,
-        }  # fmt: skip
+            "columns": self.columns.state(),
+            "predictor": self.predictor,
+            "margin": self.margin,
+            "decision": self.decision,
+            "result": self.result.as_dict(),
+            "unusual": self.unusual,
+        }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> TableModel:
-        columns, told = Columns.from_state(state["columns"]), state["result"] if "result" in state else state["evidence"]  # as before
-        if not isinstance(state["predictor"], ConstantPredictor | Regressor | Classifier) or not isinstance(state["decision"], Decision):
+        columns, told = (
+            Columns.from_state(state["columns"]),
+            state["result"] if "result" in state else state["evidence"],
+        )  # as before
+        if not isinstance(
+            state["predictor"], ConstantPredictor | Regressor | Classifier
+        ) or not isinstance(state["decision"], Decision):
             raise ValueError("the file holds no predictor of a table; fit the model again.")
-        if not isinstance(state.get("unusual"), NoveltyDetector) or not isinstance(state["margin"], Margin | None):
+        if not isinstance(state.get("unusual"), NoveltyDetector) or not isinstance(
+            state["margin"], Margin | None
+        ):
             raise ValueError("the file is of an older form of models; fit the model again.")
-        return cls(columns, state["predictor"], state["margin"], state["decision"], FitResult.from_dict(told), state["unusual"])
+        return cls(
+            columns,
+            state["predictor"],
+            state["margin"],
+            state["decision"],
+            FitResult.from_dict(told),
+            state["unusual"],
+        )

@@ -1,4 +1,5 @@
 """Predictions of one table, batch after batch, and what is odd about its rows."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ from mercer.tables.read.source import ROWS, even
 if TYPE_CHECKING:
     from mercer.automl.model import TableModel
 
-BATCH_MEMORY = 100e6  # by which the batches that are read are sized, as those of a fit: what allocators keep of a batch is a multiple of it
+# by which the batches that are read are sized, as those of a fit: what allocators keep of a batch
+# is a multiple of it
+BATCH_MEMORY = 100e6
 MAX_BATCH_BYTES = 1 << 24  # bytes of predictions that come at once
 USUAL_RATE = 0.02  # unusual rows are about half as many among rows like those of training
 FALSE_ALARM = 1e-3  # how seldom that is said in vain
@@ -54,7 +57,9 @@ class PredictionJob:
         own = [f"p_{label}" for label in self.model.classes] or ["lower", "upper"]
         names = ["prediction", *own, "unusual"]
         if self.id in names:
-            raise DataError(f'the id column is named "{self.id}", like a column of the predictions; rename it.')
+            raise DataError(
+                f'the id column is named "{self.id}", like a column of the predictions; rename it.'
+            )
         return names
 
     def batches(self) -> Iterator[Batch]:
@@ -67,10 +72,16 @@ class PredictionJob:
 
     def _small(self) -> Iterator[Batch]:
         schema = self.schema
-        source = in_batches(self.source, BATCH_MEMORY, len(self.model.columns.feature_names_) + len(self.model.classes))
+        source = in_batches(
+            self.source,
+            BATCH_MEMORY,
+            len(self.model.columns.feature_names_) + len(self.model.classes),
+        )
         for batch in (b for b in source.batches() if b.num_rows):
             rows = self.model.columns.transform(batch, target=False, watch=self.watch)
-            if self.watch.n_rows >= ROWS:  # fewer are too few to say that nothing in a column can be read, unless they are all
+            if (
+                self.watch.n_rows >= ROWS
+            ):  # fewer are too few to say that nothing in a column can be read, unless they are all
                 self.watch.check()
             found = self.model.outputs(rows.X, rows.odd)
             self.n_unusual += int(np.sum(found["unusual"].to_numpy()))
@@ -85,18 +96,30 @@ class PredictionJob:
         told = [*self.source.said, *self.report.sentences()]
         role = self.model.columns.id
         if role is not None and self.id is None:
-            told.append(f"the table lacks the id column {quoted([role])}, so predictions carry none.")
+            told.append(
+                f"the table lacks the id column {quoted([role])}, so predictions carry none."
+            )
         return [*told, *self.oddities()]
 
     def oddities(self) -> list[str]:
         """Sentences on cells not read, on drift, and on what no longer holds for such rows."""
         report = self.watch.report()
         strange = [d.name for d in report.columns if d.large or self._gone(d.name)]
-        mattering, told = [name for name in strange if name in self._mattering()], [*report.warnings, *self._unlike()]
+        mattering, told = (
+            [name for name in strange if name in self._mattering()],
+            [*report.warnings, *self._unlike()],
+        )
         if not mattering:
             return told
-        what = "the probabilities may be far off" if self.model.classes else "the intervals and what was promised of them do not hold"
-        return [*told, f"these rows are unlike those of training in {quoted(mattering)}, so for them {what}."]
+        what = (
+            "the probabilities may be far off"
+            if self.model.classes
+            else "the intervals and what was promised of them do not hold"
+        )
+        return [
+            *told,
+            f"these rows are unlike those of training in {quoted(mattering)}, so for them {what}.",
+        ]
 
     def _unlike(self) -> list[str]:
         """How many rows are unlike any of training, where they are more than chance would make."""
@@ -104,13 +127,19 @@ class PredictionJob:
         if count <= binom.isf(FALSE_ALARM, n, USUAL_RATE):
             return []
         wider = "" if self.model.classes else ", and their intervals are wider"
-        are = "is unlike any row of training: it has" if count == 1 else "are unlike any row of training: they have"
+        are = (
+            "is unlike any row of training: it has"
+            if count == 1
+            else "are unlike any row of training: they have"
+        )
         return [f"{count:,} of {many(n, 'row')} {are} a 1 in the column unusual{wider}."]
 
     def _gone(self, name: str) -> bool:
         """Whether a column that training had is missing in every row."""
         counts = self.watch.counts[name]
-        return bool(counts[-1] == counts.sum() > 0 and self.model.columns.references_[name].shares[-1] < 0.5)
+        return bool(
+            counts[-1] == counts.sum() > 0 and self.model.columns.references_[name].shares[-1] < 0.5
+        )
 
     def _mattering(self) -> set[str]:
         """The columns without which the score would be lower by more than its error."""

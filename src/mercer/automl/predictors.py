@@ -1,4 +1,6 @@
-"""Predictors: a transformation of the target, and a fitted estimator with what turns its output into numbers or probabilities."""
+"""Predictors: a transformation of the target, and a fitted estimator with what turns its output
+into numbers or probabilities."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -14,14 +16,17 @@ from mercer.ops.tiles import cuts
 from mercer.store import register
 
 MIN_SKEWNESS = 1.0  # skewness beyond which a logarithm is tried
-TUKEY_FENCE = 3.0  # interquartile ranges beyond the quartiles, from which on a residual is that of a dirty row (Tukey, 1977: "far out")
+# interquartile ranges beyond the quartiles, from which on a residual is that of a dirty row (Tukey,
+# 1977: "far out")
+TUKEY_FENCE = 3.0
 BLOCK_ROWS = 1 << 13
 
 
 @register("automl.IdentityTarget")
 @dataclass(frozen=True)
 class IdentityTarget:
-    """The target itself, z = (y - centre) / scale, so that float32 keeps its digits wherever it lies.
+    """The target itself, z = (y - centre) / scale, so that float32 keeps its digits wherever it
+    lies.
 
     >>> IdentityTarget(1e9, 2.0).to(np.array([1e9 + 4]))
     array([2.])
@@ -45,9 +50,11 @@ class IdentityTarget:
 class LogTarget:
     """z = log(y + shift), and back: exp(z) `retransformation` - shift.
 
-    Without the factor that is the median of y where residuals are symmetric. The factor that makes it the mean is the mean of
-    exp(residual), the smearing estimate of retransformation (Duan, 1983), here without those beyond Tukey's far fences: with them,
-    three dirty rows among 40,000, whose fitted z is off by ten, double every prediction. Which of the two is used is chosen by the metric.
+    Without the factor that is the median of y where residuals are symmetric. The factor that makes
+    it the mean is the mean of exp(residual), the smearing estimate of retransformation (Duan,
+    1983), here without those beyond Tukey's far fences: with them, three dirty rows among 40,000,
+    whose fitted z is off by ten, double every prediction. Which of the two is used is chosen by the
+    metric.
 
     >>> LogTarget(1.0).back(LogTarget(1.0).to(np.array([0.0, 3.0])))
     array([0., 3.])
@@ -60,7 +67,9 @@ class LogTarget:
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Files of before call the factor by another name."""
-        return {"retransformation" if name == "smear" else name: value for name, value in state.items()}
+        return {
+            "retransformation" if name == "smear" else name: value for name, value in state.items()
+        }
 
     def to(self, y: Array) -> Array:
         return np.log(y + self.shift)
@@ -68,12 +77,19 @@ class LogTarget:
     def back(self, z: Array) -> Array:
         return np.exp(np.minimum(z, self.top)) * self.retransformation - self.shift
 
-    def retransformed(self, y: Array, z: Array, w: Array | None = None, metric: Metric = METRICS["r2"]) -> LogTarget:
-        """With the factor of retransformation, or none, of the better score on these targets and the z that were predicted of them."""
+    def retransformed(
+        self, y: Array, z: Array, w: Array | None = None, metric: Metric = METRICS["r2"]
+    ) -> LogTarget:
+        """With the factor of retransformation, or none, of the better score on these targets and
+        the z that were predicted of them."""
         seen = self.to(y)
         plain = LogTarget(self.shift, 1.0, float(seen.max() + seen.std()))
-        with_factor = replace(plain, retransformation=robust_retransformation(seen - np.minimum(z, plain.top), w))
-        scores = [metric.gain(metric(y, option.back(z), w).value) for option in (with_factor, plain)]
+        with_factor = replace(
+            plain, retransformation=robust_retransformation(seen - np.minimum(z, plain.top), w)
+        )
+        scores = [
+            metric.gain(metric(y, option.back(z), w).value) for option in (with_factor, plain)
+        ]
         return plain if scores[1] > scores[0] else with_factor
 
     def __str__(self) -> str:
@@ -81,7 +97,8 @@ class LogTarget:
 
 
 def robust_retransformation(residuals: Array, w: Array | None = None) -> float:
-    """The weighted mean of exp(residual), over the residuals within three interquartile ranges of their quartiles.
+    """The weighted mean of exp(residual), over the residuals within three interquartile ranges of
+    their quartiles.
 
     >>> r = np.tile([-0.1, 0.0, 0.1], 1000)
     >>> clean, dirty = robust_retransformation(r), robust_retransformation(np.append(r, [12.0, 15.0, 20.0]))
@@ -91,7 +108,9 @@ def robust_retransformation(residuals: Array, w: Array | None = None) -> float:
     low, high = np.quantile(residuals, (0.25, 0.75))
     reach = TUKEY_FENCE * (high - low)
     near = (residuals >= low - reach) & (residuals <= high + reach)
-    return float(normalised(np.ones(int(near.sum())) if w is None else w[near]) @ np.exp(residuals[near]))
+    return float(
+        normalised(np.ones(int(near.sum())) if w is None else w[near]) @ np.exp(residuals[near])
+    )
 
 
 TargetTransform = IdentityTarget | LogTarget
@@ -107,7 +126,10 @@ def transformations(y: Array) -> list[TargetTransform]:
     plain = IdentityTarget(float(y.mean()), deviation)
     if float(y.min()) < 0 or np.mean(((y - y.mean()) / deviation) ** 3) < MIN_SKEWNESS:
         return [plain]
-    return [plain, LogTarget(0.0 if y.min() > 0 else float(np.median(y[y > 0])) if (y > 0).any() else 1.0)]
+    return [
+        plain,
+        LogTarget(0.0 if y.min() > 0 else float(np.median(y[y > 0])) if (y > 0).any() else 1.0),
+    ]
 
 
 def indicators(codes: Array, k: int) -> Array:
@@ -126,7 +148,11 @@ class ConstantPredictor:
     must = dict(values=Each(Number()), n_classes=Whole())
 
     def _laws(self) -> str | None:
-        return None if len(self.values) == max(1, self.n_classes) else f"has {len(self.values)} values for {self.n_classes} classes"
+        return (
+            None
+            if len(self.values) == max(1, self.n_classes)
+            else f"has {len(self.values)} values for {self.n_classes} classes"
+        )
 
     @classmethod
     def of(cls, y: Array, w: Array, n_classes: int) -> ConstantPredictor:
@@ -183,7 +209,9 @@ class Classifier:
         return class_codes_law([self.estimator.classes_], self.n_classes)
 
     def __call__(self, X: Array) -> Array:
-        return all_classes(self.estimator, in_blocks(self.estimator.predict_proba, X), self.n_classes)
+        return all_classes(
+            self.estimator, in_blocks(self.estimator.predict_proba, X), self.n_classes
+        )
 
 
 Predictor = ConstantPredictor | Regressor | Classifier
@@ -192,7 +220,13 @@ Predictor = ConstantPredictor | Regressor | Classifier
 def class_codes_law(codes: Iterable[Array], n_classes: int) -> str | None:
     """What is wrong with the classes of some estimators, which are places among all classes."""
     for c in map(np.asarray, codes):
-        if c.dtype.kind not in "iu" or c.ndim != 1 or not len(c) or c.min() < 0 or c.max() >= n_classes:
+        if (
+            c.dtype.kind not in "iu"
+            or c.ndim != 1
+            or not len(c)
+            or c.min() < 0
+            or c.max() >= n_classes
+        ):
             return f"has classes {c!r:.60}, which are not numbers below {n_classes}"
     return None
 
@@ -210,7 +244,8 @@ def in_blocks(f: Callable[[Array], Array], X: Array) -> Array:
 
 
 def prediction_bounds(y: Array) -> tuple[float, float]:
-    """What a prediction is kept within: the targets seen, and half their range beyond on both sides; never negative where none was.
+    """What a prediction is kept within: the targets seen, and half their range beyond on both
+    sides; never negative where none was.
 
     >>> prediction_bounds(np.array([-1.0, 1.0])), prediction_bounds(np.array([0.0, 2.0]))
     ((-2.0, 2.0), (0.0, 3.0))

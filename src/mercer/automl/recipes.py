@@ -1,4 +1,6 @@
-"""Recipes: what a candidate is made of, before its size and penalty are chosen, from the simplest to the most flexible."""
+"""Recipes: what a candidate is made of, before its size and penalty are chosen, from the simplest
+to the most flexible."""
+
 from __future__ import annotations
 
 import math
@@ -21,8 +23,13 @@ from mercer.stats import Moments
 
 KINDS = ("constant", "linear", "explicit", "fourier", "landmarks", "machine")  # simplest first
 NAMES = {
-    "constant": "Constant", "linear": "Linear", "explicit": "Explicit lift", "fourier": "Fourier features",
-    "landmarks": "Landmarks", "machine": "Kernel machine", "trees": "Gradient-boosted trees",
+    "constant": "Constant",
+    "linear": "Linear",
+    "explicit": "Explicit lift",
+    "fourier": "Fourier features",
+    "landmarks": "Landmarks",
+    "machine": "Kernel machine",
+    "trees": "Gradient-boosted trees",
 }
 BANDWIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0)  # of the bandwidth, about that of the data
 FINE_FACTORS = (0.7, 1.4)
@@ -36,7 +43,8 @@ MIN_RELEVANCE = 0.05  # of the mean relevance: no column is switched off for goo
 
 @dataclass(frozen=True)
 class Recipe:
-    """A kind of feature map: with a kernel where it is fourier or landmarks, with the columns to expand where it is explicit."""
+    """A kind of feature map: with a kernel where it is fourier or landmarks, with the columns to
+    expand where it is explicit."""
 
     kind: str
     kernel: Kernel | None = None
@@ -58,7 +66,9 @@ class Recipe:
     def _expanded(self, phi: Any) -> Any:
         if not self.others:
             return phi
-        return Concatenate([OnColumnsLift(Identity(), list(self.others)), OnColumnsLift(phi, list(self.numbers))])
+        return Concatenate(
+            [OnColumnsLift(Identity(), list(self.others)), OnColumnsLift(phi, list(self.numbers))]
+        )
 
     def estimator(self, cls: type[KernelEstimator], size: int, seed: int, **settings: Any) -> Any:
         """The learner over that map."""
@@ -67,10 +77,15 @@ class Recipe:
         return cls(kernel=self.kernel, via=self._method(size), random_state=seed, **settings)
 
     def _method(self, size: int) -> methods.Method:
-        return methods.Landmarks(size) if self.kind == "landmarks" else methods.Fourier(size + size % 2)
+        return (
+            methods.Landmarks(size)
+            if self.kind == "landmarks"
+            else methods.Fourier(size + size % 2)
+        )
 
     def size(self, asked: int, columns: int, rows: int) -> int:
-        """How many features that is here: landmarks are rows, and an explicit lift holds the columns themselves."""
+        """How many features that is here: landmarks are rows, and an explicit lift holds the
+        columns themselves."""
         if self.kind == "linear":
             return columns
         if self.kind == "explicit":
@@ -103,7 +118,8 @@ EXPLICIT = Recipe("explicit")
 
 
 def explicit(X: Array) -> Recipe:
-    """The expansion of the columns that have more than two values; indicators stay as they are, unless there is nothing else."""
+    """The expansion of the columns that have more than two values; indicators stay as they are,
+    unless there is nothing else."""
     few = X[:5000]
     numbers = tuple(j for j in range(X.shape[1]) if len(np.unique(few[:, j])) > 2)
     others = tuple(sorted(set(range(X.shape[1])) - set(numbers)))
@@ -111,10 +127,15 @@ def explicit(X: Array) -> Recipe:
 
 
 def kernels(X: Array) -> list[Recipe]:
-    """Fourier features of three kernels, from smooth to rough, at five bandwidths: first those that the data suggest."""
+    """Fourier features of three kernels, from smooth to rough, at five bandwidths: first those that
+    the data suggest."""
     b = math.sqrt(spread(X) / 2)
     families: tuple[tuple[Any, float], ...] = ((Gaussian, 1.0), (Matern, 2.0), (Laplace, 4.0))
-    return [Recipe("fourier", family(rounded(b * wide * step))) for step in BANDWIDTH_FACTORS for family, wide in families]
+    return [
+        Recipe("fourier", family(rounded(b * wide * step)))
+        for step in BANDWIDTH_FACTORS
+        for family, wide in families
+    ]
 
 
 def neighbours(recipe: Recipe) -> list[Recipe]:
@@ -135,7 +156,9 @@ def widened(kernel: Any, factor: float) -> Kernel:
     Laplace(bandwidth=3.0, norm=1)
     """
     b = kernel.bandwidth
-    new: Any = tuple(rounded(v * factor) for v in b) if isinstance(b, tuple) else rounded(b * factor)
+    new: Any = (
+        tuple(rounded(v * factor) for v in b) if isinstance(b, tuple) else rounded(b * factor)
+    )
     return Laplace(new, kernel.norm) if isinstance(kernel, Laplace) else type(kernel)(new)
 
 
@@ -149,15 +172,20 @@ def rounded(value: float) -> float:
 
 
 def slopes(lift: Any, X: Array, Y: Array, alpha: float, w: Array | None = None) -> Array:
-    """The mean square of df/dx_j over rows and outputs, for the ridge regression f of Y on the features; (p,).
+    """The mean square of df/dx_j over rows and outputs, for the ridge regression f of Y on the
+    features; (p,).
 
-    The diagonal of the expected outer product of gradients, of which Radhakrishnan, Beaglehole, Pandit and Belkin
-    (Science, 2024) show that it is what networks learn about their inputs.
+    The diagonal of the expected outer product of gradients, of which Radhakrishnan, Beaglehole,
+    Pandit and Belkin (Science, 2024) show that it is what networks learn about their inputs.
     """
     with single_blas():
         phi = clone(lift).fit(X)
         F = dense(phi.transform(X))
-        m = Moments.of(np.concatenate([F, Y.astype(np.float32)], axis=1), w, shift=np.concatenate([F.mean(0), Y.mean(0)]))
+        m = Moments.of(
+            np.concatenate([F, Y.astype(np.float32)], axis=1),
+            w,
+            shift=np.concatenate([F.mean(0), Y.mean(0)]),
+        )
         coef = least_squares.solve(m, F.shape[1], alpha).coef.astype(np.float32)
     few = X[:SLOPE_ROWS]
     base = F[: len(few)] @ coef
@@ -171,7 +199,8 @@ def _slope(phi: Any, X: Array, j: int, base: Array, coef: Array) -> float:
 
 
 def follow_relevance(recipe: Recipe, relevance: Array, power: float) -> Recipe:
-    """The same kernel with bandwidths that are shorter where f is steeper: b_j in proportion to relevance_j^(-power).
+    """The same kernel with bandwidths that are shorter where f is steeper: b_j in proportion to
+    relevance_j^(-power).
 
     Their scale is such that the mean of 1/b_j^2 stays as it is.
     """

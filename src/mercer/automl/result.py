@@ -1,4 +1,6 @@
-"""The result of a fit: everything that was measured while a table became a model, as plain frozen values that the report and JSON show."""
+"""The result of a fit: everything that was measured while a table became a model, as plain frozen
+values that the report and JSON show."""
+
 from __future__ import annotations
 
 import math
@@ -15,7 +17,8 @@ Reader = Callable[[Any], Any]  # of a value of JSON
 
 @dataclass(frozen=True)
 class Contender:
-    """One model that was tried: its score by cross-validation and on the holdout, with the interval from `low` to `high`.
+    """One model that was tried: its score by cross-validation and on the holdout, with the interval
+    from `low` to `high`.
 
     `kind` is one of constant, linear, explicit, fourier, landmarks, machine, trees.
     """
@@ -40,7 +43,8 @@ class Contender:
 
 @dataclass(frozen=True)
 class FitResult:
-    """What was asked, what was tried, what came out, and what to be wary of; all scores are on rows that no choice has seen."""
+    """What was asked, what was tried, what came out, and what to be wary of; all scores are on rows
+    that no choice has seen."""
 
     version: str
     command: str
@@ -59,15 +63,23 @@ class FitResult:
     holdout_rule: str
     contenders: tuple[Contender, ...]
     verdict: str
-    lift_gain: tuple[float, float, float] | None  # chosen minus linear on the holdout: value, low, high
-    importance: tuple[tuple[str, float, float], ...]  # original column, loss of score when permuted, standard error
+    lift_gain: (
+        tuple[float, float, float] | None
+    )  # chosen minus linear on the holdout: value, low, high
+    importance: tuple[
+        tuple[str, float, float], ...
+    ]  # original column, loss of score when permuted, standard error
     columns: tuple[dict[str, Any], ...]  # one treatment for each original column
     warnings: tuple[str, ...]
     worst: tuple[dict[str, Any], ...]  # row, actual, predicted, error, values
     points: tuple[tuple[float, float], ...]  # regression: (actual, predicted)
-    interval: dict[str, Any] | None  # regression: coverage_asked, coverage_measured, median_width, guarantee
+    interval: (
+        dict[str, Any] | None
+    )  # regression: coverage_asked, coverage_measured, median_width, guarantee
     confusion: tuple[tuple[int, ...], ...]  # classification, rows = actual
-    calibration: tuple[tuple[float, float, int], ...]  # mean predicted probability, observed share, count
+    calibration: tuple[
+        tuple[float, float, int], ...
+    ]  # mean predicted probability, observed share, count
     model_bytes: int
     latency_row_ms: float
     latency_1000_ms: float
@@ -75,8 +87,13 @@ class FitResult:
     memory_peak_bytes: int | None
     plan: str
     confidence: float = 0.95  # of the intervals of the scores and of the gain
-    scores: dict[str, Any] | None = None  # every metric of the task, of what the model predicts for the holdout
-    decision: dict[str, Any] | None = None  # of two classes: class, and the threshold of its probability from which on it is predicted
+    scores: dict[str, Any] | None = (
+        None  # every metric of the task, of what the model predicts for the holdout
+    )
+    decision: dict[str, Any] | None = (
+        # of two classes: class, and the threshold of its probability from which on it is predicted
+        None
+    )
 
     @property
     def chosen(self) -> Contender | None:
@@ -89,7 +106,8 @@ class FitResult:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> FitResult:
-        """The result whose `as_dict` this is; ValueError where something is missing, unknown or of the wrong kind."""
+        """The result whose `as_dict` this is; ValueError where something is missing, unknown or of
+        the wrong kind."""
         return cls(**_read(values, cls, _RESULT))
 
 
@@ -111,11 +129,15 @@ def plain(value: Any) -> Any:
 
 def _read(values: Mapping[str, Any], cls: type, readers: Mapping[str, Reader]) -> dict[str, Any]:
     if not isinstance(values, Mapping):
-        raise ValueError(f"{cls.__name__} cannot be read: expected a mapping, got {type(values).__name__}.")
+        raise ValueError(
+            f"{cls.__name__} cannot be read: expected a mapping, got {type(values).__name__}."
+        )
     needed = {field.name for field in fields(cls) if field.default is MISSING}
     wrong = [*sorted(needed - set(values)), *(str(name) for name in values if name not in readers)]
     if wrong:
-        raise ValueError(f"{cls.__name__} cannot be read: {', '.join(wrong)} missing or unknown; write it with this version of mercer.")
+        raise ValueError(
+            f"{cls.__name__} cannot be read: {', '.join(wrong)} missing or unknown; write it with this version of mercer."
+        )
     return {name: _field(cls, name, readers[name], value) for name, value in values.items()}
 
 
@@ -131,6 +153,7 @@ def _typed(kind: type) -> Reader:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
         return value
+
     return read
 
 
@@ -147,12 +170,14 @@ def _tuple(reader: Reader) -> Reader:
         if not isinstance(values, list | tuple):
             raise TypeError(f"expected a list, got {type(values).__name__}")
         return tuple(reader(value) for value in values)
+
     return read
 
 
 def _record(*readers: Reader) -> Reader:
     def read(values: Iterable[object]) -> tuple[object, ...]:
         return tuple(reader(value) for reader, value in zip(readers, values, strict=True))
+
     return read
 
 
@@ -160,10 +185,14 @@ _text, _whole, _flag, _mapping = (_typed(kind) for kind in (str, int, bool, dict
 _CONTENDER: dict[str, Reader] = {
     **dict.fromkeys(("name", "kind", "detail", "note"), _text),
     **dict.fromkeys(("cv", "cv_error", "holdout", "low", "high"), _optional(_number)),
-    "seconds": _number, "chosen": _flag,
+    "seconds": _number,
+    "chosen": _flag,
 }
 _RESULT: dict[str, Reader] = {
-    **dict.fromkeys(("version", "command", "created", "target", "task", "task_reason", "metric", "metric_note"), _text),
+    **dict.fromkeys(
+        ("version", "command", "created", "target", "task", "task_reason", "metric", "metric_note"),
+        _text,
+    ),
     **dict.fromkeys(("holdout_rule", "verdict", "plan"), _text),
     **dict.fromkeys(("seed", "rows_train", "rows_holdout", "rows_dropped", "model_bytes"), _whole),
     **dict.fromkeys(("latency_row_ms", "latency_1000_ms", "seconds", "confidence"), _number),
@@ -185,16 +214,26 @@ _RESULT: dict[str, Reader] = {
 def card(e: FitResult) -> str:
     """What was predicted and how well; names from the data are escaped, and nothing is fetched."""
     title = f"Predicting <b>{_escaped(e.target)}</b>: {_escaped(TITLES.get(e.metric, e.metric))} on {many(e.rows_holdout, 'held-out row')}"
-    head = "".join(f"<th>{name}</th>" for name in ("model", "holdout", "95 % interval", "cross-validation"))
+    head = "".join(
+        f"<th>{name}</th>" for name in ("model", "holdout", "95 % interval", "cross-validation")
+    )
     rows = "".join(_row(c, e.metric) for c in e.contenders)
     wary = "".join(f"<li>{_escaped(text)}</li>" for text in e.warnings)
-    notes = f"<details><summary>{many(len(e.warnings), 'warning')}</summary><ul>{wary}</ul></details>" if wary else ""
+    notes = (
+        f"<details><summary>{many(len(e.warnings), 'warning')}</summary><ul>{wary}</ul></details>"
+        if wary
+        else ""
+    )
     return f"<div><p>{title}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{_escaped(e.verdict)}</p>{notes}</div>"
 
 
 def _row(c: Contender, metric: str) -> str:
     name = f"<b>{_escaped(c.name)}</b> (chosen)" if c.chosen else _escaped(c.name)
-    ends = "" if c.low is None or c.high is None else f"{number(c.low, metric)} to {number(c.high, metric)}"
+    ends = (
+        ""
+        if c.low is None or c.high is None
+        else f"{number(c.low, metric)} to {number(c.high, metric)}"
+    )
     cells = (_shown(c.holdout, metric), ends, _shown(c.cv, metric))
     return f"<tr><td>{name}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 

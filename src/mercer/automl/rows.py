@@ -1,4 +1,6 @@
-"""Rows as the learners see them: numbers in one array, in memory or on disk, with what else is known of each row."""
+"""Rows as the learners see them: numbers in one array, in memory or on disk, with what else is
+known of each row."""
+
 from __future__ import annotations
 
 import errno
@@ -21,9 +23,11 @@ FEW_KEYS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """X (n, p) in float32, y (n,) numbers or class codes, and one value a row of what else there is.
+    """X (n, p) in float32, y (n,) numbers or class codes, and one value a row of what else there
+    is.
 
-    `row_id` is the position in the file (from 0), `group` numbers the group, `time` orders the rows, `odd` tells rows with odd cells.
+    `row_id` is the position in the file (from 0), `group` numbers the group, `time` orders the
+    rows, `odd` tells rows with odd cells.
     """
 
     X: Array
@@ -39,7 +43,9 @@ class TableRows:
 
     def take(self, i: Array | slice) -> TableRows:
         """Those rows."""
-        found: Any = {f.name: None if (v := getattr(self, f.name)) is None else v[i] for f in fields(self)}
+        found: Any = {
+            f.name: None if (v := getattr(self, f.name)) is None else v[i] for f in fields(self)
+        }
         return TableRows(**found)
 
     def weights(self) -> Array:
@@ -51,13 +57,17 @@ class TableRows:
         return self if some.all() or not some.any() else self.take(some)
 
     def sample(self, n: int, seed: int = 0) -> TableRows:
-        """n of the rows, those whose numbers have the least hashes: a larger sample holds the smaller one."""
+        """n of the rows, those whose numbers have the least hashes: a larger sample holds the
+        smaller one."""
         if n >= len(self):
             return self
         return self.take(least_hashed(self.row_id, n, seed))
 
-    def sampled_batches(self, n: int, seed: int, step: int, without: int = 0) -> Iterator[TableRows]:
-        """The sample of n rows, at most `step` at a time; without that of so many, which is part of it."""
+    def sampled_batches(
+        self, n: int, seed: int, step: int, without: int = 0
+    ) -> Iterator[TableRows]:
+        """The sample of n rows, at most `step` at a time; without that of so many, which is part of
+        it."""
         last, first = (nth_hash(self.row_id, size, seed) for size in (n, without))
         for s in cuts(len(self), min(BLOCK_ROWS, step * max(1, len(self) // (2 * max(n, 1))))):
             h = hashes(self.row_id[s], seed)
@@ -80,14 +90,22 @@ def least_hashed(row_id: Array, n: int, seed: int = 0) -> Array:
     if len(row_id) <= BLOCK_ROWS:
         return np.sort(np.argsort(hashes(row_id, seed), kind="stable")[:n])
     last = nth_hash(row_id, n, seed)
-    return np.concatenate([s.start + np.flatnonzero(hashes(row_id[s], seed) <= last) for s in cuts(len(row_id), BLOCK_ROWS)])[:n]
+    return np.concatenate(
+        [
+            s.start + np.flatnonzero(hashes(row_id[s], seed) <= last)
+            for s in cuts(len(row_id), BLOCK_ROWS)
+        ]
+    )[:n]
 
 
 def nth_hash(row_id: Array, n: int, seed: int = 0) -> np.uint64:
     """The n-th of the hashes in order; 0 where n is."""
     if n < 1:
         return np.uint64(0)
-    return nth_smallest(lambda: (hashes(row_id[s], seed) for s in cuts(len(row_id), BLOCK_ROWS)), min(n, len(row_id)) - 1)
+    return nth_smallest(
+        lambda: (hashes(row_id[s], seed) for s in cuts(len(row_id), BLOCK_ROWS)),
+        min(n, len(row_id)) - 1,
+    )
 
 
 def hashes(values: Array, seed: int = 0) -> Array:
@@ -107,7 +125,12 @@ def _words(values: Array) -> Array:
     from hashlib import blake2b
 
     distinct, where = np.unique(values.astype(str), return_inverse=True)
-    words = [int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") for text in distinct]
+    words = [
+        int.from_bytes(
+            blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+        )
+        for text in distinct
+    ]
     return np.asarray(words, np.uint64)[where]
 
 
@@ -117,7 +140,8 @@ def uniform(values: Array, seed: int = 0) -> Array:
 
 
 def nth_smallest(parts: Callable[[], Iterable[Array]], n: int) -> np.uint64:
-    """The n-th, from 0, of the unsigned numbers in the parts, which are gone over for every 16 bits until few are left.
+    """The n-th, from 0, of the unsigned numbers in the parts, which are gone over for every 16 bits
+    until few are left.
 
     >>> nth_smallest(lambda: [np.array([7, 1], np.uint64), np.array([5], np.uint64)], 1)
     np.uint64(5)
@@ -125,7 +149,10 @@ def nth_smallest(parts: Callable[[], Iterable[Array]], n: int) -> np.uint64:
     known, left, ranks = 0, 64, n
     while left:
         left -= RADIX_BITS
-        counts = sum((np.bincount(_next(k, known, left), minlength=1 << RADIX_BITS) for k in parts()), np.zeros(1 << RADIX_BITS, np.int64))
+        counts = sum(
+            (np.bincount(_next(k, known, left), minlength=1 << RADIX_BITS) for k in parts()),
+            np.zeros(1 << RADIX_BITS, np.int64),
+        )
         upto = np.cumsum(counts)
         there = int(np.searchsorted(upto, ranks, side="right"))
         ranks, known = ranks - int(upto[there] - counts[there]), known << RADIX_BITS | there
@@ -160,7 +187,8 @@ def float_from_bits(key: np.uint64) -> float:
 
 
 class GrowingArray:
-    """Rows (n, p), float32 unless told; beyond `most` bytes they go to an unnamed file, which vanishes with the array.
+    """Rows (n, p), float32 unless told; beyond `most` bytes they go to an unnamed file, which
+    vanishes with the array.
 
     >>> s = GrowingArray(2, most=0)
     >>> s.add(np.ones((3, 2), np.float32)).add(np.zeros((1, 2), np.float32)).array().shape
@@ -213,7 +241,11 @@ class GrowingArray:
         shape: Any = (self.n, self.width)
         with self.file as file:
             file.flush()
-            return np.memmap(file, self.dtype, "r+", shape=shape) if self.n and self.width else np.zeros(shape, self.dtype)
+            return (
+                np.memmap(file, self.dtype, "r+", shape=shape)
+                if self.n and self.width
+                else np.zeros(shape, self.dtype)
+            )
 
     def vector(self) -> Array:
         """The same of rows of one value, (n,)."""

@@ -1,4 +1,6 @@
-"""The search for a kernel, a bandwidth and a penalty: many on few rows, the best of them on more, within the seconds given."""
+"""The search for a kernel, a bandwidth and a penalty: many on few rows, the best of them on more,
+within the seconds given."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -36,16 +38,22 @@ FIRST_SIZE = 256
 # of the last rung
 MAX_ROWS = 32_000
 MAX_FEATURES = 1024
-RELEVANCE_POWERS = ((0.25, 0.7), (0.5, 0.7), (0.5, 1.2))  # power of the slopes, and a factor on all bandwidths
+RELEVANCE_POWERS = (
+    (0.25, 0.7),
+    (0.5, 0.7),
+    (0.5, 1.2),
+)  # power of the slopes, and a factor on all bandwidths
 MAX_SLOPE_COLUMNS = 200  # columns, beyond which no slopes are taken
 MAX_RESPONSES = 2_000_000  # rows times classes
-MANY_CLASSES = 100  # classes, beyond which only what is cheap is always tried: the work grows with each of them
+# classes, beyond which only what is cheap is always tried: the work grows with each of them
+MANY_CLASSES = 100
 GROWTH = 4  # of the rows from rung to rung; the features double
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A recipe with its best penalty by cross-validation, and the score of its out-of-fold predictions."""
+    """A recipe with its best penalty by cross-validation, and the score of its out-of-fold
+    predictions."""
 
     recipe: Recipe
     size: int
@@ -58,7 +66,8 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class SearchProblem:
-    """What is asked of the search: rows, the metric, and how many classes (0: a number is predicted)."""
+    """What is asked of the search: rows, the metric, and how many classes (0: a number is
+    predicted)."""
 
     rows: TableRows
     metric: Metric
@@ -75,14 +84,19 @@ class SearchProblem:
 
     def responses(self, target: TargetTransform) -> Array:
         """What ridge regression fits: the transformed target, or one indicator a class."""
-        return target.to(self.rows.y)[:, None] if self.numeric else indicators(self.rows.y, self.n_classes)
+        return (
+            target.to(self.rows.y)[:, None]
+            if self.numeric
+            else indicators(self.rows.y, self.n_classes)
+        )
 
     def kept(self, f: Array) -> Array:
         """Numbers within what a predictor of these rows is kept within."""
         return np.clip(f, *prediction_bounds(self.rows.y))
 
     def path_score(self, target: TargetTransform, f: Array, where: Array) -> Score:
-        """The metric for numbers; for classes the squared error of their indicators, which is smooth: both higher is better."""
+        """The metric for numbers; for classes the squared error of their indicators, which is
+        smooth: both higher is better."""
         y, w = self.rows.y[where], self.rows.weights()[where]
         if self.numeric:
             s = self.metric(y, self.kept(target.back(f[where, 0])), w)
@@ -100,22 +114,36 @@ def try_recipe(
     targets: Sequence[TargetTransform] = UNTRANSFORMED,
     until: Clock = NO_LIMIT,
 ) -> Trial:
-    """The best penalty and transformation of the target for a recipe, from one pass of moments for each; `OutOfTime` where time is up."""
+    """The best penalty and transformation of the target for a recipe, from one pass of moments for
+    each; `OutOfTime` where time is up."""
     clock = Clock(0)
     split, size = make_folds(p.rows, seed=p.seed), recipe.size(size, p.rows.X.shape[1], len(p.rows))
     where, best = split.tested(), None
     for target in targets:
-        paths = ridge_path(recipe.lift(size, p.seed), p.rows.X, p.responses(target), p.rows.weight, split, alphas, until, p.memory)
+        paths = ridge_path(
+            recipe.lift(size, p.seed),
+            p.rows.X,
+            p.responses(target),
+            p.rows.weight,
+            split,
+            alphas,
+            until,
+            p.memory,
+        )
         for alpha, f in zip(alphas, paths, strict=True):
             fitted = _retransformed(p, target, f, where) if p.numeric else target
             score = p.path_score(fitted, f, where)
             if best is None or score.value > best.score.value:
                 best = Trial(recipe, size, float(alpha), fitted, score, predicted=f)
     assert best is not None
-    return replace(best, seconds=clock.spent, predicted=np.array(best.predicted))  # a copy, as it is one penalty of all
+    return replace(
+        best, seconds=clock.spent, predicted=np.array(best.predicted)
+    )  # a copy, as it is one penalty of all
 
 
-def _retransformed(p: SearchProblem, target: TargetTransform, f: Array, where: Array) -> TargetTransform:
+def _retransformed(
+    p: SearchProblem, target: TargetTransform, f: Array, where: Array
+) -> TargetTransform:
     """Back from a logarithm as suits the metric best, by predictions of left-out rows."""
     if isinstance(target, IdentityTarget):
         return target
@@ -123,7 +151,8 @@ def _retransformed(p: SearchProblem, target: TargetTransform, f: Array, where: A
 
 
 def rungs(n: int) -> list[tuple[int, int]]:
-    """(rows, features) of every round of the search; at least two, the second to refine what the first has found.
+    """(rows, features) of every round of the search; at least two, the second to refine what the
+    first has found.
 
     >>> rungs(20_000), rungs(300)
     ([(2000, 256), (8000, 512), (20000, 1024)], [(300, 256), (300, 512)])
@@ -136,19 +165,27 @@ def rungs(n: int) -> list[tuple[int, int]]:
 
 
 def _within(steps: list[tuple[int, int]], p: SearchProblem) -> list[tuple[int, int]]:
-    """With as many rows and features as memory holds; every penalty has a prediction for each class of all rows."""
-    rows = budget.max_rows(p.memory, 16.0 * len(ALPHAS) * max(p.n_classes, 1) + 4 * p.rows.X.shape[1])
+    """With as many rows and features as memory holds; every penalty has a prediction for each class
+    of all rows."""
+    rows = budget.max_rows(
+        p.memory, 16.0 * len(ALPHAS) * max(p.n_classes, 1) + 4 * p.rows.X.shape[1]
+    )
     return [(min(n, rows), min(size, budget.max_features(p.memory))) for n, size in steps]
 
 
 def successive_halving(p: SearchProblem, clock: Clock, share: float) -> tuple[Trial, SearchProblem]:
-    """The best kernel and bandwidth: all on the first rung, the best and what they suggest on the next, while time is left.
+    """The best kernel and bandwidth: all on the first rung, the best and what they suggest on the
+    next, while time is left.
 
     Returns it and the rows of the last rung, so that others can be compared on the same.
     """
-    steps = _within(rungs(min(len(p.rows), max(FIRST_ROWS, MAX_RESPONSES // max(p.n_classes, 1)))), p)
+    steps = _within(
+        rungs(min(len(p.rows), max(FIRST_ROWS, MAX_RESPONSES // max(p.n_classes, 1)))), p
+    )
     here, size = p.sample(steps[0][0]), steps[0][1]
-    targets = transformations(p.rows.y) if p.numeric else UNTRANSFORMED  # a logarithm must be one of every row
+    targets = (
+        transformations(p.rows.y) if p.numeric else UNTRANSFORMED
+    )  # a logarithm must be one of every row
     found = _rung(here, kernels(here.rows.X), size, targets, clock, share)
     for rows, size in steps[1:]:
         entered = _suggested(here, found)
@@ -164,12 +201,27 @@ def _suggested(here: SearchProblem, found: Sequence[Trial]) -> list[Recipe]:
     """The best, its neighbours, bandwidths that follow its slopes, and its nearest rivals."""
     best = found[0]
     if here.rows.X.shape[1] > MAX_SLOPE_COLUMNS:
-        return list(dict.fromkeys([best.recipe, *neighbours(best.recipe), *(t.recipe for t in found[1:3])]))
+        return list(
+            dict.fromkeys([best.recipe, *neighbours(best.recipe), *(t.recipe for t in found[1:3])])
+        )
     few = here.sample(budget.max_rows(here.memory, 12.0 * best.size))
     Y = few.responses(best.target)
-    relevance = slopes(best.recipe.lift(best.size, here.seed), few.rows.X, Y / (Y.std() or 1.0), best.alpha, few.rows.weight)
-    follow = [scaled(follow_relevance(best.recipe, relevance, power), step) for power, step in RELEVANCE_POWERS]
-    return list(dict.fromkeys([best.recipe, *follow, *neighbours(best.recipe), *(t.recipe for t in found[1:3])]))
+    relevance = slopes(
+        best.recipe.lift(best.size, here.seed),
+        few.rows.X,
+        Y / (Y.std() or 1.0),
+        best.alpha,
+        few.rows.weight,
+    )
+    follow = [
+        scaled(follow_relevance(best.recipe, relevance, power), step)
+        for power, step in RELEVANCE_POWERS
+    ]
+    return list(
+        dict.fromkeys(
+            [best.recipe, *follow, *neighbours(best.recipe), *(t.recipe for t in found[1:3])]
+        )
+    )
 
 
 def _likely(target: TargetTransform) -> Sequence[TargetTransform]:
@@ -178,9 +230,15 @@ def _likely(target: TargetTransform) -> Sequence[TargetTransform]:
 
 
 def _rung(
-    p: SearchProblem, recipes: Sequence[Recipe], size: int, targets: Sequence[TargetTransform], clock: Clock, share: float
+    p: SearchProblem,
+    recipes: Sequence[Recipe],
+    size: int,
+    targets: Sequence[TargetTransform],
+    clock: Clock,
+    share: float,
 ) -> list[Trial]:
-    """Each recipe on these rows, in the order given while time is left, but at least three; the best first."""
+    """Each recipe on these rows, in the order given while time is left, but at least three; the
+    best first."""
     found: list[Trial] = []
     for i, recipe in enumerate(recipes):
         if i >= (3 if p.n_classes <= MANY_CLASSES else 1) and clock.left(share) < 0:

@@ -1,4 +1,6 @@
-"""Selection: baselines first, then the search, then every kind at its best, as long as there is time; one is chosen."""
+"""Selection: baselines first, then the search, then every kind at its best, as long as there is
+time; one is chosen."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -29,7 +31,9 @@ TUNE_SHARE = 0.55
 # rows on which classifiers of two classes, and of more, are compared
 MAX_BINARY_ROWS = 8_000
 MAX_MULTICLASS_ROWS = 5_000
-MAX_MACHINE_ROWS = 8_000  # rows up to which a machine of numbers is cross-validated; of classes, those on which all are compared
+# rows up to which a machine of numbers is cross-validated; of classes, those on which all are
+# compared
+MAX_MACHINE_ROWS = 8_000
 CHEAP_SHARE = 0.05  # share of the time that is always there
 OPTIONAL = ("explicit", "landmarks")
 MIN_ROWS = 1_000  # rows that are always compared
@@ -52,42 +56,61 @@ class Selection:
     candidates: tuple[ModelCandidate, ...]
     chosen: ModelCandidate
     left_out: tuple[tuple[str, str], ...]
-    tuned: TunedMachine | None = None  # a machine yet to be validated against the chosen one: there are more rows than in the folds
+    tuned: TunedMachine | None = (
+        # a machine yet to be validated against the chosen one: there are more rows than in the
+        # folds
+        None
+    )
 
     @property
     def short(self) -> dict[str, str]:
-        """Those who were left out for want of time or memory, and of which: with more of it they would have been tried."""
+        """Those who were left out for want of time or memory, and of which: with more of it they
+        would have been tried."""
         lack = {NO_TIME: "time", LATE: "time", NO_ROOM: "memory"}
         return {name: lack[why] for name, why in self.left_out if why in lack}
 
 
 def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Selection:
-    """Every kind on the same rows and folds; a machine only where those are all rows, see `mercer.automl.validate`."""
+    """Every kind on the same rows and folds; a machine only where those are all rows, see
+    `mercer.automl.validate`."""
     best, here = successive_halving(p, clock, SEARCH_SHARE)
     if not p.numeric:
-        here = p.sample(min(len(here.rows), MAX_BINARY_ROWS if p.n_classes == 2 else MAX_MULTICLASS_ROWS))
+        here = p.sample(
+            min(len(here.rows), MAX_BINARY_ROWS if p.n_classes == 2 else MAX_MULTICLASS_ROWS)
+        )
     here = _affordable(p, _held(p, here), best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
     found, left_out = [constant_candidate(here)], list[tuple[str, str]]()
     targets = tuple(transformations(p.rows.y)) if p.numeric else (IdentityTarget(),)
     for recipe in _recipes_to_compare(here, best.recipe):
-        why = _skipped(here, recipe, best, clock) or _compare(here, recipe, best, clock, found, targets)
+        why = _skipped(here, recipe, best, clock) or _compare(
+            here, recipe, best, clock, found, targets
+        )
         left_out += [(NAMES[recipe.kind], why)] if why else []
     tuned, why = _machine(p, here, best, clock, memory, found)
     left_out += [(NAMES["machine"], why)] if why else []
-    return Selection(here, tuple(found), one_standard_error_rule(here, found), tuple(left_out), tuned)
+    return Selection(
+        here, tuple(found), one_standard_error_rule(here, found), tuple(left_out), tuned
+    )
 
 
 def _held(p: SearchProblem, here: SearchProblem) -> SearchProblem:
-    """Fewer rows where there are so many columns that memory holds no moments of them: then inner products of rows are fewer."""
+    """Fewer rows where there are so many columns that memory holds no moments of them: then inner
+    products of rows are fewer."""
     most = budget.max_features(p.memory)
     return here if here.rows.X.shape[1] <= most else p.sample(min(len(here.rows), most))
 
 
 def _machine(
-    p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock, memory: float, found: list[ModelCandidate]
+    p: SearchProblem,
+    here: SearchProblem,
+    best: Trial,
+    clock: Clock,
+    memory: float,
+    found: list[ModelCandidate],
 ) -> tuple[TunedMachine | None, str]:
-    """The machine to validate against the chosen one, where it was not compared with all; and why there is none."""
+    """The machine to validate against the chosen one, where it was not compared with all; and why
+    there is none."""
     if clock.left(MACHINE_SHARE) <= 0:
         return None, NO_TIME
     if p.n_classes > MANY_CLASSES:
@@ -104,7 +127,11 @@ def _machine(
             return None, NO_TIME
         clock.say(f"comparing by cross-validation: {NAMES['machine'].lower()}")
         try:
-            found.append(machine_candidate(here, tuned, memory, Clock(max(clock.left(MACHINE_SHARE), PATIENCE * guess))))
+            found.append(
+                machine_candidate(
+                    here, tuned, memory, Clock(max(clock.left(MACHINE_SHARE), PATIENCE * guess))
+                )
+            )
         except OutOfTime:
             return None, LATE
     return None, ""
@@ -113,7 +140,11 @@ def _machine(
 def _affordable(p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock) -> SearchProblem:
     """Fewer rows where there are so many columns that even the linear model would take too long."""
     guess, left = _guess(here, LINEAR, best), _left(clock)
-    return here if guess <= left else p.sample(min(len(here.rows), max(MIN_ROWS, int(len(here.rows) * left / guess))))
+    return (
+        here
+        if guess <= left
+        else p.sample(min(len(here.rows), max(MIN_ROWS, int(len(here.rows) * left / guess))))
+    )
 
 
 def _left(clock: Clock) -> float:
@@ -121,13 +152,24 @@ def _left(clock: Clock) -> float:
 
 
 def _compare(
-    here: SearchProblem, recipe: Recipe, best: Trial, clock: Clock, found: list[ModelCandidate], targets: tuple[TargetTransform, ...]
+    here: SearchProblem,
+    recipe: Recipe,
+    best: Trial,
+    clock: Clock,
+    found: list[ModelCandidate],
+    targets: tuple[TargetTransform, ...],
 ) -> str:
-    """Compare a kind; why not, where time was up on the way. Linear and Fourier features are compared to the end."""
+    """Compare a kind; why not, where time was up on the way. Linear and Fourier features are
+    compared to the end."""
     clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
     until = NO_LIMIT
     if recipe.kind in OPTIONAL or here.n_classes > MANY_CLASSES:
-        until = Clock(max(_left(clock), PATIENCE * _guess(here, recipe, best) if here.n_classes <= MANY_CLASSES else 0.0))
+        until = Clock(
+            max(
+                _left(clock),
+                PATIENCE * _guess(here, recipe, best) if here.n_classes <= MANY_CLASSES else 0.0,
+            )
+        )
     try:
         found.append(_candidate(here, recipe, best, until, targets))
     except OutOfTime:
@@ -140,18 +182,35 @@ def _recipes_to_compare(here: SearchProblem, fourier: Recipe) -> list[Recipe]:
     return [LINEAR, explicit(here.rows.X), fourier, Recipe("landmarks", fourier.kernel)]
 
 
-def _candidate(here: SearchProblem, recipe: Recipe, best: Trial, until: Clock, targets: tuple[TargetTransform, ...]) -> ModelCandidate:
-    known = best if recipe is best.recipe and best.predicted is not None and len(best.predicted) == len(here.rows) else None
+def _candidate(
+    here: SearchProblem,
+    recipe: Recipe,
+    best: Trial,
+    until: Clock,
+    targets: tuple[TargetTransform, ...],
+) -> ModelCandidate:
+    known = (
+        best
+        if recipe is best.recipe
+        and best.predicted is not None
+        and len(best.predicted) == len(here.rows)
+        else None
+    )
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
-    asked = targets if recipe.kind in ("linear", "explicit") or not here.numeric else (best.target,)  # they may want another
+    asked = (
+        targets if recipe.kind in ("linear", "explicit") or not here.numeric else (best.target,)
+    )  # they may want another
     return feature_candidate(here, recipe, size, known, asked, until)
 
 
 def _skipped(here: SearchProblem, recipe: Recipe, best: Trial, clock: Clock) -> str:
-    """Why a kind does not take part; linear and Fourier features always do, and what costs next to nothing."""
+    """Why a kind does not take part; linear and Fourier features always do, and what costs next to
+    nothing."""
     if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * MAX_EXPLICIT_FEATURES:
         return f"{here.rows.X.shape[1]:,} columns are too many to expand"
-    if recipe.kind == "explicit" and recipe.size(_asked(here, best), here.rows.X.shape[1], 0) > 2 * budget.max_features(here.memory):
+    if recipe.kind == "explicit" and recipe.size(
+        _asked(here, best), here.rows.X.shape[1], 0
+    ) > 2 * budget.max_features(here.memory):
         return NO_ROOM
     crowded = here.n_classes > MANY_CLASSES and recipe.kind != "linear"
     if (recipe.kind in OPTIONAL or crowded) and _left(clock) < _guess(here, recipe, best):
@@ -164,11 +223,17 @@ def _guess(here: SearchProblem, recipe: Recipe, best: Trial) -> float:
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
     known = len(here.rows) if best.predicted is None else len(best.predicted)
     ratio = _work(len(here.rows), size) / _work(known, best.size)
-    return best.seconds * ratio * (1 if here.numeric else LOGISTIC_COST) * (EXPLICIT_COST if recipe.kind == "explicit" else 1)
+    return (
+        best.seconds
+        * ratio
+        * (1 if here.numeric else LOGISTIC_COST)
+        * (EXPLICIT_COST if recipe.kind == "explicit" else 1)
+    )
 
 
 def _work(n: float, D: float) -> float:
-    """Multiplications of an attempt: inner products of features or rows, whichever are fewer, and their factors."""
+    """Multiplications of an attempt: inner products of features or rows, whichever are fewer, and
+    their factors."""
     return n * D * min(n, D) + SOLVES_A_TRIAL * min(n, D) ** 3
 
 

@@ -1,4 +1,6 @@
-"""Splits: the holdout, which no treatment, choice or fit sees, and the folds of cross-validation."""
+"""Splits: the holdout, which no treatment, choice or fit sees, and the folds of
+cross-validation."""
+
 from __future__ import annotations
 
 import math
@@ -28,14 +30,18 @@ from mercer.tables.sketch import missing_rows
 from mercer.tables.values import text
 
 Mask = Callable[[Batch, int], Array]
-MAX_STRATIFIED_ROWS = 10_000  # rows, up to which a share is counted out; beyond, chance is near enough
-ROWS_A_CLASS = 5  # rows for each value of the target, from which on values are classes as far as a split is concerned
+MAX_STRATIFIED_ROWS = (
+    10_000  # rows, up to which a share is counted out; beyond, chance is near enough
+)
+# rows for each value of the target, from which on values are classes as far as a split is concerned
+ROWS_A_CLASS = 5
 N_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Holdout:
-    """mask(batch, number of its first row) tells which rows are held out; `rule` says it in words."""
+    """mask(batch, number of its first row) tells which rows are held out; `rule` says it in
+    words."""
 
     rule: str
     mask: Mask
@@ -45,7 +51,9 @@ class Holdout:
 def by_file(test: Table) -> Holdout:
     """The rows of a second file."""
     names = ", ".join(path.name for path in test.paths) or "the test table"
-    return Holdout(f"the rows of {names}", lambda batch, first: np.zeros(batch.num_rows, bool), test)
+    return Holdout(
+        f"the rows of {names}", lambda batch, first: np.zeros(batch.num_rows, bool), test
+    )
 
 
 def at_random(share: float, seed: int) -> Holdout:
@@ -55,20 +63,27 @@ def at_random(share: float, seed: int) -> Holdout:
 
 
 def stratified(source: Table, column: str, share: float, seed: int) -> Holdout:
-    """Of a small table exactly that share of the rows with a target, and of every class; `source` has the target only."""
+    """Of a small table exactly that share of the rows with a target, and of every class; `source`
+    has the target only."""
     cells: list[Column] = []
     for batch in source.batches():
         cells.append(batch.column(column))
         if sum(map(len, cells)) > MAX_STRATIFIED_ROWS:
             return at_random(share, seed)
     known = np.flatnonzero(np.concatenate([~missing_rows(c) for c in cells]))
-    labels = np.concatenate([np.asarray(text(c, label=True).fill_null("").to_pylist(), dtype=str) for c in cells])[known]
+    labels = np.concatenate(
+        [np.asarray(text(c, label=True).fill_null("").to_pylist(), dtype=str) for c in cells]
+    )[known]
     held = known[stratified_share(labels, hashes(known, seed), share)]
-    return Holdout(f"a random {_share(share)} of the rows, by seed {seed}", lambda batch, first: np.isin(_numbers(batch, first), held))
+    return Holdout(
+        f"a random {_share(share)} of the rows, by seed {seed}",
+        lambda batch, first: np.isin(_numbers(batch, first), held),
+    )
 
 
 def stratified_share(labels: Array, key: Array, share: float) -> Array:
-    """Positions of a share of the rows, evenly from every class where there are classes; a class of one row is left to learn from.
+    """Positions of a share of the rows, evenly from every class where there are classes; a class of
+    one row is left to learn from.
 
     >>> found = stratified_share(np.repeat(["a", "b"], [40, 10]), hashes(np.arange(50)), 0.2)
     >>> len(found), int(np.sum(found >= 40))
@@ -93,11 +108,15 @@ def by_group(source: Table, column: str, share: float, seed: int) -> Holdout:
     for batch in source.batches():
         distinct = np.union1d(distinct, group_hashes(batch, column))
     if len(distinct) < 2:
-        raise DataError(f'the group "{column}" has {len(distinct)} group; give a column with at least two.')
+        raise DataError(
+            f'the group "{column}" has {len(distinct)} group; give a column with at least two.'
+        )
     count = min(len(distinct) - 1, max(1, round(share * len(distinct))))
     last = nth_hash(distinct.view(np.int64), count, seed)
     rule = f'{count:,} of {len(distinct):,} groups of "{column}", each whole, by seed {seed}'
-    return Holdout(rule, lambda batch, first: hashes(group_hashes(batch, column).view(np.int64), seed) <= last)
+    return Holdout(
+        rule, lambda batch, first: hashes(group_hashes(batch, column).view(np.int64), seed) <= last
+    )
 
 
 def group_hashes(batch: Batch, column: str) -> Array:
@@ -105,9 +124,11 @@ def group_hashes(batch: Batch, column: str) -> Array:
     return hashes_of_text(text(batch.column(column)).fill_null(""))
 
 
-def by_time(source: Table, column: str, share: float, values: Callable[[Batch], Array], most: float = 1e9) -> Holdout:
-    """The last share of the rows; equal times stay together. `values` gives the times of a batch as numbers; beyond `most` bytes
-    they wait on disk.
+def by_time(
+    source: Table, column: str, share: float, values: Callable[[Batch], Array], most: float = 1e9
+) -> Holdout:
+    """The last share of the rows; equal times stay together. `values` gives the times of a batch as
+    numbers; beyond `most` bytes they wait on disk.
     """
     times = GrowingArray(1, most, np.float64)
     for batch in source.batches():
@@ -115,12 +136,19 @@ def by_time(source: Table, column: str, share: float, values: Callable[[Batch], 
         times.add(found[np.isfinite(found)])
     known = times.vector()
     if not len(known):
-        raise DataError(f'the time column "{column}" has no dates or numbers; give a column that orders the rows.')
+        raise DataError(
+            f'the time column "{column}" has no dates or numbers; give a column that orders the rows.'
+        )
     low, high = float(known.min()), float(known.max())
     if low == high:
-        raise DataError(f'the time column "{column}" has the same value in every row; give a column that orders the rows.')
+        raise DataError(
+            f'the time column "{column}" has the same value in every row; give a column that orders the rows.'
+        )
     cut = float_from_bits(
-        nth_smallest(lambda: (sortable_bits(known[s]) for s in cuts(len(known), BLOCK_ROWS)), math.floor((1 - share) * (len(known) - 1)))
+        nth_smallest(
+            lambda: (sortable_bits(known[s]) for s in cuts(len(known), BLOCK_ROWS)),
+            math.floor((1 - share) * (len(known) - 1)),
+        )
     )
     cut = float(np.nextafter(high, -np.inf)) if cut == high else cut
     rule = f'the last {_share(share)} of the rows by "{column}"'
@@ -134,7 +162,9 @@ def _share(share: float) -> str:
     ('fifth', '15 %')
     """
     named = {1 / 2: "half", 1 / 3: "third", 1 / 4: "quarter", 1 / 5: "fifth", 1 / 10: "tenth"}
-    return next((word for value, word in named.items() if abs(value - share) < 1e-6), f"{100 * share:g} %")
+    return next(
+        (word for value, word in named.items() if abs(value - share) < 1e-6), f"{100 * share:g} %"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +189,8 @@ class FoldPlan:
 
 
 def make_folds(rows: TableRows, k: int = N_FOLDS, seed: int = 0) -> FoldPlan:
-    """By time: each block is predicted from those before it. Else blocks at random, groups whole, classes (integers) spread evenly.
+    """By time: each block is predicted from those before it. Else blocks at random, groups whole,
+    classes (integers) spread evenly.
 
     Rows of one time or one group, as a small sample may have, are split at random.
 
@@ -172,9 +203,15 @@ def make_folds(rows: TableRows, k: int = N_FOLDS, seed: int = 0) -> FoldPlan:
         block = _by_time(rows.time, k + 1)
         last = int(block.max())
         return FoldPlan(block, tuple((tuple(range(j)), j) for j in range(1, last + 1)))
-    block = _at_random(rows, k, seed) if rows.group is None or _alike(rows.group) else _by_group(rows.group, rows.y, k, seed)
+    block = (
+        _at_random(rows, k, seed)
+        if rows.group is None or _alike(rows.group)
+        else _by_group(rows.group, rows.y, k, seed)
+    )
     present = int(block.max()) + 1
-    return FoldPlan(block, tuple((tuple(i for i in range(present) if i != j), j) for j in range(present)))
+    return FoldPlan(
+        block, tuple((tuple(i for i in range(present) if i != j), j) for j in range(present))
+    )
 
 
 def _alike(values: Array) -> bool:
@@ -187,7 +224,8 @@ def _at_random(rows: TableRows, k: int, seed: int) -> Array:
 
 
 def _dealt(y: Array, key: Array, k: int) -> Array:
-    """Each class dealt out to the blocks in turn, in the order of a hash: none has more than one row above another."""
+    """Each class dealt out to the blocks in turn, in the order of a hash: none has more than one
+    row above another."""
     block = np.empty(len(key), np.int64)
     block[np.lexsort((key, y))] = np.arange(len(key)) % k
     return block
@@ -202,13 +240,17 @@ def _even(key: Array, k: int) -> Array:
 
 def _by_time(time: Array, blocks: int) -> Array:
     """Blocks of about equal size in the order of time; equal times stay together."""
-    edges, first = np.unique(np.quantile(time, np.arange(1, blocks) / blocks, method="higher")), time.min()
+    edges, first = (
+        np.unique(np.quantile(time, np.arange(1, blocks) / blocks, method="higher")),
+        time.min(),
+    )
     edges = edges[edges > first] if (edges > first).any() else time[time > first].min(keepdims=True)
     return np.unique(np.searchsorted(edges, time, side="right"), return_inverse=True)[1]
 
 
 def _by_group(group: Array, y: Array, k: int, seed: int) -> Array:
-    """Whole groups, the largest first, into the block that has the least of what they hold: rows of each class, or rows."""
+    """Whole groups, the largest first, into the block that has the least of what they hold: rows of
+    each class, or rows."""
     groups, where, counts = np.unique(group, return_inverse=True, return_counts=True)
     held = _by_class(where, y, len(groups))  # (groups, classes), as shares of each class
     block, full = np.empty(len(groups), np.int64), np.zeros((min(k, len(groups)), held.shape[1]))
@@ -220,7 +262,9 @@ def _by_group(group: Array, y: Array, k: int, seed: int) -> Array:
 
 def _by_class(group: Array, y: Array, n_groups: int) -> Array:
     """How much of each class every group holds; of numbers there is one class."""
-    codes = np.unique(y, return_inverse=True)[1] if y.dtype.kind in "iu" else np.zeros(len(y), np.int64)
+    codes = (
+        np.unique(y, return_inverse=True)[1] if y.dtype.kind in "iu" else np.zeros(len(y), np.int64)
+    )
     out = np.zeros((n_groups, int(codes.max()) + 1))
     np.add.at(out, (group, codes), 1.0)
     return out / out.sum(0)

@@ -1,4 +1,6 @@
-"""A study: the selection on the training rows, the last fits, the trees, and what the holdout says of each."""
+"""A study: the selection on the training rows, the last fits, the trees, and what the holdout says
+of each."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -27,7 +29,9 @@ FIT_SHARE = 0.8
 MIN_FIT_SHARE = 0.25
 TREE_SHARE = 0.15
 MAX_TREE_SHARE = 0.4
-REFIT_FACTOR = 1.2  # times the seconds of a rival's fit that must be left to do it once more, with all rows
+REFIT_FACTOR = (
+    1.2  # times the seconds of a rival's fit that must be left to do it once more, with all rows
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,9 @@ class StudyResult:
     selection: Selection
     entries: tuple[FittedCandidate, ...]
     kind: str  # of the chosen one
-    known: tuple[Array, Array] | None = None  # classes and probabilities of rows that a chosen machine was not fitted to
+    known: tuple[Array, Array] | None = (
+        None  # classes and probabilities of rows that a chosen machine was not fitted to
+    )
 
     def __getitem__(self, kind: str) -> FittedCandidate | None:
         return next((e for e in self.entries if e.kind == kind), None)
@@ -70,7 +76,8 @@ class StudyResult:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """The gathered rows, the metric (`why` says what made it another than usual), and what may be spent on them."""
+    """The gathered rows, the metric (`why` says what made it another than usual), and what may be
+    spent on them."""
 
     data: TableData
     metric: Metric
@@ -88,7 +95,9 @@ class Study:
         """The training rows that memory holds at once: all of most tables, else a sample."""
         rows = self.data.train
         most = budget.training_rows(self.memory, rows.X.shape[1], rows.vectors)
-        return SearchProblem(rows.sample(most, self.seed), self.metric, self.n_classes, self.seed, self.memory)
+        return SearchProblem(
+            rows.sample(most, self.seed), self.metric, self.n_classes, self.seed, self.memory
+        )
 
     def run(self) -> StudyResult:
         """Baselines and the chosen one first, then trees, then the others as time allows."""
@@ -96,36 +105,61 @@ class Study:
         validation = (
             None
             if selection.tuned is None
-            else compare_on_validation(self.problem, selection, self.clock, FIT_SHARE, MIN_FIT_SHARE, self.memory)
+            else compare_on_validation(
+                self.problem, selection, self.clock, FIT_SHARE, MIN_FIT_SHARE, self.memory
+            )
         )
         entries = [] if validation is None else self._validated(selection, validation)
-        kind = "machine" if validation is not None and validation.machine_wins else selection.chosen.kind
+        kind = (
+            "machine"
+            if validation is not None and validation.machine_wins
+            else selection.chosen.kind
+        )
         first = {"constant", "linear", kind} - {e.kind for e in entries}
         entries += [self._entry(selection, f) for f in selection.candidates if f.kind in first]
         entries += self._trees()
         others = [f for f in selection.candidates if f.kind not in {e.kind for e in entries}]
         entries += [self._entry(selection, f) for f in others if self._affordable(selection, f)]
         return StudyResult(
-            selection, tuple(entries), kind, validation.machine.known if validation is not None and validation.machine_wins else None
+            selection,
+            tuple(entries),
+            kind,
+            validation.machine.known
+            if validation is not None and validation.machine_wins
+            else None,
         )
 
-    def _validated(self, selection: Selection, validation: ValidationResult) -> list[FittedCandidate]:
-        """Both that were validated, with the fits that were; the winner fitted again, to the validation rows as well, where there is time.
+    def _validated(
+        self, selection: Selection, validation: ValidationResult
+    ) -> list[FittedCandidate]:
+        """Both that were validated, with the fits that were; the winner fitted again, to the
+        validation rows as well, where there is time.
 
         A linear model is fitted again in any case: what a lift gains is told against it.
         """
         entries = [self._of_machine(selection, validation)]
         rival, f = validation.rival, selection.chosen
         more = (
-            REFIT_FACTOR * rival.seconds < self.clock.left(FIT_SHARE) or self._reach(f) > len(self.problem.rows)
+            REFIT_FACTOR * rival.seconds < self.clock.left(FIT_SHARE)
+            or self._reach(f) > len(self.problem.rows)
             if rival is not None
             else False
         )
-        if rival is None or f.kind in ("constant", "linear") or (not validation.machine_wins and more):
+        if (
+            rival is None
+            or f.kind in ("constant", "linear")
+            or (not validation.machine_wins and more)
+        ):
             return entries
-        detail, note = _detail(f, rival.features, rival.predictor), self._after(validation, rival.rows)
+        detail, note = (
+            _detail(f, rival.features, rival.predictor),
+            self._after(validation, rival.rows),
+        )
         evaluation, seconds = self._evaluated(rival.predictor), f.seconds + rival.seconds
-        return [*entries, FittedCandidate(f.kind, rival.predictor, evaluation, seconds, detail, note, rival.rows)]
+        return [
+            *entries,
+            FittedCandidate(f.kind, rival.predictor, evaluation, seconds, detail, note, rival.rows),
+        ]
 
     def _of_machine(self, selection: Selection, validation: ValidationResult) -> FittedCandidate:
         tuned, mine = selection.tuned, validation.machine
@@ -141,12 +175,21 @@ class Study:
             seconds += watch.spent
         note = "; ".join(filter(None, (self._after(validation, rows), validation.summary)))
         return FittedCandidate(
-            "machine", m, self._evaluated(m), seconds, machine_detail(tuned.recipe, tuned.setting.penalty, m), note, rows
+            "machine",
+            m,
+            self._evaluated(m),
+            seconds,
+            machine_detail(tuned.recipe, tuned.setting.penalty, m),
+            note,
+            rows,
         )
 
     def _affordable(self, selection: Selection, f: ModelCandidate) -> bool:
         """On all rows, with room to spare for what a guess of seconds is worth."""
-        return 2 * refit.expected_seconds(selection.here, f, len(self.data.train), f.size) < self.clock.left()
+        return (
+            2 * refit.expected_seconds(selection.here, f, len(self.data.train), f.size)
+            < self.clock.left()
+        )
 
     def _entry(self, selection: Selection, f: ModelCandidate) -> FittedCandidate:
         n, left = self._reach(f), max(self.clock.left(FIT_SHARE), MIN_FIT_SHARE * self.clock.budget)
@@ -156,46 +199,80 @@ class Study:
         self.clock.say(f"fitting {f.name.lower()} to {size.rows:,} rows")
         watch = Clock(0)
         if size.rows <= len(self.problem.rows):
-            predictor = refit.fit_all_rows(self.problem.sample(size.rows), f, size.features, self.memory)
+            predictor = refit.fit_all_rows(
+                self.problem.sample(size.rows), f, size.features, self.memory
+            )
         else:
-            predictor = refit.fit_streamed_rows(self.problem, self.data.train, size.rows, f, size.features, self.memory)
+            predictor = refit.fit_streamed_rows(
+                self.problem, self.data.train, size.rows, f, size.features, self.memory
+            )
         budget.release_memory()
         seconds = watch.spent + f.seconds
         detail, note = _detail(f, size.features, predictor), self._note("fitted", size.rows)
-        return FittedCandidate(f.kind, predictor, self._evaluated(predictor), seconds, detail, note, size.rows)
+        return FittedCandidate(
+            f.kind, predictor, self._evaluated(predictor), seconds, detail, note, size.rows
+        )
 
     def _reach(self, f: ModelCandidate) -> int:
-        """How many rows a last fit may be of: all where they are streamed, else those that are held."""
+        """How many rows a last fit may be of: all where they are streamed, else those that are
+        held."""
         wide = f.size > budget.max_features(self.memory, refit.SQUARE_ARRAYS)
         streams = f.kind == "constant" or (not self.n_classes and f.kind != "machine" and not wide)
         with np.errstate(all="ignore"):
-            defined = self.n_classes or np.isfinite(f.target.to(np.array([self.data.train.y.min()]))).all()
+            defined = (
+                self.n_classes
+                or np.isfinite(f.target.to(np.array([self.data.train.y.min()]))).all()
+            )
         return len(self.data.train) if streams and defined else len(self.problem.rows)
 
     def _after(self, validation: ValidationResult, rows: int) -> str:
         """How many rows a validated fit has seen, and why not all."""
         n, core = len(self.data.train), len(self.problem.rows)
-        others = "the others validate" if n == core else f"{validation.n_validation:,} others validate"
-        return f"fitted on {rows:,} of {n:,} rows, {others}" if rows == core - validation.n_validation else self._note("fitted", rows)
+        others = (
+            "the others validate" if n == core else f"{validation.n_validation:,} others validate"
+        )
+        return (
+            f"fitted on {rows:,} of {n:,} rows, {others}"
+            if rows == core - validation.n_validation
+            else self._note("fitted", rows)
+        )
 
     def _trees(self) -> list[FittedCandidate]:
-        """None where the training rows have one class only, or so many that as many trees a round take too long."""
+        """None where the training rows have one class only, or so many that as many trees a round
+        take too long."""
         kinds, used = [t.kind for t in self.data.columns.treatments_], self._within_memory()
         if used is None:
             return []
-        seconds = min(max(self.clock.left(), TREE_SHARE * self.clock.budget), MAX_TREE_SHARE * self.clock.budget)
-        if self.n_classes and (len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds):
+        seconds = min(
+            max(self.clock.left(), TREE_SHARE * self.clock.budget),
+            MAX_TREE_SHARE * self.clock.budget,
+        )
+        if self.n_classes and (
+            len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds
+        ):
             return []
         design, watch = trees.TreeColumns.of(self.data.columns.origin_, kinds, used.X), Clock(0)
         grown, n = trees.grow_trees(used, design, self.n_classes, self.seed, self.clock, seconds)
         detail = f"scikit-learn's {type(grown.estimator).__name__}, default settings"
-        short = f"stopped after {grown.rounds} of {trees.N_ROUNDS} rounds, to keep to time" if grown.rounds < trees.N_ROUNDS else ""
+        short = (
+            f"stopped after {grown.rounds} of {trees.N_ROUNDS} rounds, to keep to time"
+            if grown.rounds < trees.N_ROUNDS
+            else ""
+        )
         note = "; ".join(text for text in (self._note("grown", n), short) if text)
-        return [FittedCandidate("trees", grown, self._evaluated(grown), watch.spent, detail, note, n, short)]
+        return [
+            FittedCandidate(
+                "trees", grown, self._evaluated(grown), watch.spent, detail, note, n, short
+            )
+        ]
 
     def _within_memory(self) -> TableRows | None:
         """The rows of which trees may be grown; None where not even the sums of their bins fit."""
-        return self.problem.rows.sample(self.room_for_trees, self.seed) if self.room_for_trees else None
+        return (
+            self.problem.rows.sample(self.room_for_trees, self.seed)
+            if self.room_for_trees
+            else None
+        )
 
     @property
     def room_for_trees(self) -> int:
@@ -203,10 +280,16 @@ class Study:
         return budget.tree_rows(self.memory, self.data.train.X.shape[1], self.n_classes)
 
     def _note(self, what: str, n: int) -> str:
-        return "" if n == len(self.data.train) else f"{what} on {n:,} of {len(self.data.train):,} rows, to keep to time and memory"
+        return (
+            ""
+            if n == len(self.data.train)
+            else f"{what} on {n:,} of {len(self.data.train):,} rows, to keep to time and memory"
+        )
 
     def _evaluated(self, predictor: Predictor | BoostedTrees) -> Evaluation:
-        return evaluate.evaluate_predictions(self.data.held, self.metric, predictor(self.data.held.X))
+        return evaluate.evaluate_predictions(
+            self.data.held, self.metric, predictor(self.data.held.X)
+        )
 
 
 def scaled_seconds(seconds: float, rows: int, n: int, power: float) -> float:
@@ -220,13 +303,23 @@ def scaled_seconds(seconds: float, rows: int, n: int, power: float) -> float:
 
 def machine_detail(recipe: Recipe, penalty: float, predictor: Predictor) -> str:
     """What it is: its loss, kernel, penalty and cells."""
-    how = f"support vectors, C {1 / penalty:.3g}" if isinstance(predictor, Classifier) else f"ridge regression, penalty {penalty:.3g}"
+    how = (
+        f"support vectors, C {1 / penalty:.3g}"
+        if isinstance(predictor, Classifier)
+        else f"ridge regression, penalty {penalty:.3g}"
+    )
     cells = len(getattr(getattr(predictor, "estimator", None), "models", ()))
-    return f"{recipe.detail(0)}: {how}{_target(predictor)}" + (f"; in {cells:,} cells that overlap" if cells > 1 else "")
+    return f"{recipe.detail(0)}: {how}{_target(predictor)}" + (
+        f"; in {cells:,} cells that overlap" if cells > 1 else ""
+    )
 
 
 def _target(predictor: Predictor) -> str:
-    return f"; fits the {predictor.target}" if isinstance(predictor, Regressor) and isinstance(predictor.target, LogTarget) else ""
+    return (
+        f"; fits the {predictor.target}"
+        if isinstance(predictor, Regressor) and isinstance(predictor.target, LogTarget)
+        else ""
+    )
 
 
 def _detail(f: ModelCandidate, size: int, predictor: Predictor) -> str:

@@ -1,4 +1,6 @@
-"""What a study found, as the `FitResult` that users read: scores, candidates, importances, the worst rows, sentences."""
+"""What a study found, as the `FitResult` that users read: scores, candidates, importances, the
+worst rows, sentences."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -21,9 +23,15 @@ from mercer.tables import Columns
 
 
 def fit_result(
-    study: Study, found: StudyResult, margin: Margin | None, decision: Decision, source: Table, command: str, wider: Array | float = 1.0,
+    study: Study,
+    found: StudyResult,
+    margin: Margin | None,
+    decision: Decision,
+    source: Table,
+    command: str,
+    wider: Array | float = 1.0,
     keep_rows: bool = True,
-) -> FitResult:  # fmt: skip
+) -> FitResult:
     """Everything but what is measured of the finished model; `source` holds the held-out rows,
     whose intervals are `wider`.
 
@@ -35,22 +43,51 @@ def fit_result(
     codes = decision(f) if classes else None
     names = [t.name for t in columns.treatments_]
     return FitResult(
-        version=version("mercer"), command=command, seed=study.seed, created=datetime.now(UTC).isoformat(timespec="seconds"),
-        target=columns.target, task=columns.task_, task_reason=columns.task_reason_, classes=classes,
-        metric=study.metric.name, higher_is_better=study.metric.higher_is_better, metric_note=_metric_note(study, e, decision),
-        rows_train=len(study.data.train), rows_holdout=len(held), rows_dropped=study.data.dropped, holdout_rule=study.data.rule,
-        contenders=_contenders(found), verdict=verdict_of(study, found),
-        lift_gain=None if linear is None or e is linear else metrics.difference(e.evaluation.score, linear.evaluation.score, held.group),
-        importance=evaluate.importance(found.predictor, held, study.metric, columns.origin_, names, study.seed),
-        columns=tuple(t.as_dict() for t in columns.treatments_), warnings=warnings_of(study, found, decision),
-        worst=tuple(_with_values(evaluate.worst(held, f, classes, codes), source, columns)) if keep_rows else (),
+        version=version("mercer"),
+        command=command,
+        seed=study.seed,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        target=columns.target,
+        task=columns.task_,
+        task_reason=columns.task_reason_,
+        classes=classes,
+        metric=study.metric.name,
+        higher_is_better=study.metric.higher_is_better,
+        metric_note=_metric_note(study, e, decision),
+        rows_train=len(study.data.train),
+        rows_holdout=len(held),
+        rows_dropped=study.data.dropped,
+        holdout_rule=study.data.rule,
+        contenders=_contenders(found),
+        verdict=verdict_of(study, found),
+        lift_gain=None
+        if linear is None or e is linear
+        else metrics.difference(e.evaluation.score, linear.evaluation.score, held.group),
+        importance=evaluate.importance(
+            found.predictor, held, study.metric, columns.origin_, names, study.seed
+        ),
+        columns=tuple(t.as_dict() for t in columns.treatments_),
+        warnings=warnings_of(study, found, decision),
+        worst=tuple(_with_values(evaluate.worst(held, f, classes, codes), source, columns))
+        if keep_rows
+        else (),
         points=() if classes or not keep_rows else evaluate.points(held, f, study.seed),
-        interval=None if margin is None else intervals.interval_summary(held, f, margin, target_of(found.predictor), study.seed, wider),
+        interval=None
+        if margin is None
+        else intervals.interval_summary(
+            held, f, margin, target_of(found.predictor), study.seed, wider
+        ),
         confusion=evaluate.confusion(held.y, codes, len(classes)) if codes is not None else (),
         calibration=evaluate.calibration(held.y, f) if classes else (),
-        model_bytes=0, latency_row_ms=0.0, latency_1000_ms=0.0, seconds=0.0, memory_peak_bytes=None, plan=_plan(found.predictor),
-        scores=_scores(study, e, decision), decision=_decision(decision, classes),
-    )  # fmt: skip
+        model_bytes=0,
+        latency_row_ms=0.0,
+        latency_1000_ms=0.0,
+        seconds=0.0,
+        memory_peak_bytes=None,
+        plan=_plan(found.predictor),
+        scores=_scores(study, e, decision),
+        decision=_decision(decision, classes),
+    )
 
 
 def decision_of(study: Study, found: StudyResult) -> Decision:
@@ -62,7 +99,9 @@ def decision_of(study: Study, found: StudyResult) -> Decision:
         return best_f1_decision(*found.known)
     if not study.why or chosen.probabilities is None:
         return Decision()
-    return best_f1_decision(study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities)
+    return best_f1_decision(
+        study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities
+    )
 
 
 def target_of(predictor: Predictor) -> TargetTransform | None:
@@ -82,7 +121,11 @@ def _scores(study: Study, e: FittedCandidate, decision: Decision) -> dict[str, f
 
 
 def _decision(decision: Decision, classes: tuple[str, ...]) -> dict[str, Any] | None:
-    return {"class": classes[decision.code], "threshold": decision.threshold} if len(classes) == 2 else None
+    return (
+        {"class": classes[decision.code], "threshold": decision.threshold}
+        if len(classes) == 2
+        else None
+    )
 
 
 def _metric_note(study: Study, e: FittedCandidate, decision: Decision) -> str:
@@ -90,37 +133,68 @@ def _metric_note(study: Study, e: FittedCandidate, decision: Decision) -> str:
     note = study.metric.note + (f"; chosen because {study.why}" if study.why else "")
     if not study.n_classes:
         return note
-    values, others = _scores(study, e, decision), [m for m in ("accuracy", "log_loss", "auc") if m != study.metric.name]
-    return f"{note}; also " + ", ".join(f"{metrics.TITLES[m]} {metrics.number(values[m], m)}" for m in others)
+    values, others = (
+        _scores(study, e, decision),
+        [m for m in ("accuracy", "log_loss", "auc") if m != study.metric.name],
+    )
+    return f"{note}; also " + ", ".join(
+        f"{metrics.TITLES[m]} {metrics.number(values[m], m)}" for m in others
+    )
 
 
 def _contenders(found: StudyResult) -> tuple[Contender, ...]:
     known = {f.kind: f for f in found.selection.candidates}
     groups = tested_groups(found)
-    return tuple(_contender(kind, found[kind], known.get(kind), found, groups) for kind in NAMES if kind in known or found[kind])
+    return tuple(
+        _contender(kind, found[kind], known.get(kind), found, groups)
+        for kind in NAMES
+        if kind in known or found[kind]
+    )
 
 
-def _contender(kind: str, e: FittedCandidate | None, f: ModelCandidate | None, found: StudyResult, groups: Array | None) -> Contender:
+def _contender(
+    kind: str,
+    e: FittedCandidate | None,
+    f: ModelCandidate | None,
+    found: StudyResult,
+    groups: Array | None,
+) -> Contender:
     detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
     note = e.note if e else "cross-validated only: no time was left to fit it to all rows"
     cv, error = (f.score.value, f.score.error(groups)) if f else (None, None)
-    holdout, low, high = (e.evaluation.score.value, e.evaluation.low, e.evaluation.high) if e else (None, None, None)
+    holdout, low, high = (
+        (e.evaluation.score.value, e.evaluation.low, e.evaluation.high) if e else (None, None, None)
+    )
     seconds = e.seconds if e else f.seconds if f else 0.0
-    return Contender(NAMES[kind], kind, detail, cv, error, holdout, low, high, seconds, kind == found.kind, note)
+    return Contender(
+        NAMES[kind], kind, detail, cv, error, holdout, low, high, seconds, kind == found.kind, note
+    )
 
 
 def _plan(predictor: Predictor) -> str:
-    return "constant" if isinstance(predictor, ConstantPredictor) else str(getattr(predictor.estimator, "plan_", ""))
+    return (
+        "constant"
+        if isinstance(predictor, ConstantPredictor)
+        else str(getattr(predictor.estimator, "plan_", ""))
+    )
 
 
-def _with_values(worst: list[dict[str, Any]], source: Table, columns: Columns) -> list[dict[str, Any]]:
+def _with_values(
+    worst: list[dict[str, Any]], source: Table, columns: Columns
+) -> list[dict[str, Any]]:
     """The original values of the worst rows, read from the file again."""
     wanted = {row["row"] - 1: row for row in worst}
-    shown = [t.name for t in columns.treatments_ if t.kind not in ("target", "excluded", "empty", "constant")]
+    shown = [
+        t.name
+        for t in columns.treatments_
+        if t.kind not in ("target", "excluded", "empty", "constant")
+    ]
     for batch, first in enumerate_batches(source) if wanted else ():
         names = [name for name in shown if name in batch.schema.names]
         for n in [n for n in wanted if first <= n < first + batch.num_rows]:
-            wanted[n]["values"] = {name: _text(batch.column(name)[n - first].as_py()) for name in names}
+            wanted[n]["values"] = {
+                name: _text(batch.column(name)[n - first].as_py()) for name in names
+            }
     return worst
 
 

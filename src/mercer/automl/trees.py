@@ -1,4 +1,6 @@
-"""Gradient-boosted trees as scikit-learn grows them by default, given categories as codes: the rival that a table deserves."""
+"""Gradient-boosted trees as scikit-learn grows them by default, given categories as codes: the
+rival that a table deserves."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -23,24 +25,30 @@ N_ROUNDS = 100  # scikit-learn's default
 SECONDS_A_TREE = 1e-3  # 0.4 ms were measured for trees of 300 rows, and larger ones take more
 FIRST_ROUNDS = 3  # rounds that are timed
 MIN_SECONDS = 1.0  # what trees always get
-SINGLE_THREAD_CELLS = 4_000_000  # cells, below which threads wait for each other longer than they work
+SINGLE_THREAD_CELLS = (
+    4_000_000  # cells, below which threads wait for each other longer than they work
+)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeColumns:
-    """Treated columns for trees: the indicators of one category joined to one column of codes, all else as it is."""
+    """Treated columns for trees: the indicators of one category joined to one column of codes, all
+    else as it is."""
 
     single: tuple[int, ...]
     blocks: tuple[tuple[int, ...], ...]
 
     @classmethod
     def of(cls, origin: Sequence[int], kinds: Sequence[str], X: Array) -> TreeColumns:
-        """A block is what the indicators of a category look like: several columns of two values each."""
+        """A block is what the indicators of a category look like: several columns of two values
+        each."""
         single: list[int] = []
         blocks: list[tuple[int, ...]] = []
         for j, kind in enumerate(kinds):
             mine = [i for i, o in enumerate(origin) if o == j]
-            hot = [i for i in mine if kind in ("category", "text") and len(np.unique(X[:5000, i])) <= 2]
+            hot = [
+                i for i in mine if kind in ("category", "text") and len(np.unique(X[:5000, i])) <= 2
+            ]
             joined = 2 < len(hot) <= MAX_CODES
             blocks += [tuple(hot)] * joined
             single += [i for i in mine if not (joined and i in hot)]
@@ -71,7 +79,9 @@ class BoostedTrees:
 
     def __call__(self, X: Array) -> Array:
         if not self.n_classes:
-            return np.maximum(in_blocks(lambda rows: self.estimator.predict(self.design(rows)), X), self.low)
+            return np.maximum(
+                in_blocks(lambda rows: self.estimator.predict(self.design(rows)), X), self.low
+            )
         P = in_blocks(lambda rows: self.estimator.predict_proba(self.design(rows)), X)
         return all_classes(self.estimator, P, self.n_classes)
 
@@ -85,30 +95,51 @@ def least_seconds(n_classes: int) -> float:
     return 0.0 if n_classes <= 2 else SECONDS_A_TREE * N_ROUNDS * n_classes
 
 
-def grow_trees(rows: TableRows, design: TreeColumns, n_classes: int, seed: int, clock: Clock, seconds: float) -> tuple[BoostedTrees, int]:
-    """The ensemble of all rows, or of as many as the seconds allow, and how many those are; where even so time is up, fewer rounds."""
+def grow_trees(
+    rows: TableRows, design: TreeColumns, n_classes: int, seed: int, clock: Clock, seconds: float
+) -> tuple[BoostedTrees, int]:
+    """The ensemble of all rows, or of as many as the seconds allow, and how many those are; where
+    even so time is up, fewer rounds."""
     n = len(rows)
     if n > MIN_ROWS:
         probe = Clock(0)
-        _, rounds = _boost(rows.sample(PROBE_ROWS, seed), design, n_classes, seed, PROBE_SHARE * seconds)
-        n = max(MIN_ROWS, min(n, int(PROBE_ROWS * seconds * rounds / N_ROUNDS / max(probe.spent, 1e-3))))
+        _, rounds = _boost(
+            rows.sample(PROBE_ROWS, seed), design, n_classes, seed, PROBE_SHARE * seconds
+        )
+        n = max(
+            MIN_ROWS, min(n, int(PROBE_ROWS * seconds * rounds / N_ROUNDS / max(probe.spent, 1e-3)))
+        )
     used = rows.sample(n, seed)
     clock.say(f"growing trees on {len(used):,} rows, for comparison")
     model, rounds = _boost(used, design, n_classes, seed, max(seconds, MIN_SECONDS))
-    return BoostedTrees(model, design, n_classes, rounds, 0.0 if not n_classes and used.y.min() >= 0 else -np.inf), len(used)
+    return BoostedTrees(
+        model, design, n_classes, rounds, 0.0 if not n_classes and used.y.min() >= 0 else -np.inf
+    ), len(used)
 
 
-def _boost(rows: TableRows, design: TreeColumns, n_classes: int, seed: int, seconds: float) -> tuple[Any, int]:
-    """Some rounds first, which tell how many more there is time for; and how many were asked for in the end."""
+def _boost(
+    rows: TableRows, design: TreeColumns, n_classes: int, seed: int, seconds: float
+) -> tuple[Any, int]:
+    """Some rounds first, which tell how many more there is time for; and how many were asked for in
+    the end."""
     kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
     categorical, y = design.categorical, rows.y
     if n_classes and np.bincount(y).max() == len(y):
         raise ValueError("trees need rows of two classes.")
-    model = kind(categorical_features=categorical if categorical.any() else None, random_state=seed, max_iter=FIRST_ROUNDS, warm_start=True)
+    model = kind(
+        categorical_features=categorical if categorical.any() else None,
+        random_state=seed,
+        max_iter=FIRST_ROUNDS,
+        warm_start=True,
+    )
     X, whole, rounds, added = design(rows.X), Clock(seconds), 0, FIRST_ROUNDS
-    with threadpool_limits(1 if len(rows) * len(categorical) < SINGLE_THREAD_CELLS else None, user_api="openmp"):
+    with threadpool_limits(
+        1 if len(rows) * len(categorical) < SINGLE_THREAD_CELLS else None, user_api="openmp"
+    ):
         while added > 0:
             watch, rounds = Clock(0), rounds + added
             model.set_params(max_iter=rounds).fit(X, y, sample_weight=rows.weight)
-            added = int(min(N_ROUNDS - rounds, 3 * rounds, whole.left() * added / max(watch.spent, 1e-6)))
+            added = int(
+                min(N_ROUNDS - rounds, 3 * rounds, whole.left() * added / max(watch.spent, 1e-6))
+            )
     return model, rounds

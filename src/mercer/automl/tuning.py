@@ -1,4 +1,6 @@
-"""The kernel and penalty of a machine: many on few rows, the best on cells that are as dense as all rows, timed on the way."""
+"""The kernel and penalty of a machine: many on few rows, the best on cells that are as dense as all
+rows, timed on the way."""
+
 from __future__ import annotations
 
 import math
@@ -26,7 +28,10 @@ from mercer.ops.threads import parallel_map, single_blas
 FIRST_ROWS = 3_000  # rows of the first round
 ALL_FOLDS_ROWS = 1_500  # rows up to which every fold counts and not one of them
 N_FOLDS = 3
-PENALTIES = {False: (0.1, 1.0, 0.01), True: (0.1, 1.0)}  # alpha of ridge regression; 1/C of support vectors
+PENALTIES = {
+    False: (0.1, 1.0, 0.01),
+    True: (0.1, 1.0),
+}  # alpha of ridge regression; 1/C of support vectors
 # of the second round: rows of a cell, how many cells, of how many rows they are cells
 CELL_ROWS = 3_000
 N_CELLS = 3
@@ -36,7 +41,13 @@ SHARE_METRICS = ("accuracy", "balanced_accuracy")
 # settings that the second round begins with, and how often it goes on from a new best
 N_FINAL_SETTINGS = 4
 MAX_ROUNDS = 4
-CELL_SIZES = (16_000, 8_000, 4_000, 2_000, 1_000)  # of cells in the last fit; the smallest where memory is
+CELL_SIZES = (
+    16_000,
+    8_000,
+    4_000,
+    2_000,
+    1_000,
+)  # of cells in the last fit; the smallest where memory is
 POWER_RANGE = (2.0, 3.0)  # what the power of rows may be: 1.6 to 2.6 were measured
 MIN_GROWTH = 1.5  # how much larger a fit must be to tell it
 SAFE_SHARE = 0.7  # of the time left: what a guess of seconds is worth
@@ -60,7 +71,12 @@ class TunedMachine:
         if rows < MIN_GROWTH * self.rows:
             return self
         power = math.log(max(seconds, 1e-4) / self.seconds) / math.log(rows / self.rows)
-        return replace(self, seconds=max(seconds, 1e-4), rows=rows, power=min(max(power, POWER_RANGE[0]), POWER_RANGE[1]))
+        return replace(
+            self,
+            seconds=max(seconds, 1e-4),
+            rows=rows,
+            power=min(max(power, POWER_RANGE[0]), POWER_RANGE[1]),
+        )
 
     @property
     def recipe(self) -> Recipe:
@@ -74,9 +90,14 @@ class TunedMachine:
         return float(self.seconds * (n * share**halvings / self.rows) ** self.power * 2.0**halvings)
 
     def size(self, n: int, left: float, memory: float) -> tuple[int, int]:
-        """(rows, rows of a cell): the largest cells in which all rows are done in time and memory, else fewer rows."""
+        """(rows, rows of a cell): the largest cells in which all rows are done in time and memory,
+        else fewer rows."""
         sizes = [c for c in (n, *CELL_SIZES[:-1]) if c <= n]
-        able = [c for c in sizes if 4.0 * c * c * (1 if c == n else machines.PARALLEL_CELLS) <= memory / 2] or [min(n, CELL_SIZES[-1])]
+        able = [
+            c
+            for c in sizes
+            if 4.0 * c * c * (1 if c == n else machines.PARALLEL_CELLS) <= memory / 2
+        ] or [min(n, CELL_SIZES[-1])]
         for cell in able:
             if self.guess(n, cell) <= SAFE_SHARE * left:
                 return n, cell
@@ -88,33 +109,60 @@ Attempts = list[tuple[float, TunedMachine]]
 
 
 def kernel_candidates(X: Array, found: Kernel | None) -> list[Kernel]:
-    """Kernels that are narrower than those of features: Laplace in the 1-norm first, which cuts as trees do."""
+    """Kernels that are narrower than those of features: Laplace in the 1-norm first, which cuts as
+    trees do."""
     few = X[:: max(1, len(X) // 2_000)].astype(np.float64)
-    mixed = few[np.argsort(hashes(np.arange(len(few))), kind="stable")]  # rows side by side in a file may be alike
-    d = float(np.abs(mixed - np.roll(mixed, 1, axis=0)).sum(1).mean()) or 1.0  # the mean distance of two rows in the 1-norm
+    mixed = few[
+        np.argsort(hashes(np.arange(len(few))), kind="stable")
+    ]  # rows side by side in a file may be alike
+    d = (
+        float(np.abs(mixed - np.roll(mixed, 1, axis=0)).sum(1).mean()) or 1.0
+    )  # the mean distance of two rows in the 1-norm
     b = math.sqrt(spread(few) / 2)
     near: list[Kernel] = [Laplace(rounded(d * f), norm=1) for f in (0.5, 0.25, 1.0)]
-    near += [Gaussian(rounded(b)), Matern(rounded(b)), Laplace(rounded(2 * b)), Gaussian(rounded(b / 2))]
+    near += [
+        Gaussian(rounded(b)),
+        Matern(rounded(b)),
+        Laplace(rounded(2 * b)),
+        Gaussian(rounded(b / 2)),
+    ]
     return [*near, *([] if found is None else [found, widened(found, 0.5)])]
 
 
 def tune_machine(
-    p: SearchProblem, target: TargetTransform, found: Kernel | None, clock: Clock, share: float, memory: float
+    p: SearchProblem,
+    target: TargetTransform,
+    found: Kernel | None,
+    clock: Clock,
+    share: float,
+    memory: float,
 ) -> TunedMachine:
-    """The best setting: of kernels and penalties on few rows, then of those beside the best on some cells of all rows."""
+    """The best setting: of kernels and penalties on few rows, then of those beside the best on some
+    cells of all rows."""
     few = p.sample(min(FIRST_ROWS, budget.max_cell_rows(memory, machines.FACTOR_BYTES)))
-    settings = [MachineSetting(k, v) for v in PENALTIES[p.n_classes > 0] for k in kernel_candidates(few.rows.X, found)]
+    settings = [
+        MachineSetting(k, v)
+        for v in PENALTIES[p.n_classes > 0]
+        for k in kernel_candidates(few.rows.X, found)
+    ]
     split = make_folds(few.rows, k=N_FOLDS, seed=p.seed)
     split = split if len(few.rows) <= ALL_FOLDS_ROWS else FoldPlan(split.block, split.plan[-1:])
     with single_blas():  # whose threads would wait for each other longer than they work
         tried = _round([(few, split)], settings, target, clock, share, memory)
     if len(p.rows) <= 2 * FIRST_ROWS or clock.left(share) <= 0:
         return tried[0][1]
-    return _refined(p, [t.setting for _, t in tried[:N_FINAL_SETTINGS]], target, clock, share, memory)
+    return _refined(
+        p, [t.setting for _, t in tried[:N_FINAL_SETTINGS]], target, clock, share, memory
+    )
 
 
 def _refined(
-    p: SearchProblem, settings: list[MachineSetting], target: TargetTransform, clock: Clock, share: float, memory: float
+    p: SearchProblem,
+    settings: list[MachineSetting],
+    target: TargetTransform,
+    clock: Clock,
+    share: float,
+    memory: float,
 ) -> TunedMachine:
     """The best on cells of all rows, and what is beside it, until that is no better."""
     cells, best = _cells(p), None
@@ -136,13 +184,20 @@ def _refined(
 def _cells(p: SearchProblem) -> list[SearchProblem]:
     """A few cells of all rows, or of many."""
     many = p.sample(min(MAX_DENSE_ROWS, budget.max_rows(p.memory, 4.0 * p.rows.X.shape[1])))
-    _, parts = CellTree.of(many.rows.X, min(CELL_ROWS, budget.max_cell_rows(p.memory, machines.FACTOR_BYTES)))
+    _, parts = CellTree.of(
+        many.rows.X, min(CELL_ROWS, budget.max_cell_rows(p.memory, machines.FACTOR_BYTES))
+    )
     chosen = np.unique(np.linspace(0, len(parts) - 1, N_CELLS + 2)[1:-1].round().astype(int))
     return [replace(many, rows=many.rows.take(parts[c])) for c in chosen.tolist()]
 
 
 def _round(
-    trials: Sequence[FoldedProblem], settings: Sequence[MachineSetting], target: TargetTransform, clock: Clock, share: float, memory: float
+    trials: Sequence[FoldedProblem],
+    settings: Sequence[MachineSetting],
+    target: TargetTransform,
+    clock: Clock,
+    share: float,
+    memory: float,
 ) -> Attempts:
     """(loss, tuned), the best first: in the order given, while time is left."""
     out: Attempts = []
@@ -150,16 +205,26 @@ def _round(
     for i, setting in enumerate(settings):
         if out and clock.left(share) < out[-1][1].seconds * count:
             break
-        clock.say(f"trying a machine of {Recipe('machine', setting.kernel).spelled} ({i + 1} of {len(settings)})")
-        watch, one = Clock(0), partial(_loss, setting=setting, target=target, memory=memory / len(trials))
+        clock.say(
+            f"trying a machine of {Recipe('machine', setting.kernel).spelled} ({i + 1} of {len(settings)})"
+        )
+        watch, one = (
+            Clock(0),
+            partial(_loss, setting=setting, target=target, memory=memory / len(trials)),
+        )
         fits = parallel_map(one, trials) if len(trials) > 1 else [one(trials[0])]
         loss, rows = (float(np.mean(values)) for values in zip(*fits, strict=True))
-        out.append((loss, TunedMachine(setting, target, max(watch.spent / count, 1e-4), max(int(rows), 1))))
+        out.append(
+            (loss, TunedMachine(setting, target, max(watch.spent / count, 1e-4), max(int(rows), 1)))
+        )
     return sorted(out, key=lambda pair: pair[0] if np.isfinite(pair[0]) else np.inf)
 
 
-def _loss(trial: FoldedProblem, setting: MachineSetting, target: TargetTransform, memory: float) -> tuple[float, int]:
-    """The loss on rows that were not fitted, and how many were: squared error, or log loss and, where they count, the share of errors."""
+def _loss(
+    trial: FoldedProblem, setting: MachineSetting, target: TargetTransform, memory: float
+) -> tuple[float, int]:
+    """The loss on rows that were not fitted, and how many were: squared error, or log loss and,
+    where they count, the share of errors."""
     p, split = trial
     s, where, rows = out_of_fold(p, split, setting, target, memory)
     y, w = p.rows.y[where], p.rows.weights()[where]
@@ -173,9 +238,15 @@ def _loss(trial: FoldedProblem, setting: MachineSetting, target: TargetTransform
 
 
 def out_of_fold(
-    p: SearchProblem, split: FoldPlan, setting: MachineSetting, target: TargetTransform, memory: float, until: Clock | None = None
+    p: SearchProblem,
+    split: FoldPlan,
+    setting: MachineSetting,
+    target: TargetTransform,
+    memory: float,
+    until: Clock | None = None,
 ) -> tuple[Array, Array, int]:
-    """Scores (n, K) or numbers (n,) of the rows that folds test, nan elsewhere; which rows those are; and how many were fitted."""
+    """Scores (n, K) or numbers (n,) of the rows that folds test, nan elsewhere; which rows those
+    are; and how many were fitted."""
     out = np.full((len(p.rows), p.n_classes) if p.n_classes else len(p.rows), np.nan)
     rows = []
     for fold in range(len(split.plan)):
@@ -184,7 +255,14 @@ def out_of_fold(
         train, test = split.split(fold)
         if p.rows.weights()[train].any() and len(test):
             part = p.rows.take(train)
-            m = machines.fit_machine(part, part.y if p.n_classes else target.to(part.y), p.n_classes, setting, len(part), memory)
+            m = machines.fit_machine(
+                part,
+                part.y if p.n_classes else target.to(part.y),
+                p.n_classes,
+                setting,
+                len(part),
+                memory,
+            )
             out[test] = m.scores(p.rows.X[test]) if p.n_classes else m.predict(p.rows.X[test])
             rows.append(len(part))
     where = np.flatnonzero(np.isfinite(out if out.ndim == 1 else out[:, 0]))

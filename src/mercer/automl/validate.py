@@ -1,14 +1,18 @@
-"""Validation of two: a kernel machine and the best by folds, on rows set aside, where there are more rows than folds were made of.
+"""Validation of two: a kernel machine and the best by folds, on rows set aside, where there are
+more rows than folds were made of.
 
-Comparing all kinds on a few thousand rows would under-rate a machine, which is local and gains from every row more than a map of
-fixed size does. So a tenth of the training rows is set aside for validation: both are fitted to the same few thousand of the
-others first. A machine that is ahead there by more than two standard errors of the difference has won, and the time left is its
-own. Else both are fitted to the rest, each in half of the time left, and the machine wins where it is ahead by more than one.
+Comparing all kinds on a few thousand rows would under-rate a machine, which is local and gains from
+every row more than a map of fixed size does. So a tenth of the training rows is set aside for
+validation: both are fitted to the same few thousand of the others first. A machine that is ahead
+there by more than two standard errors of the difference has won, and the time left is its own. Else
+both are fitted to the rest, each in half of the time left, and the machine wins where it is ahead
+by more than one.
 
-Neither is fitted to the validation rows, but the settings of both were chosen with them: what is compared is fair, and no measure
-of how good they are. What is learnt of these rows for a score (a machine's calibration, the retransformation of a logarithm) is
-learnt of one half for the other.
+Neither is fitted to the validation rows, but the settings of both were chosen with them: what is
+compared is fair, and no measure of how good they are. What is learnt of these rows for a score (a
+machine's calibration, the retransformation of a logarithm) is learnt of one half for the other.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -53,13 +57,16 @@ class ScoredFit:
     seconds: float
     score: Score
     features: int = 0
-    known: tuple[Array, Array] | None = None  # of a machine's calibration: the classes and probabilities of the validation rows
+    known: tuple[Array, Array] | None = (
+        None  # of a machine's calibration: the classes and probabilities of the validation rows
+    )
     fitting: float = 0.0  # seconds of the fit of one of its cells
 
 
 @dataclass(frozen=True, eq=False)
 class ValidationResult:
-    """Both at their last, and who won; the rival is None where it was beaten on few rows and not fitted to more."""
+    """Both at their last, and who won; the rival is None where it was beaten on few rows and not
+    fitted to more."""
 
     machine: ScoredFit
     rival: ScoredFit | None
@@ -72,7 +79,8 @@ class ValidationResult:
 def compare_on_validation(
     p: SearchProblem, selection: Selection, clock: Clock, until: float, least: float, memory: float
 ) -> ValidationResult:
-    """Fit both and compare; fits are over by that share of the time, or take at least that share of it."""
+    """Fit both and compare; fits are over by that share of the time, or take at least that share of
+    it."""
     assert selection.tuned is not None
     with machines.ignore_convergence():
         return Validation(p, selection, selection.tuned, clock, memory).run(until, least)
@@ -81,19 +89,31 @@ def compare_on_validation(
 class Validation:
     """The rows to fit and the rows to validate by."""
 
-    def __init__(self, p: SearchProblem, selection: Selection, tuned: TunedMachine, clock: Clock, memory: float) -> None:
+    def __init__(
+        self,
+        p: SearchProblem,
+        selection: Selection,
+        tuned: TunedMachine,
+        clock: Clock,
+        memory: float,
+    ) -> None:
         split = make_folds(p.rows, k=N_PARTS, seed=p.seed + 1)
         train, test = split.split(len(split.plan) - 1)
         self.selection, self.tuned, self.clock, self.memory = selection, tuned, clock, memory
         self.rest, self.held = (replace(p, rows=p.rows.take(i)) for i in (train, test))
-        self.held, self.n_validation = self.held.sample(MAX_VALIDATION_ROWS), len(p.rows) - len(train)
+        self.held, self.n_validation = (
+            self.held.sample(MAX_VALIDATION_ROWS),
+            len(p.rows) - len(train),
+        )
         self.half, w = halves(self.held.rows), self.held.rows.weights()
         self.weights = w if w.sum() > 0 else np.ones(len(w))
 
     def run(self, until: float, least: float) -> ValidationResult:
         """Few rows first, then as many as there is time for."""
         n = len(self.rest.rows)
-        few, cell = self.tuned.size(min(FIRST_ROWS, n), FIRST_SHARE * self.clock.budget, self.memory)
+        few, cell = self.tuned.size(
+            min(FIRST_ROWS, n), FIRST_SHARE * self.clock.budget, self.memory
+        )
         mine, theirs = self.machine(few, cell), self.rival(few, self.selection.chosen.size)
         self.tuned = self.tuned.timed(mine.fitting, few if cell >= few else cell)
         left = max(self.clock.left(until), least * self.clock.budget)
@@ -102,47 +122,84 @@ class Validation:
             words = f"chosen after both were fitted to {few:,} rows: {self.summary(mine, theirs)}"
             return ValidationResult(last, None, True, words, self.n_validation, self.tuned.power)
         if few < n:
-            size = refit.fit_size(self.selection.here, self.selection.chosen, n, left / 2, self.memory)
+            size = refit.fit_size(
+                self.selection.here, self.selection.chosen, n, left / 2, self.memory
+            )
             theirs = self.rival(size.rows, size.features)
-            mine = self.machine(*self.tuned.size(n, max(left - theirs.seconds, FIRST_SHARE * self.clock.budget), self.memory))
-        return ValidationResult(mine, theirs, self.ahead(mine, theirs) > 1, self.summary(mine, theirs), self.n_validation, self.tuned.power)
+            mine = self.machine(
+                *self.tuned.size(
+                    n, max(left - theirs.seconds, FIRST_SHARE * self.clock.budget), self.memory
+                )
+            )
+        return ValidationResult(
+            mine,
+            theirs,
+            self.ahead(mine, theirs) > 1,
+            self.summary(mine, theirs),
+            self.n_validation,
+            self.tuned.power,
+        )
 
     def ahead(self, mine: ScoredFit, theirs: ScoredFit) -> float:
         """By how many standard errors of their difference the machine is better."""
         gain, group = self.rest.metric.gain, self.held.rows.group
-        gap, error = gain(mine.score.value) - gain(theirs.score.value), difference_error(mine.score, theirs.score, group)
+        gap, error = (
+            gain(mine.score.value) - gain(theirs.score.value),
+            difference_error(mine.score, theirs.score, group),
+        )
         return gap / max(error, 1e-300) if np.isfinite(gap) else -np.inf
 
     def rival(self, rows: int, features: int) -> ScoredFit:
         """The one that was best by folds."""
         p, f, watch = self.rest.sample(rows), self.selection.chosen, Clock(0)
-        self.clock.say(f"fitting {f.name.lower()} to {len(p.rows):,} rows, to compare with a kernel machine")
+        self.clock.say(
+            f"fitting {f.name.lower()} to {len(p.rows):,} rows, to compare with a kernel machine"
+        )
         predictor, told = self.retransformed(refit.fit_all_rows(p, f, features, self.memory))
         return ScoredFit(predictor, len(p.rows), watch.spent, self.score(told), features)
 
     def machine(self, rows: int, cell: int) -> ScoredFit:
         """In cells of so many rows."""
         p, watch, held = self.rest.sample(rows), Clock(0), self.held.rows
-        self.clock.say(f"fitting a kernel machine to {len(p.rows):,} rows, in cells of up to {cell:,}")
+        self.clock.say(
+            f"fitting a kernel machine to {len(p.rows):,} rows, in cells of up to {cell:,}"
+        )
         m = _fit_cells(p, self.tuned, cell, self.memory)
         each = watch.spent / len(m.models)
         if p.numeric:
-            predictor, told = self.retransformed(refit.machine_predictor(m, self.tuned.target, None, p))
-            return ScoredFit(predictor, len(p.rows), watch.spent, self.score(told), cell, None, each)
+            predictor, told = self.retransformed(
+                refit.machine_predictor(m, self.tuned.target, None, p)
+            )
+            return ScoredFit(
+                predictor, len(p.rows), watch.spent, self.score(told), cell, None, each
+            )
         s = in_blocks(m.scores, held.X)
         P = machines.cross_fitted_probabilities(s, held.y, self.weights, self.half)
-        predictor = refit.machine_predictor(m, IdentityTarget(), machines.calibration(s, held.y, self.weights), p)
-        return ScoredFit(predictor, len(p.rows), watch.spent, self.score(P), cell, (held.y, P), each)
+        predictor = refit.machine_predictor(
+            m, IdentityTarget(), machines.calibration(s, held.y, self.weights), p
+        )
+        return ScoredFit(
+            predictor, len(p.rows), watch.spent, self.score(P), cell, (held.y, P), each
+        )
 
     def retransformed(self, predictor: Predictor) -> tuple[Predictor, Array]:
-        """A logarithm with the retransformation of the validation rows; and what is predicted of them, each half with that of the other."""
+        """A logarithm with the retransformation of the validation rows; and what is predicted of
+        them, each half with that of the other."""
         if not isinstance(predictor, Regressor) or not isinstance(predictor.target, LogTarget):
             return predictor, predictor(self.held.rows.X)
-        target, y, z = predictor.target, self.held.rows.y, in_blocks(predictor.estimator.predict, self.held.rows.X)
+        target, y, z = (
+            predictor.target,
+            self.held.rows.y,
+            in_blocks(predictor.estimator.predict, self.held.rows.X),
+        )
         out, w, metric = np.empty_like(z), self.weights, self.rest.metric
         for mine in (self.half == k for k in np.unique(self.half)):
             other = ~mine if not mine.all() else mine
-            out[mine] = np.clip(target.retransformed(y[other], z[other], w[other], metric).back(z[mine]), predictor.low, predictor.high)
+            out[mine] = np.clip(
+                target.retransformed(y[other], z[other], w[other], metric).back(z[mine]),
+                predictor.low,
+                predictor.high,
+            )
         return replace(predictor, target=target.retransformed(y, z, w, metric)), out
 
     def score(self, predicted: Array) -> Score:
@@ -174,11 +231,16 @@ def halves(rows: TableRows) -> Array:
     return by_group if by_group.any() else alternate
 
 
-def refit_machine(p: SearchProblem, tuned: TunedMachine, former: Predictor, cell: int, memory: float) -> Predictor:
-    """The same of all rows; the retransformation or calibration stays that of rows which were not fitted."""
+def refit_machine(
+    p: SearchProblem, tuned: TunedMachine, former: Predictor, cell: int, memory: float
+) -> Predictor:
+    """The same of all rows; the retransformation or calibration stays that of rows which were not
+    fitted."""
     assert isinstance(former, Regressor | Classifier)
     with machines.ignore_convergence():
         m = _fit_cells(p, tuned, cell if len(former.estimator.models) > 1 else len(p.rows), memory)
     if isinstance(former, Regressor):
         return refit.machine_predictor(m, former.target, None, p)
-    return refit.machine_predictor(m, IdentityTarget(), (former.estimator.slope, former.estimator.offsets), p)
+    return refit.machine_predictor(
+        m, IdentityTarget(), (former.estimator.slope, former.estimator.offsets), p
+    )

@@ -1,4 +1,6 @@
-"""The verdict: one to three plain sentences on what the holdout showed, also where others did better; and what to be wary of."""
+"""The verdict: one to three plain sentences on what the holdout showed, also where others did
+better; and what to be wary of."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -16,26 +18,37 @@ from mercer.automl.study import FittedCandidate, Study, StudyResult
 from mercer.inputs import Array
 from mercer.tables.errors import many
 
-MAX_DISAGREEMENT = 3.0  # standard errors between the scores of cross-validation and holdout, from which on they disagree
-MORE_ROWS = 1.25  # times the rows of cross-validation, from which on a better score needs no other explanation
+# standard errors between the scores of cross-validation and holdout, from which on they disagree
+MAX_DISAGREEMENT = 3.0
+# times the rows of cross-validation, from which on a better score needs no other explanation
+MORE_ROWS = 1.25
 NEGLIGIBLE = 0.02  # a difference below this, of errors relative, is none to speak of
 
 
 @dataclass(frozen=True)
 class Rival:
-    """Another model on the same rows: its name, its score, and the chosen one's score minus it with an interval."""
+    """Another model on the same rows: its name, its score, and the chosen one's score minus it with
+    an interval."""
 
     name: str
     value: float
     difference: tuple[float, float, float]
-    handicap: str = ""  # what it had less of than the chosen one, which makes a comparison say nothing
+    handicap: str = (
+        ""  # what it had less of than the chosen one, which makes a comparison say nothing
+    )
 
 
-def sentence(metric: Metric, name: str, value: float, low: float, high: float, rows: int, copies: int = 0) -> str:
+def sentence(
+    metric: Metric, name: str, value: float, low: float, high: float, rows: int, copies: int = 0
+) -> str:
     """The number, its interval and what it rests on."""
     shown = [number(v, metric.name) for v in (value, low, high)]
     interval = f"95 % interval {shown[1]} to {shown[2]}"
-    apart = f", {copies:,} of them copies of training rows" if copies else " that nothing was fitted or chosen on"
+    apart = (
+        f", {copies:,} of them copies of training rows"
+        if copies
+        else " that nothing was fitted or chosen on"
+    )
     return f"{name}: {TITLES[metric.name]} {shown[0]} ({interval}) on {many(rows, 'row')}{apart}."
 
 
@@ -45,7 +58,9 @@ def against_linear(metric: Metric, rival: Rival) -> str:
     if state != "worse" and rival.handicap:
         return f"A linear model was {rival.handicap}, so nothing is said of it."
     if state == "better":
-        return f"That is better than a linear model ({number(rival.value, metric.name)}) by {amount}."
+        return (
+            f"That is better than a linear model ({number(rival.value, metric.name)}) by {amount}."
+        )
     if state == "worse":
         return f"A linear model did better on these rows ({number(rival.value, metric.name)}, by {amount})."
     return _even(metric, rival, "A linear model", "is")
@@ -65,7 +80,8 @@ def against_trees(metric: Metric, rival: Rival) -> str:
 
 
 def _even(metric: Metric, rival: Rival, who: str, verb: str) -> str:
-    """About as good where the scores are near; where they are far apart, that the rows are too few to tell."""
+    """About as good where the scores are near; where they are far apart, that the rows are too few
+    to tell."""
     shown, gap = number(rival.value, metric.name), abs(rival.difference[0])
     if _same(metric, rival):
         return f"{who} {verb} as good ({shown}): there is no difference in the digits shown."
@@ -78,30 +94,52 @@ def _even(metric: Metric, rival: Rival, who: str, verb: str) -> str:
 def _same(metric: Metric, rival: Rival) -> bool:
     """Whether the scores, or all of what is between them, are the same in the digits shown."""
     gap = rival.difference[0]
-    mine, other, between = (number(value, metric.name) for value in (rival.value + gap, rival.value, gap))
+    mine, other, between = (
+        number(value, metric.name) for value in (rival.value + gap, rival.value, gap)
+    )
     return mine == other or not between.strip("-0.,")
 
 
 def _state(metric: Metric, rival: Rival) -> tuple[str, str]:
-    """Better, worse or neither, by whether the interval of the difference leaves zero out; and by how much.
+    """Better, worse or neither, by whether the interval of the difference leaves zero out; and by
+    how much.
 
-    Scores that are equal in all digits shown, as of exact fits, are even, whatever rounding leaves between them.
+    Scores that are equal in all digits shown, as of exact fits, are even, whatever rounding leaves
+    between them.
     """
     value, low, high = (metric.gain(v) for v in rival.difference)
     low, high = min(low, high), max(low, high)
-    state = "even" if _same(metric, rival) else "better" if low > 0 else "worse" if high < 0 else "even"
-    return state, f"{number(abs(value), metric.name)} ({' to '.join(number(v, metric.name) for v in sorted((abs(low), abs(high))))})"
+    state = (
+        "even" if _same(metric, rival) else "better" if low > 0 else "worse" if high < 0 else "even"
+    )
+    return (
+        state,
+        f"{number(abs(value), metric.name)} ({' to '.join(number(v, metric.name) for v in sorted((abs(low), abs(high))))})",
+    )
 
 
 def verdict(
-    metric: Metric, kind: str, first: str, linear: Rival | None, trees: Rival | None, doubted: Sequence[str] = (),
-    short: Mapping[str, str] | None = None, alone: bool = False,
-) -> str:  # fmt: skip
-    """All of it; `doubted` names the models whose score on the holdout is not what cross-validation led to expect, `short` those that
-    were left out and of what there was too little, and `alone` tells that nothing more flexible than the chosen one was tried.
+    metric: Metric,
+    kind: str,
+    first: str,
+    linear: Rival | None,
+    trees: Rival | None,
+    doubted: Sequence[str] = (),
+    short: Mapping[str, str] | None = None,
+    alone: bool = False,
+) -> str:
+    """All of it; `doubted` names the models whose score on the holdout is not what cross-validation
+    led to expect, `short` those that were left out and of what there was too little, and `alone`
+    tells that nothing more flexible than the chosen one was tried.
     """
     whom = " and of ".join(name.lower() for name in doubted)
-    parts = [f"Cross-validation and holdout disagree on the score of {whom}, so none of this is firm: see the warnings."] if doubted else []
+    parts = (
+        [
+            f"Cross-validation and holdout disagree on the score of {whom}, so none of this is firm: see the warnings."
+        ]
+        if doubted
+        else []
+    )
     parts.append(first)
     if kind in ("constant", "linear"):
         parts.append(_kept(kind, short or {}, alone))
@@ -112,16 +150,26 @@ def verdict(
 
 
 def _kept(kind: str, short: Mapping[str, str], alone: bool) -> str:
-    """Why a constant or the linear model was kept: nothing is said of models that were never tried."""
+    """Why a constant or the linear model was kept: nothing is said of models that were never
+    tried."""
     lack = " and ".join(sorted(set(short.values()), reverse=True))
     remedy = f"give more {lack} ({' and '.join('--' + what for what in lack.split(' and '))})"
     if short and alone:
-        what = "Nothing but a constant" if kind == "constant" else "Nothing more flexible than the linear model"
+        what = (
+            "Nothing but a constant"
+            if kind == "constant"
+            else "Nothing more flexible than the linear model"
+        )
         return f"{what} could be tried in the {lack} given, so this does not tell what the columns are worth: {remedy}."
-    left = f" Not tried, for want of {lack}: {', '.join(short).lower()}; {remedy} to have them compared." * bool(short)
+    left = (
+        f" Not tried, for want of {lack}: {', '.join(short).lower()}; {remedy} to have them compared."
+        * bool(short)
+    )
     if kind == "constant":
         end = "." if short else ": these columns tell little of the target."
-        return f"By cross-validation nothing that was tried predicts better than a constant{end}{left}"
+        return (
+            f"By cross-validation nothing that was tried predicts better than a constant{end}{left}"
+        )
     tried = "that was tried " * bool(short)
     return f"Nothing more flexible {tried}was better by more than its error in cross-validation, so the linear model was kept.{left}"
 
@@ -143,23 +191,36 @@ def tested_groups(found: StudyResult) -> Array | None:
 def verdict_of(study: Study, found: StudyResult) -> str:
     """The verdict on what a study has chosen."""
     e = found.chosen
-    shown = (e.evaluation.score.value, e.evaluation.low, e.evaluation.high, len(study.data.held), study.data.alarming)
+    shown = (
+        e.evaluation.score.value,
+        e.evaluation.low,
+        e.evaluation.high,
+        len(study.data.held),
+        study.data.alarming,
+    )
     first = sentence(study.metric, NAMES[e.kind], *shown)
     linear, trees = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
     doubted, more = [name for name, _ in doubts(study, found)], _more_flexible(found)
-    return verdict(study.metric, e.kind, first, linear, trees, doubted, found.selection.short, not more)
+    return verdict(
+        study.metric, e.kind, first, linear, trees, doubted, found.selection.short, not more
+    )
 
 
 def _more_flexible(found: StudyResult) -> bool:
-    """Whether anything more flexible than a constant, or than a linear model where that was chosen, was compared with it."""
+    """Whether anything more flexible than a constant, or than a linear model where that was chosen,
+    was compared with it."""
     simple = ("constant",) if found.kind == "constant" else ("constant", "linear")
-    return found.selection.tuned is not None or any(f.kind not in simple for f in found.selection.candidates)
+    return found.selection.tuned is not None or any(
+        f.kind not in simple for f in found.selection.candidates
+    )
 
 
 def doubts(study: Study, found: StudyResult) -> list[tuple[str, str]]:
-    """Of the chosen model and of the linear one, those whose scores by cross-validation and on the holdout disagree, and how.
+    """Of the chosen model and of the linear one, those whose scores by cross-validation and on the
+    holdout disagree, and how.
 
-    The holdout may well be better for a model that was fitted to more rows than cross-validation had, unless it is linear.
+    The holdout may well be better for a model that was fitted to more rows than cross-validation
+    had, unless it is linear.
     """
     out, groups, few = [], tested_groups(found), MORE_ROWS * len(found.selection.here.rows)
     for f in found.selection.candidates:
@@ -167,7 +228,15 @@ def doubts(study: Study, found: StudyResult) -> list[tuple[str, str]]:
         if e is None or f.kind not in (found.kind, "linear"):
             continue
         mine, cv = e.evaluation.score, f.score
-        error = float(np.linalg.norm([mine.error(study.data.held.group), cv.error(groups), *(1 / s.count for s in (mine, cv) if s.count)]))
+        error = float(
+            np.linalg.norm(
+                [
+                    mine.error(study.data.held.group),
+                    cv.error(groups),
+                    *(1 / s.count for s in (mine, cv) if s.count),
+                ]
+            )
+        )
         gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
         explained = gap > 0 and e.rows > few and f.kind not in ("linear", "constant")
         same = number(mine.value, study.metric.name) == number(cv.value, study.metric.name)
@@ -182,21 +251,35 @@ def _rival(study: Study, e: FittedCandidate, other: FittedCandidate | None) -> R
         return None
     gap = difference(e.evaluation.score, other.evaluation.score, study.data.held.group)
     fewer = other.rows < e.rows
-    handicap = other.handicap or (f"{'grown' if other.kind == 'trees' else 'fitted'} on only {other.rows:,} rows" if fewer else "")
+    handicap = other.handicap or (
+        f"{'grown' if other.kind == 'trees' else 'fitted'} on only {other.rows:,} rows"
+        if fewer
+        else ""
+    )
     return Rival(NAMES[other.kind], other.evaluation.score.value, gap, handicap)
 
 
 def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[str, ...]:
-    """What to be wary of: doubts, copies, classes and groups on one side or both, and what was not tried."""
-    told, data = [*(text for _, text in doubts(study, found)), *study.data.columns.warnings_], study.data
+    """What to be wary of: doubts, copies, classes and groups on one side or both, and what was not
+    tried."""
+    told, data = (
+        [*(text for _, text in doubts(study, found)), *study.data.columns.warnings_],
+        study.data,
+    )
     equal = f"{data.duplicates:,} of {many(len(data.held), 'holdout row')}"
     if data.alarming:
-        are = "is an exact copy of a training row" if data.duplicates == 1 else "are exact copies of training rows"
+        are = (
+            "is an exact copy of a training row"
+            if data.duplicates == 1
+            else "are exact copies of training rows"
+        )
         told.insert(0, f"{equal} {are}; the score may be too good.")
     elif data.duplicates:
         usual = f"about {data.expected_duplicates:,.0f} would by chance, as columns have few values"
         equals = "equals a training row" if data.duplicates == 1 else "equal training rows"
-        told.append(f"{equal} {equals}; {usual if data.explained else 'too few to change the score much'}.")
+        told.append(
+            f"{equal} {equals}; {usual if data.explained else 'too few to change the score much'}."
+        )
     if data.unknown:
         one = data.unknown == 1
         what = f"{many(data.unknown, 'held-out row')} {'has' if one else 'have'} a class that no training row has"
@@ -206,14 +289,23 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         where = "in cross-validation" if found.known is None else "on the validation rows"
         rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
         told.append(f'"{label}" is rare, so {rule}.')
-    told += [f"{name} was {'given up' if why == LATE else 'not tried'}: {why}." for name, why in found.selection.left_out]
+    told += [
+        f"{name} was {'given up' if why == LATE else 'not tried'}: {why}."
+        for name, why in found.selection.left_out
+    ]
     if found["trees"] is None:
-        why = f"{study.n_classes:,} classes would have taken too long" if study.room_for_trees else "their sums would exceed the memory"
+        why = (
+            f"{study.n_classes:,} classes would have taken too long"
+            if study.room_for_trees
+            else "their sums would exceed the memory"
+        )
         told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")
     both = _shared_groups(data)
     if both:
         are = "group is" if both == 1 else "groups are"
-        told.append(f"{both:,} {are} in the training data and in the holdout; the score may be too good.")
+        told.append(
+            f"{both:,} {are} in the training data and in the holdout; the score may be too good."
+        )
     return tuple(told)
 
 

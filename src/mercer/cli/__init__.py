@@ -1,4 +1,6 @@
-"""The command line: `mercer fit`, `mercer predict`, `mercer demo`. Nothing heavy is imported before a command needs it."""
+"""The command line: `mercer fit`, `mercer predict`, `mercer demo`. Nothing heavy is imported before
+a command needs it."""
+
 from mercer.cli.early import sentence_for_ctrl_c
 
 with sentence_for_ctrl_c():

@@ -1,4 +1,6 @@
-"""The commands and their flags, read by typer; the work is in modules that each command imports when it runs."""
+"""The commands and their flags, read by typer; the work is in modules that each command imports
+when it runs."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,26 +9,58 @@ from typing import Annotated
 try:
     import typer
 except ImportError as error:  # pragma: no cover - the extra is installed where tests run
-    raise SystemExit("mercer: the command line needs typer, rich and pyarrow: pip install mercer[cli]") from error
+    raise SystemExit(
+        "mercer: the command line needs typer, rich and pyarrow: pip install mercer[cli]"
+    ) from error
 
 from mercer.cli.early import FAILED, INTERRUPTED, sentence_for_ctrl_c
 from mercer.cli.guard import DONE, finish, guarded, leave_with
 
 EPILOG = "Exit status: 0 done, 1 failed or interrupted, 2 bad usage."
 app = typer.Typer(
-    name="mercer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
-    help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.", epilog=EPILOG,
+    name="mercer",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="From a table to a model and an honest number: what a lift adds over a linear model, scored on rows it never saw.",
+    epilog=EPILOG,
 )
 FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json or xlsx; .gz .zst .xz .bz2; several files or globs; - for standard input"
 THRESHOLD = "of two classes: the probability from which on the class that fit names is predicted"
 METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]
-SpreadsheetSafe = Annotated[bool, typer.Option("--spreadsheet-safe", help="texts that a spreadsheet would run as formulas are made texts")]
-Delimiter = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: between fields; tab for tabs", show_default="found out")]
-Decimal = Annotated[str | None, typer.Option(metavar="SIGN", help="csv: the decimal mark, . or a comma", show_default="found out")]
-Header = Annotated[bool | None, typer.Option("--header/--no-header", help="csv: whether the first row has names", show_default="found out")]
-Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="csv: such as utf-8 or cp1252", show_default="found out")]
+SpreadsheetSafe = Annotated[
+    bool,
+    typer.Option(
+        "--spreadsheet-safe", help="texts that a spreadsheet would run as formulas are made texts"
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIGN", help="csv: between fields; tab for tabs", show_default="found out"
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIGN", help="csv: the decimal mark, . or a comma", show_default="found out"
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="csv: whether the first row has names",
+        show_default="found out",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="csv: such as utf-8 or cp1252", show_default="found out"),
+]
 
 
 @app.command(epilog=EPILOG)
@@ -34,21 +68,59 @@ def fit(
     data: Data,
     target: Annotated[str, typer.Option("--target", "-t", help="the column to predict")],
     task: Annotated[str, typer.Option(help="auto, regression or classification")] = "auto",
-    metric: Annotated[str | None, typer.Option(help=METRICS, show_default="r2; accuracy, or auc where a class is rare")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(metavar="COLS", help="columns to leave out, between commas; may be repeated")] = None,
-    id: Annotated[str | None, typer.Option(metavar="COL", help="identifies rows; not used to predict, passed through by predict")] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help=METRICS, show_default="r2; accuracy, or auc where a class is rare"),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLS", help="columns to leave out, between commas; may be repeated"),
+    ] = None,
+    id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL", help="identifies rows; not used to predict, passed through by predict"
+        ),
+    ] = None,
     weight: Annotated[str | None, typer.Option(metavar="COL", help="weights of rows")] = None,
-    group: Annotated[str | None, typer.Option(metavar="COL", help="rows of one group are never on both sides of a split")] = None,
-    time_column: Annotated[str | None, typer.Option(metavar="COL", help="orders the rows: the last are held out")] = None,
-    test: Annotated[str, typer.Option(metavar="FILE|SHARE", help="the holdout: a file, or a share of the rows")] = "0.2",
-    time: Annotated[float, typer.Option(metavar="SECONDS", help="for search and fits; reading, judging and writing come on top")] = 60.0,
-    memory: Annotated[str, typer.Option(metavar="BYTES", help="a limit, from 150MB on: beyond it rows wait on disk")] = "4GB",
-    seed: Annotated[int, typer.Option(min=0, help="of the holdout, the folds and random features")] = 0,
-    out: Annotated[Path | None, typer.Option(metavar="MODEL", help="the model file", show_default="DATA.mercer")] = None,
-    report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="the report", show_default="DATA.html")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="rows of one group are never on both sides of a split"),
+    ] = None,
+    time_column: Annotated[
+        str | None, typer.Option(metavar="COL", help="orders the rows: the last are held out")
+    ] = None,
+    test: Annotated[
+        str, typer.Option(metavar="FILE|SHARE", help="the holdout: a file, or a share of the rows")
+    ] = "0.2",
+    time: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="for search and fits; reading, judging and writing come on top"
+        ),
+    ] = 60.0,
+    memory: Annotated[
+        str,
+        typer.Option(metavar="BYTES", help="a limit, from 150MB on: beyond it rows wait on disk"),
+    ] = "4GB",
+    seed: Annotated[
+        int, typer.Option(min=0, help="of the holdout, the folds and random features")
+    ] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="the model file", show_default="DATA.mercer"),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="the report", show_default="DATA.html")
+    ] = None,
     overwrite: Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
-    no_rows: Annotated[bool, typer.Option("--no-rows", help="no single rows of the table in the report; the model holds some")] = False,
+    no_rows: Annotated[
+        bool,
+        typer.Option(
+            "--no-rows", help="no single rows of the table in the report; the model holds some"
+        ),
+    ] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -60,10 +132,26 @@ def fit(
         from mercer.cli.fit import FitOptions, run
 
         asked = FitOptions(
-            tuple(data), target, task, metric, tuple(exclude or ()), id, weight, group, time_column, test, time, memory, seed, out, report,
-            overwrite, as_json, csv_options(delimiter, decimal, header, encoding),
+            tuple(data),
+            target,
+            task,
+            metric,
+            tuple(exclude or ()),
+            id,
+            weight,
+            group,
+            time_column,
+            test,
+            time,
+            memory,
+            seed,
+            out,
+            report,
+            overwrite,
+            as_json,
+            csv_options(delimiter, decimal, header, encoding),
             not no_rows,
-        )  # fmt: skip
+        )
         run(asked)
 
 
@@ -71,8 +159,18 @@ def fit(
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="a file that mercer fit wrote")],
     data: Data,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet, arrow or jsonl by its suffix; - prints csv")],
-    threshold: Annotated[str | None, typer.Option(metavar="T", help=THRESHOLD, show_default="as fitted")] = None,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="csv, tsv, parquet, arrow or jsonl by its suffix; - prints csv",
+        ),
+    ],
+    threshold: Annotated[
+        str | None, typer.Option(metavar="T", help=THRESHOLD, show_default="as fitted")
+    ] = None,
     overwrite: Overwrite = False,
     spreadsheet_safe: SpreadsheetSafe = False,
     delimiter: Delimiter = None,
@@ -80,7 +178,8 @@ def predict(
     header: Header = None,
     encoding: Encoding = None,
 ) -> None:
-    """Predict the target for new rows, in their order: prediction, lower and upper, or the probability of every class.
+    """Predict the target for new rows, in their order: prediction, lower and upper, or the
+    probability of every class.
 
     The column unusual has a 1 for rows unlike any of training.
     """
@@ -89,16 +188,29 @@ def predict(
         from mercer.cli.predict import run
 
         options = csv_options(delimiter, decimal, header, encoding)
-        run(model, data, out, overwrite=overwrite, options=options, threshold=threshold, spreadsheet=spreadsheet_safe)
+        run(
+            model,
+            data,
+            out,
+            overwrite=overwrite,
+            options=options,
+            threshold=threshold,
+            spreadsheet=spreadsheet_safe,
+        )
 
 
 @app.command(epilog=EPILOG)
 def check(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="a file that mercer fit or save wrote")],
-    report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="whether this report is of that model")] = None,
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="a file that mercer fit or save wrote")
+    ],
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="whether this report is of that model")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print what is found as JSON")] = False,
 ) -> None:
-    """Say what a model file holds, once every part of it is checked: classes, arrays, sums, versions. Nothing is predicted."""
+    """Say what a model file holds, once every part of it is checked: classes, arrays, sums,
+    versions. Nothing is predicted."""
     with guarded():
         from mercer.cli.check import run
 
@@ -107,7 +219,12 @@ def check(
 
 @app.command(epilog=EPILOG)
 def demo(
-    folder: Annotated[Path | None, typer.Option(metavar="FOLDER", help="where to write", show_default="a new temporary folder")] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="where to write", show_default="a new temporary folder"
+        ),
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """The whole path on a small real table: fit, predict, report."""
@@ -127,7 +244,12 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="show the version and exit")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="show the version and exit"
+        ),
+    ] = False,
 ) -> None:
     """Options of the program itself."""
 

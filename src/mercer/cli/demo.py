@@ -1,4 +1,5 @@
 """`mercer demo`: a small real table, fitted, reported and predicted."""
+
 from __future__ import annotations
 
 import tempfile
@@ -17,13 +18,18 @@ SECONDS = 30.0  # more than every contender takes
 
 
 def run(folder: Path | None = None, *, overwrite: bool = False) -> Path:
-    """The whole path; the path of the report is printed last. Files that are there are replaced only where that is asked for."""
+    """The whole path; the path of the report is printed last. Files that are there are replaced
+    only where that is asked for."""
     place = Path(tempfile.mkdtemp(prefix="mercer-demo-")) if folder is None else folder
     table, asked, out = datasets.digits(), _asked(place), place / "predictions.csv"
-    check_folder(place, (Path(asked.data[0]), asked.model_path, asked.report_path, out), overwrite=overwrite)
+    check_folder(
+        place, (Path(asked.data[0]), asked.model_path, asked.report_path, out), overwrite=overwrite
+    )
     place.mkdir(parents=True, exist_ok=True)
     data = table.write_csv(place / "digits.csv")
-    print(f"{len(table.rows):,} handwritten digits, {len(table.columns) - 1} columns of ink. Source: {table.source}.")
+    print(
+        f"{len(table.rows):,} handwritten digits, {len(table.columns) - 1} columns of ink. Source: {table.source}."
+    )
     print(f"\n$ {asked.command()}\n")
     fit(asked)
     print(f"\n$ mercer predict {asked.model_path} {data} -o {out}\n")
@@ -50,4 +56,6 @@ def check_folder(place: Path, files: Sequence[Path], *, overwrite: bool) -> None
 def _first(path: Path, lines: int = 3) -> str:
     """The first lines of a file, cut to the width of a screen."""
     with path.open(encoding="utf-8") as stream:
-        return "\n".join(printable(line).rstrip()[:100] for _, line in zip(range(lines), stream, strict=False))
+        return "\n".join(
+            printable(line).rstrip()[:100] for _, line in zip(range(lines), stream, strict=False)
+        )

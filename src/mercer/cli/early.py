@@ -1,4 +1,6 @@
-"""Ctrl-C while the command line is still being imported: a sentence and status 1, not a traceback out of someone's import."""
+"""Ctrl-C while the command line is still being imported: a sentence and status 1, not a traceback
+out of someone's import."""
+
 import os
 import signal
 from collections.abc import Iterator
@@ -11,8 +13,12 @@ INTERRUPTED = "interrupted; nothing was left half-written."
 
 @contextmanager
 def sentence_for_ctrl_c() -> Iterator[None]:
-    """At once and without unwinding, since an import that is cut short may swallow an exception or fail in ways of its own."""
-    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    """At once and without unwinding, since an import that is cut short may swallow an exception or
+    fail in ways of its own."""
+    if (
+        current_thread() is not main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
         yield
         return
     signal.signal(signal.SIGINT, stop)

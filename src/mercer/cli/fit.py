@@ -1,4 +1,5 @@
 """`mercer fit`: checks that cost nothing first, then the work, then files that appear together."""
+
 from __future__ import annotations
 
 import json
@@ -59,7 +60,9 @@ class FitOptions:
 
     @property
     def report_path(self) -> Path:
-        return self.report or (self.out.with_suffix(".html") if self.out else Path(f"{stem(self.data[0])}.html"))
+        return self.report or (
+            self.out.with_suffix(".html") if self.out else Path(f"{stem(self.data[0])}.html")
+        )
 
     def check(self) -> None:
         """What can be said without reading the data."""
@@ -71,7 +74,9 @@ class FitOptions:
         _memory(self.memory)
         share(self.test)
         if (*self.data, self.test).count("-") > 1:
-            raise UsageError("standard input (-) is given more than once, and can be read only once; give a file for the other.")
+            raise UsageError(
+                "standard input (-) is given more than once, and can be read only once; give a file for the other."
+            )
         self._check_files()
 
     def _check_files(self) -> None:
@@ -85,18 +90,27 @@ class FitOptions:
     def command(self) -> str:
         """The command that does the same again."""
         flags = {
-            "--target": self.target, "--task": self.task if self.task != "auto" else None, "--metric": self.metric, "--id": self.id,
-            "--weight": self.weight, "--group": self.group, "--time-column": self.time_column,
-            "--test": self.test if self.test != "0.2" else None, "--time": f"{self.time:g}", "--memory": self.memory,
+            "--target": self.target,
+            "--task": self.task if self.task != "auto" else None,
+            "--metric": self.metric,
+            "--id": self.id,
+            "--weight": self.weight,
+            "--group": self.group,
+            "--time-column": self.time_column,
+            "--test": self.test if self.test != "0.2" else None,
+            "--time": f"{self.time:g}",
+            "--memory": self.memory,
             "--seed": str(self.seed),
-        }  # fmt: skip
+        }
         words = ["mercer", "fit", *self.data]
         for flag, value in flags.items():
             words += [flag, value] if value is not None else []
         for names in self.exclude:
             words += ["--exclude", names]
         words += [*csv_flags(self.csv), *([] if self.rows else ["--no-rows"])]
-        return shlex.join([*words, "--out", str(self.model_path), "--report", str(self.report_path)])
+        return shlex.join(
+            [*words, "--out", str(self.model_path), "--report", str(self.report_path)]
+        )
 
 
 def run(asked: FitOptions) -> FitResult:
@@ -107,10 +121,18 @@ def run(asked: FitOptions) -> FitResult:
         say("writing the model and the report")
         name = written(model, asked.model_path, asked.report_path, overwrite=asked.overwrite)
     if asked.as_json:
-        print(in_json(json.dumps(model.result.as_dict(), ensure_ascii=False, indent=2, allow_nan=False)))
+        print(
+            in_json(
+                json.dumps(model.result.as_dict(), ensure_ascii=False, indent=2, allow_nan=False)
+            )
+        )
     else:
         print(printable(summary(in_lines(model.result))))
-        print(printable(f"\nid        {name}\nmodel     {asked.model_path}\nreport    {asked.report_path}"))
+        print(
+            printable(
+                f"\nid        {name}\nmodel     {asked.model_path}\nreport    {asked.report_path}"
+            )
+        )
     return model.result
 
 
@@ -118,7 +140,10 @@ def written(model: TableModel, path: Path, report: Path, *, overwrite: bool = Tr
     """Model and report as one commit, the model last; the id that both have."""
     parts = packed(model, "table model")
     name = id_of(parts.sha256())
-    commit({report: [reports.html(model.result, name).encode()], path: parts.pieces()}, overwrite=overwrite)
+    commit(
+        {report: [reports.html(model.result, name).encode()], path: parts.pieces()},
+        overwrite=overwrite,
+    )
     return name
 
 
@@ -128,10 +153,23 @@ def fit_model(asked: FitOptions, say: Callable[[str], None]) -> TableModel:
     source, held = open_source(list(asked.data), options=asked.csv), holdout(asked)
     _check_time(source, asked.time_column)
     return fit_table(
-        source, asked.target, task=asked.task, metric=asked.metric, exclude=excluded(asked.exclude, source), id=asked.id,
-        weight=asked.weight, group=asked.group, time_column=asked.time_column, test=held, time=asked.time, memory=_memory(asked.memory),
-        seed=asked.seed, keep_rows=asked.rows, progress=say, command=asked.command(),
-    )  # fmt: skip
+        source,
+        asked.target,
+        task=asked.task,
+        metric=asked.metric,
+        exclude=excluded(asked.exclude, source),
+        id=asked.id,
+        weight=asked.weight,
+        group=asked.group,
+        time_column=asked.time_column,
+        test=held,
+        time=asked.time,
+        memory=_memory(asked.memory),
+        seed=asked.seed,
+        keep_rows=asked.rows,
+        progress=say,
+        command=asked.command(),
+    )
 
 
 def share(test: str) -> float | None:
@@ -151,7 +189,9 @@ def holdout(asked: FitOptions) -> float | Source:
         return found
     source = open_source(asked.test, options=asked.csv)
     if asked.target not in source.schema.names:
-        raise DataError(f'{asked.test} has no column "{asked.target}"{nearest(asked.target, source.schema.names)}')
+        raise DataError(
+            f'{asked.test} has no column "{asked.target}"{nearest(asked.target, source.schema.names)}'
+        )
     return source
 
 
@@ -169,11 +209,17 @@ def _known_metric(name: str | None, task: str) -> None:
 
 
 def in_lines(e: FitResult) -> FitResult:
-    """For the terminal: names of columns and classes may hold line ends, which would break its lines."""
+    """For the terminal: names of columns and classes may hold line ends, which would break its
+    lines."""
     return replace(
-        e, target=_line(e.target), task_reason=_line(e.task_reason), holdout_rule=_line(e.holdout_rule), verdict=_line(e.verdict),
-        importance=tuple((_line(name), loss, error) for name, loss, error in e.importance), warnings=tuple(map(_line, e.warnings)),
-    )  # fmt: skip
+        e,
+        target=_line(e.target),
+        task_reason=_line(e.task_reason),
+        holdout_rule=_line(e.holdout_rule),
+        verdict=_line(e.verdict),
+        importance=tuple((_line(name), loss, error) for name, loss, error in e.importance),
+        warnings=tuple(map(_line, e.warnings)),
+    )
 
 
 def _line(text: str) -> str:
@@ -184,7 +230,9 @@ def excluded(given: Sequence[str], source: Source) -> tuple[str, ...]:
     """The names of columns: each flag holds one, or several between commas."""
     known, out = source.schema.names, []
     for text in given:
-        out += [text] if text in known else [name.strip() for name in text.split(",") if name.strip()]
+        out += (
+            [text] if text in known else [name.strip() for name in text.split(",") if name.strip()]
+        )
     for name in out:
         if name not in known:
             raise Misnamed(f'--exclude: there is no column "{name}"{nearest(name, known)}')
@@ -195,7 +243,9 @@ def _memory(text: str) -> float:
     try:
         found = bytes_of(text)
     except ValueError as error:
-        raise UsageError(f"--memory must be a number of bytes or text such as 4GB, got {text}.") from error
+        raise UsageError(
+            f"--memory must be a number of bytes or text such as 4GB, got {text}."
+        ) from error
     try:
         return budget.check_memory(found)
     except ValueError as error:
@@ -208,5 +258,7 @@ def stem(path: str) -> str:
     >>> stem("data/houses.csv.gz"), stem("part-*.parquet"), stem("-")
     ('houses', 'part-', 'model')
     """
-    name = "" if path == "-" or path.startswith(("/dev/", "/proc/")) else Path(path).name.split(".")[0]
+    name = (
+        "" if path == "-" or path.startswith(("/dev/", "/proc/")) else Path(path).name.split(".")[0]
+    )
     return "".join(c for c in name if c not in '*?[]<>:"|') or "model"

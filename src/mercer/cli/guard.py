@@ -1,9 +1,12 @@
-"""One sentence on stderr and the documented exit status, whatever goes wrong inside a command; and what is settled about memory before it.
+"""One sentence on stderr and the documented exit status, whatever goes wrong inside a command; and
+what is settled about memory before it.
 
-Arrow's own allocator gives back what the thread that asks has freed, and the threads that read files keep 40 to 80 MB; the system's
-gives back all of it. Where addresses are tight (ulimit -v), less is taken, and a sentence comes at once where nothing could work:
-libraries reserve addresses for every thread, and end the process, or try for ever, where they get none: that cannot be caught.
+Arrow's own allocator gives back what the thread that asks has freed, and the threads that read
+files keep 40 to 80 MB; the system's gives back all of it. Where addresses are tight (ulimit -v),
+less is taken, and a sentence comes at once where nothing could work: libraries reserve addresses
+for every thread, and end the process, or try for ever, where they get none: that cannot be caught.
 """
+
 from __future__ import annotations
 
 import errno
@@ -22,9 +25,13 @@ LEAST = 900_000_000  # bytes: a small fit on one thread has been seen to take 76
 EASY, A_THREAD = 3_000_000_000, 500_000_000  # beyond them nothing has to be spared
 POOL = ("ARROW_DEFAULT_MEMORY_POOL", "system")
 ONE = {
-    POOL[0]: POOL[1], "MERCER_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+    POOL[0]: POOL[1],
+    "MERCER_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
-}  # fmt: skip
+}
 _ARENAS = -8  # of mallopt: M_ARENA_MAX
 DONE, BAD_USAGE = 0, 2
 _PLAIN = {errno.ENOSPC: "the disk is full", errno.EISDIR: "it is a folder; give the name of a file"}
@@ -32,8 +39,8 @@ _NO_MEMORY = "not enough memory; give --memory less than this machine has, or fe
 
 
 def make_do() -> None:
-    """Before anything heavy is imported: on Linux the system's allocator for Arrow, where addresses are few one thread of each library,
-    a MemoryError where they are too few.
+    """Before anything heavy is imported: on Linux the system's allocator for Arrow, where addresses
+    are few one thread of each library, a MemoryError where they are too few.
     """
     if sys.platform.startswith("linux"):
         os.environ.setdefault(*POOL)
@@ -57,7 +64,11 @@ def limited() -> int | None:
         from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, getrlimit
     except ImportError:  # Windows
         return None
-    found = [soft for soft in (getrlimit(RLIMIT_AS)[0], getrlimit(RLIMIT_DATA)[0]) if soft != RLIM_INFINITY]
+    found = [
+        soft
+        for soft in (getrlimit(RLIMIT_AS)[0], getrlimit(RLIMIT_DATA)[0])
+        if soft != RLIM_INFINITY
+    ]
     return min(found) if found else None
 
 
@@ -67,7 +78,8 @@ class UsageError(Exception):
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Run a command: expected trouble becomes a sentence, Ctrl-C and TERM the word "interrupted"."""
+    """Run a command: expected trouble becomes a sentence, Ctrl-C and TERM the word
+    "interrupted"."""
     stopped: list[int] = []
     try:
         with _stoppable(stopped):
@@ -82,21 +94,33 @@ def guarded() -> Iterator[None]:
         leave(INTERRUPTED, FAILED)
     except (ValueError, ImportError, MemoryError, OSError) as error:
         text = _NO_MEMORY if _starved(error) else sentence(error)
-        leave(INTERRUPTED if stopped else text, BAD_USAGE if _typed(error) and not stopped else FAILED)
+        leave(
+            INTERRUPTED if stopped else text, BAD_USAGE if _typed(error) and not stopped else FAILED
+        )
     except BaseException as error:
         if not stopped and not _starved(error):
             raise
-        leave(INTERRUPTED if stopped else _NO_MEMORY, FAILED)  # an import that was cut short fails in ways of its own
+        leave(
+            INTERRUPTED if stopped else _NO_MEMORY, FAILED
+        )  # an import that was cut short fails in ways of its own
 
 
 def _typed(error: BaseException) -> bool:
-    """Whether another word on the command line is the remedy: a file or a column that is not there, a metric of another task."""
+    """Whether another word on the command line is the remedy: a file or a column that is not there,
+    a metric of another task."""
     return bool(getattr(error, "usage", False))
 
 
 def _starved(error: BaseException) -> bool:
-    """Whether a library found no memory, in words of its own: to map its code, or to start a thread."""
-    starved = ("failed to map segment", "can't start new thread", "cannot allocate memory", "unable to allocate", "libllvmlite")
+    """Whether a library found no memory, in words of its own: to map its code, or to start a
+    thread."""
+    starved = (
+        "failed to map segment",
+        "can't start new thread",
+        "cannot allocate memory",
+        "unable to allocate",
+        "libllvmlite",
+    )
     return limited() is not None and any(words in str(error).lower() for words in starved)
 
 
@@ -132,7 +156,8 @@ def leave_with(text: str, status: int) -> int:
 
 
 def finish(status: int) -> NoReturn:
-    """The end of the process, without Python's own: a thread of a library that still reads ahead would abort it there."""
+    """The end of the process, without Python's own: a thread of a library that still reads ahead
+    would abort it there."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
@@ -148,7 +173,8 @@ def _hush() -> None:
 
 @contextmanager
 def _stoppable(stopped: list[int]) -> Iterator[None]:
-    """TERM stops a command as Ctrl-C does, so that unfinished files are removed; `stopped` notes the signals that came."""
+    """TERM stops a command as Ctrl-C does, so that unfinished files are removed; `stopped` notes
+    the signals that came."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -157,7 +183,9 @@ def _stoppable(stopped: list[int]) -> Iterator[None]:
         stopped.append(number)
         raise KeyboardInterrupt
 
-    heard = [s for s in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(s) is not signal.SIG_IGN]
+    heard = [
+        s for s in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(s) is not signal.SIG_IGN
+    ]
     former = {s: signal.signal(s, stop) for s in heard}
     try:
         yield

@@ -1,4 +1,6 @@
-"""Tables written by their suffix, whole or not at all (a draft takes the place of the file when it is complete), safe for spreadsheets."""
+"""Tables written by their suffix, whole or not at all (a draft takes the place of the file when it
+is complete), safe for spreadsheets."""
+
 from __future__ import annotations
 
 import os
@@ -15,13 +17,20 @@ from mercer.cli.terminal import Screen
 from mercer.tables.arrow import Batch, Column, Schema, pa, pc
 from mercer.tables.values import is_text
 
-# At the start of a cell, and behind what a spreadsheet in another country may take for the end of one.
+# At the start of a cell, and behind what a spreadsheet in another country may take for the end of
+# one.
 _FORMULA = "(^|[;,|\t\r\n])([=+@\t\r\n＝＋－＠-])"
 OBJECTS = 4_096  # rows that are Python objects at a time
 FORMS = {
-    ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-}  # fmt: skip
+}
 
 
 def safe_text(text: str) -> str:
@@ -34,8 +43,11 @@ def safe_text(text: str) -> str:
 
 
 def safe_column(column: Column) -> Column:
-    """Texts with an apostrophe before every sign that begins a formula; numbers, which run nothing, as they are."""
-    return pc.replace_substring_regex(column, _FORMULA, r"\1'\2") if is_text(column.type) else column
+    """Texts with an apostrophe before every sign that begins a formula; numbers, which run nothing,
+    as they are."""
+    return (
+        pc.replace_substring_regex(column, _FORMULA, r"\1'\2") if is_text(column.type) else column
+    )
 
 
 def safe_schema(schema: Schema) -> Schema:
@@ -43,10 +55,14 @@ def safe_schema(schema: Schema) -> Schema:
 
 
 def safe_batch(batch: Batch) -> Batch:
-    return pa.RecordBatch.from_arrays([safe_column(c) for c in batch.columns], schema=safe_schema(batch.schema))
+    return pa.RecordBatch.from_arrays(
+        [safe_column(c) for c in batch.columns], schema=safe_schema(batch.schema)
+    )
 
 
 Write = Callable[[Batch], None]
+
+
 def form_of(name: str) -> str:
     """The format of a file, by its suffix; "-" is csv on standard output.
 
@@ -57,21 +73,29 @@ def form_of(name: str) -> str:
         return "csv"
     suffix = Path(name).suffix.lower()
     if suffix not in FORMS:
-        raise UsageError(f"--out {name} ends in {suffix or 'no suffix'}; give {', '.join(FORMS)}, or - for csv on standard output.")
+        raise UsageError(
+            f"--out {name} ends in {suffix or 'no suffix'}; give {', '.join(FORMS)}, or - for csv on standard output."
+        )
     return FORMS[suffix]
 
 
 def check_model(path: Path) -> None:
     """A model must be a file that is there."""
     if path.is_dir() or not path.exists():
-        what = "is a folder; give the name of a file" if path.is_dir() else "does not exist; give a file"
+        what = (
+            "is a folder; give the name of a file"
+            if path.is_dir()
+            else "does not exist; give a file"
+        )
         raise UsageError(f"{path} {what} that mercer fit wrote.")
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
     """Refuse early what could not be written later."""
     if path.is_dir():
-        raise UsageError(f"{path} is a folder; give the name of a file in it, as in {path / 'name'}.")
+        raise UsageError(
+            f"{path} is a folder; give the name of a file in it, as in {path / 'name'}."
+        )
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists; give --overwrite, or another name.")
     if path.exists() and not path.is_file():
@@ -90,16 +114,22 @@ def _try(path: Path) -> None:
         beside.open("xb").close()
         beside.unlink()
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}; give a name in another folder.") from error
+        raise UsageError(
+            f"{path} cannot be written: {(error.strerror or str(error)).lower()}; give a name in another folder."
+        ) from error
 
 
 def check_apart(outputs: Sequence[Path], inputs: Sequence[str]) -> None:
     """Refuse, whatever was asked for, to write over a file that is read."""
     read = [Path(name) for text in inputs for name in {text, *glob(text, recursive=True)}]
     for path in outputs:
-        if same := next((p for p in read if path.exists() and p.exists() and os.path.samefile(path, p)), None):
+        if same := next(
+            (p for p in read if path.exists() and p.exists() and os.path.samefile(path, p)), None
+        ):
             what = f"{path} is" if path == same else f"{path} is {same}, which is"
-            raise UsageError(f"{what} read by this command and not replaced by it; give another name for the output.")
+            raise UsageError(
+                f"{what} read by this command and not replaced by it; give another name for the output."
+            )
 
 
 @contextmanager
@@ -176,4 +206,7 @@ def _json(stream: IO[bytes], batch: Batch) -> None:
 
     for first in range(0, batch.num_rows, OBJECTS):
         for row in batch.slice(first, OBJECTS).to_pylist():
-            stream.write(json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
+            stream.write(
+                json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
+                + b"\n"
+            )

@@ -1,4 +1,5 @@
 """`mercer predict`: new rows in, predictions out, batch by batch and in order."""
+
 from __future__ import annotations
 
 import sys
@@ -25,9 +26,15 @@ from mercer.tables.errors import many
 
 
 def run(
-    model: Path, data: Sequence[str], out: str, *, overwrite: bool = False, options: CsvOptions | None = None,
-    threshold: str | None = None, spreadsheet: bool = False,
-) -> int:  # fmt: skip
+    model: Path,
+    data: Sequence[str],
+    out: str,
+    *,
+    overwrite: bool = False,
+    options: CsvOptions | None = None,
+    threshold: str | None = None,
+    spreadsheet: bool = False,
+) -> int:
     """Write the predictions, for a spreadsheet so that it runs none of them; how many there are."""
     form_of(out)
     check_model(model)
@@ -38,8 +45,12 @@ def run(
         say("loading the model")
         found = load(model)
         if not isinstance(found, TableModel):
-            raise UsageError(f"{model} holds a {type(found).__name__}, not a model of a table; give a file that mercer fit wrote.")
-        job = decided(found, threshold).predicting(replace(open_source(list(data), options=options), may_be_empty=True))
+            raise UsageError(
+                f"{model} holds a {type(found).__name__}, not a model of a table; give a file that mercer fit wrote."
+            )
+        job = decided(found, threshold).predicting(
+            replace(open_source(list(data), options=options), may_be_empty=True)
+        )
         rows, batches = 0, job.batches()
         first = list(islice(batches, 1))  # before anything is written
         with writer(out, safe_schema(job.schema) if spreadsheet else job.schema) as write:
@@ -61,7 +72,9 @@ def decided(model: TableModel, threshold: str | None) -> TableModel:
     try:
         value = float(threshold)
     except ValueError as error:
-        raise UsageError(f"--threshold must be a probability from 0 to 1, got {threshold}.") from error
+        raise UsageError(
+            f"--threshold must be a probability from 0 to 1, got {threshold}."
+        ) from error
     try:
         return model.with_threshold(value)
     except ValueError as error:

@@ -1,4 +1,5 @@
 """The result of a fit as a few lines of text for a terminal or a log."""
+
 from __future__ import annotations
 
 from mercer.automl.metrics import TITLES, number
@@ -10,7 +11,9 @@ SHOWN = 8  # warnings; the report has them all
 
 def summary(e: FitResult) -> str:
     """What was asked, what came out, and what to be wary of."""
-    return "\n".join([*_asked(e), "", *_scores(e), "", e.verdict, *_interval(e), *_importance(e), *_warnings(e)])
+    return "\n".join(
+        [*_asked(e), "", *_scores(e), "", e.verdict, *_interval(e), *_importance(e), *_warnings(e)]
+    )
 
 
 def _asked(e: FitResult) -> list[str]:
@@ -39,16 +42,29 @@ def _metric(e: FitResult) -> str:
 
 
 def _scores(e: FitResult) -> list[str]:
-    rows = [("", "holdout", "95 % interval", "cross-validated", "seconds"), *(_cells(c, e.metric) for c in e.contenders)]
+    rows = [
+        ("", "holdout", "95 % interval", "cross-validated", "seconds"),
+        *(_cells(c, e.metric) for c in e.contenders),
+    ]
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    lines = [row[0].ljust(widths[0]) + "".join("  " + cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)) for row in rows]
+    lines = [
+        row[0].ljust(widths[0])
+        + "".join("  " + cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))
+        for row in rows
+    ]
     return [*lines, *(f"    {c.name}: {c.note}" for c in e.contenders if c.note)]
 
 
 def _cells(c: Contender, metric: str) -> tuple[str, str, str, str, str]:
     interval = "-" if c.low is None else f"{_shown(c.low, metric)} to {_shown(c.high, metric)}"
     cv = "-" if c.cv is None else f"{_shown(c.cv, metric)} ± {_shown(c.cv_error, metric)}"
-    return f"{'*' if c.chosen else ' '} {c.name}", _shown(c.holdout, metric), interval, cv, f"{c.seconds:.1f}"
+    return (
+        f"{'*' if c.chosen else ' '} {c.name}",
+        _shown(c.holdout, metric),
+        interval,
+        cv,
+        f"{c.seconds:.1f}",
+    )
 
 
 def _shown(value: float | None, metric: str) -> str:
@@ -58,17 +74,29 @@ def _shown(value: float | None, metric: str) -> str:
 def _interval(e: FitResult) -> list[str]:
     if not e.interval or e.interval.get("median_width") is None:
         return []
-    asked, got, width = (e.interval[k] for k in ("coverage_asked", "coverage_measured", "median_width"))
+    asked, got, width = (
+        e.interval[k] for k in ("coverage_asked", "coverage_measured", "median_width")
+    )
     covered = f"Intervals meant to cover {100 * asked:g} % covered {100 * got:.1f} % of the holdout, each half by the width of the other"
     return [f"{covered}; their median width is {number(width, 'rmse')}."]
 
 
 def _importance(e: FitResult) -> list[str]:
-    first = ", ".join(f"{name} ({number(loss, e.metric)})" for name, loss, _ in e.importance[:5] if loss > 0)
-    return [f"Columns that matter most (score lost when shuffled): {first}.{words.above_one(e)}"] if first else []
+    first = ", ".join(
+        f"{name} ({number(loss, e.metric)})" for name, loss, _ in e.importance[:5] if loss > 0
+    )
+    return (
+        [f"Columns that matter most (score lost when shuffled): {first}.{words.above_one(e)}"]
+        if first
+        else []
+    )
 
 
 def _warnings(e: FitResult) -> list[str]:
     shown = [f"  - {text}" for text in e.warnings[:SHOWN]]
-    more = [f"  - and {len(e.warnings) - SHOWN} more, in the report"] if len(e.warnings) > SHOWN else []
+    more = (
+        [f"  - and {len(e.warnings) - SHOWN} more, in the report"]
+        if len(e.warnings) > SHOWN
+        else []
+    )
     return ["", "to be wary of", *shown, *more] if shown else []

@@ -1,4 +1,6 @@
-"""Text and progress for a terminal: what comes from the data cannot move the cursor, colour lines, ring bells or turn its direction."""
+"""Text and progress for a terminal: what comes from the data cannot move the cursor, colour lines,
+ring bells or turn its direction."""
+
 from __future__ import annotations
 
 import codecs
@@ -8,11 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")  # all but tabs and line ends
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)  # all but tabs and line ends
 
 
 def printable(text: str) -> str:
-    """With a replacement character for every control character but tabs and line ends, and for lone surrogates.
+    """With a replacement character for every control character but tabs and line ends, and for lone
+    surrogates.
 
     >>> printable("a\x1b[31mb\x9b1m")
     'a\ufffd[31mb\ufffd1m'
@@ -40,7 +45,9 @@ class Screen:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.closed = stream, False
-        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a letter may be cut between two writes
+        self.decoder = codecs.getincrementaldecoder("utf-8")(
+            "replace"
+        )  # a letter may be cut between two writes
 
     def write(self, data: bytes) -> int:
         self.stream.write(printable(self.decoder.decode(bytes(data))).encode())

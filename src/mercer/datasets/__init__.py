@@ -1,4 +1,6 @@
-"""Small real tables that scikit-learn ships: nothing is downloaded, and each says where it comes from."""
+"""Small real tables that scikit-learn ships: nothing is downloaded, and each says where it comes
+from."""
+
 from __future__ import annotations
 
 import csv
@@ -30,7 +32,8 @@ class Dataset:
 
 
 def digits() -> Dataset:
-    """1,797 handwritten digits as 8 x 8 counts of ink: ten classes that no linear rule tells apart completely.
+    """1,797 handwritten digits as 8 x 8 counts of ink: ten classes that no linear rule tells apart
+    completely.
 
     >>> table = digits()
     >>> len(table.rows), table.columns[0], table.columns[-1]
@@ -43,10 +46,26 @@ def digits() -> Dataset:
 
 def diabetes() -> Dataset:
     """442 patients: ten measurements and the progression of their disease a year later."""
-    blood = ["blood pressure", "total cholesterol", "LDL", "HDL", "cholesterol ratio", "log triglycerides", "blood sugar"]
+    blood = [
+        "blood pressure",
+        "total cholesterol",
+        "LDL",
+        "HDL",
+        "cholesterol ratio",
+        "log triglycerides",
+        "blood sugar",
+    ]
     names = ["age", "sex", "bmi", *blood]
     source = "Efron, Hastie, Johnstone and Tibshirani, Least Angle Regression (2004), as shipped with scikit-learn"
-    return _table("diabetes", _loaded("load_diabetes", scaled=False), names, "progression", source, float, float)
+    return _table(
+        "diabetes",
+        _loaded("load_diabetes", scaled=False),
+        names,
+        "progression",
+        source,
+        float,
+        float,
+    )
 
 
 def breast_cancer() -> Dataset:
@@ -54,7 +73,15 @@ def breast_cancer() -> Dataset:
     found = _loaded("load_breast_cancer")
     source = "Breast Cancer Wisconsin (Diagnostic) (Wolberg, Mangasarian, Street, UCI, CC BY 4.0), as shipped with scikit-learn"
     names = [str(name) for name in found.feature_names]
-    return _table("breast_cancer", found, names, "diagnosis", source, float, lambda code: str(found.target_names[code]))
+    return _table(
+        "breast_cancer",
+        found,
+        names,
+        "diagnosis",
+        source,
+        float,
+        lambda code: str(found.target_names[code]),
+    )
 
 
 def _loaded(name: str, **options: Any) -> Any:
@@ -64,10 +91,18 @@ def _loaded(name: str, **options: Any) -> Any:
 
 
 def _table(
-    name: str, found: Any, names: list[str], target: str, source: str, cell: Callable[[Any], Any], label: Callable[[Any], Any]
+    name: str,
+    found: Any,
+    names: list[str],
+    target: str,
+    source: str,
+    cell: Callable[[Any], Any],
+    label: Callable[[Any], Any],
 ) -> Dataset:
     X, y = np.asarray(found.data), np.asarray(found.target)
-    rows = tuple((*map(cell, row), label(value)) for row, value in zip(X.tolist(), y.tolist(), strict=True))
+    rows = tuple(
+        (*map(cell, row), label(value)) for row, value in zip(X.tolist(), y.tolist(), strict=True)
+    )
     return Dataset(name, (*names, target), rows, target, source)
 
 

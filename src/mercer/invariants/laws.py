@@ -1,4 +1,5 @@
 """What classes say of their fields, and the look at all fields of an object."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -13,22 +14,29 @@ from mercer.invariants.specs import Broken, Sizes, Spec, at, is_whole
 @lru_cache(maxsize=1024)
 def declared(cls: Any) -> dict[str, Spec]:
     """What a class and those it inherits from say of their fields."""
-    said = [_elsewhere(c).must if _elsewhere(c) else vars(c).get("must", {}) for c in reversed(cls.__mro__)]
+    said = [
+        _elsewhere(c).must if _elsewhere(c) else vars(c).get("must", {})
+        for c in reversed(cls.__mro__)
+    ]
     return {name: spec for must in said for name, spec in must.items()}
 
 
 class Elsewhere(NamedTuple):
-    """What a class that is not ours must be, and a function for what takes more than a line to say."""
+    """What a class that is not ours must be, and a function for what takes more than a line to
+    say."""
 
     must: Mapping[str, Spec]
     laws: Callable[[Any], str | None]
 
 
-ELSEWHERE: dict[str, Elsewhere] = {}  # by the package and the name of the class, which is not imported for that
+ELSEWHERE: dict[
+    str, Elsewhere
+] = {}  # by the package and the name of the class, which is not imported for that
 
 
 def declare(cls: Any, laws: Callable[[Any], str | None] = lambda obj: None, **must: Spec) -> None:
-    """Say it of a class that cannot say it itself: a named tuple, or by "package.Name" one of another package."""
+    """Say it of a class that cannot say it itself: a named tuple, or by "package.Name" one of
+    another package."""
     ELSEWHERE[cls if isinstance(cls, str) else _short(cls)] = Elsewhere(must, laws)
 
 
@@ -41,9 +49,11 @@ def _elsewhere(cls: type[Any]) -> Any:
 
 
 def check(obj: Any) -> None:
-    """Look at every field that the class of an object declares: ValueError, with its name, where one is not so.
+    """Look at every field that the class of an object declares: ValueError, with its name, where
+    one is not so.
 
-    An object may have a method `_laws` beside, for what takes more than a line to say: it returns what is wrong, or None.
+    An object may have a method `_laws` beside, for what takes more than a line to say: it returns
+    what is wrong, or None.
 
     >>> from mercer.invariants import Floats, Ints, Whole
     >>> class Sketch:
@@ -56,13 +66,18 @@ def check(obj: Any) -> None:
     mercer.invariants.specs.Broken: Sketch.bins holds 4, which is not from 0 to 3; give what the class asks for, or fit it again.
     """
     cls: Any = type(obj)
-    sizes, found = Sizes(obj), [(name, spec, at(obj, name)) for name, spec in declared(cls).items() if _has(obj, name)]
+    sizes, found = (
+        Sizes(obj),
+        [(name, spec, at(obj, name)) for name, spec in declared(cls).items() if _has(obj, name)],
+    )
     for look in ("shape", "range"):
         for name, spec, v in found:
             try:
                 getattr(spec, look)(v, sizes)
             except Broken as e:
-                raise Broken(f"{cls.__name__}.{name} {e}; give what the class asks for, or fit it again.") from None
+                raise Broken(
+                    f"{cls.__name__}.{name} {e}; give what the class asks for, or fit it again."
+                ) from None
     for law in _laws(cls) if _is_whole_object(obj) else ():
         try:
             wrong = law(obj)
@@ -75,7 +90,11 @@ def check(obj: Any) -> None:
 @lru_cache(maxsize=1024)
 def _laws(cls: Any) -> tuple[Callable[[Any], str | None], ...]:
     """Those of the class and of all that it inherits from."""
-    return tuple(_elsewhere(c).laws if _elsewhere(c) else vars(c)["_laws"] for c in cls.__mro__ if _elsewhere(c) or "_laws" in vars(c))
+    return tuple(
+        _elsewhere(c).laws if _elsewhere(c) else vars(c)["_laws"]
+        for c in cls.__mro__
+        if _elsewhere(c) or "_laws" in vars(c)
+    )
 
 
 def _is_whole_object(obj: Any) -> bool:
@@ -88,7 +107,8 @@ def _has(obj: Any, name: str) -> bool:
 
 
 def lists_places(v: Any) -> bool:
-    """Whether a value is an array of whole numbers, or lists some: they may be used as places, so they need a range.
+    """Whether a value is an array of whole numbers, or lists some: they may be used as places, so
+    they need a range.
 
     >>> lists_places([np.arange(3)]), lists_places({2: 0.5}), lists_places((1.5, "a")), lists_places(7)
     (True, True, False, False)

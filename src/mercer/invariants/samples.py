@@ -1,4 +1,5 @@
 """Samples: what rows to compare must be."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +11,8 @@ from mercer.invariants.specs import Broken, Floats, Size, Sizes, Spec, is_called
 
 
 class Samples(Spec):
-    """Rows to compare: an array or CSR matrix (n, d) of finite floats, or items, bare in a list or as an estimator holds them."""
+    """Rows to compare: an array or CSR matrix (n, d) of finite floats, or items, bare in a list or
+    as an estimator holds them."""
 
     def __init__(self, n: Size, d: Size, *, items: bool = True) -> None:
         self.dense, self.n, self.items = Floats(n, d), n, items
@@ -23,7 +25,9 @@ class Samples(Spec):
             if v.format != "csr" or v.dtype not in (np.float32, np.float64):
                 raise Broken(f"should be CSR rows of floats, but is {v.format} of {v.dtype}")
             if not all(sizes.meet(s, n) for s, n in zip(self.dense.sizes, v.shape, strict=True)):
-                raise Broken(f"has shape {v.shape}, which is not {shown_sizes(self.dense.sizes, sizes)}")
+                raise Broken(
+                    f"has shape {v.shape}, which is not {shown_sizes(self.dense.sizes, sizes)}"
+                )
         else:
             self.dense.shape(v, sizes)
 
@@ -33,4 +37,6 @@ class Samples(Spec):
 
 
 def _are_items(v: Any) -> bool:
-    return isinstance(v, list) or (is_called(type(v), "inputs.Items") and isinstance(v.values, list))
+    return isinstance(v, list) or (
+        is_called(type(v), "inputs.Items") and isinstance(v.values, list)
+    )

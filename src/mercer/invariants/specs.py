@@ -1,4 +1,6 @@
-"""What one field must be: arrays of named sizes and ranges, numbers, texts, objects, and lists of such."""
+"""What one field must be: arrays of named sizes and ranges, numbers, texts, objects, and lists of
+such."""
+
 from __future__ import annotations
 
 import math
@@ -72,7 +74,8 @@ def is_whole(v: Any) -> bool:
 
 
 class Spec:
-    """What one field must be: `shape` looks at kinds and sizes, `range` at the numbers once all sizes are known."""
+    """What one field must be: `shape` looks at kinds and sizes, `range` at the numbers once all
+    sizes are known."""
 
     ranged = True  # whether every whole number in it has a range
 
@@ -132,9 +135,17 @@ class _Arrays(Spec):
         self.sizes = sizes
 
     def shape(self, v: Any, sizes: Sizes) -> None:
-        if type(v) not in (np.ndarray, np.memmap) or v.dtype.kind not in self.kinds or not v.dtype.isnative:
-            raise Broken(f"should be {self.what}, but is {v.dtype if isinstance(v, np.ndarray) else type(v).__name__}")
-        if v.ndim != len(self.sizes) or not all(sizes.meet(s, n) for s, n in zip(self.sizes, v.shape, strict=True)):
+        if (
+            type(v) not in (np.ndarray, np.memmap)
+            or v.dtype.kind not in self.kinds
+            or not v.dtype.isnative
+        ):
+            raise Broken(
+                f"should be {self.what}, but is {v.dtype if isinstance(v, np.ndarray) else type(v).__name__}"
+            )
+        if v.ndim != len(self.sizes) or not all(
+            sizes.meet(s, n) for s, n in zip(self.sizes, v.shape, strict=True)
+        ):
             raise Broken(f"has shape {v.shape}, which is not {shown_sizes(self.sizes, sizes)}")
 
 
@@ -144,7 +155,8 @@ def shown_sizes(sizes: tuple[Size, ...], known: Sizes) -> str:
 
 
 class Floats(_Arrays):
-    """Floating-point numbers, float32 or float64; finite unless said otherwise, and not below `low`.
+    """Floating-point numbers, float32 or float64; finite unless said otherwise, and not below
+    `low`.
 
     >>> Floats("n", "d").shape(np.zeros((2, 3)), Sizes(None))
     """
@@ -168,7 +180,8 @@ class Floats(_Arrays):
 
 
 class Ints(_Arrays):
-    """Whole numbers from `low` up to, and not including, `below`; `distinct` ones where none may come twice.
+    """Whole numbers from `low` up to, and not including, `below`; `distinct` ones where none may
+    come twice.
 
     >>> Ints("d", below="D").range(np.array([0, 7]), Sizes(None, {"D": 8}))
     >>> Ints("d", below="D").range(np.array([0, 8]), Sizes(None, {"D": 8}))
@@ -234,11 +247,14 @@ class Whole(Spec):
     def range(self, v: Any, sizes: Sizes) -> None:
         top = sizes.value(self.below)
         if top is None or not self.low <= v < top:
-            raise Broken(f"is {v}, which is not from {self.low} to {'?' if top is None else top - 1}")
+            raise Broken(
+                f"is {v}, which is not from {self.low} to {'?' if top is None else top - 1}"
+            )
 
 
 class Number(Spec):
-    """One finite number, from `low` on: a float, or where `whole` an integer too, of which a float tells every digit."""
+    """One finite number, from `low` on: a float, or where `whole` an integer too, of which a float
+    tells every digit."""
 
     def __init__(self, low: float = -math.inf, *, finite: bool = True, whole: bool = True) -> None:
         self.low, self.finite, self.whole = low, finite, whole
@@ -249,12 +265,15 @@ class Number(Spec):
         if isinstance(v, Integral) and not (self.whole and abs(int(v)) <= 1 << 53):
             raise Broken(f"should be a floating-point number, but is the integer {v!r:.60}")
         x = float(v)
-        if not (x >= self.low or (math.isnan(x) and not self.finite)) or (self.finite and not math.isfinite(x)):
+        if not (x >= self.low or (math.isnan(x) and not self.finite)) or (
+            self.finite and not math.isfinite(x)
+        ):
             raise Broken(f"is {v}, which is not a finite number from {self.low} on")
 
 
 class Each(Spec):
-    """A list or tuple of such, of a size that may be named, or of some at least; several specs stand for tuples of just so many.
+    """A list or tuple of such, of a size that may be named, or of some at least; several specs
+    stand for tuples of just so many.
 
     >>> Each(Whole(), least=1, fixed=True).shape([], Sizes(None))
     Traceback (most recent call last):
@@ -270,7 +289,9 @@ class Each(Spec):
 
     def shape(self, v: Any, sizes: Sizes) -> None:
         if not isinstance(v, tuple if self.fixed else list | tuple):
-            raise Broken(f"should be a {'tuple' if self.fixed else 'list'}, but is {type(v).__name__}")
+            raise Broken(
+                f"should be a {'tuple' if self.fixed else 'list'}, but is {type(v).__name__}"
+            )
         if len(v) < self.least:
             raise Broken(f"has {len(v)} parts, not {self.least} or more")
         if not sizes.meet(self.size, len(v)) or len(self.of) not in (1, len(v)):
@@ -311,11 +332,14 @@ class Text(Spec):
 
     def shape(self, v: Any, sizes: Sizes) -> None:
         if not isinstance(v, str) or (self.among and v not in self.among):
-            raise Broken(f"should be {' or '.join(map(repr, self.among)) or 'text'}, but is {v!r:.60}")
+            raise Broken(
+                f"should be {' or '.join(map(repr, self.among)) or 'text'}, but is {v!r:.60}"
+            )
 
 
 class Is(Spec):
-    """An object of a class, or one that inherits from it, known by its name; some of its sizes must be those named here."""
+    """An object of a class, or one that inherits from it, known by its name; some of its sizes must
+    be those named here."""
 
     def __init__(self, *classes: str, **sizes: Size) -> None:
         self.classes, self.sizes = classes, sizes
@@ -324,7 +348,9 @@ class Is(Spec):
         if not any(is_called(c, name) for c in type(v).__mro__ for name in self.classes):
             raise Broken(f"should be {' or '.join(self.classes)}, but is {type(v).__name__}")
 
-    def range(self, v: Any, sizes: Sizes) -> None:  # not before: it may be half made while its holder is
+    def range(
+        self, v: Any, sizes: Sizes
+    ) -> None:  # not before: it may be half made while its holder is
         for name, size in self.sizes.items():
             found = at(v, name)
             if found is not None and (not is_whole(found) or not sizes.meet(size, int(found))):
@@ -332,7 +358,8 @@ class Is(Spec):
 
 
 def is_called(cls: type[Any], name: str) -> bool:
-    """Whether a class of Mercer's or scikit-learn's has this name, which may begin with those of modules."""
+    """Whether a class of Mercer's or scikit-learn's has this name, which may begin with those of
+    modules."""
     full = f"{cls.__module__}.{cls.__qualname__}"
     return full.startswith(("mercer.", "sklearn.")) and full.endswith(f".{name}")
 

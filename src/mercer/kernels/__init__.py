@@ -1,4 +1,5 @@
 """Kernels as expressions: leaves, their algebra, and proofs that they are kernels."""
+
 from mercer.kernels.algebra import (
     Exp,
     Normalized,
@@ -27,7 +28,32 @@ from mercer.kernels.stationary import (
 )
 
 __all__ = [
-    "AllSubsets", "Anova", "ArcCosine", "Callable", "Cauchy", "Constant", "Exp", "Gaussian", "Kernel", "Laplace", "Linear",
-    "Matern", "Normalized", "OnColumns", "Periodic", "Polynomial", "Power", "Product", "RationalQuadratic", "Scale", "Series",
-    "Sinc", "Stationary", "Sum", "Warped", "Weighted", "exp", "positioned",
+    "AllSubsets",
+    "Anova",
+    "ArcCosine",
+    "Callable",
+    "Cauchy",
+    "Constant",
+    "Exp",
+    "Gaussian",
+    "Kernel",
+    "Laplace",
+    "Linear",
+    "Matern",
+    "Normalized",
+    "OnColumns",
+    "Periodic",
+    "Polynomial",
+    "Power",
+    "Product",
+    "RationalQuadratic",
+    "Scale",
+    "Series",
+    "Sinc",
+    "Stationary",
+    "Sum",
+    "Warped",
+    "Weighted",
+    "exp",
+    "positioned",
 ]

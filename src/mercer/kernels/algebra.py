@@ -1,4 +1,6 @@
-"""The algebra of kernels: sums, products, powers, exp, and maps around a kernel; one line of formula each."""
+"""The algebra of kernels: sums, products, powers, exp, and maps around a kernel; one line of
+formula each."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -81,7 +83,9 @@ class Product(Kernel):
 
     def __repr__(self) -> str:
         first, *others = self.terms
-        head = repr(first) if isinstance(first, Scale) else first.inside(3)  # 2 * k * l is (2 * k) * l
+        head = (
+            repr(first) if isinstance(first, Scale) else first.inside(3)
+        )  # 2 * k * l is (2 * k) * l
         return " * ".join([head, *(k.inside(3) for k in others)])
 
 
@@ -144,7 +148,9 @@ class Power(Kernel):
 
     def check(self) -> None:
         _kernel(self.kernel, "Power")
-        self.degree = whole(self.degree, "the power of a kernel (others need not be positive semidefinite)")
+        self.degree = whole(
+            self.degree, "the power of a kernel (others need not be positive semidefinite)"
+        )
 
     def on(self, p: Any) -> Any:
         return self.kernel.on(p) ** self.degree
@@ -216,7 +222,9 @@ class Series(Kernel):
         _kernel(self.kernel, "compose")
         if not isinstance(self.coefficients, tuple) or not self.coefficients:
             raise ValueError(f"compose takes one or more coefficients, got {self.coefficients!r}.")
-        self.coefficients = tuple(positive(a, "a coefficient of compose", zero=True) for a in self.coefficients)
+        self.coefficients = tuple(
+            positive(a, "a coefficient of compose", zero=True) for a in self.coefficients
+        )
 
     def on(self, p: Any) -> Any:
         k = self.kernel.on(p)
@@ -358,11 +366,15 @@ class OnColumns(Kernel):
         _kernel(self.kernel, "OnColumns")
         columns = (self.columns,) if isinstance(self.columns, int | str) else self.columns
         columns = tuple(map(plain, columns)) if isinstance(columns, Iterable) else ()
-        if not columns or not all(isinstance(c, int | str) and not isinstance(c, bool) for c in columns):
+        if not columns or not all(
+            isinstance(c, int | str) and not isinstance(c, bool) for c in columns
+        ):
             raise ValueError(f"on_columns takes positions or names, got {self.columns!r}.")
         self.columns = columns
 
-    must = dict(columns=Each(Whole(-(1 << 31), 1 << 31) | Text()))  # the rows that come are asked whether they have them
+    must = dict(
+        columns=Each(Whole(-(1 << 31), 1 << 31) | Text())
+    )  # the rows that come are asked whether they have them
 
     def on(self, p: Any) -> Any:
         return self.kernel.on(p.pick(self.columns))
@@ -380,4 +392,6 @@ def positioned(k: Any, rows: Table) -> Any:
         return OnColumns(positioned(k.kernel, rows.pick(at)), at)
     if not isinstance(k, Kernel) or isinstance(k, Warped):  # a warp has columns of its own
         return k
-    return type(k)(**{name: positioned(value, rows) for name, value in k.get_params(deep=False).items()})
+    return type(k)(
+        **{name: positioned(value, rows) for name, value in k.get_params(deep=False).items()}
+    )

@@ -1,4 +1,6 @@
-"""Kernel: an expression tree whose nodes write one formula, `on(pairs)`; what `pairs` is decides how it is read."""
+"""Kernel: an expression tree whose nodes write one formula, `on(pairs)`; what `pairs` is decides
+how it is read."""
+
 from __future__ import annotations
 
 import math
@@ -62,7 +64,9 @@ class Kernel(Params):
 
     def on(self, p: Any) -> Any:
         """The formula, over pairs."""
-        raise NotImplementedError(f"{type(self).__name__} must define on(self, p), its formula over pairs.")
+        raise NotImplementedError(
+            f"{type(self).__name__} must define on(self, p), its formula over pairs."
+        )
 
     # sugar: these functions live in the layers above, which are loaded when first asked for
     def operator(self, X: Any, Z: Any = None) -> Any:
@@ -73,11 +77,19 @@ class Kernel(Params):
         return import_module("mercer.operators").operator(self, X, Z)
 
     def lift(
-        self, n_features: Any = None, *, eps: float | None = None, delta: float = 0.01, method: Any = "auto", random_state: Any = None
+        self,
+        n_features: Any = None,
+        *,
+        eps: float | None = None,
+        delta: float = 0.01,
+        method: Any = "auto",
+        random_state: Any = None,
     ) -> Any:
         """A feature map of this kernel; see `mercer.lifts.KernelLift`."""
         given = import_module("mercer.lifts").KernelLift
-        return given(self, n_features, eps=eps, delta=delta, method=method, random_state=random_state)
+        return given(
+            self, n_features, eps=eps, delta=delta, method=method, random_state=random_state
+        )
 
     # readings
     def __call__(self, X: Any, Z: Any = None) -> Any:
@@ -98,7 +110,11 @@ class Kernel(Params):
             return out
         x = Sides(left, centre)
         z = x if same else Sides(right, centre)
-        return fill(out, lambda r, c: self.on(Tile(x[r], z[c], r.start - c.start if same else None)), symmetric=same)
+        return fill(
+            out,
+            lambda r, c: self.on(Tile(x[r], z[c], r.start - c.start if same else None)),
+            symmetric=same,
+        )
 
     def diag(self, X: Any) -> Array:
         """k(x_i, x_i), shape (n,)."""
@@ -109,7 +125,9 @@ class Kernel(Params):
         """k(x_i, z_i), shape (n,): the diagonal of k(X, Z)."""
         left, right = self.tables(X, Z)
         if len(left) != len(right):
-            raise ValueError(f"paired needs as many rows in X as in Z, got {len(left)} and {len(right)}.")
+            raise ValueError(
+                f"paired needs as many rows in X as in Z, got {len(left)} and {len(right)}."
+            )
         pieces = cuts(len(left), 64)  # of small squares, as there is no reading of pairs alone
         return np.concatenate([np.diag(self(left[s], right[s])) for s in pieces])
 
@@ -124,7 +142,9 @@ class Kernel(Params):
         tile = Tile(Side(left, centre), Side(right, centre), 0 if right is left else None)
         weights = np.asarray(G)
         if weights.shape != (len(left), len(right)) or weights.dtype.kind not in "fiu":
-            raise ValueError(f"G must be numbers of shape {(len(left), len(right))}, got {weights.dtype} of shape {weights.shape}.")
+            raise ValueError(
+                f"G must be numbers of shape {(len(left), len(right))}, got {weights.dtype} of shape {weights.shape}."
+            )
         return self.dual(tile, weights)
 
     def dual(self, tile: Tile, G: Array) -> Array:
@@ -173,7 +193,11 @@ class Kernel(Params):
         out, centre = empty((len(left), len(right)), np.float64), centre_of(left, right)
         x = Sides(left, centre)
         z = x if same else Sides(right, centre)
-        fill(out, lambda r, c: squares(self.on, Tile(x[r], z[c], r.start - c.start if same else None)), symmetric=same)
+        fill(
+            out,
+            lambda r, c: squares(self.on, Tile(x[r], z[c], r.start - c.start if same else None)),
+            symmetric=same,
+        )
         if same:
             np.fill_diagonal(out, 0)
         return np.sqrt(out, out=out).astype(dtype, copy=False)
@@ -188,7 +212,9 @@ class Kernel(Params):
     def takes_items(self) -> bool:
         """Whether rows may be list-like items: true where every leaf says so."""
         parts = [getattr(self, f.name) for f in fields(self)]  # type: ignore[arg-type]
-        inner = [k for p in parts for k in (p if isinstance(p, tuple) else (p,)) if isinstance(k, Kernel)]
+        inner = [
+            k for p in parts for k in (p if isinstance(p, tuple) else (p,)) if isinstance(k, Kernel)
+        ]
         return all(k.takes_items for k in inner) if inner else self.items
 
     def tables(self, X: Any, Z: Any = None) -> tuple[Table, Table]:
@@ -196,7 +222,9 @@ class Kernel(Params):
         left = table(X, "X", items=self.takes_items)
         if Z is None or Z is X:
             return left, left
-        right = table(Z, "Z", items=self.takes_items, width=None if left.items else left.width).in_order_of(left)
+        right = table(
+            Z, "Z", items=self.takes_items, width=None if left.items else left.width
+        ).in_order_of(left)
         dtype = np.result_type(left.dtype, right.dtype)
         left, right = left.astype(dtype), right.astype(dtype)
         return (left, right) if left.sparse == right.sparse else (_sparse(left), _sparse(right))
@@ -235,12 +263,16 @@ class Kernel(Params):
         return Power(self, n)
 
     def __sub__(self, other: Any) -> Kernel:
-        raise ValueError("kernels cannot be subtracted: the difference need not be positive semidefinite; use sums and products.")
+        raise ValueError(
+            "kernels cannot be subtracted: the difference need not be positive semidefinite; use sums and products."
+        )
 
     __rsub__ = __sub__
 
     def __neg__(self) -> Kernel:
-        raise ValueError("a kernel cannot be negated, as -k is not positive semidefinite; use a scale >= 0.")
+        raise ValueError(
+            "a kernel cannot be negated, as -k is not positive semidefinite; use a scale >= 0."
+        )
 
     def compose(self, coefficients: Sequence[float]) -> Kernel:
         """a0 + a1 k + a2 k^2 + ..., coefficients >= 0."""
@@ -278,7 +310,11 @@ class Kernel(Params):
     # printing
     def __repr__(self) -> str:
         """The expression; only parameters that differ from their defaults are shown."""
-        shown = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default]  # type: ignore[arg-type]
+        shown = [
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)
+            if getattr(self, f.name) != f.default
+        ]  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def inside(self, precedence: int) -> str:
@@ -321,13 +357,17 @@ def empty(shape: tuple[int, int], dtype: Any) -> Array:
         return np.empty(shape, dtype)
     except MemoryError as e:
         size = shape[0] * shape[1] * np.dtype(dtype).itemsize / 1e9
-        raise MemoryError(f"the Gram matrix needs {size:,.0f} GB; use k.operator(X, Z), which never forms it.") from e
+        raise MemoryError(
+            f"the Gram matrix needs {size:,.0f} GB; use k.operator(X, Z), which never forms it."
+        ) from e
 
 
 def positive(value: Any, name: str, *, zero: bool = False) -> float:
     """A finite number > 0 (or >= 0), as a float."""
     try:
-        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        number = (
+            float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        )
     except OverflowError:  # of an integer beyond all floats
         number = math.inf
     if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
@@ -337,7 +377,12 @@ def positive(value: Any, name: str, *, zero: bool = False) -> float:
 
 def whole(value: Any, name: str, least: int = 0) -> int:
     """An integer >= least; 2.0 counts as 2."""
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and value >= least and value % 1 == 0:
+    if (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and value >= least
+        and value % 1 == 0
+    ):
         return int(value)
     raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
 

@@ -1,4 +1,6 @@
-"""The kernel meant by None or a name, a Gaussian scaled to the data among them; and kernels with all bandwidths changed by a factor."""
+"""The kernel meant by None or a name, a Gaussian scaled to the data among them; and kernels with
+all bandwidths changed by a factor."""
+
 from __future__ import annotations
 
 import math
@@ -26,7 +28,8 @@ def is_precomputed(kernel: object) -> bool:
 
 
 def spread(X: Any, weight: Array | None = None) -> float:
-    """Half the mean squared distance between rows: the sum of the columns' variances (1 where that is zero)."""
+    """Half the mean squared distance between rows: the sum of the columns' variances (1 where that
+    is zero)."""
     rows = table(X)
     w = np.full(len(rows), 1 / len(rows)) if weight is None else weight / weight.sum()
     with np.errstate(over="ignore"):
@@ -37,7 +40,8 @@ def spread(X: Any, weight: Array | None = None) -> float:
 
 
 def _half_distance(X: Any, weight: Array | None) -> float:
-    """The root of half the spread, in the unit of the rows: their squares may be no floating-point numbers."""
+    """The root of half the spread, in the unit of the rows: their squares may be no floating-point
+    numbers."""
     rows = table(X)
     values = rows.data.data if rows.sparse else rows.data
     size = float(np.abs(values).max(initial=0))
@@ -46,8 +50,11 @@ def _half_distance(X: Any, weight: Array | None) -> float:
     return size * math.sqrt(spread(rows.data / size, weight) / 2)
 
 
-def resolve(kernel: Kernel | str | None, X: Any, weight: Array | None = None, *, given: bool = False) -> Kernel:
-    """The kernel itself, or the one that None ("rbf") or a name stands for, scaled to the rows X and their weights.
+def resolve(
+    kernel: Kernel | str | None, X: Any, weight: Array | None = None, *, given: bool = False
+) -> Kernel:
+    """The kernel itself, or the one that None ("rbf") or a name stands for, scaled to the rows X
+    and their weights.
 
     given : whether "precomputed" would do as well, for the sentence where it is none of them
 
@@ -75,7 +82,11 @@ def bandwidths(kernel: Any) -> list[str]:
     >>> bandwidths(2 * Gaussian((1.0, 2.0)) + Linear())
     ['terms__0__kernel__bandwidth__0', 'terms__0__kernel__bandwidth__1']
     """
-    return [p for p in kernel.parameters() if "bandwidth" in p.split("__")[-2:]] if isinstance(kernel, Kernel) else []
+    return (
+        [p for p in kernel.parameters() if "bandwidth" in p.split("__")[-2:]]
+        if isinstance(kernel, Kernel)
+        else []
+    )
 
 
 def scaled(kernel: Kernel, factor: float) -> Any:

@@ -1,4 +1,6 @@
-"""Kernels of inner products: constant, linear, polynomial, all subsets, ANOVA, arc-cosine, and a user's own function."""
+"""Kernels of inner products: constant, linear, polynomial, all subsets, ANOVA, arc-cosine, and a
+user's own function."""
+
 from __future__ import annotations
 
 import math
@@ -53,13 +55,17 @@ class Linear(Kernel):
             return
         A = _matrix(self.metric)
         if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all():
-            raise ValueError(f"metric must be a square matrix of finite numbers, got shape {A.shape}.")
+            raise ValueError(
+                f"metric must be a square matrix of finite numbers, got shape {A.shape}."
+            )
         self.metric = FrozenArray.of(self.metric)
         if not np.allclose(A, A.T, rtol=1e-10, atol=1e-12 * np.abs(A).max()):
             raise ValueError("metric must be symmetric; use (A + A.T) / 2.")
         low = float(np.linalg.eigvalsh(A)[0])
         if low < -1e-10 * np.abs(A).max():
-            raise ValueError(f"metric must be positive semidefinite, its smallest eigenvalue is {low:.3g}; use A @ A.T of some A.")
+            raise ValueError(
+                f"metric must be positive semidefinite, its smallest eigenvalue is {low:.3g}; use A @ A.T of some A."
+            )
 
     def on(self, p: Any) -> Any:
         return p.dot if self.metric is None else p.bilinear(self.metric.values)
@@ -93,7 +99,10 @@ class Polynomial(Kernel):
     bias: float = 1.0
 
     def check(self) -> None:
-        self.degree, self.bias = whole(self.degree, "degree"), positive(self.bias, "bias", zero=True)
+        self.degree, self.bias = (
+            whole(self.degree, "degree"),
+            positive(self.bias, "bias", zero=True),
+        )
 
     def on(self, p: Any) -> Any:
         return (self.bias + p.dot) ** self.degree

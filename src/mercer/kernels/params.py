@@ -1,4 +1,6 @@
-"""Kernels as values inside scikit-learn: parameters by name, nested ones by path, changed only by `set_params`; arrays as values."""
+"""Kernels as values inside scikit-learn: parameters by name, nested ones by path, changed only by
+`set_params`; arrays as values."""
+
 from __future__ import annotations
 
 import sys
@@ -27,14 +29,17 @@ def plain(v: Any) -> Any:
 class Params:
     """Named parameters of a dataclass that may hold others of its kind, alone or in tuples.
 
-    A value by convention: only `set_params` changes it, in place, because scikit-learn calls that on clones it owns
-    and ignores what comes back. Shared parts are copied on the way down.
+    A value by convention: only `set_params` changes it, in place, because scikit-learn calls that
+    on clones it owns and ignores what comes back. Shared parts are copied on the way down.
     """
 
-    static: ClassVar[tuple[str, ...]] = ()  # numbers that choose the formula: not differentiated, not traced
+    static: ClassVar[
+        tuple[str, ...]
+    ] = ()  # numbers that choose the formula: not differentiated, not traced
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with `deep`, those of the kernels inside too, as `terms__0__bandwidth`."""
+        """Parameters by name; with `deep`, those of the kernels inside too, as
+        `terms__0__bandwidth`."""
         out = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         for key, part in list(_parts(self)) if deep else []:
             out[key] = part
@@ -48,7 +53,9 @@ class Params:
         for path, value in params.items():
             head, _, rest = path.partition("__")
             if head not in {f.name for f in fields(self)}:  # type: ignore[arg-type]
-                raise ValueError(f"{path!r} is not a parameter of {type(self).__name__}; it has {', '.join(self.get_params())}.")
+                raise ValueError(
+                    f"{path!r} is not a parameter of {type(self).__name__}; it has {', '.join(self.get_params())}."
+                )
             setattr(new, head, _replaced(getattr(new, head), rest, value, path))
         new.__post_init__()
         self.__dict__.update(new.__dict__)
@@ -83,7 +90,8 @@ _known: list[bool] = []
 
 
 def _introduce() -> None:
-    """Tell scikit-learn that these are kernels: it then asks for whole Gram matrices, else for one pair a call."""
+    """Tell scikit-learn that these are kernels: it then asks for whole Gram matrices, else for one
+    pair a call."""
     if _known or "sklearn.metrics" not in sys.modules:
         return  # nobody can ask; and importing scikit-learn takes longer than making a kernel
     from sklearn.gaussian_process.kernels import Kernel
@@ -109,13 +117,16 @@ def _replaced(old: Any, rest: str, value: Any, path: str) -> Any:
         return old.clone().set_params(**{rest: value})
     head, _, rest = rest.partition("__")
     if not (isinstance(old, tuple) and head.isdecimal() and int(head) < len(old)):
-        raise ValueError(f"{path!r} does not name a part of {old!r}; see get_params() for the names there are.")
+        raise ValueError(
+            f"{path!r} does not name a part of {old!r}; see get_params() for the names there are."
+        )
     i = int(head)
     return (*old[:i], _replaced(old[i], rest, value, path), *old[i + 1 :])
 
 
 def substitute(k: Any, f: Callable[[str, float], Any], path: str = "") -> Any:
-    """A copy of the tree with every continuous parameter replaced by f(path, value); nothing is validated."""
+    """A copy of the tree with every continuous parameter replaced by f(path, value); nothing is
+    validated."""
     if isinstance(k, float):
         return f(path, k)
     if isinstance(k, tuple):
@@ -132,7 +143,8 @@ def substitute(k: Any, f: Callable[[str, float], Any], path: str = "") -> Any:
 @register("kernels.FrozenArray")
 @dataclass(frozen=True, eq=False, repr=False)
 class FrozenArray:
-    """A vector or matrix of finite numbers that never changes: equal where all numbers are, hashed, and printed shortly.
+    """A vector or matrix of finite numbers that never changes: equal where all numbers are, hashed,
+    and printed shortly.
 
     >>> A = FrozenArray([[1, 0], [0, 2]])
     >>> A, A == FrozenArray(np.diag([1.0, 2.0])), np.asarray(A)[1, 1]
@@ -146,9 +158,13 @@ class FrozenArray:
     must = dict(values=Floats("n") | Floats("n", "m"))
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, np.float64, order="C") + 0.0  # a copy; -0 is 0, so that equal arrays have equal bytes
+        values = (
+            np.array(self.values, np.float64, order="C") + 0.0
+        )  # a copy; -0 is 0, so that equal arrays have equal bytes
         if values.ndim not in (1, 2) or not np.isfinite(values).all():
-            raise ValueError(f"an array of a kernel must be a vector or a matrix of finite numbers, got shape {values.shape}.")
+            raise ValueError(
+                f"an array of a kernel must be a vector or a matrix of finite numbers, got shape {values.shape}."
+            )
         values.setflags(write=False)
         object.__setattr__(self, "values", values)
 

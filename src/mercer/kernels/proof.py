@@ -1,4 +1,5 @@
 """Why an expression is a kernel: a derivation by closure rules, printed as a small tree."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,7 +14,8 @@ from mercer.kernels.base import Kernel
 class Proof:
     """A statement, the rule it follows by, and the proofs of what the rule needs.
 
-    `holds` is True (proved), False (known to be wrong), or None (not decided); `condition` is what is left to know.
+    `holds` is True (proved), False (known to be wrong), or None (not decided); `condition` is what
+    is left to know.
     """
 
     statement: str
@@ -46,7 +48,9 @@ def prove(k: Kernel, d: int | None = None) -> Proof:
       Linear() is a kernel: x'z is the inner product of the features x
     """
     known = next(c for c in type(k).__mro__ if c in _rule.registry)
-    same = issubclass(known, Kernel) and known.on is type(k).on  # a subclass with a formula of its own inherits no proof
+    same = (
+        issubclass(known, Kernel) and known.on is type(k).on
+    )  # a subclass with a formula of its own inherits no proof
     return _rule.registry[known if same else object](k, d)
 
 
@@ -59,7 +63,8 @@ def _rule(k: Kernel, d: int | None) -> Proof:
 
 
 def register(kind: type[Kernel], rule: str | Rule) -> None:
-    """Teach `prove` a kernel of your own: the sentence that proves it, or a function (kernel, d) -> Proof."""
+    """Teach `prove` a kernel of your own: the sentence that proves it, or a function (kernel, d) ->
+    Proof."""
     _rule.register(kind)(rule if callable(rule) else lambda k, d: Proof(repr(k), rule))
 
 
@@ -70,7 +75,13 @@ def _closed(rule: str) -> Rule:
         inner = getattr(k, "terms", None) or (k.kernel,)  # type: ignore[attr-defined]
         premises = tuple(prove(t, d) for t in inner)
         conditions = dict.fromkeys(p.condition for p in premises if p.condition)
-        return Proof(repr(k), rule, True if all(premises) else None, premises, " and ".join(conditions) or None)
+        return Proof(
+            repr(k),
+            rule,
+            True if all(premises) else None,
+            premises,
+            " and ".join(conditions) or None,
+        )
 
     return on
 
@@ -85,21 +96,38 @@ def _scaled(k: Kernel, d: int | None) -> Proof:
 def _on_columns(k: Kernel, d: int | None) -> Proof:
     assert isinstance(k, algebra.OnColumns)
     inner = prove(k.kernel, len(k.columns))
-    return Proof(repr(k), "a kernel of some of the columns is a kernel", inner.holds, (inner,), inner.condition)
+    return Proof(
+        repr(k),
+        "a kernel of some of the columns is a kernel",
+        inner.holds,
+        (inner,),
+        inner.condition,
+    )
 
 
 def _warped(k: Kernel, d: int | None) -> Proof:
     assert isinstance(k, algebra.Warped)
     inner = prove(k.kernel, None)  # f may change the number of columns
-    return Proof(repr(k), "k(f(x), f(z)) has the features phi(f(x))", True if inner else None, (inner,), inner.condition)
+    return Proof(
+        repr(k),
+        "k(f(x), f(z)) has the features phi(f(x))",
+        True if inner else None,
+        (inner,),
+        inner.condition,
+    )
 
 
 def _sinc(k: Kernel, d: int | None) -> Proof:
     if d is None:
-        rule = "its spectral measure is uniform on a sphere of R^3 for d <= 3; for d > 3 there is none"
+        rule = (
+            "its spectral measure is uniform on a sphere of R^3 for d <= 3; for d > 3 there is none"
+        )
         return Proof(repr(k), rule, None, (), "d <= 3")
     if d <= 3:
-        return Proof(repr(k), f"Bochner: its spectral measure is uniform on a sphere of R^3, seen in d = {d} <= 3 coordinates")
+        return Proof(
+            repr(k),
+            f"Bochner: its spectral measure is uniform on a sphere of R^3, seen in d = {d} <= 3 coordinates",
+        )
     return Proof(repr(k), f"for d = {d} > 3 its Fourier transform is not a positive measure", False)
 
 
@@ -122,7 +150,12 @@ for _kind, _sentence in _LEAVES.items():
 
 def _linear(k: Kernel, d: int | None) -> Proof:
     assert isinstance(k, dot.Linear)
-    return Proof(repr(k), _LEAVES[dot.Linear] if k.metric is None else "A is positive semidefinite: the features are A^(1/2) x")
+    return Proof(
+        repr(k),
+        _LEAVES[dot.Linear]
+        if k.metric is None
+        else "A is positive semidefinite: the features are A^(1/2) x",
+    )
 
 
 def _laplace(k: Kernel, d: int | None) -> Proof:
@@ -134,7 +167,12 @@ def _laplace(k: Kernel, d: int | None) -> Proof:
 register(dot.Linear, _linear)
 register(stationary.Laplace, _laplace)
 register(stationary.Sinc, _sinc)
-register(dot.Callable, lambda k, d: Proof(repr(k), "a Python function tells nothing of itself; try mercer.check_psd", None))
+register(
+    dot.Callable,
+    lambda k, d: Proof(
+        repr(k), "a Python function tells nothing of itself; try mercer.check_psd", None
+    ),
+)
 register(algebra.Sum, _closed("a sum of kernels is a kernel"))
 register(algebra.Product, _closed("a product of kernels is a kernel (Schur)"))
 register(algebra.Power, _closed("an integer power of a kernel is a product of kernels"))

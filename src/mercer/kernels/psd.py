@@ -1,4 +1,6 @@
-"""Counter-examples: points whose Gram matrix has a negative eigenvalue, searched at random and then refined."""
+"""Counter-examples: points whose Gram matrix has a negative eigenvalue, searched at random and then
+refined."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -86,12 +88,19 @@ def check_psd(k: Any, X: Any, *, random_state: int = 0, trials: int = 24) -> Cou
     if len(rows) > MAX_ROWS:
         rows = rows[np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))]
     _check_symmetric(k, rows[:50])
-    candidates = [] if rows.items or rows.sparse else [Table(P, rows.columns) for P in _candidates(rows.data, rng, trials)]
+    candidates = (
+        []
+        if rows.items or rows.sparse
+        else [Table(P, rows.columns) for P in _candidates(rows.data, rng, trials)]
+    )
     tried = [found for P in [rows, *candidates] if (found := _lowest(k, P)) is not None]
     if not tried:
         raise ValueError("k is not finite on X nor near it; give X where the kernel is defined.")
     worst = sorted(tried, key=lambda t: t[0])[:4]
-    best = min([worst[0], *(_refine(k, t, rng) for t in worst if isinstance(t[2].data, np.ndarray))], key=lambda t: t[0])
+    best = min(
+        [worst[0], *(_refine(k, t, rng) for t in worst if isinstance(t[2].data, np.ndarray))],
+        key=lambda t: t[0],
+    )
     return Counterexample(best[2].data, best[1], best[3]) if best[0] < -TOLERANCE else None
 
 
@@ -103,7 +112,9 @@ def _candidates(X: Array, rng: np.random.Generator, trials: int) -> Iterator[Arr
         yield (centre if t % 2 else 0) + scale * spread * rng.normal(size=(n, X.shape[1]))
 
 
-Found = tuple[float, float, Table, Array]  # relative lowest eigenvalue, the eigenvalue, points, vector
+Found = tuple[
+    float, float, Table, Array
+]  # relative lowest eigenvalue, the eigenvalue, points, vector
 
 
 def _lowest(k: Kernel, P: Table) -> Found | None:
@@ -135,5 +146,9 @@ def _check_symmetric(k: Kernel, P: Table) -> None:
     back = slice(None, None, -1)
     with np.errstate(all="ignore"):
         K, T = np.asarray(k(P, P[:])), np.asarray(k(P[back], P))[back]
-    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-9, equal_nan=True) or not np.allclose(K, T, rtol=1e-6, atol=1e-9, equal_nan=True):
-        raise ValueError("k is not symmetric: k(x, z) and k(z, x) differ on rows of X; use (k(x, z) + k(z, x)) / 2.")
+    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-9, equal_nan=True) or not np.allclose(
+        K, T, rtol=1e-6, atol=1e-9, equal_nan=True
+    ):
+        raise ValueError(
+            "k is not symmetric: k(x, z) and k(z, x) differ on rows of X; use (k(x, z) + k(z, x)) / 2."
+        )

@@ -1,4 +1,6 @@
-"""Functions of a kernel's own space: f = sum_i a_i k(x_i, .), with their norms and inner products."""
+"""Functions of a kernel's own space: f = sum_i a_i k(x_i, .), with their norms and inner
+products."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -44,10 +46,14 @@ class RKHSFunction:
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel must be a kernel, got {self.kernel!r}.")
-        object.__setattr__(self, "points", table(self.points, "points", items=self.kernel.takes_items))
+        object.__setattr__(
+            self, "points", table(self.points, "points", items=self.kernel.takes_items)
+        )
         object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64).ravel())
         if len(self.weights) != len(self.points):
-            raise ValueError(f"weights has {len(self.weights)} numbers for {len(self.points)} points; give one a point.")
+            raise ValueError(
+                f"weights has {len(self.weights)} numbers for {len(self.points)} points; give one a point."
+            )
 
     def __call__(self, X: Any) -> Array:
         """f(x_i), shape (n,)."""
@@ -55,7 +61,11 @@ class RKHSFunction:
 
     def __add__(self, other: RKHSFunction) -> RKHSFunction:
         self._check_same(other)
-        return RKHSFunction(self.kernel, _stack(self.points, other.points), np.concatenate([self.weights, other.weights]))
+        return RKHSFunction(
+            self.kernel,
+            _stack(self.points, other.points),
+            np.concatenate([self.weights, other.weights]),
+        )
 
     def __mul__(self, by: float) -> RKHSFunction:
         return RKHSFunction(self.kernel, self.points, float(by) * self.weights)
@@ -83,10 +93,14 @@ class RKHSFunction:
     def _check_same(self, other: RKHSFunction) -> None:
         if not isinstance(other, RKHSFunction) or other.kernel != self.kernel:
             theirs = getattr(other, "kernel", other)
-            raise ValueError(f"the functions live in the spaces of different kernels: {self.kernel!r} and {theirs!r}.")
+            raise ValueError(
+                f"the functions live in the spaces of different kernels: {self.kernel!r} and {theirs!r}."
+            )
 
     @classmethod
-    def approximate(cls, kernel: Kernel, f: Callable[[Array], Array], X: Any, tol: float = 1e-2) -> RKHSFunction:
+    def approximate(
+        cls, kernel: Kernel, f: Callable[[Array], Array], X: Any, tol: float = 1e-2
+    ) -> RKHSFunction:
         """A function of the space within `tol` of f on the points X.
 
         It has as few of them as a greedy choice finds. For a universal kernel (Gaussian,
@@ -117,7 +131,9 @@ class RKHSFunction:
         rows = table(X, "X").astype(np.float64)
         target = np.asarray(f(rows.data), dtype=np.float64).ravel()
         if len(target) != len(rows):
-            raise ValueError(f"f must return one number for each of {len(rows)} rows; it returned {len(target)}.")
+            raise ValueError(
+                f"f must return one number for each of {len(rows)} rows; it returned {len(target)}."
+            )
         chosen: list[int] = []
         error = np.abs(target)
         while len(chosen) < len(rows):
@@ -138,8 +154,14 @@ def _stack(a: Table, b: Table) -> Table:
     if a.items:
         return Table(a.data + b.data)
     if a.width != b.width:
-        raise ValueError(f"the functions are of {a.width} and of {b.width} columns; give points of the same width.")
+        raise ValueError(
+            f"the functions are of {a.width} and of {b.width} columns; give points of the same width."
+        )
     from scipy.sparse import vstack
 
-    joined = vstack([a.data, b.data]).tocsr() if a.sparse or b.sparse else np.concatenate([a.data, b.data])
+    joined = (
+        vstack([a.data, b.data]).tocsr()
+        if a.sparse or b.sparse
+        else np.concatenate([a.data, b.data])
+    )
     return Table(joined, a.columns)

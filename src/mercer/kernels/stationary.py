@@ -1,4 +1,5 @@
 """Kernels of differences x - z: one bandwidth, or one a column."""
+
 from __future__ import annotations
 
 import math
@@ -16,7 +17,9 @@ def _converted(name: str, options: dict[str, float | None]) -> tuple[str, float]
     """The one convention that was given."""
     given = {k: v for k, v in options.items() if v is not None}
     if len(given) != 1:
-        raise ValueError(f"{name}.of takes exactly one of {', '.join(options)}; got {', '.join(given) or 'none'}.")
+        raise ValueError(
+            f"{name}.of takes exactly one of {', '.join(options)}; got {', '.join(given) or 'none'}."
+        )
     ((key, value),) = given.items()
     return key, positive(value, key)
 
@@ -63,7 +66,9 @@ class Gaussian(Stationary):
         return p.xp.exp(-0.5 * p.sqdist(self.bandwidth))
 
     @classmethod
-    def of(cls, gamma: float | None = None, b: float | None = None, variance: float | None = None) -> Gaussian:
+    def of(
+        cls, gamma: float | None = None, b: float | None = None, variance: float | None = None
+    ) -> Gaussian:
         """From exp(-gamma r^2), exp(-r^2 / b) or exp(-r^2 / (2 variance)).
 
         >>> Gaussian.of(gamma=0.5) == Gaussian.of(b=2.0) == Gaussian.of(variance=1.0)
@@ -104,7 +109,9 @@ class Laplace(Stationary):
         return p.xp.exp(-(p.absdist(self.bandwidth) if self.norm == 1 else p.dist(self.bandwidth)))
 
     @classmethod
-    def of(cls, gamma: float | None = None, variance: float | None = None, *, norm: int = 2) -> Laplace:
+    def of(
+        cls, gamma: float | None = None, variance: float | None = None, *, norm: int = 2
+    ) -> Laplace:
         """From exp(-gamma r) (scikit-learn, with norm=1) or exp(-r / (2 variance)).
 
         >>> Laplace.of(gamma=0.5) == Laplace.of(variance=1.0) == Laplace(2.0)

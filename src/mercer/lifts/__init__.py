@@ -1,4 +1,5 @@
 """Feature maps: explicit ones, random ones, and the table that turns a kernel into one."""
+
 from mercer.lifts.algebra import Chain, Concatenate, Scaled, Tensor
 from mercer.lifts.base import Lift
 from mercer.lifts.certificate import Certificate

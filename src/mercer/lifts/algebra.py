@@ -1,4 +1,6 @@
-"""The algebra of feature maps: concatenation, tensor products, scales and chains; their kernels add, multiply, scale, compose."""
+"""The algebra of feature maps: concatenation, tensor products, scales and chains; their kernels
+add, multiply, scale, compose."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -27,7 +29,11 @@ def independent(lifts: list[Any]) -> list[Any]:
 
 def reseeded(phi: Any, i: int) -> Any:
     """Number i of several maps: each random part gets a seed made of its own one and i."""
-    states = {name: value for name, value in phi.get_params().items() if name.split("__")[-1] == "random_state"}
+    states = {
+        name: value
+        for name, value in phi.get_params().items()
+        if name.split("__")[-1] == "random_state"
+    }
     seeds = {name: _derived(seed_of(value), i) for name, value in states.items()}
     return phi.set_params(**seeds)
 
@@ -60,7 +66,9 @@ class Composite(Lift):
         self.lifts = params.pop("lifts", self.lifts)
         for name, value in params.items():
             if name not in self.get_params():
-                raise ValueError(f"{name!r} is not a parameter of {type(self).__name__}; see get_params().")
+                raise ValueError(
+                    f"{name!r} is not a parameter of {type(self).__name__}; see get_params()."
+                )
             _, i, *rest = name.split("__", 2)
             part = self.lifts[int(i)].set_params(**{rest[0]: value}) if rest else value
             self.lifts = [*self.lifts[: int(i)], part, *self.lifts[int(i) + 1 :]]
@@ -95,7 +103,11 @@ class Concatenate(Composite):
 
     def _map(self, X: Matrix) -> Matrix:
         parts = [phi.transform(self._for(phi, X)) for phi in self.lifts_]
-        return sp.hstack(parts).tocsr() if any(map(sp.issparse, parts)) else np.concatenate(parts, axis=1)
+        return (
+            sp.hstack(parts).tocsr()
+            if any(map(sp.issparse, parts))
+            else np.concatenate(parts, axis=1)
+        )
 
     def _names(self, inputs: list[str]) -> list[str]:
         return unique([name for phi in self.lifts_ for name in phi.get_feature_names_out(inputs)])
@@ -172,7 +184,10 @@ class Scaled(Lift):
 
     sparse: ClassVar[bool] = True
 
-    must = dict(by=Number(), lift_=Is("Lift", n_features_in_="n_features_in_", n_features_out_="n_features_out_"))
+    must = dict(
+        by=Number(),
+        lift_=Is("Lift", n_features_in_="n_features_in_", n_features_out_="n_features_out_"),
+    )
 
     def __init__(self, lift: Any, by: float = 1.0) -> None:
         self.lift = lift
@@ -227,7 +242,9 @@ class Chain(Composite):
             self.kernel_ = self._after(psi)
             F = psi.transform(F) if i < len(others) - 1 else F
         last = self.lifts_[-1]
-        self.n_features_out_ = getattr(last, "n_features_out_", None) or len(last.get_feature_names_out())
+        self.n_features_out_ = getattr(last, "n_features_out_", None) or len(
+            last.get_feature_names_out()
+        )
 
     def _after(self, psi: Any) -> Any:
         """The kernel of the chain so far."""
@@ -240,7 +257,9 @@ class Chain(Composite):
         return Before(tuple(self.lifts_))(X)
 
     def _names(self, inputs: list[str]) -> list[str]:
-        return list(reduce(lambda names, phi: phi.get_feature_names_out(names), self.lifts_, inputs))
+        return list(
+            reduce(lambda names, phi: phi.get_feature_names_out(names), self.lifts_, inputs)
+        )
 
 
 @register("lifts.Before")
@@ -253,7 +272,13 @@ class Before:
     must = dict(lifts=Each(Is("Lift", "TransformerMixin")))
 
     def __call__(self, X: Matrix) -> Matrix:
-        return reduce(lambda F, phi: phi.transform(Table(F) if isinstance(phi, Lift) and hasattr(F, "shape") else F), self.lifts, X)
+        return reduce(
+            lambda F, phi: phi.transform(
+                Table(F) if isinstance(phi, Lift) and hasattr(F, "shape") else F
+            ),
+            self.lifts,
+            X,
+        )
 
     def __repr__(self) -> str:
         return " >> ".join(type(phi).__name__ for phi in self.lifts)

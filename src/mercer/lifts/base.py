@@ -1,4 +1,6 @@
-"""Lift: a feature map phi as a scikit-learn transformer, with phi(X) @ phi(Z).T equal or close to its kernel."""
+"""Lift: a feature map phi as a scikit-learn transformer, with phi(X) @ phi(Z).T equal or close to
+its kernel."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -54,7 +56,11 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
     n_features_in_: int
     n_features_out_: int
 
-    must = dict(n_features_in_=Whole(1), n_features_out_=Whole(1), feature_names_in_=Labels("n_features_in_"))
+    must = dict(
+        n_features_in_=Whole(1),
+        n_features_out_=Whole(1),
+        feature_names_in_=Labels("n_features_in_"),
+    )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what the map needs of the rows: their width, and for some maps their values."""
@@ -69,7 +75,9 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """A name for every feature, made of the names of the columns."""
         check_is_fitted(self, "n_features_in_")
-        return np.asarray(self._names(list(_check_feature_names_in(self, input_features))), dtype=object)
+        return np.asarray(
+            self._names(list(_check_feature_names_in(self, input_features))), dtype=object
+        )
 
     def certify(self, X: Any, confidence: float = 0.99, **options: Any) -> Certificate:
         """The error of this map on pairs of rows of X, with a confidence; see `Certificate`."""
@@ -91,21 +99,27 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
         if isinstance(X, Table):
             return self._accept(X, reset=reset)
         sparse = "csr" if self.sparse else False
-        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C")
+        return validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=sparse, order="C"
+        )
 
     def _accept(self, X: Table, *, reset: bool) -> Matrix:
         """Rows that an estimator, or another map, has checked already; only they can bring
         names with an array.
         """
         if X.sparse and not self.sparse:
-            raise TypeError(f"X is sparse (Sparse data was passed), but {type(self).__name__} takes dense rows; use X.toarray().")
+            raise TypeError(
+                f"X is sparse (Sparse data was passed), but {type(self).__name__} takes dense rows; use X.toarray()."
+            )
         if reset:
             self.n_features_in_ = X.width
             self.__dict__.pop("feature_names_in_", None)
             if X.columns is not None:
                 self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         if X.width != self.n_features_in_:
-            raise ValueError(f"X has {X.width} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input.")
+            raise ValueError(
+                f"X has {X.width} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input."
+            )
         return X.data
 
     def _for(self, phi: Any, X: Matrix) -> Any:
@@ -128,7 +142,11 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
         """Concatenate: the kernels add."""
         from mercer.lifts.algebra import Concatenate
 
-        return Concatenate([*_parts(self, Concatenate), *_parts(other, Concatenate)]) if isinstance(other, Lift) else NotImplemented
+        return (
+            Concatenate([*_parts(self, Concatenate), *_parts(other, Concatenate)])
+            if isinstance(other, Lift)
+            else NotImplemented
+        )
 
     def __mul__(self, other: Any) -> Lift:
         """Tensor product with an independent copy of the other map (the kernels multiply), or a
@@ -138,7 +156,11 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
 
         if isinstance(other, Real):
             return Scaled(self, float(other))
-        return Tensor([*_parts(self, Tensor), *_parts(other, Tensor)]) if isinstance(other, Lift) else NotImplemented
+        return (
+            Tensor([*_parts(self, Tensor), *_parts(other, Tensor)])
+            if isinstance(other, Lift)
+            else NotImplemented
+        )
 
     def __rmul__(self, other: Any) -> Lift:
         from mercer.lifts.algebra import Scaled
@@ -149,7 +171,11 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
         """Compose: `phi >> psi` is psi(phi(x))."""
         from mercer.lifts.algebra import Chain
 
-        return Chain([*_parts(self, Chain), *_parts(other, Chain)]) if hasattr(other, "transform") else NotImplemented
+        return (
+            Chain([*_parts(self, Chain), *_parts(other, Chain)])
+            if hasattr(other, "transform")
+            else NotImplemented
+        )
 
 
 def _parts(phi: Any, node: type[Any]) -> list[Any]:
@@ -170,7 +196,9 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.integers(2**63 - 1))
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
-    raise ValueError(f"random_state must be None, an integer >= 0, a RandomState or a Generator, got {random_state!r}.")
+    raise ValueError(
+        f"random_state must be None, an integer >= 0, a RandomState or a Generator, got {random_state!r}."
+    )
 
 
 def stream_of(random_state: Any) -> Stream:

@@ -1,4 +1,6 @@
-"""Certificates: what a drawn map's error is, stated with a confidence, from exact kernel values on fresh pairs."""
+"""Certificates: what a drawn map's error is, stated with a confidence, from exact kernel values on
+fresh pairs."""
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
@@ -97,7 +99,9 @@ class Certificate:
             try:
                 from matplotlib import pyplot
             except ImportError as e:
-                raise ImportError("Certificate.plot draws with Matplotlib, which is not installed; pip install matplotlib.") from e
+                raise ImportError(
+                    "Certificate.plot draws with Matplotlib, which is not installed; pip install matplotlib."
+                ) from e
             ax = pyplot.gca()
         ax.bar(["rms", f"{self.quantile:.1%} bound", "max"], [self.rms, self.bound, self.max])
         ax.set_ylabel("kernel error")
@@ -106,7 +110,13 @@ class Certificate:
 
 
 def certify(
-    phi: Any, X: Any, confidence: float = 0.99, quantile: float = 0.995, *, alpha: float | None = None, n_pairs: int = SAMPLED_PAIRS,
+    phi: Any,
+    X: Any,
+    confidence: float = 0.99,
+    quantile: float = 0.995,
+    *,
+    alpha: float | None = None,
+    n_pairs: int = SAMPLED_PAIRS,
     random_state: Any = None,
 ) -> Certificate:
     """Certify a fitted map on the rows X.
@@ -120,9 +130,18 @@ def certify(
     spectral, a, dimension = _spectral(phi, sample, alpha)
     size = np.sort(np.abs(error))
     return Certificate(
-        bound=float(size[rank]), quantile=quantile, confidence=confidence, n_pairs=n_pairs, n_features=phi.n_features_out_,
-        max=float(size[-1]), rms=float(np.sqrt(np.mean(error**2))), bias=_bias(phi, sample, rng), distance_bound=_at(relative, rank),
-        spectral=spectral, alpha=a, effective_dimension=dimension,
+        bound=float(size[rank]),
+        quantile=quantile,
+        confidence=confidence,
+        n_pairs=n_pairs,
+        n_features=phi.n_features_out_,
+        max=float(size[-1]),
+        rms=float(np.sqrt(np.mean(error**2))),
+        bias=_bias(phi, sample, rng),
+        distance_bound=_at(relative, rank),
+        spectral=spectral,
+        alpha=a,
+        effective_dimension=dimension,
     )
 
 
@@ -133,10 +152,14 @@ def order(n: int, confidence: float, quantile: float) -> int:
     (918, 19922)
     """
     if not (0 < confidence < 1 and 0 < quantile < 1):
-        raise ValueError(f"confidence and quantile must be between 0 and 1, got {confidence!r} and {quantile!r}.")
+        raise ValueError(
+            f"confidence and quantile must be between 0 and 1, got {confidence!r} and {quantile!r}."
+        )
     rank = int(binom.ppf(confidence, n, quantile))
     if rank >= n:
-        raise ValueError(f"{n} pairs cannot show {confidence} confidence of the {quantile} quantile; give a larger n_pairs.")
+        raise ValueError(
+            f"{n} pairs cannot show {confidence} confidence of the {quantile} quantile; give a larger n_pairs."
+        )
     return rank
 
 
@@ -150,7 +173,10 @@ def errors(phi: Any, rows: Table, i: Array, j: Array, piece: int = 2048) -> tupl
     """The errors of the kernel, and the relative errors of the kernel distance, of the pairs
     (i, j).
     """
-    parts = [_errors(phi, rows[i[s : s + piece]], rows[j[s : s + piece]]) for s in range(0, len(i), piece)]
+    parts = [
+        _errors(phi, rows[i[s : s + piece]], rows[j[s : s + piece]])
+        for s in range(0, len(i), piece)
+    ]
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
 
@@ -160,13 +186,17 @@ def _errors(phi: Any, x: Table, z: Table) -> tuple[Array, Array]:
     exact, size = k.paired(x, z), k.diag(x) + k.diag(z)
     square = size - 2 * exact
     distance, found = np.sqrt(np.maximum(square, 0)), np.linalg.norm(F - G, axis=1)
-    relative = np.divide(np.abs(found - distance), distance, out=np.zeros_like(distance), where=square > 1e-12 * size)
+    relative = np.divide(
+        np.abs(found - distance), distance, out=np.zeros_like(distance), where=square > 1e-12 * size
+    )
     return np.einsum("ij,ij->i", F, G) - exact, relative
 
 
 def _features(phi: Any, rows: Table) -> Array:
     plain = type(phi)._map is Lift._map  # a map that reads its rows itself
-    F = phi.transform(rows.data) if plain else phi._map(rows.data)  # rows are checked, and have no names
+    F = (
+        phi.transform(rows.data) if plain else phi._map(rows.data)
+    )  # rows are checked, and have no names
     return np.asarray(F.toarray() if sp.issparse(F) else F, dtype=np.float64)
 
 
@@ -194,7 +224,10 @@ def _bias(phi: Any, sample: Table, rng: np.random.Generator) -> float:
     half = (len(sample) + 1) // 2
     fitted, fresh = sample[:half], sample[half:] if len(sample) > 1 else sample
     K = phi.kernel_(fresh.astype(np.float64))
-    redrawn = [reseeded(_same_kernel(phi), int(s)).fit(fitted.data) for s in rng.integers(1, 2**31, size=REDRAWN_MAPS)]
+    redrawn = [
+        reseeded(_same_kernel(phi), int(s)).fit(fitted.data)
+        for s in rng.integers(1, 2**31, size=REDRAWN_MAPS)
+    ]
     means = np.array([np.mean(F @ F.T - K) for F in (_features(psi, fresh) for psi in redrawn)])
     spread = means.std(ddof=1) / np.sqrt(REDRAWN_MAPS)
     return float(means.mean() / spread) if spread > 1e-9 * np.abs(K).max() else 0.0
@@ -203,4 +236,8 @@ def _bias(phi: Any, sample: Table, rng: np.random.Generator) -> float:
 def _same_kernel(phi: Any) -> Any:
     """A clone for the same kernel, also where that was scaled to the data or names columns."""
     twin = clone(phi)
-    return twin.set_params(kernel=phi.kernel_) if "kernel" in twin.get_params(deep=False) and not is_precomputed(twin.kernel) else twin
+    return (
+        twin.set_params(kernel=phi.kernel_)
+        if "kernel" in twin.get_params(deep=False) and not is_precomputed(twin.kernel)
+        else twin
+    )

@@ -1,4 +1,6 @@
-"""Expansions of single columns: functions of them, jumps at thresholds, splines between knots; and columns as users name them."""
+"""Expansions of single columns: functions of them, jumps at thresholds, splines between knots; and
+columns as users name them."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,10 +31,16 @@ def position(phi: Any, column: Any) -> int:
     names = inputs_of(phi)
     if isinstance(column, str) and column in names:
         return names.index(column)
-    if isinstance(column, Integral) and not isinstance(column, bool) and -len(names) <= int(column) < len(names):
+    if (
+        isinstance(column, Integral)
+        and not isinstance(column, bool)
+        and -len(names) <= int(column) < len(names)
+    ):
         return int(column) % len(names)
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    raise ValueError(f"columns: {column!r} is not a column of X; give names or positions of {shown}.")
+    raise ValueError(
+        f"columns: {column!r} is not a column of X; give names or positions of {shown}."
+    )
 
 
 def positions(phi: Any, columns: Iterable[Any] | str | int | None) -> list[int]:
@@ -45,17 +53,40 @@ def positions(phi: Any, columns: Iterable[Any] | str | int | None) -> list[int]:
     return chosen
 
 
-def identity(x: Array) -> Array: return x
-def cube(x: Array) -> Array: return x * x * x
-def sqrt_abs(x: Array) -> Array: return np.sqrt(np.abs(x))
-def log1p_abs(x: Array) -> Array: return np.log1p(np.abs(x))
-def relu(x: Array) -> Array: return np.maximum(x, 0)
+def identity(x: Array) -> Array:
+    return x
+
+
+def cube(x: Array) -> Array:
+    return x * x * x
+
+
+def sqrt_abs(x: Array) -> Array:
+    return np.sqrt(np.abs(x))
+
+
+def log1p_abs(x: Array) -> Array:
+    return np.log1p(np.abs(x))
+
+
+def relu(x: Array) -> Array:
+    return np.maximum(x, 0)
 
 
 FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "x": identity, "square": np.square, "cube": cube, "abs": np.abs, "sqrt_abs": sqrt_abs, "log1p_abs": log1p_abs, "exp": np.exp,
-    "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "sign": np.sign, "relu": relu,
-}  # fmt: skip
+    "x": identity,
+    "square": np.square,
+    "cube": cube,
+    "abs": np.abs,
+    "sqrt_abs": sqrt_abs,
+    "log1p_abs": log1p_abs,
+    "exp": np.exp,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "sign": np.sign,
+    "relu": relu,
+}
 PATTERNS = {"x": "{}", "square": "{}^2", "cube": "{}^3"}
 
 
@@ -84,7 +115,11 @@ class Basis(Lift):
 
     def _laws(self) -> str | None:
         size = len(self.columns_) * len(self.functions_)
-        return None if size == self.n_features_out_ else f"has {size} functions of columns for {self.n_features_out_} features"
+        return (
+            None
+            if size == self.n_features_out_
+            else f"has {size} functions of columns for {self.n_features_out_} features"
+        )
 
     def __init__(self, functions: Any = ("x", "cos"), columns: Any = None) -> None:
         self.functions = functions
@@ -107,15 +142,21 @@ class Basis(Lift):
             values = np.asarray(f(x))
             if values.shape != x.shape:
                 name = pattern.format("x")
-                raise ValueError(f"functions: {name} gave shape {values.shape} for {len(x)} rows; it must give one number a row.")
+                raise ValueError(
+                    f"functions: {name} gave shape {values.shape} for {len(x)} rows; it must give one number a row."
+                )
             values = values.astype(x.dtype)
         if not np.isfinite(values).all():
             name = pattern.format(inputs_of(self)[j])
-            raise ValueError(f"{name} is not finite in some rows of X; scale that column first, or leave it out of columns.")
+            raise ValueError(
+                f"{name} is not finite in some rows of X; scale that column first, or leave it out of columns."
+            )
         return values
 
     def _names(self, inputs: list[str]) -> list[str]:
-        return unique([pattern.format(inputs[j]) for pattern, _ in self.functions_ for j in self.columns_])
+        return unique(
+            [pattern.format(inputs[j]) for pattern, _ in self.functions_ for j in self.columns_]
+        )
 
 
 def named(functions: Any) -> list[tuple[str, Callable[[Array], Array]]]:
@@ -124,16 +165,22 @@ def named(functions: Any) -> list[tuple[str, Callable[[Array], Array]]]:
         named = [(f"{name}({{}})", f) for name, f in functions.items()]
     else:
         given = [functions] if isinstance(functions, str) or callable(functions) else functions
-        named = [_by_name(f) if isinstance(f, str) else (_pattern(f, i), f) for i, f in enumerate(given)]
+        named = [
+            _by_name(f) if isinstance(f, str) else (_pattern(f, i), f) for i, f in enumerate(given)
+        ]
     if not named or not all(callable(f) for _, f in named):
         known = ", ".join(FUNCTIONS)
-        raise ValueError(f"functions must be one or more functions of a column, got {functions!r}; known names are {known}.")
+        raise ValueError(
+            f"functions must be one or more functions of a column, got {functions!r}; known names are {known}."
+        )
     return named
 
 
 def _by_name(name: str) -> tuple[str, Callable[[Array], Array]]:
     if name not in FUNCTIONS:
-        raise ValueError(f"functions: {name!r} is not known; give a function, or one of {', '.join(FUNCTIONS)}.")
+        raise ValueError(
+            f"functions: {name!r} is not known; give a function, or one of {', '.join(FUNCTIONS)}."
+        )
     return PATTERNS.get(name, f"{name}({{}})"), FUNCTIONS[name]
 
 
@@ -169,7 +216,11 @@ class Jumps(Lift):
 
     def _laws(self) -> str | None:
         size = sum(map(len, self.thresholds_.values()))
-        return None if size == self.n_features_out_ else f"has {size} thresholds for {self.n_features_out_} features"
+        return (
+            None
+            if size == self.n_features_out_
+            else f"has {size} thresholds for {self.n_features_out_} features"
+        )
 
     def __init__(self, thresholds: Any = "quantile", n: int = 10, limit: int = 1000) -> None:
         self.thresholds = thresholds
@@ -183,7 +234,9 @@ class Jumps(Lift):
         for j, a in self.thresholds_.items():
             if len(a) > limit:
                 name = inputs_of(self)[j]
-                raise ValueError(f'thresholds: {name} has {len(a)}, more than limit={limit}; use "quantile", or raise the limit.')
+                raise ValueError(
+                    f'thresholds: {name} has {len(a)}, more than limit={limit}; use "quantile", or raise the limit.'
+                )
         self.n_features_out_ = sum(map(len, self.thresholds_.values()))
         if not self.n_features_out_:
             raise ValueError(f"thresholds must hold one or more numbers, got {self.thresholds!r}.")
@@ -195,7 +248,9 @@ class Jumps(Lift):
             at = _ranks(whole(plain(self.n), "n", least=1)) if given == "quantile" else None
             return {j: observed(X[:, j], at) for j in columns}
         if isinstance(given, str):
-            raise ValueError(f'thresholds must be "quantile", "distinct", numbers or a dict of numbers by column, got {given!r}.')
+            raise ValueError(
+                f'thresholds must be "quantile", "distinct", numbers or a dict of numbers by column, got {given!r}.'
+            )
         by_column = given if isinstance(given, Mapping) else dict.fromkeys(columns, given)
         return {position(self, c): _numbers(a) for c, a in by_column.items()}
 
@@ -256,10 +311,19 @@ class Splines(Lift):
     (array([[0.5, 0.5, 0. ]]), ['spline0(x0)', 'spline1(x0)', 'spline2(x0)'])
     """
 
-    must = dict(splines_=Is("SplineTransformer", n_features_in_="n_features_in_", n_features_out_="n_features_out_"))
+    must = dict(
+        splines_=Is(
+            "SplineTransformer", n_features_in_="n_features_in_", n_features_out_="n_features_out_"
+        )
+    )
 
     def __init__(
-        self, n_knots: int = 5, degree: int = 3, knots: Any = "uniform", extrapolation: str = "constant", include_bias: bool = True
+        self,
+        n_knots: int = 5,
+        degree: int = 3,
+        knots: Any = "uniform",
+        extrapolation: str = "constant",
+        include_bias: bool = True,
     ) -> None:
         self.n_knots = n_knots
         self.degree = degree
@@ -270,7 +334,9 @@ class Splines(Lift):
     def _learn(self, X: Array) -> None:
         knots, degree = self._knots(X), whole(plain(self.degree), "degree")
         options = {"extrapolation": self.extrapolation, "include_bias": self.include_bias}
-        self.splines_ = SplineTransformer(degree=degree, knots=knots, **options).fit(knots)  # the knots alone decide
+        self.splines_ = SplineTransformer(degree=degree, knots=knots, **options).fit(
+            knots
+        )  # the knots alone decide
         self.n_features_out_ = int(self.splines_.n_features_out_)
         self.kernel_ = Linear().warped(self._map)
 
@@ -302,8 +368,17 @@ def _ascending(knots: Any, d: int) -> Array:
     except (TypeError, ValueError):
         out = np.empty(0)
     out = np.repeat(out[:, None], d, axis=1) if out.ndim == 1 else out
-    if out.ndim != 2 or len(out) < 2 or not np.isfinite(out).all() or not (np.diff(out, axis=0) > 0).all():
-        raise ValueError(f"knots must be two or more ascending finite numbers, (m,) or (m, {d}), got shape {np.shape(out)}.")
+    if (
+        out.ndim != 2
+        or len(out) < 2
+        or not np.isfinite(out).all()
+        or not (np.diff(out, axis=0) > 0).all()
+    ):
+        raise ValueError(
+            f"knots must be two or more ascending finite numbers, (m,) or (m, {d}), got shape {np.shape(out)}."
+        )
     if out.shape[1] != d:
-        raise ValueError(f"knots has {out.shape[1]} columns, but X has {d}; give one list of knots a column, or one for all.")
+        raise ValueError(
+            f"knots has {out.shape[1]} columns, but X has {d}; give one list of knots a column, or one for all."
+        )
     return out

@@ -1,4 +1,6 @@
-"""The duality table: which map serves which kernel, one rule a line; exact where the features are few, else random."""
+"""The duality table: which map serves which kernel, one rule a line; exact where the features are
+few, else random."""
+
 from __future__ import annotations
 
 import math
@@ -61,14 +63,19 @@ class Budget:
 
     def of(self, size: int | None, i: int = 0) -> Budget:
         """For part i of a map, independent of its other parts."""
-        seed = int(np.random.SeedSequence(self.seed, spawn_key=(i,)).generate_state(1, np.uint64)[0])
+        seed = int(
+            np.random.SeedSequence(self.seed, spawn_key=(i,)).generate_state(1, np.uint64)[0]
+        )
         return replace(self, size=size, seed=seed)
 
 
 def build(k: Kernel, b: Budget) -> Lift:
-    """A map of k within the budget: a method that takes the whole subtree first, then exact features, then structure."""
+    """A map of k within the budget: a method that takes the whole subtree first, then exact
+    features, then structure."""
     if isinstance(b.method, methods.Landmarks):
-        return Nystrom(k, b.method.n_landmarks or _needed(k, b), landmarks=b.method.select, random_state=b.seed)
+        return Nystrom(
+            k, b.method.n_landmarks or _needed(k, b), landmarks=b.method.select, random_state=b.seed
+        )
     few = width(k, b.X)
     if few is not None and few <= (b.size or EXACT_LIMIT) and not _meant_for(b.method, k):
         return exact(k, b)
@@ -81,7 +88,8 @@ def build(k: Kernel, b: Budget) -> Lift:
 
 
 def _meant_for(method: methods.Method, k: Kernel) -> bool:
-    """Whether the method was asked for and takes such kernels, also where they have few features."""
+    """Whether the method was asked for and takes such kernels, also where they have few
+    features."""
     if isinstance(method, methods.Fourier):
         return spectrum(k) is not None
     return isinstance(method, methods.Sketch) and isinstance(k, Product | Power | Polynomial)
@@ -92,7 +100,9 @@ EXACT_LIMIT = 10_000  # features of an exact map that are built without being as
 
 def _needed(k: Kernel, b: Budget) -> int:
     if b.size is None:
-        raise ValueError(f"{k!r} has no small exact feature map; give n_features, or eps and delta.")
+        raise ValueError(
+            f"{k!r} has no small exact feature map; give n_features, or eps and delta."
+        )
     return b.size
 
 
@@ -109,18 +119,30 @@ def exact(k: Kernel, b: Budget) -> Lift:
     if one is not None and (width_by_rule(one, b.X) or 0) < (width_by_rule(k, b.X) or 0):
         k = one
     match k:
-        case Constant(): return One()
-        case Linear(metric=A): return Identity(A)
-        case Power(degree=0) | Polynomial(degree=0): return One()
-        case Polynomial(degree=p, bias=c): return Monomials(p, weights="kernel", bias=c)
-        case Power(kernel=t, degree=1): return exact(t, b)
-        case Power(kernel=t, degree=n) if one := as_polynomial(t, n): return exact(one, b)
-        case Power(kernel=t, degree=n): return exact(t, b) >> Monomials(n, weights="kernel", bias=0.0)
-        case AllSubsets(): return Subsets()
-        case Anova(order=r): return Interactions(r)
-        case Product(terms=ts): return _tensor([exact(Power(t, n), b) for t, n in factors(ts)])
-        case Sum(terms=ts): return Concatenate([exact(t, b) for t in ts])
-        case Series(kernel=t, coefficients=a): return exact(power_sum(t, a), b)
+        case Constant():
+            return One()
+        case Linear(metric=A):
+            return Identity(A)
+        case Power(degree=0) | Polynomial(degree=0):
+            return One()
+        case Polynomial(degree=p, bias=c):
+            return Monomials(p, weights="kernel", bias=c)
+        case Power(kernel=t, degree=1):
+            return exact(t, b)
+        case Power(kernel=t, degree=n) if one := as_polynomial(t, n):
+            return exact(one, b)
+        case Power(kernel=t, degree=n):
+            return exact(t, b) >> Monomials(n, weights="kernel", bias=0.0)
+        case AllSubsets():
+            return Subsets()
+        case Anova(order=r):
+            return Interactions(r)
+        case Product(terms=ts):
+            return _tensor([exact(Power(t, n), b) for t, n in factors(ts)])
+        case Sum(terms=ts):
+            return Concatenate([exact(t, b) for t in ts])
+        case Series(kernel=t, coefficients=a):
+            return exact(power_sum(t, a), b)
     return around(k, b, exact)
 
 
@@ -131,36 +153,55 @@ def _tensor(maps: list[Lift]) -> Lift:
 def around(k: Kernel, b: Budget, inner: Any) -> Lift:
     """The rules for what stands around a kernel; `inner` maps the kernel inside."""
     match k:
-        case Scale(factor=c, kernel=t): return Scaled(inner(t, b), math.sqrt(c))
-        case Weighted(kernel=t, f=f): return WeightedLift(inner(t, b), f)
-        case Normalized(kernel=t): return NormalizedLift(inner(t, b), t)
-        case OnColumns(kernel=t, columns=c): return OnColumnsLift(inner(t, replace(b, X=b.X.pick(c))), list(c))
-        case Warped(kernel=t, f=f): return WarpedLift(inner(t, replace(b, X=mapped(b.X, f))), f)
-    raise ValueError(f"no feature map is known for {k!r}; use method=Landmarks(n), which serves any kernel.")
+        case Scale(factor=c, kernel=t):
+            return Scaled(inner(t, b), math.sqrt(c))
+        case Weighted(kernel=t, f=f):
+            return WeightedLift(inner(t, b), f)
+        case Normalized(kernel=t):
+            return NormalizedLift(inner(t, b), t)
+        case OnColumns(kernel=t, columns=c):
+            return OnColumnsLift(inner(t, replace(b, X=b.X.pick(c))), list(c))
+        case Warped(kernel=t, f=f):
+            return WarpedLift(inner(t, replace(b, X=mapped(b.X, f))), f)
+    raise ValueError(
+        f"no feature map is known for {k!r}; use method=Landmarks(n), which serves any kernel."
+    )
 
 
 def by_structure(k: Kernel, b: Budget) -> Lift:
     """A random map, rule by rule."""
     match k:
-        case Sum(terms=ts): return Concatenate([build(t, part) for t, part in zip(ts, shares(ts, b), strict=True)])
-        case Product(terms=ts): return _product(ts, b)
-        case Power(kernel=t, degree=n): return _product((t,) * n, b)
-        case Polynomial(degree=p, bias=c): return TensorSketch(p, _needed(k, b), bias=c, random_state=b.seed)
-        case Series(kernel=t, coefficients=a): return build(power_sum(t, a), b)
+        case Sum(terms=ts):
+            return Concatenate([build(t, part) for t, part in zip(ts, shares(ts, b), strict=True)])
+        case Product(terms=ts):
+            return _product(ts, b)
+        case Power(kernel=t, degree=n):
+            return _product((t,) * n, b)
+        case Polynomial(degree=p, bias=c):
+            return TensorSketch(p, _needed(k, b), bias=c, random_state=b.seed)
+        case Series(kernel=t, coefficients=a):
+            return build(power_sum(t, a), b)
         case Exp(kernel=Linear(metric=None)) | Exp(kernel=Scale(kernel=Linear(metric=None))):
             return Maclaurin(k, _needed(k, b), random_state=b.seed)
-        case Exp(kernel=t): return build(power_sum(t, _exp_coefficients(t, b.X)), b)
-        case Linear() | Anova() | AllSubsets(): return exact(k, b) >> SparseProjection(_needed(k, b), s=1, random_state=b.seed)
-        case ArcCosine(order=n): return ArcCosineFeatures(n, _needed(k, b), random_state=b.seed)
+        case Exp(kernel=t):
+            return build(power_sum(t, _exp_coefficients(t, b.X)), b)
+        case Linear() | Anova() | AllSubsets():
+            return exact(k, b) >> SparseProjection(_needed(k, b), s=1, random_state=b.seed)
+        case ArcCosine(order=n):
+            return ArcCosineFeatures(n, _needed(k, b), random_state=b.seed)
     return around(k, b, build)
 
 
 def _product(ts: tuple[Kernel, ...], b: Budget) -> Lift:
-    """Stationary factors together, the others beside them; their tensor product where it fits, else sketched."""
+    """Stationary factors together, the others beside them; their tensor product where it fits, else
+    sketched."""
     size = _needed(Product(ts) if len(ts) > 1 else ts[0], b)
     still = tuple(t for t in ts if spectrum(t) is not None)
     moving = [t for t in ts if spectrum(t) is None]
-    factors: list[Kernel] = [*moving, *([Product(still) if len(still) > 1 else still[0]] if still else [])]
+    factors: list[Kernel] = [
+        *moving,
+        *([Product(still) if len(still) > 1 else still[0]] if still else []),
+    ]
     # A factor of few features is taken exactly, an infinite one with as many as the whole may have.
     maps = [build(t, b.of(size, i)) for i, t in enumerate(factors)]
     return maps[0] if len(maps) == 1 else SketchedTensor(maps, size, random_state=b.seed)
@@ -174,7 +215,8 @@ def _exp_coefficients(t: Kernel, X: Table) -> list[float]:
 
 
 def shares(ts: tuple[Kernel, ...], b: Budget) -> list[Budget]:
-    """The budget of a sum's terms: exact ones first, the rest in proportion to the root of their variance on the probe.
+    """The budget of a sum's terms: exact ones first, the rest in proportion to the root of their
+    variance on the probe.
 
     An error of V_i / m_i each adds up to the least at m_i in proportion to sqrt(V_i).
     """
@@ -190,7 +232,8 @@ def shares(ts: tuple[Kernel, ...], b: Budget) -> list[Budget]:
 
 
 def served_exactly(widths: list[int | None], size: int) -> dict[int, int]:
-    """The terms whose features all fit, the smallest first, while two features remain for each of the others.
+    """The terms whose features all fit, the smallest first, while two features remain for each of
+    the others.
 
     >>> served_exactly([None, 60, 500], 150)
     {1: 60}
@@ -206,7 +249,8 @@ PROBE_ROWS, PROBE_FEATURES = 64, 64
 
 
 def variance(t: Kernel, b: Budget, i: int) -> float:
-    """The mean squared error of a small map of t on the probe, times its features; smaller than the exact one."""
+    """The mean squared error of a small map of t on the probe, times its features; smaller than the
+    exact one."""
     few = width(t, b.X)
     size = PROBE_FEATURES if few is None else max(2, min(PROBE_FEATURES, few // 2))
     F = build(t, b.of(size, i)).fit(b.X.data).transform(b.X.data)
@@ -215,7 +259,10 @@ def variance(t: Kernel, b: Budget, i: int) -> float:
 
 
 def probe(X: Matrix) -> Table:
-    """A few rows, spread over X, and the longest ones; in float64, so that the map does not depend on their precision."""
+    """A few rows, spread over X, and the longest ones; in float64, so that the map does not depend
+    on their precision."""
     longest = np.argsort(-square_norms(X), kind="stable")[:4]
-    rows = np.unique(np.concatenate([np.linspace(0, X.shape[0] - 1, PROBE_ROWS).astype(np.intp), longest]))
+    rows = np.unique(
+        np.concatenate([np.linspace(0, X.shape[0] - 1, PROBE_ROWS).astype(np.intp), longest])
+    )
     return Table(X[rows].astype(np.float64))

@@ -1,4 +1,5 @@
 """Random Fourier features: a stationary kernel as a mean of cosines, k(x, z) = E cos(w'(x - z))."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -24,7 +25,9 @@ from mercer.store import register
 Angles = Callable[[Matrix], Array]
 MAX_PROMISED_FEATURES = 20_000  # features beyond which a bound is not followed
 KINDS = ("auto", *RULES, "structured")
-KEPT_BYTES = 32 << 20  # frequencies are kept while they are smaller than this, else drawn again in pieces
+KEPT_BYTES = (
+    32 << 20
+)  # frequencies are kept while they are smaller than this, else drawn again in pieces
 
 
 @register("lifts.RandomFourier")
@@ -72,15 +75,31 @@ class RandomFourier(Lift):
 
     sparse: ClassVar[bool] = True
 
-    must = dict(spectrum_=Is("SpectralMeasure"), stream_=Is("Stream"), form=Text("pairs", "shift"), frequencies=Text(*KINDS))
+    must = dict(
+        spectrum_=Is("SpectralMeasure"),
+        stream_=Is("Stream"),
+        form=Text("pairs", "shift"),
+        frequencies=Text(*KINDS),
+    )
 
     def _laws(self) -> str | None:
         last = max((c for a in self.spectrum_.atoms for c in a.columns or ()), default=0)
-        return None if last < self.n_features_in_ else f"draws frequencies of column {last} of {self.n_features_in_}"
+        return (
+            None
+            if last < self.n_features_in_
+            else f"draws frequencies of column {last} of {self.n_features_in_}"
+        )
 
     def __init__(
-        self, kernel: Kernel | str | None = None, n_features: int = 256, *, form: str = "pairs", frequencies: str = "auto",
-        eps: float | None = None, delta: float = 0.01, random_state: Any = None,
+        self,
+        kernel: Kernel | str | None = None,
+        n_features: int = 256,
+        *,
+        form: str = "pairs",
+        frequencies: str = "auto",
+        eps: float | None = None,
+        delta: float = 0.01,
+        random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.n_features = n_features
@@ -95,15 +114,21 @@ class RandomFourier(Lift):
         self.kernel_ = positioned(resolve(self.kernel, X), self._table(X))
         self.spectrum_ = _spectrum_of(self.kernel_)
         self.stream_: Stream = stream_of(self.random_state)
-        self.n_features_out_ = int(self.n_features) if self.eps is None else self._promised(X.shape[0])
+        self.n_features_out_ = (
+            int(self.n_features) if self.eps is None else self._promised(X.shape[0])
+        )
         self._kept: Array | None = None
         next(self._pieces(X[:1]))  # refuses what cannot be drawn, such as Sinc in four columns
 
     def _promised(self, n: int) -> int:
         assert self.eps is not None
-        size = fourier_features(n, self.eps / (self.spectrum_.amplitude or 1.0), self.delta, self.form)
+        size = fourier_features(
+            n, self.eps / (self.spectrum_.amplitude or 1.0), self.delta, self.form
+        )
         if size > MAX_PROMISED_FEATURES:
-            raise ValueError(f"eps={self.eps:g} asks for {size:,} features by the bound; use k.lift(eps=...), which probes how many do.")
+            raise ValueError(
+                f"eps={self.eps:g} asks for {size:,} features by the bound; use k.lift(eps=...), which probes how many do."
+            )
         return size
 
     @property
@@ -114,7 +139,9 @@ class RandomFourier(Lift):
         """Frequencies start to stop, (stop - start, d); any of them alone are the same bits."""
         if self.frequencies == "structured":
             return self._structured[0].matrix()[slice(start, stop)] / self._structured[1]
-        return self.spectrum_.frequencies(self.n_features_in_, self.n_frequencies_, self.stream_, self.frequencies, start, stop)
+        return self.spectrum_.frequencies(
+            self.n_features_in_, self.n_frequencies_, self.stream_, self.frequencies, start, stop
+        )
 
     @property
     def _structured(self) -> tuple[Fastfood, Array]:
@@ -129,7 +156,9 @@ class RandomFourier(Lift):
             yield slice(0, m), _fast(*self._structured)
         elif d * m * 8 > KEPT_BYTES:
             step = max(64, KEPT_BYTES // (8 * d))
-            yield from ((s, _times(self.draw(s.start, s.stop).astype(X.dtype))) for s in cuts(m, step))
+            yield from (
+                (s, _times(self.draw(s.start, s.stop).astype(X.dtype))) for s in cuts(m, step)
+            )
         else:
             kept = self.draw() if self._kept is None else self._kept
             self._kept = kept
@@ -140,10 +169,22 @@ class RandomFourier(Lift):
         F = np.empty((X.shape[0], self.n_features_out_), X.dtype)
         for piece, angles in self._pieces(X):
             if self.form == "pairs":
-                self._pairs(X, angles, float(np.sqrt(amplitude / m)), F[:, piece], F[:, m + piece.start : m + piece.stop])
+                self._pairs(
+                    X,
+                    angles,
+                    float(np.sqrt(amplitude / m)),
+                    F[:, piece],
+                    F[:, m + piece.start : m + piece.stop],
+                )
             else:
-                shift = 2 * np.pi * uniforms(self.stream_.child(-1 % 2**32), piece.start, piece.stop, 1)[:, 0]
-                self._shifted(X, angles, shift.astype(X.dtype), float(np.sqrt(2 * amplitude / m)), F[:, piece])
+                shift = (
+                    2
+                    * np.pi
+                    * uniforms(self.stream_.child(-1 % 2**32), piece.start, piece.stop, 1)[:, 0]
+                )
+                self._shifted(
+                    X, angles, shift.astype(X.dtype), float(np.sqrt(2 * amplitude / m)), F[:, piece]
+                )
         return F
 
     def _pairs(self, X: Matrix, angles: Angles, scale: float, cos: Array, sin: Array) -> None:
@@ -177,7 +218,9 @@ def _fast(frequencies: Fastfood, bandwidth: Array) -> Angles:
 def _spectrum_of(k: Kernel) -> SpectralMeasure:
     s = spectrum(k)
     if s is None:
-        raise ValueError(f"{k!r} is not a stationary kernel or a product of such, so it has no Fourier features; use k.lift or Nystrom.")
+        raise ValueError(
+            f"{k!r} is not a stationary kernel or a product of such, so it has no Fourier features; use k.lift or Nystrom."
+        )
     return s
 
 
@@ -187,6 +230,8 @@ def _check_settings(n_features: Any, form: str, kind: str) -> None:
     if not isinstance(n_features, int | np.integer) or n_features < 1:
         raise ValueError(f"n_features must be an integer >= 1, got {n_features!r}.")
     if form == "pairs" and n_features % 2:
-        raise ValueError(f"n_features must be even with form='pairs' (a cosine and a sine each), got {n_features}; use {n_features + 1}.")
+        raise ValueError(
+            f"n_features must be even with form='pairs' (a cosine and a sine each), got {n_features}; use {n_features + 1}."
+        )
     if not (isinstance(kind, str) and kind in KINDS):
         raise ValueError(f"frequencies must be one of {', '.join(KINDS)}, got {kind!r}.")

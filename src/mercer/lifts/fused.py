@@ -1,4 +1,6 @@
-"""A projection fused with the products of columns before it: they go in run by run, and are never all formed."""
+"""A projection fused with the products of columns before it: they go in run by run, and are never
+all formed."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -33,8 +35,9 @@ SHARED_BYTES = 1 << 28  # the same where all rows meet one drawing of normals
 def fuse(phi: Any, psi: Any) -> Lift | None:
     """phi >> psi as one map that never forms phi(x), or None where there is no such map.
 
-    Fused are `Monomials` and `Subsets` with the projections, as long as their output is dense: the products of a dense row
-    are walked run by run, column times lower degree; those of sparse rows are formed for a few rows at a time.
+    Fused are `Monomials` and `Subsets` with the projections, as long as their output is dense: the
+    products of a dense row are walked run by run, column times lower degree; those of sparse rows
+    are formed for a few rows at a time.
 
     >>> from mercer.lifts.polynomial import Monomials
     >>> from mercer.lifts.projections import SparseProjection
@@ -54,7 +57,8 @@ class Fused(Lift):
     sparse: ClassVar[bool] = True
 
     must = dict(
-        lift_=Is("Products", n_features_in_="n_features_in_"), projection_=Is("Projection", n_features_out_="n_features_out_")
+        lift_=Is("Products", n_features_in_="n_features_in_"),
+        projection_=Is("Projection", n_features_out_="n_features_out_"),
     )
 
     def __init__(self, lift: Any, projection: Any) -> None:
@@ -78,9 +82,14 @@ class Fused(Lift):
         return self.projection_.finish(F)
 
     def _tiles(self, X: Matrix, size: int) -> list[slice]:
-        """Rows whose products, those of lower degree of dense ones and all of sparse ones, take about that size."""
+        """Rows whose products, those of lower degree of dense ones and all of sparse ones, take
+        about that size."""
         program, longest = self.lift_.program_, np.diff(X.indptr).max() if sp.issparse(X) else 0
-        held = comb(int(longest) + program.degree, program.degree) if sp.issparse(X) else max(PIECE_PRODUCTS, _below(program))
+        held = (
+            comb(int(longest) + program.degree, program.degree)
+            if sp.issparse(X)
+            else max(PIECE_PRODUCTS, _below(program))
+        )
         return cuts(X.shape[0], max(1, size // (X.dtype.itemsize * held)))
 
     def _add(self, X: Matrix, out: Array) -> None:
@@ -102,7 +111,8 @@ class Fused(Lift):
 
 
 def runs(phi: Products, X: Array) -> Iterator[tuple[int, Array]]:
-    """The products of dense rows, in order, as (number of the first, values (n, c)); those of lower degree are held."""
+    """The products of dense rows, in order, as (number of the first, values (n, c)); those of lower
+    degree are held."""
     program, n = phi.program_, phi.program_.degree
     below = _below(program)
     F = expand(_lower(program), X) if n else np.ones((len(X), 1), X.dtype)
@@ -115,16 +125,23 @@ def runs(phi: Products, X: Array) -> Iterator[tuple[int, Array]]:
 
 
 def _pieces(phi: Products, at: int, V: Array) -> Iterator[tuple[int, Array]]:
-    """Products number `at` and on (the constant counted), without those that phi leaves out, each times its weight."""
+    """Products number `at` and on (the constant counted), without those that phi leaves out, each
+    times its weight."""
     begin = phi.program_.skip + phi.start_
     V, at = V[:, max(0, begin - at) :], max(at, begin) - begin
     for piece in cuts(V.shape[1], PIECE_PRODUCTS):
         here = slice(at + phi.start_ + piece.start, at + phi.start_ + piece.stop)
-        yield at + piece.start, V[:, piece] if phi.weights_ is None else V[:, piece] * phi.weights_[here].astype(V.dtype)
+        yield (
+            at + piece.start,
+            V[:, piece]
+            if phi.weights_ is None
+            else V[:, piece] * phi.weights_[here].astype(V.dtype),
+        )
 
 
 def _below(program: Program) -> int:
-    """The number of products below the highest degree, the constant among them; or all where none is formed."""
+    """The number of products below the highest degree, the constant among them; or all where none
+    is formed."""
     n = program.degree
     return 1 if n == 0 else int(program.first[n, 0 if n > 1 else -1])
 
@@ -132,4 +149,6 @@ def _below(program: Program) -> int:
 def _lower(program: Program) -> Program:
     """The plan without its highest degree, with the constant."""
     k = max(2, program.degree)
-    return Program(np.minimum(program.caps, k - 1), program.first[:k], program.parent[:k], 0, program.ordered)
+    return Program(
+        np.minimum(program.caps, k - 1), program.first[:k], program.parent[:k], 0, program.ordered
+    )

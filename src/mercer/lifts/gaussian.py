@@ -1,4 +1,6 @@
-"""Deterministic features of the Gaussian kernel: Taylor and Hermite polynomials, cut at a degree."""
+"""Deterministic features of the Gaussian kernel: Taylor and Hermite polynomials, cut at a
+degree."""
+
 from __future__ import annotations
 
 import math
@@ -60,7 +62,10 @@ class Taylor(Products):
 
     centre_: Array | None = None  # as in files of before there was one
 
-    must = dict(centre_=Floats("n_features_in_") | None, scale_=Floats("n_features_in_") | Floats("n_features_in_", "n_features_in_"))
+    must = dict(
+        centre_=Floats("n_features_in_") | None,
+        scale_=Floats("n_features_in_") | Floats("n_features_in_", "n_features_in_"),
+    )
 
     def __init__(self, kernel: Kernel | None = None, degree: int = 4) -> None:
         self.kernel = kernel
@@ -79,13 +84,19 @@ class Taylor(Products):
         """
         k = self.kernel_
         self.damped_, linear = isinstance(k, Gaussian), k.kernel if isinstance(k, Exp) else None
-        factor, linear = (linear.factor, linear.kernel) if isinstance(linear, Scale) else (1.0, linear)
+        factor, linear = (
+            (linear.factor, linear.kernel) if isinstance(linear, Scale) else (1.0, linear)
+        )
         if isinstance(k, Gaussian):
             self.scale_ = 1 / per_column(k.bandwidth, d)
         elif isinstance(linear, Linear):
-            self.scale_ = np.sqrt(factor) * (np.ones(d) if linear.metric is None else _root(linear.metric, d))
+            self.scale_ = np.sqrt(factor) * (
+                np.ones(d) if linear.metric is None else _root(linear.metric, d)
+            )
         else:
-            raise ValueError(f"kernel must be a Gaussian or exp(Linear()), got {k!r}; use k.lift() for others.")
+            raise ValueError(
+                f"kernel must be a Gaussian or exp(Linear()), got {k!r}; use k.lift() for others."
+            )
 
     def _scaled(self, X: Matrix) -> Matrix:
         scale = self.scale_.astype(X.dtype)
@@ -93,7 +104,9 @@ class Taylor(Products):
             return X @ scale
         with np.errstate(over="ignore"):
             if self.centre_ is not None:
-                return (((X.toarray() if sp.issparse(X) else X) - self.centre_) * self.scale_).astype(X.dtype)
+                return (
+                    ((X.toarray() if sp.issparse(X) else X) - self.centre_) * self.scale_
+                ).astype(X.dtype)
             return X.multiply(scale).tocsr() if sp.issparse(X) else X * scale
 
     def _map(self, X: Matrix) -> Matrix:
@@ -108,13 +121,18 @@ class Taylor(Products):
         where the product is small.
         """
         with np.errstate(divide="ignore", under="ignore"):
-            return np.exp(xlogy(np.arange(self.program_.degree + 1), r[:, None]) - (r**2 / 2)[:, None])
+            return np.exp(
+                xlogy(np.arange(self.program_.degree + 1), r[:, None]) - (r**2 / 2)[:, None]
+            )
 
     def _times(self, F: Matrix, sizes: Array) -> Matrix:
         """The monomials of each degree times the size of that degree."""
         sizes, bounds = sizes.astype(F.dtype), ends(self.program_)
         if sp.issparse(F):
-            row, k = np.repeat(np.arange(F.shape[0]), np.diff(F.indptr)), np.searchsorted(bounds, F.indices, side="right") - 1
+            row, k = (
+                np.repeat(np.arange(F.shape[0]), np.diff(F.indptr)),
+                np.searchsorted(bounds, F.indices, side="right") - 1,
+            )
             F.data *= sizes[row, k]
         else:
             for k, (start, stop) in enumerate(pairwise(bounds)):
@@ -140,12 +158,17 @@ class Taylor(Products):
         check_is_fitted(self)
         t = float(square_norms(self._scaled(self._check(X, reset=False))).max())
         with np.errstate(over="ignore"):
-            return float(gammainc(self.program_.degree + 1, min(t, MAX_RADIUS)) * (1 if self.damped_ else np.exp(t)))
+            return float(
+                gammainc(self.program_.degree + 1, min(t, MAX_RADIUS))
+                * (1 if self.damped_ else np.exp(t))
+            )
 
 
 def _directions(Y: Matrix, r: Array) -> Matrix:
     """u = y / r, whose monomials never overflow; 0 where y is 0 or too far away to matter."""
-    inverse = np.divide(1, r, out=np.zeros_like(r), where=(r > 0) & (r < MAX_RADIUS)).astype(Y.dtype)[:, None]
+    inverse = np.divide(1, r, out=np.zeros_like(r), where=(r > 0) & (r < MAX_RADIUS)).astype(
+        Y.dtype
+    )[:, None]
     with np.errstate(invalid="ignore"):
         U = Y.multiply(inverse).tocsr() if sp.issparse(Y) else Y * inverse
     values = U.data if sp.issparse(U) else U
@@ -195,9 +218,11 @@ class Hermite(Lift):
     """
 
     must = dict(
-        centre_=Floats("n_features_in_"), scale_=Floats("n_features_in_"), rho_=Floats("n_features_in_", low=0),
+        centre_=Floats("n_features_in_"),
+        scale_=Floats("n_features_in_"),
+        rho_=Floats("n_features_in_", low=0),
         exponents_=Ints("n_features_out_", "n_features_in_", below=1 << 16),
-    )  # fmt: skip
+    )
 
     def __init__(self, degree: int = 4, bandwidth: Any = None, scale: Any = None) -> None:
         self.degree = degree
@@ -208,18 +233,27 @@ class Hermite(Lift):
         d, degree = X.shape[1], whole(plain(self.degree), "degree")
         self.kernel_ = resolve(None, X) if self.bandwidth is None else Gaussian(self.bandwidth)
         self.centre_ = _mean(X)
-        self.scale_ = _spread(X) if self.scale is None else per_column(positives(plain(self.scale), "scale"), d, "scale")
+        self.scale_ = (
+            _spread(X)
+            if self.scale is None
+            else per_column(positives(plain(self.scale), "scale"), d, "scale")
+        )
         q = (self.scale_ / per_column(self.kernel_.bandwidth, d)) ** 2
         self.rho_ = 2 * q / (2 * q + 1 + np.sqrt(4 * q + 1))
         self.exponents_ = exponents(plan(d, degree)).toarray()  # (D, d)
         self.n_features_out_ = len(self.exponents_)
-        self.mean_tail_ = max(0.0, 1 - float(np.prod(1 - self.rho_) * np.prod(self.rho_**self.exponents_, axis=1).sum()))
+        self.mean_tail_ = max(
+            0.0,
+            1 - float(np.prod(1 - self.rho_) * np.prod(self.rho_**self.exponents_, axis=1).sum()),
+        )
 
     def _map(self, X: Array) -> Array:
         F = np.empty((len(X), self.n_features_out_), X.dtype)
 
         def fill(x: Array, rows: slice) -> None:
-            F[rows] = reduce(mul, (T[:, a] for T, a in zip(self._tables(x), self.exponents_.T, strict=True)))
+            F[rows] = reduce(
+                mul, (T[:, a] for T, a in zip(self._tables(x), self.exponents_.T, strict=True))
+            )
 
         by_rows(X, self.n_features_out_, fill)
         return F
@@ -229,11 +263,17 @@ class Hermite(Lift):
         with np.errstate(over="ignore"):
             Y = (X - self.centre_) * np.sqrt((1 + self.rho_) / (1 - self.rho_)) / self.scale_
         Y = np.clip(Y, -MAX_RADIUS, MAX_RADIUS)
-        return [eigenfunctions(y, rho, int(self.exponents_.max())) for y, rho in zip(Y.T, self.rho_, strict=True)]
+        return [
+            eigenfunctions(y, rho, int(self.exponents_.max()))
+            for y, rho in zip(Y.T, self.rho_, strict=True)
+        ]
 
     def _names(self, inputs: list[str]) -> list[str]:
         def name(a: Array) -> str:
-            return "*".join(f"H{k}({column})" for k, column in zip(a, inputs, strict=True) if k) or "H0"
+            return (
+                "*".join(f"H{k}({column})" for k, column in zip(a, inputs, strict=True) if k)
+                or "H0"
+            )
 
         return [name(a) for a in self.exponents_]
 

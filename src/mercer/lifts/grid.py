@@ -1,4 +1,5 @@
 """Grid: bumps at the points of a grid, whose inner products near the Gaussian kernel."""
+
 from __future__ import annotations
 
 import math
@@ -53,14 +54,27 @@ class Grid(Lift):
     """
 
     must = dict(
-        columns_=Each(Whole(0, "n_features_in_"), size="m"), centres_=Each(Floats(None), size="m"), scale_=Floats("m"), spacing_=Floats("m")
+        columns_=Each(Whole(0, "n_features_in_"), size="m"),
+        centres_=Each(Floats(None), size="m"),
+        scale_=Floats("m"),
+        spacing_=Floats("m"),
     )
 
     def _laws(self) -> str | None:
         size = math.prod(map(len, self.centres_))
-        return None if size == self.n_features_out_ else f"has {size} centres for {self.n_features_out_} features"
+        return (
+            None
+            if size == self.n_features_out_
+            else f"has {size} centres for {self.n_features_out_} features"
+        )
 
-    def __init__(self, bandwidth: Any = None, tol: float = 1e-3, max_features: int = 20_000, columns: Any = None) -> None:
+    def __init__(
+        self,
+        bandwidth: Any = None,
+        tol: float = 1e-3,
+        max_features: int = 20_000,
+        columns: Any = None,
+    ) -> None:
         self.bandwidth = bandwidth
         self.tol = tol
         self.max_features = max_features
@@ -76,14 +90,18 @@ class Grid(Lift):
 
     def _place(self, low: Array, high: Array) -> None:
         """The centres of each column, a margin beyond its rows on both sides."""
-        share = min(positive(plain(self.tol), "tol"), 1.0) / (4 * len(low))  # the other half is for products of errors
+        share = min(positive(plain(self.tol), "tol"), 1.0) / (
+            4 * len(low)
+        )  # the other half is for products of errors
         self.spacing_ = self.scale_ * math.pi / math.sqrt(2 * math.log(2 / share))
         margin = self.scale_ * float(erfcinv(share)) / math.sqrt(2)
         with np.errstate(over="ignore"):
             cells = np.ceil((high - low + 2 * margin) / self.spacing_)
         self._check_size(cells + 1)
         start = low / 2 + high / 2 - cells * self.spacing_ / 2
-        self.centres_ = [a + h * np.arange(m + 1) for a, h, m in zip(start, self.spacing_, cells, strict=True)]
+        self.centres_ = [
+            a + h * np.arange(m + 1) for a, h, m in zip(start, self.spacing_, cells, strict=True)
+        ]
 
     def _check_size(self, counts: Array) -> None:
         with np.errstate(over="ignore"):
@@ -106,5 +124,8 @@ class Grid(Lift):
             return (math.sqrt(h * math.sqrt(2 / math.pi) / s) * bumps).astype(x.dtype)
 
     def _names(self, inputs: list[str]) -> list[str]:
-        axes = [[f"{inputs[j]}={t:.4g}" for t in centres] for j, centres in zip(self.columns_, self.centres_, strict=True)]
+        axes = [
+            [f"{inputs[j]}={t:.4g}" for t in centres]
+            for j, centres in zip(self.columns_, self.centres_, strict=True)
+        ]
         return unique([f"bump({','.join(t)})" for t in product(*axes)])

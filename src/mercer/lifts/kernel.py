@@ -1,4 +1,5 @@
 """k.lift(...): a kernel expression as a transformer, by the duality table."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -73,8 +74,14 @@ class KernelLift(Lift):
     must = dict(map_=Is("Lift", n_features_in_="n_features_in_", n_features_out_="n_features_out_"))
 
     def __init__(
-        self, kernel: Any = None, n_features: Any = None, *, eps: float | None = None, delta: float = 0.01,
-        method: Any = "auto", random_state: Any = None,
+        self,
+        kernel: Any = None,
+        n_features: Any = None,
+        *,
+        eps: float | None = None,
+        delta: float = 0.01,
+        method: Any = "auto",
+        random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.n_features = n_features
@@ -93,7 +100,9 @@ class KernelLift(Lift):
         elif isinstance(self.n_features, Sequence):
             self.map_ = self._split(b).fit(X)
         else:
-            self.map_ = build(self.kernel_, b.of(None if self.n_features is None else _whole(self.n_features))).fit(X)
+            self.map_ = build(
+                self.kernel_, b.of(None if self.n_features is None else _whole(self.n_features))
+            ).fit(X)
         self.n_features_out_ = self.map_.n_features_out_
 
     def _promised(self, b: Budget, X: Matrix) -> Lift:
@@ -103,15 +112,27 @@ class KernelLift(Lift):
             raise ValueError("give n_features, or eps and delta, not both.")
         assert self.eps is not None
         if few is not None and few <= EXACT_LIMIT:
-            self.plan_ = Plan("exact", "the kernel has few features, all of them are taken", {"n_features": few})
+            self.plan_ = Plan(
+                "exact", "the kernel has few features, all of them are taken", {"n_features": few}
+            )
             return build(self.kernel_, b).fit(X)
-        size = LAST_PROBE if s is None else bounds.fourier_features(X.shape[0], self.eps / (s.amplitude or 1.0), self.delta)
+        size = (
+            LAST_PROBE
+            if s is None
+            else bounds.fourier_features(X.shape[0], self.eps / (s.amplitude or 1.0), self.delta)
+        )
         if size > MAX_PROMISED_FEATURES:
-            asked = "no bound is known" if s is None else f"the bound for eps={self.eps:g} asks for {size:,} features"
+            asked = (
+                "no bound is known"
+                if s is None
+                else f"the bound for eps={self.eps:g} asks for {size:,} features"
+            )
             return self._probed(b, X, min(size, LAST_PROBE), self.eps, asked)
         why = f"with probability {1 - self.delta:g} no pair of {X.shape[0]:,} rows is off by more than {self.eps:g} (Hoeffding)"
         self.plan_ = Plan("bound", why, {"n_features": size})
-        return build(self.kernel_, replace(b, size=size, method=methods.Fourier(frequencies="iid"))).fit(X)
+        return build(
+            self.kernel_, replace(b, size=size, method=methods.Fourier(frequencies="iid"))
+        ).fit(X)
 
     def _probed(self, b: Budget, X: Matrix, promised: int, eps: float, asked: str) -> Lift:
         """Twice as many features until a probe is satisfied, then a certificate on other pairs."""
@@ -121,8 +142,11 @@ class KernelLift(Lift):
             error, _ = errors(phi, Table(X), *draw_pairs(X.shape[0], SAMPLED_PAIRS, rng))
             rank = order(SAMPLED_PAIRS, 1 - self.delta, 0.995)
             if np.sort(np.abs(error))[rank] <= eps or size >= promised:
-                # The j-th try may err with probability delta / 2^j: all of them together with delta.
-                found = self.certificate_ = certify(phi, X, 1 - self.delta / 2**tries, random_state=rng)
+                # The j-th try may err with probability delta / 2^j: all of them together with
+                # delta.
+                found = self.certificate_ = certify(
+                    phi, X, 1 - self.delta / 2**tries, random_state=rng
+                )
                 tries += 1
                 if found.bound <= eps or size >= promised:
                     break
@@ -135,8 +159,13 @@ class KernelLift(Lift):
         """The user's own numbers of features for the terms of a sum."""
         terms = self.kernel_.terms if isinstance(self.kernel_, Sum) else (self.kernel_,)
         if len(terms) != len(self.n_features):
-            raise ValueError(f"n_features has {len(self.n_features)} numbers, but the kernel is a sum of {len(terms)}; give one a term.")
-        parts = [build(t, b.of(_whole(n), i)) for i, (t, n) in enumerate(zip(terms, self.n_features, strict=True))]
+            raise ValueError(
+                f"n_features has {len(self.n_features)} numbers, but the kernel is a sum of {len(terms)}; give one a term."
+            )
+        parts = [
+            build(t, b.of(_whole(n), i))
+            for i, (t, n) in enumerate(zip(terms, self.n_features, strict=True))
+        ]
         return Concatenate(parts)
 
     def _map(self, X: Matrix) -> Matrix:
@@ -149,4 +178,6 @@ class KernelLift(Lift):
 def _whole(n: Any) -> int:
     if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1:
         return int(n)
-    raise ValueError(f"n_features must be an integer >= 1 (or a list of them for a sum), got {n!r}.")
+    raise ValueError(
+        f"n_features must be an integer >= 1 (or a list of them for a sum), got {n!r}."
+    )

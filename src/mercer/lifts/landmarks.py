@@ -1,8 +1,10 @@
-"""The choice of landmarks: which rows of a kernel matrix stand for all of them, and the Cholesky factor of those that count.
+"""The choice of landmarks: which rows of a kernel matrix stand for all of them, and the Cholesky
+factor of those that count.
 
-Every choice is a sequence that does not depend on how many landmarks are asked for: a larger number under the same seed adds
-landmarks to the smaller one.
+Every choice is a sequence that does not depend on how many landmarks are asked for: a larger number
+under the same seed adds landmarks to the smaller one.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -20,10 +22,14 @@ from mercer.ops.philox import Stream, uniforms
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
-PROPOSALS = 128  # proposals of one round: a constant, so that the pivots do not depend on how many are wanted
+# proposals of one round: a constant, so that the pivots do not depend on how many are wanted
+PROPOSALS = 128
 TASK_ROWS = 1024  # rows of one task
 PILOT_ROWS = 1000  # rows that leverage scores are estimated from
-ZERO_PIVOT = np.zeros(1, dtype=np.intp), np.full((1, 1), np.inf)  # kept rows of a kernel that is zero at all: one feature, zero too
+ZERO_PIVOT = (
+    np.zeros(1, dtype=np.intp),
+    np.full((1, 1), np.inf),
+)  # kept rows of a kernel that is zero at all: one feature, zero too
 
 
 def in_float64(op: Operator, rows: Rows, cols: Rows) -> Array:
@@ -32,14 +38,17 @@ def in_float64(op: Operator, rows: Rows, cols: Rows) -> Array:
 
 
 def uniform(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
-    """Rows without replacement, with probability proportional to their weights (Efraimidis and Spirakis, 2006)."""
+    """Rows without replacement, with probability proportional to their weights (Efraimidis and
+    Spirakis, 2006)."""
     return _without_replacement(weight, m, stream)
 
 
 def leverage(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
-    r"""Rows without replacement, by their ridge leverage scores (K (K + a I)^-1)_ii estimated from a uniform pilot.
+    r"""Rows without replacement, by their ridge leverage scores (K (K + a I)^-1)_ii estimated from
+    a uniform pilot.
 
-    a is the mean of the diagonal. Musco and Musco, Recursive sampling for the Nystrom method (2017).
+    a is the mean of the diagonal. Musco and Musco, Recursive sampling for the Nystrom method
+    (2017).
     """
     pilot = _without_replacement(weight, PILOT_ROWS, stream.child(0))
     op = op.astype(np.float64)
@@ -56,19 +65,21 @@ def leverage(op: Operator, m: int, stream: Stream, weight: Array, cut: float) ->
 
 
 def _without_replacement(weight: Array, m: int, stream: Stream) -> Array:
-    """The first m of a sequence drawn without replacement in proportion to the weights: the smallest of Exp(weight) times."""
+    """The first m of a sequence drawn without replacement in proportion to the weights: the
+    smallest of Exp(weight) times."""
     with np.errstate(divide="ignore"):
         times = -np.log(uniforms(stream, 0, len(weight), 1)[:, 0]) / weight
     return np.argsort(times, kind="stable")[: min(m, np.count_nonzero(weight))]
 
 
 def rpcholesky(op: Operator, m: int, stream: Stream, weight: Array, cut: float) -> Array:
-    """Pivots of a Cholesky factorisation, drawn in proportion to the residual's diagonal: E tr(K - Q) is near the best of rank m.
+    """Pivots of a Cholesky factorisation, drawn in proportion to the residual's diagonal: E tr(K -
+    Q) is near the best of rank m.
 
-    Blocks are drawn from the residual they start at, and each proposal is kept with the share of its residual that the
-    ones before it left: the pivots have the law of one-at-a-time sampling, at the speed of matrix products; O(n m^2) time,
-    O(n m) memory. Chen, Epperly, Tropp and Webber, Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace
-    rejection (2024).
+    Blocks are drawn from the residual they start at, and each proposal is kept with the share of
+    its residual that the ones before it left: the pivots have the law of one-at-a-time sampling, at
+    the speed of matrix products; O(n m^2) time, O(n m) memory. Chen, Epperly, Tropp and Webber,
+    Randomly pivoted Cholesky (2025); Epperly, Tropp and Webber, Embrace rejection (2024).
     """
     state = Residual(op, m, cut)
     stale = 0
@@ -76,22 +87,29 @@ def rpcholesky(op: Operator, m: int, stream: Stream, weight: Array, cut: float) 
         before = len(state.pivots)
         state.eliminate(*accepted(state, weight, stream.child(state.rounds)))
         stale = 0 if len(state.pivots) > before else stale + 1
-    return np.array(state.pivots[:m] or [int(weight.argmax())], dtype=np.intp)  # a kernel that is zero has no pivot
+    return np.array(
+        state.pivots[:m] or [int(weight.argmax())], dtype=np.intp
+    )  # a kernel that is zero has no pivot
 
 
 def accepted(state: Residual, weight: Array, stream: Stream) -> tuple[Array, Array]:
-    """Proposals by the residual's diagonal, thinned to the law of one at a time, and the root of their block."""
+    """Proposals by the residual's diagonal, thinned to the law of one at a time, and the root of
+    their block."""
     total = np.cumsum(weight * state.diag)
     draws = uniforms(stream, 0, PROPOSALS, 2)
-    proposals = np.minimum(np.searchsorted(total, draws[:, 0] * total[-1], side="right"), len(total) - 1)
+    proposals = np.minimum(
+        np.searchsorted(total, draws[:, 0] * total[-1], side="right"), len(total) - 1
+    )
     return state.above(proposals, draws[:, 1] * state.diag[proposals])
 
 
 def pivoted(K: Array, cut: float) -> tuple[Array, Array]:
-    """Rows of K, next the one whose k(x, x) those before it tell the smallest share of, and the Cholesky factor of their block.
+    """Rows of K, next the one whose k(x, x) those before it tell the smallest share of, and the
+    Cholesky factor of their block.
 
-    It ends where no more than `cut` of any k(x, x) is untold. Rows in any other order may each tell a little more than `cut`
-    and be dependent all the same, which rounding then makes anything of: near-copies, lines under a smooth kernel.
+    It ends where no more than `cut` of any k(x, x) is untold. Rows in any other order may each tell
+    a little more than `cut` and be dependent all the same, which rounding then makes anything of:
+    near-copies, lines under a smooth kernel.
 
     >>> K = np.exp(-0.5 * np.subtract.outer(x := np.linspace(0, 1, 50), x) ** 2)
     >>> kept, root = pivoted(K, 1e-11)
@@ -112,7 +130,8 @@ def pivoted(K: Array, cut: float) -> tuple[Array, Array]:
 
 
 def independent(K: Array, cut: float) -> tuple[Array, Array]:
-    """The rows of K that those before them do not tell, in order, and the Cholesky factor of their block.
+    """The rows of K that those before them do not tell, in order, and the Cholesky factor of their
+    block.
 
     The order must be one of pivots, as `rpcholesky` draws them; any other is for `pivoted`.
     """
@@ -141,7 +160,8 @@ class Residual:
         return in_float64(self.op, rows, rows) - F @ F.T
 
     def above(self, rows: Array, least: Array) -> tuple[Array, Array]:
-        """Those of the rows whose residual, after the kept ones before them, is larger than `least`; the root of their block."""
+        """Those of the rows whose residual, after the kept ones before them, is larger than
+        `least`; the root of their block."""
         H, L, kept = self.block(rows), np.zeros((len(rows), len(rows))), list[int]()
         H = (H + H.T) / 2
         for i in range(len(rows)):
@@ -152,7 +172,8 @@ class Residual:
         return rows[kept], L[kept, : len(kept)]
 
     def _root(self, pivots: Array, root: Array) -> Array:
-        """LAPACK's factor of their block, which is the more precise; pivots near the floor may not survive its rounding."""
+        """LAPACK's factor of their block, which is the more precise; pivots near the floor may not
+        survive its rounding."""
         H = self.block(pivots)
         try:
             return np.linalg.cholesky((H + H.T) / 2)
@@ -160,7 +181,8 @@ class Residual:
             return root
 
     def eliminate(self, pivots: Array, root: Array) -> None:
-        """Take the columns of these pivots, whose block of the residual has this root, out of it."""
+        """Take the columns of these pivots, whose block of the residual has this root, out of
+        it."""
         self.rounds += 1
         done = len(self.pivots)
         pivots = pivots[: self.F.shape[1] - done]
@@ -171,7 +193,9 @@ class Residual:
 
         def piece(rows: slice) -> None:
             G = in_float64(self.op, rows, pivots) - self.F[rows, :done] @ P.T
-            self.F[rows, done : done + len(pivots)] = new = solve_triangular(root, G.T, lower=True, check_finite=False).T
+            self.F[rows, done : done + len(pivots)] = new = solve_triangular(
+                root, G.T, lower=True, check_finite=False
+            ).T
             left = self.diag[rows] - np.square(new).sum(1)
             self.diag[rows] = np.where(left > self.floor[rows], left, 0)
 
@@ -181,22 +205,36 @@ class Residual:
 
 
 CHOICES: dict[str, Callable[[Operator, int, Stream, Array, float], Array]] = {
-    "rpcholesky": rpcholesky, "uniform": uniform, "leverage": leverage,
+    "rpcholesky": rpcholesky,
+    "uniform": uniform,
+    "leverage": leverage,
 }
 
 
 def means(rows: Table, first: Array, weight: Array) -> Array:
-    """Lloyd's k-means from the rows `first`: the points about which the rows lie closest (Zhang, Tsang and Kwok, 2008)."""
+    """Lloyd's k-means from the rows `first`: the points about which the rows lie closest (Zhang,
+    Tsang and Kwok, 2008)."""
     from sklearn.cluster import KMeans
 
     start = rows.data[first]
     start = start.toarray() if rows.sparse else start
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # means that meet: those that are told by others are left out
-        return KMeans(len(first), init=start, n_init=1, max_iter=20).fit(rows.data, sample_weight=weight).cluster_centers_
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # means that meet: those that are told by others are left out
+        return (
+            KMeans(len(first), init=start, n_init=1, max_iter=20)
+            .fit(rows.data, sample_weight=weight)
+            .cluster_centers_
+        )
 
 
 def all_rows(rows: Table, weight: Array) -> Array:
-    """All rows of positive weight, in an order of their values: the map then does not depend on the order of the rows."""
+    """All rows of positive weight, in an order of their values: the map then does not depend on the
+    order of the rows."""
     index = np.flatnonzero(weight)
-    return index if rows.items else index[np.argsort(rows.data[index] @ np.cos(np.arange(rows.width)), kind="stable")]
+    return (
+        index
+        if rows.items
+        else index[np.argsort(rows.data[index] @ np.cos(np.arange(rows.width)), kind="stable")]
+    )

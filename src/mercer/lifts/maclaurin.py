@@ -1,4 +1,6 @@
-"""Maclaurin: random products of projections for kernels that are power series of the inner product."""
+"""Maclaurin: random products of projections for kernels that are power series of the inner
+product."""
+
 from __future__ import annotations
 
 import math
@@ -39,16 +41,27 @@ def coefficients(k: Kernel) -> Array:
     [9.0, 6.0, 1.0]
     """
     match k:
-        case Constant(): return np.ones(1)
-        case Linear(metric=None): return np.array([0.0, 1.0])
-        case Polynomial(degree=p, bias=c): return np.array([math.comb(p, i) * c ** (p - i) for i in range(p + 1)])
-        case Scale(factor=c, kernel=t): return c * coefficients(t)
-        case Sum(terms=ts): return reduce(_add, map(coefficients, ts))
-        case Product(terms=ts): return reduce(_times, map(coefficients, ts))
-        case Power(kernel=t, degree=n): return reduce(_times, [coefficients(t)] * n, np.ones(1))
-        case Series(kernel=t, coefficients=a): return _series(coefficients(t), a)
-        case Exp(kernel=t): return _exp(coefficients(t))
-    raise ValueError(f"{k!r} is not a power series of x'z made of Linear and Polynomial; use k.lift or Nystrom.")
+        case Constant():
+            return np.ones(1)
+        case Linear(metric=None):
+            return np.array([0.0, 1.0])
+        case Polynomial(degree=p, bias=c):
+            return np.array([math.comb(p, i) * c ** (p - i) for i in range(p + 1)])
+        case Scale(factor=c, kernel=t):
+            return c * coefficients(t)
+        case Sum(terms=ts):
+            return reduce(_add, map(coefficients, ts))
+        case Product(terms=ts):
+            return reduce(_times, map(coefficients, ts))
+        case Power(kernel=t, degree=n):
+            return reduce(_times, [coefficients(t)] * n, np.ones(1))
+        case Series(kernel=t, coefficients=a):
+            return _series(coefficients(t), a)
+        case Exp(kernel=t):
+            return _exp(coefficients(t))
+    raise ValueError(
+        f"{k!r} is not a power series of x'z made of Linear and Polynomial; use k.lift or Nystrom."
+    )
 
 
 def _add(a: Array, b: Array) -> Array:
@@ -116,16 +129,21 @@ class Maclaurin(Lift):
     sparse: ClassVar[bool] = True
 
     must = dict(
-        coefficients_=Floats("a", low=0), orders_=Ints("m", below="a"), scales_=Floats("m"), n_exact_=Whole(0, "n_features_out_ + 1"),
+        coefficients_=Floats("a", low=0),
+        orders_=Ints("m", below="a"),
+        scales_=Floats("m"),
+        n_exact_=Whole(0, "n_features_out_ + 1"),
         signs_=Each(Each(Whole(0, "m"), Floats(None, "n_features_in_"))),
-    )  # fmt: skip
+    )
 
     def _laws(self) -> str | None:
         m = self.n_features_out_ - self.n_exact_
         fits = len(self.orders_) == m and all(s + len(W) == m for s, W in self.signs_)
         return None if fits else f"has signs or orders that are not those of {m} random features"
 
-    def __init__(self, kernel: Kernel | None = None, n_features: int = 256, random_state: Any = None) -> None:
+    def __init__(
+        self, kernel: Kernel | None = None, n_features: int = 256, random_state: Any = None
+    ) -> None:
         self.kernel = kernel
         self.n_features = n_features
         self.random_state = random_state
@@ -152,7 +170,11 @@ class Maclaurin(Lift):
         self.orders_ = np.minimum(np.searchsorted(np.cumsum(q), at, side="right"), len(a) - 1)
         self.scales_ = np.sqrt(a[self.orders_] / (q[self.orders_] * m))
         starts = [int(np.searchsorted(self.orders_, k)) for k in range(1, len(a))]
-        self.signs_ = [(s, signs(stream.child(k + 1), s, m, self.n_features_in_)) for k, s in enumerate(starts) if s < m]
+        self.signs_ = [
+            (s, signs(stream.child(k + 1), s, m, self.n_features_in_))
+            for k, s in enumerate(starts)
+            if s < m
+        ]
 
     def _map(self, X: Matrix) -> Array:
         F = np.empty((X.shape[0], self.n_features_out_), X.dtype)
@@ -176,7 +198,9 @@ class Maclaurin(Lift):
         if out.shape[1] and first:
             out[:, 0] = math.sqrt(a[0])
         if out.shape[1] > first:
-            out[:, first:] = (part.toarray() if hasattr(part, "toarray") else part) * part.dtype.type(math.sqrt(a[1]))
+            out[:, first:] = (
+                part.toarray() if hasattr(part, "toarray") else part
+            ) * part.dtype.type(math.sqrt(a[1]))
 
 
 def _terms(a: Array, size: float) -> Array:
@@ -191,5 +215,7 @@ def _used(a: Array, size: float) -> Array:
     left = np.cumsum(_terms(a, size)[::-1])[::-1]
     used = max(int(np.count_nonzero(left > MAX_TAIL * left[0])), min(2, len(a)))
     if used == MAX_ORDER:
-        raise ValueError(f"the kernel's series needs more than {MAX_ORDER} terms at rows of squared norm {size:.3g}; scale X down.")
+        raise ValueError(
+            f"the kernel's series needs more than {MAX_ORDER} terms at rows of squared norm {size:.3g}; scale X down."
+        )
     return a[:used]

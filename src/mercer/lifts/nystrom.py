@@ -1,4 +1,5 @@
 """Nystrom: features from the kernel values at landmarks, for any kernel at all."""
+
 from __future__ import annotations
 
 import math
@@ -25,7 +26,8 @@ from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.side import square_norms
 from mercer.store import register
 
-# A landmark counts where more than this share of k(x, x) is not told by those before it: what rounding does to a feature
+# A landmark counts where more than this share of k(x, x) is not told by those before it: what
+# rounding does to a feature
 # is eps / sqrt(share), what the feature tells sqrt(share).
 MIN_RESIDUAL = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-5}
 Factor = Callable[[Array, float], tuple[Array, Array]]
@@ -83,16 +85,25 @@ class Nystrom(Lift):
     sparse: ClassVar[bool] = True
 
     must = dict(
-        landmarks_=Samples("n_features_out_", "n_features_in_") | None, landmark_indices_=Ints("n_features_out_", below=1 << 48) | None,
+        landmarks_=Samples("n_features_out_", "n_features_in_") | None,
+        landmark_indices_=Ints("n_features_out_", below=1 << 48) | None,
         components_=Floats("n_features_out_", "n_features_out_"),
-    )  # fmt: skip
+    )
 
     def _laws(self) -> str | None:
         at: Any = self.landmark_indices_ if self._pairwise else 0
         last = np.max(at, initial=0)
-        return None if last < self.n_features_in_ else f"reads column {last} of {self.n_features_in_}"
+        return (
+            None if last < self.n_features_in_ else f"reads column {last} of {self.n_features_in_}"
+        )
 
-    def __init__(self, kernel: Any = None, n_landmarks: int = 100, landmarks: Any = "rpcholesky", random_state: Any = None) -> None:
+    def __init__(
+        self,
+        kernel: Any = None,
+        n_landmarks: int = 100,
+        landmarks: Any = "rpcholesky",
+        random_state: Any = None,
+    ) -> None:
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
@@ -116,7 +127,11 @@ class Nystrom(Lift):
             return values(rows) @ self.components_
         root = self.components_.astype(rows.dtype, copy=False)
         F = np.empty((len(rows), len(root)), rows.dtype)
-        by_rows(rows.data, len(root), lambda part, at: _times_upper(values(Table(part, rows.columns)), root, F[at]))
+        by_rows(
+            rows.data,
+            len(root),
+            lambda part, at: _times_upper(values(Table(part, rows.columns)), root, F[at]),
+        )
         return F
 
     def inverse_transform(self, F: Any) -> Array:
@@ -128,7 +143,9 @@ class Nystrom(Lift):
         """
         check_is_fitted(self)
         if self._pairwise or isinstance(self.landmarks_, list):
-            raise ValueError("inverse_transform needs landmarks that are rows of numbers; Gram matrices and items have none.")
+            raise ValueError(
+                "inverse_transform needs landmarks that are rows of numbers; Gram matrices and items have none."
+            )
         L = _dense(self.landmarks_)
         mean = L.mean(axis=0, dtype=np.float64)
         P = np.linalg.inv(self.components_).T  # phi(L), lower triangular
@@ -150,14 +167,18 @@ class Nystrom(Lift):
                 return rows
         data = self._check(X, reset=reset)
         if reset and self._pairwise and data.shape[0] != data.shape[1]:
-            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {data.shape}.")
+            raise ValueError(
+                f"X must be a square Gram matrix with kernel='precomputed', got shape {data.shape}."
+            )
         return self._table(data)
 
     def _weight(self, rows: Table, sample_weight: Any) -> Array:
         if sample_weight is None:
             return np.ones(len(rows))
         if not np.any(np.asarray(sample_weight)):
-            raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+            raise ValueError(
+                "sample_weight is zero for every row; give some row a positive weight."
+            )
         X = np.empty((len(rows), 1)) if rows.items else rows.data
         return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
@@ -166,38 +187,55 @@ class Nystrom(Lift):
         factors that.
         """
         if not isinstance(self.landmarks, str):
-            return self._points(table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None))
-        op: Operator = GivenOperator(rows.data) if self._pairwise else KernelOperator(self.kernel_, rows)
+            return self._points(
+                table(self.landmarks, "landmarks", items=rows.items, width=rows.width or None)
+            )
+        op: Operator = (
+            GivenOperator(rows.data) if self._pairwise else KernelOperator(self.kernel_, rows)
+        )
         index = self._indices(op, rows, weight)
         drawn = len(index) < np.count_nonzero(weight)
         if self.landmarks == "kmeans" and drawn:
             return self._points(Table(means(rows, index, weight).astype(rows.dtype), rows.columns))
-        # Pivots keep the order in which they were drawn, unless weights chose rows that tell little before rows that tell much.
-        ordered = self.landmarks == "rpcholesky" and drawn and len(np.unique(weight[weight > 0])) == 1
+        # Pivots keep the order in which they were drawn, unless weights chose rows that tell little
+        # before rows that tell much.
+        ordered = (
+            self.landmarks == "rpcholesky" and drawn and len(np.unique(weight[weight > 0])) == 1
+        )
         K = in_float64(op.restrict(index, index).astype(np.float64), slice(None), slice(None))
         return rows[index], index, K, independent if ordered else pivoted
 
     def _points(self, points: Table) -> tuple[Table, None, Array, Factor]:
         if self._pairwise:
-            raise ValueError(f"landmarks must name a choice of rows with kernel='precomputed', got {self.landmarks!r}.")
+            raise ValueError(
+                f"landmarks must name a choice of rows with kernel='precomputed', got {self.landmarks!r}."
+            )
         return points, None, self.kernel_(points.astype(np.float64)), pivoted
 
     def _indices(self, op: Operator, rows: Table, weight: Array) -> Array:
         m = whole(self.n_landmarks, "n_landmarks", least=1)
         if self.landmarks not in (*CHOICES, "kmeans"):
-            raise ValueError(f"landmarks must be {', '.join(CHOICES)}, kmeans or an array of points, got {self.landmarks!r}.")
+            raise ValueError(
+                f"landmarks must be {', '.join(CHOICES)}, kmeans or an array of points, got {self.landmarks!r}."
+            )
         if self.landmarks == "kmeans" and (self._pairwise or rows.items):
-            raise ValueError("landmarks='kmeans' needs rows of numbers; use 'rpcholesky' for items and for Gram matrices.")
+            raise ValueError(
+                "landmarks='kmeans' needs rows of numbers; use 'rpcholesky' for items and for Gram matrices."
+            )
         if m >= np.count_nonzero(weight):
             return all_rows(rows, weight)
         choose = CHOICES["rpcholesky" if self.landmarks == "kmeans" else self.landmarks]
         return choose(op, m, stream_of(self.random_state), weight, MIN_RESIDUAL[rows.dtype])
 
-    def _factor(self, points: Table, index: Array | None, K: Array, factor: Factor, cut: float) -> None:
+    def _factor(
+        self, points: Table, index: Array | None, K: Array, factor: Factor, cut: float
+    ) -> None:
         kept, root = factor(K, cut)
         self.landmarks_ = None if self._pairwise else points[kept].data
         self.landmark_indices_ = None if index is None else index[kept]
-        self.components_ = np.ascontiguousarray(solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False).T)
+        self.components_ = np.ascontiguousarray(
+            solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False).T
+        )
         self.n_features_out_ = len(kept)
 
     def _values(self, rows: Table) -> Callable[[Table], Array]:
@@ -208,7 +246,9 @@ class Nystrom(Lift):
         points = Table(_like(points.data, rows), rows.columns)
         centre = centre_of(points, points)
         z = Side(points, centre)
-        return lambda part: broadcast(kernel.on(Tile(Side(part, centre), z)), (len(part), len(points)), rows.dtype)
+        return lambda part: broadcast(
+            kernel.on(Tile(Side(part, centre), z)), (len(part), len(points)), rows.dtype
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -222,7 +262,9 @@ def _resolved(kernel: Any, rows: Table, weight: Array) -> Kernel:
     if (kernel is None or kernel == "rbf") and (weight != 1).any():
         centre = weight @ rows.data / weight.sum()
         moved = rows.data if rows.sparse else rows.data - centre
-        spread = weight @ square_norms(moved) / weight.sum() - (float(centre @ centre) if rows.sparse else 0.0)
+        spread = weight @ square_norms(moved) / weight.sum() - (
+            float(centre @ centre) if rows.sparse else 0.0
+        )
         return Gaussian(math.sqrt(spread / 2)) if spread > 1e-300 else Gaussian(math.sqrt(0.5))
     return positioned(resolve(kernel, rows), rows)
 

@@ -1,4 +1,5 @@
 """The parabolic lift: on the paraboloid, balls are halfspaces."""
+
 from __future__ import annotations
 
 import math
@@ -134,7 +135,9 @@ class Ball:
         Its normal is (2c, -1), its offset |c|^2 - r^2.
         """
         c = np.asarray(self.centre)
-        halfspace = Halfspace((*(2 * c), -1.0), float(c @ c) - self.radius**2, strict=self.strict != self.complement)
+        halfspace = Halfspace(
+            (*(2 * c), -1.0), float(c @ c) - self.radius**2, strict=self.strict != self.complement
+        )
         return ~halfspace if self.complement else halfspace
 
     def __iter__(self) -> Iterator[Any]:
@@ -248,7 +251,9 @@ def halfspace_to_ball(normal: Any, offset: float, strict: bool = False) -> Regio
     lifted = Halfspace(normal, offset, strict)
     *a, last = lifted.normal
     if not a:
-        raise ValueError(f"normal must have d + 1 >= 2 components, the last that of |x|^2, got {normal!r}.")
+        raise ValueError(
+            f"normal must have d + 1 >= 2 components, the last that of |x|^2, got {normal!r}."
+        )
     return _curved(np.asarray(a), last, lifted) if last else _flat(tuple(a), lifted)
 
 
@@ -296,9 +301,15 @@ class Parabolic(Lift):
         self.kernel_ = Linear() + Constant().weighted(square_norms)
 
     def _map(self, X: Matrix) -> Matrix:
-        with np.errstate(over="ignore"):  # the square of a huge number is infinite, as elsewhere in NumPy
+        with np.errstate(
+            over="ignore"
+        ):  # the square of a huge number is infinite, as elsewhere in NumPy
             square = square_norms(X).astype(X.dtype)[:, None]
-        return sp.hstack([X, type(X)(square)], format="csr") if sp.issparse(X) else np.concatenate([X, square], axis=1)
+        return (
+            sp.hstack([X, type(X)(square)], format="csr")
+            if sp.issparse(X)
+            else np.concatenate([X, square], axis=1)
+        )
 
     def _names(self, inputs: list[str]) -> list[str]:
         return unique([*inputs, "|x|^2"])

@@ -1,4 +1,6 @@
-"""Monomials, interactions and subsets: the products of columns, whose inner products are polynomial kernels."""
+"""Monomials, interactions and subsets: the products of columns, whose inner products are polynomial
+kernels."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -35,18 +37,26 @@ class Products(Lift):
     weights_: Array | None
 
     must = dict(
-        program_=Is("Program", d="n_features_in_"), start_=Whole(0, "program_.D"), weights_=Floats("program_.D") | None
+        program_=Is("Program", d="n_features_in_"),
+        start_=Whole(0, "program_.D"),
+        weights_=Floats("program_.D") | None,
     )
 
     def _laws(self) -> str | None:
         D = self.program_.D - self.start_
-        return None if self.n_features_out_ == D else f"has {D} products for {self.n_features_out_} features"
+        return (
+            None
+            if self.n_features_out_ == D
+            else f"has {D} products for {self.n_features_out_} features"
+        )
 
     def _take(self, program: Program, start: int = 0, weights: Array | None = None) -> None:
         self.program_, self.start_, self.weights_ = program, start, weights
         self.n_features_out_ = program.D - start
         if not self.n_features_out_:
-            raise ValueError(f"{type(self).__name__} has no feature left; raise the degree or include the bias.")
+            raise ValueError(
+                f"{type(self).__name__} has no feature left; raise the degree or include the bias."
+            )
 
     def _map(self, X: Matrix) -> Matrix:
         F = (expand_csr if sp.issparse(X) else expand)(self.program_, X, self.weights_)
@@ -59,7 +69,12 @@ class Products(Lift):
 
 def ends(program: Program) -> list[int]:
     """Where the monomials of degree 0, 1, ... begin, and where the last of them end."""
-    return [0, *([1] if program.degree else []), *program.first[2:, 0].tolist(), program.D + program.skip]
+    return [
+        0,
+        *([1] if program.degree else []),
+        *program.first[2:, 0].tolist(),
+        program.D + program.skip,
+    ]
 
 
 def degrees(program: Program) -> Array:
@@ -70,13 +85,18 @@ def degrees(program: Program) -> Array:
 def inverse_factorials(program: Program) -> Array:
     """prod_j 1 / a_j! of every monomial, the constant included.
 
-    A monomial is its leading column times its parent; where the parent leads with the same column, the run grows by one.
+    A monomial is its leading column times its parent; where the parent leads with the same column,
+    the run grows by one.
     """
     size = program.D + program.skip
     w, run = np.ones(size), np.ones(size)
     for k in range(2, program.degree + 1):
         for start, stop, source, others in zip(
-            program.first[k, :-1], program.first[k, 1:], program.parent[k], program.first[k - 1, 1:], strict=True
+            program.first[k, :-1],
+            program.first[k, 1:],
+            program.parent[k],
+            program.first[k - 1, 1:],
+            strict=True,
         ):
             same = max(0, others - source)
             run[start : start + same] += run[source : source + same]
@@ -89,7 +109,9 @@ def words_of(program: Program) -> list[tuple[int, ...]]:
     words: list[tuple[int, ...]] = [()]
     for k in range(1, program.degree + 1):
         top = len(words)
-        words += [(a, *word) for a in range(program.d) for word in words[program.parent[k, a] : top]]
+        words += [
+            (a, *word) for a in range(program.d) for word in words[program.parent[k, a] : top]
+        ]
     return words
 
 
@@ -144,9 +166,15 @@ class Monomials(Products):
     """
 
     def __init__(
-        self, degree: int | None = 2, weights: str | None = None, ordered: bool = False, interaction_only: bool = False,
-        include_bias: bool = True, degree_per_column: Any = None, bias: float = 1.0,
-    ) -> None:  # fmt: skip
+        self,
+        degree: int | None = 2,
+        weights: str | None = None,
+        ordered: bool = False,
+        interaction_only: bool = False,
+        include_bias: bool = True,
+        degree_per_column: Any = None,
+        bias: float = 1.0,
+    ) -> None:
         self.degree = degree
         self.weights = weights
         self.ordered = ordered
@@ -157,14 +185,24 @@ class Monomials(Products):
 
     def _learn(self, X: Matrix) -> None:
         caps = self._caps()
-        n = int(np.sum(np.asarray(caps))) if self.degree is None else whole(plain(self.degree), "degree")
-        options = {"interaction_only": self.interaction_only, "include_bias": self.include_bias, "ordered": self.ordered}
+        n = (
+            int(np.sum(np.asarray(caps)))
+            if self.degree is None
+            else whole(plain(self.degree), "degree")
+        )
+        options = {
+            "interaction_only": self.interaction_only,
+            "include_bias": self.include_bias,
+            "ordered": self.ordered,
+        }
         program = plan(X.shape[1], n, degree_per_column=caps, **options)
         if self.weights is None:
             self._take(program)
         elif self.weights == "kernel":
             b = positive(plain(self.bias), "bias", zero=True)
-            start = 0 if b else max(0, ends(program)[n] - program.skip)  # without a bias only the top degree counts
+            start = (
+                0 if b else max(0, ends(program)[n] - program.skip)
+            )  # without a bias only the top degree counts
             self._take(program, start, kernel_weights(program, b))
         else:
             raise ValueError(f'weights must be None or "kernel", got {self.weights!r}.')
@@ -172,11 +210,17 @@ class Monomials(Products):
 
     def _caps(self) -> Sequence[int] | None:
         given = self.degree_per_column
-        if self.degree is None and (given is None or (isinstance(given, Mapping) and len(given) < self.n_features_in_)):
-            raise ValueError("degree=None needs degree_per_column with a degree for every column; give one, or a degree.")
+        if self.degree is None and (
+            given is None or (isinstance(given, Mapping) and len(given) < self.n_features_in_)
+        ):
+            raise ValueError(
+                "degree=None needs degree_per_column with a degree for every column; give one, or a degree."
+            )
         if not isinstance(given, Mapping):
             return given
-        caps = dict.fromkeys(range(self.n_features_in_), self.degree) | {position(self, c): p for c, p in given.items()}
+        caps = dict.fromkeys(range(self.n_features_in_), self.degree) | {
+            position(self, c): p for c, p in given.items()
+        }
         return [whole(plain(caps[j]), "degree_per_column") for j in range(self.n_features_in_)]
 
     def _kernel(self, n: int) -> Kernel:
@@ -184,7 +228,9 @@ class Monomials(Products):
         of k columns.
         """
         top = min(n, 1) if self.interaction_only else n
-        if (self.program_.caps < top).any() or not (self.weights or self.ordered or self.interaction_only or n < 2):
+        if (self.program_.caps < top).any() or not (
+            self.weights or self.ordered or self.interaction_only or n < 2
+        ):
             return Linear().warped(self._map)
         if self.weights and self.include_bias and not self.interaction_only:
             return Polynomial(n, self.bias)
@@ -238,18 +284,27 @@ class Interactions(Products):
     must = dict(columns_=Each(Whole(0, "n_features_in_"), size="m"), program_=Is("Program", d="m"))
 
     def _laws(self) -> str | None:
-        return f"has {self.n_features_out_} features where there are none" if self.empty_ and self.n_features_out_ > 1 else None
+        return (
+            f"has {self.n_features_out_} features where there are none"
+            if self.empty_ and self.n_features_out_ > 1
+            else None
+        )
 
     def __init__(self, order: int = 2, columns: Any = None) -> None:
         self.order = order
         self.columns = columns
 
     def _learn(self, X: Matrix) -> None:
-        order, self.columns_ = whole(plain(self.order), "order", least=1), positions(self, self.columns)
+        order, self.columns_ = (
+            whole(plain(self.order), "order", least=1),
+            positions(self, self.columns),
+        )
         program = plan(len(self.columns_), order, interaction_only=True)
         self.empty_ = order > len(self.columns_)
         self._take(program, program.D - 1 if self.empty_ else int(program.first[order, 0]))
-        self.kernel_ = Anova(order) if self.columns is None else Anova(order).on_columns(self.columns_)
+        self.kernel_ = (
+            Anova(order) if self.columns is None else Anova(order).on_columns(self.columns_)
+        )
 
     def _map(self, X: Matrix) -> Matrix:
         if self.empty_:

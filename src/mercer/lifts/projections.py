@@ -1,4 +1,5 @@
 """Random projections: linear maps to fewer dimensions that keep inner products."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -68,7 +69,9 @@ class Projection(Lift):
     def _weights(self, w: Any, dtype: Any) -> Array:
         w = np.ascontiguousarray(w, dtype)
         if w.shape != (self.n_features_out_,):
-            raise ValueError(f"w must be a vector of {self.n_features_out_} weights, one a feature, but its shape is {w.shape}.")
+            raise ValueError(
+                f"w must be a vector of {self.n_features_out_} weights, one a feature, but its shape is {w.shape}."
+            )
         return w
 
 
@@ -107,7 +110,12 @@ class GaussianProjection(Projection):
     """
 
     def __init__(
-        self, n_features: int | str | None = None, *, eps: float | None = None, delta: float = 0.01, random_state: Any = None
+        self,
+        n_features: int | str | None = None,
+        *,
+        eps: float | None = None,
+        delta: float = 0.01,
+        random_state: Any = None,
     ) -> None:
         self.n_features = n_features
         self.eps = eps
@@ -121,15 +129,19 @@ class GaussianProjection(Projection):
         if self.n_features is None or self.n_features == "auto":
             return projection_dim(n, 0.1 if self.eps is None else self.eps, self.delta)
         if self.eps is not None:
-            raise ValueError(f"n_features={self.n_features!r} and eps={self.eps!r} each fix the dimension; give one of them.")
+            raise ValueError(
+                f"n_features={self.n_features!r} and eps={self.eps!r} each fix the dimension; give one of them."
+            )
         return whole(plain(self.n_features), "n_features", least=1)
 
     def _map(self, X: Matrix) -> Array:
-        F, X = np.zeros((X.shape[0], self.n_features_out_), X.dtype), X.tocsc() if sp.issparse(X) else X
+        F, X = (
+            np.zeros((X.shape[0], self.n_features_out_), X.dtype),
+            X.tocsc() if sp.issparse(X) else X,
+        )
         for piece in self.projection_.pieces(X.shape[1]):
             self.projection_.add(X[:, piece], piece.start, F)
         return F
-
 
 
 @register("lifts.SparseProjection")
@@ -174,7 +186,13 @@ class SparseProjection(Projection):
     """
 
     def __init__(
-        self, n_features: int = 1024, s: int | str = "auto", signed: bool = True, *, dense_output: bool = False, random_state: Any = None
+        self,
+        n_features: int = 1024,
+        s: int | str = "auto",
+        signed: bool = True,
+        *,
+        dense_output: bool = False,
+        random_state: Any = None,
     ) -> None:
         self.n_features = n_features
         self.s = s
@@ -185,7 +203,9 @@ class SparseProjection(Projection):
     def _draw(self, n: int) -> Hashed:
         drawn = _hashed(self.n_features, self.s, self.signed, self.random_state)
         if self._debiased and drawn.m == drawn.s:
-            raise ValueError(f"signed=False needs n_features > s to take its bias away, both are {drawn.m}; raise n_features.")
+            raise ValueError(
+                f"signed=False needs n_features > s to take its bias away, both are {drawn.m}; raise n_features."
+            )
         return drawn
 
     @property
@@ -196,14 +216,20 @@ class SparseProjection(Projection):
         return sp.issparse(X) and not self._debiased and not self.dense_output
 
     def _map(self, X: Matrix) -> Matrix:
-        return _sparse_product(self.projection_, X) if self._stays_sparse(X) else self.finish(_dense_product(self.projection_, X))
+        return (
+            _sparse_product(self.projection_, X)
+            if self._stays_sparse(X)
+            else self.finish(_dense_product(self.projection_, X))
+        )
 
     def finish(self, F: Array) -> Array:
         """The features of A x, in place: without signs their bias is taken away."""
         return _centred(F, self.projection_.s) if self._debiased else F
 
     def _inner(self, X: Matrix, w: Array) -> Array:
-        w = _centred(w.copy(), self.projection_.s) if self._debiased else w  # (Ax - mean, w) = (Ax, w - mean)
+        w = (
+            _centred(w.copy(), self.projection_.s) if self._debiased else w
+        )  # (Ax - mean, w) = (Ax, w - mean)
         return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
 
 
@@ -211,12 +237,16 @@ def _hashed(n_features: Any, s: Any, signed: Any, random_state: Any) -> Hashed:
     """The matrix of s entries a column, by what users said of it."""
     m = whole(plain(n_features), "n_features", least=1)
     if isinstance(s, str) and s == "auto":
-        most = min(AUTO_ENTRIES, m if signed else m - 1)  # without signs a column that fills all rows is the bias alone
+        most = min(
+            AUTO_ENTRIES, m if signed else m - 1
+        )  # without signs a column that fills all rows is the bias alone
         entries = max((t for t in range(1, most + 1) if m % t == 0), default=1)
     else:
         entries = whole(plain(s), "s", least=1)
     if m % entries:
-        raise ValueError(f"s must divide n_features, got s={entries} and n_features={m}; use n_features={m + entries - m % entries}.")
+        raise ValueError(
+            f"s must divide n_features, got s={entries} and n_features={m}; use n_features={m + entries - m % entries}."
+        )
     return Hashed(m, entries, bool(signed), stream_of(random_state))
 
 
@@ -268,7 +298,9 @@ class HashedFeatures(Projection):
     (2, 8)
     """
 
-    def __init__(self, n_features: int = 2**18, s: int = 1, signed: bool = True, *, random_state: Any = 0) -> None:
+    def __init__(
+        self, n_features: int = 2**18, s: int = 1, signed: bool = True, *, random_state: Any = 0
+    ) -> None:
         self.n_features = n_features
         self.s = s
         self.signed = signed
@@ -276,11 +308,15 @@ class HashedFeatures(Projection):
 
     def _draw(self, n: int) -> Hashed:
         if not self.signed and self.s != 1:
-            raise ValueError(f"signed=False adds a bias that grows with s, here s={self.s}; use s=1, or SparseProjection.")
+            raise ValueError(
+                f"signed=False adds a bias that grows with s, here s={self.s}; use s=1, or SparseProjection."
+            )
         return _hashed(self.n_features, self.s, self.signed, self.random_state)
 
     def _map(self, X: Matrix) -> Matrix:
-        return (_sparse_product if self.n_features_out_ > MAX_DENSE_FEATURES else _dense_product)(self.projection_, X)
+        return (_sparse_product if self.n_features_out_ > MAX_DENSE_FEATURES else _dense_product)(
+            self.projection_, X
+        )
 
     def _inner(self, X: Matrix, w: Array) -> Array:
         return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
@@ -288,7 +324,11 @@ class HashedFeatures(Projection):
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """A name for every feature."""
         check_is_fitted(self, "n_features_in_")
-        return np.asarray(self._names([]), object) if self.n_features_in_ == ANY_WIDTH else super().get_feature_names_out(input_features)
+        return (
+            np.asarray(self._names([]), object)
+            if self.n_features_in_ == ANY_WIDTH
+            else super().get_feature_names_out(input_features)
+        )
 
     def _check(self, X: Any, *, reset: bool) -> Matrix:
         items = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
@@ -304,11 +344,15 @@ def _rows_of_items(rows: Any) -> Any:
     indptr = np.cumsum([0, *map(len, pairs)])
     flat = [pair for row in pairs for pair in row]
     indices = np.array([j for j, _ in flat], np.int64)
-    return sp.csr_array((np.array([v for _, v in flat], float), indices, indptr), shape=(len(pairs), ANY_WIDTH))
+    return sp.csr_array(
+        (np.array([v for _, v in flat], float), indices, indptr), shape=(len(pairs), ANY_WIDTH)
+    )
 
 
 def _item(name: Any, value: Any, seen: dict[str, int]) -> tuple[int, float]:
-    token, number = (f"{name}={value}", 1.0) if isinstance(value, str) else (str(name), _number(name, value))
+    token, number = (
+        (f"{name}={value}", 1.0) if isinstance(value, str) else (str(name), _number(name, value))
+    )
     if token not in seen:
         seen[token] = int.from_bytes(blake2b(token.encode(), digest_size=8).digest(), "little") >> 1
     return seen[token], number
@@ -320,5 +364,7 @@ def _number(name: Any, value: Any) -> float:
     except (TypeError, ValueError):
         number = np.nan
     if not np.isfinite(number):
-        raise ValueError(f"The item {name!r} must be a finite number or a string, got {value!r}; leave it out where it is missing.")
+        raise ValueError(
+            f"The item {name!r} must be a finite number or a string, got {value!r}; leave it out where it is missing."
+        )
     return number

@@ -1,4 +1,6 @@
-"""The kitchen sink: a bit of every expansion, within a number of features, for a sparse learner to select from."""
+"""The kitchen sink: a bit of every expansion, within a number of features, for a sparse learner to
+select from."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -61,9 +63,10 @@ class KitchenSink(Lift):
     """
 
     must = dict(
-        parts_=By(Text(), Is("Lift", n_features_in_="n_features_in_")), kept_=Ints("n_features_out_", below="n_served_", distinct=True),
+        parts_=By(Text(), Is("Lift", n_features_in_="n_features_in_")),
+        kept_=Ints("n_features_out_", below="n_served_", distinct=True),
         left_out_=Each(Text()),
-    )  # fmt: skip
+    )
 
     @property
     def n_served_(self) -> int:
@@ -71,7 +74,11 @@ class KitchenSink(Lift):
         return sum(part.n_features_out_ for part in self.parts_.values())
 
     def __init__(
-        self, max_features: int = 2000, n_knots: int = 5, n_jumps: int = 10, functions: Any = ("abs", "log1p_abs", "sin", "cos")
+        self,
+        max_features: int = 2000,
+        n_knots: int = 5,
+        n_jumps: int = 10,
+        functions: Any = ("abs", "log1p_abs", "sin", "cos"),
     ) -> None:
         self.max_features = max_features
         self.n_knots = n_knots
@@ -100,7 +107,10 @@ class KitchenSink(Lift):
 
     def _menu(self, d: int) -> Iterator[tuple[str, int, Lift]]:
         """Each part of a fixed size: its name, the number of its features, and the part."""
-        functions, knots = named(self.functions) if self.functions else [], whole(plain(self.n_knots), "n_knots")
+        functions, knots = (
+            named(self.functions) if self.functions else [],
+            whole(plain(self.n_knots), "n_knots"),
+        )
         yield "columns", d, Basis("x")
         yield "squares", d, Basis("square")
         yield "pairs", comb(d, 2), Interactions(2)
@@ -109,7 +119,11 @@ class KitchenSink(Lift):
 
     def _worth(self, X: Array) -> Array:
         """The features that vary and repeat none before them; the columns where nothing varies."""
-        low, high, prints = np.inf, -np.inf, [blake2b(digest_size=16) for _ in range(self._all(X[:1]).shape[1])]
+        low, high, prints = (
+            np.inf,
+            -np.inf,
+            [blake2b(digest_size=16) for _ in range(self._all(X[:1]).shape[1])],
+        )
         for rows in cuts(len(X), BATCH_ROWS):
             F = self._all(X[rows]) + X.dtype.type(0)  # -0 is 0
             low, high = np.minimum(low, F.min(0)), np.maximum(high, F.max(0))
@@ -132,5 +146,9 @@ class KitchenSink(Lift):
         return F
 
     def _names(self, inputs: list[str]) -> list[str]:
-        names = [f"{part}__{name}" for part, phi in self.parts_.items() for name in phi.get_feature_names_out(inputs)]
+        names = [
+            f"{part}__{name}"
+            for part, phi in self.parts_.items()
+            for name in phi.get_feature_names_out(inputs)
+        ]
         return unique([names[i] for i in self.kept_])

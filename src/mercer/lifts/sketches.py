@@ -1,4 +1,6 @@
-"""Random maps of products and of inner products: sketched tensor products, positive features, and arc-cosine units."""
+"""Random maps of products and of inner products: sketched tensor products, positive features, and
+arc-cosine units."""
+
 from __future__ import annotations
 
 import math
@@ -24,12 +26,15 @@ from mercer.ops.tiles import cuts
 from mercer.pairs.side import square_norms
 from mercer.store import register
 
-OWN = 0x5E7C  # the branch of the seed that hashes come from: the parts of a product may have the same seed
+# the branch of the seed that hashes come from: the parts of a product may have the same seed
+OWN = 0x5E7C
 PART_BYTES = 64 << 20  # of the parts' features at a time
 
 
 def _size(n_features: Any) -> int:
-    return whole(int(n_features) if isinstance(n_features, np.integer) else n_features, "n_features", least=1)
+    return whole(
+        int(n_features) if isinstance(n_features, np.integer) else n_features, "n_features", least=1
+    )
 
 
 def _sketches(random_state: Any, widths: list[int], D: int) -> list[CountSketch]:
@@ -72,7 +77,9 @@ class TensorSketch(Lift):
 
     must = dict(sketches_=Each(Is("CountSketch", D="n_features_out_")))
 
-    def __init__(self, degree: int = 2, n_features: int = 256, bias: float = 1.0, random_state: Any = None) -> None:
+    def __init__(
+        self, degree: int = 2, n_features: int = 256, bias: float = 1.0, random_state: Any = None
+    ) -> None:
         self.degree = degree
         self.n_features = n_features
         self.bias = bias
@@ -82,13 +89,19 @@ class TensorSketch(Lift):
         self.n_features_out_ = _size(self.n_features)
         self.kernel_ = Polynomial(whole(self.degree, "degree", least=1), self.bias)
         width = X.shape[1] + (self.kernel_.bias > 0)
-        self.sketches_ = _sketches(self.random_state, [width] * self.kernel_.degree, self.n_features_out_)
+        self.sketches_ = _sketches(
+            self.random_state, [width] * self.kernel_.degree, self.n_features_out_
+        )
 
     def _map(self, X: Matrix) -> Array:
         F = np.empty((X.shape[0], self.n_features_out_), X.dtype)
         root = math.sqrt(self.kernel_.bias)
         spectra = [spectrum(S, X.dtype, sparse=sp.issparse(X), offset=root) for S in self.sketches_]
-        by_rows(X, self.n_features_out_, lambda part, rows: convolve([part] * len(spectra), spectra, F[rows]))
+        by_rows(
+            X,
+            self.n_features_out_,
+            lambda part, rows: convolve([part] * len(spectra), spectra, F[rows]),
+        )
         return F
 
 
@@ -128,7 +141,11 @@ class SketchedTensor(Composite):
         self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {**super().get_params(deep), "n_features": self.n_features, "random_state": self.random_state}
+        return {
+            **super().get_params(deep),
+            "n_features": self.n_features,
+            "random_state": self.random_state,
+        }
 
     def set_params(self, **params: Any) -> Any:
         self.n_features = params.pop("n_features", self.n_features)
@@ -139,18 +156,27 @@ class SketchedTensor(Composite):
         self.n_features_out_ = _size(self.n_features)
         self.lifts_ = [phi.fit(X) for phi in independent(self.lifts)]
         self.kernel_ = reduce(mul, (phi.kernel_ for phi in self.lifts_))
-        self.sketches_ = _sketches(self.random_state, [phi.n_features_out_ for phi in self.lifts_], self.n_features_out_)
+        self.sketches_ = _sketches(
+            self.random_state, [phi.n_features_out_ for phi in self.lifts_], self.n_features_out_
+        )
 
     def _map(self, X: Matrix) -> Array:
         F = np.empty((X.shape[0], self.n_features_out_), X.dtype)
-        step = max(256, PART_BYTES // (X.dtype.itemsize * sum(phi.n_features_out_ for phi in self.lifts_)))
+        step = max(
+            256, PART_BYTES // (X.dtype.itemsize * sum(phi.n_features_out_ for phi in self.lifts_))
+        )
         for rows in cuts(len(F), step):
             self._fill([phi.transform(X[rows]) for phi in self.lifts_], F[rows])
         return F
 
     def _fill(self, parts: list[Matrix], out: Array) -> None:
-        spectra = [spectrum(S, out.dtype, sparse=sp.issparse(P)) for S, P in zip(self.sketches_, parts, strict=True)]
-        by_rows(out, out.shape[1], lambda part, rows: convolve([P[rows] for P in parts], spectra, part))
+        spectra = [
+            spectrum(S, out.dtype, sparse=sp.issparse(P))
+            for S, P in zip(self.sketches_, parts, strict=True)
+        ]
+        by_rows(
+            out, out.shape[1], lambda part, rows: convolve([P[rows] for P in parts], spectra, part)
+        )
 
 
 @register("lifts.PositiveFeatures")
@@ -187,7 +213,9 @@ class PositiveFeatures(Lift):
 
     must = dict(directions_=Floats(None, "n_features_in_"), mean_=Floats("n_features_in_"))
 
-    def __init__(self, kernel: Kernel | None = None, n_features: int = 256, random_state: Any = None) -> None:
+    def __init__(
+        self, kernel: Kernel | None = None, n_features: int = 256, random_state: Any = None
+    ) -> None:
         self.kernel = kernel
         self.n_features = n_features
         self.random_state = random_state
@@ -197,7 +225,9 @@ class PositiveFeatures(Lift):
         self.n_features_out_ = _size(self.n_features)
         self.mean_ = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
         W = _normals(self.random_state, X.shape[1], -(-self.n_features_out_ // 2))
-        self.directions_ = np.concatenate([W, -W])[: self.n_features_out_] * math.sqrt(_scale_of(self.kernel_))
+        self.directions_ = np.concatenate([W, -W])[: self.n_features_out_] * math.sqrt(
+            _scale_of(self.kernel_)
+        )
 
     def _map(self, X: Matrix) -> Array:
         F = np.empty((X.shape[0], self.n_features_out_), X.dtype)
@@ -222,7 +252,9 @@ def _scale_of(kernel: Any) -> float:
             return 1.0
         case Exp(kernel=Scale(factor=c, kernel=Linear(metric=None))):
             return positive(c, "the scale inside exp")
-    raise ValueError(f"kernel must be exp(Linear()) or exp(c * Linear()), got {kernel!r}; use k.lift or Maclaurin for others.")
+    raise ValueError(
+        f"kernel must be exp(Linear()) or exp(c * Linear()), got {kernel!r}; use k.lift or Maclaurin for others."
+    )
 
 
 def _normals(random_state: Any, d: int, m: int) -> Array:
@@ -274,11 +306,18 @@ class ArcCosineFeatures(Lift):
 
     def _map(self, X: Matrix) -> Array:
         F = np.empty((X.shape[0], self.n_features_out_), X.dtype)
-        W, scale = self.directions_.T.astype(X.dtype), X.dtype.type(math.sqrt(2 / self.n_features_out_))
+        W, scale = (
+            self.directions_.T.astype(X.dtype),
+            X.dtype.type(math.sqrt(2 / self.n_features_out_)),
+        )
 
         def fill(part: Matrix, rows: slice) -> None:
             P = np.asarray(part @ W)
-            F[rows] = np.heaviside(P, X.dtype.type(0.5)) if self.order == 0 else np.maximum(P, 0) ** self.order
+            F[rows] = (
+                np.heaviside(P, X.dtype.type(0.5))
+                if self.order == 0
+                else np.maximum(P, 0) ** self.order
+            )
             F[rows] *= scale
 
         by_rows(X, len(F.T), fill)

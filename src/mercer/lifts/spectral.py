@@ -1,4 +1,6 @@
-"""The spectral measure of a stationary expression, by one line a leaf: k(x, z) = amplitude E cos(w'(x - z))."""
+"""The spectral measure of a stationary expression, by one line a leaf: k(x, z) = amplitude E
+cos(w'(x - z))."""
+
 from __future__ import annotations
 
 import math
@@ -44,13 +46,18 @@ from mercer.store import register
 @register("lifts.Atom")
 @dataclass(frozen=True)
 class Atom:
-    """One independent part of a frequency: a measure at unit bandwidth, the bandwidth, and the columns it lives on."""
+    """One independent part of a frequency: a measure at unit bandwidth, the bandwidth, and the
+    columns it lives on."""
 
     measure: Measure
     bandwidth: float | tuple[float, ...] = 1.0
     columns: tuple[int, ...] | None = None
 
-    must = dict(measure=Is("Measure"), bandwidth=Number(0) | Each(Number(0), least=1), columns=Each(Whole(0, 1 << 31), least=1) | None)
+    must = dict(
+        measure=Is("Measure"),
+        bandwidth=Number(0) | Each(Number(0), least=1),
+        columns=Each(Whole(0, 1 << 31), least=1) | None,
+    )
 
 
 @register("lifts.Spectrum")
@@ -63,7 +70,9 @@ class SpectralMeasure:
 
     must = dict(amplitude=Number(0), atoms=Each(Is("Atom")))
 
-    def frequencies(self, d: int, m: int, stream: Stream, kind: str, start: int = 0, stop: int | None = None) -> Array:
+    def frequencies(
+        self, d: int, m: int, stream: Stream, kind: str, start: int = 0, stop: int | None = None
+    ) -> Array:
         """Rows start to stop of m frequencies (m, d); any rows alone are the same bits."""
         stop = m if stop is None else stop
         W = np.zeros((stop - start, d))
@@ -74,11 +83,13 @@ class SpectralMeasure:
             W[:, columns] += draws / per_column(atom.bandwidth, width)
         return W
 
-
     def structured(self, d: int, m: int, stream: Stream) -> tuple[Fastfood, Any]:
-        """Frequencies that need no matrix, and what to divide the columns by; of one radial measure on all columns."""
+        """Frequencies that need no matrix, and what to divide the columns by; of one radial measure
+        on all columns."""
         if len(self.atoms) != 1 or self.atoms[0].columns is not None:
-            raise ValueError("structured frequencies need one stationary kernel on all columns, not a product; use 'auto'.")
+            raise ValueError(
+                "structured frequencies need one stationary kernel on all columns, not a product; use 'auto'."
+            )
         (atom,) = self.atoms
         return Fastfood(atom.measure, d, m, stream), per_column(atom.bandwidth, d)  # type: ignore[arg-type]
 
@@ -90,20 +101,34 @@ def spectrum(k: Kernel) -> SpectralMeasure | None:
     SpectralMeasure(amplitude=2.0, atoms=(Atom(measure=Normal(), bandwidth=2.4, columns=None),))
     """
     match k:
-        case Constant(): return SpectralMeasure(1.0, ())
-        case Gaussian(bandwidth=b): return _one(Normal(), b)
-        case Laplace(bandwidth=b, norm=1): return _one(CauchyColumns(), b)
-        case Laplace(bandwidth=b): return _one(Student(1.0), b)
-        case Matern(bandwidth=b, nu=nu): return _one(Student(2 * nu) if nu <= 1e7 else Normal(), b)
-        case Cauchy(bandwidth=b): return _one(GammaMixture(1.0, 2.0), b)
-        case RationalQuadratic(bandwidth=b, mixture=a): return _one(GammaMixture(a, 1 / a), b)
-        case Sinc(bandwidth=b): return _one(Sphere(), b)
-        case Periodic(bandwidth=b, period=p): return _one(PeriodicColumns(b, p), 1.0)
-        case Scale(factor=c, kernel=t): return _scaled(spectrum(t), c)
-        case Normalized(kernel=t): return _normalized(spectrum(t))
-        case OnColumns(kernel=t, columns=c): return _placed(spectrum(t), c)  # type: ignore[arg-type]
-        case Product(terms=ts): return _product([spectrum(t) for t in ts])
-        case Power(kernel=t, degree=n): return _product([spectrum(t)] * n)
+        case Constant():
+            return SpectralMeasure(1.0, ())
+        case Gaussian(bandwidth=b):
+            return _one(Normal(), b)
+        case Laplace(bandwidth=b, norm=1):
+            return _one(CauchyColumns(), b)
+        case Laplace(bandwidth=b):
+            return _one(Student(1.0), b)
+        case Matern(bandwidth=b, nu=nu):
+            return _one(Student(2 * nu) if nu <= 1e7 else Normal(), b)
+        case Cauchy(bandwidth=b):
+            return _one(GammaMixture(1.0, 2.0), b)
+        case RationalQuadratic(bandwidth=b, mixture=a):
+            return _one(GammaMixture(a, 1 / a), b)
+        case Sinc(bandwidth=b):
+            return _one(Sphere(), b)
+        case Periodic(bandwidth=b, period=p):
+            return _one(PeriodicColumns(b, p), 1.0)
+        case Scale(factor=c, kernel=t):
+            return _scaled(spectrum(t), c)
+        case Normalized(kernel=t):
+            return _normalized(spectrum(t))
+        case OnColumns(kernel=t, columns=c):
+            return _placed(spectrum(t), c)  # type: ignore[arg-type]
+        case Product(terms=ts):
+            return _product([spectrum(t) for t in ts])
+        case Power(kernel=t, degree=n):
+            return _product([spectrum(t)] * n)
     return None
 
 
@@ -122,8 +147,12 @@ def _normalized(s: SpectralMeasure | None) -> SpectralMeasure | None:
 def _placed(s: SpectralMeasure | None, columns: tuple[int, ...]) -> SpectralMeasure | None:
     if s is None:
         return None
-    inner = [columns if a.columns is None else tuple(columns[i] for i in a.columns) for a in s.atoms]
-    return replace(s, atoms=tuple(replace(a, columns=c) for a, c in zip(s.atoms, inner, strict=True)))
+    inner = [
+        columns if a.columns is None else tuple(columns[i] for i in a.columns) for a in s.atoms
+    ]
+    return replace(
+        s, atoms=tuple(replace(a, columns=c) for a, c in zip(s.atoms, inner, strict=True))
+    )
 
 
 def _product(parts: list[SpectralMeasure | None]) -> SpectralMeasure | None:

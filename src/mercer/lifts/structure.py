@@ -1,4 +1,6 @@
-"""The small maps that the duality table joins others with: identity, one, chosen columns, a warp, rows scaled by a function."""
+"""The small maps that the duality table joins others with: identity, one, chosen columns, a warp,
+rows scaled by a function."""
+
 from __future__ import annotations
 
 from typing import Any, ClassVar
@@ -39,7 +41,9 @@ class Identity(Lift):
 
     def _learn(self, X: Matrix) -> None:
         self.kernel_ = Linear(self.metric)
-        self.root_ = None if self.metric is None else _root(np.asarray(self.metric, dtype=np.float64))
+        self.root_ = (
+            None if self.metric is None else _root(np.asarray(self.metric, dtype=np.float64))
+        )
         self.n_features_out_ = X.shape[1]
 
     def _map(self, X: Matrix) -> Matrix:
@@ -87,7 +91,11 @@ class Around(Lift):
     must = dict(lift_=Is("Lift", n_features_out_="n_features_out_"))
 
     def _names(self, inputs: list[str]) -> list[str]:
-        return super()._names(inputs) if self._renames() else list(self.lift_.get_feature_names_out(self._inner(inputs)))
+        return (
+            super()._names(inputs)
+            if self._renames()
+            else list(self.lift_.get_feature_names_out(self._inner(inputs)))
+        )
 
     def _renames(self) -> bool:
         return False
@@ -196,7 +204,9 @@ class WeightedLift(Around):
         self.kernel_ = self.lift_.kernel_.weighted(self.f)
 
     def _map(self, X: Matrix) -> Matrix:
-        return rows_times(self.lift_.transform(X), np.asarray(self.f(X)).reshape(-1).astype(X.dtype))
+        return rows_times(
+            self.lift_.transform(X), np.asarray(self.f(X)).reshape(-1).astype(X.dtype)
+        )
 
 
 @register("lifts.NormalizedLift")
@@ -227,7 +237,9 @@ class NormalizedLift(Around):
 
     def _map(self, X: Matrix) -> Matrix:
         size = np.sqrt(self.of_.diag(X))
-        return rows_times(self.lift_.transform(X), np.divide(1, size, out=np.zeros_like(size), where=size > 0))
+        return rows_times(
+            self.lift_.transform(X), np.divide(1, size, out=np.zeros_like(size), where=size > 0)
+        )
 
 
 def rows_times(F: Matrix, w: Array) -> Matrix:

@@ -1,4 +1,6 @@
-"""The number of features of exact maps, and kernels that are polynomials in x'z rewritten as such."""
+"""The number of features of exact maps, and kernels that are polynomials in x'z rewritten as
+such."""
+
 from __future__ import annotations
 
 import math
@@ -44,19 +46,32 @@ def width_by_rule(k: Kernel, X: Table) -> int | None:
     """The same by the outermost rule alone."""
     d = X.width
     match k:
-        case Constant(): return 1
-        case Linear(): return d
-        case Polynomial(degree=p, bias=c): return math.comb(d + p, p) if c else math.comb(d + p - 1, p)
-        case AllSubsets(): return 2**d if d < 62 else None
-        case Anova(order=r): return max(math.comb(d, r), 1)
-        case Scale(kernel=t) | Weighted(kernel=t) | Normalized(kernel=t): return width(t, X)
-        case OnColumns(kernel=t, columns=c): return width(t, X.pick(c))
-        case Warped(kernel=t, f=f): return width(t, mapped(X[:1], f))
-        case Sum(terms=ts): return _all(sum, [width(t, X) for t in ts])
-        case Product(terms=ts): return _all(math.prod, [width(Power(t, n), X) for t, n in factors(ts)])
-        case Power(kernel=t, degree=n) if one := as_polynomial(t, n): return width(one, X)
-        case Power(kernel=t, degree=n): return _symmetric(width(t, X), n)
-        case Series(kernel=t, coefficients=a): return width(power_sum(t, a), X)
+        case Constant():
+            return 1
+        case Linear():
+            return d
+        case Polynomial(degree=p, bias=c):
+            return math.comb(d + p, p) if c else math.comb(d + p - 1, p)
+        case AllSubsets():
+            return 2**d if d < 62 else None
+        case Anova(order=r):
+            return max(math.comb(d, r), 1)
+        case Scale(kernel=t) | Weighted(kernel=t) | Normalized(kernel=t):
+            return width(t, X)
+        case OnColumns(kernel=t, columns=c):
+            return width(t, X.pick(c))
+        case Warped(kernel=t, f=f):
+            return width(t, mapped(X[:1], f))
+        case Sum(terms=ts):
+            return _all(sum, [width(t, X) for t in ts])
+        case Product(terms=ts):
+            return _all(math.prod, [width(Power(t, n), X) for t, n in factors(ts)])
+        case Power(kernel=t, degree=n) if one := as_polynomial(t, n):
+            return width(one, X)
+        case Power(kernel=t, degree=n):
+            return _symmetric(width(t, X), n)
+        case Series(kernel=t, coefficients=a):
+            return width(power_sum(t, a), X)
     return None
 
 
@@ -65,7 +80,8 @@ def _all(total: Any, parts: list[int | None]) -> int | None:
 
 
 def _symmetric(few: int | None, n: int) -> int | None:
-    """Products of n out of so many features, whatever their order: C(few + n - 1, n), and one for n = 0."""
+    """Products of n out of so many features, whatever their order: C(few + n - 1, n), and one for n
+    = 0."""
     return 1 if n == 0 else None if few is None else math.comb(few + n - 1, n)
 
 
@@ -83,42 +99,59 @@ def factors(ts: tuple[Kernel, ...]) -> list[tuple[Kernel, int]]:
 
 
 def as_polynomial(t: Kernel, n: int) -> Polynomial | None:
-    """t^n as one polynomial kernel, where it is one: its features have the columns' own names, and are the fewest.
+    """t^n as one polynomial kernel, where it is one: its features have the columns' own names, and
+    are the fewest.
 
     >>> as_polynomial(Linear() + 0.5, 3), as_polynomial(Polynomial(2), 2)
     (Polynomial(bias=0.5), Polynomial(degree=4))
     """
     match t:
-        case Linear(metric=None): return Polynomial(n, 0.0)
-        case Polynomial(degree=p, bias=c): return Polynomial(p * n, c)
-        case Sum(terms=(Linear(metric=None), Scale(factor=c, kernel=Constant()))): return Polynomial(n, c)
-        case Sum(terms=(Scale(factor=c, kernel=Constant()), Linear(metric=None))): return Polynomial(n, c)
+        case Linear(metric=None):
+            return Polynomial(n, 0.0)
+        case Polynomial(degree=p, bias=c):
+            return Polynomial(p * n, c)
+        case Sum(terms=(Linear(metric=None), Scale(factor=c, kernel=Constant()))):
+            return Polynomial(n, c)
+        case Sum(terms=(Scale(factor=c, kernel=Constant()), Linear(metric=None))):
+            return Polynomial(n, c)
     return None
 
 
 def expanded(k: Kernel) -> Kernel | None:
-    """A sum, product or power that is a polynomial in x'z, as a sum of powers of x'z, whose features are each there once.
+    """A sum, product or power that is a polynomial in x'z, as a sum of powers of x'z, whose
+    features are each there once.
 
     >>> expanded((Linear() + 1) * Linear())
     1.0 * Linear() + 1.0 * Linear() ** 2
     """
-    if not isinstance(k, Sum | Product | Power) or (isinstance(k, Power) and as_polynomial(k.kernel, k.degree)):
+    if not isinstance(k, Sum | Product | Power) or (
+        isinstance(k, Power) and as_polynomial(k.kernel, k.degree)
+    ):
         return None
     a = _coefficients(k)
     return None if a is None else power_sum(Linear(), a.tolist())
 
 
 def _coefficients(k: Kernel) -> Array | None:
-    """a0, a1, ... where k = a0 + a1 x'z + ..., none below zero; None for other kernels and high degrees."""
+    """a0, a1, ... where k = a0 + a1 x'z + ..., none below zero; None for other kernels and high
+    degrees."""
     match k:
-        case Constant(): return np.ones(1)
-        case Linear(metric=None): return np.array([0.0, 1.0])
-        case Polynomial(degree=p, bias=c): return _power(np.array([c, 1.0]), p)
-        case Scale(factor=c, kernel=t): return None if (a := _coefficients(t)) is None else c * a
-        case Power(kernel=t, degree=n): return None if (a := _coefficients(t)) is None else _power(a, n)
-        case Series(kernel=t, coefficients=cs): return _coefficients(power_sum(t, cs))
-        case Sum(terms=ts): return _folded(np.polynomial.polynomial.polyadd, ts)
-        case Product(terms=ts): return _folded(np.polynomial.polynomial.polymul, ts)
+        case Constant():
+            return np.ones(1)
+        case Linear(metric=None):
+            return np.array([0.0, 1.0])
+        case Polynomial(degree=p, bias=c):
+            return _power(np.array([c, 1.0]), p)
+        case Scale(factor=c, kernel=t):
+            return None if (a := _coefficients(t)) is None else c * a
+        case Power(kernel=t, degree=n):
+            return None if (a := _coefficients(t)) is None else _power(a, n)
+        case Series(kernel=t, coefficients=cs):
+            return _coefficients(power_sum(t, cs))
+        case Sum(terms=ts):
+            return _folded(np.polynomial.polynomial.polyadd, ts)
+        case Product(terms=ts):
+            return _folded(np.polynomial.polynomial.polymul, ts)
     return None
 
 
@@ -137,5 +170,9 @@ def _folded(rule: Any, ts: tuple[Kernel, ...]) -> Array | None:
 
 def power_sum(t: Kernel, a: Any) -> Kernel:
     """a0 + a1 t + a2 t^2 + ... as a sum of powers."""
-    terms = [Scale(c, Constant() if n == 0 else t if n == 1 else Power(t, n)) for n, c in enumerate(a) if c > 0]
+    terms = [
+        Scale(c, Constant() if n == 0 else t if n == 1 else Power(t, n))
+        for n, c in enumerate(a)
+        if c > 0
+    ]
     return Sum(tuple(terms)) if len(terms) > 1 else terms[0] if terms else Scale(0.0, Constant())

@@ -1,1 +1,2 @@
-"""Linear algebra that learners share: systems of kernel matrices solved directly or by iterations, and eigenvectors of sums."""
+"""Linear algebra that learners share: systems of kernel matrices solved directly or by iterations,
+and eigenvectors of sums."""

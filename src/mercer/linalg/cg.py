@@ -1,4 +1,6 @@
-"""Conjugate gradients for many right-hand sides at once, and refinement: cheap solves, residuals that are true."""
+"""Conjugate gradients for many right-hand sides at once, and refinement: cheap solves, residuals
+that are true."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,12 +14,15 @@ from mercer.operators import Operator
 
 Map = Callable[[Array], Array]
 MAX_ROUNDS = 20  # of refinement
-MAX_REMAINDER = 0.5  # a round that leaves more than this of the residual is not worth another of its kind
+MAX_REMAINDER = (
+    0.5  # a round that leaves more than this of the residual is not worth another of its kind
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """x with A x = b (n, q); `remainder` is b - A x computed with A itself, `residual` the largest |b - A x| / |b|."""
+    """x with A x = b (n, q); `remainder` is b - A x computed with A itself, `residual` the largest
+    |b - A x| / |b|."""
 
     x: Array
     remainder: Array
@@ -25,8 +30,11 @@ class Solved:
     steps: int
 
 
-def conjugate_gradients(product: Map, B: Array, precondition: Map, tol: Array, max_steps: int) -> tuple[Array, int]:
-    """Solve A X = B (n, q), A positive definite, each column to |r| <= tol (q,); columns leave when they are done.
+def conjugate_gradients(
+    product: Map, B: Array, precondition: Map, tol: Array, max_steps: int
+) -> tuple[Array, int]:
+    """Solve A X = B (n, q), A positive definite, each column to |r| <= tol (q,); columns leave when
+    they are done.
 
     A direction in which A is not positive (rounding) ends the search there.
 
@@ -41,7 +49,9 @@ def conjugate_gradients(product: Map, B: Array, precondition: Map, tol: Array, m
     while len(on) and steps < max_steps:
         Z = precondition(R)
         new = np.einsum("ij,ij->j", R, Z)
-        if (bad := new <= 0).any():  # rounding made the preconditioner indefinite there: go on without it
+        if (
+            bad := new <= 0
+        ).any():  # rounding made the preconditioner indefinite there: go on without it
             Z[:, bad], new[bad] = R[:, bad], np.square(R[:, bad]).sum(0)
         P = Z + new / gamma * P if steps else Z
         AP = product(P)
@@ -58,11 +68,14 @@ def conjugate_gradients(product: Map, B: Array, precondition: Map, tol: Array, m
     return X, steps
 
 
-def refined(product: Map, B: Array, solvers: list[Callable[[Array, Array], tuple[Array, int]]], tol: float) -> Solved:
-    """Solve A X = B to |b - A x| <= tol |b| by rounds of X += solve(B - A X), the residual taken by `product`.
+def refined(
+    product: Map, B: Array, solvers: list[Callable[[Array, Array], tuple[Array, int]]], tol: float
+) -> Solved:
+    """Solve A X = B to |b - A x| <= tol |b| by rounds of X += solve(B - A X), the residual taken by
+    `product`.
 
-    solvers: from cheap to exact; `solve(R, goal)` works on A as it sees it until |r| <= goal (q,), and the next takes over
-    where one no longer gains.
+    solvers: from cheap to exact; `solve(R, goal)` works on A as it sees it until |r| <= goal (q,),
+    and the next takes over where one no longer gains.
     """
     size = np.linalg.norm(B, axis=0)
     goal = tol * np.where(size > 0, size, 1)
@@ -83,7 +96,8 @@ def refined(product: Map, B: Array, solvers: list[Callable[[Array, Array], tuple
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A = K + diag(ridge) as it is: the kernel in float64 at the rows given, whatever a solver does inside."""
+    """A = K + diag(ridge) as it is: the kernel in float64 at the rows given, whatever a solver does
+    inside."""
 
     op: Operator
     ridge: Array

@@ -1,4 +1,6 @@
-"""Solving (K + diag(ridge)) x = b by a factor: Cholesky's, or a pivoted one where a Gram matrix that was given is of no kernel."""
+"""Solving (K + diag(ridge)) x = b by a factor: Cholesky's, or a pivoted one where a Gram matrix
+that was given is of no kernel."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -13,7 +15,10 @@ from mercer.operators import Operator, dense
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-MAX_JITTER_ROUNDINGS, MAX_JITTER = 100.0, 1e-3  # in n eps, and of the diagonal: a matrix that needs more is of no kernel
+MAX_JITTER_ROUNDINGS, MAX_JITTER = (
+    100.0,
+    1e-3,
+)  # in n eps, and of the diagonal: a matrix that needs more is of no kernel
 INVERSE_COLUMNS = 256
 
 
@@ -37,7 +42,9 @@ class Cholesky:
         """The factor: the same for any number of columns."""
         system, jitter = System(op, ridge), 0.0
         size = float(np.abs(op.diag()).max()) or 1.0
-        while jitter <= self._rounding(system) * size:  # A made indefinite by rounding: refinement takes the jitter out again
+        while (
+            jitter <= self._rounding(system) * size
+        ):  # A made indefinite by rounding: refinement takes the jitter out again
             try:
                 return Factored(self, system, self._factor(system, jitter))
             except np.linalg.LinAlgError:
@@ -45,14 +52,17 @@ class Cholesky:
         return Pivoted.of_system(self, system)
 
     def _rounding(self, system: System) -> float:
-        """How far below zero, relative to the diagonal, rounding may take an eigenvalue of a kernel."""
+        """How far below zero, relative to the diagonal, rounding may take an eigenvalue of a
+        kernel."""
         eps = max(float(np.finfo(dtype).eps) for dtype in (self.dtype, system.exact.dtype))
         return min(MAX_JITTER_ROUNDINGS * len(system.ridge) * eps, MAX_JITTER)
 
     def _factor(self, system: System, jitter: float) -> Array:
         K = dense(system.exact if self.dtype == "float64" else system.op, self.dtype)
         K.flat[:: len(K) + 1] += system.ridge + jitter
-        return cholesky(K.T, lower=True, overwrite_a=True, check_finite=False)  # K' is K in the order that LAPACK reads
+        return cholesky(
+            K.T, lower=True, overwrite_a=True, check_finite=False
+        )  # K' is K in the order that LAPACK reads
 
     def bytes(self, n: int) -> float:
         return float(np.dtype(self.dtype).itemsize) * n * n
@@ -77,8 +87,12 @@ class Factored:
         """A^-1 B, (n, q)."""
 
         def once(R: Array, goal: Array) -> tuple[Array, int]:
-            size = np.where((norm := np.linalg.norm(R, axis=0)) > 0, norm, 1)  # float32 has few exponents
-            return cho_solve((self.L, True), (R / size).astype(self.L.dtype), check_finite=False) * size, 1
+            size = np.where(
+                (norm := np.linalg.norm(R, axis=0)) > 0, norm, 1
+            )  # float32 has few exponents
+            return cho_solve(
+                (self.L, True), (R / size).astype(self.L.dtype), check_finite=False
+            ) * size, 1
 
         return refined(self.system.__matmul__, B.astype(np.float64), [once], self.of.tol)
 
@@ -88,14 +102,21 @@ class Factored:
         for cols in cuts(n, INVERSE_COLUMNS):
             unit = np.zeros((n - cols.start, cols.stop - cols.start), self.L.dtype, order="F")
             np.fill_diagonal(unit, 1)
-            part = solve_triangular(self.L[cols.start :, cols.start :], unit, lower=True, overwrite_b=True, check_finite=False)
+            part = solve_triangular(
+                self.L[cols.start :, cols.start :],
+                unit,
+                lower=True,
+                overwrite_b=True,
+                check_finite=False,
+            )
             out[cols] = np.square(part, dtype=np.float64).sum(axis=0)
         return out
 
 
 @dataclass(frozen=True, eq=False)
 class Pivoted(Factored):
-    """L U = P A, for a Gram matrix that was given and is of no kernel: its equations still have a solution."""
+    """L U = P A, for a Gram matrix that was given and is of no kernel: its equations still have a
+    solution."""
 
     pivots: Array = field(default_factory=lambda: np.empty(0, np.intp))
 
@@ -118,4 +139,6 @@ class Pivoted(Factored):
         return refined(self.system.__matmul__, B.astype(np.float64), [once], self.of.tol)
 
     def inverse_diag(self) -> Array:
-        return np.diag(lu_solve((self.L, self.pivots), np.eye(len(self.L)), check_finite=False)).copy()
+        return np.diag(
+            lu_solve((self.L, self.pivots), np.eye(len(self.L)), check_finite=False)
+        ).copy()

@@ -1,4 +1,6 @@
-"""Eigenvectors of moments: whole, of known low rank, by passes where D x D is too large, or from a sketch of a stream."""
+"""Eigenvectors of moments: whole, of known low rank, by passes where D x D is too large, or from a
+sketch of a stream."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,7 +21,8 @@ POWER_ROUNDS = 3  # products that sharpen the range
 
 @dataclass(frozen=True, eq=False)
 class Eigenpairs:
-    """A = vectors diag(values) vectors' (D, r), the largest first; zero (or not told) in all other directions."""
+    """A = vectors diag(values) vectors' (D, r), the largest first; zero (or not told) in all other
+    directions."""
 
     values: Array
     vectors: Array
@@ -40,7 +43,9 @@ def eigen(A: Array, rank: int | None = None, top: int | None = None) -> Eigenpai
     array([3., 2., 1.])
     """
     D = len(A)
-    if rank is not None and 3 * (rank + OVERSAMPLING) < D:  # the range of A @ random is then all of A's: no D^3 work
+    if (
+        rank is not None and 3 * (rank + OVERSAMPLING) < D
+    ):  # the range of A @ random is then all of A's: no D^3 work
         return ritz(lambda V: A @ V, D, rank, rounds=0).top(top or rank)
     values, vectors = largest(lambda: A, D if top is None else min(top, D))
     return Eigenpairs(np.maximum(values[::-1], 0), vectors[:, ::-1])
@@ -49,21 +54,28 @@ def eigen(A: Array, rank: int | None = None, top: int | None = None) -> Eigenpai
 def largest(matrix: Callable[[], Array], k: int, *, overwrite: bool = False) -> tuple[Array, Array]:
     """The k largest eigenvalues of a symmetric matrix in ascending order, and their eigenvectors.
 
-    LAPACK's way to some of the eigenvectors may come back without them where many eigenvalues are equal: all are then found, of
-    the matrix made anew.
+    LAPACK's way to some of the eigenvectors may come back without them where many eigenvalues are
+    equal: all are then found, of the matrix made anew.
 
     >>> largest(lambda: np.eye(4), 2)[0]
     array([1., 1.])
     """
     A = matrix()
     n = len(A)
-    values, vectors = eigh(A, subset_by_index=(n - k, n - 1), overwrite_a=overwrite, check_finite=False)
+    values, vectors = eigh(
+        A, subset_by_index=(n - k, n - 1), overwrite_a=overwrite, check_finite=False
+    )
     if len(values) < k:
-        values, vectors = (v[..., n - k :] for v in eigh(matrix(), driver="evd", overwrite_a=overwrite, check_finite=False))
+        values, vectors = (
+            v[..., n - k :]
+            for v in eigh(matrix(), driver="evd", overwrite_a=overwrite, check_finite=False)
+        )
     return values, vectors
 
 
-def ritz(product: Callable[[Array], Array], D: int, r: int, rounds: int = POWER_ROUNDS) -> Eigenpairs:
+def ritz(
+    product: Callable[[Array], Array], D: int, r: int, rounds: int = POWER_ROUNDS
+) -> Eigenpairs:
     """The leading r eigenvectors of A >= 0 known by products A @ V (D, r): rounds + 2 of them.
 
     Halko, Martinsson and Tropp, Finding structure with randomness (2011).
@@ -81,7 +93,8 @@ def _symmetric(A: Array) -> Array:
 
 
 def signed(V: Array) -> Array:
-    """Columns turned so that the largest entry of each is positive: an eigenvector's sign is then no accident.
+    """Columns turned so that the largest entry of each is positive: an eigenvector's sign is then
+    no accident.
 
     >>> signed(np.array([[1.0, 0.6], [0.0, -0.8]]))
     array([[ 1. , -0.6],
@@ -94,14 +107,17 @@ def signed(V: Array) -> Array:
 @register("linalg.Components")
 @dataclass(frozen=True, eq=False)
 class Components:
-    """What PCA tells: components (k, D), their variances, the share of all variance, and the mean."""
+    """What PCA tells: components (k, D), their variances, the share of all variance, and the
+    mean."""
 
     components: Array
     variance: Array
     ratio: Array
     mean: Array
 
-    must = dict(components=Floats("k", "D"), variance=Floats("k"), ratio=Floats("k"), mean=Floats("D"))
+    must = dict(
+        components=Floats("k", "D"), variance=Floats("k"), ratio=Floats("k"), mean=Floats("D")
+    )
 
     @classmethod
     def of(cls, s: Eigenpairs, total: float, n: float, mean: Array) -> Self:
@@ -113,7 +129,8 @@ class Components:
 @register("linalg.SketchedMoments")
 @dataclass(eq=False)
 class SketchedMoments:
-    """n, sum z, sum |z|^2, and frequent directions in place of sum zz': merges, in O(size D) memory.
+    """n, sum z, sum |z|^2, and frequent directions in place of sum zz': merges, in O(size D)
+    memory.
 
     >>> A = np.random.default_rng(0).normal(size=(500, 8)) * 0.3 ** np.arange(8) + 5
     >>> s = SketchedMoments.zero(8, 6).add(A[:200]).add(A[200:]).spectrum()
@@ -134,10 +151,14 @@ class SketchedMoments:
 
     def add(self, F: Array) -> SketchedMoments:
         F = F.astype(np.float64)
-        return SketchedMoments(self.rows.add(F), self.n + len(F), self.s + F.sum(0), self.square + float(np.sum(F * F)))
+        return SketchedMoments(
+            self.rows.add(F), self.n + len(F), self.s + F.sum(0), self.square + float(np.sum(F * F))
+        )
 
     def __add__(self, o: SketchedMoments) -> SketchedMoments:
-        return SketchedMoments(self.rows + o.rows, self.n + o.n, self.s + o.s, self.square + o.square)
+        return SketchedMoments(
+            self.rows + o.rows, self.n + o.n, self.s + o.s, self.square + o.square
+        )
 
     @property
     def mean(self) -> Array:

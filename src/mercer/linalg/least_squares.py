@@ -1,4 +1,6 @@
-"""Penalised least squares: in the primal from moments of features, in the dual with a kernel matrix, by any solver."""
+"""Penalised least squares: in the primal from moments of features, in the dual with a kernel
+matrix, by any solver."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +16,9 @@ from mercer.linalg.solvers import AutoSolver, Iterated, Solver
 from mercer.operators import Operator
 from mercer.stats import Moments
 
-MIN_PENALTY = 1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
+MIN_PENALTY = (
+    1e-15  # a penalty below this share of K's diagonal is below its rounding, and counts as that
+)
 
 
 # primal
@@ -27,7 +31,8 @@ class PrimalSolution:
 
 
 def parts(m: Moments, D: int, *, intercept: bool) -> tuple[Array, Array]:
-    """(A, B) of the normal equations (A + alpha I) coef = B, about the mean where there is an intercept."""
+    """(A, B) of the normal equations (A + alpha I) coef = B, about the mean where there is an
+    intercept."""
     C = m.centred() if intercept else m.about_zero()
     return C[:D, :D], C[:D, D:]
 
@@ -44,18 +49,23 @@ def solve(m: Moments, D: int, alpha: float | Array, *, intercept: bool = True) -
     return solve_normal(m, A, B, alpha, intercept=intercept)
 
 
-def solve_normal(m: Moments, A: Array, B: Array, alpha: float | Array, *, intercept: bool) -> PrimalSolution:
+def solve_normal(
+    m: Moments, A: Array, B: Array, alpha: float | Array, *, intercept: bool
+) -> PrimalSolution:
     """The same from the parts of the equations."""
     D = len(A)
     penalties = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (B.shape[1],))
     coef = np.empty_like(B)
     for a in np.unique(penalties):
         coef[:, penalties == a] = penalised(A, float(a))(B[:, penalties == a])
-    return PrimalSolution(coef, m.mean[D:] - m.mean[:D] @ coef if intercept else np.zeros(B.shape[1]))
+    return PrimalSolution(
+        coef, m.mean[D:] - m.mean[:D] @ coef if intercept else np.zeros(B.shape[1])
+    )
 
 
 def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
-    """The solver of (A + alpha I) x = b; where rounding makes that indefinite, with the least jitter that mends it."""
+    """The solver of (A + alpha I) x = b; where rounding makes that indefinite, with the least
+    jitter that mends it."""
     jitter, size = 0.0, float(np.abs(np.diag(A)).max(initial=0)) or 1.0
     while np.isfinite(size):
         M = A.copy()
@@ -67,7 +77,9 @@ def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
             jitter = max(10 * jitter, np.finfo(np.float64).eps * len(A) * size)
         if not jitter <= size:
             break
-    raise ValueError("the statistics are of no rows (not finite, or of negative variance); scale the columns of X first.")
+    raise ValueError(
+        "the statistics are of no rows (not finite, or of negative variance); scale the columns of X first."
+    )
 
 
 # dual
@@ -75,11 +87,12 @@ def penalised(A: Array, alpha: float) -> Callable[[Array], Array]:
 class RidgeSolution:
     """f(x) = sum_i coef_i k(x, x_i) + intercept; coef (n, q), zero for rows of weight zero.
 
-    residual : the largest |r| / |y - mean y| of the outputs, r the residual of the equations below (without an intercept,
-        relative to |y|)
+    residual : the largest |r| / |y - mean y| of the outputs, r the residual of the equations below
+        (without an intercept, relative to |y|)
     steps : products with K (refinements, for a Cholesky factor)
     loo : y_i - f_-i(x_i), (n, q), where asked for
-    definite : False where a factor showed that the equations are of no kernel, and f so of no minimum
+    definite : False where a factor showed that the equations are of no kernel, and f so of no
+    minimum
     """
 
     coef: Array
@@ -91,12 +104,20 @@ class RidgeSolution:
 
 
 def exact(
-    op: Operator, Y: Array, alpha: Any = 1.0, weight: Array | None = None, *, intercept: bool = True,
-    solver: Solver | None = None, loo: bool = False,
+    op: Operator,
+    Y: Array,
+    alpha: Any = 1.0,
+    weight: Array | None = None,
+    *,
+    intercept: bool = True,
+    solver: Solver | None = None,
+    loo: bool = False,
 ) -> RidgeSolution:
-    """argmin sum_i w_i (y_i - f(x_i))^2 + alpha |f - b|^2: (K + diag(alpha / w)) coef = y - b, 1'coef = 0.
+    """argmin sum_i w_i (y_i - f(x_i))^2 + alpha |f - b|^2: (K + diag(alpha / w)) coef = y - b,
+    1'coef = 0.
 
-    alpha is one number, or one an output (each then needs a factor of its own). loo needs a solver that factors.
+    alpha is one number, or one an output (each then needs a factor of its own). loo needs a solver
+    that factors.
 
     >>> from mercer.kernels import Gaussian
     >>> from mercer.operators import KernelOperator
@@ -115,7 +136,9 @@ def exact(
     return found if inner is op else _spread(found, op, Y, on)
 
 
-def _groups(op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solver: Solver, loo: bool) -> RidgeSolution:
+def _groups(
+    op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solver: Solver, loo: bool
+) -> RidgeSolution:
     """Outputs of the same penalty are solved together."""
     penalties = np.broadcast_to(np.asarray(alpha, np.float64), (Y.shape[1],))
     coef, b, left = np.empty_like(Y), np.empty(Y.shape[1]), np.empty_like(Y)
@@ -123,14 +146,21 @@ def _groups(op: Operator, Y: Array, alpha: Any, w: Array, intercept: bool, solve
     for a in np.unique(penalties):
         at = penalties == a
         s = _solve(op, Y[:, at], float(a) / w, w, intercept, solver, loo)
-        coef[:, at], b[at], worst, steps = s.coef, s.intercept, max(worst, s.residual), steps + s.steps
+        coef[:, at], b[at], worst, steps = (
+            s.coef,
+            s.intercept,
+            max(worst, s.residual),
+            steps + s.steps,
+        )
         definite &= s.definite
         if s.loo is not None:
             left[:, at] = s.loo
     return RidgeSolution(coef, b, worst, steps, left if loo else None, definite)
 
 
-def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solver: Solver, loo: bool) -> RidgeSolution:
+def _solve(
+    op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solver: Solver, loo: bool
+) -> RidgeSolution:
     ridge = np.maximum(ridge, MIN_PENALTY * float(np.abs(op.diag()).max()) or MIN_PENALTY)
     handle = solver.init(op, ridge, Y.shape[1] + intercept)
     mean = np.average(Y, axis=0, weights=w) if intercept else np.zeros(Y.shape[1])
@@ -141,7 +171,10 @@ def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solv
         one = s.x[:, -1]
         total = float(one.sum())  # not zero for a kernel; a Gram matrix that is none may give that
         b = s.x[:, :-1].sum(0) / total if total else b
-        coef, R = s.x[:, :-1] - np.outer(one, b), s.remainder[:, :-1] - np.outer(s.remainder[:, -1], b)
+        coef, R = (
+            s.x[:, :-1] - np.outer(one, b),
+            s.remainder[:, :-1] - np.outer(s.remainder[:, -1], b),
+        )
     size = np.linalg.norm(B, axis=0)
     residual = float((np.linalg.norm(R, axis=0) / np.where(size > 0, size, 1)).max(initial=0))
     left = _left_out(handle, coef, s.x[:, -1] if intercept else None) if loo else None
@@ -149,9 +182,12 @@ def _solve(op: Operator, Y: Array, ridge: Array, w: Array, intercept: bool, solv
 
 
 def _left_out(handle: Factored | Iterated, coef: Array, one: Array | None) -> Array:
-    """y_i - f_-i(x_i) = coef_i / C_ii, C the block of K in the inverse of the equations: row i and its column taken out."""
+    """y_i - f_-i(x_i) = coef_i / C_ii, C the block of K in the inverse of the equations: row i and
+    its column taken out."""
     if not isinstance(handle, Factored):
-        raise ValueError("leave-one-out in closed form needs a Cholesky factor; give solver=Cholesky().")
+        raise ValueError(
+            "leave-one-out in closed form needs a Cholesky factor; give solver=Cholesky()."
+        )
     C = handle.inverse_diag()
     if one is not None:
         C = C - one**2 / one.sum()

@@ -1,4 +1,6 @@
-"""Solvers of (K + diag(ridge)) x = b: small frozen values that factorise once, `init`, and then solve many times."""
+"""Solvers of (K + diag(ridge)) x = b: small frozen values that factorise once, `init`, and then
+solve many times."""
+
 from __future__ import annotations
 
 import math
@@ -15,7 +17,9 @@ from mercer.operators import KernelOperator, Operator, StoredOperator
 from mercer.plans import quantity
 from mercer.store import register
 
-INNER_TOLERANCE = 1e-4  # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its rounding
+# a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its
+# rounding
+INNER_TOLERANCE = 1e-4
 MAX_CHOLESKY_ROWS = 3000  # rows up to which a Cholesky factor is quicker than anything else
 
 
@@ -32,10 +36,12 @@ class Handle(Protocol):
 @register("linalg.CG")
 @dataclass(frozen=True)
 class CG:
-    """Preconditioned conjugate gradients: K only by products, in float32 where its rounding is small beside the ridge.
+    """Preconditioned conjugate gradients: K only by products, in float32 where its rounding is
+    small beside the ridge.
 
-    The float32 triangle of K is kept where `memory` allows. Rounds of refinement recompute the residual with the kernel in
-    float64, and stop where it is below tol |b|: what `solve` reports is that residual.
+    The float32 triangle of K is kept where `memory` allows. Rounds of refinement recompute the
+    residual with the kernel in float64, and stop where it is below tol |b|: what `solve` reports is
+    that residual.
 
     Parameters
     ----------
@@ -58,11 +64,16 @@ class CG:
 
     def init(self, op: Operator, ridge: Array, columns: float = MANY_COLUMNS) -> Iterated:
         """Ready to solve, about so many columns."""
-        P = self.preconditioner.init(op, ridge, self.memory / 3, self._price(op, ridge) + columns / 4)
-        return Iterated(self, System(op, ridge), P, self._cheap(op, ridge, self.memory - P.S.nbytes))
+        P = self.preconditioner.init(
+            op, ridge, self.memory / 3, self._price(op, ridge) + columns / 4
+        )
+        return Iterated(
+            self, System(op, ridge), P, self._cheap(op, ridge, self.memory - P.S.nbytes)
+        )
 
     def _price(self, op: Operator, ridge: Array) -> float:
-        """Of a product with K, in products with a float32 triangle that is kept (measured with Gaussians of 4 to 50 columns)."""
+        """Of a product with K, in products with a float32 triangle that is kept (measured with
+        Gaussians of 4 to 50 columns)."""
         if not _narrow(op, ridge):
             return 8.0
         return 1.0 if StoredOperator.bytes(len(ridge), 4) <= 2 / 3 * self.memory else 4.0
@@ -81,8 +92,11 @@ def _narrow(op: Operator, ridge: Array) -> bool:
 
 
 def float32_serves(op: Operator, ridge: Array) -> bool:
-    """Whether refinement gains a factor of ten a round: |K32 - K|, about eps sqrt(n) max k(x, x), is small beside the ridge."""
-    rounding = float(np.finfo(np.float32).eps) * math.sqrt(len(ridge)) * float(np.abs(op.diag()).max())
+    """Whether refinement gains a factor of ten a round: |K32 - K|, about eps sqrt(n) max k(x, x),
+    is small beside the ridge."""
+    rounding = (
+        float(np.finfo(np.float32).eps) * math.sqrt(len(ridge)) * float(np.abs(op.diag()).max())
+    )
     return bool(10 * rounding <= ridge.min()) and _in_range(op.X)
 
 
@@ -114,7 +128,9 @@ class Iterated:
             def solve(R: Array, goal: Array) -> tuple[Array, int]:
                 nonlocal used
                 goal = np.maximum(goal, least * np.linalg.norm(R, axis=0))
-                X, steps = conjugate_gradients(product, R, self.preconditioner.solve, goal, self.of.max_steps - used)
+                X, steps = conjugate_gradients(
+                    product, R, self.preconditioner.solve, goal, self.of.max_steps - used
+                )
                 used += steps
                 return X, steps
 
@@ -139,7 +155,8 @@ class Iterated:
 @register("linalg.Auto")
 @dataclass(frozen=True)
 class AutoSolver:
-    """Cholesky up to 3,000 rows where the matrix fits in `memory`, CG beyond; `choose` says which and why.
+    """Cholesky up to 3,000 rows where the matrix fits in `memory`, CG beyond; `choose` says which
+    and why.
 
     >>> AutoSolver().choose(1000)[1], AutoSolver().choose(50_000)[1]
     ('1,000 rows: one 8 MB matrix is factored', '50,000 rows: conjugate gradients, as a factor would take 20 GB and n^3 / 3 steps')
@@ -153,9 +170,13 @@ class AutoSolver:
         size = quantity(Cholesky().bytes(n), "B")
         if n <= MAX_CHOLESKY_ROWS and Cholesky().bytes(n) <= self.memory:
             return Cholesky(), f"{n:,} rows: one {size} matrix is factored"
-        return CG(tol=self.tol, memory=self.memory), f"{n:,} rows: conjugate gradients, as a factor would take {size} and n^3 / 3 steps"
+        return CG(
+            tol=self.tol, memory=self.memory
+        ), f"{n:,} rows: conjugate gradients, as a factor would take {size} and n^3 / 3 steps"
 
-    def init(self, op: Operator, ridge: Array, columns: float = MANY_COLUMNS) -> Factored | Iterated:
+    def init(
+        self, op: Operator, ridge: Array, columns: float = MANY_COLUMNS
+    ) -> Factored | Iterated:
         return self.choose(len(ridge))[0].init(op, ridge, columns)
 
 

@@ -1,4 +1,6 @@
-"""Estimators, a family in one room: each validates, plans, lifts or operates, and holds one fitted value."""
+"""Estimators, a family in one room: each validates, plans, lifts or operates, and holds one fitted
+value."""
+
 from __future__ import annotations
 
 from importlib import import_module

@@ -1,4 +1,6 @@
-"""What estimators share: rows, targets and weights checked by scikit-learn's rules, and calls that change all or nothing."""
+"""What estimators share: rows, targets and weights checked by scikit-learn's rules, and calls that
+change all or nothing."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -38,14 +40,17 @@ def all_or_nothing(method: F) -> F:
 
 
 class KernelEstimator(Saved, BaseEstimator):
-    """An estimator with a kernel, or "precomputed", or a lift instead of one: which rows it takes follows from these settings."""
+    """An estimator with a kernel, or "precomputed", or a lift instead of one: which rows it takes
+    follows from these settings."""
 
     kernel: KernelSetting
     lift: LiftSetting = None
     n_features_in_: int
     _of_items: bool = False  # whether rows are items instead of numbers
 
-    must = dict(n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K"))
+    must = dict(
+        n_features_in_=Whole(1), feature_names_in_=Labels("n_features_in_"), classes_=Labels("K")
+    )
 
     @property
     def _precomputed(self) -> bool:
@@ -54,12 +59,18 @@ class KernelEstimator(Saved, BaseEstimator):
 
     def _takes_sparse(self, kernel: KernelSetting = None) -> bool:
         meant = self.kernel if kernel is None else kernel
-        return not is_precomputed(meant) if self.lift is None else bool(getattr(self.lift, "sparse", False))
+        return (
+            not is_precomputed(meant)
+            if self.lift is None
+            else bool(getattr(self.lift, "sparse", False))
+        )
 
     def _rows(self, X: Any, *, reset: bool, kernel: KernelSetting = None) -> Table:
-        """Rows as a table with the names of its columns: numbers, or the items that the kernel reads.
+        """Rows as a table with the names of its columns: numbers, or the items that the kernel
+        reads.
 
-        They are read as the settings say, or as a fitted `kernel` does, whatever was set since; a kernel matrix of `fit` must be square.
+        They are read as the settings say, or as a fitted `kernel` does, whatever was set since; a
+        kernel matrix of `fit` must be square.
         """
         items = self._listed(X, reset, kernel)
         if items is not None:
@@ -67,7 +78,9 @@ class KernelEstimator(Saved, BaseEstimator):
         X = validate_data(self, X, reset=reset, **self._numbers(kernel))
         return self._named(X, reset)
 
-    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool, kernel: KernelSetting = None, **options: Any) -> tuple[Table, Array]:
+    def _rows_and_targets(
+        self, X: Any, y: Any, *, reset: bool, kernel: KernelSetting = None, **options: Any
+    ) -> tuple[Table, Array]:
         """Rows and their targets."""
         items = self._listed(X, reset, kernel)
         if items is not None:
@@ -76,15 +89,23 @@ class KernelEstimator(Saved, BaseEstimator):
         return self._named(X, reset), y
 
     def _numbers(self, kernel: KernelSetting = None) -> dict[str, Any]:
-        return dict(dtype=[np.float64, np.float32], accept_sparse="csr" if self._takes_sparse(kernel) else False, order="C")
+        return dict(
+            dtype=[np.float64, np.float32],
+            accept_sparse="csr" if self._takes_sparse(kernel) else False,
+            order="C",
+        )
 
     def _listed(self, X: Any, reset: bool, kernel: KernelSetting = None) -> Items | None:
-        items = items_of(self.kernel if kernel is None else kernel, X) if self.lift is None else None
+        items = (
+            items_of(self.kernel if kernel is None else kernel, X) if self.lift is None else None
+        )
         if reset:
             self._of_items = items is not None
         if self._of_items != (items is not None):
             told = ("numbers", "items") if items is not None else ("items", "numbers")
-            raise ValueError(f"the model is of rows of {told[0]}, but X lists {told[1]}; give what fit was given, or fit anew.")
+            raise ValueError(
+                f"the model is of rows of {told[0]}, but X lists {told[1]}; give what fit was given, or fit anew."
+            )
         if items is not None and reset:
             if hasattr(self, "feature_names_in_"):  # of a fit before, to rows of numbers
                 del self.feature_names_in_
@@ -94,7 +115,9 @@ class KernelEstimator(Saved, BaseEstimator):
     def _named(self, X: Matrix, reset: bool) -> Table:
         """Numbers with the names of their columns; a kernel matrix of `fit` must be square."""
         if reset and self._precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}.")
+            raise ValueError(
+                f"X must be a square Gram matrix with kernel='precomputed', got shape {X.shape}."
+            )
         names = getattr(self, "feature_names_in_", None)
         return Table(X, None if names is None else tuple(names))
 
@@ -102,7 +125,9 @@ class KernelEstimator(Saved, BaseEstimator):
         if sample_weight is None:
             return None
         X = np.empty((len(rows), 1)) if rows.items else rows.data
-        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+        return np.asarray(
+            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -117,7 +142,8 @@ def fields_alone(value: Any) -> dict[str, Any]:
 
 
 def part(value: object, name: str, what: str) -> Any:
-    """A part of a fitted value that not every way has, or has not always; AttributeError where there is none, so that `hasattr` works."""
+    """A part of a fitted value that not every way has, or has not always; AttributeError where
+    there is none, so that `hasattr` works."""
     if (found := getattr(value, name, None)) is None:
         raise AttributeError(what)
     return found
@@ -129,7 +155,9 @@ def parted(state: dict[str, Any], *names: str) -> tuple[dict[str, Any], dict[str
     >>> parted({"a": 1, "b": 2}, "b", "c")
     ({'a': 1}, {'b': 2, 'c': None})
     """
-    return {name: v for name, v in state.items() if name not in names}, {name: state.get(name) for name in names}
+    return {name: v for name, v in state.items() if name not in names}, {
+        name: state.get(name) for name in names
+    }
 
 
 def checked(value: V) -> V:
@@ -141,11 +169,14 @@ def checked(value: V) -> V:
 def check_finite(values: float | Array, what: str = "kernel values") -> None:
     """Refuse sums that overflowed."""
     if not np.isfinite(values).all():
-        raise ValueError(f"{what} of X are too large for sums of floating-point numbers; scale the columns first.")
+        raise ValueError(
+            f"{what} of X are too large for sums of floating-point numbers; scale the columns first."
+        )
 
 
 def items_of(kernel: KernelSetting, X: Any) -> Items | None:
-    """The items that X lists, where the kernel reads such; None where X is a table of numbers, or the kernel wants one.
+    """The items that X lists, where the kernel reads such; None where X is a table of numbers, or
+    the kernel wants one.
 
     >>> from mercer.kernels import Constant, Gaussian
     >>> items_of(Constant(), ["ab", "c"]).values, items_of(Constant(), [[1.0]]), items_of(Gaussian(), ["ab"])

@@ -1,4 +1,6 @@
-"""A function as a sum over points, f(x) = sum_i coef_i k(x, x_i): the kernel that was meant, and the points or the matrix given."""
+"""A function as a sum over points, f(x) = sum_i coef_i k(x, x_i): the kernel that was meant, and
+the points or the matrix given."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +22,8 @@ from mercer.store import register
 @register("models.Expansion")
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values themselves."""
+    """x -> k(x, X): a kernel and the rows it is expanded over; of a kernel matrix (None) the values
+    themselves."""
 
     kernel: FittedKernel
     points: Table | None
@@ -28,12 +31,20 @@ class Expansion:
     must = dict(kernel=Is("Kernel") | Text("precomputed"), points=Is("Table") | None)
 
     def _laws(self) -> str | None:
-        return None if isinstance(self.kernel, str) == (self.points is None) else "has a kernel without points, or points without one"
+        return (
+            None
+            if isinstance(self.kernel, str) == (self.points is None)
+            else "has a kernel without points, or points without one"
+        )
 
     @classmethod
-    def of_file(cls, kernel: FittedKernel, rows: Matrix | None, names: Sequence[str] | None) -> Expansion:
+    def of_file(
+        cls, kernel: FittedKernel, rows: Matrix | None, names: Sequence[str] | None
+    ) -> Expansion:
         """Of the kernel and rows that a file of before held."""
-        points = None if rows is None else checked(Table(rows, None if names is None else tuple(names)))
+        points = (
+            None if rows is None else checked(Table(rows, None if names is None else tuple(names)))
+        )
         return checked(cls(kernel, points))
 
     def operator(self, X: Table, Z: Table | None = None) -> KernelOperator | GivenOperator:
@@ -44,7 +55,8 @@ class Expansion:
 
     @property
     def reads(self) -> int | None:
-        """The columns of rows that it takes; None for items, and where the values themselves are given."""
+        """The columns of rows that it takes; None for items, and where the values themselves are
+        given."""
         return None if self.points is None or self.points.items else self.points.width
 
     @property
@@ -60,7 +72,9 @@ class Expansion:
 
     def combined(self, X: Table, coef: Array, intercept: float | Array) -> Array:
         """sum_i coef_i k(x, x_i) + intercept, in the precision of the rows."""
-        return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(X.dtype)  # sums in float64: large coefficients cancel
+        return np.asarray(self.operator(X, self.points) @ coef + intercept).astype(
+            X.dtype
+        )  # sums in float64: large coefficients cancel
 
 
 def kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -> Kernel:
@@ -72,12 +86,17 @@ def kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -
     return positioned(resolve(kernel, rows, weight, given=True), rows)
 
 
-def scaled_kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -> Kernel | str:
-    """The same, or "precomputed"; refused where a bandwidth is to be scaled to rows that are too large to square."""
+def scaled_kernel_at(
+    kernel: KernelSetting, rows: Table, weight: Array | None = None
+) -> Kernel | str:
+    """The same, or "precomputed"; refused where a bandwidth is to be scaled to rows that are too
+    large to square."""
     if is_precomputed(kernel):
         return "precomputed"
     if (kernel is None or (isinstance(kernel, str) and kernel == "rbf")) and not _squarable(rows):
-        raise ValueError("X is too large to square, so no bandwidth can be scaled to it; scale the columns first.")
+        raise ValueError(
+            "X is too large to square, so no bandwidth can be scaled to it; scale the columns first."
+        )
     return kernel_at(kernel, rows, weight)
 
 

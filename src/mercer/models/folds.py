@@ -1,4 +1,5 @@
 """Folds: a number of them by a hash of each row, or those that a splitter gives by position."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,7 +17,8 @@ from mercer.store import register
 @register("models.Folds")
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Which fold a row belongs to; `given` where it depends on the position, so that it serves one `fit` only."""
+    """Which fold a row belongs to; `given` where it depends on the position, so that it serves one
+    `fit` only."""
 
     k: int
     given: Array | None = None
@@ -30,7 +32,9 @@ class Folds:
         if self.k == 1:
             return np.zeros(X.shape[0], np.uint64)
         if isinstance(X, Items):
-            raise ValueError("items have no hash that would fix their folds; give cv as a splitter, such as KFold(5), or 'loo'.")
+            raise ValueError(
+                "items have no hash that would fix their folds; give cv as a splitter, such as KFold(5), or 'loo'."
+            )
         return np.asarray(row_hashes(X) % np.uint64(self.k))
 
     def among(self, rows: Array) -> Folds:
@@ -45,17 +49,23 @@ class Folds:
         if isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2:
             return cls(int(cv))
         if isinstance(cv, str) and cv == "loo":
-            raise ValueError("cv='loo' needs the rows of one fit, which a stream does not keep; give cv as a number of folds.")
+            raise ValueError(
+                "cv='loo' needs the rows of one fit, which a stream does not keep; give cv as a number of folds."
+            )
         if isinstance(cv, int | float | bool | str | np.number):
             raise ValueError(f"cv must be None or a number of folds >= 2, got {cv!r}.")
-        raise ValueError("folds given by position do not serve a stream; give cv as a number of folds.")
+        raise ValueError(
+            "folds given by position do not serve a stream; give cv as a number of folds."
+        )
 
     @classmethod
     def of_rows(cls, cv: Any, X: Matrix, y: Array) -> Folds:
         """For rows at hand: also a splitter as KFold, or its (training, test) positions."""
         if isinstance(cv, str) and cv == "loo":
             return cls(1)
-        if cv is None or (isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2):
+        if cv is None or (
+            isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2
+        ):
             return cls.by_hash(cv)
         if not (hasattr(cv, "split") or isinstance(cv, Iterable)) or isinstance(cv, str):
             known = "'loo', a splitter such as KFold(5), or (training, test) positions"
@@ -65,11 +75,18 @@ class Folds:
 
 
 def positions(splits: Any, n: int) -> Array:
-    """The fold of each row, from (training, test) positions: tests that share no row, each trained on all other rows."""
+    """The fold of each row, from (training, test) positions: tests that share no row, each trained
+    on all other rows."""
     fold = np.full(n, -1)
     for j, (train, test) in enumerate(splits):
-        if len(train) + len(test) != n or (fold[test] >= 0).any() or len(np.intersect1d(train, test)):
-            raise ValueError("cv must be folds that share no row, each with all other rows for training (as KFold gives), or a number.")
+        if (
+            len(train) + len(test) != n
+            or (fold[test] >= 0).any()
+            or len(np.intersect1d(train, test))
+        ):
+            raise ValueError(
+                "cv must be folds that share no row, each with all other rows for training (as KFold gives), or a number."
+            )
         fold[test] = j
     if (fold < 0).any():
         raise ValueError("cv must be folds that together hold every row, or a number of folds.")

@@ -1,4 +1,6 @@
-"""Prediction intervals that say what they guarantee, and how honest they are: the share of targets inside them."""
+"""Prediction intervals that say what they guarantee, and how honest they are: the share of targets
+inside them."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -45,7 +47,8 @@ class Interval(tuple[Array, Array]):
 
 
 def conformal_quantile(scores: Array, coverage: float) -> Array:
-    """The ceil((n + 1) coverage)-th smallest score (infinite where there are too few), along the first axis.
+    """The ceil((n + 1) coverage)-th smallest score (infinite where there are too few), along the
+    first axis.
 
     >>> float(conformal_quantile(np.arange(1.0, 20.0), 0.9))
     18.0
@@ -57,12 +60,17 @@ def conformal_quantile(scores: Array, coverage: float) -> Array:
 
 
 def jackknife_plus(without: Array, residuals: Array, coverage: float) -> tuple[Array, Array]:
-    """From predictions without row i (n, m) and leave-one-out residuals (n,): lower and upper bounds (m,).
+    """From predictions without row i (n, m) and leave-one-out residuals (n,): lower and upper
+    bounds (m,).
 
-    At a coverage below 1/2 the bounds may cross, and the interval is empty; it is then the one between them, which covers no less.
+    At a coverage below 1/2 the bounds may cross, and the interval is empty; it is then the one
+    between them, which covers no less.
     """
     size = np.abs(residuals)[:, None]
-    low, high = -conformal_quantile(-(without - size), coverage), conformal_quantile(without + size, coverage)
+    low, high = (
+        -conformal_quantile(-(without - size), coverage),
+        conformal_quantile(without + size, coverage),
+    )
     return np.minimum(low, high), np.maximum(low, high)
 
 
@@ -81,7 +89,9 @@ def standardised(y: Any, mean: Array, std: Array) -> Array:
     mean, std = np.asarray(mean, np.float64), np.asarray(std, np.float64)
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     if y.size != mean.size or len(y) != len(mean):
-        raise ValueError(f"y has shape {y.shape}, but the predictions at X {mean.shape}; give one y a row of X.")
+        raise ValueError(
+            f"y has shape {y.shape}, but the predictions at X {mean.shape}; give one y a row of X."
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.nan_to_num((y.reshape(mean.shape) - mean) / std, nan=0.0)
 
@@ -101,5 +111,7 @@ def _axes() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as e:
-        raise ImportError("plot_calibration draws with Matplotlib, which is not installed; pip install matplotlib.") from e
+        raise ImportError(
+            "plot_calibration draws with Matplotlib, which is not installed; pip install matplotlib."
+        ) from e
     return pyplot.subplots()[1]

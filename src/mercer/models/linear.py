@@ -1,4 +1,6 @@
-"""Penalised linear models on features: losses of scores, their values and slopes, summed over tiles of rows in one pass."""
+"""Penalised linear models on features: losses of scores, their values and slopes, summed over tiles
+of rows in one pass."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,11 +18,16 @@ from mercer.stats.fold import fold, threads
 from mercer.stats.sample import mix
 
 TILE_BYTES = 1 << 20  # of features: both products of a pass then read them from cache
-SHORT, MANY, FEW = 512, 8192, 512  # up to so many features, MANY rows tell their curvature, else FEW do
+SHORT, MANY, FEW = (
+    512,
+    8192,
+    512,
+)  # up to so many features, MANY rows tell their curvature, else FEW do
 FAR = 8.0  # deviations of a column's mean from zero beyond which the column is shifted
 
 
-# losses of scores f (n, K): the sum of the rows' values, its slope (n, K), and the mean curvature of each row (n,)
+# losses of scores f (n, K): the sum of the rows' values, its slope (n, K), and the mean curvature
+# of each row (n,)
 class Loss(Protocol):
     def value(self, f: Array, Y: Array, w: Array) -> float: ...
     def slope(self, f: Array, Y: Array, w: Array) -> Array: ...
@@ -30,16 +37,24 @@ class Loss(Protocol):
 class Logistic:
     """w log(1 + exp(-y f)), y in {-1, 1}."""
 
-    def value(self, f: Array, Y: Array, w: Array) -> float: return float(w @ np.logaddexp(0, -Y * f)[:, 0])
-    def slope(self, f: Array, Y: Array, w: Array) -> Array: return -w[:, None] * Y * expit(-Y * f)
-    def curvature(self, f: Array, Y: Array, w: Array) -> Array: return w * (expit(f) * expit(-f))[:, 0]
+    def value(self, f: Array, Y: Array, w: Array) -> float:
+        return float(w @ np.logaddexp(0, -Y * f)[:, 0])
+
+    def slope(self, f: Array, Y: Array, w: Array) -> Array:
+        return -w[:, None] * Y * expit(-Y * f)
+
+    def curvature(self, f: Array, Y: Array, w: Array) -> Array:
+        return w * (expit(f) * expit(-f))[:, 0]
 
 
 class Softmax:
     """-w log softmax(f)_y, Y one row of the identity a row."""
 
-    def value(self, f: Array, Y: Array, w: Array) -> float: return -float(w @ np.sum(Y * log_softmax(f, axis=1), axis=1))
-    def slope(self, f: Array, Y: Array, w: Array) -> Array: return w[:, None] * (softmax(f, axis=1) - Y)
+    def value(self, f: Array, Y: Array, w: Array) -> float:
+        return -float(w @ np.sum(Y * log_softmax(f, axis=1), axis=1))
+
+    def slope(self, f: Array, Y: Array, w: Array) -> Array:
+        return w[:, None] * (softmax(f, axis=1) - Y)
 
     def curvature(self, f: Array, Y: Array, w: Array) -> Array:
         """The mean of diag(p) - p p' over scores that sum to zero."""
@@ -64,14 +79,25 @@ class FeatureRows:
         return ((F, rows.start, cuts(len(F), step)) for rows, F in self.batches())
 
     def fold(self, of: Callable[[slice, Array], Any], total: Any) -> Any:
-        """total + of(rows, F) + ... over tiles that stay in cache, in a fixed order whatever the number of threads."""
+        """total + of(rows, F) + ... over tiles that stay in cache, in a fixed order whatever the
+        number of threads."""
         for F, start, tiles in self.tiles():
-            total = fold(((F[t], slice(start + t.start, start + t.stop)) for t in tiles), lambda v: of(v[1], v[0]), total, threads)
+            total = fold(
+                ((F[t], slice(start + t.start, start + t.stop)) for t in tiles),
+                lambda v: of(v[1], v[0]),
+                total,
+                threads,
+            )
         return total
 
     def sample(self) -> Array:
-        """The rows that tell the curvature: all of few, else those whose numbers have the least hashes."""
-        most = MANY if self.D <= SHORT else int(min(FEW, max(16, self.limit // (4 * self.D * self.dtype.itemsize))))
+        """The rows that tell the curvature: all of few, else those whose numbers have the least
+        hashes."""
+        most = (
+            MANY
+            if self.D <= SHORT
+            else int(min(FEW, max(16, self.limit // (4 * self.D * self.dtype.itemsize))))
+        )
         if self.n <= most:
             return np.arange(self.n)
         return np.sort(np.argsort(mix(np.arange(self.n, dtype=np.uint64)))[:most])
@@ -111,7 +137,9 @@ class Problem:
             f[t] = F @ coef
             f[t] += b
             r = self.loss.slope(f[t], self.Y[t], self.w[t])
-            return Newton(self.loss.value(f[t], self.Y[t], self.w[t]), self._back(F, r), np.zeros(()))
+            return Newton(
+                self.loss.value(f[t], self.Y[t], self.w[t]), self._back(F, r), np.zeros(())
+            )
 
         s = self.rows.fold(of, Newton(0.0, self.zero, np.zeros(())))
         return Point(theta, f, s.value + self._penalty(theta), s.gradient + self._pull(theta))
@@ -130,7 +158,8 @@ class Problem:
         return pull
 
     def step(self, x: Point, d: Array, slope: float) -> Point:
-        """x + t d with t = 1, or halved until the objective falls enough; scores are linear in t, so halving needs no pass."""
+        """x + t d with t = 1, or halved until the objective falls enough; scores are linear in t,
+        so halving needs no pass."""
         rounding = float(np.finfo(self.rows.dtype).eps) * abs(x.value)
         new, t = self.at(x.theta + d), 1.0
         value, df = new.value, new.f - x.f
@@ -143,17 +172,29 @@ class Problem:
 
 
 def feature_rows(phi: FittedMap, X: Table, *, intercept: bool, limit: float) -> FeatureRows:
-    """The features of X: kept as one array where they fit the limit of memory, else computed again at every pass."""
+    """The features of X: kept as one array where they fit the limit of memory, else computed again
+    at every pass."""
     head, n, D = phi.features(X[:1024]), len(X), phi.width
     shift = offset(head) if intercept else None
     if float(n) * D * head.dtype.itemsize <= limit:
         kept = moved(phi.features(X), shift)
-        return FeatureRows(n, D, kept.dtype, shift, True, lambda: [(slice(0, n), kept)], lambda i: kept[i], limit)
+        return FeatureRows(
+            n, D, kept.dtype, shift, True, lambda: [(slice(0, n), kept)], lambda i: kept[i], limit
+        )
 
     def pick(i: Array) -> Array:
         return moved(phi.features(X[i]), shift)
 
-    return FeatureRows(n, D, head.dtype, shift, False, lambda: ((rows, moved(F, shift)) for rows, F in phi.batches(X)), pick, limit)
+    return FeatureRows(
+        n,
+        D,
+        head.dtype,
+        shift,
+        False,
+        lambda: ((rows, moved(F, shift)) for rows, F in phi.batches(X)),
+        pick,
+        limit,
+    )
 
 
 def unshifted(rows: FeatureRows, theta: Array, *, intercept: bool) -> tuple[Array, Array]:
@@ -164,7 +205,8 @@ def unshifted(rows: FeatureRows, theta: Array, *, intercept: bool) -> tuple[Arra
 
 
 def offset(head: Array) -> Array | None:
-    """The means of the columns that are far from zero, in their own deviations: sums about zero would lose their digits."""
+    """The means of the columns that are far from zero, in their own deviations: sums about zero
+    would lose their digits."""
     mean, deviation = head.mean(0, dtype=np.float64), head.std(0, dtype=np.float64)
     far = np.abs(mean) > FAR * deviation
     return np.where(far, mean, 0).astype(head.dtype) if far.any() else None

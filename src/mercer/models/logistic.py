@@ -1,4 +1,5 @@
 """KernelLogistic: logistic and softmax regression over the features of a kernel, its one way."""
+
 from __future__ import annotations
 
 import warnings
@@ -38,7 +39,11 @@ from mercer.models.settings import (
 from mercer.plans import Plan
 from mercer.store import register
 
-WAYS = ("auto", "features", "landmarks")  # of features all: rounds of passes over them are the one way
+WAYS = (
+    "auto",
+    "features",
+    "landmarks",
+)  # of features all: rounds of passes over them are the one way
 GIVEN = "a Gram matrix has no features, over which a logistic regression is fitted; give a kernel, or use KernelSVC."
 
 
@@ -63,9 +68,26 @@ class LogisticSettings:
         """Of an estimator; ValueError where one of its parameters is none."""
         if is_precomputed(m.kernel):
             raise ValueError(GIVEN)
-        alpha, tol, steps = positive(m.alpha, "alpha"), positive(m.tol, "tol"), whole(m.max_iter, "max_iter")
-        intercept, (_, method) = checked_flag(m.fit_intercept, "fit_intercept"), way_of(m.via, m.kernel, m.lift, WAYS)
-        return cls(m.kernel, m.lift, alpha, method, intercept, tol, steps, bytes_of(m.memory_limit), m.random_state)
+        alpha, tol, steps = (
+            positive(m.alpha, "alpha"),
+            positive(m.tol, "tol"),
+            whole(m.max_iter, "max_iter"),
+        )
+        intercept, (_, method) = (
+            checked_flag(m.fit_intercept, "fit_intercept"),
+            way_of(m.via, m.kernel, m.lift, WAYS),
+        )
+        return cls(
+            m.kernel,
+            m.lift,
+            alpha,
+            method,
+            intercept,
+            tol,
+            steps,
+            bytes_of(m.memory_limit),
+            m.random_state,
+        )
 
 
 @register("logistic.Solution")
@@ -80,26 +102,45 @@ class LogisticSolution:
     objective: float
     steps: int  # rounds
 
-    must = dict(plan=Is("Plan"), phi=Is("FittedMap"), coef=Floats("K", "D"), intercept=Floats("K"), objective=Number(), steps=Whole())
+    must = dict(
+        plan=Is("Plan"),
+        phi=Is("FittedMap"),
+        coef=Floats("K", "D"),
+        intercept=Floats("K"),
+        objective=Number(),
+        steps=Whole(),
+    )
 
     def _laws(self) -> str | None:
         D = self.coef.shape[1]
-        return None if self.phi.width == D else f"has coefficients of {D} features, not of {self.phi.width}"
+        return (
+            None
+            if self.phi.width == D
+            else f"has coefficients of {D} features, not of {self.phi.width}"
+        )
 
     def scores(self, X: Table) -> Array:
         """(n, K), in the precision of the rows."""
         return self.phi.linear(X, self.coef.T, self.intercept)
 
 
-def fit(s: LogisticSettings, X: Table, codes: Array, K: int, w: Array, phi: FittedMap) -> tuple[LogisticSolution, bool]:
+def fit(
+    s: LogisticSettings, X: Table, codes: Array, K: int, w: Array, phi: FittedMap
+) -> tuple[LogisticSolution, bool]:
     """Rounds of passes over the features of rows of classes `codes`; and whether they reached
     the tolerance.
     """
     rows, two = feature_rows(phi, X, intercept=s.intercept, limit=s.memory), K == 2
     Y = 2.0 * codes[:, None] - 1 if two else np.eye(K)[codes]
-    m = minimise(Problem(rows, Logistic() if two else Softmax(), Y, w, s.alpha, s.intercept), s.tol, s.max_iter)
+    m = minimise(
+        Problem(rows, Logistic() if two else Softmax(), Y, w, s.alpha, s.intercept),
+        s.tol,
+        s.max_iter,
+    )
     coef, b = unshifted(rows, m.theta, intercept=s.intercept)
-    return LogisticSolution(rounds_plan(phi.lift, rows, [m]), phi, coef, b, m.value, m.rounds), m.converged
+    return LogisticSolution(
+        rounds_plan(phi.lift, rows, [m]), phi, coef, b, m.value, m.rounds
+    ), m.converged
 
 
 @register("logistic.KernelLogistic")
@@ -164,8 +205,18 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     """
 
     def __init__(
-        self, kernel: KernelSetting = None, alpha: float = 1.0, via: Via = "auto", *, lift: LiftSetting = None, fit_intercept: bool = True,
-        class_weight: Any = None, tol: float = 1e-6, max_iter: int = 100, memory_limit: MemoryLimit = None, random_state: Seed = None,
+        self,
+        kernel: KernelSetting = None,
+        alpha: float = 1.0,
+        via: Via = "auto",
+        *,
+        lift: LiftSetting = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        memory_limit: MemoryLimit = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -187,14 +238,20 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         K, k, reads = len(self.classes_), len(self.solution_.coef), self.solution_.phi.reads
         if k != (K if K > 2 else 1) or K < 2:
             return f"has coefficients of {k} scores for {K} classes"
-        return None if reads in (None, self.n_features_in_) else f"has coefficients over {reads} columns, which are not those that it takes"
+        return (
+            None
+            if reads in (None, self.n_features_in_)
+            else f"has coefficients over {reads} columns, which are not those that it takes"
+        )
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map of rows X (n, d), then rounds over its features; y and weights are (n,)."""
         s = LogisticSettings.of(self)
         rows, codes, weight = self._checked(X, y, sample_weight)
-        phi = fitted_map(s.kernel, s.lift, s.method, rows, weight, seed=s.random_state, memory=s.memory)
+        phi = fitted_map(
+            s.kernel, s.lift, s.method, rows, weight, seed=s.random_state, memory=s.memory
+        )
         w = np.ones(len(codes)) if weight is None else weight
         w = w * class_weights(self.class_weight, self.classes_, codes, w)[codes]
         self.solution_, converged = fit(s, rows, codes, len(self.classes_), w, phi)
@@ -212,7 +269,9 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
             rows, y, w = rows[w > 0], y[w > 0], w[w > 0]
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has {len(self.classes_)} class among rows of positive weight; give rows of at least two classes.")
+            raise ValueError(
+                f"y has {len(self.classes_)} class among rows of positive weight; give rows of at least two classes."
+            )
         return rows, codes, w
 
     # what is known
@@ -224,7 +283,8 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         return self.solution_
 
     @property
-    def plan_(self) -> Plan: return self._solution().plan
+    def plan_(self) -> Plan:
+        return self._solution().plan
 
     @property
     def coef_(self) -> Array:
@@ -232,19 +292,24 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         return self._solution().coef
 
     @property
-    def intercept_(self) -> Array: return self._solution().intercept
+    def intercept_(self) -> Array:
+        return self._solution().intercept
 
     @property
-    def objective_(self) -> float: return self._solution().objective
+    def objective_(self) -> float:
+        return self._solution().objective
 
     @property
-    def n_iter_(self) -> int: return self._solution().steps
+    def n_iter_(self) -> int:
+        return self._solution().steps
 
     @property
-    def lift_(self) -> FittedLift: return self._solution().phi.lift
+    def lift_(self) -> FittedLift:
+        return self._solution().phi.lift
 
     @property
-    def kernel_(self) -> FittedKernel: return self._solution().phi.kernel
+    def kernel_(self) -> FittedKernel:
+        return self._solution().phi.kernel
 
     @property
     def n_features_lifted_(self) -> int:
@@ -259,7 +324,12 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         if old["plan_"] is None:
             return rest
         phi = FittedMap.of_file(old["lift_"], bytes_of(rest["memory_limit"]))
-        return {**rest, "solution_": checked(LogisticSolution(old["plan_"], phi, *(old[name] for name in names)))}
+        return {
+            **rest,
+            "solution_": checked(
+                LogisticSolution(old["plan_"], phi, *(old[name] for name in names))
+            ),
+        }
 
     # asking
     def decision_function(self, X: Any) -> Array:
@@ -279,4 +349,8 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithm of `predict_proba`, (n, K), without underflow."""
         f = self.decision_function(X)
-        return np.stack([log_expit(-f), log_expit(f)], axis=1) if f.ndim == 1 else log_softmax(f, axis=1)
+        return (
+            np.stack([log_expit(-f), log_expit(f)], axis=1)
+            if f.ndim == 1
+            else log_softmax(f, axis=1)
+        )

@@ -1,4 +1,5 @@
 """A fitted feature map as learners read it: batches of dense features, and the sums over them."""
+
 from __future__ import annotations
 
 import math
@@ -49,8 +50,14 @@ class FittedMap:
     @classmethod
     def fit(cls, lift: FittedLift, rows: Table, memory: float = math.inf) -> FittedMap:
         """Fit a map to rows, whose columns it may name; an eighth of the memory is for batches."""
-        fitted = cls(lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8))
-        return fitted if hasattr(fitted.lift, "n_features_out_") else replace(fitted, size=int(fitted.transform(rows[:1]).shape[1]))
+        fitted = cls(
+            lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8)
+        )
+        return (
+            fitted
+            if hasattr(fitted.lift, "n_features_out_")
+            else replace(fitted, size=int(fitted.transform(rows[:1]).shape[1]))
+        )
 
     @classmethod
     def of_file(cls, lift: FittedLift, memory: float = math.inf) -> FittedMap:
@@ -67,7 +74,9 @@ class FittedMap:
         """That of the features, which a transformer does not tell."""
         if isinstance(self.lift, Lift) or hasattr(self.lift, "kernel_"):
             return self.lift.kernel_
-        raise AttributeError(f"kernel_ is told by kernels and by maps of mercer.lifts, but not by {type(self.lift).__name__}.")
+        raise AttributeError(
+            f"kernel_ is told by kernels and by maps of mercer.lifts, but not by {type(self.lift).__name__}."
+        )
 
     @property
     def reads(self) -> int | None:
@@ -103,7 +112,9 @@ class FittedMap:
 
     def gram(self, X: Table, Z: Table) -> Array:
         """phi(X) phi(Z)', in float64."""
-        return np.asarray(self.features(X).astype(np.float64) @ self.features(Z).astype(np.float64).T)
+        return np.asarray(
+            self.features(X).astype(np.float64) @ self.features(Z).astype(np.float64).T
+        )
 
     def linear(self, rows: Table, coef: Array, intercept: float | Array) -> Array:
         """phi(x)'coef + intercept, (n,) or (n, q), in the precision of the rows."""
@@ -114,11 +125,14 @@ class FittedMap:
 
     # sums
     def shift(self, rows: Table) -> Array:
-        """The mean of the first rows, in their own precision: what is subtracted is then exactly what is remembered."""
+        """The mean of the first rows, in their own precision: what is subtracted is then exactly
+        what is remembered."""
         F = self.features(rows[:HEAD])
         return np.asarray(F.mean(0, dtype=np.float64).astype(F.dtype), np.float64)
 
-    def moments(self, rows: Table, shift: Array, Y: Array | None = None, weight: Array | None = None) -> Moments:
+    def moments(
+        self, rows: Table, shift: Array, Y: Array | None = None, weight: Array | None = None
+    ) -> Moments:
         """Of [phi] or [phi, y] over these rows."""
         return self.fold_moments(rows, shift, Y, weight, np.zeros(len(rows), np.uint8), 1)[0]
 
@@ -128,7 +142,9 @@ class FittedMap:
         """Those of the rows of each fold, in one pass."""
         new = [Moments.zero(shift) for _ in range(k)]
         columns = None if Y is None else Y.reshape(len(Y), -1)
-        with np.errstate(over="ignore", invalid="ignore"):  # sums too large are refused by a sentence
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # sums too large are refused by a sentence
             for at, F in self.batches(rows):
                 for j, m in enumerate(new):
                     here = slice(None) if k == 1 else fold[at] == j
@@ -147,17 +163,37 @@ class FittedMap:
         return total
 
     def plan(self, n: int, way: str, why: str, passes: int, held: float | None = None) -> Plan:
-        """That of a model over n rows of these features, which holds so many bytes of statistics (one D x D matrix where not said)."""
+        """That of a model over n rows of these features, which holds so many bytes of statistics
+        (one D x D matrix where not said)."""
         D = self.width
-        settings = {"lift": type(getattr(self.lift, "map_", self.lift)).__name__, "n_features": D, "rows": n}
-        return Plan(way, why, settings, bytes=(8.0 * D * D if held is None else held) + BATCH_BYTES, flops=float(n) * D * D, passes=passes)
+        settings = {
+            "lift": type(getattr(self.lift, "map_", self.lift)).__name__,
+            "n_features": D,
+            "rows": n,
+        }
+        return Plan(
+            way,
+            why,
+            settings,
+            bytes=(8.0 * D * D if held is None else held) + BATCH_BYTES,
+            flops=float(n) * D * D,
+            passes=passes,
+        )
 
 
 def fitted_map(
-    kernel: KernelSetting, lift: LiftSetting, method: methods.Method, rows: Table, weight: Array | None = None, *, seed: Seed,
-    memory: float, stream: bool = False,
+    kernel: KernelSetting,
+    lift: LiftSetting,
+    method: methods.Method,
+    rows: Table,
+    weight: Array | None = None,
+    *,
+    seed: Seed,
+    memory: float,
+    stream: bool = False,
 ) -> FittedMap:
-    """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first of a stream."""
+    """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first
+    of a stream."""
     if lift is not None:
         return FittedMap.fit(clone(checked_lift(lift)), rows, memory)
     size = asked(method)
@@ -165,14 +201,20 @@ def fitted_map(
         size = MOST_FEATURES if stream else default_features(len(rows))
     kernel = positioned(resolve(kernel, rows, weight), rows)
     if not rows.items:
-        return FittedMap.fit(KernelLift(kernel, size, method=method, random_state=seed), rows, memory)
+        return FittedMap.fit(
+            KernelLift(kernel, size, method=method, random_state=seed), rows, memory
+        )
     return FittedMap.fit(landmarks_of_items(kernel, size, method, seed), rows, memory)
 
 
-def landmarks_of_items(kernel: KernelSetting, size: int, method: methods.Method, seed: Seed) -> Nystrom:
+def landmarks_of_items(
+    kernel: KernelSetting, size: int, method: methods.Method, seed: Seed
+) -> Nystrom:
     """The one map that items have, where no other is asked for."""
     if not isinstance(method, methods.Landmarks | methods.Auto):
-        raise ValueError(f"items have no features but those of landmarks, so via={method!r} has none; use via='landmarks'.")
+        raise ValueError(
+            f"items have no features but those of landmarks, so via={method!r} has none; use via='landmarks'."
+        )
     select = method.select if isinstance(method, methods.Landmarks) else methods.Landmarks().select
     return Nystrom(kernel, size, landmarks=select, random_state=seed)
 

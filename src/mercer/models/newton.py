@@ -1,4 +1,6 @@
-"""Minimising a smooth loss over passes: Newton's rounds, or L-BFGS that begins from the curvature of a sample of rows."""
+"""Minimising a smooth loss over passes: Newton's rounds, or L-BFGS that begins from the curvature
+of a sample of rows."""
+
 from __future__ import annotations
 
 from collections import deque
@@ -17,28 +19,41 @@ from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 from mercer.stats.sample import mix
 
-REFRESH = {1, 4, 9, 20, 40, 80}  # the rounds at which the curvature of the sampled rows is taken again
+REFRESH = {
+    1,
+    4,
+    9,
+    20,
+    40,
+    80,
+}  # the rounds at which the curvature of the sampled rows is taken again
 MEMORY = 20  # rounds that a quasi-Newton step remembers
 PIECE = 8 << 20  # bytes of scaled features that are multiplied at a time
 
 
 class Curvature:
-    """The inverse of F'diag(q)F + alpha I, bordered by the intercept, of all rows or of a sample of them.
+    """The inverse of F'diag(q)F + alpha I, bordered by the intercept, of all rows or of a sample of
+    them.
 
-    With fewer rows than features it is (I - A'(A A' + mu I)^-1 A)/mu, A = sqrt(q) F. Directions that a sample misses get
-    mu, the harmonic mean of the eigenvalues that it has, instead of alpha. Of Frangella, Tropp and Udell, Randomized
-    Nystrom preconditioning (2023), with rows for the sketch.
+    With fewer rows than features it is (I - A'(A A' + mu I)^-1 A)/mu, A = sqrt(q) F. Directions
+    that a sample misses get mu, the harmonic mean of the eigenvalues that it has, instead of alpha.
+    Of Frangella, Tropp and Udell, Randomized Nystrom preconditioning (2023), with rows for the
+    sketch.
     """
 
     def __init__(self, F: Array, q: Array, alpha: float, *, every: bool, intercept: bool) -> None:
         root, kind = np.sqrt(q), np.dtype(np.float64) if every else F.dtype
         self.tall = F.shape[1] <= F.shape[0]
-        if self.tall:  # products of A alone are needed: some rows at a time, and no second array of all features
+        # products of A alone are needed: some rows at a time, and no second array of all features
+        if self.tall:
             G, h = _products(F, root, kind)
         else:
             self.A = F.astype(kind)
             self.A *= root.astype(F.dtype)[:, None]
-            G, h = (self.A @ self.A.T).astype(np.float64), (root.astype(kind) @ self.A).astype(np.float64)
+            G, h = (
+                (self.A @ self.A.T).astype(np.float64),
+                (root.astype(kind) @ self.A).astype(np.float64),
+            )
         self.mu = alpha if every or self.tall else harmonic(G, alpha)
         self.solve, self.border = penalised(G, self.mu), None
         if intercept:
@@ -76,7 +91,11 @@ def harmonic(G: Array, alpha: float) -> float:
     """About m / trace (G + alpha I)^-1, by eight vectors of signs."""
     m = len(G)
     signs = np.where(mix(np.arange(8 * m, dtype=np.uint64)) & np.uint64(1), 1.0, -1.0).reshape(m, 8)
-    return max(alpha, 8 * m / float(np.vdot(signs, penalised(G, alpha)(signs))), 1e-6 * float(np.diag(G).max()))
+    return max(
+        alpha,
+        8 * m / float(np.vdot(signs, penalised(G, alpha)(signs))),
+        1e-6 * float(np.diag(G).max()),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,21 +112,41 @@ class Minimum:
     converged: bool
 
 
-@single_blas()  # the tiles keep all cores busy; threads of BLAS for the small solves between them would only wait for each other
+# the tiles keep all cores busy; threads of BLAS for the small solves between them would only wait
+# for each other
+@single_blas()
 def minimise(p: Problem, tol: float, max_iter: int, start: Array | None = None) -> Minimum:
-    """Newton's rounds where the curvature is that of all rows and of one score, else L-BFGS that begins from a sample's."""
+    """Newton's rounds where the curvature is that of all rows and of one score, else L-BFGS that
+    begins from a sample's."""
     picked, passes = p.rows.sample(), 1
     F, Y, w = p.rows.pick(picked), p.Y[picked], p.w[picked]
     every = len(picked) == p.rows.n
     exact, scale = every and p.Y.shape[1] == 1, p.rows.n / len(picked)
-    x, pairs, done, k = p.at(p.zero if start is None else start), deque[tuple[Array, Array]](maxlen=MEMORY), False, 0
-    if not (np.isfinite(x.value) and np.isfinite(x.gradient).all() and np.isfinite(np.square(F, dtype=np.float64).sum())):
-        raise ValueError("the features of X are too large for sums of floating-point numbers; scale the columns first.")
+    x, pairs, done, k = (
+        p.at(p.zero if start is None else start),
+        deque[tuple[Array, Array]](maxlen=MEMORY),
+        False,
+        0,
+    )
+    if not (
+        np.isfinite(x.value)
+        and np.isfinite(x.gradient).all()
+        and np.isfinite(np.square(F, dtype=np.float64).sum())
+    ):
+        raise ValueError(
+            "the features of X are too large for sums of floating-point numbers; scale the columns first."
+        )
     least = max(tol**2, float(np.finfo(p.rows.dtype).eps))
     while not done and k < max_iter:
         k += 1
         if exact or k in REFRESH:
-            H = Curvature(F, scale * p.loss.curvature(x.f[picked], Y, w), p.alpha, every=every, intercept=p.intercept)
+            H = Curvature(
+                F,
+                scale * p.loss.curvature(x.f[picked], Y, w),
+                p.alpha,
+                every=every,
+                intercept=p.intercept,
+            )
         d = -two_loops(x.gradient, pairs, H)
         slope = float(np.vdot(x.gradient, d))
         done = -slope / 2 <= least * abs(x.value)
@@ -125,16 +164,37 @@ def rounds_plan(lift: FittedLift, rows: FeatureRows, found: Sequence[Minimum]) -
     """How the rounds of `minimise` went, over the features of this lift."""
     passes, r = sum(m.passes for m in found), found[0].rows
     way = "newton" if found[0].exact else "preconditioned quasi-newton"
-    curvature = "all rows at every round" if found[0].exact else f"{r:,} sampled rows, preconditioning L-BFGS; no D x D array"
-    where = "kept in memory" if rows.kept else "computed again at every pass, as they exceed memory_limit"
-    settings = {"lift": type(lift).__name__, "n_features": rows.D, "rows": rows.n, "rounds": sum(m.rounds for m in found)}
+    curvature = (
+        "all rows at every round"
+        if found[0].exact
+        else f"{r:,} sampled rows, preconditioning L-BFGS; no D x D array"
+    )
+    where = (
+        "kept in memory"
+        if rows.kept
+        else "computed again at every pass, as they exceed memory_limit"
+    )
+    settings = {
+        "lift": type(lift).__name__,
+        "n_features": rows.D,
+        "rows": rows.n,
+        "rounds": sum(m.rounds for m in found),
+    }
     held = float(rows.dtype.itemsize) * rows.D * (r + (rows.n if rows.kept else 0))
     work = 4.0 * rows.n * rows.D * found[0].theta.shape[1] * passes
-    return Plan(way, f"{rows.D:,} features, {where}; curvature of {curvature}", settings, bytes=held, flops=work, passes=passes)
+    return Plan(
+        way,
+        f"{rows.D:,} features, {where}; curvature of {curvature}",
+        settings,
+        bytes=held,
+        flops=work,
+        passes=passes,
+    )
 
 
 def two_loops(g: Array, pairs: Iterable[tuple[Array, Array]], H: Callable[[Array], Array]) -> Array:
-    """The inverse Hessian that starts from H and has seen these steps and changes of gradient, times g (Nocedal 1980)."""
+    """The inverse Hessian that starts from H and has seen these steps and changes of gradient,
+    times g (Nocedal 1980)."""
     r, seen = g.copy(), [(s, y, float(np.vdot(s, y))) for s, y in pairs]
     seen, took = [v for v in seen if v[2] > 0], []
     for s, y, sy in reversed(seen):

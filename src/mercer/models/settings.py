@@ -1,4 +1,6 @@
-"""Settings of estimators: their types, and checks, of which each returns the value, or says in one sentence what it must be."""
+"""Settings of estimators: their types, and checks, of which each returns the value, or says in one
+sentence what it must be."""
+
 from __future__ import annotations
 
 import math
@@ -41,7 +43,9 @@ def number(value: object) -> float | None:
     (2.0, None, None, None)
     """
     try:
-        found = float(value) if isinstance(value, int | float | np.integer | np.floating) else math.nan
+        found = (
+            float(value) if isinstance(value, int | float | np.integer | np.floating) else math.nan
+        )
     except OverflowError:
         return None
     return found if math.isfinite(found) else None
@@ -68,11 +72,16 @@ def shown(value: Any) -> Any:
     ([1, 2], 'a value of type ndarray')
     """
     text = repr(value)
-    return value if len(text) <= 60 and "\n" not in text else f"a value of type {type(value).__name__}"
+    return (
+        value if len(text) <= 60 and "\n" not in text else f"a value of type {type(value).__name__}"
+    )
 
 
-def way_of(via: Via, kernel: KernelSetting, lift: LiftSetting, allowed: Sequence[str] = methods.WAYS) -> tuple[str, Method]:
-    """What `via` says, beside a kernel or a lift: a lift leaves no choice of a map, and so of no way."""
+def way_of(
+    via: Via, kernel: KernelSetting, lift: LiftSetting, allowed: Sequence[str] = methods.WAYS
+) -> tuple[str, Method]:
+    """What `via` says, beside a kernel or a lift: a lift leaves no choice of a map, and so of no
+    way."""
     found = methods.resolve(via, allowed)
     if lift is not None and kernel is not None:
         raise ValueError("give a kernel or a lift, not both.")
@@ -84,22 +93,30 @@ def way_of(via: Via, kernel: KernelSetting, lift: LiftSetting, allowed: Sequence
 
 def checked_lift(lift: LiftSetting) -> FittedLift:
     """A feature map, or a transformer that serves as one."""
-    if not isinstance(lift, type) and all(hasattr(lift, name) for name in ("fit", "transform", "get_params")):
+    if not isinstance(lift, type) and all(
+        hasattr(lift, name) for name in ("fit", "transform", "get_params")
+    ):
         return lift
-    raise ValueError(f"lift must be a map of mercer.lifts, or a transformer with fit and transform, got {shown(lift)!r}.")
+    raise ValueError(
+        f"lift must be a map of mercer.lifts, or a transformer with fit and transform, got {shown(lift)!r}."
+    )
 
 
 def two_or_more(classes: Array) -> Array:
     """The classes of y, which must be two at least."""
     if len(classes) < 2:
-        raise ValueError(f"y has one class only, {_listed(classes)}; give rows of two classes or more, or classes= in partial_fit.")
+        raise ValueError(
+            f"y has one class only, {_listed(classes)}; give rows of two classes or more, or classes= in partial_fit."
+        )
     return classes
 
 
 def check_same_classes(given: Any, classes: Array) -> None:
     """Classes given again in mid-stream must be those of its first batch."""
     if given is not None and not np.array_equal(np.unique(given), classes):
-        raise ValueError(f"classes differ from those of the first partial_fit, {_listed(classes)}; give the same, or none.")
+        raise ValueError(
+            f"classes differ from those of the first partial_fit, {_listed(classes)}; give the same, or none."
+        )
 
 
 def coded(y: Array, classes: Array) -> Array:
@@ -110,7 +127,9 @@ def coded(y: Array, classes: Array) -> Array:
     """
     new = np.setdiff1d(y, classes)
     if len(new):
-        raise ValueError(f"y has classes that the model does not know, {_listed(new)}; give all in the first partial_fit.")
+        raise ValueError(
+            f"y has classes that the model does not know, {_listed(new)}; give all in the first partial_fit."
+        )
     at = np.searchsorted(classes, y)
     return np.asarray(2 * at - 1 if len(classes) == 2 else at)
 
@@ -129,25 +148,39 @@ def of_largest(scores: Array, classes: Array) -> Array:
 
 
 def class_weights(given: Any, classes: Array, codes: Array, w: Array) -> Array:
-    """The factor of every class: 1, those of a dict, or for "balanced" such that all classes weigh the same."""
+    """The factor of every class: 1, those of a dict, or for "balanced" such that all classes weigh
+    the same."""
     if given is None:
         return np.ones(len(classes))
     if isinstance(given, str) and given == "balanced":
         return w.sum() / (len(classes) * np.bincount(codes, w))
-    if not isinstance(given, dict) or not all(isinstance(v, int | float | np.number) and 0 < v < np.inf for v in given.values()):
-        raise ValueError(f"class_weight must be None, 'balanced' or a dict of weights > 0 by class, got {given!r}.")
+    if not isinstance(given, dict) or not all(
+        isinstance(v, int | float | np.number) and 0 < v < np.inf for v in given.values()
+    ):
+        raise ValueError(
+            f"class_weight must be None, 'balanced' or a dict of weights > 0 by class, got {given!r}."
+        )
     unknown, without = set(given) - set(classes.tolist()), set(classes.tolist()) - set(given)
     if unknown and without:  # a fold may lack a class, but a name that none has is a slip
         listed = ", ".join(sorted(map(repr, unknown))[:5])
-        raise ValueError(f"class_weight names {listed}, which y does not have; give weights of classes of y only.")
+        raise ValueError(
+            f"class_weight names {listed}, which y does not have; give weights of classes of y only."
+        )
     return np.array([float(given.get(c, 1.0)) for c in classes.tolist()])
 
 
 def penalty(alpha: object, outputs: int) -> Array:
     """A penalty >= 0, or one for each output."""
     a = _numbers(alpha)
-    if a is None or a.ndim > 1 or (a.ndim and len(a) != outputs) or not (np.isfinite(a) & (a >= 0)).all():
-        raise ValueError(f"alpha must be a number >= 0, or one for each of {outputs} outputs, got {alpha!r}.")
+    if (
+        a is None
+        or a.ndim > 1
+        or (a.ndim and len(a) != outputs)
+        or not (np.isfinite(a) & (a >= 0)).all()
+    ):
+        raise ValueError(
+            f"alpha must be a number >= 0, or one for each of {outputs} outputs, got {alpha!r}."
+        )
     return a
 
 

@@ -1,4 +1,6 @@
-"""Kernel tests with permutation p-values: are two samples alike (MMD), do two columns of data depend on each other (HSIC)?"""
+"""Kernel tests with permutation p-values: are two samples alike (MMD), do two columns of data
+depend on each other (HSIC)?"""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -71,11 +73,19 @@ class TestResult:
 
 def _check_finite(values: Array) -> None:
     if not np.isfinite(values).all():
-        raise ValueError("kernel values of X or Y are too large for sums of floating-point numbers; scale the columns first.")
+        raise ValueError(
+            "kernel values of X or Y are too large for sums of floating-point numbers; scale the columns first."
+        )
 
 
 def mmd_test(
-    X: Any, Y: Any, kernel: KernelSetting = None, *, n_permutations: int = 500, unbiased: bool = True, random_state: Seed = None
+    X: Any,
+    Y: Any,
+    kernel: KernelSetting = None,
+    *,
+    n_permutations: int = 500,
+    unbiased: bool = True,
+    random_state: Seed = None,
 ) -> TestResult:
     """Do X and Y come from one distribution? MMD^2 against the rows shuffled between them.
 
@@ -117,12 +127,17 @@ def mmd_test(
     rows, n = _joined(X, Y, kernel)
     N = len(rows)
     if unbiased and min(n, N - n) < 2:
-        raise ValueError(f"the unbiased statistic needs two rows on each side, got {n} and {N - n}; give unbiased=False.")
+        raise ValueError(
+            f"the unbiased statistic needs two rows on each side, got {n} and {N - n}; give unbiased=False."
+        )
     op = KernelOperator(resolve(kernel, rows), rows)
     with np.errstate(over="ignore", invalid="ignore"):
         ones, diag = (op @ np.ones(N)).astype(np.float64), op.diag().astype(np.float64) * unbiased
         _check_finite(ones)
-        parts = [_mmd(U, op, ones, diag, unbiased) for U in _indicators(n, N, n_permutations, stream_of(random_state))]
+        parts = [
+            _mmd(U, op, ones, diag, unbiased)
+            for U in _indicators(n, N, n_permutations, stream_of(random_state))
+        ]
     return TestResult.of(np.concatenate(parts))
 
 
@@ -160,7 +175,11 @@ def _joined(X: Any, Y: Any, kernel: KernelSetting) -> tuple[Table, int]:
     if a.items or b.items:
         return Table([*a.data, *b.data]), len(a)
     b = _by_name(b, a)
-    stack = sp.vstack([sp.csr_array(a.data), sp.csr_array(b.data)], format="csr") if a.sparse or b.sparse else np.vstack([a.data, b.data])
+    stack = (
+        sp.vstack([sp.csr_array(a.data), sp.csr_array(b.data)], format="csr")
+        if a.sparse or b.sparse
+        else np.vstack([a.data, b.data])
+    )
     return Table(stack, a.columns).astype(np.float64), len(a)
 
 
@@ -168,12 +187,20 @@ def _by_name(b: Table, a: Table) -> Table:
     """b with the columns of a; refused where both have names, but other ones."""
     if a.columns and b.columns and (other := set(b.columns) ^ set(a.columns)):
         listed = ", ".join(sorted(other)[:5])
-        raise ValueError(f"X and Y have columns of different names ({listed}); rename or drop those that only one has.")
+        raise ValueError(
+            f"X and Y have columns of different names ({listed}); rename or drop those that only one has."
+        )
     return b.in_order_of(a)
 
 
 def hsic_test(
-    X: Any, Y: Any, kernel: KernelSetting = None, kernel_y: KernelSetting = None, *, n_permutations: int = 500, unbiased: bool = False,
+    X: Any,
+    Y: Any,
+    kernel: KernelSetting = None,
+    kernel_y: KernelSetting = None,
+    *,
+    n_permutations: int = 500,
+    unbiased: bool = False,
     random_state: Seed = None,
 ) -> TestResult:
     """Do the rows of X and Y depend on each other? HSIC against Y's rows shuffled.
@@ -223,11 +250,16 @@ def hsic_test(
     if len(a) != len(b):
         raise ValueError(f"X has {len(a)} rows, but Y has {len(b)}; give pairs of rows.")
     if unbiased and len(a) < 4:
-        raise ValueError(f"the unbiased statistic needs four rows, got {len(a)}; give unbiased=False.")
+        raise ValueError(
+            f"the unbiased statistic needs four rows, got {len(a)}; give unbiased=False."
+        )
     stream, count = stream_of(random_state), whole(n_permutations, "n_permutations", least=1)
     of = _unbiased if unbiased else _biased
     with np.errstate(over="ignore", invalid="ignore"):
-        left, right = _Matrix.of(resolve(kernel, a), a, stream.child(0, 0)), _Matrix.of(resolve(kernel_y, b), b, stream.child(0, 1))
+        left, right = (
+            _Matrix.of(resolve(kernel, a), a, stream.child(0, 0)),
+            _Matrix.of(resolve(kernel_y, b), b, stream.child(0, 1)),
+        )
         values = [of(left, right, _shuffle(i, len(a), stream)) for i in range(count + 1)]
     return TestResult.of(np.array(values))
 
@@ -255,7 +287,9 @@ class _Matrix:
         if len(rows) <= DENSE:
             K = np.asarray(kernel(rows), np.float64)
             return cls(K, True, K.sum(1), np.diag(K).copy())
-        F = RPCholesky(seed=int(stream.key()[0])).factor(KernelOperator(kernel, rows), RANK, np.full(len(rows), 1e-9), np.dtype(np.float64))
+        F = RPCholesky(seed=int(stream.key()[0])).factor(
+            KernelOperator(kernel, rows), RANK, np.full(len(rows), 1e-9), np.dtype(np.float64)
+        )
         return cls(F, False, F @ F.sum(0), np.einsum("ij,ij->i", F, F))
 
     def inner(self, other: _Matrix, order: Array) -> float:
@@ -274,4 +308,6 @@ def _biased(K: _Matrix, L: _Matrix, order: Array) -> float:
 def _unbiased(K: _Matrix, L: _Matrix, order: Array) -> float:
     n, r, s = len(order), K.ones - K.diag, (L.ones - L.diag)[order]
     inner = K.inner(L, order) - float(K.diag @ L.diag[order])
-    return (inner + r.sum() * s.sum() / ((n - 1) * (n - 2)) - 2 * float(r @ s) / (n - 2)) / (n * (n - 3))
+    return (inner + r.sum() * s.sum() / ((n - 1) * (n - 2)) - 2 * float(r @ s) / (n - 2)) / (
+        n * (n - 3)
+    )

@@ -1,4 +1,6 @@
-"""Operator: what a kernel matrix is to those who learn from it, whether it is computed tile by tile, kept, or given."""
+"""Operator: what a kernel matrix is to those who learn from it, whether it is computed tile by
+tile, kept, or given."""
+
 from __future__ import annotations
 
 from typing import Any, Protocol, Self
@@ -66,7 +68,9 @@ class TiledOperator(Operator, Protocol):
 
     symmetric: bool  # whether columns are the rows themselves
     scale: Array  # (n,): what the rounding of k(x, x) is relative to
-    edge: Array  # (m,): what the kernel has more, by column (what it has more by row, duals that sum to zero do not see)
+    # (m,): what the kernel has more, by column (what it has more by row, duals that sum to zero do
+    # not see)
+    edge: Array
 
     def block(self, rows: Rows = ..., cols: Rows = ..., out: Array | None = None) -> Array:
         """K[rows, cols], formed, where it is to be kept."""

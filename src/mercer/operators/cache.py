@@ -1,4 +1,5 @@
 """Kernel rows times duals, by tiles in threads, with a cache of rows within a limit of memory."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -18,12 +19,19 @@ Fill = Callable[[int, Array], None]  # of one tile
 
 
 class RowCache:
-    """Some columns of K, cut into tiles, and the rows that are kept for them: blocks (tiles, rows, TILE_COLUMNS), filled in place.
+    """Some columns of K, cut into tiles, and the rows that are kept for them: blocks (tiles, rows,
+    TILE_COLUMNS), filled in place.
 
     Fewer columns than a `parent` has take the rows that they need from it where it keeps them.
     """
 
-    def __init__(self, rows: TiledOperator, limit: float, index: Array | None = None, parent: RowCache | None = None) -> None:
+    def __init__(
+        self,
+        rows: TiledOperator,
+        limit: float,
+        index: Array | None = None,
+        parent: RowCache | None = None,
+    ) -> None:
         self.rows, self.limit, self.parent = rows, limit, parent
         self.index = index = np.arange(rows.shape[0]) if index is None else index
         self.cuts = cuts(len(index), TILE_COLUMNS)
@@ -55,12 +63,16 @@ class RowCache:
         return RowCache(self.rows, root.limit - root.held, self.index[keep], root)
 
     def add(self, G: Array, rows: Array, delta: Array, again: Array | None = None) -> None:
-        """G += K[index, rows] @ delta, in float64; rows that are not kept are computed, and kept where there is room.
+        """G += K[index, rows] @ delta, in float64; rows that are not kept are computed, and kept
+        where there is room.
 
-        `again` says which rows are likely to come again: the others are not kept, as memory costs more than their values.
+        `again` says which rows are likely to come again: the others are not kept, as memory costs
+        more than their values.
         """
         groups, other = self._known(rows, delta)
-        new, step, fills = self._new(rows[other], delta[other], np.ones(len(other), bool) if again is None else again[other])
+        new, step, fills = self._new(
+            rows[other], delta[other], np.ones(len(other), bool) if again is None else again[other]
+        )
         column, diagonal, every = self.column[new], self.rows.diag()[new], np.arange(TILE_ROWS)
 
         def work(c: int) -> None:
@@ -76,14 +88,21 @@ class RowCache:
 
         parallel_map(work, range(len(self.cuts)))
 
-    def _new(self, rows: Array, delta: Array, again: Array) -> tuple[Array, Array, list[tuple[slice, Fill, Array | None]]]:
-        """Rows in the order in which they come, and how each piece of them is filled: from the parent, or by the kernel."""
+    def _new(
+        self, rows: Array, delta: Array, again: Array
+    ) -> tuple[Array, Array, list[tuple[slice, Fill, Array | None]]]:
+        """Rows in the order in which they come, and how each piece of them is filled: from the
+        parent, or by the kernel."""
         of = np.full(len(rows), -1) if self.parent is None else self.parent.block_of[rows]
         order, fills = np.lexsort((again, of)), list[tuple[slice, Fill, "Array | None"]]()
         rows, of, again, first = rows[order], of[order], again[order], 0
         for stop in (*(np.flatnonzero(np.diff(2 * of + again)) + 1), len(rows)):
-            for s in (slice(first + c.start, first + c.stop) for c in cuts(stop - first, self._piece())):
-                fills.append((s, self._fill(rows[s], of[s]), self._room(rows[s]) if again[s][0] else None))
+            for s in (
+                slice(first + c.start, first + c.stop) for c in cuts(stop - first, self._piece())
+            ):
+                fills.append(
+                    (s, self._fill(rows[s], of[s]), self._room(rows[s]) if again[s][0] else None)
+                )
             first = stop
         self.made += int((of < 0).sum())
         return rows, delta[order], fills
@@ -91,7 +110,9 @@ class RowCache:
     def _fill(self, rows: Array, of: Array) -> Fill:
         if self.parent is not None and of[0] >= 0:
             parent, K, places = self.parent, self.parent.blocks[of[0]].K, self.parent.place[rows]
-            return lambda c, out: kernel_rows.repack(K, places, *np.divmod(parent.column[self.index[self.cuts[c]]], TILE_COLUMNS), out)
+            return lambda c, out: kernel_rows.repack(
+                K, places, *np.divmod(parent.column[self.index[self.cuts[c]]], TILE_COLUMNS), out
+            )
         left = self.rows.side(rows, left=True)
         return lambda c, out: self.rows.fill(left, self._side(c), out)
 
@@ -120,12 +141,18 @@ class RowCache:
         return int(np.clip(self.limit / self.row_bytes / 4, 64, TILE_ROWS))
 
     def _memory(self) -> Array:
-        """Of the block that went last, whose pages are there already, or new; what is not written to takes no room yet."""
+        """Of the block that went last, whose pages are there already, or new; what is not written
+        to takes no room yet."""
         K, self.spare = self.spare, None
-        return np.empty((len(self.cuts), self._piece(), TILE_COLUMNS), self.rows.dtype) if K is None else K
+        return (
+            np.empty((len(self.cuts), self._piece(), TILE_COLUMNS), self.rows.dtype)
+            if K is None
+            else K
+        )
 
     def _room(self, rows: Array) -> Array | None:
-        """Places for these rows, in the newest block or in another: the least recently used ones go where the limit asks for it."""
+        """Places for these rows, in the newest block or in another: the least recently used ones go
+        where the limit asks for it."""
         size = len(rows) * self.row_bytes
         if size > self.limit:
             return None

@@ -1,4 +1,6 @@
-"""KernelOperator: a kernel matrix seen only through @, blocks, its diagonal and the pullback to its parameters."""
+"""KernelOperator: a kernel matrix seen only through @, blocks, its diagonal and the pullback to its
+parameters."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -15,7 +17,10 @@ from mercer.pairs import Side, Tile, centre_of
 
 Columns = list[tuple[slice, Side | None]]
 WIDE_BYTES = 2 << 20  # of the rows on one side of a tile
-LANES, LANE_BYTES = 16, 16 << 20  # sums kept apart in a symmetric product, and so the most threads that share one
+LANES, LANE_BYTES = (
+    16,
+    16 << 20,
+)  # sums kept apart in a symmetric product, and so the most threads that share one
 KEPT_BYTES = 24 << 20  # columns are kept prepared between tiles while they are smaller than this
 
 
@@ -62,7 +67,9 @@ class KernelOperator:
 
     def block(self, rows: Rows = slice(None), cols: Rows = slice(None)) -> Array:
         """K[rows, cols], formed."""
-        whole = self.symmetric and isinstance(rows, slice) and isinstance(cols, slice) and rows == cols
+        whole = (
+            self.symmetric and isinstance(rows, slice) and isinstance(cols, slice) and rows == cols
+        )
         return np.asarray(self.kernel(self.X[_many(rows)], None if whole else self.Z[_many(cols)]))
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> KernelOperator:
@@ -118,7 +125,10 @@ class KernelOperator:
 
         def add(lane: int) -> Array:
             total = np.zeros(W.shape)
-            for i in (*range(lane, len(columns), 2 * lanes), *range(2 * lanes - 1 - lane, len(columns), 2 * lanes)):
+            for i in (
+                *range(lane, len(columns), 2 * lanes),
+                *range(2 * lanes - 1 - lane, len(columns), 2 * lanes),
+            ):
                 rows = columns[i][0]
                 for cols, tile in self._tiles(rows, columns[i:]):
                     K = self._value(tile)
@@ -137,19 +147,30 @@ class KernelOperator:
         """
         U, V = self._vectors(U, self.shape[0], "U"), self._vectors(V, self.shape[1], "V")
         if U.shape[1] != V.shape[1]:
-            raise ValueError(f"U and V must have as many columns as each other, got {U.shape[1]} and {V.shape[1]}.")
+            raise ValueError(
+                f"U and V must have as many columns as each other, got {U.shape[1]} and {V.shape[1]}."
+            )
 
         # Of a symmetric operator one triangle: the weights of a pair and of its mirror image add.
-        columns = self._prepared(self._step(tiles.square(self.dtype.itemsize))) if self.symmetric else self._columns
+        columns = (
+            self._prepared(self._step(tiles.square(self.dtype.itemsize)))
+            if self.symmetric
+            else self._columns
+        )
 
         def add(i: int) -> Array:
             rows, right = (columns[i][0], columns[i:]) if self.symmetric else (pieces[i], columns)
             found = self._tiles(rows, right)
-            return np.sum([self.kernel.dual(tile, self._outer(U, V, rows, cols)) for cols, tile in found], axis=0)
+            return np.sum(
+                [self.kernel.dual(tile, self._outer(U, V, rows, cols)) for cols, tile in found],
+                axis=0,
+            )
 
         pieces = tiles.cuts(self.shape[0], self._step(tiles.TILE_ROWS))
         tiles.settle_allocator()
-        return np.sum(parallel_map(add, range(len(columns) if self.symmetric else len(pieces))), axis=0)
+        return np.sum(
+            parallel_map(add, range(len(columns) if self.symmetric else len(pieces))), axis=0
+        )
 
     def _outer(self, U: Array, V: Array, rows: slice, cols: slice) -> Array:
         """The weights of a tile in tr(U'KV)."""
@@ -177,7 +198,14 @@ class KernelOperator:
         """
         x = Side(self.X[rows], self._centre)
         for cols, z in columns:
-            yield cols, Tile(x, z or Side(self.Z[cols], self._centre), rows.start - cols.start if self.symmetric else None)
+            yield (
+                cols,
+                Tile(
+                    x,
+                    z or Side(self.Z[cols], self._centre),
+                    rows.start - cols.start if self.symmetric else None,
+                ),
+            )
 
     @cached_property
     def _columns(self) -> Columns:
@@ -193,7 +221,10 @@ class KernelOperator:
         """
         pieces = tiles.cuts(self.shape[1], width)
         copies = 2 + 2 * len(self.kernel.parameters())  # of the columns, scaled by each bandwidth
-        small = not self.Z.items and copies * self.Z.width * self.shape[1] * self.dtype.itemsize <= KEPT_BYTES
+        small = (
+            not self.Z.items
+            and copies * self.Z.width * self.shape[1] * self.dtype.itemsize <= KEPT_BYTES
+        )
         return [(cols, Side(self.Z[cols], self._centre) if small else None) for cols in pieces]
 
     def _value(self, tile: Tile) -> Array:
@@ -203,7 +234,9 @@ class KernelOperator:
         V = np.asarray(V)
         V = V.astype(np.float64) if V.dtype.kind in "biu" else V
         if V.ndim not in (1, 2) or len(V) != n or V.dtype.kind != "f":
-            raise ValueError(f"{name} must be numbers of shape ({n},) or ({n}, q), got shape {V.shape} of dtype {V.dtype}.")
+            raise ValueError(
+                f"{name} must be numbers of shape ({n},) or ({n}, q), got shape {V.shape} of dtype {V.dtype}."
+            )
         return V.reshape(n, -1)
 
 

@@ -1,4 +1,6 @@
-"""Products of kernels between queries and vectors, k(X, Z) @ coefficients, by the fastest tiles that are precise enough."""
+"""Products of kernels between queries and vectors, k(X, Z) @ coefficients, by the fastest tiles
+that are precise enough."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -21,11 +23,14 @@ from mercer.ops import kernel_rows
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
-Part = tuple[slice, list[int], Array]  # vectors, the columns of scores, and for each of these the coefficients of the vectors
+Part = tuple[
+    slice, list[int], Array
+]  # vectors, the columns of scores, and for each of these the coefficients of the vectors
 
 
 def dense_enough(rows: Table, limit: float) -> Table:
-    """Sparse rows as dense ones where these take little memory: tiles of dense rows are much faster."""
+    """Sparse rows as dense ones where these take little memory: tiles of dense rows are much
+    faster."""
     if not rows.sparse or float(len(rows)) * rows.width * rows.dtype.itemsize > limit / 2:
         return rows
     return Table(rows.data.toarray(), rows.columns)
@@ -37,10 +42,13 @@ def times(kernel: Kernel, X: Table, vectors: Any, coef: Array, *, balanced: bool
     return scores(kernel, X, vectors, [(slice(0, m), list(range(k)), coef.T)], k, balanced=balanced)
 
 
-def scores(kernel: Kernel, X: Table, vectors: Any, parts: list[Part], width: int, *, balanced: bool = False) -> Array:
+def scores(
+    kernel: Kernel, X: Table, vectors: Any, parts: list[Part], width: int, *, balanced: bool = False
+) -> Array:
     """(n, width), where each part adds to some of its columns: k(X, vectors[part]) @ coefficients'.
 
-    Where those of every column sum to zero (`balanced`), what k(x, z) has of x alone adds nothing, nor shall its rounding.
+    Where those of every column sum to zero (`balanced`), what k(x, z) has of x alone adds nothing,
+    nor shall its rounding.
     """
     out, parts = np.zeros((len(X), width), X.dtype), _filled(parts)
     X, Z = _alike(X, Table(vectors, X.columns))
@@ -58,7 +66,9 @@ def scores(kernel: Kernel, X: Table, vectors: Any, parts: list[Part], width: int
     return out
 
 
-def given_scores(K: Array, vectors: Array, parts: list[Part], width: int, *, balanced: bool = False) -> Array:
+def given_scores(
+    K: Array, vectors: Array, parts: list[Part], width: int, *, balanced: bool = False
+) -> Array:
     """The same of a given matrix K (n, m), whose columns `vectors` are those of the vectors."""
     out, parts = np.zeros((len(K), width), K.dtype), _filled(parts)
     mean = K[:, vectors].mean(1, dtype=np.float64)[:, None] if balanced and len(vectors) else 0.0
@@ -79,11 +89,21 @@ def _alike(X: Table, Z: Table) -> tuple[Table, Table]:
     return X.astype(dtype), Z.astype(dtype)
 
 
-def by_tiles(tiles: GaussianTiles | BitTiles | AboutTiles, X: Table, Z: Table, parts: list[Part], width: int) -> Array:
-    """The same by tiles of vectors (down) and rows (across), summed in float64; several rules of a tile by one product of its precision."""
+def by_tiles(
+    tiles: GaussianTiles | BitTiles | AboutTiles, X: Table, Z: Table, parts: list[Part], width: int
+) -> Array:
+    """The same by tiles of vectors (down) and rows (across), summed in float64; several rules of a
+    tile by one product of its precision."""
     out, every = np.zeros((width, len(X))), np.arange(TILE_ROWS)
-    pieces = [(Z[s][c], rules, coef[:, c]) for s, rules, coef in parts for c in cuts(coef.shape[1], TILE_ROWS)]
-    left = [(tiles.side(rows, left=True), rules, coef.astype(tiles.dtype), coef) for rows, rules, coef in pieces]
+    pieces = [
+        (Z[s][c], rules, coef[:, c])
+        for s, rules, coef in parts
+        for c in cuts(coef.shape[1], TILE_ROWS)
+    ]
+    left = [
+        (tiles.side(rows, left=True), rules, coef.astype(tiles.dtype), coef)
+        for rows, rules, coef in pieces
+    ]
 
     def work(cols: slice) -> None:
         right, sums = tiles.side(X[cols], left=False), out[:, cols]

@@ -1,4 +1,6 @@
-"""Operators over values that are kept: the triangle of a kernel matrix where it fits, or a Gram matrix that was given."""
+"""Operators over values that are kept: the triangle of a kernel matrix where it fits, or a Gram
+matrix that was given."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -156,7 +158,9 @@ class CentredOperator(GivenOperator):
            [-1.5,  1.5]]), array([11., 12.]))
     """
 
-    def __init__(self, K: Array, dtype: Any = np.float64, edge: Array | None = None, middle: float = 0.0) -> None:
+    def __init__(
+        self, K: Array, dtype: Any = np.float64, edge: Array | None = None, middle: float = 0.0
+    ) -> None:
         super().__init__(K)
         self.middle, self.edge = middle, np.zeros(len(K)) if edge is None else edge
         raw = tiled.checked(K.diagonal())
@@ -170,9 +174,13 @@ class CentredOperator(GivenOperator):
 
     def fill(self, left: Array, right: Array, out: Array) -> None:
         K = self.K[left[:, None], right]
-        out[:] = (K - self.edge[left][:, None]) - (self.edge[right] - self.middle) if self.middle else K
+        out[:] = (
+            (K - self.edge[left][:, None]) - (self.edge[right] - self.middle) if self.middle else K
+        )
 
-    def block(self, rows: Rows = slice(None), cols: Rows = slice(None), out: Array | None = None) -> Array:
+    def block(
+        self, rows: Rows = slice(None), cols: Rows = slice(None), out: Array | None = None
+    ) -> Array:
         return tiled.block(self, rows, cols, out)
 
     def diag(self) -> Array:
@@ -184,9 +192,13 @@ class CentredOperator(GivenOperator):
     def restrict(self, rows: Rows, cols: Rows | None = None) -> CentredOperator:
         """Some rows and their columns."""
         if cols is not None:
-            raise ValueError("a centred matrix is one of rows with themselves; take a block of other rows and columns.")
+            raise ValueError(
+                "a centred matrix is one of rows with themselves; take a block of other rows and columns."
+            )
         i = self.side(rows, left=True)
-        return CentredOperator(self.K[i[:, None], i], self.dtype, self.edge[i] if self.middle else None, self.middle)
+        return CentredOperator(
+            self.K[i[:, None], i], self.dtype, self.edge[i] if self.middle else None, self.middle
+        )
 
     def astype(self, dtype: Any) -> CentredOperator:
         """The same with tiles of another precision, where their range allows."""
@@ -207,6 +219,8 @@ class CentredOperator(GivenOperator):
 
     def balanced(self) -> CentredOperator:
         """As duals that sum to zero see it: less its row means, where these are most of it."""
-        means = np.concatenate([self.K[s].mean(1, dtype=np.float64) for s in tiles.cuts(len(self.K), MEAN_ROWS)])
+        means = np.concatenate(
+            [self.K[s].mean(1, dtype=np.float64) for s in tiles.cuts(len(self.K), MEAN_ROWS)]
+        )
         less = CentredOperator(self.K, self.dtype, means, float(means.mean()))
         return less if self._diag.mean() > MIN_SHARED_MEAN * abs(less._diag.mean()) else self

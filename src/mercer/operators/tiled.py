@@ -1,4 +1,6 @@
-"""Operators that are read by tiles, written where they are to be kept: what solvers of duals ask of a kernel, perhaps about a point."""
+"""Operators that are read by tiles, written where they are to be kept: what solvers of duals ask of
+a kernel, perhaps about a point."""
+
 from __future__ import annotations
 
 from functools import cached_property
@@ -47,12 +49,24 @@ class TileOperator:
 
     __array_ufunc__ = None
 
-    def __init__(self, kernel: Kernel, X: Table, dtype: Any = np.float64, Z: Table | None = None, *, diagonal: Array | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Table,
+        dtype: Any = np.float64,
+        Z: Table | None = None,
+        *,
+        diagonal: Array | None = None,
+    ) -> None:
         self.kernel, self.X, self.Z, self.symmetric = kernel, X, X if Z is None else Z, Z is None
         self.shape = len(self.X), len(self.Z)
         self._diag = checked_diag(kernel, X) if diagonal is None else diagonal
         self.scale, self.edge = self._diag, np.zeros(self.shape[1])
-        largest = self._diag if self.symmetric else np.concatenate([self._diag, checked_diag(kernel, self.Z)])
+        largest = (
+            self._diag
+            if self.symmetric
+            else np.concatenate([self._diag, checked_diag(kernel, self.Z)])
+        )
         self.dtype = in_range(dtype, largest)
         self._tiles: Tiles = tiles_of(kernel, self.X, self.Z, self.dtype)
 
@@ -64,7 +78,9 @@ class TileOperator:
         """out = K of these rows and columns."""
         self._tiles.fill(left, right, out)
 
-    def block(self, rows: Rows = slice(None), cols: Rows = slice(None), out: Array | None = None) -> Array:
+    def block(
+        self, rows: Rows = slice(None), cols: Rows = slice(None), out: Array | None = None
+    ) -> Array:
         return block(self, rows, cols, out)
 
     def diag(self) -> Array:
@@ -74,20 +90,28 @@ class TileOperator:
         return product(self, V)
 
     def pullback(self, U: Any, V: Any) -> Array:
-        return KernelOperator(self.kernel, self.X, None if self.symmetric else self.Z).pullback(U, V)
+        return KernelOperator(self.kernel, self.X, None if self.symmetric else self.Z).pullback(
+            U, V
+        )
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> TileOperator:
         return TileOperator(self.kernel, self.X[rows], self.dtype, _columns_of(self, rows, cols))
 
     def astype(self, dtype: Any) -> TileOperator:
-        return TileOperator(self.kernel, self.X, dtype, None if self.symmetric else self.Z, diagonal=self._diag)
+        return TileOperator(
+            self.kernel, self.X, dtype, None if self.symmetric else self.Z, diagonal=self._diag
+        )
 
     @cached_property
     def wide(self) -> TileOperator:
         """The same in float64, whatever the rows are."""
         if self.dtype == np.float64 and (self.X.items or self.X.dtype == np.float64):
             return self
-        return TileOperator(self.kernel, self.X.astype(np.float64), Z=None if self.symmetric else self.Z.astype(np.float64))
+        return TileOperator(
+            self.kernel,
+            self.X.astype(np.float64),
+            Z=None if self.symmetric else self.Z.astype(np.float64),
+        )
 
     def balanced(self) -> TileOperator | AboutOperator:
         """For duals that sum to zero: about the mean of the rows.
@@ -143,7 +167,9 @@ class AboutOperator:
         """out = K of these rows and columns."""
         self._tiles.fill(left, right, out)
 
-    def block(self, rows: Rows = slice(None), cols: Rows = slice(None), out: Array | None = None) -> Array:
+    def block(
+        self, rows: Rows = slice(None), cols: Rows = slice(None), out: Array | None = None
+    ) -> Array:
         return block(self, rows, cols, out)
 
     def diag(self) -> Array:
@@ -156,7 +182,10 @@ class AboutOperator:
         """That of the kernel with p as one more row, of weights less the sums of the others."""
         p = self._about.p[None]
         X, Z = (Table(np.concatenate([t.data.astype(np.float64), p])) for t in (self.X, self.Z))
-        U, V = (np.concatenate([W, -W.sum(0, keepdims=True)]) for W in (np.asarray(U, np.float64), np.asarray(V, np.float64)))
+        U, V = (
+            np.concatenate([W, -W.sum(0, keepdims=True)])
+            for W in (np.asarray(U, np.float64), np.asarray(V, np.float64))
+        )
         return KernelOperator(self.kernel, X, Z).pullback(U, V)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> AboutOperator:
@@ -183,7 +212,10 @@ def block(op: TiledOperator, rows: Rows, cols: Rows, out: Array | None = None) -
     left = [(s, op.side(i[s], left=True)) for s in cuts(len(i), TILE_ROWS)]
 
     def work(c: slice) -> None:
-        right, tile = op.side(j[c], left=False), np.empty((min(TILE_ROWS, len(i)), c.stop - c.start), op.dtype)
+        right, tile = (
+            op.side(j[c], left=False),
+            np.empty((min(TILE_ROWS, len(i)), c.stop - c.start), op.dtype),
+        )
         for s, side in left:
             op.fill(side, right, tile[: s.stop - s.start])
             out[s, c] = tile[: s.stop - s.start]
@@ -223,7 +255,9 @@ def product(op: TiledOperator, V: Any) -> Array:
 def own_diagonal(op: Any, found: Array) -> Array:
     """The diagonal of a square operator."""
     if not op.symmetric:
-        raise ValueError(f"diag is that of rows with themselves; K of shape {op.shape} is of two sets of rows.")
+        raise ValueError(
+            f"diag is that of rows with themselves; K of shape {op.shape} is of two sets of rows."
+        )
     return found
 
 
@@ -237,7 +271,9 @@ def checked(diagonal: Array) -> Array:
     most = MAX_VALUE[diagonal.dtype.itemsize]
     diagonal = diagonal.astype(np.float64)
     if not (np.abs(diagonal) < most).all():
-        raise ValueError("the kernel of some row of X with itself is too large; scale the columns of X first.")
+        raise ValueError(
+            "the kernel of some row of X with itself is too large; scale the columns of X first."
+        )
     return diagonal
 
 

@@ -1,4 +1,6 @@
-"""Tiles of kernel values, written where they are to be kept: of any kernel, fast ones of Gaussians (float32, bits), and about a point."""
+"""Tiles of kernel values, written where they are to be kept: of any kernel, fast ones of Gaussians
+(float32, bits), and about a point."""
+
 from __future__ import annotations
 
 from typing import Any, Protocol, Self
@@ -17,14 +19,16 @@ TILE_ROWS, TILE_COLUMNS = 1024, 256  # BLAS is twice as fast on short rows as on
 
 
 class Tiles(Protocol):
-    """Kernel values between two sets of rows: each is made ready once, as a side, and a tile is then written in place."""
+    """Kernel values between two sets of rows: each is made ready once, as a side, and a tile is
+    then written in place."""
 
     def side(self, rows: Table, *, left: bool) -> Any: ...
     def fill(self, left: Any, right: Any, out: Array) -> None: ...
 
 
 class PairTiles:
-    """k(x, z) for any two sets of rows, about one centre, so that an entry is always the same number."""
+    """k(x, z) for any two sets of rows, about one centre, so that an entry is always the same
+    number."""
 
     def __init__(self, kernel: Kernel, centre: Array | None) -> None:
         self.kernel, self.centre = kernel, centre
@@ -37,7 +41,8 @@ class PairTiles:
 
 
 class GaussianTiles:
-    """The same for a Gaussian in float32: one matrix product of augmented rows, and one exponential in place."""
+    """The same for a Gaussian in float32: one matrix product of augmented rows, and one exponential
+    in place."""
 
     dtype = NARROW
 
@@ -45,26 +50,33 @@ class GaussianTiles:
         self.bandwidth, self.centre = kernel.bandwidth, centre
 
     def scaled(self, rows: Table) -> Array:
-        return ((rows.data - self.centre) / per_column(self.bandwidth, rows.width)).astype(np.float32)
+        return ((rows.data - self.centre) / per_column(self.bandwidth, rows.width)).astype(
+            np.float32
+        )
 
     def side(self, rows: Table, *, left: bool) -> Array:
         A = self.scaled(rows)
         return augmented(A, square_norms(A), left=left)
 
     def fill(self, left: Array, right: Array, out: Array) -> None:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # BLAS may leave flags of lanes that hold no entry
+        with np.errstate(
+            over="ignore", invalid="ignore", divide="ignore"
+        ):  # BLAS may leave flags of lanes that hold no entry
             np.matmul(left, right.T, out=out)
         half_exp(out)
 
 
 class BitTiles:
-    """The same for rows whose columns have two values each, all equally far apart, as indicators have: distances are counts."""
+    """The same for rows whose columns have two values each, all equally far apart, as indicators
+    have: distances are counts."""
 
     def __init__(self, kernel: Gaussian, high: Array, step: float, dtype: Any) -> None:
         self.high, self.dtype = high, np.dtype(dtype)
         with np.errstate(over="ignore"):
             square = np.square(np.float64(step) / np.max(kernel.bandwidth))
-        self.values = np.exp(-0.5 * np.minimum(square, 1e6) * np.arange(len(high) + 1)).astype(dtype)
+        self.values = np.exp(-0.5 * np.minimum(square, 1e6) * np.arange(len(high) + 1)).astype(
+            dtype
+        )
 
     def side(self, rows: Table, *, left: bool) -> Array:
         words = packed(rows.data == self.high)
@@ -78,21 +90,28 @@ class BitTiles:
         """None where the rows are not such, or the bandwidths of columns differ."""
         if np.ptp(kernel.bandwidth) > 0 or not len(X) or not len(Z):
             return None
-        low, high = np.minimum(X.data.min(0), Z.data.min(0)), np.maximum(X.data.max(0), Z.data.max(0))
+        low, high = (
+            np.minimum(X.data.min(0), Z.data.min(0)),
+            np.maximum(X.data.max(0), Z.data.max(0)),
+        )
         with np.errstate(over="ignore"):
             wide = high - low
-        if not np.isin(wide, (0, wide.max())).all() or not all(_either(t.data, low, high) for t in ((X,) if X is Z else (X, Z))):
+        if not np.isin(wide, (0, wide.max())).all() or not all(
+            _either(t.data, low, high) for t in ((X,) if X is Z else (X, Z))
+        ):
             return None
         return cls(kernel, high, float(wide.max()), dtype)
 
 
 def _either(A: Array, low: Array, high: Array) -> bool:
-    """Whether every value is one of the two of its column; the first rows tell most of the others apart."""
+    """Whether every value is one of the two of its column; the first rows tell most of the others
+    apart."""
     return all(bool(((part == low) | (part == high)).all()) for part in (A[:100], A))
 
 
 def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: Any) -> Tiles:
-    """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells squared distances well enough."""
+    """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells
+    squared distances well enough."""
     centre = centre_of(X, Z)
     if not isinstance(kernel, Gaussian) or centre is None:
         return PairTiles(kernel, centre)
@@ -109,8 +128,12 @@ def _narrow(kernel: Gaussian, centre: Array, X: Table, Z: Table) -> Tiles:
     return fast if precise_enough(x, z, NARROW, TOLERANCE[NARROW]) else PairTiles(kernel, centre)
 
 
-MIN_SHARED_MEAN = 4.0  # of the mean of k(x, x), relative to that about a point: from here on the digits are worth the tiles
-MIN_SHARED_MEAN_FAST = 1e4  # the same where the tiles that are given up are the fast ones of Gaussians
+# of the mean of k(x, x), relative to that about a point: from here on the digits are worth the
+# tiles
+MIN_SHARED_MEAN = 4.0
+MIN_SHARED_MEAN_FAST = (
+    1e4  # the same where the tiles that are given up are the fast ones of Gaussians
+)
 
 
 class AboutTiles:
@@ -123,7 +146,13 @@ class AboutTiles:
         return type(self)(self.kernel, self.p, dtype)
 
     def of(self, X: Array, Z: Array, *, paired: bool = False) -> Spread:
-        return about(self.kernel.on, X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False), self.p, paired=paired)
+        return about(
+            self.kernel.on,
+            X.astype(np.float64, copy=False),
+            Z.astype(np.float64, copy=False),
+            self.p,
+            paired=paired,
+        )
 
     def side(self, rows: Table, *, left: bool) -> Any:
         return rows.data
@@ -144,7 +173,8 @@ class AboutTiles:
 
 
 class DifferenceTiles(AboutTiles):
-    """The same by differences of kernel values, where the formula asks for more than is known about a point."""
+    """The same by differences of kernel values, where the formula asks for more than is known about
+    a point."""
 
     def rounded(self, X: Table) -> bool:
         return True
@@ -156,7 +186,9 @@ class DifferenceTiles(AboutTiles):
 
     def side(self, rows: Table, *, left: bool) -> Any:
         edge = self.edge(rows)
-        return rows.data, edge[:, None] + float(self._values(self.p[None], self.p[None])[0, 0]) if left else edge
+        return rows.data, edge[:, None] + float(
+            self._values(self.p[None], self.p[None])[0, 0]
+        ) if left else edge
 
     def fill(self, left: Any, right: Any, out: Array) -> None:
         out[:] = (self._values(left[0], right[0]) - left[1]) - right[1]
@@ -167,18 +199,23 @@ class DifferenceTiles(AboutTiles):
 
     def diag(self, X: Table) -> Array:
         p = self.p[None]
-        return np.asarray((self.kernel.diag(X.astype(np.float64)) - self._values(p, p)[0, 0]) - 2 * self.edge(X))
+        return np.asarray(
+            (self.kernel.diag(X.astype(np.float64)) - self._values(p, p)[0, 0]) - 2 * self.edge(X)
+        )
 
 
 def tiles_about(kernel: Any, X: Table, dtype: Any) -> AboutTiles | None:
-    """The tiles about the mean of dense rows, where most of k(x, x) is shared by all of them; else None."""
+    """The tiles about the mean of dense rows, where most of k(x, x) is shared by all of them; else
+    None."""
     if not isinstance(kernel, Kernel) or X.items or X.sparse or not len(X):
         return None
     with np.errstate(all="ignore"):
         p = X.data.mean(0, dtype=np.float64)
         tiles = _readable(kernel, p, X, dtype)
         own, raw = float(np.mean(tiles.diag(X))), float(np.mean(kernel.diag(X.astype(np.float64))))
-    shares = np.isfinite(own) and raw > (MIN_SHARED_MEAN_FAST if isinstance(kernel, Gaussian) else MIN_SHARED_MEAN) * max(own, 0.0)
+    shares = np.isfinite(own) and raw > (
+        MIN_SHARED_MEAN_FAST if isinstance(kernel, Gaussian) else MIN_SHARED_MEAN
+    ) * max(own, 0.0)
     return tiles if shares else None
 
 
@@ -186,6 +223,9 @@ def _readable(kernel: Kernel, p: Array, X: Table, dtype: Any) -> AboutTiles:
     tiles = AboutTiles(kernel, p, dtype)
     try:
         tiles.of(X.data[:1], X.data[:1])
-    except (AttributeError, TypeError):  # of a formula that asks for what this reading does not know
+    except (
+        AttributeError,
+        TypeError,
+    ):  # of a formula that asks for what this reading does not know
         return DifferenceTiles(kernel, p, dtype)
     return tiles

@@ -1,1 +1,2 @@
-"""The hot loops, each with a plain reference beside it, and the threads and compiler that run them."""
+"""The hot loops, each with a plain reference beside it, and the threads and compiler that run
+them."""

@@ -1,7 +1,9 @@
-"""The kernel perceptron's ordered scan of a block of rows, and what it does when its points exceed a budget.
+"""The kernel perceptron's ordered scan of a block of rows, and what it does when its points exceed
+a budget.
 
 Merging is apart, in `budget_merging`: the scan stops where a merger is due, and goes on after it.
 """
+
 from __future__ import annotations
 
 import math
@@ -17,7 +19,9 @@ from mercer.store import register
 SUMS = {"contract", "reassoc"}  # a sum may be added up in any order: the same one for every row
 UNLIMITED, RANDOM, OLDEST, FORGETRON, PROJECTRON, PLUS, MERGING = range(7)
 SIZE, SEEN, MISTAKES, REDUCED, RADIUS, FORGOTTEN, UPDATES = range(7)  # places in the tally
-MIN_RESIDUAL = 1e-10  # of k(x, x): a point nearer to the span of the others is projected, lest their inverse lose its digits
+# of k(x, x): a point nearer to the span of the others is projected, lest their inverse lose its
+# digits
+MIN_RESIDUAL = 1e-10
 
 
 @register("ops.Memory")
@@ -29,27 +33,51 @@ class Memory(NamedTuple):
     owner: Array  # (n,) the row of the present rows that a point is, or -1
     born: Array  # (n,) rows seen before it
     source: Array  # (n,) its place before the block, or -1 - its row in the block
-    Q: Array  # (n, n) kernel values between the points, or their inverse; (1, 1) where the policy needs neither
+    # (n, n) kernel values between the points, or their inverse; (1, 1) where the policy needs
+    # neither
+    Q: Array
     P: Array  # (n, d) the points themselves, where merging makes new ones
     tally: Array  # counts: see SIZE, ...
 
 
 declare(
-    Memory, A=Floats("C", "n"), U=Floats("C", "n"), owner=Ints("n", low=-1, below=1 << 48), born=Floats("n"),
-    source=Ints("n", low=-(1 << 10), below="n"), Q=Floats("q", "q"), P=Floats(None, None), tally=Floats(7),
-)  # fmt: skip
+    Memory,
+    A=Floats("C", "n"),
+    U=Floats("C", "n"),
+    owner=Ints("n", low=-1, below=1 << 48),
+    born=Floats("n"),
+    source=Ints("n", low=-(1 << 10), below="n"),
+    Q=Floats("q", "q"),
+    P=Floats(None, None),
+    tally=Floats(7),
+)
 
 
 @njit(fastmath=SUMS)
 def scan(
-    start: int, K: Array, G: Array, X: Array, labels: Array, ids: Array, slots: Array, draws: Array, m: Memory, wrong: Array,
-    policy: int, budget: int, eta: float, margin: float, power: float,
+    start: int,
+    K: Array,
+    G: Array,
+    X: Array,
+    labels: Array,
+    ids: Array,
+    slots: Array,
+    draws: Array,
+    m: Memory,
+    wrong: Array,
+    policy: int,
+    budget: int,
+    eta: float,
+    margin: float,
+    power: float,
 ) -> int:
-    """Rows of a block in their order: K (b, n) their kernel values with the points, G (b, b) with each other.
+    """Rows of a block in their order: K (b, n) their kernel values with the points, G (b, b) with
+    each other.
 
-    A mistake is y f <= 0, a margin error y f <= margin; both add a step of the row to the weights. `ids` are the places of the
-    rows in `slots`, which tells the point that a row already is. K is changed. Returns the row to go on with: there are more
-    points than the budget before it, where they are to be merged.
+    A mistake is y f <= 0, a margin error y f <= margin; both add a step of the row to the weights.
+    `ids` are the places of the rows in `slots`, which tells the point that a row already is. K is
+    changed. Returns the row to go on with: there are more points than the budget before it, where
+    they are to be merged.
     """
     scores = np.empty(m.A.shape[0])
     for i in range(start, K.shape[0]):
@@ -64,7 +92,25 @@ def scan(
         m.tally[RADIUS] = max(m.tally[RADIUS], G[i, i] * (1 if rival < 0 else 2))
         if not gap > margin and G[i, i] > 0:
             m.tally[UPDATES] += 1
-            _update(i, K, G, X, ids, slots, draws, m, own, rival, sign, gap, policy, budget, eta, margin, power)
+            _update(
+                i,
+                K,
+                G,
+                X,
+                ids,
+                slots,
+                draws,
+                m,
+                own,
+                rival,
+                sign,
+                gap,
+                policy,
+                budget,
+                eta,
+                margin,
+                power,
+            )
         m.tally[SEEN] += 1
         if policy == MERGING and m.tally[SIZE] > budget:
             return i + 1
@@ -84,7 +130,9 @@ def _judge(scores: Array, label: int) -> tuple[int, int, float, float]:
 
 
 @njit
-def _update(i, K, G, X, ids, slots, draws, m, own, rival, sign, gap, policy, budget, eta, margin, power):  # type: ignore[no-untyped-def]
+def _update(
+    i, K, G, X, ids, slots, draws, m, own, rival, sign, gap, policy, budget, eta, margin, power
+):  # type: ignore[no-untyped-def]
     square = G[i, i] * (1 if rival < 0 else 2)
     step = 1.0 if not gap > 0 else min(1.0, (margin - gap) / square)
     before = m.tally[SEEN] ** (power + 1)
@@ -92,7 +140,9 @@ def _update(i, K, G, X, ids, slots, draws, m, own, rival, sign, gap, policy, bud
         _add(m, slots[ids[i]], own, rival, sign * step, before)
         return
     spans = policy in (PROJECTRON, PLUS)
-    if spans and _projected(i, K, G, m, own, rival, sign, gap, step, before, policy, budget, eta, margin):
+    if spans and _projected(
+        i, K, G, m, own, rival, sign, gap, step, before, policy, budget, eta, margin
+    ):
         return
     _append(i, K, G, X, ids, slots, m, own, rival, sign * step, before, policy)
     if int(m.tally[SIZE]) <= budget or policy == UNLIMITED:
@@ -188,7 +238,11 @@ def _shrunk(m, before):  # type: ignore[no-untyped-def]
         for j in range(n):
             mu += m.A[c, r] / sigma * m.A[c, j] * m.Q[r, j]
     mu /= m.tally[RADIUS]
-    a, b, c = sigma * sigma - 2 * sigma * mu, 2 * sigma, m.tally[FORGOTTEN] - 15 / 32 * m.tally[UPDATES]
+    a, b, c = (
+        sigma * sigma - 2 * sigma * mu,
+        2 * sigma,
+        m.tally[FORGOTTEN] - 15 / 32 * m.tally[UPDATES],
+    )
     phi = _largest(a, b, c)
     m.tally[FORGOTTEN] += a * phi * phi + b * phi
     for l in range(m.A.shape[0]):
@@ -200,7 +254,8 @@ def _shrunk(m, before):  # type: ignore[no-untyped-def]
 
 @njit
 def _largest(a, b, c):  # type: ignore[no-untyped-def]
-    """The largest phi in (0, 1] with a phi^2 + b phi + c <= 0, where b > 0; 1 where there is none."""
+    """The largest phi in (0, 1] with a phi^2 + b phi + c <= 0, where b > 0; 1 where there is
+    none."""
     inside = b * b - 4 * a * c
     if a + b + c <= 0 or c >= 0 or inside < 0:
         return 1.0
@@ -211,7 +266,8 @@ def _largest(a, b, c):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=SUMS)
 def _projected(i, K, G, m, own, rival, sign, gap, step, before, policy, budget, eta, margin):  # type: ignore[no-untyped-def]
-    """Add the projection of the row on the span of the points where it is near, or there is no room; whether that was done."""
+    """Add the projection of the row on the span of the points where it is near, or there is no
+    room; whether that was done."""
     n = int(m.tally[SIZE])
     d, inside = np.zeros(n), 0.0
     for j in range(n):

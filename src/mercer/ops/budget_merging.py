@@ -1,4 +1,6 @@
-"""Two points of a Gaussian kernel put together as one between them: the step of the budget that makes new points."""
+"""Two points of a Gaussian kernel put together as one between them: the step of the budget that
+makes new points."""
+
 from __future__ import annotations
 
 import math
@@ -52,7 +54,8 @@ def _kept(h, log_k, jj, ll, jl):  # type: ignore[no-untyped-def]
 
 @njit
 def _best_h(log_k, jj, ll, jl):  # type: ignore[no-untyped-def]
-    """The h with the most kept, by golden section; where there are two hills, on that of the heavier point."""
+    """The h with the most kept, by golden section; where there are two hills, on that of the
+    heavier point."""
     if log_k < -30:
         return 0.0  # nothing to gain between them, and a far point must not pull the other one
     low, high = 0.0, 1.0 if log_k > -2 else 0.5
@@ -89,7 +92,8 @@ def _partner(m, j, top):  # type: ignore[no-untyped-def]
 
 @njit
 def merged(i, K, slots, m):  # type: ignore[no-untyped-def]
-    """Put z = h x_j + (1 - h) x_l in the place of x_l, with the weights that project both on it; which point goes."""
+    """Put z = h x_j + (1 - h) x_l in the place of x_l, with the weights that project both on it;
+    which point goes."""
     j = _lightest(m)
     top = m.Q[j, j]
     l, h = _partner(m, j, top)
@@ -102,9 +106,13 @@ def merged(i, K, slots, m):  # type: ignore[no-untyped-def]
         m.P[l, c] = h * m.P[j, c] + (1 - h) * m.P[l, c]
     if h > 0:
         for t in range(i + 1, K.shape[0]):
-            K[t, l] = top * math.exp(h * math.log(K[t, j] / top) + (1 - h) * math.log(K[t, l] / top) - rest)
+            K[t, l] = top * math.exp(
+                h * math.log(K[t, j] / top) + (1 - h) * math.log(K[t, l] / top) - rest
+            )
         for t in range(int(m.tally[SIZE])):
-            m.Q[t, l] = top * math.exp(h * math.log(m.Q[t, j] / top) + (1 - h) * math.log(m.Q[t, l] / top) - rest)
+            m.Q[t, l] = top * math.exp(
+                h * math.log(m.Q[t, j] / top) + (1 - h) * math.log(m.Q[t, l] / top) - rest
+            )
             m.Q[l, t] = m.Q[t, l]
     m.Q[l, l] = top
     if m.owner[l] >= 0:

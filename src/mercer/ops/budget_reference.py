@@ -1,4 +1,6 @@
-"""The kernel perceptron row after row, in plain NumPy: what `mercer.ops.budget.scan` must agree with."""
+"""The kernel perceptron row after row, in plain NumPy: what `mercer.ops.budget.scan` must agree
+with."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,9 +23,19 @@ from mercer.ops.budget import (
 
 
 class Reference:
-    """Points P, weights A (C, n) and their mean over the rows, after `take` of every row; k(X, Z) gives kernel values."""
+    """Points P, weights A (C, n) and their mean over the rows, after `take` of every row; k(X, Z)
+    gives kernel values."""
 
-    def __init__(self, k: Callable[[Array, Array], Array], C: int, d: int, policy: int, budget: int, eta: float, margin: float) -> None:
+    def __init__(
+        self,
+        k: Callable[[Array, Array], Array],
+        C: int,
+        d: int,
+        policy: int,
+        budget: int,
+        eta: float,
+        margin: float,
+    ) -> None:
         self.k, self.policy, self.budget, self.eta, self.margin = k, policy, budget, eta, margin
         self.P, self.A, self.total = np.zeros((0, d)), np.zeros((C, 0)), np.zeros((C, 0))
         self.born: list[int] = []
@@ -46,35 +58,59 @@ class Reference:
         self.radius = max(self.radius, square)
         if gap <= self.margin:
             self.updates += 1
-            self._update(x, step * (1 if gap <= 0 else min(1, (self.margin - gap) / square)), gap, values, top, draw)
+            self._update(
+                x,
+                step * (1 if gap <= 0 else min(1, (self.margin - gap) / square)),
+                gap,
+                values,
+                top,
+                draw,
+            )
         self.seen += 1
         self.total = self.total + self.A
         return bool(gap <= 0)
 
-    def _update(self, x: Array, step: Array, gap: float, values: Array, top: float, draw: float) -> None:
+    def _update(
+        self, x: Array, step: Array, gap: float, values: Array, top: float, draw: float
+    ) -> None:
         if self.policy in (PROJECTRON, PLUS) and self._project(step, gap, values, top):
             return
         self.P, self.A = np.vstack([self.P, x]), np.column_stack([self.A, step])
         self.total = np.column_stack([self.total, np.zeros(len(step))])
         self.born.append(self.seen)
         if len(self.P) > self.budget and self.policy != UNLIMITED:
-            ways = {RANDOM: lambda: int(draw * self.budget), OLDEST: self._oldest, FORGETRON: self._shrink, MERGING: self._merge}
+            ways = {
+                RANDOM: lambda: int(draw * self.budget),
+                OLDEST: self._oldest,
+                FORGETRON: self._shrink,
+                MERGING: self._merge,
+            }
             self._drop(ways[self.policy]())
 
     def _drop(self, j: int) -> None:
         order = np.arange(len(self.P))
         order[j] = order[-1]
-        self.P, self.A, self.total = self.P[order[:-1]], self.A[:, order[:-1]], self.total[:, order[:-1]]
+        self.P, self.A, self.total = (
+            self.P[order[:-1]],
+            self.A[:, order[:-1]],
+            self.total[:, order[:-1]],
+        )
         self.born = [self.born[i] for i in order[:-1]]
 
     def _oldest(self) -> int:
         return int(np.argmin(self.born))
 
     def _project(self, step: Array, gap: float, values: Array, top: float) -> bool:
-        d: Any = np.linalg.lstsq(self.k(self.P, self.P), values, rcond=None)[0] if len(values) else values
+        d: Any = (
+            np.linalg.lstsq(self.k(self.P, self.P), values, rcond=None)[0]
+            if len(values)
+            else values
+        )
         inside = float(d @ values)
         outside = max(top - inside, 0.0)
-        full = len(values) >= self.budget or (len(values) > 0 and outside <= max(self.eta**2, MIN_RESIDUAL) * top)
+        full = len(values) >= self.budget or (
+            len(values) > 0 and outside <= max(self.eta**2, MIN_RESIDUAL) * top
+        )
         if self.policy == PLUS and gap > 0:
             unit = np.sign(step)
             many, loss = float(unit @ unit), float(self.margin - gap)
@@ -90,7 +126,9 @@ class Reference:
         r = self._oldest()
         sigma = np.abs(self.A[:, r]).max()
         mu = self.A[:, r] / sigma @ self.A @ self.k(self.P, self.P[[r]])[:, 0] / self.radius
-        cost = np.array([sigma**2 - 2 * sigma * mu, 2 * sigma, self.forgotten - 15 / 32 * self.updates])
+        cost = np.array(
+            [sigma**2 - 2 * sigma * mu, 2 * sigma, self.forgotten - 15 / 32 * self.updates]
+        )
         ends = [phi.real for phi in np.roots(cost) if abs(phi.imag) < 1e-12 and 0 < phi.real < 1]
         phi = max([1.0] if np.polyval(cost, 1.0) <= 0 else ends)
         self.forgotten += np.polyval(cost[:2], phi) * phi
@@ -99,12 +137,17 @@ class Reference:
 
     def _merge(self) -> int:
         K = self.k(self.P, self.P)
-        norms, kin = np.square(self.A).sum(0), self.A.argmax(0) if len(self.A) > 1 else np.sign(self.A[0])
+        norms, kin = (
+            np.square(self.A).sum(0),
+            self.A.argmax(0) if len(self.A) > 1 else np.sign(self.A[0]),
+        )
         j, top = int(np.argmin(norms)), K[0, 0]
         found = []
         for l in (l for l in range(len(self.P)) if l != j):
             a, b, log_k = self.A[:, j], self.A[:, l], np.log(K[j, l] / top)
-            weights: Any = lambda h, a=a, b=b, log_k=log_k: a * np.exp((1 - h) ** 2 * log_k) + b * np.exp(h * h * log_k)
+            weights: Any = lambda h, a=a, b=b, log_k=log_k: (
+                a * np.exp((1 - h) ** 2 * log_k) + b * np.exp(h * h * log_k)
+            )
             high, lose = 1 if log_k > -2 else 0.5, lambda h, w=weights: -np.sum(w(h) ** 2)
             h = minimize_scalar(lose, bounds=(0, high), method="bounded", options={"xatol": 1e-9}).x
             lost = a @ a + b @ b + 2 * a @ b * np.exp(log_k) - np.sum(weights(h) ** 2)

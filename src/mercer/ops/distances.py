@@ -1,4 +1,6 @@
-"""Tiles of what formulas ask about pairs: distances, by product where its digits suffice, bits that differ, products over columns."""
+"""Tiles of what formulas ask about pairs: distances, by product where its digits suffice, bits that
+differ, products over columns."""
+
 from __future__ import annotations
 
 from itertools import combinations
@@ -8,19 +10,24 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.jit import njit
 
-# What rounding may do to a squared distance (in units of the bandwidth): an error of e changes exp(-r2/2) by at most e/2.
+# What rounding may do to a squared distance (in units of the bandwidth): an error of e changes
+# exp(-r2/2) by at most e/2.
 TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-9}
 
-# Squared distances beyond this are equally far, lest profiles such as t^p exp(-t) meet infinity times zero.
+# Squared distances beyond this are equally far, lest profiles such as t^p exp(-t) meet infinity
+# times zero.
 MAX_SQUARE = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e30}
 
-NEAR_SHARE = 1e-6  # squared distances below this share of the squared norms are taken by differences
+NEAR_SHARE = (
+    1e-6  # squared distances below this share of the squared norms are taken by differences
+)
 PIECE_NUMBERS = 1 << 20  # of differences at a time
 WORD_BITS = 64
 
 
 def augmented(A: Array, norms: Array, *, left: bool) -> Array:
-    """Rows [-2 a, |a|^2, 1] or [a, 1, |a|^2]: the product of a left and a right one is the squared distance."""
+    """Rows [-2 a, |a|^2, 1] or [a, 1, |a|^2]: the product of a left and a right one is the squared
+    distance."""
     n, d = A.shape
     out = np.empty((n, d + 2), A.dtype)
     np.multiply(A, -2 if left else 1, out=out[:, :d])
@@ -32,15 +39,19 @@ def augmented(A: Array, norms: Array, *, left: bool) -> Array:
 def by_product(left: Array, right: Array) -> Array:
     """|x|^2 + |z|^2 - 2 x'z for augmented rows (n, d + 2) and (m, d + 2).
 
-    Rounding may leave a small negative number; its absolute value is as good as zero, and four times faster than max.
+    Rounding may leave a small negative number; its absolute value is as good as zero, and four
+    times faster than max.
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # BLAS may leave flags of lanes that hold no entry
+    with np.errstate(
+        over="ignore", invalid="ignore", divide="ignore"
+    ):  # BLAS may leave flags of lanes that hold no entry
         D = left @ right.T
     return np.abs(D, out=D)
 
 
 def precise_enough(norms_x: Array, norms_z: Array, dtype: np.dtype, tolerance: float) -> bool:
-    """Whether cancellation in |x|^2 + |z|^2 - 2 x'z stays below the tolerance in this dtype (norms in float64)."""
+    """Whether cancellation in |x|^2 + |z|^2 - 2 x'z stays below the tolerance in this dtype (norms
+    in float64)."""
     return bool(np.finfo(dtype).eps / 2 * (norms_x.max() + norms_z.max()) <= tolerance)
 
 
@@ -69,7 +80,8 @@ def _sqdist(X, Z, b, out):  # type: ignore[no-untyped-def]
 
 @njit
 def _absdist(X, Zt, inverse, out):  # type: ignore[no-untyped-def]
-    # Columns outside, so that the inner loop over j is contiguous and vectorises without reordering any sum.
+    # Columns outside, so that the inner loop over j is contiguous and vectorises without reordering
+    # any sum.
     for i in range(X.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = 0
@@ -115,10 +127,12 @@ def refine(D: Array, X: Array, Z: Array, bandwidth: Array, below: float) -> Arra
     return D
 
 
-# exp(-r^2/2) of a tile of squared distances, in place and in one pass: half the time of NumPy's three
+# exp(-r^2/2) of a tile of squared distances, in place and in one pass: half the time of NumPy's
+# three
 @njit(fastmath={"contract", "nsz"})
 def half_exp(D):  # type: ignore[no-untyped-def]
-    """D = exp(-|D|/2) of float32, to its rounding; 2^t = 2^n 2^r, n whole, |r| <= 1/2, by its Taylor series in r log 2."""
+    """D = exp(-|D|/2) of float32, to its rounding; 2^t = 2^n 2^r, n whole, |r| <= 1/2, by its
+    Taylor series in r log 2."""
     one = np.float32
     for i in range(D.shape[0]):
         for j in range(D.shape[1]):
@@ -142,7 +156,8 @@ def reference_half_exp(D: Array) -> Array:
 
 
 def parted(X: Array, Z: Array, A: Array) -> tuple[Array, Array, Array, Array]:
-    """|x|^2, |z|^2, their difference (x - z)'(x + z) and |x - z|^2, under a metric where there is one."""
+    """|x|^2, |z|^2, their difference (x - z)'(x + z) and |x - z|^2, under a metric where there
+    is one."""
     x, z = (np.einsum("ij,ij->i", under(R, A), R) for R in (X, Z))
     e = x[:, None] - z
     centred = [R - (X.mean(0) + Z.mean(0)) / 2 for R in (X, Z)]
@@ -153,7 +168,10 @@ def parted(X: Array, Z: Array, A: Array) -> tuple[Array, Array, Array, Array]:
     for at in (slice(i, i + step) for i in range(0, len(rows), step)):
         D, S = X[rows[at]] - Z[cols[at]], X[rows[at]] + Z[cols[at]]
         DA = under(D, A)
-        s[rows[at], cols[at]], e[rows[at], cols[at]] = np.einsum("ij,ij->i", DA, D), np.einsum("ij,ij->i", DA, S)
+        s[rows[at], cols[at]], e[rows[at], cols[at]] = (
+            np.einsum("ij,ij->i", DA, D),
+            np.einsum("ij,ij->i", DA, S),
+        )
     return x, z, e, s
 
 
@@ -176,7 +194,8 @@ def packed(bits: Array) -> Array:
 
 @njit
 def _ones(v):  # type: ignore[no-untyped-def]
-    """The bits that are set: LLVM knows these lines, and makes one instruction of them for eight words where there is one."""
+    """The bits that are set: LLVM knows these lines, and makes one instruction of them for eight
+    words where there is one."""
     v = v - ((v >> np.uint64(1)) & np.uint64(0x5555555555555555))
     v = (v & np.uint64(0x3333333333333333)) + ((v >> np.uint64(2)) & np.uint64(0x3333333333333333))
     v = (v + (v >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -210,7 +229,10 @@ def reference_prod1p(X: Array, Z: Array) -> Array:
 def reference_elementary(X: Array, Z: Array, order: int) -> Array:
     """sum over j1 < ... < jk of the product of x_j z_j, plainly."""
     P = X[:, None] * Z
-    return sum((P[..., list(c)].prod(-1) for c in combinations(range(X.shape[1]), order)), np.zeros(P.shape[:2], X.dtype))
+    return sum(
+        (P[..., list(c)].prod(-1) for c in combinations(range(X.shape[1]), order)),
+        np.zeros(P.shape[:2], X.dtype),
+    )
 
 
 @njit

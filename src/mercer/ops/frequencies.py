@@ -1,4 +1,6 @@
-"""Frequencies of random Fourier features: rows w with E cos(w'(x - z)) = k(x, z), any rows of them drawn alone."""
+"""Frequencies of random Fourier features: rows w with E cos(w'(x - z)) = k(x, z), any rows of them
+drawn alone."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,20 +22,31 @@ MAX_SOBOL_COLUMNS = 21201  # dimensions for which direction numbers are publishe
 MAX_SEARCH_COLUMNS = 256  # beyond, 512 vectors are too few for an optimum much below a tight frame
 DESCENT_STEPS = 24  # the error falls little after that
 TRINOMIALS = {16: 1, 64: 2, 256: 1}  # d: s, with x^k + x^s + 1 irreducible over GF(2), d = 2^(k+1)
-MAX_NORM = 1e5  # heavy tails are cut there in the search: the energy of longer vectors is lost to rounding
+MAX_NORM = (
+    1e5  # heavy tails are cut there in the search: the energy of longer vectors is lost to rounding
+)
 MIN_GRADIENT = 1e-200  # a start without gradient stays where it is
 
 
 def frequencies(
-    measure: Measure, d: int, m: int, stream: Stream, kind: str = "auto", start: int = 0, stop: int | None = None
+    measure: Measure,
+    d: int,
+    m: int,
+    stream: Stream,
+    kind: str = "auto",
+    start: int = 0,
+    stop: int | None = None,
 ) -> Array:
-    """Rows start to stop of the m frequencies (m, d) of a map, at unit bandwidth (divide column j by bandwidth_j).
+    """Rows start to stop of the m frequencies (m, d) of a map, at unit bandwidth (divide column j
+    by bandwidth_j).
 
-    Every row follows the measure exactly, whatever the kind, and rows of different streams are independent: the
-    estimate is unbiased, also from a part of the rows, and sums over two streams serve the product of two kernels.
+    Every row follows the measure exactly, whatever the kind, and rows of different streams are
+    independent: the estimate is unbiased, also from a part of the rows, and sums over two streams
+    serve the product of two kernels.
 
-    kind: "iid"; "orthogonal", Haar bases with stratified norms; "qmc", scrambled Sobol points through inverse
-    distribution functions; "design", optimised directions, stratified norms, turned at random; "auto", see `choose`.
+    kind: "iid"; "orthogonal", Haar bases with stratified norms; "qmc", scrambled Sobol points
+    through inverse distribution functions; "design", optimised directions, stratified norms, turned
+    at random; "auto", see `choose`.
 
     >>> from mercer.ops.measures import Normal
     >>> W = frequencies(Normal(), 4, 100, Stream(7))
@@ -48,11 +61,13 @@ def frequencies(
 
 
 def choose(measure: Measure, d: int, m: int) -> str:
-    """The rule of "auto": what had the least mean squared error over a grid of d, m, bandwidths and measures.
+    """The rule of "auto": what had the least mean squared error over a grid of d, m, bandwidths and
+    measures.
 
-    A radial measure can be turned, so that designs are unbiased: they were best at all d (for the Gaussian Sobol points
-    overtake them at d <= 4 and m of several thousand, where both errors are tiny). One with independent coordinates
-    cannot: Sobol points, unless d is so large, beyond m/2, that they are no better than iid ones.
+    A radial measure can be turned, so that designs are unbiased: they were best at all d (for the
+    Gaussian Sobol points overtake them at d <= 4 and m of several thousand, where both errors are
+    tiny). One with independent coordinates cannot: Sobol points, unless d is so large, beyond m/2,
+    that they are no better than iid ones.
 
     >>> from mercer.ops.measures import CauchyColumns, Normal
     >>> choose(Normal(), 8, 512), choose(CauchyColumns(), 8, 512), choose(CauchyColumns(), 800, 512)
@@ -83,38 +98,56 @@ def _design(measure: Measure, d: int, m: int, stream: Stream, start: int, stop: 
 
 
 def _edges(m: int, d: int) -> list[int]:
-    """Where the blocks of designs begin: nearly equal, of at most 512 rows where they are searched, else d to 2d.
+    """Where the blocks of designs begin: nearly equal, of at most 512 rows where they are searched,
+    else d to 2d.
 
     >>> _edges(1300, 8), _edges(1300, 600)
     ([0, 433, 866, 1300], [0, 650, 1300])
     """
     if d == 1:
         return [0, m]  # strata alone: the more the better
-    blocks = max(1, m // min(d, MAX_TURNED_ROWS) if d > MAX_SEARCH_COLUMNS else -(-m // SEARCH_ROWS))
+    blocks = max(
+        1, m // min(d, MAX_TURNED_ROWS) if d > MAX_SEARCH_COLUMNS else -(-m // SEARCH_ROWS)
+    )
     return [m * b // blocks for b in range(blocks + 1)]
 
 
 def _radial(measure: Measure) -> Radial:
     if isinstance(measure, Radial):
         return measure
-    raise ValueError(f"{measure!r} changes under rotations and has no orthogonal frequencies; use kind='qmc' or 'iid'.")
+    raise ValueError(
+        f"{measure!r} changes under rotations and has no orthogonal frequencies; use kind='qmc' or 'iid'."
+    )
 
 
 def _turned(
-    law: Radial, d: int, edges: Sequence[int], vectors: Callable[[int], Array], stream: Stream, start: int, stop: int
+    law: Radial,
+    d: int,
+    edges: Sequence[int],
+    vectors: Callable[[int], Array],
+    stream: Stream,
+    start: int,
+    stop: int,
 ) -> Array:
-    """Rows start to stop of the blocks between edges, one of n rows made of `vectors(n)`; only those met are drawn."""
+    """Rows start to stop of the blocks between edges, one of n rows made of `vectors(n)`; only
+    those met are drawn."""
     met = [(b, a, z) for b, (a, z) in enumerate(pairwise(edges)) if a < stop and start < z]
     with single_blas():  # the same bits whatever the number of threads
-        rows = [_block(law, vectors(z - a), stream.child(b))[max(start - a, 0) : stop - a, :d] for b, a, z in met]
+        rows = [
+            _block(law, vectors(z - a), stream.child(b))[max(start - a, 0) : stop - a, :d]
+            for b, a, z in met
+        ]
     return np.concatenate([np.empty((0, d)), *rows])
 
 
 def _block(law: Radial, U: Array, stream: Stream) -> Array:
-    """Unit vectors U (n, d) under one rotation, norms through the n strata of their law, in random order."""
+    """Unit vectors U (n, d) under one rotation, norms through the n strata of their law, in random
+    order."""
     n, d = U.shape
     u = (np.arange(n) + uniforms(stream.child(0), 0, n, 1)[:, 0]) / n
-    r = law.radius(np.minimum(u, 1 - 2.0**-53), d)  # the last stratum may round to 1, where the norm is infinite
+    r = law.radius(
+        np.minimum(u, 1 - 2.0**-53), d
+    )  # the last stratum may round to 1, where the norm is infinite
     k = min(n, d)  # where n < d, U is the identity beside zeros
     W = r[:, None] * (U[:, :k] @ haar(k, d, stream.child(1)))
     return W[permutation(stream.child(2), n)]  # so that each row alone follows the law
@@ -124,10 +157,11 @@ RULES = {"iid": _iid, "orthogonal": _orthogonal, "qmc": _qmc, "design": _design}
 
 
 def sobol_points(stream: Stream, start: int, stop: int, d: int) -> Array:
-    """Points start to stop (stop - start, d) of a Sobol sequence, scrambled by random triangular matrices and shifts.
+    """Points start to stop (stop - start, d) of a Sobol sequence, scrambled by random triangular
+    matrices and shifts.
 
-    Matousek (1998), "On the L2-discrepancy for anchored boxes". The bits below the scrambled ones are drawn too, so
-    that each point is uniform to the last bit.
+    Matousek (1998), "On the L2-discrepancy for anchored boxes". The bits below the scrambled ones
+    are drawn too, so that each point is uniform to the last bit.
 
     >>> U = sobol_points(Stream(7), 0, 8, 2)
     >>> np.array_equal(sobol_points(Stream(7), 3, 5, 2), U[3:5]), sorted((U[:, 1] * 8).astype(int).tolist())
@@ -142,26 +176,34 @@ def _plain(start: int, stop: int, d: int) -> Array:
     engine = qmc.Sobol(d, scramble=False, bits=SOBOL_BITS)
     if start:
         return engine.fast_forward(start).random(stop - start)
-    return engine.random_base2(max(stop - 1, 0).bit_length())[:stop]  # a first draw not of a power of 2 would warn
+    return engine.random_base2(max(stop - 1, 0).bit_length())[
+        :stop
+    ]  # a first draw not of a power of 2 would warn
 
 
 def _scrambled(x: Array, stream: Stream) -> Array:
     """L x + shift over the bits, L lower triangular with ones on the diagonal."""
-    random = (bits(stream.child(0), 0, SOBOL_BITS + 1, x.shape[1]) >> np.uint64(64 - SOBOL_BITS)).astype(np.uint32)
+    random = (
+        bits(stream.child(0), 0, SOBOL_BITS + 1, x.shape[1]) >> np.uint64(64 - SOBOL_BITS)
+    ).astype(np.uint32)
     y = np.broadcast_to(random[SOBOL_BITS], x.shape).copy()
     for b in range(SOBOL_BITS):
-        column = random[b] & np.uint32(2**b - 1) | np.uint32(2**b)  # where bit b goes: itself and random lower ones
+        column = random[b] & np.uint32(2**b - 1) | np.uint32(
+            2**b
+        )  # where bit b goes: itself and random lower ones
         y ^= (x >> np.uint32(b) & np.uint32(1)) * column
     return y
 
 
 @lru_cache(maxsize=64)
 def design(measure: Radial, d: int, n: int) -> Array:
-    """n unit vectors (n, d), for norms that ascend through the n equal strata of the measure: turned, frequencies of small error.
+    """n unit vectors (n, d), for norms that ascend through the n equal strata of the measure:
+    turned, frequencies of small error.
 
-    A Haar rotation makes each vector of a fixed set uniform on the sphere, whatever the set: the set may be optimised, once
-    for all seeds, and the kernel estimate stays unbiased. What to minimise is its mean squared error over differences; if
-    these follow a normal law of exponentially distributed variance, which covers a range of bandwidths, it is the energy
+    A Haar rotation makes each vector of a fixed set uniform on the sphere, whatever the set: the
+    set may be optimised, once for all seeds, and the kernel estimate stays unbiased. What to
+    minimise is its mean squared error over differences; if these follow a normal law of
+    exponentially distributed variance, which covers a range of bandwidths, it is the energy
 
         sum_ij 1 / (d/2 + |w_i - w_j|^2) + 1 / (d/2 + |w_i + w_j|^2)
 
@@ -200,7 +242,8 @@ def haar(n: int, d: int, stream: Stream) -> Array:
 
 
 def _descend(U: Array, r: Array) -> Array:
-    """Gradient descent with Barzilai-Borwein steps; without a line search, so that no branch hangs on rounding."""
+    """Gradient descent with Barzilai-Borwein steps; without a line search, so that no branch hangs
+    on rounding."""
     g = _gradient(U, r)
     step = 0.05 * np.sqrt(len(U)) / (np.linalg.norm(g) + MIN_GRADIENT)
     for _ in range(DESCENT_STEPS):
@@ -212,7 +255,8 @@ def _descend(U: Array, r: Array) -> Array:
 
 
 def _gradient(U: Array, r: Array) -> Array:
-    """Of the energy along the sphere, up to a factor; a pair's two terms together are 2s / (s^2 - t^2)."""
+    """Of the energy along the sphere, up to a factor; a pair's two terms together are 2s / (s^2 -
+    t^2)."""
     W = r[:, None] * U
     t = 2 * W @ W.T
     s = U.shape[1] / 2 + r[:, None] ** 2 + r**2
@@ -231,28 +275,35 @@ def _start(n: int, d: int) -> Array:
 
 
 def _chirps(n: int, k: int) -> Array:
-    """n rows of bases of R^2k: the unbiased bases exp(2 pi i (a j^2 + b j)/k) / sqrt(k) of C^k, k an odd prime.
+    """n rows of bases of R^2k: the unbiased bases exp(2 pi i (a j^2 + b j)/k) / sqrt(k) of C^k, k
+    an odd prime.
 
     >>> C = _chirps(12, 3)
     >>> np.allclose(C[:6] @ C[:6].T, np.eye(6)), bool((abs(C[:6] @ C[6:].T) < 3**-0.5 + 1e-9).all())
     (True, True)
     """
     a, b, j = np.ogrid[: -(-n // (2 * k)), :k, :k]
-    golden = a * (5**0.5 - 1) / 2 % 1  # a turn of each basis, without which their inner products favour some values
+    golden = (
+        a * (5**0.5 - 1) / 2 % 1
+    )  # a turn of each basis, without which their inner products favour some values
     return _bases(np.exp(2j * np.pi * ((a * j * j + b * j) % k / k + golden / 4)))[:n]
 
 
 def _binary_chirps(n: int, d: int) -> Array:
-    """n rows of the d/2 unbiased bases of R^d, d = 2^(k+1), k odd: i^(x'Ax) (-1)^(b'x) over binary x and b of k digits.
+    """n rows of the d/2 unbiased bases of R^d, d = 2^(k+1), k odd: i^(x'Ax) (-1)^(b'x) over binary
+    x and b of k digits.
 
-    The A are the Hankel matrices of sequences h_(t+k) = h_t + h_(t+s) mod 2, those of the forms Tr(a x^2) of GF(2^k).
+    The A are the Hankel matrices of sequences h_(t+k) = h_t + h_(t+s) mod 2, those of the forms
+    Tr(a x^2) of GF(2^k).
 
     >>> C = _binary_chirps(48, 16)
     >>> np.allclose(abs(C[:16] @ C[16:].T), 1 / 4)
     True
     """
     k = d.bit_length() - 2
-    X = np.arange(d // 2)[:, None] >> np.arange(k) & 1  # all binary x, also all b and all first k digits of h
+    X = (
+        np.arange(d // 2)[:, None] >> np.arange(k) & 1
+    )  # all binary x, also all b and all first k digits of h
     h = list(X[: -(-n // d)].T)
     for t in range(k - 1):
         h.append(h[t] ^ h[t + TRINOMIALS[d]])
@@ -262,12 +313,14 @@ def _binary_chirps(n: int, d: int) -> Array:
 
 
 def _bases(Z: Array) -> Array:
-    """Orthogonal bases Z (bases, k, k) of C^k as orthonormal ones of R^2k, where i z is orthogonal to z; one list."""
+    """Orthogonal bases Z (bases, k, k) of C^k as orthonormal ones of R^2k, where i z is orthogonal
+    to z; one list."""
     return _unit(_real(np.concatenate([Z, 1j * Z], axis=1).reshape(-1, Z.shape[-1])))
 
 
 def _tight_frame(n: int, d: int) -> Array:
-    """n > d unit vectors with U'U = (n/d) I, as evenly spread as bases even where d does not divide n.
+    """n > d unit vectors with U'U = (n/d) I, as evenly spread as bases even where d does not divide
+    n.
 
     >>> U = _tight_frame(8, 5)
     >>> np.allclose(U.T @ U, 8 / 5 * np.eye(5))

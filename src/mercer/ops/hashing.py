@@ -1,4 +1,6 @@
-"""The compiled loops of sparse projections: where an entry goes, and with which sign, is hashed on the fly."""
+"""The compiled loops of sparse projections: where an entry goes, and with which sign, is hashed on
+the fly."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,9 +12,13 @@ from mercer.ops.jit import njit
 
 CHUNK_COLUMNS = 512  # columns whose places are worked out together, for all rows of a tile
 
-_STEP, _ONE, _FIRST, _SECOND = (np.uint64(v) for v in (0x9E3779B97F4A7C15, 1, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_STEP, _ONE, _FIRST, _SECOND = (
+    np.uint64(v) for v in (0x9E3779B97F4A7C15, 1, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 _27, _30, _31, _32, _58 = (np.uint64(v) for v in (27, 30, 31, 32, 58))
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # its 64 windows of six bits are all different: they tell which bit is set
+_DE_BRUIJN = np.uint64(
+    0x03F79D71B4CB0A89
+)  # its 64 windows of six bits are all different: they tell which bit is set
 _BIT = np.zeros(64, np.int64)
 _BIT[[((1 << k) * int(_DE_BRUIJN) % 2**64) >> 58 for k in range(64)]] = np.arange(64)
 
@@ -50,9 +56,19 @@ def entries(columns: Array, key: Array, s: int, value: Any, other: Any, entry: A
 
 @njit
 def add_columns(
-    n: int, c: int, V: Array, step: int, start: int,
-    key: Array, s: int, width: int, value: Any, other: Any, out: Array, out_step: int,
-) -> None:  # fmt: skip
+    n: int,
+    c: int,
+    V: Array,
+    step: int,
+    start: int,
+    key: Array,
+    s: int,
+    width: int,
+    value: Any,
+    other: Any,
+    out: Array,
+    out_step: int,
+) -> None:
     """out (n, m) += V (n, c) A', where the columns of V are those of A from `start` on."""
     at, entry = np.empty(CHUNK_COLUMNS * s, np.int64), np.empty(CHUNK_COLUMNS * s, V.dtype)
     for t in range(0, c, CHUNK_COLUMNS):
@@ -66,9 +82,19 @@ def add_columns(
 
 @njit
 def add_csr(
-    begin: int, end: int, pointers: Array, columns: Array, values: Array,
-    key: Array, s: int, width: int, value: Any, other: Any, out: Array, step: int,
-) -> None:  # fmt: skip
+    begin: int,
+    end: int,
+    pointers: Array,
+    columns: Array,
+    values: Array,
+    key: Array,
+    s: int,
+    width: int,
+    value: Any,
+    other: Any,
+    out: Array,
+    step: int,
+) -> None:
     """out (n, m) += X A' for the CSR rows from begin to end."""
     at, entry = _buffers(pointers[begin : end + 1], s, values)
     for r in range(begin, end):
@@ -88,9 +114,19 @@ def _scatter(v: Array, at: Array, entry: Array, out: Array) -> None:
 
 @njit
 def inner_csr(
-    begin: int, end: int, pointers: Array, columns: Array, values: Array,
-    key: Array, s: int, width: int, value: Any, other: Any, w: Array, out: Array,
-) -> None:  # fmt: skip
+    begin: int,
+    end: int,
+    pointers: Array,
+    columns: Array,
+    values: Array,
+    key: Array,
+    s: int,
+    width: int,
+    value: Any,
+    other: Any,
+    w: Array,
+    out: Array,
+) -> None:
     """out[r] = (A x_r, w) for the CSR rows from begin to end."""
     at, entry = _buffers(pointers[begin : end + 1], s, values)
     for r in range(begin, end):
@@ -106,7 +142,14 @@ def inner_csr(
 
 @njit
 def count_csr(
-    begin: int, end: int, pointers: Array, columns: Array, key: Array, s: int, width: int, indptr: Array
+    begin: int,
+    end: int,
+    pointers: Array,
+    columns: Array,
+    key: Array,
+    s: int,
+    width: int,
+    indptr: Array,
 ) -> None:
     """indptr[r + 1] = the number of outputs that row r reaches."""
     at, seen = _buffers(pointers[begin : end + 1], s, columns)[0], np.full(s * width, -1, np.int64)
@@ -122,9 +165,20 @@ def count_csr(
 
 @njit
 def fill_csr(
-    begin: int, end: int, pointers: Array, columns: Array, values: Array,
-    key: Array, s: int, width: int, value: Any, other: Any, indptr: Array, indices: Array, data: Array,
-) -> None:  # fmt: skip
+    begin: int,
+    end: int,
+    pointers: Array,
+    columns: Array,
+    values: Array,
+    key: Array,
+    s: int,
+    width: int,
+    value: Any,
+    other: Any,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+) -> None:
     """The rows of X A' between the places that indptr gives them, their indices sorted."""
     at, entry = _buffers(pointers[begin : end + 1], s, values)
     total = np.zeros(s * width, values.dtype)
@@ -179,7 +233,8 @@ def _lowest(word: Any) -> int:
 
 @njit
 def polar(start: int, key: Array, radius: Array, angle: Array) -> None:
-    """Polar coordinates of pairs of independent normals, from `start` on: sqrt(-2 ln u) and a uniform angle. [Box & Muller 1958]"""
+    """Polar coordinates of pairs of independent normals, from `start` on: sqrt(-2 ln u) and a
+    uniform angle. [Box & Muller 1958]"""
     for t in range(radius.shape[0]):
         z = mixed(start + t, key[0], key[1])
         radius[t] = np.sqrt(-2 * np.log((np.float64(z >> np.uint64(24)) + 0.5) * 2.0**-40))

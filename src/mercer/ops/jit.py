@@ -1,4 +1,5 @@
-"""The package's `njit`: compiled at the first call, without the GIL, cached on disk where a folder can be written."""
+"""The package's `njit`: compiled at the first call, without the GIL, cached on disk where a folder
+can be written."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _building = threading.Lock()
 
 
 class Lazy(Generic[P, R]):
-    """A function that Numba compiles when it is first called, also when the caller is itself compiled."""
+    """A function that Numba compiles when it is first called, also when the caller is itself
+    compiled."""
 
     def __init__(self, f: Callable[P, R], fastmath: bool | Collection[str]) -> None:
         functools.update_wrapper(self, f)
@@ -36,7 +38,8 @@ class Lazy(Generic[P, R]):
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba asks of a global: so compiled functions call a lazy one as if it were a dispatcher."""
+        """What Numba asks of a global: so compiled functions call a lazy one as if it were a
+        dispatcher."""
         return self.dispatcher._numba_type_
 
 
@@ -48,8 +51,9 @@ def njit(f: Callable[P, R] | None = None, /, *, fastmath: bool | Collection[str]
     """Compile a loop with Numba at its first call; importing the module costs nothing.
 
     `fastmath` is Numba's: True, or the LLVM flags allowed, such as ``{"contract", "reassoc"}``.
-    Division by zero gives inf or nan, as in NumPy, so a loop agrees with its plain reference. A loop calls only loops
-    of its own module, because the cache on disk is renewed when that one file changes.
+    Division by zero gives inf or nan, as in NumPy, so a loop agrees with its plain reference. A
+    loop calls only loops of its own module, because the cache on disk is renewed when that one file
+    changes.
 
     >>> @njit
     ... def triangular(n):

@@ -1,4 +1,5 @@
 """Rows of kernel matrices: added up by duals, picked, and repacked from one tiling into another."""
+
 from __future__ import annotations
 
 from mercer.ops.jit import njit
@@ -6,7 +7,8 @@ from mercer.ops.jit import njit
 
 @njit(fastmath={"contract", "nsz"})
 def add_rows(K, index, delta, out):  # type: ignore[no-untyped-def]
-    """out[k] += sum_i delta_i K[index_i, k], in float64 whatever K is; four rows at a time, as `out` is read once for them."""
+    """out[k] += sum_i delta_i K[index_i, k], in float64 whatever K is; four rows at a time, as
+    `out` is read once for them."""
     m = len(index) - len(index) % 4
     for r in range(0, m, 4):
         a0, a1, a2, a3 = delta[r], delta[r + 1], delta[r + 2], delta[r + 3]
@@ -21,7 +23,8 @@ def add_rows(K, index, delta, out):  # type: ignore[no-untyped-def]
 
 @njit
 def meet(K, column, first, diagonal):  # type: ignore[no-untyped-def]
-    """Where a row meets itself in a tile whose columns begin with `first`, the kernel's own diagonal."""
+    """Where a row meets itself in a tile whose columns begin with `first`, the kernel's own
+    diagonal."""
     for r in range(len(column)):
         j = column[r] - first
         if 0 <= j < K.shape[1]:

@@ -1,4 +1,6 @@
-"""Spectral measures at unit bandwidth, radial or of independent columns: how uniform and normal numbers become frequencies."""
+"""Spectral measures at unit bandwidth, radial or of independent columns: how uniform and normal
+numbers become frequencies."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -23,11 +25,13 @@ from mercer.inputs import Array
 from mercer.store import register
 
 MIN_TAIL = 1e-18  # probability below which the tails of a tabulated law are left out
-MIN_DIVISOR = 1e-250  # what a quotient divides by at least, where a law is so heavy-tailed that its quantiles underflow
+# what a quotient divides by at least, where a law is so heavy-tailed that its quantiles underflow
+MIN_DIVISOR = 1e-250
 
 
 class Measure:
-    """The law of one frequency, drawn by turning `width(d)` uniform numbers into its d coordinates."""
+    """The law of one frequency, drawn by turning `width(d)` uniform numbers into its d
+    coordinates."""
 
     def width(self, d: int) -> int:
         """How many uniform numbers a frequency takes."""
@@ -46,16 +50,19 @@ class Radial(Measure):
         return d
 
     def radius(self, u: Array, d: int) -> Array:
-        """Norm of a frequency in d dimensions at probability u: the inverse of its distribution function."""
+        """Norm of a frequency in d dimensions at probability u: the inverse of its distribution
+        function."""
         raise NotImplementedError
 
     def scaled(self, N: Array, u: Array) -> Array:
         """Frequencies from rows of normals N (n, d) and one uniform number each, u (n, 1)."""
         raise NotImplementedError
 
-    def width(self, d: int) -> int: return self.ambient(d) + 1
+    def width(self, d: int) -> int:
+        return self.ambient(d) + 1
 
-    def rows(self, U: Array, d: int) -> Array: return self.scaled(ndtri(U[:, :-1]), U[:, -1:])[:, :d]
+    def rows(self, U: Array, d: int) -> Array:
+        return self.scaled(ndtri(U[:, :-1]), U[:, -1:])[:, :d]
 
 
 @register("ops.Normal")
@@ -67,15 +74,18 @@ class Normal(Radial):
     array([ True])
     """
 
-    def radius(self, u: Array, d: int) -> Array: return np.sqrt(2 * gammaincinv(d / 2, u))
+    def radius(self, u: Array, d: int) -> Array:
+        return np.sqrt(2 * gammaincinv(d / 2, u))
 
-    def scaled(self, N: Array, u: Array) -> Array: return N
+    def scaled(self, N: Array, u: Array) -> Array:
+        return N
 
 
 @register("ops.Student")
 @dataclass(frozen=True)
 class Student(Radial):
-    """Multivariate t, N / sqrt(chi2_df / df): of Matern(nu) for df = 2 nu, of Laplace exp(-r) for df = 1.
+    """Multivariate t, N / sqrt(chi2_df / df): of Matern(nu) for df = 2 nu, of Laplace exp(-r) for
+    df = 1.
 
     >>> Student(1.0).radius(np.array([0.5]), 1).round(12)  # |Cauchy|
     array([1.])
@@ -85,7 +95,9 @@ class Student(Radial):
 
     def radius(self, u: Array, d: int) -> Array:
         a, b = d / 2, self.df / 2
-        return np.sqrt(self.df * betaincinv(a, b, u) / np.maximum(betainccinv(b, a, u), MIN_DIVISOR))  # B / (1 - B), B ~ Beta
+        return np.sqrt(
+            self.df * betaincinv(a, b, u) / np.maximum(betainccinv(b, a, u), MIN_DIVISOR)
+        )  # B / (1 - B), B ~ Beta
 
     def scaled(self, N: Array, u: Array) -> Array:
         return N * np.sqrt(self.df / np.maximum(2 * gammaincinv(self.df / 2, u), MIN_DIVISOR))
@@ -96,7 +108,8 @@ class Student(Radial):
 class GammaMixture(Radial):
     """N sqrt(scale Gamma(shape)), of the kernel (1 + scale r^2/2)^-shape.
 
-    Rational quadratic (1 + r^2/(2a))^-a: shape a, scale 1/a. Radial Cauchy 1/(1 + r^2): shape 1, scale 2.
+    Rational quadratic (1 + r^2/(2a))^-a: shape a, scale 1/a. Radial Cauchy 1/(1 + r^2): shape 1,
+    scale 2.
 
     >>> r = GammaMixture(1.0, 2.0).radius(np.array(0.5), 2) / 2      # P(radius > 2r) = 2r K_1(2r)
     >>> from scipy.special import kv
@@ -108,7 +121,9 @@ class GammaMixture(Radial):
     scale: float
 
     def radius(self, u: Array, d: int) -> Array:
-        return np.sqrt(self.scale) * np.exp(_log_mixture_radius(self.shape, d)(np.log(u) - np.log1p(-u)))
+        return np.sqrt(self.scale) * np.exp(
+            _log_mixture_radius(self.shape, d)(np.log(u) - np.log1p(-u))
+        )
 
     def scaled(self, N: Array, u: Array) -> Array:
         return N * np.sqrt(self.scale * gammaincinv(self.shape, u))
@@ -116,19 +131,26 @@ class GammaMixture(Radial):
 
 @lru_cache(maxsize=64)
 def _log_mixture_radius(shape: float, d: int) -> Any:
-    """log sqrt(Gamma(shape) chi2_d) as a spline of log(u/(1-u)), right to 1e-6 in u, mostly to 1e-9."""
+    """log sqrt(Gamma(shape) chi2_d) as a spline of log(u/(1-u)), right to 1e-6 in u, mostly to
+    1e-9."""
     t, weight = _gamma_nodes(shape, d)
     least, most = (2 * inverse(d / 2, MIN_TAIL) for inverse in (gammaincinv, gammainccinv))
-    x = np.linspace(np.log(t[0]) + np.log(least), np.log(t[-1]) + np.log(most), 512)  # log of the squared radius
+    x = np.linspace(
+        np.log(t[0]) + np.log(least), np.log(t[-1]) + np.log(most), 512
+    )  # log of the squared radius
     z = np.exp(x)[:, None] / (2 * t)
     odds = np.log(gammainc(d / 2, z) @ weight) - np.log(gammaincc(d / 2, z) @ weight)
     return make_interp_spline(odds, x / 2, k=5)
 
 
 def _gamma_nodes(shape: float, d: int) -> tuple[Array, Array]:
-    """Nodes and weights of Gamma(shape): the trapezoidal rule in log t, which for analytic integrands is exact."""
+    """Nodes and weights of Gamma(shape): the trapezoidal rule in log t, which for analytic
+    integrands is exact."""
     h = 0.5 / np.sqrt(max(shape, d / 2, 4))
-    low, high = np.log(max(gammaincinv(shape, MIN_TAIL), MIN_DIVISOR)), np.log(gammainccinv(shape, MIN_TAIL))
+    low, high = (
+        np.log(max(gammaincinv(shape, MIN_TAIL), MIN_DIVISOR)),
+        np.log(gammainccinv(shape, MIN_TAIL)),
+    )
     x = np.arange(low, high + h, h)
     weight = np.exp(shape * x - np.exp(x) - gammaln(shape))
     return np.exp(x), weight / weight.sum()
@@ -137,7 +159,8 @@ def _gamma_nodes(shape: float, d: int) -> tuple[Array, Array]:
 @register("ops.Sphere")
 @dataclass(frozen=True)
 class Sphere(Radial):
-    """Uniform on the unit sphere of R^3, first d coordinates: of the kernel sin(r)/r, for d <= 3 only.
+    """Uniform on the unit sphere of R^3, first d coordinates: of the kernel sin(r)/r, for d <= 3
+    only.
 
     >>> Sphere().scaled(np.array([[3.0, 0.0, 4.0]]), np.array([[0.5]]))
     array([[0.6, 0. , 0.8]])
@@ -146,16 +169,21 @@ class Sphere(Radial):
     def ambient(self, d: int) -> int:
         if d > 3:
             advice = "Use Gaussian, or Sinc on chosen columns."
-            raise ValueError(f"Sinc is positive definite only for d <= 3; X has {d} columns. {advice}")
+            raise ValueError(
+                f"Sinc is positive definite only for d <= 3; X has {d} columns. {advice}"
+            )
         return 3
 
-    def radius(self, u: Array, d: int) -> Array: return np.ones_like(u)
+    def radius(self, u: Array, d: int) -> Array:
+        return np.ones_like(u)
 
-    def scaled(self, N: Array, u: Array) -> Array: return N / np.sqrt((N * N).sum(1, keepdims=True))
+    def scaled(self, N: Array, u: Array) -> Array:
+        return N / np.sqrt((N * N).sum(1, keepdims=True))
 
 
 class ColumnMeasure(Measure):
-    """A measure with independent coordinates; rotations change it, so that it has no orthogonal frequencies."""
+    """A measure with independent coordinates; rotations change it, so that it has no orthogonal
+    frequencies."""
 
 
 @register("ops.CauchyColumns")
@@ -167,7 +195,8 @@ class CauchyColumns(ColumnMeasure):
     array([[-1.,  0.,  1.]])
     """
 
-    def rows(self, U: Array, d: int) -> Array: return -1 / np.tan(np.pi * U)
+    def rows(self, U: Array, d: int) -> Array:
+        return -1 / np.tan(np.pi * U)
 
 
 @register("ops.LaplaceColumns")
@@ -179,15 +208,18 @@ class LaplaceColumns(ColumnMeasure):
     array([[-0.693,  0.   ]])
     """
 
-    def rows(self, U: Array, d: int) -> Array: return np.where(U < 0.5, np.log(2 * U), -np.log(2 - 2 * U))
+    def rows(self, U: Array, d: int) -> Array:
+        return np.where(U < 0.5, np.log(2 * U), -np.log(2 - 2 * U))
 
 
 @register("ops.PeriodicColumns")
 @dataclass(frozen=True)
 class PeriodicColumns(ColumnMeasure):
-    """2 pi j / period with P(j) = I_|j|(1/b^2) exp(-1/b^2), of prod_j exp(-2 sin^2(pi (x_j - z_j)/period_j) / b_j^2).
+    """2 pi j / period with P(j) = I_|j|(1/b^2) exp(-1/b^2), of prod_j exp(-2 sin^2(pi (x_j -
+    z_j)/period_j) / b_j^2).
 
-    The sign of j is drawn too: with two columns the kernel is a mean of cosines only over both signs.
+    The sign of j is drawn too: with two columns the kernel is a mean of cosines only over both
+    signs.
 
     >>> PeriodicColumns(1.0, 0.5).rows(np.array([[0.1], [0.5], [0.9]]), 1) / (4 * np.pi)
     array([[-1.], [ 0.], [ 1.]])
@@ -203,6 +235,8 @@ class PeriodicColumns(ColumnMeasure):
 
 
 def _bessel_quantile(b: float, u: Array) -> Array:
-    top = int(np.ceil(9 / b)) + 20  # the law is near N(0, 1/b^2) for small b; its tail falls faster than geometrically
+    top = (
+        int(np.ceil(9 / b)) + 20
+    )  # the law is near N(0, 1/b^2) for small b; its tail falls faster than geometrically
     j = np.arange(-top, top + 1)
     return j[np.minimum(np.searchsorted(np.cumsum(ive(abs(j), b**-2.0)), u), 2 * top)]

@@ -1,4 +1,6 @@
-"""Every monomial of at most a given degree, one multiplication each: which there are, their order, and their values."""
+"""Every monomial of at most a given degree, one multiplication each: which there are, their order,
+and their values."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,7 +17,9 @@ from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-TILE_BYTES = 1 << 21  # of output for one task; a row's lower degrees are read again at once, hence from the cache
+TILE_BYTES = (
+    1 << 21
+)  # of output for one task; a row's lower degrees are read again at once, hence from the cache
 SHORT_RUN = 8  # monomials, on average, that begin with the same column
 MAX_MONOMIALS = 1 << 62  # monomials: two such counts still add up in 64 bits
 
@@ -23,8 +27,9 @@ MAX_MONOMIALS = 1 << 62  # monomials: two such counts still add up in 64 bits
 @register("ops.Program")
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Monomials by degree k, then by their columns in lexicographic order: so those that begin with column a, in
-    positions first[k, a] to first[k, a + 1], are that column times all from parent[k, a] to the end of degree k - 1.
+    """Monomials by degree k, then by their columns in lexicographic order: so those that begin with
+    column a, in positions first[k, a] to first[k, a + 1], are that column times all from parent[k,
+    a] to the end of degree k - 1.
 
     Positions count the constant 1, which the output leaves out (`skip`) where it is not wanted.
     """
@@ -36,9 +41,11 @@ class Program:
     ordered: bool
 
     must = dict(
-        caps=Ints("d", below="degree + 1"), first=Ints("degree + 1", "d + 1", below=1 << 62),
-        parent=Ints("degree + 1", "d", below=1 << 62), skip=Whole(0, 2),
-    )  # fmt: skip
+        caps=Ints("d", below="degree + 1"),
+        first=Ints("degree + 1", "d + 1", below=1 << 62),
+        parent=Ints("degree + 1", "d", below=1 << 62),
+        skip=Whole(0, 2),
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -46,7 +53,11 @@ class Program:
     def _laws(self) -> str | None:
         """The tables follow from the caps: what is not just so leads the loops astray."""
         meant, given = _tables(self.caps, self.degree, self.ordered), (self.first, self.parent)
-        return None if all(map(np.array_equal, meant, given)) else "has tables that are not those of its caps"
+        return (
+            None
+            if all(map(np.array_equal, meant, given))
+            else "has tables that are not those of its caps"
+        )
 
     @property
     def degree(self) -> int:
@@ -71,33 +82,43 @@ def plan(
     degree_per_column: Sequence[int] | None = None,
     ordered: bool = False,
 ) -> Program:
-    """The monomials of d columns of at most that degree, in the order of scikit-learn's `PolynomialFeatures`.
+    """The monomials of d columns of at most that degree, in the order of scikit-learn's
+    `PolynomialFeatures`.
 
-    `degree_per_column` bounds the exponent of each column, `interaction_only` that of every column by 1.
-    `ordered` keeps x0 x1 and x1 x0 apart: d^k monomials of each degree k.
+    `degree_per_column` bounds the exponent of each column, `interaction_only` that of every column
+    by 1. `ordered` keeps x0 x1 and x1 x0 apart: d^k monomials of each degree k.
 
     >>> plan(30, 3).D, plan(30, 3, interaction_only=True).D, plan(2, 2, ordered=True).D
     (5456, 4526, 7)
     """
     caps = _caps(d, degree, interaction_only, degree_per_column)
     if ordered and (caps < degree).any():
-        raise ValueError("ordered=True lists every ordered monomial: leave out interaction_only and degree_per_column.")
+        raise ValueError(
+            "ordered=True lists every ordered monomial: leave out interaction_only and degree_per_column."
+        )
     return Program(caps, *_tables(caps, degree, ordered), int(not include_bias), ordered)
 
 
 def _tables(caps: Array, degree: int, ordered: bool) -> tuple[Array, Array]:
     """`first` and `parent` of a program."""
-    first, parent = np.zeros((degree + 1, len(caps) + 1), np.int64), np.zeros((degree + 1, len(caps)), np.int64)
+    first, parent = (
+        np.zeros((degree + 1, len(caps) + 1), np.int64),
+        np.zeros((degree + 1, len(caps)), np.int64),
+    )
     for k in range(1, degree + 1):
         parent[k] = first[k - 1, 0] if ordered else first[k - 1, :-1] + _used_up(first, caps, k - 1)
         _lay_out(first[k], _end(first, k - 1), parent[k])
     return first, parent
 
 
-def _caps(d: int, degree: int, interaction_only: bool, degree_per_column: Sequence[int] | None) -> Array:
+def _caps(
+    d: int, degree: int, interaction_only: bool, degree_per_column: Sequence[int] | None
+) -> Array:
     caps = np.full(d, degree) if degree_per_column is None else np.asarray(degree_per_column)
     if caps.shape != (d,) or caps.dtype.kind not in "iu" or (caps < 0).any():
-        raise ValueError(f"degree_per_column must hold {d} whole numbers from 0 on, but it is {degree_per_column!r}.")
+        raise ValueError(
+            f"degree_per_column must hold {d} whole numbers from 0 on, but it is {degree_per_column!r}."
+        )
     return np.asarray(np.minimum(caps, min(degree, 1) if interaction_only else degree), np.int64)
 
 
@@ -106,7 +127,8 @@ def _end(first: Array, k: int) -> int:
 
 
 def _used_up(first: Array, caps: Array, k: int) -> Array:
-    """How many monomials of degree k begin with column a to the power caps[a]: they are the first that begin with a."""
+    """How many monomials of degree k begin with column a to the power caps[a]: they are the first
+    that begin with a."""
     count = np.zeros(len(caps), np.int64)
     for rest in range(k + 1):
         here = np.flatnonzero(caps == k - rest)
@@ -117,7 +139,9 @@ def _used_up(first: Array, caps: Array, k: int) -> Array:
 def _lay_out(first: Array, start: int, parent: Array) -> None:
     lengths = start - parent
     if start + lengths.sum(dtype=float) > MAX_MONOMIALS:
-        raise ValueError("There are more than 2^62 such monomials: lower the degree, or use fewer columns.")
+        raise ValueError(
+            "There are more than 2^62 such monomials: lower the degree, or use fewer columns."
+        )
     first[0] = start
     np.cumsum(lengths, out=first[1:])
     first[1:] += start
@@ -141,7 +165,9 @@ def exponents(program: Program, columns: Array | None = None) -> sp.csr_array:
     return sp.csr_array((ones, (np.concatenate(rows), np.concatenate(cols))), shape=shape)
 
 
-def expand(program: Program, X: Array, weights: Array | None = None, out: Array | None = None) -> Array:
+def expand(
+    program: Program, X: Array, weights: Array | None = None, out: Array | None = None
+) -> Array:
     """F (n, D): the monomials of each row of X (n, d), each times its weight.
 
     >>> expand(plan(2, 2), np.array([[2.0, 3.0]]))
@@ -151,11 +177,15 @@ def expand(program: Program, X: Array, weights: Array | None = None, out: Array 
     along_rows = program.D / max(1, program.d * program.degree) >= SHORT_RUN
     loop = expand_rows if along_rows else expand_columns
     rows = cuts(len(X), max(1, TILE_BYTES // max(1, program.D * X.itemsize)))
-    parallel_map(lambda tile: loop(program.first, program.parent, program.skip, X[tile], w, F[tile]), rows)
+    parallel_map(
+        lambda tile: loop(program.first, program.parent, program.skip, X[tile], w, F[tile]), rows
+    )
     return F
 
 
-def reference_expand(program: Program, X: Array, weights: Array | None = None, out: Array | None = None) -> Array:
+def reference_expand(
+    program: Program, X: Array, weights: Array | None = None, out: Array | None = None
+) -> Array:
     """`expand`, a whole output column at a time and by the exponents alone."""
     X, F, w = _prepare(program, X, weights, out)
     for j, powers in enumerate(exponents(program).toarray()):
@@ -163,17 +193,22 @@ def reference_expand(program: Program, X: Array, weights: Array | None = None, o
     return F
 
 
-def _prepare(program: Program, X: Array, weights: Array | None, out: Array | None) -> tuple[Array, Array, Array]:
+def _prepare(
+    program: Program, X: Array, weights: Array | None, out: Array | None
+) -> tuple[Array, Array, Array]:
     X = np.ascontiguousarray(X)
     F = np.empty((len(X), program.D), X.dtype) if out is None else out
     w = fitting(program, X, weights)
     if F.shape != (len(X), program.D):
-        raise ValueError(f"out has shape {F.shape}, {(len(X), program.D)} expected; give room for all monomials.")
+        raise ValueError(
+            f"out has shape {F.shape}, {(len(X), program.D)} expected; give room for all monomials."
+        )
     return X, F, w
 
 
 def fitting(program: Program, X: Any, weights: Array | None) -> Array:
-    """The weights in the precision of the rows, once both are known to be of the program's sizes: the loops look at none."""
+    """The weights in the precision of the rows, once both are known to be of the program's sizes:
+    the loops look at none."""
     w = np.asarray([] if weights is None else weights, X.dtype)
     if X.ndim != 2 or X.shape[1] != program.d or w.shape not in ((0,), (program.D,)):
         raise ValueError(

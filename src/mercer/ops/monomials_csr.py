@@ -1,4 +1,6 @@
-"""The monomials of sparse rows: only the products of a row's nonzeros, planned in each row as across all columns."""
+"""The monomials of sparse rows: only the products of a row's nonzeros, planned in each row as
+across all columns."""
+
 from __future__ import annotations
 
 from itertools import pairwise
@@ -17,7 +19,8 @@ COUNTED_ROWS = 1 << 12  # to count in one task
 
 
 def expand_csr(program: Program, X: Any, weights: Array | None = None) -> Any:
-    """F (n, D), CSR with sorted indices: the monomials of each row of the CSR matrix X, each times its weight.
+    """F (n, D), CSR with sorted indices: the monomials of each row of the CSR matrix X, each times
+    its weight.
 
     A zero of X, stored or not, makes no entry.
 
@@ -32,7 +35,9 @@ def expand_csr(program: Program, X: Any, weights: Array | None = None) -> Any:
     data, indices = np.empty(indptr[-1], X.dtype), np.empty(indptr[-1], index)
     given = program.first, program.parent, program.caps, program.skip, program.ordered, *rows
     results = w, indptr, indices, data
-    parallel_map(lambda tile: expand_csr_rows(*given, tile.start, tile.stop, *results), _tiles(indptr))
+    parallel_map(
+        lambda tile: expand_csr_rows(*given, tile.start, tile.stop, *results), _tiles(indptr)
+    )
     return _canonical(type(X), data, indices, indptr.astype(index), (X.shape[0], program.D))
 
 
@@ -42,7 +47,8 @@ def reference_expand_csr(program: Program, X: Any, weights: Array | None = None)
 
 
 def _rows(X: Any) -> tuple[Array, Array, Array]:
-    """Row pointers, sorted columns and values; in 64 bits, so that Numba compiles few signatures."""
+    """Row pointers, sorted columns and values; in 64 bits, so that Numba compiles few
+    signatures."""
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -52,9 +58,14 @@ def _rows(X: Any) -> tuple[Array, Array, Array]:
 def _indptr(program: Program, rows: tuple[Array, Array, Array]) -> Array:
     indptr = np.zeros(len(rows[0]), np.int64)
     given = program.degree, program.caps, program.skip, program.ordered, *rows
-    parallel_map(lambda tile: count_csr(*given, tile.start, tile.stop, indptr), cuts(len(indptr) - 1, COUNTED_ROWS))
+    parallel_map(
+        lambda tile: count_csr(*given, tile.start, tile.stop, indptr),
+        cuts(len(indptr) - 1, COUNTED_ROWS),
+    )
     if indptr.sum(dtype=float) > MAX_MONOMIALS:
-        raise MemoryError("The monomials of these rows have more than 2^62 nonzeros: lower the degree.")
+        raise MemoryError(
+            "The monomials of these rows have more than 2^62 nonzeros: lower the degree."
+        )
     return np.cumsum(indptr, out=indptr)
 
 
@@ -65,7 +76,9 @@ def _tiles(indptr: Array) -> list[slice]:
     return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def _canonical(kind: Any, data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Any:
+def _canonical(
+    kind: Any, data: Array, indices: Array, indptr: Array, shape: tuple[int, int]
+) -> Any:
     F = kind((data, indices, indptr), shape=shape)
     F.has_canonical_format = True  # known, so that SciPy need not look
     return F

@@ -1,4 +1,6 @@
-"""The compiled loops of the monomials: products along the tables of a plan, for dense and for sparse rows."""
+"""The compiled loops of the monomials: products along the tables of a plan, for dense and for
+sparse rows."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -18,16 +20,25 @@ def expand_rows(first: Array, parent: Array, skip: int, X: Array, w: Array, F: A
 
 @njit
 def expand_columns(first: Array, parent: Array, skip: int, X: Array, w: Array, F: Array) -> None:
-    """The same where the loops along a row would be short: down a few rows, which stay in the fastest cache."""
+    """The same where the loops along a row would be short: down a few rows, which stay in the
+    fastest cache."""
     for i in range(0, X.shape[0], BLOCK_ROWS):
         _products_down(first, parent, skip, X[i : i + BLOCK_ROWS], w, F[i : i + BLOCK_ROWS])
 
 
 @njit
 def count_csr(
-    degree: int, caps: Array, skip: int, ordered: bool,
-    pointers: Array, columns: Array, values: Array, begin: int, end: int, indptr: Array,
-) -> None:  # fmt: skip
+    degree: int,
+    caps: Array,
+    skip: int,
+    ordered: bool,
+    pointers: Array,
+    columns: Array,
+    values: Array,
+    begin: int,
+    end: int,
+    indptr: Array,
+) -> None:
     """indptr[i + 1] = the number of monomials of row i, for the rows from begin to end."""
     first, parent, cols, x = _buffers(degree, pointers[begin : end + 1], values)
     for i in range(begin, end):
@@ -37,10 +48,21 @@ def count_csr(
 
 @njit
 def expand_csr_rows(
-    first: Array, parent: Array, caps: Array, skip: int, ordered: bool,
-    pointers: Array, columns: Array, values: Array, begin: int, end: int, w: Array,
-    indptr: Array, indices: Array, data: Array,
-) -> None:  # fmt: skip
+    first: Array,
+    parent: Array,
+    caps: Array,
+    skip: int,
+    ordered: bool,
+    pointers: Array,
+    columns: Array,
+    values: Array,
+    begin: int,
+    end: int,
+    w: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+) -> None:
     """The monomials of the rows from begin to end, between the places that indptr gives them."""
     none = w[:0]
     row_first, row_parent, cols, x = _buffers(first.shape[0] - 1, pointers[begin : end + 1], values)
@@ -65,8 +87,12 @@ def _products(first: Array, parent: Array, skip: int, x: Array, w: Array, f: Arr
     for k in range(2, degree + 1):
         for a in range(x.shape[0]):
             start, stop, source = first[k, a] - skip, first[k, a + 1] - skip, parent[k, a] - skip
-            if k == degree and w.shape[0] > 0:  # no other monomial needs these without their weights
-                _times_weights(x[a], f[source : source + stop - start], w[start:stop], f[start:stop])
+            if (
+                k == degree and w.shape[0] > 0
+            ):  # no other monomial needs these without their weights
+                _times_weights(
+                    x[a], f[source : source + stop - start], w[start:stop], f[start:stop]
+                )
             elif start < stop:
                 _times(x[a], f[source : source + stop - start], f[start:stop])
     for j in range(min(w.shape[0], _below_top(first, skip))):
@@ -99,8 +125,11 @@ def _below_top(first: Array, skip: int) -> int:
 
 
 @njit
-def _positions(first: Array, parent: Array, skip: int, to: Array, to_parent: Array, cols: Array, at: Array) -> None:
-    """Where a row's monomials are among all: those that begin with a column are all equally far from their parents."""
+def _positions(
+    first: Array, parent: Array, skip: int, to: Array, to_parent: Array, cols: Array, at: Array
+) -> None:
+    """Where a row's monomials are among all: those that begin with a column are all equally far
+    from their parents."""
     degree = first.shape[0] - 1
     if skip == 0:
         at[0] = 0
@@ -111,7 +140,11 @@ def _positions(first: Array, parent: Array, skip: int, to: Array, to_parent: Arr
         for a in range(cols.shape[0]):
             start, stop, source = first[k, a] - skip, first[k, a + 1] - skip, parent[k, a] - skip
             if start < stop:
-                _plus(to[k, cols[a]] - to_parent[k, cols[a]], at[source : source + stop - start], at[start:stop])
+                _plus(
+                    to[k, cols[a]] - to_parent[k, cols[a]],
+                    at[source : source + stop - start],
+                    at[start:stop],
+                )
 
 
 @njit
@@ -165,5 +198,8 @@ def _buffers(degree: int, pointers: Array, values: Array) -> tuple[Array, Array,
     longest = 0
     for i in range(pointers.shape[0] - 1):
         longest = max(longest, pointers[i + 1] - pointers[i])
-    first, parent = np.zeros((degree + 1, longest + 1), np.int64), np.zeros((degree + 1, longest), np.int64)
+    first, parent = (
+        np.zeros((degree + 1, longest + 1), np.int64),
+        np.zeros((degree + 1, longest), np.int64),
+    )
     return first, parent, np.empty(longest, np.int64), np.empty(longest, values.dtype)

@@ -1,9 +1,12 @@
-"""Counter-based randomness: infinite random tables of which any rows can be drawn alone, the same bits everywhere.
+"""Counter-based randomness: infinite random tables of which any rows can be drawn alone, the same
+bits everywhere.
 
-A table is named by a `Stream` (a seed and a path) and read by rows: row r of a table of width w is Philox at counters
-from r ceil(w/4) on. Every value takes one 64-bit word through an inverse distribution function, never a rejection
-sampler, so that the words a row needs are known without drawing those before it.
+A table is named by a `Stream` (a seed and a path) and read by rows: row r of a table of width w is
+Philox at counters from r ceil(w/4) on. Every value takes one 64-bit word through an inverse
+distribution function, never a rejection sampler, so that the words a row needs are known without
+drawing those before it.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -47,7 +50,9 @@ def bits(stream: Stream, start: int, stop: int, width: int) -> Array:
     True
     """
     step = -(-width // 4)  # a counter gives four words; a row starts at a fresh one
-    words = np.random.Philox(key=stream.key(), counter=start * step).random_raw((stop - start) * step * 4)
+    words = np.random.Philox(key=stream.key(), counter=start * step).random_raw(
+        (stop - start) * step * 4
+    )
     return words.reshape(stop - start, step * 4)[:, :width]
 
 
@@ -71,7 +76,8 @@ def normals(stream: Stream, start: int, stop: int, width: int) -> Array:
 
 
 def gammas(stream: Stream, start: int, stop: int, width: int, shape: float) -> Array:
-    """Rows of a table of Gamma(shape) values of scale 1; twice Gamma(k/2) is chi-squared with k degrees of freedom.
+    """Rows of a table of Gamma(shape) values of scale 1; twice Gamma(k/2) is chi-squared with k
+    degrees of freedom.
 
     >>> float(abs(gammas(Stream(7), 0, 10_000, 1, 3.0).mean() - 3)) < 0.1
     True

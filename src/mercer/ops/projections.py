@@ -1,4 +1,6 @@
-"""Random projections that keep an inner product: sparse ones by hashing, Gaussian ones regenerated from their key."""
+"""Random projections that keep an inner product: sparse ones by hashing, Gaussian ones regenerated
+from their key."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -22,16 +24,20 @@ TASK_ROWS = 512
 
 
 def projection_dim(n: int, eps: float, delta: float = 0.01) -> int:
-    """The least m with 2 sqrt(t/m) + 2t/m <= eps, t = ln(4 pairs/delta): how many dimensions Theorem 1 asks for.
+    """The least m with 2 sqrt(t/m) + 2t/m <= eps, t = ln(4 pairs/delta): how many dimensions
+    Theorem 1 asks for.
 
-    A Gaussian projection to m dimensions then keeps the inner products of all pairs of n unit vectors within eps, with
-    probability at least 1 - delta: the theorem is applied to x + z and x - z.
+    A Gaussian projection to m dimensions then keeps the inner products of all pairs of n unit
+    vectors within eps, with probability at least 1 - delta: the theorem is applied to x + z and x -
+    z.
 
     >>> projection_dim(1000, 0.1)
     8393
     """
     if not (eps > 0 and 0 < delta < 1 and n >= 1):
-        raise ValueError(f"projection_dim needs n >= 1, eps > 0 and 0 < delta < 1, got n={n}, eps={eps}, delta={delta}.")
+        raise ValueError(
+            f"projection_dim needs n >= 1, eps > 0 and 0 < delta < 1, got n={n}, eps={eps}, delta={delta}."
+        )
     t = log(4 * max(1, n * (n - 1) // 2) / delta)
     return ceil(t / ((sqrt(1 + 2 * eps) - 1) / 2) ** 2)
 
@@ -39,7 +45,8 @@ def projection_dim(n: int, eps: float, delta: float = 0.01) -> int:
 @register("ops.Hashed")
 @dataclass(frozen=True)
 class Hashed:
-    """A (m, d), s entries a column: sigma(i, j) / sqrt(s) in row (i - 1) m/s + h(i, j), for i = 1, ..., s; h, sigma hashes.
+    """A (m, d), s entries a column: sigma(i, j) / sqrt(s) in row (i - 1) m/s + h(i, j), for i = 1,
+    ..., s; h, sigma hashes.
 
     >>> A = Hashed(6, 2, True, Stream(7))
     >>> (A.matrix(4) != 0).sum(0), A.matrix(4)[:3].any(0)
@@ -57,7 +64,11 @@ class Hashed:
         check(self)
 
     def _laws(self) -> str | None:
-        return f"has s = {self.s} entries a column, which does not divide m = {self.m}" if self.m % self.s else None
+        return (
+            f"has s = {self.s} entries a column, which does not divide m = {self.m}"
+            if self.m % self.s
+            else None
+        )
 
     def settings(self, dtype: Any) -> tuple[Array, int, int, Any, Any]:
         """What the loops are told: key, s, m/s and the two values of an entry."""
@@ -66,13 +77,22 @@ class Hashed:
 
     def add(self, V: Array, start: int, out: Array) -> None:
         """out (n, m) += V A', where the columns of V are those of A from `start` on."""
-        given = V.shape[0], V.shape[1], *flat_rows(V), start, *self.settings(V.dtype), *flat_rows(self._room(V, out))
+        given = (
+            V.shape[0],
+            V.shape[1],
+            *flat_rows(V),
+            start,
+            *self.settings(V.dtype),
+            *flat_rows(self._room(V, out)),
+        )
         hashing.add_columns(*given)
 
     def _room(self, X: Any, out: Array) -> Array:
         """Where the loops write, which look at no bounds."""
         if out.shape != (X.shape[0], self.m) or out.dtype != X.dtype:
-            raise ValueError(f"out has shape {out.shape} of {out.dtype}, {(X.shape[0], self.m)} of {X.dtype} expected; give such an array.")
+            raise ValueError(
+                f"out has shape {out.shape} of {out.dtype}, {(X.shape[0], self.m)} of {X.dtype} expected; give such an array."
+            )
         return out
 
     def add_csr(self, X: Any, out: Array) -> None:
@@ -84,7 +104,10 @@ class Hashed:
         """X A' as CSR rows with sorted indices, in threads."""
         (pointers, columns, values), (key, s, width, value, other) = _csr(X), self.settings(X.dtype)
         indptr, tiles = np.zeros(X.shape[0] + 1, np.int64), _tiles(X, self.m)
-        parallel_map(lambda t: hashing.count_csr(t.start, t.stop, pointers, columns, key, s, width, indptr), tiles)
+        parallel_map(
+            lambda t: hashing.count_csr(t.start, t.stop, pointers, columns, key, s, width, indptr),
+            tiles,
+        )
         np.cumsum(indptr, out=indptr)
         index = np.int32 if max(self.m, indptr[-1]) <= np.iinfo(np.int32).max else np.int64
         indices, data = np.empty(indptr[-1], index), np.empty(indptr[-1], X.dtype)
@@ -97,7 +120,9 @@ class Hashed:
     def inner(self, X: Any, w: Array) -> Array:
         """(A x, w) of each CSR row, without A x."""
         if w.shape != (self.m,):
-            raise ValueError(f"w has shape {w.shape}, {(self.m,)} expected; give one number a feature.")
+            raise ValueError(
+                f"w has shape {w.shape}, {(self.m,)} expected; give one number a feature."
+            )
         out = np.empty(X.shape[0], X.dtype)
         given = *_csr(X), *self.settings(X.dtype), w, out
         parallel_map(lambda t: hashing.inner_csr(t.start, t.stop, *given), _tiles(X, self.m))
@@ -136,7 +161,8 @@ def _tiles(X: Any, m: int) -> list[slice]:
 @register("ops.Normals")
 @dataclass(frozen=True)
 class Normals:
-    """A = Z / sqrt(m), Z (m, d) of independent normals, drawn anew in blocks of columns whenever it is needed.
+    """A = Z / sqrt(m), Z (m, d) of independent normals, drawn anew in blocks of columns whenever it
+    is needed.
 
     >>> A = Normals(50, Stream(7)).matrix(200)
     >>> bool(abs(A.mean()) < 0.01), bool(abs(50 * A.var() - 1) < 0.05)
@@ -152,7 +178,8 @@ class Normals:
         check(self)
 
     def rows(self, start: int, stop: int, dtype: Any) -> Array:
-        """Rows start to stop of A' (d, m): whole blocks are drawn, in threads, and the part that is asked for kept."""
+        """Rows start to stop of A' (d, m): whole blocks are drawn, in threads, and the part that is
+        asked for kept."""
         key, first = self.stream.key(), start // BLOCK_COLUMNS
         Z = np.empty((-(-stop // BLOCK_COLUMNS) - first, BLOCK_COLUMNS * self.m), np.float32)
         parallel_map(lambda b: self._draw(key, first + b, Z[b]), range(len(Z)))
@@ -169,7 +196,8 @@ class Normals:
         sin *= radius
 
     def add(self, V: Any, start: int, out: Array) -> None:
-        """out (n, m) += V A', where the columns of V, dense or CSC, are those of A from `start` on; in threads."""
+        """out (n, m) += V A', where the columns of V, dense or CSC, are those of A from `start` on;
+        in threads."""
         A = self.rows(start, start + V.shape[1], V.dtype)
         if isinstance(V, np.ndarray):
             parallel_map(lambda r: np.add(out[r], V[r] @ A, out=out[r]), cuts(len(V), TASK_ROWS))

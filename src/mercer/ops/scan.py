@@ -1,4 +1,6 @@
-"""The perceptron's ordered scan: row after row, an update at every mistake; dense and sparse rows."""
+"""The perceptron's ordered scan: row after row, an update at every mistake; dense and sparse
+rows."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,14 +8,21 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.jit import njit
 
-SUMS = {"contract", "reassoc"}  # a dot product may be added up in any order: the same one for every row
+SUMS = {
+    "contract",
+    "reassoc",
+}  # a dot product may be added up in any order: the same one for every row
 
 
-def reference(F: Array, labels: Array, W: Array, U: Array, seen: float, offset: bool, wrong: Array) -> int:
-    """The same as `scan`, in plain NumPy: f = W (x, 1); at a mistake W += step, U += (rows before) step.
+def reference(
+    F: Array, labels: Array, W: Array, U: Array, seen: float, offset: bool, wrong: Array
+) -> int:
+    """The same as `scan`, in plain NumPy: f = W (x, 1); at a mistake W += step, U += (rows before)
+    step.
 
-    W (1, D + 1): labels are -1 or 1, a mistake is y f <= 0. W (C, D + 1): labels are rows of W, a mistake is a rival's
-    score >= the label's own; the label gains x, the best rival loses it. W - U / rows is the mean of W over all rows.
+    W (1, D + 1): labels are -1 or 1, a mistake is y f <= 0. W (C, D + 1): labels are rows of W, a
+    mistake is a rival's score >= the label's own; the label gains x, the best rival loses it. W - U
+    / rows is the mean of W over all rows.
     """
     for i, y in enumerate(labels):
         x = np.append(F[i].astype(np.float64), float(offset))
@@ -30,8 +39,11 @@ def reference(F: Array, labels: Array, W: Array, U: Array, seen: float, offset: 
 
 
 @njit(fastmath=SUMS)
-def scan(F: Array, labels: Array, W: Array, U: Array, seen: float, offset: bool, wrong: Array) -> int:
-    """Scan dense rows F (n, D); W and U are changed, wrong[i] tells the mistakes, their number is returned."""
+def scan(
+    F: Array, labels: Array, W: Array, U: Array, seen: float, offset: bool, wrong: Array
+) -> int:
+    """Scan dense rows F (n, D); W and U are changed, wrong[i] tells the mistakes, their number is
+    returned."""
     scores, mistakes, D = np.empty(W.shape[0]), 0, F.shape[1]
     for i in range(F.shape[0]):
         for c in range(W.shape[0]):
@@ -51,7 +63,15 @@ def scan(F: Array, labels: Array, W: Array, U: Array, seen: float, offset: bool,
 
 @njit(fastmath=SUMS)
 def scan_csr(
-    pointers: Array, columns: Array, values: Array, labels: Array, W: Array, U: Array, seen: float, offset: bool, wrong: Array
+    pointers: Array,
+    columns: Array,
+    values: Array,
+    labels: Array,
+    W: Array,
+    U: Array,
+    seen: float,
+    offset: bool,
+    wrong: Array,
 ) -> int:
     """The same over CSR rows, at the cost of their nonzeros."""
     scores, mistakes, D = np.empty(W.shape[0]), 0, W.shape[1] - 1
@@ -76,7 +96,9 @@ def scan_csr(
 def _judge(scores: Array, label: int) -> tuple[int, float, int]:
     """(row that gains, its sign, row that loses or -1); (-1, 0, -1) where there is no mistake."""
     if scores.shape[0] == 1:
-        return (-1, 0.0, -1) if label * scores[0] > 0 else (0, float(label), -1)  # not a number is a mistake
+        return (
+            (-1, 0.0, -1) if label * scores[0] > 0 else (0, float(label), -1)
+        )  # not a number is a mistake
     rival = 1 if label == 0 else 0
     for c in range(scores.shape[0]):
         if c != label and scores[c] > scores[rival]:
@@ -95,7 +117,16 @@ def _add(x: Array, W: Array, U: Array, c: int, sign: float, before: float, offse
 
 
 @njit
-def _add_csr(columns: Array, values: Array, W: Array, U: Array, c: int, sign: float, before: float, offset: bool) -> None:
+def _add_csr(
+    columns: Array,
+    values: Array,
+    W: Array,
+    U: Array,
+    c: int,
+    sign: float,
+    before: float,
+    offset: bool,
+) -> None:
     for t in range(columns.shape[0]):
         W[c, columns[t]] += sign * values[t]
         U[c, columns[t]] += before * sign * values[t]

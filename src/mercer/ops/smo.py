@@ -2,10 +2,12 @@
 
     min_b b'Kb/2 - t'b + e |b|_1,   lo <= b <= hi,   lo <= 0 <= hi,   the sum of b kept (or free)
 
-is the dual of a classifier (e = 0, t = y), of a regression (t = y) and of one class (t = 0). G = Kb - t. A dual below hi may
-rise, at the slope G + e (G - e where b < 0); one above lo may fall, likewise. UP and DOWN hold those +-e, and +-MAX_GRADIENT where it
-may not, so that every choice is a sum and a comparison without a branch.
+is the dual of a classifier (e = 0, t = y), of a regression (t = y) and of one class (t = 0). G = Kb
+- t. A dual below hi may rise, at the slope G + e (G - e where b < 0); one above lo may fall,
+likewise. UP and DOWN hold those +-e, and +-MAX_GRADIENT where it may not, so that every choice is a
+sum and a comparison without a branch.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -13,9 +15,13 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.jit import njit
 
-LANE = 64  # candidates kept side by side: a pass has no reduction, which LLVM would not vectorise, until its end
+# candidates kept side by side: a pass has no reduction, which LLVM would not vectorise, until its
+# end
+LANE = 64
 MAX_GRADIENT = 1e300
-MIN_CURVATURE = 1e-7  # the least curvature of a step, relative to the largest diagonal entry: twins and rounding leave less
+# the least curvature of a step, relative to the largest diagonal entry: twins and rounding leave
+# less
+MIN_CURVATURE = 1e-7
 FAST = {"contract", "nsz"}
 
 
@@ -45,13 +51,24 @@ def gates(b, lo, hi, e, up, down):  # type: ignore[no-untyped-def]
 
 @njit
 def snap(b, lo, hi, change):  # type: ignore[no-untyped-def]
-    """Duals that rounding left beside a bound, or zero, go onto it, as they would pass for free; how many, and by what."""
+    """Duals that rounding left beside a bound, or zero, go onto it, as they would pass for free;
+    how many, and by what."""
     moved, size = 0, 0.0
     for k in range(len(b)):
         size = max(size, abs(b[k]))
     for k in range(len(b)):
-        near = 1e-12 * min(hi[k] - lo[k], size)  # bounds far beyond all duals say nothing about their rounding
-        end = hi[k] if hi[k] - b[k] <= near else lo[k] if b[k] - lo[k] <= near else 0.0 if abs(b[k]) <= near else b[k]
+        near = 1e-12 * min(
+            hi[k] - lo[k], size
+        )  # bounds far beyond all duals say nothing about their rounding
+        end = (
+            hi[k]
+            if hi[k] - b[k] <= near
+            else lo[k]
+            if b[k] - lo[k] <= near
+            else 0.0
+            if abs(b[k]) <= near
+            else b[k]
+        )
         change[k] = end - b[k]
         moved += end != b[k]
         b[k] = end
@@ -60,12 +77,15 @@ def snap(b, lo, hi, change):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=FAST)
 def _move(G, UP, DOWN, Ki, Kj, step, low, at, high):  # type: ignore[no-untyped-def]
-    """G += step (Ki - Kj); then the least slope of a rise, where, and the largest slope of a fall."""
+    """G += step (Ki - Kj); then the least slope of a rise, where, and the largest slope of a
+    fall."""
     for k in range(LANE):
         low[k], high[k], at[k] = MAX_GRADIENT, -MAX_GRADIENT, 0
     for c in range(G.shape[0]):
         for k in range(LANE):
-            g = G[c, k] + (step * Ki[c, k] - step * Kj[c, k])  # in float64: the difference of two float32 would be rounded
+            g = G[c, k] + (
+                step * Ki[c, k] - step * Kj[c, k]
+            )  # in float64: the difference of two float32 would be rounded
             G[c, k] = g
             u, d, least, most = g + UP[c, k], g + DOWN[c, k], low[k], high[k]
             at[k] = c if u < least else at[k]
@@ -100,7 +120,8 @@ def _partner(G, DOWN, Ki, diagonal, top, own, tiny, gain, at):  # type: ignore[n
 
 @njit(fastmath=FAST)
 def pairs(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
-    """Steps of two duals until slopes differ by at most tol; b (q,) and G (L, LANE) are changed. The number of steps.
+    """Steps of two duals until slopes differ by at most tol; b (q,) and G (L, LANE) are changed.
+    The number of steps.
 
     K (q, L, LANE) is the block with its columns in lanes; entries beyond q are never chosen.
     """
@@ -127,7 +148,12 @@ def pairs(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
 @njit(fastmath=FAST)
 def settings(K, G, b, lo, hi, e):  # type: ignore[no-untyped-def]
     """The gates and the diagonal in lanes, and the least curvature."""
-    UP, DOWN, diagonal, largest = np.full(G.shape, MAX_GRADIENT), np.full(G.shape, -MAX_GRADIENT), np.zeros(G.shape), 0.0
+    UP, DOWN, diagonal, largest = (
+        np.full(G.shape, MAX_GRADIENT),
+        np.full(G.shape, -MAX_GRADIENT),
+        np.zeros(G.shape),
+        0.0,
+    )
     for k in range(len(b)):
         c, r = k // LANE, k % LANE
         UP[c, r], DOWN[c, r] = gate(b[k], lo[k], hi[k], e)
@@ -172,14 +198,17 @@ def _steepest(G, UP, DOWN):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=FAST)
 def singles(K, G, b, lo, hi, e, tol, most):  # type: ignore[no-untyped-def]
-    """`pairs` without a bias: the sum of b is free, and a step moves one dual, until every slope is at most tol."""
+    """`pairs` without a bias: the sum of b is free, and a step moves one dual, until every slope is
+    at most tol."""
     UP, DOWN, diagonal, tiny = settings(K, G, b, lo, hi, e)
     gain, at = np.empty(LANE), np.empty(LANE, np.int64)
     i, step = 0, 0.0
     for s in range(most):
         i = _single(G, UP, DOWN, K[i], diagonal, tiny, step, gain, at)
         c, r = i // LANE, i % LANE
-        if not max(-(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]) > tol:  # what gains most is not what is steepest
+        if (
+            not max(-(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]) > tol
+        ):  # what gains most is not what is steepest
             i = _steepest(G, UP, DOWN)
             c, r = i // LANE, i % LANE
         rise, fall = -(G[c, r] + UP[c, r]), G[c, r] + DOWN[c, r]
@@ -210,9 +239,11 @@ def _share(h, b, lo, hi, e, ridge):  # type: ignore[no-untyped-def]
 
 @njit
 def gap(G, b, lo, hi, e, ridge, nu):  # type: ignore[no-untyped-def]
-    """The duality gap at the multiplier nu of the sum: what other values between the bounds could at most gain.
+    """The duality gap at the multiplier nu of the sum: what other values between the bounds could
+    at most gain.
 
-    G = (K + diag(ridge))b - t; every dual adds the most that a value of its own gains on the objective with Kb held.
+    G = (K + diag(ridge))b - t; every dual adds the most that a value of its own gains on the
+    objective with Kb held.
     """
     total = 0.0
     for k in range(len(b)):
@@ -222,7 +253,8 @@ def gap(G, b, lo, hi, e, ridge, nu):  # type: ignore[no-untyped-def]
 
 @njit
 def gap_within(G, b, lo, hi, e, ridge, nu, error):  # type: ignore[no-untyped-def]
-    """The largest gap where every G is within its error of what is given: a dual clearly at a bound adds nothing."""
+    """The largest gap where every G is within its error of what is given: a dual clearly at a bound
+    adds nothing."""
     total = 0.0
     for k in range(len(b)):
         h = G[k] - ridge[k] * b[k] - nu
@@ -233,7 +265,8 @@ def gap_within(G, b, lo, hi, e, ridge, nu, error):  # type: ignore[no-untyped-de
 
 @njit(fastmath={"contract", "reassoc"})
 def sweep(F, y, a, c, square, active, order, coef, state):  # type: ignore[no-untyped-def]
-    """One sweep of dual coordinate descent over rows of features, a step a row in that order, on views.
+    """One sweep of dual coordinate descent over rows of features, a step a row in that order, on
+    views.
 
     Returns the sum of a y, and the extreme projected gradients.
     """
@@ -260,8 +293,11 @@ def sweep(F, y, a, c, square, active, order, coef, state):  # type: ignore[no-un
     return total, high, low
 
 
-def reference_pairs(K: Array, t: Array, lo: Array, hi: Array, e: float, tol: float, most: int = 10**6) -> Array:
-    """The duals of the whole problem with a bias, from zero, plainly: what `pairs` computes in lanes."""
+def reference_pairs(
+    K: Array, t: Array, lo: Array, hi: Array, e: float, tol: float, most: int = 10**6
+) -> Array:
+    """The duals of the whole problem with a bias, from zero, plainly: what `pairs` computes in
+    lanes."""
     b, G = np.zeros(len(t)), -t.astype(np.float64)
     tiny = max(MIN_CURVATURE * float(np.diag(K).max()), 1e-300)
     for _ in range(most):
@@ -272,7 +308,11 @@ def reference_pairs(K: Array, t: Array, lo: Array, hi: Array, e: float, tol: flo
             break
         curvature = np.maximum(K[i, i] + np.diag(K) - 2 * K[i], tiny)
         j = int(np.argmax(np.maximum(fall - rise[i], 0) ** 2 / curvature))
-        step = min((fall[j] - rise[i]) / curvature[j], (hi[i] if b[i] >= 0 else 0.0) - b[i], b[j] - (lo[j] if b[j] <= 0 else 0.0))
+        step = min(
+            (fall[j] - rise[i]) / curvature[j],
+            (hi[i] if b[i] >= 0 else 0.0) - b[i],
+            b[j] - (lo[j] if b[j] <= 0 else 0.0),
+        )
         b[i], b[j] = b[i] + step, b[j] - step
         G += step * (K[i] - K[j])
     return b

@@ -1,4 +1,6 @@
-"""The elementary functions of formulas over plain numbers, and those of the Matern family that NumPy lacks, finite everywhere."""
+"""The elementary functions of formulas over plain numbers, and those of the Matern family that
+NumPy lacks, finite everywhere."""
+
 from __future__ import annotations
 
 import math
@@ -9,11 +11,14 @@ from scipy.special import gammaln, kve
 
 from mercer.inputs import Array
 
-LARGE_ORDER = 40.0  # from here on the Debye expansion is right to 1e-9, and kve would overflow near zero
+LARGE_ORDER = (
+    40.0  # from here on the Debye expansion is right to 1e-9, and kve would overflow near zero
+)
 
 
 def bessel(nu: float, r: Array, shift: int = 0) -> Array:
-    """2^(1-nu)/Gamma(nu) r^nu K_(nu-shift)(r); for shift 0 the Matern profile, 1 at r = 0, for shift 1 minus its slope.
+    """2^(1-nu)/Gamma(nu) r^nu K_(nu-shift)(r); for shift 0 the Matern profile, 1 at r = 0, for
+    shift 1 minus its slope.
 
     >>> abs(float(bessel(0.5, np.array([2.0]))[0]) - math.exp(-2)) < 1e-15
     True
@@ -43,10 +48,16 @@ def _debye(nu: float, z: Array) -> Array:
         (t / 24) * (3 - 5 * s),
         (s / 1152) * (81 - 462 * s + 385 * s**2),
         (t * s / 414720) * (30375 - 369603 * s + 765765 * s**2 - 425425 * s**3),
-        (s**2 / 39813120) * (4465125 - 94121676 * s + 349922430 * s**2 - 446185740 * s**3 + 185910725 * s**4),
+        (s**2 / 39813120)
+        * (4465125 - 94121676 * s + 349922430 * s**2 - 446185740 * s**3 + 185910725 * s**4),
     )
     series = 1 - u[0] / nu + u[1] / nu**2 - u[2] / nu**3 + u[3] / nu**4
-    return 0.5 * math.log(math.pi / (2 * nu)) - nu * (w + np.log(z / (1 + w))) - 0.5 * np.log(w) + np.log(series)
+    return (
+        0.5 * math.log(math.pi / (2 * nu))
+        - nu * (w + np.log(z / (1 + w)))
+        - 0.5 * np.log(w)
+        + np.log(series)
+    )
 
 
 def half_integer_coefficients(p: int) -> list[float]:
@@ -59,11 +70,14 @@ def half_integer_coefficients(p: int) -> list[float]:
     return [f(p) / f(2 * p) * f(2 * p - i) / (f(p - i) * f(i)) * 2.0**i for i in range(p + 1)]
 
 
-NODES, WEIGHTS = ((v + o) / 2 for v, o in zip(np.polynomial.legendre.leggauss(32), (1.0, 0.0), strict=True))  # on (0, 1)
+NODES, WEIGHTS = (
+    (v + o) / 2 for v, o in zip(np.polynomial.legendre.leggauss(32), (1.0, 0.0), strict=True)
+)  # on (0, 1)
 
 
 def matern_deficit(nu: float, r: Array) -> Array:
-    """1 - bessel(nu, r), to relative accuracy: near zero the integral of minus its slope, with nodes that crowd there.
+    """1 - bessel(nu, r), to relative accuracy: near zero the integral of minus its slope, with
+    nodes that crowd there.
 
     >>> abs(float(matern_deficit(0.5, np.array([1e-12]))[0]) / 1e-12 - 1) < 1e-9
     True
@@ -77,7 +91,8 @@ def matern_deficit(nu: float, r: Array) -> Array:
 
 
 class Numbers:
-    """exp, log, log1p, sqrt, sin, cos, sinc and the Matern profile of NumPy arrays and Python floats: `p.xp` of tiles and diagonals."""
+    """exp, log, log1p, sqrt, sin, cos, sinc and the Matern profile of NumPy arrays and Python
+    floats: `p.xp` of tiles and diagonals."""
 
     exp, log, log1p, sin, cos = np.exp, np.log, np.log1p, np.sin, np.cos
     sqrt = np.sqrt

@@ -21,7 +21,8 @@ _lock = threading.Lock()
 
 
 def n_threads() -> int:
-    """Threads a call may use: `limit`, else MERCER_NUM_THREADS, else the cores this process may run on.
+    """Threads a call may use: `limit`, else MERCER_NUM_THREADS, else the cores this process may run
+    on.
 
     >>> with limit(3):
     ...     n_threads()
@@ -34,7 +35,8 @@ def n_threads() -> int:
 
 @contextmanager
 def limit(n: int | None) -> Iterator[None]:
-    """Use at most n threads inside the block, in this thread and the tasks it starts; None changes nothing."""
+    """Use at most n threads inside the block, in this thread and the tasks it starts; None changes
+    nothing."""
     token = _limit.set(_limit.get() if n is None else _positive(n, "limit(n)"))
     try:
         yield
@@ -45,8 +47,8 @@ def limit(n: int | None) -> Iterator[None]:
 def parallel_map(f: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """[f(item) for item in items], shared between threads, with BLAS at one thread.
 
-    The first exception takes the waiting items away and is raised here. A call made inside a task runs
-    in that task. What f computes never depends on the number of threads.
+    The first exception takes the waiting items away and is raised here. A call made inside a task
+    runs in that task. What f computes never depends on the number of threads.
 
     >>> parallel_map(abs, [-2, 1, -3])
     [2, 1, 3]
@@ -59,7 +61,8 @@ def parallel_map(f: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 
 def _run_all(work: Callable[[], None], todo: deque[Any], helpers: int) -> None:
-    # The caller works too: a busy pool can then delay a call but never block it. Each helper has a copy of the
+    # The caller works too: a busy pool can then delay a call but never block it. Each helper has a
+    # copy of the
     # caller's context, hence its limits and its np.errstate.
     futures = [_submit(work) for _ in range(helpers)]
     try:
@@ -101,7 +104,8 @@ def _drain(todo: deque[T]) -> Iterator[T]:
 
 @contextmanager
 def single_blas() -> Iterator[None]:
-    """Hold BLAS at one thread, in the whole process, while anyone is inside; the last to leave restores it.
+    """Hold BLAS at one thread, in the whole process, while anyone is inside; the last to leave
+    restores it.
 
     >>> with single_blas():
     ...     pass
@@ -118,7 +122,8 @@ def single_blas() -> Iterator[None]:
 
 
 class _Hold:
-    """Counts its holders, so that overlapping ones cannot restore a value that another of them set."""
+    """Counts its holders, so that overlapping ones cannot restore a value that another of them
+    set."""
 
     def __init__(self, per_thread: bool) -> None:
         self.per_thread = per_thread
@@ -142,7 +147,8 @@ class _Hold:
 
 
 class _OfThread(threading.local):
-    """What this thread holds: limits that hold for one thread only, and its share of those for the process."""
+    """What this thread holds: limits that hold for one thread only, and its share of those for the
+    process."""
 
     def __init__(self) -> None:
         self.hold = _Hold(per_thread=True)
@@ -153,7 +159,8 @@ _thread = _OfThread()
 
 
 def _set(library: Any, count: int) -> None:
-    # threadpoolctl 3.8 lets one thread at a time set OpenBLAS and ignores the others; the guard acts for all of them.
+    # threadpoolctl 3.8 lets one thread at a time set OpenBLAS and ignores the others; the guard
+    # acts for all of them.
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)
     library.set_num_threads(count)
@@ -162,7 +169,8 @@ def _set(library: Any, count: int) -> None:
 
 @cache
 def _blas(per_thread: bool) -> list[Any]:
-    """The BLAS libraries of this process whose limit is per thread, or not; finding them takes milliseconds."""
+    """The BLAS libraries of this process whose limit is per thread, or not; finding them takes
+    milliseconds."""
     import scipy.linalg  # noqa: F401  SciPy brings a BLAS of its own, which must be loaded to be found
     from threadpoolctl import ThreadpoolController
 
@@ -171,12 +179,16 @@ def _blas(per_thread: bool) -> list[Any]:
 
 
 def _is_per_thread(library: Any) -> bool:
-    return library.internal_api == "mkl" or (library.internal_api, library.threading_layer) == ("openblas", "openmp")
+    return library.internal_api == "mkl" or (library.internal_api, library.threading_layer) == (
+        "openblas",
+        "openmp",
+    )
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    # Threads start when they are needed, so a generous bound lets a limit above the number of cores be kept.
+    # Threads start when they are needed, so a generous bound lets a limit above the number of cores
+    # be kept.
     return ThreadPoolExecutor(max_workers=max(32, _cores()), thread_name_prefix="mercer")
 
 
@@ -203,4 +215,6 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork
+    )

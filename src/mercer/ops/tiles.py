@@ -1,4 +1,6 @@
-"""How a matrix of pairs is cut: tiles that stay in a core's cache, walked in a fixed order whatever the number of threads."""
+"""How a matrix of pairs is cut: tiles that stay in a core's cache, walked in a fixed order whatever
+the number of threads."""
+
 from __future__ import annotations
 
 import math
@@ -11,17 +13,19 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 
-TILE_BYTES = 1 << 20  # one array of a tile: small enough for a core's cache, large enough that Python's share is small
+TILE_BYTES = (
+    1 << 20
+)  # one array of a tile: small enough for a core's cache, large enough that Python's share is small
 TILE_ROWS = 256
-
 
 
 @cache
 def settle_allocator() -> None:
-    """Free one large block: the C library then keeps a tile's temporaries instead of returning their pages every time.
+    """Free one large block: the C library then keeps a tile's temporaries instead of returning
+    their pages every time.
 
-    glibc raises its thresholds for returning memory to the size of the largest block it saw freed. Without this, page
-    faults take twice the time of the arithmetic.
+    glibc raises its thresholds for returning memory to the size of the largest block it saw freed.
+    Without this, page faults take twice the time of the arithmetic.
     """
     np.empty(31 << 20, np.uint8)
 
@@ -46,8 +50,11 @@ def square(itemsize: int) -> int:
 
 
 def fill(out: Array, tile: Callable[[slice, slice], Any], *, symmetric: bool = False) -> Array:
-    """out[rows, cols] = tile(rows, cols), in threads; of a symmetric matrix only one triangle is computed."""
-    down, across = (square(out.dtype.itemsize),) * 2 if symmetric else (TILE_ROWS, columns(out.dtype.itemsize))
+    """out[rows, cols] = tile(rows, cols), in threads; of a symmetric matrix only one triangle is
+    computed."""
+    down, across = (
+        (square(out.dtype.itemsize),) * 2 if symmetric else (TILE_ROWS, columns(out.dtype.itemsize))
+    )
     settle_allocator()
 
     def row(rows: slice) -> None:

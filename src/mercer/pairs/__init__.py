@@ -1,8 +1,23 @@
-"""What a kernel formula may ask about pairs of rows, and the readings that answer: numbers, dual numbers, symbols."""
+"""What a kernel formula may ask about pairs of rows, and the readings that answer: numbers, dual
+numbers, symbols."""
+
 from mercer.pairs.dual import Dual, DualPairs, contract
 from mercer.pairs.near import squares
 from mercer.pairs.side import Side
 from mercer.pairs.tile import Diagonal, Tile, centre_of
 from mercer.pairs.traced import KernelSource, Symbol, Trace, Traced
 
-__all__ = ["Diagonal", "Dual", "DualPairs", "Side", "KernelSource", "Symbol", "Tile", "Trace", "Traced", "centre_of", "contract", "squares"]
+__all__ = [
+    "Diagonal",
+    "Dual",
+    "DualPairs",
+    "Side",
+    "KernelSource",
+    "Symbol",
+    "Tile",
+    "Trace",
+    "Traced",
+    "centre_of",
+    "contract",
+    "squares",
+]

@@ -1,4 +1,6 @@
-"""The reading about a point p: k(x, z) - k(x, p) - k(p, z) + k(p, p) from the same formula, without the digits that its terms share."""
+"""The reading about a point p: k(x, z) - k(x, p) - k(p, z) + k(p, p) from the same formula, without
+the digits that its terms share."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,9 +19,11 @@ Value = Any  # a number, or an array that broadcasts over the tile
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """A quantity of pairs as core(x, z) + left(x) + right(z) + base, where core vanishes wherever one of the two is p.
+    """A quantity of pairs as core(x, z) + left(x) + right(z) + base, where core vanishes wherever
+    one of the two is p.
 
-    Rounding of the core is relative to its own size, unless it is `rounded`: then to that of the values.
+    Rounding of the core is relative to its own size, unless it is `rounded`: then to that of the
+    values.
 
     >>> q = Spread(6.0, 2.0, 3.0, 1.0)  # x'z at x = 3, z = 4 about p = 1
     >>> (q * q).core, 12.0**2 - 3.0**2 - 4.0**2 + 1
@@ -63,9 +67,14 @@ class Spread:
     def __mul__(self, o: Any) -> Spread:
         if not isinstance(o, Spread):
             whole = None if self.whole is None else self.whole * o
-            return Spread(self.core * o, self.left * o, self.right * o, self.base * o, whole, self.rounded)
+            return Spread(
+                self.core * o, self.left * o, self.right * o, self.base * o, whole, self.rounded
+            )
         core = self.core * o.all + self.edges * o.core + (self.left * o.right + self.right * o.left)
-        left, right = ((a + self.base) * b + a * o.base for a, b in ((self.left, o.left), (self.right, o.right)))
+        left, right = (
+            (a + self.base) * b + a * o.base
+            for a, b in ((self.left, o.left), (self.right, o.right))
+        )
         return Spread(core, left, right, self.base * o.base, None, self.rounded or o.rounded)
 
     __rmul__ = __mul__
@@ -90,18 +99,26 @@ class Spread:
         """exp(core + left + right + base), each part by expm1."""
         scale, x, z = np.exp(self.base), np.expm1(self.left), np.expm1(self.right)
         edge, whole = scale * (1 + x) * (1 + z), np.exp(self.all)
-        near = edge * np.expm1(np.minimum(self.core, 1))  # where rows are far from p, exp(core) is beyond all numbers
+        near = edge * np.expm1(
+            np.minimum(self.core, 1)
+        )  # where rows are far from p, exp(core) is beyond all numbers
         core = np.where(self.core > 1, whole - edge, near) + scale * x * z
         return Spread(core, scale * x, scale * z, scale, whole, self.rounded)
 
     def inverse(self) -> Spread:
-        """1/v, whose core is l r (X + Z) / (W X Z base) - core / (W v) of X = l + base, Z = r + base and W = X + r."""
+        """1/v, whose core is l r (X + Z) / (W X Z base) - core / (W v) of X = l + base, Z = r +
+        base and W = X + r."""
         left, right, base = self.left, self.right, self.base
         if not (np.all(base > 0) and np.all(left >= 0) and np.all(right >= 0)):
             return self._of(lambda v: 1 / v)
         x, z = left + base, right + base
-        core = left / x * (right / z) * ((x + z) / (x + right) / base) - self.core / (x + right) / self.all
-        return Spread(core, -left / x / base, -right / z / base, 1 / base, 1 / self.all, self.rounded)
+        core = (
+            left / x * (right / z) * ((x + z) / (x + right) / base)
+            - self.core / (x + right) / self.all
+        )
+        return Spread(
+            core, -left / x / base, -right / z / base, 1 / base, 1 / self.all, self.rounded
+        )
 
     def log(self) -> Spread:
         """log v, whose core is log1p((core base - l r) / ((l + base) (r + base)))."""
@@ -110,12 +127,23 @@ class Spread:
             return self._of(np.log)
         x, z, whole = left + base, right + base, np.log(self.all)
         share = np.asarray(self.core / x * (base / z) - left / x * (right / z))
-        core = np.where(share > -0.5, np.log1p(np.maximum(share, -0.5)), whole + np.log(base) - np.log(x) - np.log(z))
-        return Spread(core, np.log1p(left / base), np.log1p(right / base), np.log(base), whole, self.rounded)
+        core = np.where(
+            share > -0.5,
+            np.log1p(np.maximum(share, -0.5)),
+            whole + np.log(base) - np.log(x) - np.log(z),
+        )
+        return Spread(
+            core, np.log1p(left / base), np.log1p(right / base), np.log(base), whole, self.rounded
+        )
 
     def _of(self, f: Callable[[Value], Value]) -> Spread:
         """Any other function, by differences of its values."""
-        both, x, z, base = f(self.all), f(self.left + self.base), f(self.right + self.base), f(self.base)
+        both, x, z, base = (
+            f(self.all),
+            f(self.left + self.base),
+            f(self.right + self.base),
+            f(self.base),
+        )
         return Spread((both - x) - (z - base), x - base, z - base, base, both, rounded=True)
 
 
@@ -144,7 +172,8 @@ class Functions:
 
 
 class About:
-    """All pairs of two sets of dense rows in float64, about p; or each row with itself. Formulas that ask for more raise AttributeError."""
+    """All pairs of two sets of dense rows in float64, about p; or each row with itself. Formulas
+    that ask for more raise AttributeError."""
 
     xp: Any = Functions
     one: Any = 1.0
@@ -164,7 +193,12 @@ class About:
 
     def _product(self, X: Array, Z: Array, p: Array, q: Array) -> Spread:
         """x'z of rows whose products with p are those with q."""
-        return Spread(self._times(X, Z), self._edge(self.X @ q, left=True), self._edge(self.Z @ q, left=False), float(p @ q))
+        return Spread(
+            self._times(X, Z),
+            self._edge(self.X @ q, left=True),
+            self._edge(self.Z @ q, left=False),
+            float(p @ q),
+        )
 
     @property
     def dot(self) -> Spread:
@@ -190,10 +224,17 @@ class About:
 
     def pick(self, columns: Sequence[int | str]) -> About:
         some = [int(c) for c in columns]
-        return About(self.X[:, some] + self.p[some], self.Z[:, some] + self.p[some], self.p[some], paired=self.paired)
+        return About(
+            self.X[:, some] + self.p[some],
+            self.Z[:, some] + self.p[some],
+            self.p[some],
+            paired=self.paired,
+        )
 
 
-def about(formula: Callable[[Any], Any], X: Array, Z: Array, p: Array, *, paired: bool = False) -> Spread:
+def about(
+    formula: Callable[[Any], Any], X: Array, Z: Array, p: Array, *, paired: bool = False
+) -> Spread:
     """A kernel's formula about p, of all pairs or of each row with itself.
 
     >>> from mercer.kernels import Polynomial

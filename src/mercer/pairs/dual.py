@@ -1,8 +1,11 @@
-"""The reading by dual numbers: the derivatives of a kernel by its parameters, from the same formula.
+"""The reading by dual numbers: the derivatives of a kernel by its parameters, from the same
+formula.
 
-Tangents are kept a slot each and only where they are not zero. A slot is a parameter, or a pairwise quantity that depends
-on parameters (a distance by its bandwidths): the chain rule from there to one bandwidth a column is a matrix product.
+Tangents are kept a slot each and only where they are not zero. A slot is a parameter, or a pairwise
+quantity that depends on parameters (a distance by its bandwidths): the chain rule from there to one
+bandwidth a column is a matrix product.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -98,7 +101,8 @@ def _lifted(f: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Callab
 
 
 class DualFunctions:
-    """The functions of `Numbers` with their slopes; where a slope is infinite (a root at zero) it is taken as 0."""
+    """The functions of `Numbers` with their slopes; where a slope is infinite (a root at zero) it
+    is taken as 0."""
 
     exp = staticmethod(_lifted(np.exp, lambda x, y: y))
     log = staticmethod(_lifted(np.log, lambda x, y: 1 / x))
@@ -116,12 +120,15 @@ class DualFunctions:
     def ratio(a: Any, b: Any) -> Any:
         a, b = dual(a), dual(b)
         inverse = Numbers.ratio(np.ones_like(b.v), b.v)
-        return Dual(Numbers.ratio(a.v, b.v), _merge(_times(a.d, inverse), _times(b.d, -a.v * inverse**2)))
+        return Dual(
+            Numbers.ratio(a.v, b.v), _merge(_times(a.d, inverse), _times(b.d, -a.v * inverse**2))
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """A pairwise quantity of a tile that depends on parameters: `pull` carries weights on its pairs to them."""
+    """A pairwise quantity of a tile that depends on parameters: `pull` carries weights on its pairs
+    to them."""
 
     pull: Callable[[Array], list[tuple[Any, float]]]
 
@@ -135,7 +142,9 @@ class DualPairs:
         self.base = base
         self._parts: dict[Any, Any] = {}
 
-    def __getattr__(self, name: str) -> Any:  # dot, prod1p, angle, of, call, ...: quantities without parameters
+    def __getattr__(
+        self, name: str
+    ) -> Any:  # dot, prod1p, angle, of, call, ...: quantities without parameters
         return getattr(self.base, name)
 
     @property
@@ -153,7 +162,9 @@ class DualPairs:
         return self._part(self.base.pick(columns))
 
     def sqdist(self, bandwidth: Any = 1.0) -> Any:
-        return self._quantity("sqdist", (bandwidth,), lambda t, b: lambda A: _by_squares(t, b, A, -2.0))
+        return self._quantity(
+            "sqdist", (bandwidth,), lambda t, b: lambda A: _by_squares(t, b, A, -2.0)
+        )
 
     def dist(self, bandwidth: Any = 1.0) -> Any:
         return self._quantity("dist", (bandwidth,), lambda t, b: lambda A: _by_dist(t, b, A))
@@ -162,7 +173,9 @@ class DualPairs:
         return self._quantity("absdist", (bandwidth,), lambda t, b: lambda A: _by_absdist(t, b, A))
 
     def sinsq(self, period: Any, bandwidth: Any) -> Any:
-        return self._quantity("sinsq", (period, bandwidth), lambda t, p, b: lambda A: _by_sinsq(t, p, b, A))
+        return self._quantity(
+            "sinsq", (period, bandwidth), lambda t, p, b: lambda A: _by_sinsq(t, p, b, A)
+        )
 
     def _part(self, base: Any) -> DualPairs:
         # One DualPairs a part, so that equal quantities of it share a slot.
@@ -177,10 +190,20 @@ class DualPairs:
 
 
 def _spread(param: Any, per_col: Array) -> list[tuple[Any, float]]:
-    """Hand derivatives by each column's value to the parameters: to each its own, or their sum to the shared one."""
+    """Hand derivatives by each column's value to the parameters: to each its own, or their sum to
+    the shared one."""
     if isinstance(param, tuple):
-        return [(s, float(g) * t) for p, g in zip(param, per_col, strict=True) if isinstance(p, Dual) for s, t in p.d.items()]
-    return [(s, float(per_col.sum()) * t) for s, t in param.d.items()] if isinstance(param, Dual) else []
+        return [
+            (s, float(g) * t)
+            for p, g in zip(param, per_col, strict=True)
+            if isinstance(p, Dual)
+            for s, t in p.d.items()
+        ]
+    return (
+        [(s, float(per_col.sum()) * t) for s, t in param.d.items()]
+        if isinstance(param, Dual)
+        else []
+    )
 
 
 def _column_squares(t: Tile, b: Any, A: Array) -> Array:
@@ -224,7 +247,11 @@ def _by_absdist(t: Tile, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
 def _by_sinsq(t: Tile, period: Any, bandwidth: Any, A: Array) -> list[tuple[Any, float]]:
     p, b = per_column(plain(period), t.width), per_column(plain(bandwidth), t.width)
     by_b = _per_column(t, lambda D, j: np.sum(A * np.sin(np.pi * D / p[j]) ** 2)) * -2 / b**3
-    by_p = _per_column(t, lambda D, j: np.sum(A * D * np.sin(2 * np.pi * D / p[j]))) * -np.pi / (p * b) ** 2
+    by_p = (
+        _per_column(t, lambda D, j: np.sum(A * D * np.sin(2 * np.pi * D / p[j])))
+        * -np.pi
+        / (p * b) ** 2
+    )
     return _spread(period, by_p) + _spread(bandwidth, by_b)
 
 

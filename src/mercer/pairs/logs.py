@@ -1,4 +1,6 @@
-"""The reading by logarithms: log k of the same formula, finite where k itself is too small for a floating-point number."""
+"""The reading by logarithms: log k of the same formula, finite where k itself is too small for a
+floating-point number."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +17,8 @@ from mercer.pairs.tile import Tile
 
 
 class Log:
-    """A positive number, held by its logarithm; products, sums and powers of them and of plain numbers."""
+    """A positive number, held by its logarithm; products, sums and powers of them and of plain
+    numbers."""
 
     __array_ufunc__ = None
 
@@ -41,14 +44,19 @@ class Log:
 
 
 def log(value: Any) -> Any:
-    """The logarithm of a Log, or of plain numbers, minus infinity for zero; negative numbers are refused."""
+    """The logarithm of a Log, or of plain numbers, minus infinity for zero; negative numbers are
+    refused."""
     if isinstance(value, Log):
         return value.log
     value = np.asarray(value)
     low = value.min(initial=0.0)
     if low < 0 and low < -1e-6 * value.max(initial=0.0):
-        raise ValueError(f"the kernel is negative for some pairs ({low:.3g}), so it has no logarithm; use one that never is, as exp(k).")
-    return np.log(value, out=np.full(value.shape, -np.inf, np.result_type(value, np.float32)), where=value > 0)
+        raise ValueError(
+            f"the kernel is negative for some pairs ({low:.3g}), so it has no logarithm; use one that never is, as exp(k)."
+        )
+    return np.log(
+        value, out=np.full(value.shape, -np.inf, np.result_type(value, np.float32)), where=value > 0
+    )
 
 
 def number(value: Any) -> Any:
@@ -72,7 +80,8 @@ class Logs(Numbers):
 
     @staticmethod
     def bessel(nu: float, r: Any) -> Any:
-        """The Matern profile 2^(1-nu)/Gamma(nu) r^nu K_nu(r), where K_nu(r) = kve(nu, r) exp(-r)."""
+        """The Matern profile 2^(1-nu)/Gamma(nu) r^nu K_nu(r), where K_nu(r) = kve(nu, r)
+        exp(-r)."""
         near = Numbers.bessel(nu, r)
         t = np.where(near > 0, 1.0, np.asarray(r, np.float64))
         far = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(t) + np.log(kve(nu, t)) - t
@@ -80,7 +89,8 @@ class Logs(Numbers):
 
 
 class LogTile(Tile):
-    """All pairs (x_i, z_j), whose formulas end in logarithms. What several bandwidths in proportion share is computed once."""
+    """All pairs (x_i, z_j), whose formulas end in logarithms. What several bandwidths in proportion
+    share is computed once."""
 
     xp: Any = Logs
 
@@ -96,7 +106,9 @@ class LogTile(Tile):
         return self._once("absdist", bandwidth, super().absdist, 1)
 
     def sinsq(self, period: Any, bandwidth: Any) -> Any:
-        return self._once(("sinsq", period), bandwidth, lambda b: super(LogTile, self).sinsq(period, b), 2)
+        return self._once(
+            ("sinsq", period), bandwidth, lambda b: super(LogTile, self).sinsq(period, b), 2
+        )
 
     def _once(self, key: Any, b: Any, of: Callable[[Any], Any], power: int) -> Any:
         """of(b), from that of another bandwidth in proportion where there is one."""

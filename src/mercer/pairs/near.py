@@ -1,4 +1,6 @@
-"""The reading by differences: k(x, x) + k(z, z) - 2 k(x, z) of the same formula, to relative accuracy however near x and z are."""
+"""The reading by differences: k(x, x) + k(z, z) - 2 k(x, z) of the same formula, to relative
+accuracy however near x and z are."""
+
 from __future__ import annotations
 
 import math
@@ -17,19 +19,24 @@ PLAIN_SHARE = 0.125  # from this share of the terms on, their plain sum has all 
 
 
 class Near:
-    """A function k of pairs: a = k(x, x), b = k(z, z) and v = k(x, z), with e = a - b and s = a + b - 2 v to relative accuracy.
+    """A function k of pairs: a = k(x, x), b = k(z, z) and v = k(x, z), with e = a - b and s = a + b
+    - 2 v to relative accuracy.
 
-    Sums, products, quotients and exponentials of such have e and s without any difference of near numbers; plain numbers are
-    constants. Where s is not small against its terms, they have it to all digits. Products of rows know their `unit`: what s
-    would be of rows of norm one.
+    Sums, products, quotients and exponentials of such have e and s without any difference of near
+    numbers; plain numbers are constants. Where s is not small against its terms, they have it to
+    all digits. Products of rows know their `unit`: what s would be of rows of norm one.
     """
 
     __array_ufunc__ = None
 
-    def __init__(self, a: Any, b: Any, v: Any, e: Any, s: Any, unit: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self, a: Any, b: Any, v: Any, e: Any, s: Any, unit: Callable[[], Any] | None = None
+    ) -> None:
         self.a, self.b, self.value, self.e, self.unit = a, b, v, e, unit
         plain = a + b - 2 * v
-        self.s = np.where(np.abs(plain) >= PLAIN_SHARE * (np.abs(a) + np.abs(b) + 2 * np.abs(v)), plain, s)
+        self.s = np.where(
+            np.abs(plain) >= PLAIN_SHARE * (np.abs(a) + np.abs(b) + 2 * np.abs(v)), plain, s
+        )
 
     @property
     def m(self) -> Any:
@@ -41,9 +48,19 @@ class Near:
 
     def __mul__(self, other: Any) -> Near:
         if not isinstance(other, Near):
-            return Near(self.a * other, self.b * other, self.value * other, self.e * other, self.s * other, self.unit)
+            return Near(
+                self.a * other,
+                self.b * other,
+                self.value * other,
+                self.e * other,
+                self.s * other,
+                self.unit,
+            )
         p, q = self, other
-        e, s = (p.m * q.e + q.m * p.e) / 2, (p.e * q.e + p.s * (q.m / 2 + q.value) + q.s * (p.m / 2 + p.value)) / 2
+        e, s = (
+            (p.m * q.e + q.m * p.e) / 2,
+            (p.e * q.e + p.s * (q.m / 2 + q.value) + q.s * (p.m / 2 + p.value)) / 2,
+        )
         return Near(p.a * q.a, p.b * q.b, p.value * q.value, e, s, _both(p.unit, q.unit))
 
     def __neg__(self) -> Near:
@@ -58,7 +75,9 @@ class Near:
     def __rtruediv__(self, other: Any) -> Near:
         """c / k: 1/a + 1/b - 2/v = (e^2 - m s) / (2 a b v)."""
         a, b, v, e = self.a, self.b, self.value, self.e
-        return near(other) * Near(1 / a, 1 / b, 1 / v, -e / (a * b), (e**2 - self.m * self.s) / (2 * a * b * v))
+        return near(other) * Near(
+            1 / a, 1 / b, 1 / v, -e / (a * b), (e**2 - self.m * self.s) / (2 * a * b * v)
+        )
 
     def __truediv__(self, other: Any) -> Near:
         return self * (1 / other)
@@ -67,7 +86,7 @@ class Near:
         if n != int(n):
             return Nears.exp(n * Nears.log(self))
         if n < 0:
-            return 1.0 / self ** -n
+            return 1.0 / self**-n
         if n == 0:
             return near(1.0)
         half = self ** (int(n) // 2) if n > 1 else self
@@ -135,10 +154,17 @@ class Nears(Numbers):
 
     @staticmethod
     def decay(coefficients: Sequence[float], t: Any) -> Any:
-        """1 - p(t) exp(-t) = exp(-t) sum_j (1/j! - c_j) t^j, whose terms are none below zero, up to t = 1."""
+        """1 - p(t) exp(-t) = exp(-t) sum_j (1/j! - c_j) t^j, whose terms are none below zero, up to
+        t = 1."""
         r = near(t).value
         c = [*coefficients, *[0.0] * (20 - len(coefficients))]
-        left = [0.0, *(v if (v := 1 / math.factorial(j) - c[j]) > 1e-14 * c[j] else 0.0 for j in range(1, 20))]  # the first ones are 0
+        left = [
+            0.0,
+            *(
+                v if (v := 1 / math.factorial(j) - c[j]) > 1e-14 * c[j] else 0.0
+                for j in range(1, 20)
+            ),
+        ]  # the first ones are 0
         few = np.exp(-r) * _polynomial(left, np.minimum(r, 1))
         return still(np.where(r < 1, few, 1 - _polynomial(coefficients, r) * np.exp(-r)))
 
@@ -149,11 +175,14 @@ class Nears(Numbers):
 
     @staticmethod
     def ratio(a: Any, b: Any) -> Any:
-        """k / sqrt(k(x, x) k(z, z)): 2 - 2 k / sqrt(a b) = (s - (sqrt a - sqrt b)^2) / sqrt(a b); nothing where a or b is 0."""
+        """k / sqrt(k(x, x) k(z, z)): 2 - 2 k / sqrt(a b) = (s - (sqrt a - sqrt b)^2) / sqrt(a b);
+        nothing where a or b is 0."""
         a = near(a)
         x, z = (np.sqrt(np.maximum(v, 0)) for v in (a.a, a.b))
         gap, size = Numbers.ratio(a.e * np.ones_like(x + z), x + z), x * z
-        cosine, share = (Numbers.ratio(v * np.ones_like(size), size) for v in (a.value, np.abs(a.s)))
+        cosine, share = (
+            Numbers.ratio(v * np.ones_like(size), size) for v in (a.value, np.abs(a.s))
+        )
         found = Numbers.ratio(np.maximum(a.s - gap**2, 0), size * np.ones_like(gap))
         if a.unit is None:  # norms that are unlike leave no more digits in s than in the cosine
             found = np.where(share <= 1, found, np.maximum(2 - 2 * cosine, 0))
@@ -199,7 +228,9 @@ class NearPairs:
 
         def unit() -> Array:
             """Of rows of norm one; zero rows stay."""
-            U, V = (R / np.where(r > 0, np.sqrt(np.abs(r)), 1.0)[:, None] for R, r in ((X, x), (Z, z)))
+            U, V = (
+                R / np.where(r > 0, np.sqrt(np.abs(r)), 1.0)[:, None] for R, r in ((X, x), (Z, z))
+            )
             found: Array = distances.parted(U, V, A)[3]
             return found
 
@@ -215,7 +246,9 @@ class NearPairs:
         return _apart(self.tile.absdist(bandwidth))
 
     def sinsq(self, period: Any, bandwidth: Any) -> Near:
-        X, Z, b, p = self.tile._dense(per_column(bandwidth, self.width), per_column(period, self.width, "period"))
+        X, Z, b, p = self.tile._dense(
+            per_column(bandwidth, self.width), per_column(period, self.width, "period")
+        )
         total = np.zeros((len(X), len(Z)))
         for x, z, width, length in zip(X.T, Z.T, b, p, strict=True):
             total += np.square(np.sin(np.pi * (x[:, None] - z) / length) / width)
@@ -223,10 +256,16 @@ class NearPairs:
 
     @property
     def prod1p(self) -> Near:
-        return math.prod((1.0 + c for c in self._columns()), start=near(np.ones((len(self.tile.X), len(self.tile.Z)))))
+        return math.prod(
+            (1.0 + c for c in self._columns()),
+            start=near(np.ones((len(self.tile.X), len(self.tile.Z)))),
+        )
 
     def elementary(self, order: int) -> Near:
-        E = [near(np.full((len(self.tile.X), len(self.tile.Z)), float(r == 0))) for r in range(order + 1)]
+        E = [
+            near(np.full((len(self.tile.X), len(self.tile.Z)), float(r == 0)))
+            for r in range(order + 1)
+        ]
         for column in self._columns():
             E[1:] = [E[r] + column * E[r - 1] for r in range(1, order + 1)]
         return E[order]
@@ -239,10 +278,15 @@ class NearPairs:
 
     @property
     def angle(self) -> Near:
-        """2 atan(|u - v| / |u + v|) of unit vectors, |u - v|^2 being 2 - 2 cosine; a right angle where a row is zero."""
+        """2 atan(|u - v| / |u + v|) of unit vectors, |u - v|^2 being 2 - 2 cosine; a right angle
+        where a row is zero."""
         c = Nears.ratio(self.dot, None)
         x, z = self.tile.rows.angle, self.tile.cols.angle
-        t = np.where((c.a > 0) & (c.b > 0), 2 * np.arctan2(np.sqrt(c.s), np.sqrt(np.maximum(4 - c.s, 0))), math.pi / 2)
+        t = np.where(
+            (c.a > 0) & (c.b > 0),
+            2 * np.arctan2(np.sqrt(c.s), np.sqrt(np.maximum(4 - c.s, 0))),
+            math.pi / 2,
+        )
         return Near(x, z, t, x - z, x + z - 2 * t)
 
     @property
@@ -259,9 +303,17 @@ class NearPairs:
             return 1.0 - angle / math.pi
         t, size = angle.value, self.sizes
         if order == 1:
-            rest = np.where(t < 0.1, t**3 * (1 / 3 - t**2 * (1 / 30 - t**2 * (1 / 840 - t**2 / 45360))), np.sin(t) - t * np.cos(t))
+            rest = np.where(
+                t < 0.1,
+                t**3 * (1 / 3 - t**2 * (1 / 30 - t**2 * (1 / 840 - t**2 / 45360))),
+                np.sin(t) - t * np.cos(t),
+            )
             return size * still((2 * math.pi * np.sin(t / 2) ** 2 - rest) / math.pi)
-        rest = np.where(t < 0.1, t**5 * (4 / 15 - t**2 * 16 / 315), 2 * t + t * np.cos(2 * t) - 1.5 * np.sin(2 * t))
+        rest = np.where(
+            t < 0.1,
+            t**5 * (4 / 15 - t**2 * 16 / 315),
+            2 * t + t * np.cos(2 * t) - 1.5 * np.sin(2 * t),
+        )
         return size * size * (3.0 * still((2 * math.pi * np.sin(t) ** 2 + rest) / (3 * math.pi)))
 
     # other pairs
@@ -280,7 +332,8 @@ class NearPairs:
         return NearPairs(self.tile.pick(columns))
 
     def call(self, f: Callable[[Any, Any], Any]) -> Near:
-        """A user's own function: its values alone, so near pairs keep the digits that their difference leaves."""
+        """A user's own function: its values alone, so near pairs keep the digits that their
+        difference leaves."""
         x, z = self.tile.rows.call(f), self.tile.cols.call(f)
         v = self.tile.call(f)
         return Near(x, z, v, x - z, x + z - 2 * v)
@@ -294,11 +347,16 @@ class NearPairs:
         """By product, and by differences where that would cost digits."""
         X, Z, b = self.tile._dense(per_column(bandwidth, self.width))
         D, error = self.tile._squares(bandwidth)
-        return D if math.isinf(error) else distances.refine(D.copy(), X, Z, b, error / distances.NEAR_SHARE)
+        return (
+            D
+            if math.isinf(error)
+            else distances.refine(D.copy(), X, Z, b, error / distances.NEAR_SHARE)
+        )
 
 
 class Sided:
-    """One side of the pairs with itself: plain numbers for norms, and f(x) f(z) of a function of rows."""
+    """One side of the pairs with itself: plain numbers for norms, and f(x) f(z) of a function of
+    rows."""
 
     def __init__(self, side: Diagonal, pairs: NearPairs, which: int) -> None:
         self.side, self.pairs, self.which = side, pairs, which
@@ -307,7 +365,8 @@ class Sided:
         return getattr(self.side, name)
 
     def of(self, f: Map) -> Any:
-        """f(x) f(z) as a kernel, where the formula first asks for it; the second time there is nothing left to multiply."""
+        """f(x) f(z) as a kernel, where the formula first asks for it; the second time there is
+        nothing left to multiply."""
         if self.which:
             return 1.0
         x, z = self.pairs.tile.rows.of(f), self.pairs.tile.cols.of(f)
@@ -327,7 +386,8 @@ def _product(x: Any, z: Any) -> Near:
 def squares(on: Callable[[Any], Any], tile: Tile) -> Array:
     """k(x, x) + k(z, z) - 2 k(x, z) of every pair of a tile, for the formula of a kernel.
 
-    A formula that asks for what this reading has not is read by its values, with the digits that their difference leaves.
+    A formula that asks for what this reading has not is read by its values, with the digits that
+    their difference leaves.
     """
     with np.errstate(all="ignore"):
         try:

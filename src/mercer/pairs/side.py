@@ -1,4 +1,5 @@
 """One side of a tile: rows, and whatever tiles ask of them, computed once."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,14 +20,18 @@ def per_column(bandwidth: Bandwidth, d: int, name: str = "bandwidth") -> Array:
     """One value a column, from a scalar or a tuple of the right length."""
     b = np.asarray(bandwidth, dtype=np.float64)
     if b.ndim and len(b) != d:
-        raise ValueError(f"{name} has {len(b)} values, but X has {d} columns; give one number, or one a column.")
+        raise ValueError(
+            f"{name} has {len(b)} values, but X has {d} columns; give one number, or one a column."
+        )
     return np.broadcast_to(b, (d,))
 
 
 def square(A: Array, d: int, dtype: Any) -> Array:
     """The metric of an inner product, checked against the width of the rows."""
     if len(A) != d:
-        raise ValueError(f"metric is {len(A)} x {len(A)}, but X has {d} columns; give one row and column for each.")
+        raise ValueError(
+            f"metric is {len(A)} x {len(A)}, but X has {d} columns; give one row and column for each."
+        )
     return A.astype(dtype)
 
 
@@ -86,7 +91,9 @@ class Side:
 
     def as_dense(self) -> Side:
         """The same side with dense rows."""
-        return Side(Table(self.dense(), self.rows.columns), self.centre) if self.rows.sparse else self
+        return (
+            Side(Table(self.dense(), self.rows.columns), self.centre) if self.rows.sparse else self
+        )
 
     def dense(self, columns: Array | None = None) -> Array:
         """The rows (or some of their columns) as a dense array."""

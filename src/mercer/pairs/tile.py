@@ -1,4 +1,5 @@
 """The reading by numbers: all pairs of two sets of rows, or each row with itself."""
+
 from __future__ import annotations
 
 import math
@@ -27,7 +28,8 @@ Map = Callable[[Any], Any]
 
 
 def circle(data: Array, period: Array) -> Array:
-    """(cos, sin) of every column on the circle of its period: |u - v|^2 = 4 sin^2(pi (x - z) / period)."""
+    """(cos, sin) of every column on the circle of its period: |u - v|^2 = 4 sin^2(pi (x - z) /
+    period)."""
     angle = data.astype(np.float64) * (2 * np.pi / period)
     return np.concatenate([np.cos(angle), np.sin(angle)], axis=1).astype(data.dtype)
 
@@ -36,12 +38,18 @@ def mapped(rows: Table, f: Map) -> Table:
     """f(rows) as a table; one column where f gives one number a row."""
     out = f(rows.data)
     if len(out) != len(rows) if not sp.issparse(out) else out.shape[0] != len(rows):
-        raise ValueError(f"warped's f must return one row for each of {len(rows)} rows; it returned {np.shape(out)}.")
-    return table(np.reshape(out, (len(rows), -1)) if isinstance(out, np.ndarray) and out.ndim == 1 else out, "f(X)")
+        raise ValueError(
+            f"warped's f must return one row for each of {len(rows)} rows; it returned {np.shape(out)}."
+        )
+    return table(
+        np.reshape(out, (len(rows), -1)) if isinstance(out, np.ndarray) and out.ndim == 1 else out,
+        "f(X)",
+    )
 
 
 def centre_of(X: Table, Z: Table) -> Array | None:
-    """The point that distances are measured about, so that a large common offset costs no digits."""
+    """The point that distances are measured about, so that a large common offset costs no
+    digits."""
     if X.items or X.sparse or not (len(X) and len(Z)):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -60,7 +68,9 @@ class Tile:
 
     def __init__(self, X: Side, Z: Side, diagonal: int | None = None) -> None:
         if X.rows.width != Z.rows.width:  # the loops below look at no bounds
-            raise ValueError(f"X has {X.rows.width} columns, and Z {Z.rows.width}; give the same columns on both sides.")
+            raise ValueError(
+                f"X has {X.rows.width} columns, and Z {Z.rows.width}; give the same columns on both sides."
+            )
         if X.rows.sparse != Z.rows.sparse:  # a few rows at a time, about one centre
             X, Z = X.as_dense(), Z.as_dense()
         self.X, self.Z, self.diagonal = X, Z, diagonal
@@ -87,7 +97,8 @@ class Tile:
         return self._squares(bandwidth)[0]
 
     def dist(self, bandwidth: Any = 1.0) -> Any:
-        """The square root of `sqdist`; near pairs are taken by differences, as the root magnifies their rounding."""
+        """The square root of `sqdist`; near pairs are taken by differences, as the root magnifies
+        their rounding."""
         key = "dist", bandwidth
         if key not in self._parts:
             self._parts[key] = np.sqrt(self._near(bandwidth))
@@ -100,7 +111,9 @@ class Tile:
 
     def sinsq(self, period: Any, bandwidth: Any) -> Any:
         """sum_j sin^2(pi (x_j - z_j) / period_j) / b_j^2, as a squared distance on circles."""
-        X, Z, b, p = self._dense(per_column(bandwidth, self.width), per_column(period, self.width, "period"))
+        X, Z, b, p = self._dense(
+            per_column(bandwidth, self.width), per_column(period, self.width, "period")
+        )
         x, z = (Side(Table(circle(A, p))) for A in (X, Z))
         return type(self)(x, z, self.diagonal).sqdist((*b.tolist(), *b.tolist())) / 4
 
@@ -118,7 +131,9 @@ class Tile:
         """The angle between x and z; a right angle where one of them is zero."""
         x, z = (np.sqrt(square_norms(s.data)) for s in (self.X, self.Z))
         scale = np.outer(x, z)
-        cosine = Numbers.ratio(_product(*(s.data.astype(np.float64) for s in (self.X, self.Z))), scale)
+        cosine = Numbers.ratio(
+            _product(*(s.data.astype(np.float64) for s in (self.X, self.Z))), scale
+        )
         angle = np.arccos(np.clip(cosine, -1, 1))
         self._fill_diagonal(angle, np.where(x > 0, 0, math.pi / 2))
         return angle.astype(self.dtype)
@@ -146,7 +161,9 @@ class Tile:
         """f(X, Z) of a user's own function."""
         out = np.asarray(f(self.X.data, self.Z.data))
         if out.shape != (len(self.X), len(self.Z)):
-            raise ValueError(f"Callable's f must return an array of shape {(len(self.X), len(self.Z))}; it returned {out.shape}.")
+            raise ValueError(
+                f"Callable's f must return an array of shape {(len(self.X), len(self.Z))}; it returned {out.shape}."
+            )
         return out.astype(self.dtype, copy=False)
 
     # inside
@@ -158,8 +175,8 @@ class Tile:
         return self._parts[key]
 
     def _squares(self, b: Bandwidth) -> tuple[Array, float]:
-        """Squared distances, and a bound of their rounding error; infinite where they were taken by differences, whose
-        error is relative."""
+        """Squared distances, and a bound of their rounding error; infinite where they were taken by
+        differences, whose error is relative."""
         if b not in self._squared:
             self._squared[b] = self._rescaled(b) or self._measured(b)
         return self._squared[b]
@@ -177,7 +194,10 @@ class Tile:
         x, z = self.X.scaled(b)[1], self.Z.scaled(b)[1]
         for dtype in (self.dtype, np.dtype(np.float64)):
             if distances.precise_enough(x, z, dtype, distances.TOLERANCE[self.dtype]):
-                D, error = self._by_product(b, dtype), float(np.finfo(dtype).eps / 2 * (x.max() + z.max()))
+                D, error = (
+                    self._by_product(b, dtype),
+                    float(np.finfo(dtype).eps / 2 * (x.max() + z.max())),
+                )
                 break
         else:
             D, error = self._by_differences(b), math.inf
@@ -186,15 +206,20 @@ class Tile:
     def _by_product(self, b: Bandwidth, dtype: np.dtype[Any]) -> Array:
         if self.X.rows.sparse or self.Z.rows.sparse:
             A, B = (s._over(b, dtype) for s in (self.X, self.Z))
-            return np.abs(square_norms(A)[:, None] + square_norms(B) - 2 * _product(A, B)).astype(self.dtype)
-        D = distances.by_product(self.X.operand(b, dtype, left=True), self.Z.operand(b, dtype, left=False))
+            return np.abs(square_norms(A)[:, None] + square_norms(B) - 2 * _product(A, B)).astype(
+                self.dtype
+            )
+        D = distances.by_product(
+            self.X.operand(b, dtype, left=True), self.Z.operand(b, dtype, left=False)
+        )
         return D.astype(self.dtype, copy=False)
 
     def _by_differences(self, b: Bandwidth) -> Array:
         return distances.by_differences(*self._dense(per_column(b, self.width)))
 
     def _near(self, b: Bandwidth) -> Array:
-        """Squared distances whose root has the tolerance's digits: an error e moves the root r by e / (2 r)."""
+        """Squared distances whose root has the tolerance's digits: an error e moves the root r by e
+        / (2 r)."""
         D, error = self._squares(b)
         if math.isinf(error):
             return D
@@ -208,7 +233,9 @@ class Tile:
         rows, cols = np.nonzero(near)
         if len(rows):
             widths = per_column(b, self.width)
-            D[rows, cols] = square_norms(over(self.X.data[rows].astype(np.float64) - self.Z.data[cols], widths, np.float64))
+            D[rows, cols] = square_norms(
+                over(self.X.data[rows].astype(np.float64) - self.Z.data[cols], widths, np.float64)
+            )
         return D
 
     def _fill_diagonal(self, D: Array, value: Any) -> Array:
@@ -218,14 +245,16 @@ class Tile:
         return D
 
     def _dense(self, *per_col: Array) -> tuple[Array, ...]:
-        """Dense rows and values a column; of sparse ones only the columns that some row uses, as others do not differ."""
+        """Dense rows and values a column; of sparse ones only the columns that some row uses, as
+        others do not differ."""
         if not self.X.rows.sparse:
             return self.X.data, self.Z.data, *per_col
         columns = np.union1d(nonzero_columns(self.X.data), nonzero_columns(self.Z.data))
         return self.X.dense(columns), self.Z.dense(columns), *(v[columns] for v in per_col)
 
     def _shared(self) -> tuple[Array, Array]:
-        """Dense rows; of sparse ones only the columns that both sides use, as others add nothing."""
+        """Dense rows; of sparse ones only the columns that both sides use, as others add
+        nothing."""
         columns = None
         if self.X.rows.sparse:
             columns = np.intersect1d(nonzero_columns(self.X.data), nonzero_columns(self.Z.data))
@@ -293,17 +322,25 @@ class Diagonal:
         """f(x) of every row, one number each."""
         out = np.asarray(f(self.X.data))
         if out.size != len(self.X):
-            raise ValueError(f"weighted's f must return one number a row; it returned shape {out.shape} for {len(self.X)} rows.")
+            raise ValueError(
+                f"weighted's f must return one number a row; it returned shape {out.shape} for {len(self.X)} rows."
+            )
         return self._shaped(out.astype(self.dtype))
 
     def call(self, f: Callable[[Any, Any], Any]) -> Array:
         rows = self.X.rows
-        return self._shaped([np.asarray(f(rows[[i]].data, rows[[i]].data)).item() for i in range(len(self.X))]).astype(self.dtype)
+        return self._shaped(
+            [np.asarray(f(rows[[i]].data, rows[[i]].data)).item() for i in range(len(self.X))]
+        ).astype(self.dtype)
 
     def _by_pieces(self, f: Callable[[Array], Array]) -> Array:
         """f of dense rows, a few at a time, in the columns that they use."""
         parts = [Side(self.X.rows[s]) for s in cuts(len(self.X), 256)]
-        return self._shaped(np.concatenate([f(p.dense(nonzero_columns(p.data) if p.rows.sparse else None)) for p in parts]))
+        return self._shaped(
+            np.concatenate(
+                [f(p.dense(nonzero_columns(p.data) if p.rows.sparse else None)) for p in parts]
+            )
+        )
 
 
 def _elementary(squares: Array, order: int) -> Array:

@@ -1,4 +1,6 @@
-"""The reading by symbols: a kernel formula run once without data leaves the source of a fused tile behind."""
+"""The reading by symbols: a kernel formula run once without data leaves the source of a fused tile
+behind."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -13,7 +15,8 @@ from mercer.pairs.tile import Tile
 
 @dataclass(frozen=True)
 class Asked:
-    """A pairwise quantity that the source needs as an argument: its name, parameters, columns, and side (rows, cols, both)."""
+    """A pairwise quantity that the source needs as an argument: its name, parameters, columns, and
+    side (rows, cols, both)."""
 
     kind: str
     params: tuple[Any, ...] = ()
@@ -23,9 +26,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A kernel as straight-line source over pairwise quantities q0, q1, ... and parameters t0, t1, ...
+    """A kernel as straight-line source over pairwise quantities q0, q1, ... and parameters t0, t1,
+    ...
 
-    The text reads `xp.exp` and the like: with `xp` as NumPy it computes a tile here, as `triton.language` on a GPU.
+    The text reads `xp.exp` and the like: with `xp` as NumPy it computes a tile here, as
+    `triton.language` on a GPU.
     """
 
     lines: tuple[str, ...]
@@ -34,8 +39,12 @@ class KernelSource:
     parameters: tuple[float, ...]
 
     def __str__(self) -> str:
-        names = [f"q{i}" for i in range(len(self.quantities))] + [f"t{i}" for i in range(len(self.parameters))]
-        return "\n    ".join([f"def tile({', '.join(names)}):", *self.lines, f"return {self.result}"])
+        names = [f"q{i}" for i in range(len(self.quantities))] + [
+            f"t{i}" for i in range(len(self.parameters))
+        ]
+        return "\n    ".join(
+            [f"def tile({', '.join(names)}):", *self.lines, f"return {self.result}"]
+        )
 
     def evaluate(self, X: Side, Z: Side) -> Array:
         """The tile by this source, as a check of the trace."""
@@ -43,7 +52,9 @@ class KernelSource:
         q = {f"q{i}": self._quantity(a, tile) for i, a in enumerate(self.quantities)}
         scope: dict[str, Any] = {"xp": np}
         exec(str(self), scope)
-        return np.broadcast_to(np.asarray(scope["tile"](**q, **values), tile.dtype), (len(X), len(Z)))
+        return np.broadcast_to(
+            np.asarray(scope["tile"](**q, **values), tile.dtype), (len(X), len(Z))
+        )
 
     def _quantity(self, asked: Asked, tile: Tile) -> Any:
         pairs: Any = tile if asked.columns is None else tile.pick(asked.columns)
@@ -98,7 +109,9 @@ class Symbol:
     def __pow__(self, n: Any) -> Any:
         """By squaring: the GPU has no integer power."""
         if not isinstance(n, int):
-            raise NotImplementedError(f"a power {n} has no GPU source; write p.xp.exp({n} * p.xp.log(...)).")
+            raise NotImplementedError(
+                f"a power {n} has no GPU source; write p.xp.exp({n} * p.xp.log(...))."
+            )
         if n < 0:
             return 1.0 / self**-n
         if n < 2:
@@ -171,7 +184,9 @@ class TracedFunctions:
         return self._call("where", nonzero, f"xp.sin({safe}) / {safe}", 1.0)
 
     def bessel(self, nu: float, r: Any) -> Symbol:
-        raise NotImplementedError(f"Matern(nu={nu}) has no GPU source, as it needs a Bessel function; use nu = 0.5, 1.5 or 2.5.")
+        raise NotImplementedError(
+            f"Matern(nu={nu}) has no GPU source, as it needs a Bessel function; use nu = 0.5, 1.5 or 2.5."
+        )
 
 
 class Traced:
@@ -179,7 +194,9 @@ class Traced:
 
     one: Any = 1.0
 
-    def __init__(self, trace: Trace, columns: tuple[int | str, ...] | None = None, side: str = "both") -> None:
+    def __init__(
+        self, trace: Trace, columns: tuple[int | str, ...] | None = None, side: str = "both"
+    ) -> None:
         self.trace, self.columns, self.side = trace, columns, side
         self.xp: Any = TracedFunctions(trace)
 
@@ -223,15 +240,21 @@ class Traced:
 
     def pick(self, columns: Any) -> Traced:
         if self.columns is not None and any(isinstance(c, str) for c in columns):
-            raise NotImplementedError("columns by name inside other columns have no GPU source; give the inner ones by position.")
+            raise NotImplementedError(
+                "columns by name inside other columns have no GPU source; give the inner ones by position."
+            )
         chosen = tuple(columns) if self.columns is None else tuple(self.columns[i] for i in columns)
         return Traced(self.trace, chosen, self.side)
 
     def _none(self, what: str) -> Any:
-        raise NotImplementedError(f"{what} has no GPU source, as it runs Python code; compute this kernel on the CPU.")
+        raise NotImplementedError(
+            f"{what} has no GPU source, as it runs Python code; compute this kernel on the CPU."
+        )
 
     def bilinear(self, A: Array) -> Any:
-        raise NotImplementedError("Linear(metric=A) has no GPU source; multiply X by a root of A first.")
+        raise NotImplementedError(
+            "Linear(metric=A) has no GPU source; multiply X by a root of A first."
+        )
 
     def warp(self, f: Any) -> Any:
         return self._none("warped(f)")

@@ -1,7 +1,10 @@
-"""The page: the result of a fit as one HTML text, and that text as a file that is whole or not there.
+"""The page: the result of a fit as one HTML text, and that text as a file that is whole or not
+there.
 
-Sections come in the order in which a reader asks: how good, why, where not, with what care, at what cost, and again how.
+Sections come in the order in which a reader asks: how good, why, where not, with what care, at what
+cost, and again how.
 """
+
 from __future__ import annotations
 
 import os
@@ -21,8 +24,20 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 def hero(result: FitResult) -> Markup:
     """The first screen: the score of the chosen model beside all others, and the verdict."""
     title = tag("h1", "Predicting ", name(words.brief(result.target, 80), class_="target"))
-    said = tag("div", title, _headline(result), tag("p", name(result.verdict), class_="verdict"), class_="said")
-    return tag("header", said, scores.contenders(result) if result.contenders else None, _notes(result), class_="hero")
+    said = tag(
+        "div",
+        title,
+        _headline(result),
+        tag("p", name(result.verdict), class_="verdict"),
+        class_="said",
+    )
+    return tag(
+        "header",
+        said,
+        scores.contenders(result) if result.contenders else None,
+        _notes(result),
+        class_="hero",
+    )
 
 
 def sections(result: FitResult) -> list[tuple[str, str, Markup]]:
@@ -32,11 +47,23 @@ def sections(result: FitResult) -> list[tuple[str, str, Markup]]:
         ("importance", "Which columns matter", _importance(result)),
         *_fit(result),
         ("worst", "Worst rows", tables.worst(result) if result.worst else None),
-        ("columns", "What was done with each column", tables.treatments(result) if result.columns else None),
+        (
+            "columns",
+            "What was done with each column",
+            tables.treatments(result) if result.columns else None,
+        ),
         ("warnings", "Warnings", _warnings(result)),
         ("cost", "Size and speed", _cost(result)),
-        ("contenders", "Everything that was tried", tables.contenders(result) if result.contenders else None),
-        ("plan", "The plan of the chosen model", tag("pre", name(result.plan), tabindex=0) if result.plan.strip() else None),
+        (
+            "contenders",
+            "Everything that was tried",
+            tables.contenders(result) if result.contenders else None,
+        ),
+        (
+            "plan",
+            "The plan of the chosen model",
+            tag("pre", name(result.plan), tabindex=0) if result.plan.strip() else None,
+        ),
         ("reproduce", "Do it again", _reproduce(result)),
     ]
     return [(anchor, heading, body) for anchor, heading, body in every if body is not None]
@@ -49,26 +76,48 @@ def _headline(result: FitResult) -> Markup | None:
     known = words.finite(chosen.low) and words.finite(chosen.high)
     said = f"{scores.level(result)} interval {words.interval(chosen.low, chosen.high, places)}"
     ends = tag("span", said, class_="ends") if known else None
-    what = tag("p", f"Holdout {scores.metric(result)} of ", name(words.brief(chosen.name)), class_="what")
-    return join([what, tag("p", tag("strong", words.fixed(chosen.holdout, places)), ends, class_="score")])
+    what = tag(
+        "p", f"Holdout {scores.metric(result)} of ", name(words.brief(chosen.name)), class_="what"
+    )
+    return join(
+        [what, tag("p", tag("strong", words.fixed(chosen.holdout, places)), ends, class_="score")]
+    )
 
 
 def _notes(result: FitResult) -> Markup:
     held = f"{words.count(result.rows_holdout)} held out ({result.holdout_rule})"
     kept = f"{words.many(result.rows_train, 'row')} to learn from, {held}"
-    lost = f"; {words.many(result.rows_dropped, 'row')} without a target dropped." if result.rows_dropped else "."
+    lost = (
+        f"; {words.many(result.rows_dropped, 'row')} without a target dropped."
+        if result.rows_dropped
+        else "."
+    )
     number = len(result.warnings)
-    wary = tag("li", tag("a", words.many(number, "warning"), " to read", href="#warnings")) if number else None
+    wary = (
+        tag("li", tag("a", words.many(number, "warning"), " to read", href="#warnings"))
+        if number
+        else None
+    )
     told = (result.metric_note, words.decision(result), result.task_reason)
     sentences = [words.sentence(text) for text in told if text.strip()]
-    return tag("ul", [tag("li", name(sentence)) for sentence in sentences], tag("li", name(kept + lost)), wary, class_="notes")
+    return tag(
+        "ul",
+        [tag("li", name(sentence)) for sentence in sentences],
+        tag("li", name(kept + lost)),
+        wary,
+        class_="notes",
+    )
 
 
 def _lift(result: FitResult) -> Markup | None:
     chosen = result.chosen
     if chosen is None:
         return None
-    if result.lift_gain is None or not words.finite(result.lift_gain[0]) or chosen.kind in ("linear", "constant"):
+    if (
+        result.lift_gain is None
+        or not words.finite(result.lift_gain[0])
+        or chosen.kind in ("linear", "constant")
+    ):
         return tag("p", _no_lift(chosen))
     return join([tag("p", _gain(result, result.lift_gain)), scores.lift_gain(result)])
 
@@ -95,27 +144,54 @@ def _importance(result: FitResult) -> Markup | None:
     if not result.importance:
         return None
     rest = result.importance[scores.SHOWN :]
-    more = tag("details", tag("summary", f"The other {words.many(len(rest), 'column')}"), tables.importances(rest)) if rest else None
+    more = (
+        tag(
+            "details",
+            tag("summary", f"The other {words.many(len(rest), 'column')}"),
+            tables.importances(rest),
+        )
+        if rest
+        else None
+    )
     return join([scores.importance(result), more])
 
 
 def _fit(result: FitResult) -> list[tuple[str, str, Markup | None]]:
     if result.task == "regression":
         body = tag("div", figures.points(result), _coverage(result), class_="pair")
-        return [("fit", "Predicted against actual", body if result.points or result.interval else None)]
-    trust = tag("div", figures.calibration(result), tables.calibration(result), class_="pair") if result.calibration else None
-    return [("fit", "Which classes are confused", tables.confusion(result) if result.confusion else None),
-            ("calibration", "Can the probabilities be trusted?", trust)]
+        return [
+            ("fit", "Predicted against actual", body if result.points or result.interval else None)
+        ]
+    trust = (
+        tag("div", figures.calibration(result), tables.calibration(result), class_="pair")
+        if result.calibration
+        else None
+    )
+    return [
+        (
+            "fit",
+            "Which classes are confused",
+            tables.confusion(result) if result.confusion else None,
+        ),
+        ("calibration", "Can the probabilities be trusted?", trust),
+    ]
 
 
 def _coverage(result: FitResult) -> Markup | None:
     found = result.interval
     if not found:
         return None
-    facts = [("asked for", words.percent(found.get("coverage_asked"))),
-             ("measured on the holdout, each half by the width of the other", words.percent(found.get("coverage_measured"))),
-             ("median width", words.number(found.get("median_width")))]
-    guarantee = tag("p", name(words.sentence(str(found["guarantee"])))) if found.get("guarantee") else None
+    facts = [
+        ("asked for", words.percent(found.get("coverage_asked"))),
+        (
+            "measured on the holdout, each half by the width of the other",
+            words.percent(found.get("coverage_measured")),
+        ),
+        ("median width", words.number(found.get("median_width"))),
+    ]
+    guarantee = (
+        tag("p", name(words.sentence(str(found["guarantee"])))) if found.get("guarantee") else None
+    )
     return tag("div", tag("h3", "Prediction intervals"), _facts(facts), guarantee)
 
 
@@ -126,13 +202,15 @@ def _warnings(result: FitResult) -> Markup:
 
 
 def _cost(result: FitResult) -> Markup:
-    return _facts([
-        ("model on disk", words.size(result.model_bytes)),
-        ("to predict one row", words.duration(_seconds(result.latency_row_ms))),
-        ("to predict 1,000 rows", words.duration(_seconds(result.latency_1000_ms))),
-        ("from file to model, reading and judging included", words.duration(result.seconds)),
-        ("most memory used", words.size(result.memory_peak_bytes)),
-    ])
+    return _facts(
+        [
+            ("model on disk", words.size(result.model_bytes)),
+            ("to predict one row", words.duration(_seconds(result.latency_row_ms))),
+            ("to predict 1,000 rows", words.duration(_seconds(result.latency_1000_ms))),
+            ("from file to model, reading and judging included", words.duration(result.seconds)),
+            ("most memory used", words.size(result.memory_peak_bytes)),
+        ]
+    )
 
 
 def _seconds(milliseconds: float) -> float | None:
@@ -140,28 +218,44 @@ def _seconds(milliseconds: float) -> float | None:
 
 
 def _facts(facts: list[tuple[str, str]]) -> Markup:
-    return tag("dl", [tag("div", tag("dt", what), tag("dd", value)) for what, value in facts], class_="facts")
+    return tag(
+        "dl",
+        [tag("div", tag("dt", what), tag("dd", value)) for what, value in facts],
+        class_="facts",
+    )
 
 
 def _reproduce(result: FitResult) -> Markup:
     made = [f"mercer {result.version}", f"seed {result.seed}", result.created]
-    parts = [part for word in result.command.split(" ") for part in (" ", tag("span", word))][1:]  # lines break between words only
-    command: Child = tag("pre", tag("code", tag("bdi", parts)), tabindex=0) if result.command.strip() else None
+    parts = [part for word in result.command.split(" ") for part in (" ", tag("span", word))][
+        1:
+    ]  # lines break between words only
+    command: Child = (
+        tag("pre", tag("code", tag("bdi", parts)), tabindex=0) if result.command.strip() else None
+    )
     return join([command, tag("p", name(", ".join(filter(None, made))), class_="quiet")])
 
 
 def html(result: FitResult, model_id: str = "") -> str:
-    """The report as one self-contained HTML text: no scripts, no network, light and dark, screen and paper.
+    """The report as one self-contained HTML text: no scripts, no network, light and dark, screen
+    and paper.
 
     `model_id` names the model file that it belongs to, as `mercer check` shows it.
     """
     parts = sections(result)
     links = [tag("a", heading, href=f"#{anchor}") for anchor, heading, _ in parts]
     nav = tag("nav", links, aria_label="Sections")
-    body = [tag("section", tag("h2", heading), inside, id=anchor) for anchor, heading, inside in parts]
+    body = [
+        tag("section", tag("h2", heading), inside, id=anchor) for anchor, heading, inside in parts
+    ]
     of = f" Of the model {model_id}." if model_id else ""
-    foot = tag("footer", f"Made by mercer {result.version}. All scores are on rows that no choice has seen.{of}")
-    page = tag("html", _head(result), tag("body", hero(result), nav, tag("main", body), foot), lang="en")
+    foot = tag(
+        "footer",
+        f"Made by mercer {result.version}. All scores are on rows that no choice has seen.{of}",
+    )
+    page = tag(
+        "html", _head(result), tag("body", hero(result), nav, tag("main", body), foot), lang="en"
+    )
     return f"<!DOCTYPE html>\n{page}\n"
 
 
@@ -169,13 +263,17 @@ def write(result: FitResult, path: str | os.PathLike[str]) -> None:
     """Write the report; a failure leaves what was there before."""
     goal, page = Path(os.path.realpath(path)), html(result).encode()
     if not goal.parent.is_dir():
-        raise FileNotFoundError(f"{os.fspath(path)} cannot be written: the folder {goal.parent} does not exist; make it first.")
+        raise FileNotFoundError(
+            f"{os.fspath(path)} cannot be written: the folder {goal.parent} does not exist; make it first."
+        )
     with naming(path):
         _write(goal, page)
 
 
 def _write(goal: Path, page: bytes) -> None:
-    if goal.exists() and not goal.is_file():  # a device or a pipe takes the bytes; a folder refuses them
+    if (
+        goal.exists() and not goal.is_file()
+    ):  # a device or a pipe takes the bytes; a folder refuses them
         goal.write_bytes(page)
         return
     part = beside(goal)
@@ -197,13 +295,19 @@ def _head(result: FitResult) -> Markup:
     chosen = result.chosen
     score = f" {words.fixed(chosen.holdout, scores.holdout_places(result))}" if chosen else ""
     title = f"{words.brief(result.target, 60)}: {scores.metric(result)}{score}"
-    return tag("head", join([
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", text(title)), tag("style", _css()),
-    ]))
+    return tag(
+        "head",
+        join(
+            [
+                tag("meta", charset="utf-8"),
+                tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+                tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+                tag("meta", name="color-scheme", content="light dark"),
+                tag("title", text(title)),
+                tag("style", _css()),
+            ]
+        ),
+    )
 
 
 @cache

@@ -1,4 +1,5 @@
 """Numbers in words: as many digits as mean something, and a dash where nothing was measured."""
+
 from __future__ import annotations
 
 import math
@@ -16,7 +17,11 @@ _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,14})\.\d{1,30}", re.ASCII)
 
 def finite(value: object) -> TypeGuard[float]:
     """Whether there is a number to show."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
+    )
 
 
 def number(value: Any, digits: int = 4) -> str:
@@ -55,7 +60,9 @@ def decimals(values: list[float], spans: list[float]) -> int:
     (4, 0, 3)
     """
     widths = sorted(span for span in spans if 0 < span < math.inf)
-    powers = [_power(width) - 1 for width in widths[len(widths) // 2 :][:1]] + [_power(value) - 2 for value in _largest(values)]
+    powers = [_power(width) - 1 for width in widths[len(widths) // 2 :][:1]] + [
+        _power(value) - 2 for value in _largest(values)
+    ]
     return min(6, max(0, -min(powers))) if powers else 2
 
 
@@ -65,7 +72,11 @@ def interval(low: Any, high: Any, places: int) -> str:
     >>> interval(0.8312, 0.86, 3)
     '0.831 to 0.860'
     """
-    return f"{fixed(low, places)} to {fixed(high, places)}" if finite(low) and finite(high) else NOTHING
+    return (
+        f"{fixed(low, places)} to {fixed(high, places)}"
+        if finite(low) and finite(high)
+        else NOTHING
+    )
 
 
 def count(value: Any) -> str:
@@ -113,7 +124,11 @@ def duration(seconds: Any) -> str:
     if not finite(seconds):
         return NOTHING
     if seconds < 60:
-        return f"{number(seconds, 2)} s" if seconds >= 1 or seconds <= 0 else f"{number(1000 * seconds, 2)} ms"
+        return (
+            f"{number(seconds, 2)} s"
+            if seconds >= 1 or seconds <= 0
+            else f"{number(1000 * seconds, 2)} ms"
+        )
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"
 
@@ -148,7 +163,9 @@ def plainer(value: object) -> object:
     >>> plainer("37.189998626708984"), plainer("32.0"), plainer("007.5"), plainer("a1.5")
     ('37.19', '32', '007.5', 'a1.5')
     """
-    return number(float(value), 6) if isinstance(value, str) and _DECIMAL.fullmatch(value) else value
+    return (
+        number(float(value), 6) if isinstance(value, str) and _DECIMAL.fullmatch(value) else value
+    )
 
 
 def brief(value: object, longest: int = LONGEST) -> str:
@@ -157,7 +174,13 @@ def brief(value: object, longest: int = LONGEST) -> str:
     >>> brief(0.123456789), brief("a" * 9, 5), brief(None), brief(True)
     ('0.1235', 'aaaa…', '–', 'True')
     """
-    shown = number(value) if isinstance(value, int | float) and not isinstance(value, bool) else NOTHING if value is None else str(value)
+    shown = (
+        number(value)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else NOTHING
+        if value is None
+        else str(value)
+    )
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 

@@ -1,4 +1,5 @@
 """An engine is a fold: statistics of batches, merged in a fixed order."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,10 +11,13 @@ from mercer.ops.tiles import cuts
 
 S = TypeVar("S")
 B = TypeVar("B")
-GROUP_BATCHES = 8  # batches under way together: as many statistics are held at once, whatever the number of threads
+# batches under way together: as many statistics are held at once, whatever the number of threads
+GROUP_BATCHES = 8
 
 
-def fold(items: Iterable[B], of: Callable[[B], S], zero: S, pmap: Callable[..., Iterable[S]] = map) -> S:
+def fold(
+    items: Iterable[B], of: Callable[[B], S], zero: S, pmap: Callable[..., Iterable[S]] = map
+) -> S:
     """zero + of(b1) + of(b2) + ..., added from left to right: the result does not depend on `pmap`.
 
     >>> fold(range(5), lambda b: b * b, 0)

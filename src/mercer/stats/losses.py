@@ -1,4 +1,6 @@
-"""Newton rounds for losses that are not quadratic: value, gradient and Hessian at a fixed point merge within a round."""
+"""Newton rounds for losses that are not quadratic: value, gradient and Hessian at a fixed point
+merge within a round."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,7 +13,8 @@ from mercer.inputs import Array
 
 @dataclass(eq=False)
 class Newton:
-    """A sum of losses at a fixed point: its value, gradient (D,) and Hessian (D, D). Models do not add; these do.
+    """A sum of losses at a fixed point: its value, gradient (D,) and Hessian (D, D). Models do not
+    add; these do.
 
     >>> at = np.zeros(2)
     >>> F, y = np.eye(2), np.array([1.0, -1.0])
@@ -40,7 +43,8 @@ def logistic(at: Array, F: Array, y: Array, weight: Array | None = None) -> Newt
 
 
 def squared_hinge(at: Array, F: Array, y: Array, weight: Array | None = None) -> Newton:
-    """sum w max(0, 1 - y f)^2, y in {-1, 1}, f = F at; the Hessian is that of the rows inside the margin."""
+    """sum w max(0, 1 - y f)^2, y in {-1, 1}, f = F at; the Hessian is that of the rows inside the
+    margin."""
     w = np.ones(len(y)) if weight is None else weight
     gap = 1 - y * (F @ at)
     inside = gap > 0

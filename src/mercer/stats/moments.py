@@ -1,4 +1,6 @@
-"""Second moments of rows [phi, y] about a fixed shift: sums that add, subtract, and answer least squares for any penalty."""
+"""Second moments of rows [phi, y] about a fixed shift: sums that add, subtract, and answer least
+squares for any penalty."""
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
@@ -12,7 +14,9 @@ from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
-BLOCK_ROWS = 1 << 13  # rows whose products are summed in their own precision before they join the float64 sums
+BLOCK_ROWS = (
+    1 << 13
+)  # rows whose products are summed in their own precision before they join the float64 sums
 TILE_BYTES = 1 << 19  # of rows that one thread shifts and sums
 
 
@@ -21,8 +25,9 @@ TILE_BYTES = 1 << 19  # of rows that one thread shifts and sums
 class Moments:
     """n = sum w, s = sum w z, S = sum w z z' over rows z = row - shift, in float64.
 
-    Plain sums, so that an all-reduce merges them. Raw float32 sums would lose everything at large means: batches are shifted
-    first, and added up in float64. Subtracting is exact to rounding of the largest sums ever held, `peak`.
+    Plain sums, so that an all-reduce merges them. Raw float32 sums would lose everything at large
+    means: batches are shifted first, and added up in float64. Subtracting is exact to rounding of
+    the largest sums ever held, `peak`.
 
     >>> A, B = np.arange(6.0).reshape(3, 2), np.ones((2, 2))
     >>> both = Moments.of(A, shift=np.zeros(2)) + Moments.of(B, shift=np.zeros(2))
@@ -40,7 +45,14 @@ class Moments:
     eps: float = float(np.finfo(np.float64).eps)  # of the coarsest batch
 
     must = dict(
-        shift=Floats("p"), n=Number(), s=Floats("p"), S=Floats("p", "p"), count=Whole(), peak=Number(0), held=Whole(), eps=Number(0)
+        shift=Floats("p"),
+        n=Number(),
+        s=Floats("p"),
+        S=Floats("p", "p"),
+        count=Whole(),
+        peak=Number(0),
+        held=Whole(),
+        eps=Number(0),
     )
 
     @classmethod
@@ -54,10 +66,13 @@ class Moments:
         return cls.zero(shift).add(rows, weight)
 
     def add(self, rows: Array, weight: Array | None = None, beside: Array | None = None) -> Self:
-        """Take in a batch, in place; `beside` are the last columns, in float64, whose digits the type of `rows` may not hold."""
+        """Take in a batch, in place; `beside` are the last columns, in float64, whose digits the
+        type of `rows` may not hold."""
         rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
         if rows.shape[1] + (0 if beside is None else beside.shape[1]) != len(self.shift):
-            raise ValueError(f"the rows have {rows.shape[1]} columns, but the moments are of {len(self.shift)}.")
+            raise ValueError(
+                f"the rows have {rows.shape[1]} columns, but the moments are of {len(self.shift)}."
+            )
         for at in cuts(len(rows), BLOCK_ROWS):
             w, more = (None if v is None else v[at] for v in (weight, beside))
             self._add_block(rows[at], w, more)
@@ -67,7 +82,12 @@ class Moments:
     def _add_block(self, rows: Array, w: Array | None, beside: Array | None) -> None:
         Z = np.empty((len(rows), len(self.shift)), rows.dtype)
         tiles = cuts(len(rows), max(16, TILE_BYTES // max(1, Z[:1].nbytes)))
-        for part in parallel_map(lambda t: self._fill(Z[t], rows[t], *(None if v is None else v[t] for v in (w, beside))), tiles):
+        for part in parallel_map(
+            lambda t: self._fill(
+                Z[t], rows[t], *(None if v is None else v[t] for v in (w, beside))
+            ),
+            tiles,
+        ):
             self.s += part
         self.S += Z.T @ Z  # one array and its transpose: BLAS computes one triangle
         self.eps = max(self.eps, float(np.finfo(Z.dtype).eps))
@@ -99,7 +119,8 @@ class Moments:
         return self._sum(o, self.S + o.S)
 
     def joined(self, batch: Moments) -> Moments:
-        """With a batch that was gathered apart and is spent: its S becomes that of the sum, so that no third one is held.
+        """With a batch that was gathered apart and is spent: its S becomes that of the sum, so that
+        no third one is held.
 
         These moments stay as they are, whoever else holds them, and whatever happens in between.
         """
@@ -122,9 +143,11 @@ class Moments:
 
     @property
     def possible(self) -> bool:
-        """Whether these can be the moments of rows at all: no negative weight or variance, beyond `rounding`.
+        """Whether these can be the moments of rows at all: no negative weight or variance, beyond
+        `rounding`.
 
-        What is left after subtracting rows that were never added is often impossible, but not always.
+        What is left after subtracting rows that were never added is often impossible, but not
+        always.
         """
         if self.count < 0 or self.n < -1e-9:
             return False
@@ -136,7 +159,8 @@ class Moments:
 
     @property
     def rounding(self) -> float:
-        """How far an entry of S may be off: rounding (of the coarsest batch) of the largest entry ever held."""
+        """How far an entry of S may be off: rounding (of the coarsest batch) of the largest entry
+        ever held."""
         return self.eps * self.peak * max(self.held, 1) ** 0.5
 
     @property

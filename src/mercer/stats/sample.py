@@ -1,4 +1,6 @@
-"""A uniform sample of rows that does not depend on their order or on how they were split: the k rows of least hash."""
+"""A uniform sample of rows that does not depend on their order or on how they were split: the k
+rows of least hash."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,7 +22,8 @@ def mix(h: Array) -> Array:
 
 
 def row_hashes(rows: Matrix, seed: int = 0) -> Array:
-    """A 64-bit hash of every row's values; equal rows have equal hashes, dense or sparse, in float32 or float64.
+    """A 64-bit hash of every row's values; equal rows have equal hashes, dense or sparse, in
+    float32 or float64.
 
     >>> bool(row_hashes(np.ones((1, 3)))[0] == row_hashes(np.ones((1, 3), np.float32))[0])
     True
@@ -33,23 +36,28 @@ def row_hashes(rows: Matrix, seed: int = 0) -> Array:
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_entries(rows.indices, rows.data), dtype=np.uint64)])
+    sums = np.concatenate(
+        [np.zeros(1, np.uint64), np.cumsum(_entries(rows.indices, rows.data), dtype=np.uint64)]
+    )
     return mix((sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]) ^ np.uint64(seed))
 
 
 def _entries(columns: Array, values: Array) -> Array:
-    """A hash of each entry and its column; 0 for zeros, so that dense and sparse rows have the same sum."""
+    """A hash of each entry and its column; 0 for zeros, so that dense and sparse rows have the same
+    sum."""
     words = np.ascontiguousarray(values, np.float64).view(np.uint64)
     with np.errstate(over="ignore"):
-        return np.where(values == 0, np.uint64(0), mix(mix(columns.astype(np.uint64) + _MIX[2]) ^ words))
+        return np.where(
+            values == 0, np.uint64(0), mix(mix(columns.astype(np.uint64) + _MIX[2]) ^ words)
+        )
 
 
 @dataclass(eq=False)
 class Sample:
     """The k rows of least key, a hash: neither order nor splits matter.
 
-    By default the key is that of the row's values, so equal rows count once: a sample of the distinct rows. Give `keys`
-    (row numbers) to tell copies apart.
+    By default the key is that of the row's values, so equal rows count once: a sample of the
+    distinct rows. Give `keys` (row numbers) to tell copies apart.
 
     >>> A = np.arange(10.0).reshape(-1, 1)
     >>> whole, parts = Sample.of(A, 3), Sample.of(A[5:], 3) + Sample.of(A[:5], 3)
@@ -63,8 +71,14 @@ class Sample:
 
     @classmethod
     def of(cls, rows: Array, k: int, keys: Array | None = None, seed: int = 0) -> Sample:
-        moved = np.uint64(seed * int(_MIX[2]) % (1 << 64))  # as integers of any size: NumPy's warn where they wrap
-        h = row_hashes(rows, seed) if keys is None else mix(np.asarray(keys).astype(np.uint64) + moved)
+        moved = np.uint64(
+            seed * int(_MIX[2]) % (1 << 64)
+        )  # as integers of any size: NumPy's warn where they wrap
+        h = (
+            row_hashes(rows, seed)
+            if keys is None
+            else mix(np.asarray(keys).astype(np.uint64) + moved)
+        )
         return cls(k, h, np.asarray(rows))._least()
 
     def _least(self) -> Sample:
@@ -73,5 +87,9 @@ class Sample:
 
     def __add__(self, o: Sample) -> Sample:
         if self.k != o.k:
-            raise ValueError(f"samples of {self.k} and of {o.k} rows cannot merge; give both the same k.")
-        return Sample(self.k, np.concatenate([self.keys, o.keys]), np.concatenate([self.rows, o.rows]))._least()
+            raise ValueError(
+                f"samples of {self.k} and of {o.k} rows cannot merge; give both the same k."
+            )
+        return Sample(
+            self.k, np.concatenate([self.keys, o.keys]), np.concatenate([self.rows, o.rows])
+        )._least()

@@ -1,4 +1,6 @@
-"""What a file holds, told without asking the model: sums, versions, classes, arrays; and names for contents."""
+"""What a file holds, told without asking the model: sums, versions, classes, arrays; and names for
+contents."""
+
 from __future__ import annotations
 
 import hashlib
@@ -19,7 +21,8 @@ from mercer.store.tree import Writer, decode
 
 @dataclass(frozen=True)
 class Audit:
-    """What `mercer check` shows. `id` is the head of `sha256`, the sum of the whole file; reports name it."""
+    """What `mercer check` shows. `id` is the head of `sha256`, the sum of the whole file; reports
+    name it."""
 
     path: str
     kind: str
@@ -38,7 +41,8 @@ class Audit:
 
 
 def audit(path: files.File) -> Audit:
-    """Read a file as `load` does, with every check, and say what is in it: ValueError or OSError where it cannot be loaded.
+    """Read a file as `load` does, with every check, and say what is in it: ValueError or OSError
+    where it cannot be loaded.
 
     >>> import tempfile, mercer
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,9 +60,18 @@ def audit(path: files.File) -> Audit:
     digest, version = parts.sha256(), importlib.import_module("mercer").__version__
     kind, by = (str(about[k])[:60] for k in ("kind", "mercer"))
     return Audit(
-        os.fspath(path), kind, files.id_of(digest), digest, parts.size, parts.version, by, version,
-        dict(sorted(seen.classes.items())), tuple(sorted(seen.functions)), tuple(seen.arrays),
-    )  # fmt: skip
+        os.fspath(path),
+        kind,
+        files.id_of(digest),
+        digest,
+        parts.size,
+        parts.version,
+        by,
+        version,
+        dict(sorted(seen.classes.items())),
+        tuple(sorted(seen.functions)),
+        tuple(seen.arrays),
+    )
 
 
 class _Seen:
@@ -104,11 +117,20 @@ class _Seen:
             self._met.add(body[0])
             a = self._found[body[0]]
             dtype = body[2] if len(body) > 2 else a.dtype.name
-            self.arrays.append({"class": cls, "field": name, "dtype": dtype, "shape": list(a.shape), "bytes": int(a.nbytes)})
+            self.arrays.append(
+                {
+                    "class": cls,
+                    "field": name,
+                    "dtype": dtype,
+                    "shape": list(a.shape),
+                    "bytes": int(a.nbytes),
+                }
+            )
 
 
 def fingerprint(obj: Any) -> str:
-    """A hash of the contents of a model, kernel or map; a user's own functions and classes count as joblib hashes them.
+    """A hash of the contents of a model, kernel or map; a user's own functions and classes count as
+    joblib hashes them.
 
     >>> from mercer.kernels import Gaussian
     >>> fingerprint(Gaussian(2.0)) == fingerprint(Gaussian(2)) != fingerprint(Gaussian(3.0))
@@ -119,13 +141,18 @@ def fingerprint(obj: Any) -> str:
 
 
 class Hashing(Writer):
-    """A tree with hashes where files have arrays: which arrays are one in memory does not matter."""
+    """A tree with hashes where files have arrays: which arrays are one in memory does not
+    matter."""
 
     def check(self, obj: Any) -> None:
         """Whatever it holds has a name."""
 
     def array(self, a: Array) -> list[Any]:
-        return [a.dtype.str, list(a.shape), hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()]
+        return [
+            a.dtype.str,
+            list(a.shape),
+            hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest(),
+        ]
 
     def function(self, f: Any) -> Any:
         try:

@@ -1,9 +1,12 @@
-"""Several files as one commit: all are written aside and settled on disk first, then take their names together.
+"""Several files as one commit: all are written aside and settled on disk first, then take their
+names together.
 
-Two names cannot change in one step. So that no one sees a pair that does not belong together, commits to a folder wait for each
-other, a commit that fails gives the names back that it had taken, and where a process is killed between the names, the files tell:
-what a report says of its model is the sum of that model's bytes.
+Two names cannot change in one step. So that no one sees a pair that does not belong together,
+commits to a folder wait for each other, a commit that fails gives the names back that it had taken,
+and where a process is killed between the names, the files tell: what a report says of its model is
+the sum of that model's bytes.
 """
+
 from __future__ import annotations
 
 import os
@@ -18,9 +21,11 @@ Files = Mapping[Path, Sequence[bytes]]
 
 
 def commit(files: Files, *, overwrite: bool = True) -> None:
-    """Write all files or none, those of another commit whole or not at all; the last named is the last to change.
+    """Write all files or none, those of another commit whole or not at all; the last named is the
+    last to change.
 
-    A file that is there keeps its rights; without `overwrite` it stays, and nothing is written (FileExistsError).
+    A file that is there keeps its rights; without `overwrite` it stays, and nothing is written
+    (FileExistsError).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -30,8 +35,13 @@ def commit(files: Files, *, overwrite: bool = True) -> None:
     """
     goals = [Path(os.path.realpath(path)) for path in files]
     with ExitStack() as stack:
-        parts = [stack.enter_context(_draft(goal, pieces)) for goal, pieces in zip(goals, files.values(), strict=True)]
-        for folder in sorted({goal.parent for goal in goals}):  # in one order, so that two commits never wait for each other
+        parts = [
+            stack.enter_context(_draft(goal, pieces))
+            for goal, pieces in zip(goals, files.values(), strict=True)
+        ]
+        for folder in sorted(
+            {goal.parent for goal in goals}
+        ):  # in one order, so that two commits never wait for each other
             stack.enter_context(locked(folder))
         _take(list(zip(parts, goals, strict=True)), overwrite=overwrite)
         for folder in {goal.parent for goal in goals}:
@@ -106,7 +116,8 @@ def naming(goal: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """While no other commit is at work in this folder, where the system can tell; the lock ends with its process."""
+    """While no other commit is at work in this folder, where the system can tell; the lock ends
+    with its process."""
     try:
         import fcntl
 

@@ -1,4 +1,6 @@
-"""The file: a head of fixed size with a checksum of all the rest, then the tree as JSON, then the arrays as safetensors."""
+"""The file: a head of fixed size with a checksum of all the rest, then the tree as JSON, then the
+arrays as safetensors."""
+
 from __future__ import annotations
 
 import hashlib
@@ -19,7 +21,9 @@ from mercer.store.tree import decode, encode
 
 MAGIC = b"MERCER\x1a\n"
 VERSION = 1
-HEAD = struct.Struct("<8sIIQQ32s")  # magic, version, zero, bytes of the tree, bytes of the arrays, SHA-256 of all but itself
+HEAD = struct.Struct(
+    "<8sIIQQ32s"
+)  # magic, version, zero, bytes of the tree, bytes of the arrays, SHA-256 of all but itself
 MAX_TREE_BYTES = 1 << 28  # bytes of JSON; Python's objects take some twenty times as much
 
 _SUM = re.compile("[0-9a-fA-F]{64}")
@@ -111,10 +115,19 @@ def save(obj: Any, path: File, *, kind: str = "estimator", overwrite: bool = Tru
 def packed(obj: Any, kind: str = "estimator") -> Parts:
     """The file of an object, not yet written."""
     tree, found = encode(obj)
-    about = {"mercer": importlib.import_module("mercer").__version__, "kind": str(kind), "root": tree}
-    parts = Parts(json.dumps(about, separators=(",", ":"), allow_nan=False).encode("ascii"), arrays.to_bytes(found))
+    about = {
+        "mercer": importlib.import_module("mercer").__version__,
+        "kind": str(kind),
+        "root": tree,
+    }
+    parts = Parts(
+        json.dumps(about, separators=(",", ":"), allow_nan=False).encode("ascii"),
+        arrays.to_bytes(found),
+    )
     if len(parts.tree) > MAX_TREE_BYTES:
-        raise ValueError(f"{type(obj).__name__} cannot be saved: it holds over {MAX_TREE_BYTES >> 20} MB of text and lists; use arrays.")
+        raise ValueError(
+            f"{type(obj).__name__} cannot be saved: it holds over {MAX_TREE_BYTES >> 20} MB of text and lists; use arrays."
+        )
     return parts
 
 
@@ -153,7 +166,9 @@ def load(path: File, sha256: str | None = None) -> Any:
     with told(path):
         parts = read(path)
         if sha256 is not None and (found := parts.sha256()) != sha256.lower():
-            raise ValueError(f"its sha256 is {found}, not {sha256.lower()}; get the file that was meant.")
+            raise ValueError(
+                f"its sha256 is {found}, not {sha256.lower()}; get the file that was meant."
+            )
         return decode(parse(parts.tree)["root"], arrays.from_bytes(parts.payload))
 
 
@@ -167,7 +182,8 @@ def told(path: File) -> Iterator[None]:
         raise
     except MemoryError as e:
         raise ValueError(f"{name!s:.300} cannot be loaded: it does not fit into memory.") from e
-    except Exception as e:  # ours, or of a parser on bytes that have the right checksum but were never written by `save`
+    # ours, or of a parser on bytes that have the right checksum but were never written by `save`
+    except Exception as e:
         raise ValueError(f"{name!s:.300} cannot be loaded: {_sentence(e)}") from e
 
 
@@ -199,7 +215,9 @@ def _check_target(path: Path, *, overwrite: bool) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give the path of a file.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: the folder {path.parent} does not exist; make it first.")
+        raise FileNotFoundError(
+            f"{path} cannot be written: the folder {path.parent} does not exist; make it first."
+        )
     if not overwrite and path.exists():
         raise FileExistsError(f"{path} is there already; give another path, or overwrite=True.")
 
@@ -239,11 +257,15 @@ def _head(head: bytes, size: int) -> tuple[int, int, int, bytes]:
         raise ValueError("it is cut short; copy or save it again.")
     _, version, zero, n, m, digest = HEAD.unpack(head)
     if version > VERSION:
-        raise ValueError(f"its format is {version}, and this Mercer reads up to {VERSION}; update Mercer.")
+        raise ValueError(
+            f"its format is {version}, and this Mercer reads up to {VERSION}; update Mercer."
+        )
     if version < 1 or zero or n > MAX_TREE_BYTES:
         raise ValueError("its head is damaged; copy or save it again.")
     if HEAD.size + n + m != size:
-        raise ValueError(f"it has {size:,} bytes instead of {HEAD.size + n + m:,}, so it is damaged; copy or save it again.")
+        raise ValueError(
+            f"it has {size:,} bytes instead of {HEAD.size + n + m:,}, so it is damaged; copy or save it again."
+        )
     return version, n, m, digest
 
 

@@ -1,4 +1,6 @@
-"""The names that files may use: of classes that were registered under one, and of functions; nothing else is ever looked up."""
+"""The names that files may use: of classes that were registered under one, and of functions;
+nothing else is ever looked up."""
+
 from __future__ import annotations
 
 import importlib
@@ -15,20 +17,57 @@ from scipy.interpolate import BSpline
 from mercer.invariants import Broken, Each, Floats, Sizes, Spec, Text, Whole, declare, declared
 from mercer.store.old_names import OLD
 
-OUTSIDE = {"sklearn.SplineTransformer": "sklearn.preprocessing"}  # what files may hold, and where it is
+OUTSIDE = {
+    "sklearn.SplineTransformer": "sklearn.preprocessing"
+}  # what files may hold, and where it is
 # Where the classes of each family are registered: imported when a file names one of them.
 ROOMS = {
-    **{name: f"mercer.{name}" for name in ("kernels", "lifts", "methods", "plans", "inputs", "stats", "ops", "linalg", "models")},
-    **{name: f"mercer.models.{name}" for name in ("ridge", "gp", "svm", "pca", "kmeans", "logistic", "perceptron")},
+    **{
+        name: f"mercer.{name}"
+        for name in (
+            "kernels",
+            "lifts",
+            "methods",
+            "plans",
+            "inputs",
+            "stats",
+            "ops",
+            "linalg",
+            "models",
+        )
+    },
+    **{
+        name: f"mercer.models.{name}"
+        for name in ("ridge", "gp", "svm", "pca", "kmeans", "logistic", "perceptron")
+    },
     **{name: f"mercer.models.{name}" for name in ("smoothing", "two_sample")},
     "automl": "mercer.automl",
 }
-_ARRAYS = re.compile(r"\b(Array|Matrix|Any|NDArray|ndarray)\b")  # in the annotation of a field that may hold some
+_ARRAYS = re.compile(
+    r"\b(Array|Matrix|Any|NDArray|ndarray)\b"
+)  # in the annotation of a field that may hold some
 
-_NUMPY = ("square", "absolute", "exp", "sin", "cos", "tanh", "sign", "sqrt", "log", "log1p", "expm1", "arctan", "arcsinh")
+_NUMPY = (
+    "square",
+    "absolute",
+    "exp",
+    "sin",
+    "cos",
+    "tanh",
+    "sign",
+    "sqrt",
+    "log",
+    "log1p",
+    "expm1",
+    "arctan",
+    "arcsinh",
+)
 FUNCTIONS = {
     **{f"numpy.{name}": ("numpy", name) for name in _NUMPY},
-    **{f"lifts.{name}": ("mercer.lifts.columnwise", name) for name in ("identity", "cube", "sqrt_abs", "log1p_abs", "relu")},
+    **{
+        f"lifts.{name}": ("mercer.lifts.columnwise", name)
+        for name in ("identity", "cube", "sqrt_abs", "log1p_abs", "relu")
+    },
     "pairs.square_norms": ("mercer.pairs.side", "square_norms"),
 }
 METHODS = ("_map", "transform")  # of maps, as kernels know them
@@ -45,9 +84,9 @@ def register(cls: str) -> Callable[[C], C]: ...
 def register(cls: Any) -> Any:
     """Let files hold objects of this class; a decorator, bare or with the name that files use.
 
-    A class of your own must be registered before `load`, which never imports it; without a name it is called by its module and
-    its own name. It is saved by its `state()` and `from_state(state)` where it has them, a dataclass or named tuple by its
-    fields, others by their attributes.
+    A class of your own must be registered before `load`, which never imports it; without a name it
+    is called by its module and its own name. It is saved by its `state()` and `from_state(state)`
+    where it has them, a dataclass or named tuple by its fields, others by their attributes.
 
     >>> from dataclasses import dataclass
     >>> from mercer.store import decode, encode
@@ -65,10 +104,17 @@ def register(cls: Any) -> Any:
 
 def _put(name: str, cls: C) -> C:
     if name.partition(".")[0] in ROOMS and cls.__module__.partition(".")[0] != "mercer":
-        raise ValueError(f"{name!r} cannot be the name of {cls.__qualname__} in files; names of {', '.join(ROOMS)} are those of Mercer.")
+        raise ValueError(
+            f"{name!r} cannot be the name of {cls.__qualname__} in files; names of {', '.join(ROOMS)} are those of Mercer."
+        )
     known = _registered.get(name)
-    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise ValueError(f"{name!r} is the name of {known.__module__}.{known.__qualname__} in files already; choose another.")
+    if known is not None and (known.__module__, known.__qualname__) != (
+        cls.__module__,
+        cls.__qualname__,
+    ):
+        raise ValueError(
+            f"{name!r} is the name of {known.__module__}.{known.__qualname__} in files already; choose another."
+        )
     _registered[name], _names[cls] = cls, name
     return cls
 
@@ -80,7 +126,9 @@ def name_of(cls: type[Any]) -> str:
     >>> name_of(Gaussian)
     'kernels.Gaussian'
     """
-    name = _names.get(cls, f"{cls.__module__.partition('.')[0]}.{cls.__qualname__}")  # the latter of another package
+    name = _names.get(
+        cls, f"{cls.__module__.partition('.')[0]}.{cls.__qualname__}"
+    )  # the latter of another package
     if find(name) is not cls:
         raise KeyError(cls)
     return name
@@ -106,13 +154,22 @@ def _silent(cls: Any) -> bool:
 
 
 def unsaid(cls: Any) -> list[str]:
-    """The fields of a value that may hold arrays, of which its class does not say what they must be: no file may make such a value."""
+    """The fields of a value that may hold arrays, of which its class does not say what they must
+    be: no file may make such a value."""
     said = declared(cls)
-    return [name for name in field_names(cls) or [] if name not in said and _ARRAYS.search(_annotation(cls, name))]
+    return [
+        name
+        for name in field_names(cls) or []
+        if name not in said and _ARRAYS.search(_annotation(cls, name))
+    ]
 
 
 def _annotation(cls: type[Any], name: str) -> str:
-    found = [str(getattr(a, "__forward_arg__", a)) for c in cls.__mro__ if (a := vars(c).get("__annotations__", {}).get(name))]
+    found = [
+        str(getattr(a, "__forward_arg__", a))
+        for c in cls.__mro__
+        if (a := vars(c).get("__annotations__", {}).get(name))
+    ]
     return found[0] if found else "Any"
 
 
@@ -125,9 +182,12 @@ def field_names(cls: type[Any]) -> list[str] | None:
 
 @lru_cache
 def modules(package: str) -> tuple[ModuleType, ...]:
-    """A module or package and those in it; those that need an extra which is not installed are left out."""
+    """A module or package and those in it; those that need an extra which is not installed are left
+    out."""
     top = _imported(package)
-    inner = [modules(f"{package}.{m.name}") for m in pkgutil.iter_modules(getattr(top, "__path__", []))]
+    inner = [
+        modules(f"{package}.{m.name}") for m in pkgutil.iter_modules(getattr(top, "__path__", []))
+    ]
     return tuple(m for m in (top, *(m for some in inner for m in some)) if m is not None)
 
 
@@ -157,7 +217,8 @@ def find_function(name: str) -> Any:
 
 
 class Spline(Spec):
-    """One of SciPy's, whose coefficients are those of a whole basis: (knots - degree - 1, splines)."""
+    """One of SciPy's, whose coefficients are those of a whole basis: (knots - degree - 1,
+    splines)."""
 
     def shape(self, v: Any, sizes: Sizes) -> None:
         if type(v) is not BSpline or not sizes.meet("degree", int(v.k)) or v.axis != 0:
@@ -171,11 +232,20 @@ class Spline(Spec):
 
 def _splines(s: Any) -> str | None:
     size = s.n_features_in_ * (s.bsplines_[0].c.shape[1] - 1 + bool(s.include_bias))
-    return None if size == s.n_features_out_ else f"has {size} splines for {s.n_features_out_} features"
+    return (
+        None
+        if size == s.n_features_out_
+        else f"has {size} splines for {s.n_features_out_} features"
+    )
 
 
 declare(
-    "sklearn.SplineTransformer", _splines, bsplines_=Each(Spline(), size="n_features_in_"), degree=Whole(0, 1 << 16),
-    n_features_in_=Whole(1), n_features_out_=Whole(1),
-    order=Text("C", "F"), extrapolation=Text("error", "constant", "linear", "continue", "periodic"),
-)  # fmt: skip
+    "sklearn.SplineTransformer",
+    _splines,
+    bsplines_=Each(Spline(), size="n_features_in_"),
+    degree=Whole(0, 1 << 16),
+    n_features_in_=Whole(1),
+    n_features_out_=Whole(1),
+    order=Text("C", "F"),
+    extrapolation=Text("error", "constant", "linear", "continue", "periodic"),
+)

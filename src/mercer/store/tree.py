@@ -1,8 +1,11 @@
-"""A model as a tree of JSON values and a list of arrays, and back; what is neither plain nor of a known class is refused.
+"""A model as a tree of JSON values and a list of arrays, and back; what is neither plain nor of a
+known class is refused.
 
-Plain values are themselves. Anything else is an object with one key, its kind: {"tuple": [...]}, {"array": [0, "C"]},
-{"value": [class, fields]}, {"object": [class, attributes]}, {"ref": 3} for object number 3 again, and so on.
+Plain values are themselves. Anything else is an object with one key, its kind: {"tuple": [...]},
+{"array": [0, "C"]}, {"value": [class, fields]}, {"object": [class, attributes]}, {"ref": 3} for
+object number 3 again, and so on.
 """
+
 from __future__ import annotations
 
 import math
@@ -12,11 +15,16 @@ from mercer.store import arrays, objects, values
 from mercer.store.arrays import Array
 
 MAX_LEVELS = 100  # of nesting: a third of what Python's stack would hold
-MAX_REPEATED_BYTES = 64 << 20  # bytes of arrays that may be met again without being written again: what a small file can blow up to
+MAX_REPEATED_BYTES = (
+    64 << 20
+    # bytes of arrays that may be met again without being written again: what a small file can blow up
+    # to
+)
 
 
 def encode(obj: Any) -> tuple[Any, list[Array]]:
-    """The tree of an object, and its arrays; ValueError, with the place, where it holds what files cannot.
+    """The tree of an object, and its arrays; ValueError, with the place, where it holds what files
+    cannot.
 
     >>> encode({"a": (1, 2.5)})
     ({'dict': [['a', {'tuple': [1, 2.5]}]]}, [])
@@ -35,8 +43,12 @@ def decode(tree: Any, arrays: list[Array]) -> Any:
         return Reader(arrays).whole(tree)
     except ValueError:
         raise
-    except Exception as e:  # whatever the constructors of known classes make of values they were never meant for
-        raise ValueError(f"the tree does not describe a model ({type(e).__name__}: {e!s:.200}).") from e
+    except (
+        Exception
+    ) as e:  # whatever the constructors of known classes make of values they were never meant for
+        raise ValueError(
+            f"the tree does not describe a model ({type(e).__name__}: {e!s:.200})."
+        ) from e
 
 
 class Allowance:
@@ -68,7 +80,9 @@ class Writer(Allowance):
         if _is_plain(v):
             return v
         if len(self.place) > MAX_LEVELS:
-            raise ValueError(f"{self.place[0]} cannot be saved, as it nests more than {MAX_LEVELS} levels deep or holds itself.")
+            raise ValueError(
+                f"{self.place[0]} cannot be saved, as it nests more than {MAX_LEVELS} levels deep or holds itself."
+            )
         if type(v) is list:
             return [self.at("", item) for item in v]
         kind = values.kind_of(v)
@@ -82,7 +96,8 @@ class Writer(Allowance):
         return node
 
     def array(self, a: Array) -> list[Any]:
-        """Where the numbers of an array are; one that is met again is written once, unless that saves too much."""
+        """Where the numbers of an array are; one that is met again is written once, unless that
+        saves too much."""
         if id(a) not in self._arrays or not self.charge(a.nbytes):
             numbers, how = arrays.plain(a)
             self._arrays[id(a)] = [len(self.arrays), *how]
@@ -119,7 +134,8 @@ class Writer(Allowance):
 
 
 class Reader(Allowance):
-    """Puts objects together; takes no more memory than a small multiple of the tree's and the arrays'."""
+    """Puts objects together; takes no more memory than a small multiple of the tree's and the
+    arrays'."""
 
     def __init__(self, arrays: list[Array]) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
 """Kinds of values beside JSON's own, each with the way into the tree and back."""
+
 from __future__ import annotations
 
 import struct
@@ -38,7 +39,9 @@ def generator(state: Any) -> Any:
     legacy, name = rest.pop("legacy"), rest["bit_generator"]
     fresh = _fresh(name, legacy) if name in BIT_GENERATORS else None
     if fresh is None or not _alike(rest, _state(fresh)):
-        raise ValueError(f"the tree holds a random generator {name!r:.60} that NumPy does not have, or a state it never has.")
+        raise ValueError(
+            f"the tree holds a random generator {name!r:.60} that NumPy does not have, or a state it never has."
+        )
     if legacy:
         fresh.set_state(rest)
     else:
@@ -56,20 +59,32 @@ def _state(generator: Any) -> Any:
 
 
 def _alike(given: Any, model: Any, name: str = "") -> bool:
-    """Whether a state has the parts of another, of the same types and sizes, and positions that lie within them."""
+    """Whether a state has the parts of another, of the same types and sizes, and positions that lie
+    within them."""
     if isinstance(model, dict):
-        return isinstance(given, dict) and given.keys() == model.keys() and all(_alike(given[k], model[k], k) for k in model)
+        return (
+            isinstance(given, dict)
+            and given.keys() == model.keys()
+            and all(_alike(given[k], model[k], k) for k in model)
+        )
     if isinstance(model, np.ndarray):
-        return isinstance(given, np.ndarray) and given.dtype == model.dtype and given.shape == model.shape
+        return (
+            isinstance(given, np.ndarray)
+            and given.dtype == model.dtype
+            and given.shape == model.shape
+        )
     if name in POSITIONS:
         return type(given) is int and 0 <= given <= POSITIONS[name]
     return type(given) is type(model) and (not isinstance(given, int) or 0 <= given < 1 << 128)
 
 
 TYPES: dict[str, type[Any]] = {t.__name__: t for t in (bool, int, float, str, object)} | {
-    f"numpy.{name}": getattr(np, name) for name in ("float64", "float32", "float16", "int64", "int32", "uint64", "bool_")
+    f"numpy.{name}": getattr(np, name)
+    for name in ("float64", "float32", "float16", "int64", "int32", "uint64", "bool_")
 }
-SPARSE: dict[str, Any] = {c.__name__: c for c in (sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array)}
+SPARSE: dict[str, Any] = {
+    c.__name__: c for c in (sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array)
+}
 
 
 class Kind(NamedTuple):
@@ -80,7 +95,8 @@ class Kind(NamedTuple):
 
 
 def kind_of(v: Any) -> str | None:
-    """The name of the kind; subclasses of Python's own types have none, as they would come back as something else."""
+    """The name of the kind; subclasses of Python's own types have none, as they would come back as
+    something else."""
     if isinstance(v, np.generic):
         return "scalar"
     if isinstance(v, np.dtype):
@@ -157,7 +173,11 @@ def _of_objects(body: Any, r: Reader) -> Any:
 
 
 def _sparse(v: Any, w: Writer) -> Any:
-    return [type(v).__name__, list(v.shape), *(w.at(part, getattr(v, part)) for part in ("data", "indices", "indptr"))]
+    return [
+        type(v).__name__,
+        list(v.shape),
+        *(w.at(part, getattr(v, part)) for part in ("data", "indices", "indptr")),
+    ]
 
 
 def _of_sparse(body: Any, r: Reader) -> Any:
@@ -190,7 +210,11 @@ def _method(v: MethodType, w: Writer) -> Any:
 
 def _of_method(body: Any, r: Reader) -> Any:
     name, of = body[0], r.get(body[1])
-    if name not in METHODS or not isinstance(of, BaseEstimator) or not callable(getattr(type(of), name, None)):
+    if (
+        name not in METHODS
+        or not isinstance(of, BaseEstimator)
+        or not callable(getattr(type(of), name, None))
+    ):
         raise ValueError(f"the tree names {name!r:.60}, which is no map.")
     return MethodType(getattr(type(of), name), of)
 
@@ -212,16 +236,23 @@ def _type(v: type[Any], w: Writer) -> Any:
 KINDS: dict[str, Kind] = {
     "int": Kind(lambda v, _: hex(v), lambda body, _: int(body, 16)),
     "float": Kind(lambda v, _: struct.pack(">d", v).hex(), _float),
-    "complex": Kind(lambda v, w: [w.put(v.real), w.put(v.imag)], lambda body, r: complex(*_items(body, r))),
+    "complex": Kind(
+        lambda v, w: [w.put(v.real), w.put(v.imag)], lambda body, r: complex(*_items(body, r))
+    ),
     "bytes": Kind(lambda v, _: v.hex(), lambda body, _: bytes.fromhex(body)),
     "scalar": Kind(_scalar, _of_scalar),
     "dtype": Kind(lambda v, _: checked_dtype(v.str).str, lambda body, _: checked_dtype(body)),
     "type": Kind(_type, lambda body, _: TYPES[body]),
-    "tuple": Kind(lambda v, w: [w.at("", item) for item in v], lambda body, r: tuple(_items(body, r))),
+    "tuple": Kind(
+        lambda v, w: [w.at("", item) for item in v], lambda body, r: tuple(_items(body, r))
+    ),
     "set": Kind(_sorted, lambda body, r: set(_items(body, r))),
     "frozenset": Kind(_sorted, lambda body, r: frozenset(_items(body, r))),
     "dict": Kind(_dict, _of_dict),
-    "slice": Kind(lambda v, w: [w.put(v.start), w.put(v.stop), w.put(v.step)], lambda body, r: slice(*_items(body, r))),
+    "slice": Kind(
+        lambda v, w: [w.put(v.start), w.put(v.stop), w.put(v.step)],
+        lambda body, r: slice(*_items(body, r)),
+    ),
     "range": Kind(_range, _of_range),
     "array": Kind(lambda v, w: w.array(v), lambda body, r: r.array(body)),
     "objects": Kind(_objects, _of_objects),
@@ -229,11 +260,30 @@ KINDS: dict[str, Kind] = {
     "function": Kind(lambda v, w: w.function(v), lambda body, _: find_function(body)),
     "method": Kind(_method, _of_method),
     "spline": Kind(_spline, _of_spline),
-    "generator": Kind(lambda v, w: w.at("state", generator_state(v)), lambda body, r: generator(r.get(body))),
+    "generator": Kind(
+        lambda v, w: w.at("state", generator_state(v)), lambda body, r: generator(r.get(body))
+    ),
 }
 _BY_TYPE: dict[type[Any], str] = {
-    int: "int", float: "float", complex: "complex", bytes: "bytes", type: "type", tuple: "tuple", set: "set", frozenset: "frozenset",
-    dict: "dict", slice: "slice", range: "range", np.ndarray: "array", np.memmap: "array", FunctionType: "function", np.ufunc: "function",
-    BuiltinFunctionType: "function", MethodType: "method", BSpline: "spline", np.random.RandomState: "generator",
-    np.random.Generator: "generator", **dict.fromkeys(SPARSE.values(), "sparse"),
-}  # fmt: skip
+    int: "int",
+    float: "float",
+    complex: "complex",
+    bytes: "bytes",
+    type: "type",
+    tuple: "tuple",
+    set: "set",
+    frozenset: "frozenset",
+    dict: "dict",
+    slice: "slice",
+    range: "range",
+    np.ndarray: "array",
+    np.memmap: "array",
+    FunctionType: "function",
+    np.ufunc: "function",
+    BuiltinFunctionType: "function",
+    MethodType: "method",
+    BSpline: "spline",
+    np.random.RandomState: "generator",
+    np.random.Generator: "generator",
+    **dict.fromkeys(SPARSE.values(), "sparse"),
+}

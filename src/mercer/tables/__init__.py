@@ -1,4 +1,6 @@
-"""Tables: files as record batches, and their columns as numbers; needs pyarrow (pip install mercer[cli])."""
+"""Tables: files as record batches, and their columns as numbers; needs pyarrow (pip install
+mercer[cli])."""
+
 from mercer.tables.columns import Columns
 from mercer.tables.drift import DriftReport, Watch
 from mercer.tables.errors import DataError
@@ -8,7 +10,15 @@ from mercer.tables.target import Target
 from mercer.tables.treatment import Rows, SchemaReport, Treatment
 
 __all__ = [
-    "open_source", "Source", "CsvOptions",
-    "Columns", "Rows", "Target", "Treatment", "SchemaReport", "Watch", "DriftReport",
+    "open_source",
+    "Source",
+    "CsvOptions",
+    "Columns",
+    "Rows",
+    "Target",
+    "Treatment",
+    "SchemaReport",
+    "Watch",
+    "DriftReport",
     "DataError",
-]  # fmt: skip
+]

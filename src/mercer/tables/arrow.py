@@ -1,4 +1,5 @@
 """pyarrow, or one sentence that says how to get it."""
+
 from __future__ import annotations
 
 from typing import Any, TypeAlias
@@ -6,8 +7,12 @@ from typing import Any, TypeAlias
 try:
     import pyarrow as pa
     import pyarrow.compute as pc
-except ImportError as error:  # pragma: no cover - the test blocks the import in a process of its own
-    raise ImportError("reading tables needs pyarrow, which comes with the command line: pip install mercer[cli]") from error
+except (
+    ImportError
+) as error:  # pragma: no cover - the test blocks the import in a process of its own
+    raise ImportError(
+        "reading tables needs pyarrow, which comes with the command line: pip install mercer[cli]"
+    ) from error
 
 Column: TypeAlias = Any  # a pyarrow.Array
 Batch: TypeAlias = Any  # a pyarrow.RecordBatch
@@ -26,7 +31,8 @@ _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def dated(batch: Batch) -> Batch:
-    """Without dates beyond the years 1 to 9999, which no calendar of Python's or Arrow's can write: they count as missing."""
+    """Without dates beyond the years 1 to 9999, which no calendar of Python's or Arrow's can write:
+    they count as missing."""
     columns = [_dated(c) for c in batch.columns]
     same = all(new is old for new, old in zip(columns, batch.columns, strict=True))
     return batch if same else pa.RecordBatch.from_arrays(columns, schema=batch.schema)
@@ -48,11 +54,16 @@ def _dated(column: Column) -> Column:
     found = pc.min_max(ticks).as_py()
     if found["min"] is None or (found["min"] >= low and found["max"] <= high):
         return column
-    return pc.if_else(pc.and_(pc.greater_equal(ticks, low), pc.less_equal(ticks, high)), column, pa.scalar(None, kind))
+    return pc.if_else(
+        pc.and_(pc.greater_equal(ticks, low), pc.less_equal(ticks, high)),
+        column,
+        pa.scalar(None, kind),
+    )
 
 
 def flat(column: Column) -> Column:
-    """One plain array: chunks joined, dictionaries, runs and views decoded, extension types as they are stored."""
+    """One plain array: chunks joined, dictionaries, runs and views decoded, extension types as they
+    are stored."""
     found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(found.type, pa.BaseExtensionType):
         found = found.storage

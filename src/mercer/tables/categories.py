@@ -1,4 +1,6 @@
-"""Columns of words: texts, categories with a feature for each frequent level, codes, and numbers mixed with texts."""
+"""Columns of words: texts, categories with a feature for each frequent level, codes, and numbers
+mixed with texts."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -22,13 +24,18 @@ WORDY = 4
 
 
 def words(seen: ColumnSample) -> Choice:
-    """A text where cells are long and mostly different, an identifier where all differ, else a category."""
+    """A text where cells are long and mostly different, an identifier where all differ, else a
+    category."""
     s = seen.sketch
     cells = text(seen.sample).drop_null()
     if s.n_distinct > max(0.1 * s.n_filled, MAX_CATEGORIES) and _long(cells):
         return _text(seen, cells)
     if s.n_filled >= 10 and s.n_distinct > 0.9 * s.n_filled and len(cells) == len(pc.unique(cells)):
-        return seen.left_out("id", "A different text in every row", "looks like an identifier (a different text in every row)")
+        return seen.left_out(
+            "id",
+            "A different text in every row",
+            "looks like an identifier (a different text in every row)",
+        )
     return category(seen)
 
 
@@ -40,18 +47,31 @@ def _long(cells: Column) -> bool:
 def _text(seen: ColumnSample, cells: Column) -> Choice:
     size, count = (Standardizer.of(np.log1p(v)) for v in lengths(text(seen.sample)))
     encoder = TextEncoder(_repeated(seen), size, count)
-    said = (f'"{seen.name}" is text; for now only its repeated values, its length and its number of words are used.',)
-    action = "Text: for now treated as a category, together with its length and its number of words."
-    return Choice("text", action, f"{pc.mean(pc.utf8_length(cells)).as_py():.0f} characters on average", encoder, said)
+    said = (
+        f'"{seen.name}" is text; for now only its repeated values, its length and its number of words are used.',
+    )
+    action = (
+        "Text: for now treated as a category, together with its length and its number of words."
+    )
+    return Choice(
+        "text",
+        action,
+        f"{pc.mean(pc.utf8_length(cells)).as_py():.0f} characters on average",
+        encoder,
+        said,
+    )
 
 
 def _repeated(seen: ColumnSample) -> CategoryEncoder | None:
-    """The frequent values of a text; the others are not kept, so that a saved model does not carry the texts."""
+    """The frequent values of a text; the others are not kept, so that a saved model does not carry
+    the texts."""
     found = category(seen).encoder
     if not isinstance(found, CategoryEncoder) or not found.n_features:
         return None
     k = found.n_features
-    return replace(found, levels=found.levels[:k], shares=found.shares[:k], other=True, frequency=None)
+    return replace(
+        found, levels=found.levels[:k], shares=found.shares[:k], other=True, frequency=None
+    )
 
 
 def category(seen: ColumnSample) -> Choice:
@@ -64,54 +84,96 @@ def category(seen: ColumnSample) -> Choice:
 
 
 def coded(seen: ColumnSample) -> Choice:
-    """Digits that begin with 0: codes, which numbers would cut short; an identifier where all differ."""
+    """Digits that begin with 0: codes, which numbers would cut short; an identifier where all
+    differ."""
     cells = text(seen.sample).drop_null()
     example = cells.filter(pc.match_substring_regex(cells, "^0[0-9]+$"))
-    what = f'holds codes with zeros before, such as "{example[0].as_py() if len(example) else "007"}"'
+    what = (
+        f'holds codes with zeros before, such as "{example[0].as_py() if len(example) else "007"}"'
+    )
     if len(cells) >= 10 and len(pc.unique(cells)) > 0.9 * len(cells):
-        return seen.left_out("id", "Codes, nearly all of them different", f"{what}, nearly all different,")
+        return seen.left_out(
+            "id", "Codes, nearly all of them different", f"{what}, nearly all different,"
+        )
     found = pc.value_counts(short(cells))
-    values, counts = found.field("values").to_pylist(), found.field("counts").to_numpy(zero_copy_only=False)
+    values, counts = (
+        found.field("values").to_pylist(),
+        found.field("counts").to_numpy(zero_copy_only=False),
+    )
     said = (f'"{seen.name}" {what}, and is treated as a category, not as numbers.',)
-    return _levels(seen, values, counts * max(seen.sketch.n / max(len(seen.sample), 1), 1.0), len(values), False, said)
+    return _levels(
+        seen,
+        values,
+        counts * max(seen.sketch.n / max(len(seen.sample), 1), 1.0),
+        len(values),
+        False,
+        said,
+    )
 
 
 def mixed(seen: ColumnSample) -> Choice:
     """Numbers and texts side by side: a category, its levels counted in the sample."""
     found = pc.value_counts(short(text(seen.sample).drop_null()))
-    values, counts = found.field("values").to_pylist(), found.field("counts").to_numpy(zero_copy_only=False)
+    values, counts = (
+        found.field("values").to_pylist(),
+        found.field("counts").to_numpy(zero_copy_only=False),
+    )
     said = (f'"{seen.name}" {_mixture(seen)}',)
-    return _levels(seen, values, counts * max(seen.sketch.n / max(len(seen.sample), 1), 1.0), len(values), False, said)
+    return _levels(
+        seen,
+        values,
+        counts * max(seen.sketch.n / max(len(seen.sample), 1), 1.0),
+        len(values),
+        False,
+        said,
+    )
 
 
 def _mixture(seen: ColumnSample) -> str:
     """What is mixed: units, where nearly all cells are numbers with one, else numbers and text."""
     cells = text(seen.sample).drop_null()
     found = [(unit, count) for unit, count in units(cells) if count > RARELY * len(cells)]
-    if seen.sketch.unit and len(found) > 1 and sum(count for _, count in found) > NEARLY_ALL * len(cells):
+    if (
+        seen.sketch.unit
+        and len(found) > 1
+        and sum(count for _, count in found) > NEARLY_ALL * len(cells)
+    ):
         how_many = "two" if len(found) == 2 else f"{len(found)}"
         which = ", ".join(unit for unit, _ in found)
         return f"has numbers in {how_many} units ({which}) and is treated as a category; convert them to one unit to have numbers."
     return f"mixes numbers and text ({seen.sketch.n_texts / seen.sketch.n_filled:.0%} text) and is treated as a category."
 
 
-def _levels(seen: ColumnSample, values: list[str], counts: Array, total: int, numeric: bool, said: tuple[str, ...] = ()) -> Choice:
-    """Frequent levels first, equal counts by name, so that the order of the rows does not matter."""
+def _levels(
+    seen: ColumnSample,
+    values: list[str],
+    counts: Array,
+    total: int,
+    numeric: bool,
+    said: tuple[str, ...] = (),
+) -> Choice:
+    """Frequent levels first, equal counts by name, so that the order of the rows does not
+    matter."""
     order = sorted(range(len(values)), key=lambda i: (-counts[i], values[i]))
     values, counts = [values[i] for i in order], np.asarray(counts, np.float64)[order]
     keep = min(int((counts >= seen.often).sum()), seen.max_categories)
     shares = counts / max(seen.sketch.n, 1)
     frequency = _frequency(shares) if total > 2 * keep and total == len(values) else None
     if not keep and frequency is None:
-        return seen.left_out("category", "Every value is rare", f"has {total:,} values, all of them rare,")
+        return seen.left_out(
+            "category", "Every value is rare", f"has {total:,} values, all of them rare,"
+        )
     gone = seen.sketch.n_missing >= seen.often
-    encoder = CategoryEncoder(tuple(values), tuple(shares.tolist()), keep, total > keep, gone, frequency, numeric)
+    encoder = CategoryEncoder(
+        tuple(values), tuple(shares.tolist()), keep, total > keep, gone, frequency, numeric
+    )
     top = "most frequent: " + ", ".join(v[:30] for v in values[:3])
     return Choice("category", _action(seen, encoder, total), top, encoder, said)
 
 
 def _frequency(shares: Array) -> Standardizer | None:
-    """The log of the share of a row's level, to mean 0 and deviation 1 over the rows; None where all are about as frequent."""
+    """The log of the share of a row's level, to mean 0 and deviation 1 over the rows; None where
+    all are about as frequent."""
     logs, weight = np.log(shares), shares / shares.sum()
     mean = float(weight @ logs)
     std = float(np.sqrt(weight @ (logs - mean) ** 2))
@@ -120,8 +182,12 @@ def _frequency(shares: Array) -> Standardizer | None:
 
 def _action(seen: ColumnSample, encoder: CategoryEncoder, total: int) -> str:
     k, rest = encoder.n_features, total - encoder.n_features
-    parts = [f"Category: {k or 'no'} frequent {'value has' if k == 1 else 'values have'} a feature each"]
-    parts += [f"{rest:,} others are pooled" if rest > 1 else "one other counts as other"] * (rest > 0)
+    parts = [
+        f"Category: {k or 'no'} frequent {'value has' if k == 1 else 'values have'} a feature each"
+    ]
+    parts += [f"{rest:,} others are pooled" if rest > 1 else "one other counts as other"] * (
+        rest > 0
+    )
     parts += ["how frequent a value is counts too"] * (encoder.frequency is not None)
     if encoder.gone:
         parts.append("missing is a category of its own")

@@ -1,4 +1,6 @@
-"""Columns of any kind as a matrix of numbers: learned in one pass in bounded memory, applied batch by batch."""
+"""Columns of any kind as a matrix of numbers: learned in one pass in bounded memory, applied batch
+by batch."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -35,13 +37,15 @@ ROLES = ("id", "weight", "group", "time_column")
 
 
 class Columns:
-    """The treatment of a table: which columns there are, what becomes of each, and the numbers they turn into.
+    """The treatment of a table: which columns there are, what becomes of each, and the numbers they
+    turn into.
 
     Parameters
     ----------
     target : the column to predict
     exclude : columns to leave out
-    id, weight, group, time_column : columns with a role; they are no features (a date that orders the rows gives its cycles)
+    id, weight, group, time_column : columns with a role; they are no features (a date that orders
+    the rows gives its cycles)
     task : "auto", "regression" or "classification"
     max_categories : the most levels of a category that have a feature of their own
     random_state : the seed of the sample from which treatments are decided
@@ -71,29 +75,51 @@ class Columns:
     warnings_: tuple[str, ...]
 
     def __init__(
-        self, target: str, *, exclude: Sequence[str] = (), id: str | None = None, weight: str | None = None, group: str | None = None,
-        time_column: str | None = None, task: str = "auto", max_categories: int = MAX_CATEGORIES, random_state: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        target: str,
+        *,
+        exclude: Sequence[str] = (),
+        id: str | None = None,
+        weight: str | None = None,
+        group: str | None = None,
+        time_column: str | None = None,
+        task: str = "auto",
+        max_categories: int = MAX_CATEGORIES,
+        random_state: int = 0,
+    ) -> None:
         if task not in TASKS:
             raise ValueError(f"task must be one of {', '.join(TASKS)}; it is {task!r}.")
         if max_categories < 1:
             raise ValueError(f"max_categories must be at least 1; it is {max_categories}.")
-        self.target, self.exclude, self.task = target, (exclude,) if isinstance(exclude, str) else tuple(exclude), task
+        self.target, self.exclude, self.task = (
+            target,
+            (exclude,) if isinstance(exclude, str) else tuple(exclude),
+            task,
+        )
         self.id, self.weight, self.group, self.time_column = id, weight, group, time_column
         self.max_categories, self.random_state = max_categories, random_state
 
     def fit(self, source: Any, cells: int = CELLS, held_out: DroppedRows | None = None) -> Self:
-        """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from a sample of so many cells.
+        """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from
+        a sample of so many cells.
 
-        held_out : counts of the other rows of the table, once all batches were read, which sentences on rows take in
+        held_out : counts of the other rows of the table, once all batches were read, which
+        sentences on rows take in
         """
         sketches: dict[str, ColumnSketch] = {}
-        sample, dropped = RowSample(seed=self.random_state, cells=cells), DroppedRows(held_out=held_out)
+        sample, dropped = (
+            RowSample(seed=self.random_state, cells=cells),
+            DroppedRows(held_out=held_out),
+        )
         for batch in batches_of(source):
             if not sketches:
                 self.check_names(batch.schema.names)
-                sketches.update({name: ColumnSketch(label=name == self.target) for name in batch.schema.names})
-            dropped.add(batch.column(self.target), weights(batch, self.weight) if self.weight else None)
+                sketches.update(
+                    {name: ColumnSketch(label=name == self.target) for name in batch.schema.names}
+                )
+            dropped.add(
+                batch.column(self.target), weights(batch, self.weight) if self.weight else None
+            )
             kept = batch.filter(pa.array(~self._unlabelled(batch)))
             parallel_map(partial(_sketch, sketches, kept), list(sketches))
             sample.add(kept)
@@ -105,10 +131,16 @@ class Columns:
 
     def check_names(self, names: Sequence[str]) -> None:
         """That every column named in the settings is there, and in one role only."""
-        asked = [("target", self.target), *((r, getattr(self, r)) for r in ROLES), *(("exclude", e) for e in self.exclude)]
+        asked = [
+            ("target", self.target),
+            *((r, getattr(self, r)) for r in ROLES),
+            *(("exclude", e) for e in self.exclude),
+        ]
         for role, name in asked:
             if name is not None and name not in names:
-                raise Misnamed(f'there is no column "{name}" (given as {role}){nearest(str(name), names)}')
+                raise Misnamed(
+                    f'there is no column "{name}" (given as {role}){nearest(str(name), names)}'
+                )
         used = Counter(name for _, name in asked if name is not None)
         if twice := [name for name, count in used.items() if count > 1]:
             raise Misnamed(f"{quoted(twice)} has more than one role; give each column one.")
@@ -148,20 +180,41 @@ class Columns:
 
         Parameters
         ----------
-        batch : a record batch (or table) with the columns of training, in any order; others are ignored
-        target : whether to read the target and the weight, where the batch has them, and leave out rows without; False keeps every row
+        batch : a record batch (or table) with the columns of training, in any order; others are
+        ignored
+        target : whether to read the target and the weight, where the batch has them, and leave out
+        rows without; False keeps every row
         watch : counts what was read, to compare it with training
         """
         names = batch.schema.names
         self.need(names)
-        y = self.target_.read(flat(batch.column(self.target))) if target and self.target in names else None
-        weight = weights(batch, self.weight) if target and self.weight is not None and self.weight in names else None
-        keep = np.logical_and.reduce([np.ones(batch.num_rows, bool), *(~np.isnan(v) for v in (y, weight) if v is not None)])
+        y = (
+            self.target_.read(flat(batch.column(self.target)))
+            if target and self.target in names
+            else None
+        )
+        weight = (
+            weights(batch, self.weight)
+            if target and self.weight is not None and self.weight in names
+            else None
+        )
+        keep = np.logical_and.reduce(
+            [np.ones(batch.num_rows, bool), *(~np.isnan(v) for v in (y, weight) if v is not None)]
+        )
         index = np.flatnonzero(keep)
         kept = batch if len(index) == batch.num_rows else batch.take(pa.array(index))
         X, unread, odd = self._matrix(kept, watch)
-        return Rows(X, self._labels(y, index), None if weight is None else weight[index],
-                    self._group(kept), self._time(kept), self._id(kept), index, unread, odd)  # fmt: skip
+        return Rows(
+            X,
+            self._labels(y, index),
+            None if weight is None else weight[index],
+            self._group(kept),
+            self._time(kept),
+            self._id(kept),
+            index,
+            unread,
+            odd,
+        )
 
     def _labels(self, y: Array | None, index: Array) -> Array | None:
         if y is None or self.task_ == "regression":
@@ -170,15 +223,23 @@ class Columns:
 
     def _matrix(self, batch: Batch, watch: Watch | None) -> tuple[Array, dict[str, int], Array]:
         X = np.empty((batch.num_rows, len(self.feature_names_)), np.float32)
-        starts = np.cumsum([0, *(len(t.outputs) for t in self.treatments_ if t.name in self.encoders_)])
+        starts = np.cumsum(
+            [0, *(len(t.outputs) for t in self.treatments_ if t.name in self.encoders_)]
+        )
         todo = list(zip(self.used_, starts, strict=False))
         filled = parallel_map(lambda item: self._fill(X, batch, item, watch), todo)
         if watch is not None:
             watch.n_rows += batch.num_rows
         odd = np.logical_or.reduce([np.zeros(batch.num_rows, bool), *(mask for _, mask in filled)])
-        return X, {name: count for (name, _), (count, _) in zip(todo, filled, strict=True) if count}, odd
+        return (
+            X,
+            {name: count for (name, _), (count, _) in zip(todo, filled, strict=True) if count},
+            odd,
+        )
 
-    def _fill(self, X: Array, batch: Batch, item: tuple[str, int], watch: Watch | None) -> tuple[int, Array]:
+    def _fill(
+        self, X: Array, batch: Batch, item: tuple[str, int], watch: Watch | None
+    ) -> tuple[int, Array]:
         name, start = item
         column = flat(batch.column(name))
         values, unread = self.encoders_[name].read(column)
@@ -189,10 +250,18 @@ class Columns:
         return unread, self.references_[name].odd(values[:, 0])
 
     def _group(self, batch: Batch) -> Array | None:
-        return hashes(text(batch.column(self.group)).fill_null("")) if self.group in batch.schema.names else None
+        return (
+            hashes(text(batch.column(self.group)).fill_null(""))
+            if self.group in batch.schema.names
+            else None
+        )
 
     def _time(self, batch: Batch) -> Array | None:
-        return moments(batch.column(self.time_column), self.time_form_) if self.time_column in batch.schema.names else None
+        return (
+            moments(batch.column(self.time_column), self.time_form_)
+            if self.time_column in batch.schema.names
+            else None
+        )
 
     def _id(self, batch: Batch) -> Column:
         return flat(batch.column(self.id)) if self.id in batch.schema.names else None
@@ -202,18 +271,28 @@ class Columns:
         there = set(names)
         lacking = [name for name in self.used_ if name not in there]
         if lacking:
-            near = nearest(lacking[0], names) if len(lacking) == 1 else "; give a table with the columns of the training data."
+            near = (
+                nearest(lacking[0], names)
+                if len(lacking) == 1
+                else "; give a table with the columns of the training data."
+            )
             raise DataError(f"the table lacks {quoted(lacking)}, which the model uses{near}")
 
     def check(self, schema: Schema) -> SchemaReport:
-        """A new table's schema beside what training made of its columns; ones that features need and that lack raise a DataError.
+        """A new table's schema beside what training made of its columns; ones that features need
+        and that lack raise a DataError.
 
-        What a column was taken for counts, not how its file stored it: a number may come as text from a csv file.
+        What a column was taken for counts, not how its file stored it: a number may come as text
+        from a csv file.
         """
         self.need(schema.names)
         now = {f.name: family(f.type) for f in schema}
         missing = tuple(n for n in self.types_ if n not in now)
-        odd = [n for n in self.used_ if now[n] not in ("text", "empty", self.types_[n], *self.encoders_[n].takes)]
+        odd = [
+            n
+            for n in self.used_
+            if now[n] not in ("text", "empty", self.types_[n], *self.encoders_[n].takes)
+        ]
         changed = tuple((n, self.encoders_[n].takes[0], now[n]) for n in odd)
         return SchemaReport(missing, tuple(n for n in now if n not in self.types_), changed)
 
@@ -226,7 +305,8 @@ class Columns:
     @overload
     def drift(self, source: Any) -> DriftReport: ...
     def drift(self, source: Any = None) -> Watch | DriftReport:
-        """The report on new data, a source or batches, beside the training data; without any, a `watch()`."""
+        """The report on new data, a source or batches, beside the training data; without any, a
+        `watch()`."""
         watch = self.watch()
         if source is None:
             return watch
@@ -236,16 +316,22 @@ class Columns:
 
     def state(self) -> dict[str, Any]:
         """All that was learned, as plain JSON-able values."""
-        settings = {name: getattr(self, name) for name in ("target", *ROLES, "task", "max_categories", "random_state")}
+        settings = {
+            name: getattr(self, name)
+            for name in ("target", *ROLES, "task", "max_categories", "random_state")
+        }
         return {
             "settings": settings | {"exclude": list(self.exclude)},
             "target": self.target_.state(),
             "treatments": [t.as_dict() for t in self.treatments_],
             "encoders": {name: e.state() for name, e in self.encoders_.items()},
             "references": {name: r.state() for name, r in self.references_.items()},
-            "types": dict(self.types_), "time_form": self.time_form_, "n_rows": self.n_rows_, "n_dropped": self.n_dropped_,
+            "types": dict(self.types_),
+            "time_form": self.time_form_,
+            "n_rows": self.n_rows_,
+            "n_dropped": self.n_dropped_,
             "warnings": list(self.warnings_),
-        }  # fmt: skip
+        }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -254,9 +340,15 @@ class Columns:
         self.target_ = Target.from_state(state["target"])
         self.treatments_ = tuple(Treatment.from_dict(t) for t in state["treatments"])
         self.encoders_ = {name: from_state(e) for name, e in state["encoders"].items()}
-        self.references_ = {name: ReferenceBins.from_state(r) for name, r in state["references"].items()}
+        self.references_ = {
+            name: ReferenceBins.from_state(r) for name, r in state["references"].items()
+        }
         self.types_, self.time_form_ = dict(state["types"]), state["time_form"]
-        self.n_rows_, self.n_dropped_, self.warnings_ = state["n_rows"], state["n_dropped"], tuple(state["warnings"])
+        self.n_rows_, self.n_dropped_, self.warnings_ = (
+            state["n_rows"],
+            state["n_dropped"],
+            tuple(state["warnings"]),
+        )
         return self
 
 

@@ -1,4 +1,5 @@
 """Dates and times in their common forms, as seconds since 1970; and the cycles they run through."""
+
 from __future__ import annotations
 
 import re
@@ -12,12 +13,38 @@ from mercer.tables.errors import DataError
 from mercer.tables.values import null, numbers, text
 
 _DAYS = (
-    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%b %d, %Y",
-    "%b %d %Y", "%a %d %b %Y", "%Y%m%d", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y",
-)  # fmt: skip
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%d/%b/%Y",
+    "%b %d, %Y",
+    "%b %d %Y",
+    "%a %d %b %Y",
+    "%Y%m%d",
+    "%d.%m.%y",
+    "%d/%m/%y",
+    "%m/%d/%y",
+    "%d-%b-%y",
+)
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p")
-MONTHS = ("%Y-%m", "%m/%Y", "%Y/%m", "%m-%Y", "%m.%Y", "%b %Y", "%b-%Y", "%b-%y", "%Y-%b")  # the first day stands for the month
+MONTHS = (
+    "%Y-%m",
+    "%m/%Y",
+    "%Y/%m",
+    "%m-%Y",
+    "%m.%Y",
+    "%b %Y",
+    "%b-%Y",
+    "%b-%y",
+    "%Y-%b",
+)  # the first day stands for the month
 FORMS = ("iso", "iso zone", *(day + time for day in _DAYS for time in _TIMES), *MONTHS, *CLOCKS)
 SEVERAL = " or "  # between the forms of a column that has several
 MAX_FORMS = 4  # forms in one column
@@ -32,8 +59,8 @@ EARLIEST = -970 * YEAR  # the year 1000
 def form_of(column: Column) -> str | None:
     """The form in which nearly all filled cells of a sample are dates, or None.
 
-    Where day and month may be either, the day comes first with points and dashes and the month first with slashes, unless
-    a number above 12 shows otherwise: a form that reads more cells wins.
+    Where day and month may be either, the day comes first with points and dashes and the month
+    first with slashes, unless a number above 12 shows otherwise: a form that reads more cells wins.
     """
     cells = text(column).drop_null()
     if not len(cells) or not _SHAPE.fullmatch(cells[0].as_py()):
@@ -47,12 +74,17 @@ def form_of(column: Column) -> str | None:
 
 
 def _several(cells: Column) -> str | None:
-    """Forms that together read nearly all cells, each more than the ones before it left; never two that part only by day and month."""
+    """Forms that together read nearly all cells, each more than the ones before it left; never two
+    that part only by day and month."""
     some = cells.slice(0, 200)
     forms = [f for f in FORMS if f not in CLOCKS and _share(some, f) > 0]
     if np.isnan(seconds(some, SEVERAL.join(forms))).mean() > 0.2:
         return None
-    days, left, found = np.stack([~np.isnan(seconds(cells, f)) for f in forms]), np.ones(len(cells), bool), list[str]()
+    days, left, found = (
+        np.stack([~np.isnan(seconds(cells, f)) for f in forms]),
+        np.ones(len(cells), bool),
+        list[str](),
+    )
     while len(found) < MAX_FORMS and left.mean() > 1 - MIN_SHARE:
         able = [f for f in _preferred(forms) if not any(_swapped(f) == _plain(g) for g in found)]
         gain = {f: int((days[forms.index(f)] & left).sum()) for f in able}
@@ -73,7 +105,9 @@ def _swapped(form: str) -> str:
 
 
 def _preferred(able: list[str]) -> list[str]:
-    return sorted(able, key=lambda f: (f.startswith("%d/%m"), f.startswith("%m-%d"), FORMS.index(f)))
+    return sorted(
+        able, key=lambda f: (f.startswith("%d/%m"), f.startswith("%m-%d"), FORMS.index(f))
+    )
 
 
 def _share(cells: Column, form: str) -> float:
@@ -94,7 +128,9 @@ def seconds(column: Column, form: str | None) -> Array:
         cells, form = pc.binary_join_element_wise(cells, "01", " "), f"{form} %d"
     if form in ("iso", "iso zone"):
         return _iso(cells, form)
-    found = _stamped(pc.strptime(cells, format=form, unit="s", error_is_null=True).cast(pa.timestamp("us")))
+    found = _stamped(
+        pc.strptime(cells, format=form, unit="s", error_is_null=True).cast(pa.timestamp("us"))
+    )
     return np.where(found < EARLIEST, np.nan, found)  # %Y also takes the year 21
 
 
@@ -122,7 +158,8 @@ def _iso(cells: Column, form: str) -> Array:
 
 
 def _each(cells: Column, kind: Kind) -> Array:
-    """Cells that look like dates, some of which (2021-02-30) may be none: those are found by halving."""
+    """Cells that look like dates, some of which (2021-02-30) may be none: those are found by
+    halving."""
     try:
         return _stamped(cells.cast(kind))
     except pa.ArrowInvalid:
@@ -158,15 +195,21 @@ CYCLES = (Cycle("year", "Y"), Cycle("month", "M"), Cycle("week", "W"), Cycle("da
 
 
 def varying(moments: Array) -> tuple[str, ...]:
-    """The cycles that a sample of moments runs through: at least two whole days, months or years, and several places in each turn.
+    """The cycles that a sample of moments runs through: at least two whole days, months or years,
+    and several places in each turn.
 
-    A cycle that the sample runs through less than once says no more than the time elapsed, and is left out.
+    A cycle that the sample runs through less than once says no more than the time elapsed, and is
+    left out.
     """
     if not len(moments):
         return ()
     span = float(moments.max() - moments.min())
     turns = {"year": YEAR, "month": YEAR / 12, "week": 7 * 86_400, "day": 86_400}
-    return tuple(c.name for c in CYCLES if span >= turns[c.name] and len(np.unique(np.round(c.turn(moments), 4))) > 1)
+    return tuple(
+        c.name
+        for c in CYCLES
+        if span >= turns[c.name] and len(np.unique(np.round(c.turn(moments), 4))) > 1
+    )
 
 
 def time_form(column: Column, name: str = "") -> str | None:
@@ -184,7 +227,9 @@ def time_form(column: Column, name: str = "") -> str | None:
     form = form_of(found)
     if form is None:
         which = f'the time column "{name}"' if name else "the time column"
-        raise DataError(f"{which} holds neither numbers nor dates; choose another or write its dates as 2024-01-31.")
+        raise DataError(
+            f"{which} holds neither numbers nor dates; choose another or write its dates as 2024-01-31."
+        )
     return form
 
 

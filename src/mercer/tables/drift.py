@@ -1,9 +1,12 @@
-"""Whether new data still look like the training data: shares of the values of each column in bins, compared as they stream by.
+"""Whether new data still look like the training data: shares of the values of each column in bins,
+compared as they stream by.
 
-What counts as drift is what a fresh sample of the training rows would hardly show. A level of which training has one row would be
-unseen if that row were new, so such rows count as unseen on the side of training too (Good, 1953); and how large the index of as
-many undrifted rows may get is simulated, for the shares that training allows.
+What counts as drift is what a fresh sample of the training rows would hardly show. A level of which
+training has one row would be unseen if that row were new, so such rows count as unseen on the side
+of training too (Good, 1953); and how large the index of as many undrifted rows may get is
+simulated, for the shares that training allows.
 """
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
@@ -27,7 +30,9 @@ from mercer.tables.values import text
 LARGE = 0.25  # a population stability index above this is drift
 ALARMS = 0.01  # share of tables without drift in which some column raises an alarm, at most
 DRAWS = 2_000
-GUESSED = 3.0  # times the variance of a share: that of unseen levels is a guess of Good's, with about so much more of it
+# times the variance of a share: that of unseen levels is a guess of Good's, with about so much more
+# of it
+GUESSED = 3.0
 BINS = 10
 # frequent levels with bins of their own, and how many rows make a level's share firm enough for one
 SHOWN = 20
@@ -40,8 +45,9 @@ ODD = 0.005  # share of training-like rows that may have an odd cell, over all c
 class ReferenceBins:
     """Training data in bins: `edges` part the values, and one more bin holds the missing ones.
 
-    Numbers, dates and the lengths of texts are parted at the deciles of the sample; of the levels of a category the most
-    frequent have a bin each, the rest share one, and unseen ones have the last.
+    Numbers, dates and the lengths of texts are parted at the deciles of the sample; of the levels
+    of a category the most frequent have a bin each, the rest share one, and unseen ones have the
+    last.
     """
 
     edges: tuple[float, ...]
@@ -69,8 +75,9 @@ class ReferenceBins:
         return np.bincount(at, minlength=len(self.edges) + 2)
 
     def expected_shares(self, q: Array) -> Array:
-        """The shares that rows with shares q are held against: levels of one row, which count as unseen, as rare ones where rows have
-        them after all, since they are rows of training, or some are.
+        """The shares that rows with shares q are held against: levels of one row, which count as
+        unseen, as rare ones where rows have them after all, since they are rows of training, or
+        some are.
         """
         p, unseen = np.array(self.shares), len(self.edges)
         if self.category:
@@ -79,7 +86,8 @@ class ReferenceBins:
         return p
 
     def odd(self, values: Array) -> Array:
-        """Which rows have a level that training lacks, or lack a value that training always had, where either is odd."""
+        """Which rows have a level that training lacks, or lack a value that training always had,
+        where either is odd."""
         out = np.isnan(values) if self.odd_gone else np.zeros(len(values), bool)
         return out | (values > self.edges[-1]) if self.odd_level else out
 
@@ -88,7 +96,9 @@ class ReferenceBins:
         last = len(self.edges)
         if self.category and i == last:
             return f"{now:.0%} of its values were never seen in training, where {then:.0%} would be usual"
-        what = "missing" if i > last else self._level(i) if self.category else self._interval(i, last)
+        what = (
+            "missing" if i > last else self._level(i) if self.category else self._interval(i, last)
+        )
         return f"{now:.0%} of its values are {what}, against {then:.0%} in training"
 
     def _level(self, i: int) -> str:
@@ -98,23 +108,35 @@ class ReferenceBins:
         if i == 0:
             return f"at most {self._shown(self.edges[0])}"
         below = self._shown(self.edges[i - 1])
-        return f"above {below}" if i == last else f"between {below} and {self._shown(self.edges[i])}"
+        return (
+            f"above {below}" if i == last else f"between {below} and {self._shown(self.edges[i])}"
+        )
 
     def _shown(self, edge: float) -> str:
-        return str(np.datetime64(int(edge), "s").astype("datetime64[m]")) if self.unit == "date" else f"{edge:.6g}{self.unit}"
+        return (
+            str(np.datetime64(int(edge), "s").astype("datetime64[m]"))
+            if self.unit == "date"
+            else f"{edge:.6g}{self.unit}"
+        )
 
 
 def reference(encoder: Encoder, values: Array, n: int) -> ReferenceBins:
-    """From what an encoder read of the sample, (k, c): its first column. `n` rows were seen in all."""
+    """From what an encoder read of the sample, (k, c): its first column. `n` rows were seen in
+    all."""
     x = values[:, 0]
     made = _binned(encoder, x[~np.isnan(x)], n)
-    fresh = np.isin(x, _once(encoder, len(x), n)) if isinstance(encoder, CategoryEncoder) else np.zeros(len(x), bool)
+    fresh = (
+        np.isin(x, _once(encoder, len(x), n))
+        if isinstance(encoder, CategoryEncoder)
+        else np.zeros(len(x), bool)
+    )
     shares = made.bins(np.where(fresh, len(getattr(encoder, "levels", ())), x)) / max(len(x), 1)
     return replace(made, shares=tuple(float(s) for s in shares), n=min(n, len(x)))
 
 
 def _once(encoder: CategoryEncoder, sampled: int, n: int) -> Array:
-    """The codes of levels that one row has: in the table, or in the sample where that was counted."""
+    """The codes of levels that one row has: in the table, or in the sample where that was
+    counted."""
     shares = np.array(encoder.shares)
     least = shares.min(initial=1.0)
     unit = 1 / max(sampled, 1) if abs(least * sampled - 1) < 1e-6 else 1 / max(n, 1)
@@ -122,10 +144,12 @@ def _once(encoder: CategoryEncoder, sampled: int, n: int) -> Array:
 
 
 def with_odd(found: dict[str, ReferenceBins]) -> dict[str, ReferenceBins]:
-    """Unseen levels and missing values make a row unusual in the columns where they hardly occur; not in those where they often would.
+    """Unseen levels and missing values make a row unusual in the columns where they hardly occur;
+    not in those where they often would.
 
-    The rarest first, as long as all together are to be expected in fewer than one row in two hundred: missing values as often as in
-    training, unseen levels as often as levels of one row were.
+    The rarest first, as long as all together are to be expected in fewer than one row in two
+    hundred: missing values as often as in training, unseen levels as often as levels of one row
+    were.
     """
     expected = [(r.shares[-2], name, "odd_level") for name, r in found.items() if r.category]
     expected += [(r.shares[-1], name, "odd_gone") for name, r in found.items()]
@@ -147,13 +171,19 @@ def _binned(encoder: Encoder, kept: Array, n: int) -> ReferenceBins:
     if isinstance(encoder, BooleanEncoder):
         return ReferenceBins((0.5,), (), 0, encoder.pair, True)
     cuts = np.unique(np.quantile(kept, np.arange(1, BINS) / BINS)) if len(kept) else np.zeros(1)
-    unit = "date" if isinstance(encoder, DateEncoder) else " characters long" if isinstance(encoder, TextEncoder) else ""
+    unit = (
+        "date"
+        if isinstance(encoder, DateEncoder)
+        else " characters long"
+        if isinstance(encoder, TextEncoder)
+        else ""
+    )
     return ReferenceBins(tuple(cuts.tolist()), (), 0, unit=unit)
 
 
 def stability(p: Array, q: Array, n: float, m: float) -> tuple[float, Array]:
-    """The population stability index sum (q - p) log(q / p) of shares p of n rows and q of m rows, and its terms; each bin
-    has half a row more.
+    """The population stability index sum (q - p) log(q / p) of shares p of n rows and q of m rows,
+    and its terms; each bin has half a row more.
 
     >>> stability(np.array([0.5, 0.5]), np.array([0.5, 0.5]), 100, 100)[0]
     0.0
@@ -168,9 +198,11 @@ def _terms(p: Array, q: Array, n: float, m: float) -> Array:
 
 
 def noise(p: Array, n: float, m: int, chance: float, seed: int = 0) -> float:
-    """What the index of m undrifted rows exceeds with that chance: simulated for shares that n rows with shares p leave possible.
+    """What the index of m undrifted rows exceeds with that chance: simulated for shares that n rows
+    with shares p leave possible.
 
-    Beyond the draws by a gamma distribution of their mean and variance, which the index follows in large samples.
+    Beyond the draws by a gamma distribution of their mean and variance, which the index follows in
+    large samples.
 
     >>> p = np.full(10, 0.1)
     >>> bool(noise(p, 1000, 20, 0.01) > 0.5), bool(noise(p, 1000, 1000, 0.01) < 0.2)
@@ -181,13 +213,18 @@ def noise(p: Array, n: float, m: int, chance: float, seed: int = 0) -> float:
     counts = rng.multinomial(m, possible)
     found = _terms(p, counts / max(m, 1), n, m).sum(1)
     mean, variance = float(found.mean()), float(found.var())
-    beyond = float(gamma.isf(chance, mean**2 / variance, scale=variance / mean)) if variance > 0 else mean
+    beyond = (
+        float(gamma.isf(chance, mean**2 / variance, scale=variance / mean))
+        if variance > 0
+        else mean
+    )
     return max(float(found.max()), beyond)
 
 
 @dataclass(frozen=True)
 class ColumnDrift:
-    """One column of new data beside training: the index, the threshold it was held against, and a sentence where it is above."""
+    """One column of new data beside training: the index, the threshold it was held against, and a
+    sentence where it is above."""
 
     name: str
     index: float
@@ -201,7 +238,8 @@ class ColumnDrift:
 
 @dataclass(frozen=True)
 class DriftReport:
-    """All columns, the most drifted first; `warnings` has a sentence for each that drifted or could not be read."""
+    """All columns, the most drifted first; `warnings` has a sentence for each that drifted or could
+    not be read."""
 
     columns: tuple[ColumnDrift, ...]
     n_rows: int
@@ -211,7 +249,8 @@ class DriftReport:
 
 @dataclass(eq=False)
 class Watch:
-    """Counts of new data in the bins of training, batch by batch. `transform(batch, watch=watch)` fills it on the way."""
+    """Counts of new data in the bins of training, batch by batch. `transform(batch, watch=watch)`
+    fills it on the way."""
 
     columns: Any
     n_rows: int = 0
@@ -238,11 +277,16 @@ class Watch:
         for name, example in self.examples.items():
             if not self.counts[name][:-1].any():
                 kind = self.columns.encoders_[name].takes[0]
-                raise DataError(f'no value of "{name}" reads as a {kind}, which it was in training: "{example}", for one; mend the column.')
+                raise DataError(
+                    f'no value of "{name}" reads as a {kind}, which it was in training: "{example}", for one; mend the column.'
+                )
 
     def report(self) -> DriftReport:
         chance = ALARMS / max(len(self.counts), 1)
-        found = sorted((self._compared(name, chance) for name in self.counts), key=lambda d: -d.index / d.threshold)
+        found = sorted(
+            (self._compared(name, chance) for name in self.counts),
+            key=lambda d: -d.index / d.threshold,
+        )
         unread = {k: v for k, v in self.n_unread.items() if v}
         said = [d.sentence for d in found if d.large]
         said += [_unread(name, count) for name, count in unread.items()]
@@ -255,8 +299,12 @@ class Watch:
         p = known.expected_shares(q)
         index, terms = stability(p, q, known.n, m)
         threshold = LARGE if index <= LARGE else max(LARGE, noise(p, known.n, m, chance))
-        i = int(np.argmax(terms * (q > p)))  # what there is more of says more than what there is less of
-        return ColumnDrift(name, index, threshold, f'"{name}" has drifted: {known.sentence(i, q[i], p[i])}.')
+        i = int(
+            np.argmax(terms * (q > p))
+        )  # what there is more of says more than what there is less of
+        return ColumnDrift(
+            name, index, threshold, f'"{name}" has drifted: {known.sentence(i, q[i], p[i])}.'
+        )
 
 
 def _unread(name: str, count: int) -> str:

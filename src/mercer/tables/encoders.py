@@ -1,8 +1,11 @@
-"""From a column to numbers: each encoder reads a column into a few float vectors (NaN: missing) and lays them out as features.
+"""From a column to numbers: each encoder reads a column into a few float vectors (NaN: missing) and
+lays them out as features.
 
-Numbers are standardised. Two categories, or the two values of a boolean, lie sqrt(2) apart, the root mean square distance
-of two independent standardised numbers: one bandwidth then suits all columns.
+Numbers are standardised. Two categories, or the two values of a boolean, lie sqrt(2) apart, the
+root mean square distance of two independent standardised numbers: one bandwidth then suits all
+columns.
 """
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
@@ -22,13 +25,15 @@ APART = 2**0.5
 
 @dataclass(frozen=True)
 class Encoder:
-    """Reads a column; `read` gives (n, c) floats with NaN for missing, and the number of filled cells it could not read."""
+    """Reads a column; `read` gives (n, c) floats with NaN for missing, and the number of filled
+    cells it could not read."""
 
     registry: ClassVar[dict[str, type[Encoder]]] = {}
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """The families of types whose values it reads as they are; texts it reads in any case, as those of csv files."""
+        """The families of types whose values it reads as they are; texts it reads in any case, as
+        those of csv files."""
         return ("number",)
 
     def __init_subclass__(cls) -> None:
@@ -52,13 +57,22 @@ class Encoder:
 
     def state(self) -> dict[str, Any]:
         """Plain values, for `from_state`."""
-        return {"type": self._stored_name(), **{f.name: _stated(getattr(self, f.name)) for f in fields(self)}}
+        return {
+            "type": self._stored_name(),
+            **{f.name: _stated(getattr(self, f.name)) for f in fields(self)},
+        }
 
 
 def _stated(value: Any) -> Any:
     if isinstance(value, Encoder):
         return value.state()
-    return asdict(value) if isinstance(value, Standardizer) else list(value) if isinstance(value, tuple) else value
+    return (
+        asdict(value)
+        if isinstance(value, Standardizer)
+        else list(value)
+        if isinstance(value, tuple)
+        else value
+    )
 
 
 def from_state(state: dict[str, Any]) -> Encoder:
@@ -79,7 +93,8 @@ def as_columns(parts: list[Array], n: int) -> Array:
 
 @dataclass(frozen=True)
 class NumberEncoder(Encoder):
-    """A standardised number; missing ones take the median and, where they were not rare, raise an indicator.
+    """A standardised number; missing ones take the median and, where they were not rare, raise an
+    indicator.
 
     `unit` may stand behind the numbers; `marks` are numbers that stand for missing, such as -999.
     """
@@ -99,7 +114,9 @@ class NumberEncoder(Encoder):
     def features(self, values: Array) -> Array:
         x = values[:, 0]
         gone = np.isnan(x)
-        return as_columns([self.scale(np.where(gone, self.fill, x))] + [gone * APART] * self.indicator, len(x))
+        return as_columns(
+            [self.scale(np.where(gone, self.fill, x))] + [gone * APART] * self.indicator, len(x)
+        )
 
     def names(self, name: str) -> tuple[str, ...]:
         return (name, *(f"{name} missing",) * self.indicator)
@@ -107,7 +124,8 @@ class NumberEncoder(Encoder):
 
 @dataclass(frozen=True)
 class BooleanEncoder(Encoder):
-    """0 or sqrt(2); missing ones take the more frequent value and, where they were not rare, raise an indicator.
+    """0 or sqrt(2); missing ones take the more frequent value and, where they were not rare, raise
+    an indicator.
 
     Any way to write yes and no is read, whichever of them training had.
     """
@@ -130,7 +148,9 @@ class BooleanEncoder(Encoder):
     def features(self, values: Array) -> Array:
         x = values[:, 0]
         gone = np.isnan(x)
-        return as_columns([APART * np.where(gone, self.fill, x)] + [gone * APART] * self.indicator, len(x))
+        return as_columns(
+            [APART * np.where(gone, self.fill, x)] + [gone * APART] * self.indicator, len(x)
+        )
 
     def names(self, name: str) -> tuple[str, ...]:
         return (name, *(f"{name} missing",) * self.indicator)
@@ -154,14 +174,18 @@ class DateEncoder(Encoder):
     def read(self, column: Column) -> tuple[Array, int]:
         values = seconds(column, self.form)
         if not np.isnan(values).all():
-            return values[:, None], int(np.isnan(values).sum()) - text(column).null_count if np.isnan(values).any() else 0
+            return values[:, None], int(np.isnan(values).sum()) - text(
+                column
+            ).null_count if np.isnan(values).any() else 0
         values = self._otherwise(column, values)
         return values[:, None], int(np.isnan(values).sum()) - text(column).null_count
 
     def _otherwise(self, column: Column, values: Array) -> Array:
         """Dates that are not written as in training, in the form that they have themselves."""
         form = form_of(column)
-        return seconds(column, form) if form and (form in CLOCKS) == (self.form in CLOCKS) else values
+        return (
+            seconds(column, form) if form and (form in CLOCKS) == (self.form in CLOCKS) else values
+        )
 
     def features(self, values: Array) -> Array:
         x = values[:, 0]
@@ -186,7 +210,8 @@ def codes_of(cells: Column, levels: tuple[str, ...]) -> Array:
 
 @dataclass(frozen=True)
 class CategoryEncoder(Encoder):
-    """A feature for each frequent level, one for all others, one for missing, and the log of the level's share where levels are many.
+    """A feature for each frequent level, one for all others, one for missing, and the log of the
+    level's share where levels are many.
 
     Levels are in order of frequency; one that training did not have counts as other.
     """
@@ -217,16 +242,27 @@ class CategoryEncoder(Encoder):
         known = np.array([float(v) for v in self.levels])
         order = np.argsort(known)
         at = order[np.minimum(np.searchsorted(known[order], values), len(known) - 1)]
-        return np.where(np.isnan(values) & ~odd, np.nan, np.where(known[at] == values, at, len(known)))
+        return np.where(
+            np.isnan(values) & ~odd, np.nan, np.where(known[at] == values, at, len(known))
+        )
 
     def features(self, values: Array) -> Array:
         gone = np.isnan(values[:, 0])
         x = np.where(gone & (not self.gone), 0, values[:, 0])
-        hot = [x == j for j in range(self.n_features)] + [x >= self.n_features] * self.other + [gone] * self.gone
-        return as_columns([h.astype(np.float64) for h in hot] + [s(self._logs(x)) for s in (self.frequency,) if s], len(x))
+        hot = (
+            [x == j for j in range(self.n_features)]
+            + [x >= self.n_features] * self.other
+            + [gone] * self.gone
+        )
+        return as_columns(
+            [h.astype(np.float64) for h in hot]
+            + [s(self._logs(x)) for s in (self.frequency,) if s],
+            len(x),
+        )
 
     def _logs(self, x: Array) -> Array:
-        """Of a level that training lacks, that of its rarest one: less would put a row far from all others by this alone."""
+        """Of a level that training lacks, that of its rarest one: less would put a row far from all
+        others by this alone."""
         shares = np.log(np.array([*self.shares, min(self.shares)]))
         return shares[np.where(np.isnan(x), len(self.levels), x).astype(np.int64)]
 
@@ -250,7 +286,9 @@ class TextEncoder(Encoder):
 
     def read(self, column: Column) -> tuple[Array, int]:
         cells = text(column)
-        codes = self.values.read(cells)[0][:, 0] if self.values else np.where(null(cells), np.nan, 0.0)
+        codes = (
+            self.values.read(cells)[0][:, 0] if self.values else np.where(null(cells), np.nan, 0.0)
+        )
         return np.stack([*lengths(cells), codes], axis=1), 0
 
     def features(self, values: Array) -> Array:
@@ -259,11 +297,17 @@ class TextEncoder(Encoder):
         return np.hstack([self.values.features(values[:, 2:]), sizes]) if self.values else sizes
 
     def names(self, name: str) -> tuple[str, ...]:
-        return (*(self.values.names(name) if self.values else ()), f"{name} length", f"{name} words")
+        return (
+            *(self.values.names(name) if self.values else ()),
+            f"{name} length",
+            f"{name} words",
+        )
 
 
 def lengths(cells: Column) -> tuple[Array, Array]:
     """The characters and the spaces of each cell, of its first 4,096 characters."""
     filled = short(cells.fill_null(""), HELD)
     count = (pc.utf8_length(filled), pc.count_substring(filled, " "))
-    return count[0].to_numpy(zero_copy_only=False).astype(np.float64), count[1].to_numpy(zero_copy_only=False).astype(np.float64)
+    return count[0].to_numpy(zero_copy_only=False).astype(np.float64), count[1].to_numpy(
+        zero_copy_only=False
+    ).astype(np.float64)

@@ -1,4 +1,6 @@
-"""The one error that tables raise: a sentence that says what is wrong with the data and what to do."""
+"""The one error that tables raise: a sentence that says what is wrong with the data and what to
+do."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -7,21 +9,25 @@ CSV_FLAGS = "--delimiter, --decimal, --no-header or --encoding"
 
 
 class DataError(ValueError):
-    """Something is wrong with a file or a column; the message is one sentence for the person who owns the data."""
+    """Something is wrong with a file or a column; the message is one sentence for the person who
+    owns the data."""
 
     usage = False  # whether another word on the command line is the remedy, not another table
 
 
 class Misnamed(DataError):
-    """A name or a choice of the user's that the data do not have: a file, a column, a metric of another task."""
+    """A name or a choice of the user's that the data do not have: a file, a column, a metric of
+    another task."""
 
     usage = True
 
 
 def nearest(name: str, names: Iterable[str], count: int = 3) -> str:
-    """The names that a slip of the finger may have turned into one that is not there, as the end of a sentence.
+    """The names that a slip of the finger may have turned into one that is not there, as the end of
+    a sentence.
 
-    Names that still hold delimiters show that a csv file was misread, and the flags that say how it is written are named.
+    Names that still hold delimiters show that a csv file was misread, and the flags that say how it
+    is written are named.
 
     >>> nearest("Prize", ["price", "rooms"])
     '; did you mean "price"?'
@@ -31,15 +37,20 @@ def nearest(name: str, names: Iterable[str], count: int = 3) -> str:
     known = list(dict.fromkeys(names))
     if misread(known):
         return f"; the names are {quoted(known)}: the file may be misread, say how it is written by {CSV_FLAGS}."
-    close = sorted((k for k in known if similar(name, k)), key=lambda k: edits(name.lower(), k.lower()))[:count]
+    close = sorted(
+        (k for k in known if similar(name, k)), key=lambda k: edits(name.lower(), k.lower())
+    )[:count]
     if close:
         return f"; did you mean {quoted(close, ' or ')}?"
     return f"; the names are {quoted(known)}." if known else "; there are no columns."
 
 
 def misread(names: list[str]) -> bool:
-    """Whether names hold what mostly stands between them; a space tells so only in a name that is alone."""
-    return any(sign in name for name in names for sign in ";|\t") or (len(names) == 1 and " " in names[0].strip())
+    """Whether names hold what mostly stands between them; a space tells so only in a name that is
+    alone."""
+    return any(sign in name for name in names for sign in ";|\t") or (
+        len(names) == 1 and " " in names[0].strip()
+    )
 
 
 def similar(name: str, other: str) -> bool:
@@ -53,7 +64,8 @@ def similar(name: str, other: str) -> bool:
 
 
 def edits(a: str, b: str) -> int:
-    """How many letters to add, drop, replace or swap with the next make one word the other (Damerau and Levenshtein).
+    """How many letters to add, drop, replace or swap with the next make one word the other (Damerau
+    and Levenshtein).
 
     >>> edits("prize", "price"), edits("bim", "bmi")
     (1, 1)

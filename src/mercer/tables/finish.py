@@ -1,4 +1,6 @@
-"""After the pass: the target settled, a choice for each column, and what columns are to the target and to each other."""
+"""After the pass: the target settled, a choice for each column, and what columns are to the target
+and to each other."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -33,11 +35,12 @@ _ROLES = {
 
 
 def acts_as_codes(x: Array, y: Array, classification: bool) -> bool:
-    """Whether whole numbers x stand for unordered levels: the means of y by level fit much better than a parabola in x.
+    """Whether whole numbers x stand for unordered levels: the means of y by level fit much better
+    than a parabola in x.
 
-    An F test at 1e-6 of the levels against the parabola, and at least half a percent of the variance gained, so that
-    neither chance nor a slight bend counts; and with more than 8 levels, the means of neighbours must be no more alike than
-    those of any two levels.
+    An F test at 1e-6 of the levels against the parabola, and at least half a percent of the
+    variance gained, so that neither chance nor a slight bend counts; and with more than 8 levels,
+    the means of neighbours must be no more alike than those of any two levels.
 
     >>> x = np.tile(np.arange(6.0), 50)
     >>> acts_as_codes(x, np.where(x % 2, 1.0, -1.0) + np.sin(np.arange(300)), False), acts_as_codes(x, x + np.sin(np.arange(300)), False)
@@ -50,14 +53,22 @@ def acts_as_codes(x: Array, y: Array, classification: bool) -> bool:
     if g < 4 or n < max(LEAST, 5 * g):
         return False
     Y = _centred(y, classification)
-    of_levels, of_parabola = _left(Y, np.eye(g)[at]), _left(Y, np.vander(Standardizer.standard(x)(x), 3))
+    of_levels, of_parabola = (
+        _left(Y, np.eye(g)[at]),
+        _left(Y, np.vander(Standardizer.standard(x)(x), 3)),
+    )
     gain = (of_parabola - of_levels) / max(float(np.sum(Y**2)), 1e-300)
     ratio = (of_parabola - of_levels) / (g - 3) / max(of_levels / (n - g), 1e-300)
-    return bool(gain > GAIN and f_distribution.sf(ratio, g - 3, n - g) < SURE and (g <= FEW or _roughness(Y, at) > 1))
+    return bool(
+        gain > GAIN
+        and f_distribution.sf(ratio, g - 3, n - g) < SURE
+        and (g <= FEW or _roughness(Y, at) > 1)
+    )
 
 
 def _roughness(Y: Array, at: Array) -> float:
-    """Squared steps between the means of neighbouring levels over their variance (von Neumann): 2 for no order, 0 for a smooth one."""
+    """Squared steps between the means of neighbouring levels over their variance (von Neumann): 2
+    for no order, 0 for a smooth one."""
     n = np.bincount(at)
     means = np.stack([np.bincount(at, column) / n for column in Y.T], axis=1)  # (g, c)
     w = np.minimum(n[1:], n[:-1])
@@ -83,9 +94,10 @@ def _left(Y: Array, F: Array) -> float:
 def leaks(x: Array, y: Array, classification: bool) -> bool:
     """Whether x gives the target away: an invertible function of it in the sample.
 
-    Classes: the levels of x and the classes, several rows of each, are matched one to one. Numbers: x rises or falls with
-    y throughout, with as many distinct values; or at most 20 values of each are matched. A longer table of matches is no simple
-    relation: where the rows of a few individuals repeat, every number of theirs is matched with every other.
+    Classes: the levels of x and the classes, several rows of each, are matched one to one. Numbers:
+    x rises or falls with y throughout, with as many distinct values; or at most 20 values of each
+    are matched. A longer table of matches is no simple relation: where the rows of a few
+    individuals repeat, every number of theirs is matched with every other.
 
     >>> y = np.arange(30.0)
     >>> leaks(np.exp(y / 10), y, False), leaks(y % 7, y, False), leaks(5 - y % 3, y % 3, True)
@@ -109,7 +121,8 @@ def _possible(x: Array, y: Array, classification: bool) -> bool:
 
 
 def distinct_rows(columns: list[Array]) -> Array:
-    """The first positions of the rows that differ; all rows where every column has few values, since then rows repeat by chance.
+    """The first positions of the rows that differ; all rows where every column has few values,
+    since then rows repeat by chance.
 
     >>> x = np.tile(np.arange(30.0), 4)
     >>> len(distinct_rows([x, x + 1])), len(distinct_rows([x % 2, x % 3]))
@@ -150,19 +163,31 @@ def copies(columns: dict[str, Array]) -> dict[str, str]:
 if TYPE_CHECKING:
     from mercer.tables.columns import Columns
 
-def finish_fit(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample, dropped: DroppedRows) -> None:
+
+def finish_fit(
+    c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample, dropped: DroppedRows
+) -> None:
     """Fill in all that `Columns` learns."""
     if not sample.n:
         raise DataError(f'no row has a value of the target "{c.target}"; choose another column.')
     c.target_ = target_of(c.target, sketches[c.target], sample.column(c.target), c.task)
-    c.n_rows_ = int(sketches[c.target].n_filled) - (sketches[c.target].n_texts if c.target_.numeric else 0)
+    c.n_rows_ = int(sketches[c.target].n_filled) - (
+        sketches[c.target].n_texts if c.target_.numeric else 0
+    )
     c.n_dropped_ = dropped.n - c.n_rows_
     c.time_form_ = time_form(sample.column(c.time_column), c.time_column) if c.time_column else None
     c.types_ = {name: family(s.kind) for name, s in sketches.items()}
     choices = _choices(c, sketches, sample)
-    c.encoders_ = {name: choice.encoder for name, choice in choices.items() if choice.encoder is not None}
+    c.encoders_ = {
+        name: choice.encoder for name, choice in choices.items() if choice.encoder is not None
+    }
     c.treatments_ = tuple(_treatment(name, choices[name], s, c) for name, s in sketches.items())
-    c.references_ = with_odd({name: reference(e, e.read(sample.column(name))[0], c.n_rows_) for name, e in c.encoders_.items()})
+    c.references_ = with_odd(
+        {
+            name: reference(e, e.read(sample.column(name))[0], c.n_rows_)
+            for name, e in c.encoders_.items()
+        }
+    )
     c.warnings_ = _warnings(c, dropped)
 
 
@@ -170,7 +195,9 @@ def _choices(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample) -
     roles = _roles(c, sample)
     free = [name for name in sketches if name not in roles]
     y = c.target_.read(sample.column(c.target))
-    found = dict(zip(free, parallel_map(lambda n: _choice(c, n, sketches[n], sample, y), free), strict=True))
+    found = dict(
+        zip(free, parallel_map(lambda n: _choice(c, n, sketches[n], sample, y), free), strict=True)
+    )
     found = _without_copies(_without_leaks(found, sample, y, c), sample)
     return {name: roles.get(name) or found[name] for name in sketches}
 
@@ -196,7 +223,11 @@ def _about_target(c: Columns) -> str:
 
 def _time(c: Columns, name: str, sample: RowSample) -> Choice:
     """The cycles of a date; a number that orders the rows is no feature."""
-    plain = Choice("time", "Orders the rows; no feature, since new rows lie beyond it.", warnings=_untimed(c, name, sample))
+    plain = Choice(
+        "time",
+        "Orders the rows; no feature, since new rows lie beyond it.",
+        warnings=_untimed(c, name, sample),
+    )
     if c.time_form_ == "number":
         return plain
     seen = ColumnSample(name, ColumnSketch(), sample.column(name))
@@ -211,7 +242,9 @@ def _time(c: Columns, name: str, sample: RowSample) -> Choice:
 
 def _untimed(c: Columns, name: str, sample: RowSample) -> tuple[str, ...]:
     gone = np.isnan(moments(sample.column(name), c.time_form_)).mean()
-    return (f'"{name}" is missing in {gone:.1%} of the rows, which have no place in time.',) * bool(gone)
+    return (f'"{name}" is missing in {gone:.1%} of the rows, which have no place in time.',) * bool(
+        gone
+    )
 
 
 def _choice(c: Columns, name: str, sketch: ColumnSketch, sample: RowSample, y: Array) -> Choice:
@@ -224,14 +257,25 @@ def _choice(c: Columns, name: str, sketch: ColumnSketch, sample: RowSample, y: A
     if not acts_as_codes(found.encoder.read(seen.sample)[0][:, 0], y, c.task_ == "classification"):
         return found
     coded = category(seen)
-    return replace(coded, action=f"Whole numbers that act as codes. {coded.action}") if coded.encoder else found
+    return (
+        replace(coded, action=f"Whole numbers that act as codes. {coded.action}")
+        if coded.encoder
+        else found
+    )
 
 
 def _maybe_codes(encoder: Encoder | None, sketch: ColumnSketch, most: int) -> bool:
-    return isinstance(encoder, NumberEncoder) and sketch.whole and not sketch.n_texts and 3 < sketch.n_distinct <= 2 * most
+    return (
+        isinstance(encoder, NumberEncoder)
+        and sketch.whole
+        and not sketch.n_texts
+        and 3 < sketch.n_distinct <= 2 * most
+    )
 
 
-def _without_leaks(found: dict[str, Choice], sample: RowSample, y: Array, c: Columns) -> dict[str, Choice]:
+def _without_leaks(
+    found: dict[str, Choice], sample: RowSample, y: Array, c: Columns
+) -> dict[str, Choice]:
     """Without the columns that give the target away, unless nothing would be left."""
     classes = c.task_ == "classification"
     able = [name for name, choice in found.items() if choice.encoder is not None]
@@ -239,21 +283,37 @@ def _without_leaks(found: dict[str, Choice], sample: RowSample, y: Array, c: Col
     few = distinct_rows([*reads.values(), y])
     leaking = {name for name in able if leaks(reads[name][few], y[few], classes)}
     kept = len(leaking) == len(able)
-    return {name: choice if name not in leaking else _leak(name, choice, c.target, kept) for name, choice in found.items()}
+    return {
+        name: choice if name not in leaking else _leak(name, choice, c.target, kept)
+        for name, choice in found.items()
+    }
 
 
 def _leak(name: str, choice: Choice, target: str, kept: bool) -> Choice:
     what = f'"{name}" gives the target "{target}" away (each can be computed from the other in the sample)'
     if kept:
-        return replace(choice, warnings=(*choice.warnings, f"{what}; it was kept, since no other column is left."))
-    return Choice("leak", f'Equal to the target "{target}", or an invertible function of it, in the sample; left out.',
-                  warnings=(f"{what} and was left out.",))  # fmt: skip
+        return replace(
+            choice,
+            warnings=(*choice.warnings, f"{what}; it was kept, since no other column is left."),
+        )
+    return Choice(
+        "leak",
+        f'Equal to the target "{target}", or an invertible function of it, in the sample; left out.',
+        warnings=(f"{what} and was left out.",),
+    )
 
 
 def _without_copies(found: dict[str, Choice], sample: RowSample) -> dict[str, Choice]:
-    reads = {name: _read(choice, sample, name) for name, choice in found.items() if choice.encoder is not None}
+    reads = {
+        name: _read(choice, sample, name)
+        for name, choice in found.items()
+        if choice.encoder is not None
+    }
     same = copies(reads)
-    return {name: choice if name not in same else _copy(name, same[name]) for name, choice in found.items()}
+    return {
+        name: choice if name not in same else _copy(name, same[name])
+        for name, choice in found.items()
+    }
 
 
 def _copy(name: str, first: str) -> Choice:
@@ -269,7 +329,16 @@ def _read(choice: Choice, sample: RowSample, name: str) -> Array:
 def _treatment(name: str, choice: Choice, sketch: ColumnSketch, c: Columns) -> Treatment:
     outputs = choice.encoder.names(name) if choice.encoder is not None else ()
     missing = sketch.n_missing + (c.n_dropped_ if name == c.target else 0)
-    return Treatment(name, choice.kind, choice.action, choice.details, missing, sketch.n_distinct, outputs, choice.warnings)
+    return Treatment(
+        name,
+        choice.kind,
+        choice.action,
+        choice.details,
+        missing,
+        sketch.n_distinct,
+        outputs,
+        choice.warnings,
+    )
 
 
 def _warnings(c: Columns, dropped: DroppedRows) -> tuple[str, ...]:
@@ -282,6 +351,10 @@ def _warnings(c: Columns, dropped: DroppedRows) -> tuple[str, ...]:
 
 def _idle(c: Columns) -> tuple[str, ...]:
     """One sentence on the columns that say nothing."""
-    same, none = ([t.name for t in c.treatments_ if t.kind == kind] for kind in ("constant", "empty"))
-    parts = [f"{quoted(same)} with one value in every row"] * bool(same) + [f"{quoted(none)} without values"] * bool(none)
+    same, none = (
+        [t.name for t in c.treatments_ if t.kind == kind] for kind in ("constant", "empty")
+    )
+    parts = [f"{quoted(same)} with one value in every row"] * bool(same) + [
+        f"{quoted(none)} without values"
+    ] * bool(none)
     return (f"columns left out since they say nothing: {' and '.join(parts)}.",) * bool(parts)

@@ -1,4 +1,5 @@
 """What each column is and how it becomes numbers: the rules, from its sketch and a sample."""
+
 from __future__ import annotations
 
 import re
@@ -16,10 +17,13 @@ from mercer.tables.target import label
 from mercer.tables.treatment import Choice, ColumnSample
 from mercer.tables.values import is_text, missing_marks, numbers, truth
 
-MAX_TEXT_SHARE = 0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
+MAX_TEXT_SHARE = (
+    0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
+)
 MOST_TRUTHS = 12  # spellings of yes and no in one column
 _ID = re.compile(
-    r"(^|[_\s.-])(id|ids|uuid|guid|index|idx|row|rowid|rownum|key|nr)$|^unnamed(: 0)?$|^(row|record|serial)[_ ]?(number|no)$", re.I
+    r"(^|[_\s.-])(id|ids|uuid|guid|index|idx|row|rowid|rownum|key|nr)$|^unnamed(: 0)?$|^(row|record|serial)[_ ]?(number|no)$",
+    re.I,
 )
 _CAMEL = re.compile(r"[a-z](Id|ID)$")
 _TIME = re.compile(r"year|date|time|month|day|epoch|stamp", re.I)
@@ -31,7 +35,9 @@ def choose(seen: ColumnSample) -> Choice:
     if not s.n_filled:
         return seen.left_out("empty", "No values")
     if pa.types.is_nested(s.kind) or pa.types.is_binary(s.kind) or pa.types.is_large_binary(s.kind):
-        return seen.left_out("excluded", f"Holds {s.kind}, not single values", f"holds {s.kind}, not single values,")
+        return seen.left_out(
+            "excluded", f"Holds {s.kind}, not single values", f"holds {s.kind}, not single values,"
+        )
     if s.numeric and (s.coded or s.n_texts > MAX_TEXT_SHARE * s.n_filled):
         return coded(seen) if s.coded else mixed(seen)
     if s.n_distinct == 1:
@@ -45,7 +51,11 @@ def _constant(seen: ColumnSample) -> Choice:
     if not seen.gone or seen.sketch.n_filled < seen.often:
         return Choice("constant", "The same value in every row; left out.", f"value {value[:40]}")
     encoder = CategoryEncoder((value,), (1.0,), 0, False, True, numeric=bool(seen.sketch.numeric))
-    return Choice("boolean", f"One value, {value[:40]}, or missing: used as whether it is there.", encoder=encoder)
+    return Choice(
+        "boolean",
+        f"One value, {value[:40]}, or missing: used as whether it is there.",
+        encoder=encoder,
+    )
 
 
 def _numeric(seen: ColumnSample) -> Choice:
@@ -55,7 +65,11 @@ def _numeric(seen: ColumnSample) -> Choice:
     if _day_numbers(seen):
         return date(seen, "%Y%m%d")
     why = _identifies(seen)
-    return seen.left_out("id", why.capitalize(), f"looks like an identifier ({why})") if why else number(seen)
+    return (
+        seen.left_out("id", why.capitalize(), f"looks like an identifier ({why})")
+        if why
+        else number(seen)
+    )
 
 
 def number(seen: ColumnSample) -> Choice:
@@ -64,7 +78,12 @@ def number(seen: ColumnSample) -> Choice:
     values = _filled(numbers(seen.sample, unit)[0])
     marks = missing_marks(values, seen.sketch.low, seen.sketch.high)
     marked = np.isin(values, marks)
-    seen, values = replace(seen, n_marked=round(float(marked.mean()) * seen.sketch.n_filled) if len(values) else 0), values[~marked]
+    seen, values = (
+        replace(
+            seen, n_marked=round(float(marked.mean()) * seen.sketch.n_filled) if len(values) else 0
+        ),
+        values[~marked],
+    )
     if not len(values):
         return seen.left_out("empty", "Hardly any values")
     scale, fill = Standardizer.of(values), float(np.median(values))
@@ -72,7 +91,11 @@ def number(seen: ColumnSample) -> Choice:
     action = f"Standardised number{bent}{seen.about_missing(f'the median {fill:.6g}')}"
     said = (*_texts(seen), *_marked(seen, marks))
     return Choice(
-        "number", action, _range(seen, scale, values if marks else None), NumberEncoder(scale, fill, seen.gone, unit, marks), said
+        "number",
+        action,
+        _range(seen, scale, values if marks else None),
+        NumberEncoder(scale, fill, seen.gone, unit, marks),
+        said,
     )
 
 
@@ -80,12 +103,16 @@ def _marked(seen: ColumnSample, marks: tuple[float, ...]) -> tuple[str, ...]:
     if not marks:
         return ()
     which = " and ".join(f"{m:g}" for m in marks)
-    return (f'"{seen.name}" has {which} far from all its other values; such cells count as missing, about {seen.n_marked:,} of them.',)
+    return (
+        f'"{seen.name}" has {which} far from all its other values; such cells count as missing, about {seen.n_marked:,} of them.',
+    )
 
 
 def _range(seen: ColumnSample, scale: Standardizer, values: Array | None) -> str:
     bend = f"; log(1 + |x - {scale.centre:.4g}| / {scale.spread:.4g})" if scale.spread else ""
-    low, high = (seen.sketch.low, seen.sketch.high) if values is None else (values.min(), values.max())
+    low, high = (
+        (seen.sketch.low, seen.sketch.high) if values is None else (values.min(), values.max())
+    )
     return f"from {low:.6g} to {high:.6g}{bend}"
 
 
@@ -94,7 +121,11 @@ def _texts(seen: ColumnSample) -> tuple[str, ...]:
     if not s.n_texts or s.texts.values is None:
         return ()
     few = ", ".join(f'"{v[:20]}"' for v in s.texts.values.to_pylist()[:3])
-    what = f"{s.n_texts:,} of its values are text ({few}); they count" if s.n_texts > 1 else f"one of its values is text ({few}); it counts"
+    what = (
+        f"{s.n_texts:,} of its values are text ({few}); they count"
+        if s.n_texts > 1
+        else f"one of its values is text ({few}); it counts"
+    )
     return (f'"{seen.name}" holds numbers, but {what} as missing.',)
 
 
@@ -108,9 +139,16 @@ def _day_numbers(seen: ColumnSample) -> bool:
 
 
 def _identifies(seen: ColumnSample) -> str | None:
-    """Why a column of whole numbers identifies rows: all distinct, and a running number or named like an identifier."""
+    """Why a column of whole numbers identifies rows: all distinct, and a running number or named
+    like an identifier."""
     s = seen.sketch
-    if not s.whole or seen.n_gone or s.n < 10 or s.n_distinct < 0.9 * s.n or _TIME.search(seen.name):
+    if (
+        not s.whole
+        or seen.n_gone
+        or s.n < 10
+        or s.n_distinct < 0.9 * s.n
+        or _TIME.search(seen.name)
+    ):
         return None
     values = _filled(numbers(seen.sample)[0])
     if len(np.unique(values)) < len(values):
@@ -124,7 +162,12 @@ def _identifies(seen: ColumnSample) -> str | None:
 def _other(seen: ColumnSample) -> Choice:
     """Columns that are not numbers: booleans, dates, texts, identifiers, categories."""
     s = seen.sketch
-    if s.counts and s.counts.exact and 2 <= len(s.counts.values) <= MOST_TRUTHS and (pair := truth(s.counts.values.to_pylist())):
+    if (
+        s.counts
+        and s.counts.exact
+        and 2 <= len(s.counts.values) <= MOST_TRUTHS
+        and (pair := truth(s.counts.values.to_pylist()))
+    ):
         return _boolean(seen, pair)
     if pa.types.is_timestamp(s.kind) or pa.types.is_date(s.kind):
         return date(seen, None)
@@ -136,27 +179,49 @@ def _boolean(seen: ColumnSample, pair: tuple[str, str]) -> Choice:
     values = _filled(BooleanEncoder(pair, 0.0).read(seen.sample)[0][:, 0])
     share = float(np.mean(values)) if len(values) else 0.0
     several = seen.sketch.counts is not None and len(seen.sketch.counts.values) > 2
-    said = (f'"{seen.name}" spells yes and no in several ways, which were taken for {pair[1]} and {pair[0]}.',) * several
+    said = (
+        f'"{seen.name}" spells yes and no in several ways, which were taken for {pair[1]} and {pair[0]}.',
+    ) * several
     encoder = BooleanEncoder(pair, float(share > 0.5), seen.gone)
     what = "0 or 1" if pair == ("0", "1") else f"{pair[0]} or {pair[1]}, as 0 or 1"
-    action = f"{what.capitalize()}{seen.about_missing(f'the more frequent {pair[int(encoder.fill)]}')}"
-    return Choice("boolean", action, f"{pair[1]} in {share:.1%} of the rows", encoder, (*said, *_texts(seen)))
+    action = (
+        f"{what.capitalize()}{seen.about_missing(f'the more frequent {pair[int(encoder.fill)]}')}"
+    )
+    return Choice(
+        "boolean", action, f"{pair[1]} in {share:.1%} of the rows", encoder, (*said, *_texts(seen))
+    )
 
 
 def date(seen: ColumnSample, form: str | None) -> Choice:
-    """A date: the time elapsed, and the cycles that the sample runs through; a time of the day: its place in the day."""
+    """A date: the time elapsed, and the cycles that the sample runs through; a time of the day: its
+    place in the day."""
     days = _filled(seconds(seen.sample, form))
     if form in CLOCKS:
-        clock = DateEncoder(form, Standardizer(), float(np.median(days)), ("day",), False, seen.gone)
-        return Choice("date", f"Time: its place in the day{seen.about_missing('the median')}", f"written as {form}", clock)
+        clock = DateEncoder(
+            form, Standardizer(), float(np.median(days)), ("day",), False, seen.gone
+        )
+        return Choice(
+            "date",
+            f"Time: its place in the day{seen.about_missing('the median')}",
+            f"written as {form}",
+            clock,
+        )
     forms = (form or "").split(SEVERAL)
     several = f'"{seen.name}" holds dates in several forms ({", ".join(forms)}); each cell was read by the first that fits.'
     said = (several,) * (len(forms) > 1)
     cycles = tuple(c for c in varying(days) if c == "year" or form not in MONTHS)
-    encoder = DateEncoder(form, Standardizer.of(days), float(np.median(days)), cycles, True, seen.gone)
+    encoder = DateEncoder(
+        form, Standardizer.of(days), float(np.median(days)), cycles, True, seen.gone
+    )
     turns = f" and the place in the {' and the '.join(encoder.cycles)}" if encoder.cycles else ""
     span = f"{_day(days.min())} to {_day(days.max())}" + (f", written as {form}" if form else "")
-    return Choice("date", f"Date: time elapsed{turns}{seen.about_missing('the median date')}", span, encoder, said)
+    return Choice(
+        "date",
+        f"Date: time elapsed{turns}{seen.about_missing('the median date')}",
+        span,
+        encoder,
+        said,
+    )
 
 
 def _day(moment: float) -> str:
@@ -173,6 +238,13 @@ def family(column_type: object) -> str:
     >>> family(pa.int8()), family(pa.large_string()), family(pa.date32())
     ('number', 'text', 'date')
     """
-    kinds = {"empty": pa.types.is_null, "text": is_text, "boolean": pa.types.is_boolean, "nested": pa.types.is_nested}
+    kinds = {
+        "empty": pa.types.is_null,
+        "text": is_text,
+        "boolean": pa.types.is_boolean,
+        "nested": pa.types.is_nested,
+    }
     found = next((name for name, test in kinds.items() if test(column_type)), None)
-    return found or ("date" if pa.types.is_timestamp(column_type) or pa.types.is_date(column_type) else "number")
+    return found or (
+        "date" if pa.types.is_timestamp(column_type) or pa.types.is_date(column_type) else "number"
+    )

@@ -1,4 +1,5 @@
 """Numbers to mean 0 and deviation 1, after a signed log where their tails are heavy."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,7 +8,8 @@ import numpy as np
 
 from mercer.inputs import Array
 
-FAR = 10.0  # standard deviations at which numbers are cut off, so that no wild value can throw a prediction off
+# standard deviations at which numbers are cut off, so that no wild value can throw a prediction off
+FAR = 10.0
 LARGEST = float(np.finfo(np.float64).max)
 # beyond either, tails are heavy
 SKEW = 3.0
@@ -16,7 +18,8 @@ KURTOSIS = 20.0
 
 @dataclass(frozen=True)
 class Standardizer:
-    """z = (t(x) - mean) / std; t(x) = x, or sign(x - centre) log(1 + |x - centre| / spread) where spread > 0.
+    """z = (t(x) - mean) / std; t(x) = x, or sign(x - centre) log(1 + |x - centre| / spread) where
+    spread > 0.
 
     >>> Standardizer(mean=1.0, std=2.0)(np.array([1.0, 3.0])).tolist()
     [0.0, 1.0]
@@ -41,19 +44,25 @@ class Standardizer:
 
     @classmethod
     def of(cls, x: Array) -> Standardizer:
-        """Fitted to a sample without NaN; bent where the tails are heavy and the bend makes them lighter."""
+        """Fitted to a sample without NaN; bent where the tails are heavy and the bend makes them
+        lighter."""
         bends = cls._bends(x) if _heavy(x) else []
         best = min([cls(), *bends], key=lambda bend: max(tails(bend.bent(x))))
         return cls.standard(x, best)
 
     @classmethod
     def _bends(cls, x: Array) -> list[Standardizer]:
-        """About 0 where all have one sign, else about the median; the log sets in at a typical or at a small size."""
+        """About 0 where all have one sign, else about the median; the log sets in at a typical or
+        at a small size."""
         centre = 0.0 if x.min() >= 0 or x.max() <= 0 else float(np.median(x))
         with np.errstate(over="ignore"):
             size = np.abs(x - centre)
         size = size[(size > 0) & np.isfinite(size)]
-        return [cls(centre=centre, spread=float(np.quantile(size, q))) for q in (0.5, 0.05)] if len(size) else []
+        return (
+            [cls(centre=centre, spread=float(np.quantile(size, q))) for q in (0.5, 0.05)]
+            if len(size)
+            else []
+        )
 
     @classmethod
     def standard(cls, x: Array, bend: Standardizer | None = None) -> Standardizer:
@@ -81,4 +90,8 @@ def tails(x: Array) -> tuple[float, float]:
     z = z / (float(np.abs(z).max(initial=0)) or 1.0)
     square = z * z
     var = float(np.mean(square)) if len(z) else 0.0
-    return (abs(float(np.mean(square * z))) / var**1.5, float(np.mean(square * square)) / var**2 - 3) if var > 0 else (0.0, 0.0)
+    return (
+        (abs(float(np.mean(square * z))) / var**1.5, float(np.mean(square * square)) / var**2 - 3)
+        if var > 0
+        else (0.0, 0.0)
+    )

@@ -1,4 +1,6 @@
-"""What one pass learns of a column, and a sample of whole rows: all that the treatment of a table is decided from."""
+"""What one pass learns of a column, and a sample of whole rows: all that the treatment of a table
+is decided from."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -27,15 +29,24 @@ HELD = 4096  # characters of a text that the sample holds
 
 
 def hashes(values: Column) -> Array:
-    """A 64-bit hash of every value of an array of numbers or strings (no nulls): equal values have equal hashes.
+    """A 64-bit hash of every value of an array of numbers or strings (no nulls): equal values have
+    equal hashes.
 
-    A string of bytes b_1 ... b_n hashes to sum_i (b_i + 1) a^i modulo 2^64, mixed; all of them by one cumulative sum.
+    A string of bytes b_1 ... b_n hashes to sum_i (b_i + 1) a^i modulo 2^64, mixed; all of them by
+    one cumulative sum.
     """
     if not pa.types.is_string(values.type):
-        return mix(values.to_numpy(zero_copy_only=False).astype(np.float64).view(np.uint64) + np.uint64(_BASE))
+        return mix(
+            values.to_numpy(zero_copy_only=False).astype(np.float64).view(np.uint64)
+            + np.uint64(_BASE)
+        )
     _, where, data = values.buffers()
-    offsets = np.frombuffer(where, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    raw = np.frombuffer(data, np.uint8) if data is not None and len(values) else np.zeros(0, np.uint8)
+    offsets = np.frombuffer(where, np.int32)[
+        values.offset : values.offset + len(values) + 1
+    ].astype(np.int64)
+    raw = (
+        np.frombuffer(data, np.uint8) if data is not None and len(values) else np.zeros(0, np.uint8)
+    )
     out = np.empty(len(values), np.uint64)
     for first, last in _pieces(offsets):
         out[first:last] = _of_piece(raw, offsets[first : last + 1])
@@ -43,7 +54,8 @@ def hashes(values: Column) -> Array:
 
 
 def _pieces(offsets: Array) -> Iterator[tuple[int, int]]:
-    """(first, last) of the strings that are hashed together: a few words a byte are held meanwhile."""
+    """(first, last) of the strings that are hashed together: a few words a byte are held
+    meanwhile."""
     first, n = 0, len(offsets) - 1
     while first < n:
         last = int(np.searchsorted(offsets, offsets[first] + BLOCK_BYTES, side="right")) - 1
@@ -73,14 +85,19 @@ def _first_powers(base: int) -> Array:
 
 def _run(base: int, n: int) -> Array:
     with np.errstate(over="ignore"):
-        return np.cumprod(np.concatenate([np.ones(1, np.uint64), np.full(max(n - 1, 0), np.uint64(base))]), dtype=np.uint64)[:n]
+        return np.cumprod(
+            np.concatenate([np.ones(1, np.uint64), np.full(max(n - 1, 0), np.uint64(base))]),
+            dtype=np.uint64,
+        )[:n]
 
 
 @dataclass(eq=False)
 class HeavyHitters:
-    """Counts of the most frequent values. Exact while there are at most `cap`; beyond, each is low by at most `error`.
+    """Counts of the most frequent values. Exact while there are at most `cap`; beyond, each is low
+    by at most `error`.
 
-    Beyond the cap the largest count that does not fit is taken from all, as Misra and Gries do, so `error` is at most n / cap.
+    Beyond the cap the largest count that does not fit is taken from all, as Misra and Gries do, so
+    `error` is at most n / cap.
 
     >>> c = HeavyHitters(cap=2)
     >>> c.add(pa.array(["a", "b", "a", "a", "c"]))
@@ -110,7 +127,10 @@ class HeavyHitters:
             both = pa.concat_arrays([self.values, values.cast(self.values.type)])
             coded = pc.dictionary_encode(both)
             weight = np.concatenate([self.counts, counts])
-            values, counts = coded.dictionary, _sums(coded.indices.to_numpy(zero_copy_only=False), weight, len(coded.dictionary))
+            values, counts = (
+                coded.dictionary,
+                _sums(coded.indices.to_numpy(zero_copy_only=False), weight, len(coded.dictionary)),
+            )
         order = np.argsort(-counts, kind="stable")
         if len(order) > self.cap:
             cut = int(counts[order[self.cap]])
@@ -127,7 +147,8 @@ def _sums(groups: Array, weight: Array, n: int) -> Array:
 
 @dataclass(eq=False)
 class DistinctCount:
-    """The number of distinct values, from the least hashes: exact below `k`, known to about 1/sqrt(k) above."""
+    """The number of distinct values, from the least hashes: exact below `k`, known to about
+    1/sqrt(k) above."""
 
     k: int = N_HASHES
     least: Array = field(default_factory=lambda: np.zeros(0, np.uint64))
@@ -155,7 +176,8 @@ def short(column: Column, size: int = CUT) -> Column:
 class ColumnSketch:
     """Counts, distinct values, range and order of one column, batch by batch.
 
-    A text column whose first filled cells are mostly numbers is followed as numbers, with the texts among them counted.
+    A text column whose first filled cells are mostly numbers is followed as numbers, with the texts
+    among them counted.
     """
 
     label: bool = False  # of a target, where words such as "none" may be classes
@@ -163,7 +185,9 @@ class ColumnSketch:
     n: int = 0
     n_missing: int = 0
     n_texts: int = 0  # filled cells that are not numbers, of a column followed as numbers
-    n_padded: int = 0  # numbers among them that are written with needless zeros before, as codes are
+    n_padded: int = (
+        0  # numbers among them that are written with needless zeros before, as codes are
+    )
     unit: str = ""  # behind the numbers of a text column
     numeric: bool | None = None
     whole: bool = True
@@ -190,7 +214,11 @@ class ColumnSketch:
     def _follows_numbers(self, found: Column) -> bool:
         if self.numeric is None:
             self.numeric = _mostly_numbers(found)
-            if self.numeric is False and is_text(found.type) and (unit := unit_of(found.slice(0, 2 * PROBE))):
+            if (
+                self.numeric is False
+                and is_text(found.type)
+                and (unit := unit_of(found.slice(0, 2 * PROBE)))
+            ):
                 self.unit, self.numeric = unit, True
         return bool(self.numeric)
 
@@ -209,7 +237,12 @@ class ColumnSketch:
     def _add_range(self, values: Array, kept: Array) -> None:
         self.whole = self.whole and bool(np.all(kept == np.floor(kept)))
         self.low, self.high = min(self.low, float(kept.min())), max(self.high, float(kept.max()))
-        self.rising = self.rising and len(kept) == len(values) and kept[0] > self.last and bool(np.all(kept[1:] > kept[:-1]))
+        self.rising = (
+            self.rising
+            and len(kept) == len(values)
+            and kept[0] > self.last
+            and bool(np.all(kept[1:] > kept[:-1]))
+        )
         self.last = float(kept[-1])
 
     def _add_texts(self, found: Column) -> None:
@@ -243,7 +276,8 @@ class ColumnSketch:
 
 
 def _mostly_numbers(found: Column) -> bool | None:
-    """Whether the first filled cells are mostly numbers; None where there are none yet. Typed columns say it themselves."""
+    """Whether the first filled cells are mostly numbers; None where there are none yet. Typed
+    columns say it themselves."""
     if not is_text(found.type):
         return counts(found.type) and not pa.types.is_boolean(found.type)
     filled = text(found.slice(0, 2 * PROBE)).drop_null()
@@ -264,10 +298,19 @@ class RowSample:
     def add(self, batch: Batch) -> None:
         """Take in a batch."""
         k = max(min(SAMPLE, self.cells // max(batch.num_columns, 1)), 1000)
-        new = Sample.of(np.arange(batch.num_rows), k, keys=np.arange(self.n, self.n + batch.num_rows), seed=self.seed)
+        new = Sample.of(
+            np.arange(batch.num_rows),
+            k,
+            keys=np.arange(self.n, self.n + batch.num_rows),
+            seed=self.seed,
+        )
         self.n += batch.num_rows
         held = self.rows.num_rows if self.rows is not None else 0
-        both = new if self.keys is None else Sample(k, self.keys.keys, np.arange(held)) + Sample(k, new.keys, new.rows + held)
+        both = (
+            new
+            if self.keys is None
+            else Sample(k, self.keys.keys, np.arange(held)) + Sample(k, new.keys, new.rows + held)
+        )
         self._take(batch, both, held)
 
     def _take(self, batch: Batch, both: Sample, held: int) -> None:
@@ -275,9 +318,17 @@ class RowSample:
         old = both.rows < held
         if not old.all():
             parts = [] if self.rows is None else [self.rows.take(pa.array(both.rows[old]))]
-            parts.append(pa.Table.from_batches([_shortened(batch.take(pa.array(both.rows[~old] - held)))]))
-            order = np.argsort(np.argsort(~old, kind="stable"))  # where each chosen row lies in the parts
-            self.rows = pa.concat_tables(parts, promote_options="permissive").take(pa.array(order)).combine_chunks()
+            parts.append(
+                pa.Table.from_batches([_shortened(batch.take(pa.array(both.rows[~old] - held)))])
+            )
+            order = np.argsort(
+                np.argsort(~old, kind="stable")
+            )  # where each chosen row lies in the parts
+            self.rows = (
+                pa.concat_tables(parts, promote_options="permissive")
+                .take(pa.array(order))
+                .combine_chunks()
+            )
         self.keys = both
 
     def column(self, name: str) -> Column:
@@ -285,7 +336,10 @@ class RowSample:
 
 
 def _shortened(batch: Batch) -> Batch:
-    arrays = [short(flat(c).cast(pa.string()), HELD) if is_text(flat(c).type) else flat(c) for c in batch.columns]
+    arrays = [
+        short(flat(c).cast(pa.string()), HELD) if is_text(flat(c).type) else flat(c)
+        for c in batch.columns
+    ]
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 

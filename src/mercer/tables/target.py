@@ -1,4 +1,5 @@
 """The column to predict: numbers or classes, by a stated rule, and what is odd about it."""
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
@@ -26,7 +27,8 @@ MAX_TEXT_SHARE = 0.05  # texts among numbers, up to which they count as missing
 
 @dataclass(frozen=True)
 class Target:
-    """The target: `read` gives numbers, or positions of classes with -1 for unknown ones; NaN where there is none.
+    """The target: `read` gives numbers, or positions of classes with -1 for unknown ones; NaN where
+    there is none.
 
     Attributes
     ----------
@@ -58,7 +60,8 @@ class Target:
 
     @property
     def kind(self) -> Kind:
-        """The pyarrow type of what is predicted: that of the numbers or truth values that the classes stand for, else text."""
+        """The pyarrow type of what is predicted: that of the numbers or truth values that the
+        classes stand for, else text."""
         if self.task == "regression":
             return pa.float64()
         if self.boolean:
@@ -75,16 +78,26 @@ class Target:
         """float64; NaN where the target is missing."""
         if self.task == "regression":
             return numbers(column, self.unit)[0]
-        found = self._codes(numbers(column, self.unit)[0]) if self.numeric else self._positions(short(text(column, label=True)))
+        found = (
+            self._codes(numbers(column, self.unit)[0])
+            if self.numeric
+            else self._positions(short(text(column, label=True)))
+        )
         unknown = ~(found >= 0)
         if not unknown.any() or len(self.classes) != 2 or truth(list(self.classes)) is None:
             return found
         other = truths(column)  # yes and no, written in another way than in training
-        yes = int(truths(pa.array([self.classes[1]]))[0])  # 0 where the second class is the one that means no
+        yes = int(
+            truths(pa.array([self.classes[1]]))[0]
+        )  # 0 where the second class is the one that means no
         return np.where(unknown & ~np.isnan(other), other if yes else 1 - other, found)
 
     def _positions(self, cells: Column) -> Array:
-        found = pc.index_in(cells, value_set=pa.array(self.classes, pa.string())).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        found = (
+            pc.index_in(cells, value_set=pa.array(self.classes, pa.string()))
+            .cast(pa.float64())
+            .to_numpy(zero_copy_only=False)
+        )
         return np.where(np.isnan(found) & ~null(cells), -1.0, found)
 
     def _codes(self, values: Array) -> Array:
@@ -106,9 +119,13 @@ def target_of(name: str, sketch: ColumnSketch, sample: Column, task: str) -> Tar
         raise DataError(f'the target "{name}" has no values; choose another column.')
     _predictable(name, sketch.kind)
     codes = sketch.coded and task != "regression"
-    numeric = bool(sketch.numeric) and sketch.n_texts <= MAX_TEXT_SHARE * sketch.n_filled and not codes
+    numeric = (
+        bool(sketch.numeric) and sketch.n_texts <= MAX_TEXT_SHARE * sketch.n_filled and not codes
+    )
     if sketch.n_distinct + (not numeric and len(sketch.texts)) < 2:
-        raise DataError(f'the target "{name}" has the same value in every row; there is nothing to predict.')
+        raise DataError(
+            f'the target "{name}" has the same value in every row; there is nothing to predict.'
+        )
     guess, reason = _rule(name, sketch, numeric)
     if task != "auto":
         guess, reason = task, f"{task}, as asked for."
@@ -117,9 +134,13 @@ def target_of(name: str, sketch: ColumnSketch, sample: Column, task: str) -> Tar
 
 def _predictable(name: str, kind: Kind) -> None:
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        raise DataError(f'the target "{name}" holds dates; predict a number made from it, such as the days since a fixed day.')
+        raise DataError(
+            f'the target "{name}" holds dates; predict a number made from it, such as the days since a fixed day.'
+        )
     if pa.types.is_nested(kind):
-        raise DataError(f'the target "{name}" holds {kind}, not single values; choose another column.')
+        raise DataError(
+            f'the target "{name}" holds {kind}, not single values; choose another column.'
+        )
 
 
 def _rule(name: str, sketch: ColumnSketch, numeric: bool) -> tuple[str, str]:
@@ -133,21 +154,42 @@ def _rule(name: str, sketch: ColumnSketch, numeric: bool) -> tuple[str, str]:
     if sketch.whole and d <= FEW_CLASSES and sketch.n_filled >= ROWS_A_CLASS * d:
         few = f"whole numbers with only {d} distinct values (up to {FEW_CLASSES} count as classes)"
         return "classification", f'classification, since "{name}" holds {few}.'
-    why = f"whole numbers with {d:,} distinct values" if sketch.whole else "numbers that are not whole"
+    why = (
+        f"whole numbers with {d:,} distinct values"
+        if sketch.whole
+        else "numbers that are not whole"
+    )
     return "regression", f'regression, since "{name}" holds {why}.'
 
 
 def _numbers(name: str, sketch: ColumnSketch, sample: Column, reason: str, numeric: bool) -> Target:
     if not numeric:
-        raise Misnamed(f'the target "{name}" holds text, which a regression cannot predict; use task="classification".')
+        raise Misnamed(
+            f'the target "{name}" holds text, which a regression cannot predict; use task="classification".'
+        )
     values = numbers(sample, sketch.unit)[0]
     values = values[~np.isnan(values)]
     _measurable(name, sketch.low, sketch.high)
     skew = tails(values)[0]
-    said = [f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'] * (skew > MAX_SKEW)
-    said += _in_units(name, sketch.unit) + _left_out(name, sketch.n_texts) + _far(name, missing_marks(values, sketch.low, sketch.high))
-    return Target(name, "regression", reason, skew=skew, positive=sketch.low > 0, low=sketch.low, high=sketch.high, warnings=tuple(said),
-                  unit=sketch.unit)  # fmt: skip
+    said = [
+        f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'
+    ] * (skew > MAX_SKEW)
+    said += (
+        _in_units(name, sketch.unit)
+        + _left_out(name, sketch.n_texts)
+        + _far(name, missing_marks(values, sketch.low, sketch.high))
+    )
+    return Target(
+        name,
+        "regression",
+        reason,
+        skew=skew,
+        positive=sketch.low > 0,
+        low=sketch.low,
+        high=sketch.high,
+        warnings=tuple(said),
+        unit=sketch.unit,
+    )
 
 
 def _measurable(name: str, low: float, high: float) -> None:
@@ -172,12 +214,24 @@ def _classes(name: str, sketch: ColumnSketch, sample: Column, reason: str, numer
         raise DataError(f"{own}, too few rows for each; choose another column.")
     if not 0 < len(labels) <= MAX_CLASSES:
         many = f'the target "{name}" has {sketch.n_distinct:,} distinct values, too many for classes (at most {MAX_CLASSES:,})'
-        raise DataError(f"{many}; " + ('use task="regression".' if numeric else "choose another column."))
+        raise DataError(
+            f"{many}; " + ('use task="regression".' if numeric else "choose another column.")
+        )
     order = sorted(range(len(labels)), key=lambda i: float(labels[i]) if numeric else labels[i])
-    found = Target(name, "classification", reason, tuple(labels[i] for i in order), tuple(counts[i] for i in order), numeric,
-                   boolean=pa.types.is_boolean(sketch.kind), unit=sketch.unit)  # fmt: skip
+    found = Target(
+        name,
+        "classification",
+        reason,
+        tuple(labels[i] for i in order),
+        tuple(counts[i] for i in order),
+        numeric,
+        boolean=pa.types.is_boolean(sketch.kind),
+        unit=sketch.unit,
+    )
     said = _spelled(found, spelled) + _in_units(name, sketch.unit if numeric else "")
-    return replace(found, warnings=(*said, *_about_classes(found, sketch.n_texts if numeric else 0)))
+    return replace(
+        found, warnings=(*said, *_about_classes(found, sketch.n_texts if numeric else 0))
+    )
 
 
 def _spelled(found: Target, spelled: list[str]) -> list[str]:
@@ -188,11 +242,14 @@ def _spelled(found: Target, spelled: list[str]) -> list[str]:
 
 
 def _in_units(name: str, unit: str) -> list[str]:
-    return [f'the target "{name}" has "{unit}" behind its numbers; predictions are numbers of {unit}.'] * bool(unit)
+    return [
+        f'the target "{name}" has "{unit}" behind its numbers; predictions are numbers of {unit}.'
+    ] * bool(unit)
 
 
 def _levels(sketch: ColumnSketch, sample: Column, numeric: bool) -> tuple[list[str], list[int]]:
-    """Classes and their counts, none where they are too many; from the sample where a column mixes numbers and texts."""
+    """Classes and their counts, none where they are too many; from the sample where a column mixes
+    numbers and texts."""
     if sketch.numeric and not numeric:
         found = pc.value_counts(short(text(sample, label=True).drop_null()))
         return found.field("values").to_pylist(), found.field("counts").to_pylist()
@@ -211,7 +268,9 @@ def _merged(labels: list[str], counts: list[int]) -> tuple[list[str], list[int]]
         return labels, counts
     side = truths(pa.array(labels))
     sides = [[i for i in range(len(labels)) if side[i] == s] for s in (0.0, 1.0)]
-    return [labels[max(mine, key=lambda i: counts[i])] for mine in sides], [sum(counts[i] for i in mine) for mine in sides]
+    return [labels[max(mine, key=lambda i: counts[i])] for mine in sides], [
+        sum(counts[i] for i in mine) for mine in sides
+    ]
 
 
 def label(value: Any) -> str:
@@ -220,7 +279,13 @@ def label(value: Any) -> str:
     >>> label(7.0), label(0.5), label("a")
     ('7', '0.5', 'a')
     """
-    return str(value) if not isinstance(value, float) else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return (
+        str(value)
+        if not isinstance(value, float)
+        else str(int(value))
+        if value.is_integer() and abs(value) < 1e15
+        else repr(value)
+    )
 
 
 def _about_classes(found: Target, n_texts: int) -> tuple[str, ...]:
@@ -230,10 +295,14 @@ def _about_classes(found: Target, n_texts: int) -> tuple[str, ...]:
     said = [f'classes are imbalanced: "{found.classes[rarest]}" has {share}.'] * uneven
     alone = sum(k == 1 for k in found.counts)
     have = "has" if alone == 1 else "have"
-    said += [f"{alone:,} of the {len(found.counts):,} classes {have} a single row, too few to learn from or to judge."] * bool(alone)
+    said += [
+        f"{alone:,} of the {len(found.counts):,} classes {have} a single row, too few to learn from or to judge."
+    ] * bool(alone)
     return (*said, *_left_out(found.name, n_texts))
 
 
 def _left_out(name: str, n_texts: int) -> list[str]:
     have, were = ("row has", "was") if n_texts == 1 else ("rows have", "were")
-    return [f'{n_texts:,} {have} text in the target "{name}", which holds numbers, and {were} left out.'] * bool(n_texts)
+    return [
+        f'{n_texts:,} {have} text in the target "{name}", which holds numbers, and {were} left out.'
+    ] * bool(n_texts)

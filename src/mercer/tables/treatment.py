@@ -1,4 +1,6 @@
-"""What was done with each column and each row, in words; what is known of a column when that is chosen; and rows of numbers."""
+"""What was done with each column and each row, in words; what is known of a column when that is
+chosen; and rows of numbers."""
+
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
@@ -24,7 +26,8 @@ class Treatment:
 
     Attributes
     ----------
-    kind : number, boolean, category, date, text, constant, empty, id, leak, target, weight, group, time or excluded
+    kind : number, boolean, category, date, text, constant, empty, id, leak, target, weight, group,
+    time or excluded
     action : one plain sentence
     details : the figures behind it
     outputs : the names of its features
@@ -44,7 +47,9 @@ class Treatment:
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Treatment:
-        return cls(**state | {"outputs": tuple(state["outputs"]), "warnings": tuple(state["warnings"])})
+        return cls(
+            **state | {"outputs": tuple(state["outputs"]), "warnings": tuple(state["warnings"])}
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +59,16 @@ class Rows:
     Attributes
     ----------
     X : (n, p) float32, finite
-    y : numbers, or the positions of the classes (-1: a class that training did not have); None without a target
+    y : numbers, or the positions of the classes (-1: a class that training did not have); None
+    without a target
     weight : float64, or None
     group : a 64-bit hash of each value, or None
     time : a number, seconds since 1970 for dates, NaN where missing; or None
     id : the values as they came, a pyarrow array, or None
     index : positions in the batch of the rows kept
     n_unread : cells by column that were filled but could not be read, and count as missing
-    odd : whether a row has a level that training lacks, or lacks a value that training always had, in a column where that is rare
+    odd : whether a row has a level that training lacks, or lacks a value that training always had,
+    in a column where that is rare
     """
 
     X: Array
@@ -80,7 +87,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class SchemaReport:
-    """A new table beside the one that was fitted: columns that lack but are not needed, extra ones, and types that differ."""
+    """A new table beside the one that was fitted: columns that lack but are not needed, extra ones,
+    and types that differ."""
 
     missing: tuple[str, ...]
     extra: tuple[str, ...]
@@ -88,8 +96,16 @@ class SchemaReport:
 
     def sentences(self) -> tuple[str, ...]:
         """What to tell the user."""
-        parts = [f"columns not used by the model are ignored: {quoted(self.extra)}."] * bool(self.extra)
-        return (*parts, *(f'"{name}" is {now}, it was {then} in training; its values are converted.' for name, then, now in self.coerced))
+        parts = [f"columns not used by the model are ignored: {quoted(self.extra)}."] * bool(
+            self.extra
+        )
+        return (
+            *parts,
+            *(
+                f'"{name}" is {now}, it was {then} in training; its values are converted.'
+                for name, then, now in self.coerced
+            ),
+        )
 
 
 @dataclass(frozen=True)
@@ -115,7 +131,8 @@ class ColumnSample:
 
     @property
     def often(self) -> int:
-        """A level with fewer rows is pooled; missing values in fewer rows raise no indicator: a thousandth, from 3 to 200 rows."""
+        """A level with fewer rows is pooled; missing values in fewer rows raise no indicator: a
+        thousandth, from 3 to 200 rows."""
         return min(max(3, ceil(0.001 * self.sketch.n)), 200)
 
     @property
@@ -131,12 +148,18 @@ class ColumnSample:
         """The end of a sentence."""
         if not self.n_gone:
             return "."
-        values = f"{self.n_gone:,} missing values take" if self.n_gone > 1 else "1 missing value takes"
+        values = (
+            f"{self.n_gone:,} missing values take" if self.n_gone > 1 else "1 missing value takes"
+        )
         return f"; {values} {by}" + (" and raise an indicator." if self.gone else ".")
 
     def left_out(self, kind: str, why: str, warning: str = "") -> Choice:
         """Without features."""
-        return Choice(kind, f"{why}; left out.", warnings=(f'"{self.name}" {warning} and was left out.',) * bool(warning))
+        return Choice(
+            kind,
+            f"{why}; left out.",
+            warnings=(f'"{self.name}" {warning} and was left out.',) * bool(warning),
+        )
 
 
 @dataclass(eq=False)
@@ -171,22 +194,34 @@ class DroppedRows:
         """Raise a DataError where no row is left, and name the column to blame."""
         if self.n_untargeted == self.n:
             finite = "finite " if self.n_infinite else ""
-            raise DataError(f'no row has a {finite}value of the target "{target}"; choose another column.')
+            raise DataError(
+                f'no row has a {finite}value of the target "{target}"; choose another column.'
+            )
         if weight is not None and self.n_unweighted == self.n - self.n_untargeted:
-            raise DataError(f'no row with a target has a weight "{weight}"; choose another column of weights.')
+            raise DataError(
+                f'no row with a target has a weight "{weight}"; choose another column of weights.'
+            )
         if weight is not None and not self.heaviest:
             raise DataError(f'the weight "{weight}" is 0 in every row; some must weigh more.')
 
     def sentences(self, target: str, weight: str | None, numeric: bool) -> tuple[str, ...]:
-        """What to tell the user; `numeric` says that the target holds numbers, so that "inf" is no class."""
+        """What to tell the user; `numeric` says that the target holds numbers, so that "inf" is no
+        class."""
         sides = [self] if self.held_out is None else [self, self.held_out]
         n, untargeted, infinite_, unweighted = (
-            sum(getattr(side, name) for side in sides) for name in ("n", "n_untargeted", "n_infinite", "n_unweighted")
+            sum(getattr(side, name) for side in sides)
+            for name in ("n", "n_untargeted", "n_infinite", "n_unweighted")
         )
-        told = [(untargeted - infinite_, f'no value of the target "{target}"'),
-                (infinite_ if numeric else 0, f'an infinite value of the target "{target}"'),
-                (unweighted, f'no weight "{weight}"')]  # fmt: skip
-        return tuple(f"{_rows(count, n)} {what} and {'was' if count == 1 else 'were'} left out." for count, what in told if count)
+        told = [
+            (untargeted - infinite_, f'no value of the target "{target}"'),
+            (infinite_ if numeric else 0, f'an infinite value of the target "{target}"'),
+            (unweighted, f'no weight "{weight}"'),
+        ]
+        return tuple(
+            f"{_rows(count, n)} {what} and {'was' if count == 1 else 'were'} left out."
+            for count, what in told
+            if count
+        )
 
 
 def _rows(count: int, n: int) -> str:
@@ -199,9 +234,13 @@ def weights(batch: Batch, name: str) -> Array:
     values, odd = numbers(column)
     if odd.any() and np.isnan(values).all():
         example = text(column.filter(pa.array(odd)))[0].as_py()
-        raise DataError(f'the weight "{name}" holds no numbers but values such as "{example}"; give a column of numbers.')
+        raise DataError(
+            f'the weight "{name}" holds no numbers but values such as "{example}"; give a column of numbers.'
+        )
     if np.any(values < 0):
-        raise DataError(f'the weight "{name}" has negative values, such as {np.nanmin(values):g}; weights are at least 0.')
+        raise DataError(
+            f'the weight "{name}" has negative values, such as {np.nanmin(values):g}; weights are at least 0.'
+        )
     return values
 
 
@@ -212,4 +251,6 @@ def infinite(column: Column) -> Array:
         return np.isinf(found.to_numpy(zero_copy_only=False).astype(np.float64))
     if not is_text(found.type):
         return np.zeros(len(found), bool)
-    return np.asarray(pc.match_substring_regex(found, _INFINITE).fill_null(False).to_numpy(zero_copy_only=False))
+    return np.asarray(
+        pc.match_substring_regex(found, _INFINITE).fill_null(False).to_numpy(zero_copy_only=False)
+    )

@@ -1,4 +1,5 @@
 """What a cell means: a missing value, a number, a yes or no; by rules over whole columns."""
+
 from __future__ import annotations
 
 import re
@@ -8,11 +9,44 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, Kind, flat, pa, pc
 
-NEVER = ("", "na", "n/a", "#n/a", "nan", "-nan", "null", "<na>", "nat", "(null)", "\\n", "?")  # also of a target of text
+NEVER = (
+    "",
+    "na",
+    "n/a",
+    "#n/a",
+    "nan",
+    "-nan",
+    "null",
+    "<na>",
+    "nat",
+    "(null)",
+    "\\n",
+    "?",
+)  # also of a target of text
 WORDS = (
-    *NEVER, "n.a.", "n.a", "none", "nil", "missing", "-", "--", ".", "*", "#div/0!", "#value!", "#ref!", "#null!", "#num!", "#name?",
-    "inf", "-inf", "+inf", "infinity", "-infinity", "+infinity",
-)  # fmt: skip
+    *NEVER,
+    "n.a.",
+    "n.a",
+    "none",
+    "nil",
+    "missing",
+    "-",
+    "--",
+    ".",
+    "*",
+    "#div/0!",
+    "#value!",
+    "#ref!",
+    "#null!",
+    "#num!",
+    "#name?",
+    "inf",
+    "-inf",
+    "+inf",
+    "infinity",
+    "-infinity",
+    "+infinity",
+)
 TRUTH = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"), ("0", "1"))
 _MIXED = {"nan": "NaN", "-nan": "-NaN", "nat": "NaT", "n/a": "n/A"}
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -21,9 +55,12 @@ MONEY = (  # signs, and codes of ISO 4217 in capital letters that are no words
     r"USD|EUR|GBP|CHF|JPY|CNY|RMB|INR|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|RUB|UAH|TRY|ILS|AUD|NZD|CAD|HKD|SGD|TWD|KRW|THB|IDR|MYR|VND"
     r"|BRL|MXN|ARS|CLP|ZAR|NGN|KES|EGP|AED|SAR|QAR|KWD|PKR|BDT|LKR)"
 )
-_UNIT = r"^[+-]?[0-9][0-9.,]*\s*(?P<unit>[a-zµμ°Ω²³/]{1,12})\.?$"  # behind a number; not the exponent of one
+# behind a number; not the exponent of one
+_UNIT = r"^[+-]?[0-9][0-9.,]*\s*(?P<unit>[a-zµμ°Ω²³/]{1,12})\.?$"
 _TYPED = re.compile(
-    r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|" + MONEY + r"\s?[\d.,]+"
+    r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|"
+    + MONEY
+    + r"\s?[\d.,]+"
     r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.Z+-]*)?)\s*"
 )
 _TRUTHS = pa.array([word for pair in (*TRUTH, ("0.0", "1.0")) for word in pair])
@@ -33,11 +70,17 @@ MIN_REPEATS = 3  # a positive one must come so often: a value may happen to be 9
 
 
 def _tokens(words: tuple[str, ...]) -> Column:
-    return pa.array(dict.fromkeys(form for w in words for form in (w, w.upper(), w.capitalize(), _MIXED.get(w, w))))
+    return pa.array(
+        dict.fromkeys(
+            form for w in words for form in (w, w.upper(), w.capitalize(), _MIXED.get(w, w))
+        )
+    )
 
 
 _MISSING = _tokens(WORDS)
 _NEVER = _tokens(NEVER)
+
+
 def looks_typed(cell: str) -> bool:
     """Whether one cell of a sample is a number or a date."""
     return bool(_TYPED.fullmatch(cell))
@@ -45,7 +88,9 @@ def looks_typed(cell: str) -> bool:
 
 def is_text(kind: Kind) -> bool:
     """Whether a pyarrow type holds strings."""
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
 
 
 def null(column: Column) -> Array:
@@ -54,7 +99,8 @@ def null(column: Column) -> Array:
 
 
 def text(column: Column, *, label: bool = False) -> Column:
-    """The column as trimmed strings, null where a value is missing; words such as "none" may be labels.
+    """The column as trimmed strings, null where a value is missing; words such as "none" may be
+    labels.
 
     >>> text(pa.array([" a ", "NA", "none"])).to_pylist(), text(pa.array(["none"]), label=True).to_pylist()
     (['a', None, None], ['none'])
@@ -62,26 +108,38 @@ def text(column: Column, *, label: bool = False) -> Column:
     found = flat(column)
     found = pc.utf8_trim_whitespace(found if pa.types.is_string(found.type) else _as_text(found))
     missing = pc.is_in(found, value_set=_NEVER if label else _MISSING)
-    return pc.if_else(missing, pa.scalar(None, pa.string()), found) if pc.any(missing).as_py() else found
+    return (
+        pc.if_else(missing, pa.scalar(None, pa.string()), found)
+        if pc.any(missing).as_py()
+        else found
+    )
 
 
 def _as_text(column: Column) -> Column:
-    """Whole floats lose their ".0", so that a class reads the same from a csv, as an integer and as a float."""
+    """Whole floats lose their ".0", so that a class reads the same from a csv, as an integer and as
+    a float."""
     kind = column.type
     if pa.types.is_nested(kind):
         return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return pa.array([None if v is None else v.decode("utf-8", "replace") for v in column.to_pylist()], pa.string())
+        return pa.array(
+            [None if v is None else v.decode("utf-8", "replace") for v in column.to_pylist()],
+            pa.string(),
+        )
     if pa.types.is_floating(kind):
-        return pc.replace_substring_regex(column.cast(pa.float64()).cast(pa.string()), r"^(-?[0-9]+)\.0*$", r"\1")
+        return pc.replace_substring_regex(
+            column.cast(pa.float64()).cast(pa.string()), r"^(-?[0-9]+)\.0*$", r"\1"
+        )
     return column.cast(pa.string())
 
 
 def numbers(column: Column, unit: str = "") -> tuple[Array, Array]:
-    """The numbers of a column, NaN where there are none, and a mask of the filled cells that are not numbers.
+    """The numbers of a column, NaN where there are none, and a mask of the filled cells that are
+    not numbers.
 
-    Infinities count as missing. A column of text that reads as numbers throughout is converted at once; otherwise cells
-    are looked at in turn: words for missing, plain numbers, then money, percents, amounts in brackets, and the unit given.
+    Infinities count as missing. A column of text that reads as numbers throughout is converted at
+    once; otherwise cells are looked at in turn: words for missing, plain numbers, then money,
+    percents, amounts in brackets, and the unit given.
 
     >>> numbers(pa.array(["1", "NA", "$2,000", "12%", "x"]))[0].tolist()
     [1.0, nan, 2000.0, 12.0, nan]
@@ -100,7 +158,18 @@ def numbers(column: Column, unit: str = "") -> tuple[Array, Array]:
 def counts(kind: Kind) -> bool:
     """Whether values of a pyarrow type are numbers; times of the day and durations are."""
     t = pa.types
-    return any(test(kind) for test in (t.is_integer, t.is_floating, t.is_decimal, t.is_boolean, t.is_time, t.is_duration, t.is_null))
+    return any(
+        test(kind)
+        for test in (
+            t.is_integer,
+            t.is_floating,
+            t.is_decimal,
+            t.is_boolean,
+            t.is_time,
+            t.is_duration,
+            t.is_null,
+        )
+    )
 
 
 def _as_float(column: Column) -> Column:
@@ -116,7 +185,8 @@ def _finite(column: Column) -> Array:
 
 
 def unit_of(column: Column) -> str:
-    """The unit, in small letters, that most filled cells of a text column have behind a number; "" where there is none.
+    """The unit, in small letters, that most filled cells of a text column have behind a number; ""
+    where there is none.
 
     >>> unit_of(pa.array(["1.5 kg", "2KG", "NA", "3"])), unit_of(pa.array(["1 kg", "2 g", "3 m", "x"])), unit_of(pa.array(["1e5", "5%"]))
     ('kg', '', '')
@@ -127,14 +197,22 @@ def unit_of(column: Column) -> str:
 
 
 def units(cells: Column) -> list[tuple[str, int]]:
-    """The units behind the numbers of texts, in small letters, and how many cells have each; the most frequent first.
+    """The units behind the numbers of texts, in small letters, and how many cells have each; the
+    most frequent first.
 
     >>> units(pa.array(["1 km", "2KM", "300 m", "x"]))
     [('km', 2), ('m', 1)]
     """
-    found = pc.extract_regex(pc.utf8_lower(cells), _UNIT).field("unit").drop_null() if len(cells) else cells
+    found = (
+        pc.extract_regex(pc.utf8_lower(cells), _UNIT).field("unit").drop_null()
+        if len(cells)
+        else cells
+    )
     counted = pc.value_counts(found).to_pylist() if len(found) else []
-    return sorted(((str(item["values"]), int(item["counts"])) for item in counted if item["values"]), key=lambda item: (-item[1], item[0]))
+    return sorted(
+        ((str(item["values"]), int(item["counts"])) for item in counted if item["values"]),
+        key=lambda item: (-item[1], item[0]),
+    )
 
 
 def padded(column: Column) -> int:
@@ -144,7 +222,11 @@ def padded(column: Column) -> int:
     2
     """
     able = column.filter(pc.starts_with(pc.utf8_ltrim_whitespace(column), "0").fill_null(False))
-    return int(pc.sum(pc.match_substring_regex(able, r"^\s*0[0-9]+\s*$")).as_py() or 0) if len(able) else 0
+    return (
+        int(pc.sum(pc.match_substring_regex(able, r"^\s*0[0-9]+\s*$")).as_py() or 0)
+        if len(able)
+        else 0
+    )
 
 
 def _from_text(column: Column, unit: str = "") -> tuple[Array, Array]:
@@ -156,7 +238,11 @@ def _from_text(column: Column, unit: str = "") -> tuple[Array, Array]:
 
 
 def _without(column: Column, unit: str) -> Column:
-    return pc.replace_substring_regex(column, rf"([0-9.])\s*(?i:{re.escape(unit)})\.?$", r"\1") if unit else column
+    return (
+        pc.replace_substring_regex(column, rf"([0-9.])\s*(?i:{re.escape(unit)})\.?$", r"\1")
+        if unit
+        else column
+    )
 
 
 def _one_by_one(column: Column) -> tuple[Array, Array]:
@@ -170,7 +256,9 @@ def _one_by_one(column: Column) -> tuple[Array, Array]:
 
 def _plain(column: Column) -> Array:
     """The cells that are plain numbers, NaN for the rest."""
-    kept = pc.if_else(pc.match_substring_regex(column, _NUMBER), column, pa.scalar(None, pa.string()))
+    kept = pc.if_else(
+        pc.match_substring_regex(column, _NUMBER), column, pa.scalar(None, pa.string())
+    )
     return np.array(_finite(kept.cast(pa.float64())))
 
 
@@ -184,12 +272,17 @@ def _undressed(column: Column) -> Column:
 
 
 def truths(column: Column) -> Array:
-    """1 for yes, true, 1 and their like, 0 for no, false, 0, whatever the type of the column; NaN for anything else.
+    """1 for yes, true, 1 and their like, 0 for no, false, 0, whatever the type of the column; NaN
+    for anything else.
 
     >>> truths(pa.array(["Yes", "f", "0.0", "maybe"])).tolist(), truths(pa.array([True, None])).tolist()
     ([1.0, 0.0, 0.0, nan], [1.0, nan])
     """
-    found = pc.index_in(pc.utf8_lower(text(column)), value_set=_TRUTHS).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    found = (
+        pc.index_in(pc.utf8_lower(text(column)), value_set=_TRUTHS)
+        .cast(pa.float64())
+        .to_numpy(zero_copy_only=False)
+    )
     return np.where(np.isnan(found), np.nan, found % 2)
 
 
@@ -201,18 +294,25 @@ def truth(distinct: list[str]) -> tuple[str, str] | None:
     """
     lowered = {v.lower() for v in distinct}
     met = [pair for pair in TRUTH if lowered & set(pair)]
-    if lowered - {word for pair in met for word in pair} or not all(lowered & {pair[side] for pair in met} for side in (0, 1)):
+    if lowered - {word for pair in met for word in pair} or not all(
+        lowered & {pair[side] for pair in met} for side in (0, 1)
+    ):
         return None
     return max(met, key=lambda pair: len(lowered & set(pair)))
 
 
 def missing_marks(values: Array, low: float, high: float) -> tuple[float, ...]:
-    """The marks in a sample of a column that runs from `low` to `high`: farther from the rest than the rest spans.
+    """The marks in a sample of a column that runs from `low` to `high`: farther from the rest than
+    the rest spans.
 
     >>> missing_marks(np.array([*range(20), -999.0]), -999.0, 19.0), missing_marks(np.array([*range(90), 99.0]), 0.0, 99.0)
     ((-999.0,), ())
     """
-    ends = {float(v) for v in (low, high, *(values.min(initial=0), values.max(initial=0))) if abs(v) in NINES}
+    ends = {
+        float(v)
+        for v in (low, high, *(values.min(initial=0), values.max(initial=0)))
+        if abs(v) in NINES
+    }
     found: list[float] = []
     for mark in sorted(ends | {-v for v in NINES if np.any(values == -v)}, key=abs, reverse=True):
         rest = values[~np.isin(values, [*found, mark])]

@@ -1,4 +1,6 @@
-"""Leave-one-out and calibration: n refits, shapes, constants, intervals that cover, and what cannot be asked."""
+"""Leave-one-out and calibration: n refits, shapes, constants, intervals that cover, and what cannot
+be asked."""
+
 import importlib.util
 
 import numpy as np
@@ -13,38 +15,54 @@ from mercer.models import GaussianProcessRegressor as GP
 from tests.models.gp.examples import data
 
 
-@pytest.mark.parametrize("via", ["exact", "iterative", Landmarks(20)], ids=["exact", "iterative", "landmarks"])
+@pytest.mark.parametrize(
+    "via", ["exact", "iterative", Landmarks(20)], ids=["exact", "iterative", "landmarks"]
+)
 def test_calibration_of_a_column_is_that_of_a_row(via):
     (X, y), (Z, z) = data(), data(200, 1)
     m = GP(Gaussian(0.7), 0.1, via, random_state=0).fit(X, y)
     mean, std = m.predict(Z, return_std=True)
     wanted = np.mean(np.abs(z - mean) <= 1.6448536269514722 * std)
-    assert m.calibration(Z, z)[0.9] == m.calibration(Z, z[:, None])[0.9] == m.calibration(Z, z.tolist())[0.9] == wanted
+    assert (
+        m.calibration(Z, z)[0.9]
+        == m.calibration(Z, z[:, None])[0.9]
+        == m.calibration(Z, z.tolist())[0.9]
+        == wanted
+    )
 
 
 def test_calibration_of_several_outputs():
     X, y = data()
     Y = np.column_stack([y, 3 * y])
     assert GP(Gaussian(0.7), 0.1).fit(X, Y).calibration(X, Y).keys() == {0.5, 0.8, 0.9, 0.95}
-    assert GP(Gaussian(0.7), 0.1).fit(X, y[:, None]).calibration(X, y) == GP(Gaussian(0.7), 0.1).fit(X, y).calibration(X, y)
+    assert GP(Gaussian(0.7), 0.1).fit(X, y[:, None]).calibration(X, y) == GP(
+        Gaussian(0.7), 0.1
+    ).fit(X, y).calibration(X, y)
 
 
 def test_calibration_is_asked_rightly():
     X, y = data()
     m, far = GP(Gaussian(0.7), 0.1).fit(X, y), GP(Gaussian(0.7), 0.1, Landmarks(20)).fit(X, y)
     for ask, match in (
-        (lambda: m.calibration(X, y, [95]), "coverages must be between 0 and 1"), (lambda: m.calibration(y=y), "both X and y"),
-        (lambda: m.calibration(X), "both X and y"), (lambda: m.calibration(X, y[:-1]), r"y has shape \(59,\)"),
-        (lambda: m.calibration(X, np.column_stack([y, y])), "one y a row"), (lambda: far.calibration(), "give X and y"),
+        (lambda: m.calibration(X, y, [95]), "coverages must be between 0 and 1"),
+        (lambda: m.calibration(y=y), "both X and y"),
+        (lambda: m.calibration(X), "both X and y"),
+        (lambda: m.calibration(X, y[:-1]), r"y has shape \(59,\)"),
+        (lambda: m.calibration(X, np.column_stack([y, y])), "one y a row"),
+        (lambda: far.calibration(), "give X and y"),
         (lambda: GP(Gaussian(0.7), 0.1, "iterative").fit(X, y).calibration(), "give X and y"),
-        (lambda: m.predict_interval(X, "90"), "coverage must be between 0 and 1"), (lambda: m.sample_y(X, -1), "n_samples must be"),
-        (lambda: m.sample_functions(0), "n_samples must be"), (lambda: far.sample_y(X, 1.5), "n_samples must be"),
-    ):  # fmt: skip
+        (lambda: m.predict_interval(X, "90"), "coverage must be between 0 and 1"),
+        (lambda: m.sample_y(X, -1), "n_samples must be"),
+        (lambda: m.sample_functions(0), "n_samples must be"),
+        (lambda: far.sample_y(X, 1.5), "n_samples must be"),
+    ):
         with pytest.raises(ValueError, match=match):
             ask()
 
 
-@pytest.mark.parametrize("name", ["kernel_", "noise_", "scale_", "prior_mean_", "log_marginal_likelihood_", "loo_score_"])
+@pytest.mark.parametrize(
+    "name", ["kernel_", "noise_", "scale_", "prior_mean_", "log_marginal_likelihood_", "loo_score_"]
+)
 def test_what_is_not_fitted_says_so(name):
     with pytest.raises(NotFittedError):
         getattr(GP(), name)
@@ -85,7 +103,11 @@ def test_leave_one_out_is_n_refits():
     m = GP(Gaussian(0.6), 0.1, prior_mean=0.5).fit(X, y)
     for i in range(25):
         rest = np.arange(25) != i
-        mean, std = GP(Gaussian(0.6), 0.1, prior_mean=0.5).fit(X[rest], y[rest]).predict(X[[i]], return_std=True)
+        mean, std = (
+            GP(Gaussian(0.6), 0.1, prior_mean=0.5)
+            .fit(X[rest], y[rest])
+            .predict(X[[i]], return_std=True)
+        )
         assert m.loo_predictions_[i] == pytest.approx(mean[0])
         assert m.loo_variances_[i] == pytest.approx(std[0] ** 2)
         assert m.loo_log_densities_[i] == pytest.approx(norm.logpdf(y[i], mean[0], std[0]))

@@ -1,4 +1,6 @@
-"""GaussianProcessClassifier: Laplace's approximation as scikit-learn has it, calibrated, exactly and over landmarks."""
+"""GaussianProcessClassifier: Laplace's approximation as scikit-learn has it, calibrated, exactly
+and over landmarks."""
+
 import warnings
 
 import numpy as np
@@ -19,8 +21,9 @@ from mercer.models.gp.laplace_posterior import LaplaceWeights
 from mercer.store import load, save
 
 TWINS = {
-    "gaussian": (Gaussian(0.7), sk.RBF(0.7)), "matern": (2.0 * Matern((0.5, 2.0), nu=1.5), 2.0 * sk.Matern((0.5, 2.0), nu=1.5)),
-}  # fmt: skip
+    "gaussian": (Gaussian(0.7), sk.RBF(0.7)),
+    "matern": (2.0 * Matern((0.5, 2.0), nu=1.5), 2.0 * sk.Matern((0.5, 2.0), nu=1.5)),
+}
 
 
 def data(n=100, seed=0):
@@ -30,9 +33,16 @@ def data(n=100, seed=0):
     return X, (rng.uniform(size=n) < p).astype(int), p
 
 
-@pytest.mark.parametrize("model", [
-    GPC(Gaussian(0.7), fixed=True), pytest.param(GPC(Gaussian(0.7), Landmarks(10), fixed=True, random_state=0), marks=pytest.mark.long),
-], ids=["exact", "landmarks"])  # fmt: skip
+@pytest.mark.parametrize(
+    "model",
+    [
+        GPC(Gaussian(0.7), fixed=True),
+        pytest.param(
+            GPC(Gaussian(0.7), Landmarks(10), fixed=True, random_state=0), marks=pytest.mark.long
+        ),
+    ],
+    ids=["exact", "landmarks"],
+)
 def test_scikit_learn_contract(model):
     check_estimator(model, on_skip=None)
 
@@ -41,9 +51,14 @@ def test_scikit_learn_contract(model):
 def test_twins(name):
     ours, theirs = TWINS[name]
     (X, y, _), (Z, _, _) = data(), data(20, 1)
-    m, p = GPC(ours, fixed=True).fit(X, y), Theirs(theirs, optimizer=None, max_iter_predict=500).fit(X, y)
+    m, p = (
+        GPC(ours, fixed=True).fit(X, y),
+        Theirs(theirs, optimizer=None, max_iter_predict=500).fit(X, y),
+    )
     assert m.log_marginal_likelihood_ == pytest.approx(p.log_marginal_likelihood_value_, abs=1e-4)
-    np.testing.assert_allclose(m.predict_proba(Z), p.predict_proba(Z), atol=2e-3)  # theirs is an approximation of the integral
+    np.testing.assert_allclose(
+        m.predict_proba(Z), p.predict_proba(Z), atol=2e-3
+    )  # theirs is an approximation of the integral
     np.testing.assert_array_equal(m.predict(Z), p.predict(Z))
     assert m.kernel_ == ours
 
@@ -55,10 +70,14 @@ def test_the_gradient_is_that_of_the_evidence(scale):
 
     def at(path, t):
         moved = substitute(k, lambda p, v: v * np.exp(t) if p == path else v)
-        return laplace_likelihood(moved, Table(X), Y, 1.0, scale * np.exp(t * (path == "scale"))).log
+        return laplace_likelihood(
+            moved, Table(X), Y, 1.0, scale * np.exp(t * (path == "scale"))
+        ).log
 
     wanted = [(at(p, 1e-4) - at(p, -1e-4)) / 2e-4 for p in (*k.parameters(), "noise", "scale")]
-    np.testing.assert_allclose(laplace_likelihood(k, Table(X), Y, 1.0, scale).gradient, wanted, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        laplace_likelihood(k, Table(X), Y, 1.0, scale).gradient, wanted, rtol=1e-3, atol=1e-4
+    )
 
 
 def test_the_evidence_is_not_below_scikit_learns():
@@ -66,7 +85,10 @@ def test_the_evidence_is_not_below_scikit_learns():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         p = Theirs(1.0 * sk.RBF((1.0, 1.0), (1e-3, 1e4)), random_state=0).fit(X, y)
-    assert GPC(Gaussian((1.0, 1.0))).fit(X, y).log_marginal_likelihood_ >= p.log_marginal_likelihood_value_ - 0.05
+    assert (
+        GPC(Gaussian((1.0, 1.0))).fit(X, y).log_marginal_likelihood_
+        >= p.log_marginal_likelihood_value_ - 0.05
+    )
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e2, 1e4, 1e6, 1e9])
@@ -85,7 +107,9 @@ def test_decisions_are_symmetric_and_keep_their_order(via, dtype):
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, size=(300, 1)).astype(dtype)
     y = (rng.uniform(size=300) < 1 / (1 + np.exp(-12 * x[:, 0]))).astype(int)
-    m, swapped = (GPC(100.0 * Linear(), via, fixed=True, random_state=0).fit(x, t) for t in (y, 1 - y))
+    m, swapped = (
+        GPC(100.0 * Linear(), via, fixed=True, random_state=0).fit(x, t) for t in (y, 1 - y)
+    )
     Z = np.linspace(-6, 6, 25, dtype=dtype)[:, None]
     d, P = m.decision_function(Z), m.predict_proba(Z)
     assert d.dtype == P.dtype == dtype
@@ -114,7 +138,9 @@ def test_fixed_is_the_regressors():
     assert GPC(Gaussian(0.7), fixed="all").fit(X, y).kernel_.kernel == Gaussian(0.7)
     free, none = (GPC(Gaussian(0.7), fixed=f).fit(X, y).kernel_ for f in ((), None))
     assert free == none != Gaussian(0.7)
-    assert 3 <= GPC(Gaussian(0.7), bounds={"scale": (3.0, 3.5)}).fit(X, y).kernel_.factor <= 3.5 + 1e-9
+    assert (
+        3 <= GPC(Gaussian(0.7), bounds={"scale": (3.0, 3.5)}).fit(X, y).kernel_.factor <= 3.5 + 1e-9
+    )
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
@@ -133,7 +159,9 @@ def test_weights_are_the_process():
     phi = Monomials(2, weights="kernel").fit(X)
     w = LaplaceWeights.at_mode(phi.transform(X), 2.0 * y - 1, 1.0)
     m = GPC(Polynomial(2), fixed=True).fit(X, y)
-    np.testing.assert_allclose(np.exp(w.logs(phi.transform(Z), np.zeros(10))), m.predict_proba(Z), atol=1e-5)
+    np.testing.assert_allclose(
+        np.exp(w.logs(phi.transform(Z), np.zeros(10))), m.predict_proba(Z), atol=1e-5
+    )
     assert w.log_marginal_likelihood == pytest.approx(m.log_marginal_likelihood_, abs=1e-4)
 
 
@@ -169,17 +197,24 @@ def test_three_classes(tmp_path):
     assert m.score(X[1::2], names[1::2]) > 0.93
     assert len(m.kernel_) == 3
     save(m, tmp_path / "m.mercer")
-    np.testing.assert_allclose(load(tmp_path / "m.mercer").predict_proba(X), m.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(
+        load(tmp_path / "m.mercer").predict_proba(X), m.predict_proba(X), atol=1e-9
+    )
 
 
 def test_one_sentence_errors():
     X, y, _ = data(30)
     for options, match in (
-        (dict(via="features"), "via must be"), (dict(via="exact", memory_limit=100), "beyond memory_limit"),
-        (dict(n_restarts=-1), "n_restarts must be"), (dict(n_restarts="a"), "n_restarts must be"), (dict(fixed=3), "fixed must be"),
-        (dict(bounds={"noise": (1, 2)}), "no 'noise'"), (dict(fixed=("noise",)), "no 'noise'"), (dict(fixed=True), "give a kernel"),
+        (dict(via="features"), "via must be"),
+        (dict(via="exact", memory_limit=100), "beyond memory_limit"),
+        (dict(n_restarts=-1), "n_restarts must be"),
+        (dict(n_restarts="a"), "n_restarts must be"),
+        (dict(fixed=3), "fixed must be"),
+        (dict(bounds={"noise": (1, 2)}), "no 'noise'"),
+        (dict(fixed=("noise",)), "no 'noise'"),
+        (dict(fixed=True), "give a kernel"),
         (dict(tied=("a", "b")), "groups of two"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=match):
             GPC(**options).fit(X, y)
     with pytest.raises(ValueError, match="one class only"):
@@ -196,7 +231,10 @@ def test_a_failed_fit_leaves_the_old_model():
     np.testing.assert_array_equal(m.predict_proba(X), before)
 
 
-@pytest.mark.parametrize(("labels", "shown"), [(np.zeros(4, int), "0"), (np.array(["a"] * 4), "'a'"), (np.ones(4, bool), "True")])
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [(np.zeros(4, int), "0"), (np.array(["a"] * 4), "'a'"), (np.ones(4, bool), "True")],
+)
 def test_the_only_class_is_named_without_its_type(labels, shown):
     with pytest.raises(ValueError, match=rf"one class only \({shown}\)"):
         GPC().fit(np.arange(8.0).reshape(4, 2), labels)

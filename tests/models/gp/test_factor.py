@@ -25,16 +25,26 @@ def test_rows_come_and_go(index):
     L = np.asfortranarray(np.linalg.cholesky(A))
     before, keep = L.copy(), np.setdiff1d(np.arange(7), index)
     smaller = removed(L, np.array(index))
-    np.testing.assert_allclose(np.tril(smaller), np.linalg.cholesky(A[np.ix_(keep, keep)]), atol=1e-12)
+    np.testing.assert_allclose(
+        np.tril(smaller), np.linalg.cholesky(A[np.ix_(keep, keep)]), atol=1e-12
+    )
     np.testing.assert_array_equal(L, before)
     order = np.append(keep, index)
     larger = appended(smaller, A[np.ix_(index, keep)], A[np.ix_(index, index)])
-    np.testing.assert_allclose(np.tril(larger), np.linalg.cholesky(A[np.ix_(order, order)]), atol=1e-12)
+    np.testing.assert_allclose(
+        np.tril(larger), np.linalg.cholesky(A[np.ix_(order, order)]), atol=1e-12
+    )
 
 
 def test_a_root_ends():
-    np.testing.assert_allclose(root(np.ones((3, 3)), 1.0, 1e-14) @ root(np.ones((3, 3)), 1.0, 1e-14).T, 1.0, atol=1e-10)
-    wrong = (-np.eye(2), "not positive semidefinite"), (np.full((2, 2), np.nan), "too large"), (np.diag([np.inf, 1.0]), "too large")
+    np.testing.assert_allclose(
+        root(np.ones((3, 3)), 1.0, 1e-14) @ root(np.ones((3, 3)), 1.0, 1e-14).T, 1.0, atol=1e-10
+    )
+    wrong = (
+        (-np.eye(2), "not positive semidefinite"),
+        (np.full((2, 2), np.nan), "too large"),
+        (np.diag([np.inf, 1.0]), "too large"),
+    )
     for C, match in wrong:
         with pytest.raises(ValueError, match=match):
             root(C, 1.0, 1e-14)

@@ -1,4 +1,6 @@
-"""GaussianProcessRegressor over features: a GP with the kernel of its map, honest where the map is not."""
+"""GaussianProcessRegressor over features: a GP with the kernel of its map, honest where the map is
+not."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,18 +18,29 @@ from mercer.models import KernelRidge
 from mercer.models.gp import VarianceStarvationWarning
 from tests.models.gp.examples import data
 
-EXACT = {"linear": Linear(), "offset": Linear() + 1, "cubic": Polynomial(3), "scaled": 0.3 * Polynomial(2)}
+EXACT = {
+    "linear": Linear(),
+    "offset": Linear() + 1,
+    "cubic": Polynomial(3),
+    "scaled": 0.3 * Polynomial(2),
+}
 
 
 def plain(k, X, y, Z, noise, mean=0.0):
     """The formulas of a GP: posterior mean and covariance of f, log p(y)."""
     K = k(X) + np.diag(np.broadcast_to(noise, len(X)))
     A = np.linalg.solve(K, k(X, Z)).T
-    return mean + A @ (y - mean), k(Z) - A @ k(X, Z), multivariate_normal(np.full(len(y), mean), K).logpdf(y)
+    return (
+        mean + A @ (y - mean),
+        k(Z) - A @ k(X, Z),
+        multivariate_normal(np.full(len(y), mean), K).logpdf(y),
+    )
 
 
 @pytest.mark.parametrize(
-    "model", [GP(lift=Monomials(2)), GP(via=Landmarks(30), prior_mean="y", fixed="all", random_state=0)], ids=["exact", "landmarks"]
+    "model",
+    [GP(lift=Monomials(2)), GP(via=Landmarks(30), prior_mean="y", fixed="all", random_state=0)],
+    ids=["exact", "landmarks"],
 )
 def test_scikit_learn_contract(model):
     check_estimator(model, on_skip=None)
@@ -42,16 +55,22 @@ def test_bayesian_linear_regression_is_the_gp(name, n):
     mean, cov, log = plain(k, X, y, Z, noise)
     np.testing.assert_allclose(m.predict(Z), mean, atol=1e-9)
     np.testing.assert_allclose(m.predict(Z, return_cov=True, of="f")[1], cov, atol=1e-9)
-    np.testing.assert_allclose(m.predict(Z, return_std=True)[1] ** 2, np.diag(cov) + noise, atol=1e-9)
+    np.testing.assert_allclose(
+        m.predict(Z, return_std=True)[1] ** 2, np.diag(cov) + noise, atol=1e-9
+    )
     np.testing.assert_allclose(m.predict(Z, return_cov=True)[1], cov + noise * np.eye(7), atol=1e-9)
     assert m.log_marginal_likelihood_ == pytest.approx(log, abs=1e-7)
 
 
 def test_against_scikit_learn():
     (X, y), (Z, _) = data(), data(9, seed=1)
-    ref = Theirs(ConstantKernel(2.0, "fixed") * DotProduct(1.0, "fixed"), alpha=0.1, optimizer=None).fit(X, y)
+    ref = Theirs(
+        ConstantKernel(2.0, "fixed") * DotProduct(1.0, "fixed"), alpha=0.1, optimizer=None
+    ).fit(X, y)
     m = GP(2 * (Linear() + 1), 0.1).fit(X, y)
-    for ours, theirs in zip(m.predict(Z, return_std=True, of="f"), ref.predict(Z, return_std=True), strict=True):
+    for ours, theirs in zip(
+        m.predict(Z, return_std=True, of="f"), ref.predict(Z, return_std=True), strict=True
+    ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
     assert m.log_marginal_likelihood_ == pytest.approx(ref.log_marginal_likelihood_value_)
 
@@ -65,7 +84,9 @@ def test_all_landmarks_are_the_gaussian_gp():
     theirs = ref.predict(Z, return_std=True)
     np.testing.assert_allclose(mean, theirs[0], atol=1e-5)
     np.testing.assert_allclose(std, theirs[1], rtol=1e-4)
-    np.testing.assert_allclose(m.predict(Z, return_cov=True, of="f")[1], ref.predict(Z, return_cov=True)[1], atol=1e-5)
+    np.testing.assert_allclose(
+        m.predict(Z, return_cov=True, of="f")[1], ref.predict(Z, return_cov=True)[1], atol=1e-5
+    )
 
 
 def test_ridge_is_the_gp_mean():
@@ -95,7 +116,9 @@ def test_prior_mean():
     m = GP(Polynomial(2), 0.2, prior_mean="y").fit(X, y + 5)
     np.testing.assert_allclose(m.predict(Z), mean)
     assert m.log_marginal_likelihood_ == pytest.approx(log)
-    np.testing.assert_allclose(GP(Polynomial(2), 0.2, prior_mean=m.prior_mean_).fit(X, y + 5).predict(Z), mean)
+    np.testing.assert_allclose(
+        GP(Polynomial(2), 0.2, prior_mean=m.prior_mean_).fit(X, y + 5).predict(Z), mean
+    )
 
 
 @pytest.mark.parametrize("n", [80, 8])
@@ -106,8 +129,13 @@ def test_learnt_noise_and_scale_maximise_the_evidence(n):
     def loss(logs):
         return -plain(np.exp(logs[1]) * Polynomial(3), X, y, X[:1], np.exp(logs[0]))[2]
 
-    best = min(minimize(loss, start, method="Nelder-Mead").fun for start in ([-2.0, 0.0], [0.0, -2.0], [-4.0, 2.0]))
-    assert loss(np.log([m.noise_, m.scale_])) == pytest.approx(-m.log_marginal_likelihood_, abs=1e-6)
+    best = min(
+        minimize(loss, start, method="Nelder-Mead").fun
+        for start in ([-2.0, 0.0], [0.0, -2.0], [-4.0, 2.0])
+    )
+    assert loss(np.log([m.noise_, m.scale_])) == pytest.approx(
+        -m.log_marginal_likelihood_, abs=1e-6
+    )
     assert -m.log_marginal_likelihood_ <= best + 1e-5
 
 
@@ -136,7 +164,12 @@ def test_streamed_merged_and_whole_are_one():
     y = 1e6 + 100 * y
     Z = data(9, seed=1)[0]
     make = lambda: GP(Gaussian(0.7), via=Fourier(200), random_state=0)
-    whole, parts, left, right = make().fit(X, y), make(), make().fit(X[:50], y[:50]), make().fit(X[50:], y[50:])
+    whole, parts, left, right = (
+        make().fit(X, y),
+        make(),
+        make().fit(X[:50], y[:50]),
+        make().fit(X[50:], y[50:]),
+    )
     for i in range(0, 120, 17):
         parts.partial_fit(X[i : i + 17], y[i : i + 17])
     for m in (parts, left.merge(right)):
@@ -162,7 +195,11 @@ def test_refused_batches_change_nothing():
         with pytest.raises(ValueError, match=match), np.errstate(all="ignore"):
             m.partial_fit(rows, target)
         np.testing.assert_array_equal(m.predict(X, return_std=True), before)
-    np.testing.assert_allclose(m.partial_fit(X[30:], y[30:]).predict(X), GP(lift=Monomials(2)).fit(X, y).predict(X), atol=1e-7)
+    np.testing.assert_allclose(
+        m.partial_fit(X[30:], y[30:]).predict(X),
+        GP(lift=Monomials(2)).fit(X, y).predict(X),
+        atol=1e-7,
+    )
 
 
 @pytest.mark.parametrize("size", [1e12, 1e-12])
@@ -221,7 +258,8 @@ def test_variances_are_never_negative_and_points_are_alone():
 
 @pytest.mark.parametrize("features", [64, 256])
 def test_starved_variance_is_foretold(features):
-    """Far from the data the exact variance is 1; with D features it is what the effective dimension leaves of it."""
+    """Far from the data the exact variance is 1; with D features it is what the effective dimension
+    leaves of it."""
     rng = np.random.default_rng(0)
     X, far = rng.uniform(-2, 2, size=(200, 5)), rng.uniform(30, 60, size=(300, 5))
     with pytest.warns(VarianceStarvationWarning, match=f"of the map's {features} directions"):
@@ -235,7 +273,9 @@ def test_no_warning_where_variance_is_left():
     rng = np.random.default_rng(0)
     X, far = rng.uniform(-2, 2, size=(80, 5)), rng.uniform(30, 60, size=(300, 5))
     y = np.sin(X.sum(1))
-    m = GP(Gaussian(1.0), 1e-2, Fourier(400), random_state=0).fit(X, y)  # a warning would be an error here
+    m = GP(Gaussian(1.0), 1e-2, Fourier(400), random_state=0).fit(
+        X, y
+    )  # a warning would be an error here
     assert np.mean(m.predict(far, return_std=True, of="f")[1] ** 2) > 0.75
     GP(Linear() + 1, 1e-2).fit(X, y)  # all six directions told, and that is right: the map is exact
     GP(lift=Identity()).fit(X, y)
@@ -246,7 +286,9 @@ def test_landmarks_keep_their_variance():
     far = np.full((1, 2), 50.0)
     m = GP(Gaussian(0.5), 0.1, Landmarks(60), random_state=0).fit(X, y)
     assert m.predict(far, return_std=True, of="f")[1] == pytest.approx(1.0)
-    starved = GP(Gaussian(0.5), 0.1, Landmarks(60), restore_variance=False, random_state=0).fit(X, y)
+    starved = GP(Gaussian(0.5), 0.1, Landmarks(60), restore_variance=False, random_state=0).fit(
+        X, y
+    )
     with pytest.warns(VarianceStarvationWarning, match="restore_variance"):
         assert starved.predict(far, return_std=True, of="f")[1] < 1e-6
     near = starved.predict(X[:5], return_std=True, of="f")[1]
@@ -270,7 +312,10 @@ def test_draws_have_the_posteriors_moments(via, of):
 def test_prior_draws_before_and_after_fit():
     X, y = data(15)
     k = Gaussian(0.7)
-    for m in (GP(k, 0.2, Landmarks(15), random_state=0), GP(k, 0.2, Landmarks(15), random_state=0).fit(X, y)):
+    for m in (
+        GP(k, 0.2, Landmarks(15), random_state=0),
+        GP(k, 0.2, Landmarks(15), random_state=0).fit(X, y),
+    ):
         fitted = hasattr(m, "lift_")
         S = m.sample_y(X[:4], 20_000, posterior=False, of="f")
         np.testing.assert_allclose(np.cov(S), k(X[:4]), atol=0.05)
@@ -289,13 +334,16 @@ def test_beyond_the_memory_limit_by_passes():
         make(memory_limit=2e6).partial_fit(X, y)
 
 
-@pytest.mark.parametrize(("options", "match"), [
-    (dict(noise=0.0, via="features"), "noise must be a variance > 0"),
-    (dict(noise="much"), "noise must be"),
-    (dict(noise=[0.1, 0.2]), "X has 60 rows"),
-    (dict(prior_mean="x"), "prior_mean must be"),
-    (dict(kernel=Linear(), lift=Identity()), "not both"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (dict(noise=0.0, via="features"), "noise must be a variance > 0"),
+        (dict(noise="much"), "noise must be"),
+        (dict(noise=[0.1, 0.2]), "X has 60 rows"),
+        (dict(prior_mean="x"), "prior_mean must be"),
+        (dict(kernel=Linear(), lift=Identity()), "not both"),
+    ],
+)
 def test_one_sentence_errors(options, match):
     with pytest.raises(ValueError, match=match):
         GP(**options).fit(*data())
@@ -320,4 +368,6 @@ def test_features_forget_too():
     X, y = data(100)
     make = lambda: GP(Gaussian(0.7), via="features", random_state=0)
     m = make().partial_fit(X[:70], y[:70]).partial_fit(X[70:], y[70:]).forget(X[70:], y[70:])
-    np.testing.assert_allclose(m.predict(X), make().partial_fit(X[:70], y[:70]).predict(X), atol=1e-4)
+    np.testing.assert_allclose(
+        m.predict(X), make().partial_fit(X[:70], y[:70]).predict(X), atol=1e-4
+    )

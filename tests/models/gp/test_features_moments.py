@@ -1,4 +1,5 @@
 """Moments of Gaussian processes over features: nobody else's are changed, and plans count them."""
+
 import copy
 
 import numpy as np
@@ -11,11 +12,11 @@ from mercer.stats import Moments
 
 GP = GaussianProcessRegressor
 
+
 def data(n=60, seed=0, noise=0.3):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(n, 2))
     return X, np.sin(3 * X[:, 0]) + X[:, 1] + noise * rng.normal(size=n)
-
 
 
 @pytest.mark.parametrize("via", [Fourier(40), Landmarks(15)])

@@ -1,4 +1,5 @@
-"""Learning from some rows and from all: the kernel kept is the better one, and what was said of it is kept."""
+"""Learning from some rows and from all: the kernel kept is the better one, and what was said of it
+is kept."""
 
 import numpy as np
 import pytest
@@ -18,9 +19,12 @@ def plain(k, X, y, Z, noise):
 
 
 # rows that are learnt from
-@pytest.mark.parametrize("via", ["iterative", Landmarks(40), "exact"], ids=["iterative", "landmarks", "exact"])
+@pytest.mark.parametrize(
+    "via", ["iterative", Landmarks(40), "exact"], ids=["iterative", "landmarks", "exact"]
+)
 def test_learning_from_all_rows(via):
-    """From fewer rows to all of them the evidence of all rows rises, and the plan says what was done."""
+    """From fewer rows to all of them the evidence of all rows rises, and the plan says what was
+    done."""
     X, y = data(400, d=3)
     k = Gaussian((1.0,) * 3)
     make = lambda rows: GP(k, via=via, learn_rows=rows, n_restarts=0, random_state=0).fit(X, y)
@@ -34,9 +38,18 @@ def test_learning_from_all_rows(via):
     assert all_.score(Z, z) > few.score(Z, z) - 0.02
 
 
-@pytest.mark.parametrize("options", [dict(fixed=("factor",)), dict(bounds={"factor": (2.0, 2.5)}), dict(bounds={"noise": (0.2, 0.3)})])
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(fixed=("factor",)),
+        dict(bounds={"factor": (2.0, 2.5)}),
+        dict(bounds={"noise": (0.2, 0.3)}),
+    ],
+)
 def test_the_last_rescaling_keeps_what_was_said(options, monkeypatch):
-    monkeypatch.setattr("mercer.models.gp.problem.MAX_SEARCH_ROWS", 60)  # so that noise and scale are of a subset, and rescaled
+    monkeypatch.setattr(
+        "mercer.models.gp.problem.MAX_SEARCH_ROWS", 60
+    )  # so that noise and scale are of a subset, and rescaled
     X, y = data(150)
     m = GP(2.0 * Gaussian(0.7), via="iterative", n_restarts=0, **options).fit(X, y)
     assert m.plan_.settings["learnt from"] == 60
@@ -48,9 +61,16 @@ def test_the_last_rescaling_keeps_what_was_said(options, monkeypatch):
 
 
 def test_steps_by_products_go_towards_the_exact_optimum(monkeypatch):
-    monkeypatch.setattr("mercer.models.gp.problem.MAX_SEARCH_ROWS", 60)  # the subset that the search starts from
+    monkeypatch.setattr(
+        "mercer.models.gp.problem.MAX_SEARCH_ROWS", 60
+    )  # the subset that the search starts from
     X, y = data(400, d=3)
-    few, all_ = (GP(Gaussian((1.0,) * 3), via="iterative", learn_rows=r, n_restarts=0, random_state=0).fit(X, y) for r in (None, "all"))
+    few, all_ = (
+        GP(Gaussian((1.0,) * 3), via="iterative", learn_rows=r, n_restarts=0, random_state=0).fit(
+            X, y
+        )
+        for r in (None, "all")
+    )
     exact = GP(Gaussian((1.0,) * 3), n_restarts=0, random_state=0).fit(X, y)
     at = lambda m: plain(m.kernel_, X, y - m.prior_mean_, X[:1], m.noise_)[2]
     assert few.plan_.settings["learnt from"] == 60
@@ -65,7 +85,14 @@ def test_the_better_kernel_by_all_rows_is_kept(restores, monkeypatch):
     for seed in range(4):
         X, y = data(500, seed, d=3)
         few, all_ = (
-            GP(Gaussian((1.0,) * 3), via=Landmarks(50), learn_rows=r, restore_variance=restores, n_restarts=0, random_state=seed).fit(X, y)
+            GP(
+                Gaussian((1.0,) * 3),
+                via=Landmarks(50),
+                learn_rows=r,
+                restore_variance=restores,
+                n_restarts=0,
+                random_state=seed,
+            ).fit(X, y)
             for r in (80, None)
         )
         gained.append(all_.log_marginal_likelihood_ - few.log_marginal_likelihood_)

@@ -1,4 +1,5 @@
 """GaussianProcessRegressor of a Gram matrix: what a kernel tells, as far as the matrix tells it."""
+
 import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_score
@@ -14,7 +15,9 @@ K = Gaussian(0.6)
 def data(n=80, q=None, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(n, 2))
-    Y = np.column_stack([np.sin(3 * X[:, 0] + j) + X[:, 1] + 0.3 * rng.normal(size=n) for j in range(q or 1)])
+    Y = np.column_stack(
+        [np.sin(3 * X[:, 0] + j) + X[:, 1] + 0.3 * rng.normal(size=n) for j in range(q or 1)]
+    )
     return X, Y if q else Y[:, 0]
 
 
@@ -39,7 +42,9 @@ def test_one_noise_a_row_and_single_precision():
     X, y = data()
     noise = np.random.default_rng(0).uniform(0.05, 1, len(y))
     wanted = GP(K, noise).fit(X, y).predict(X)
-    np.testing.assert_allclose(GP("precomputed", noise).fit(K(X), y).predict(K(X)), wanted, atol=1e-9)
+    np.testing.assert_allclose(
+        GP("precomputed", noise).fit(K(X), y).predict(K(X)), wanted, atol=1e-9
+    )
     half = GP("precomputed", noise).fit(K(X).astype(np.float32), y).predict(K(X).astype(np.float32))
     assert half.dtype == np.float32
     np.testing.assert_allclose(half, wanted, atol=1e-4)
@@ -64,20 +69,34 @@ def test_draws_of_the_prior_at_the_rows_of_fit():
     np.testing.assert_allclose(np.cov(S), K(X), atol=0.05)
 
 
-@pytest.mark.parametrize("ask", [
-    lambda m, A: m.predict(A, return_std=True), lambda m, A: m.predict(A, return_cov=True), lambda m, A: m.predict_interval(A),
-    lambda m, A: m.sample_y(A), lambda m, A: m.sample_y(A, posterior=False), lambda m, A: m.sample_functions(),
-], ids=["std", "cov", "interval", "posterior", "prior", "functions"])  # fmt: skip
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m, A: m.predict(A, return_std=True),
+        lambda m, A: m.predict(A, return_cov=True),
+        lambda m, A: m.predict_interval(A),
+        lambda m, A: m.sample_y(A),
+        lambda m, A: m.sample_y(A, posterior=False),
+        lambda m, A: m.sample_functions(),
+    ],
+    ids=["std", "cov", "interval", "posterior", "prior", "functions"],
+)
 def test_what_the_matrix_does_not_tell(ask):
     (X, y), (Z, _) = data(), data(9, seed=1)
     with pytest.raises(ValueError, match="means only"):
         ask(GP("precomputed", 0.1).fit(K(X), y), K(Z, X))
 
 
-@pytest.mark.parametrize(("options", "cut", "match"), [
-    ({}, 5, "square Gram matrix"), (dict(via="landmarks"), 80, "no features or landmarks"), (dict(via="iterative"), 80, "via='exact'"),
-    (dict(bounds={"noise": (1, 2)}), 80, "leave them out"),
-], ids=["shape", "landmarks", "iterative", "bounds"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "cut", "match"),
+    [
+        ({}, 5, "square Gram matrix"),
+        (dict(via="landmarks"), 80, "no features or landmarks"),
+        (dict(via="iterative"), 80, "via='exact'"),
+        (dict(bounds={"noise": (1, 2)}), 80, "leave them out"),
+    ],
+    ids=["shape", "landmarks", "iterative", "bounds"],
+)
 def test_one_sentence_errors(options, cut, match):
     X, y = data()
     with pytest.raises(ValueError, match=match):
@@ -100,5 +119,7 @@ def test_matrices_of_no_kernel_and_streams():
 
 
 def test_scikit_learn_contract():
-    why = {"check_positive_only_tag_during_fit": "takes its mean out of the Gram matrix, which is then of no kernel"}
+    why = {
+        "check_positive_only_tag_during_fit": "takes its mean out of the Gram matrix, which is then of no kernel"
+    }
     check_estimator(GP("precomputed"), on_skip=None, expected_failed_checks=why)

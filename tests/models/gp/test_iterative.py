@@ -1,4 +1,5 @@
 """The iterative posterior is the exact one to what it states, and forms no matrix."""
+
 import tracemalloc
 
 import numpy as np
@@ -15,7 +16,9 @@ from mercer.models.gp.iterative import IterativePosterior, explained
 def data(n=40, q=1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
-    return X, np.column_stack([np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)])
+    return X, np.column_stack(
+        [np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)]
+    )
 
 
 def peak(call):
@@ -44,28 +47,47 @@ def test_the_iterative_way_forms_no_matrix():
 def test_iterative_is_cholesky(noise):
     (X, Y), (Z, _) = data(400), data(50, seed=1)
     each = np.full(400, noise)
-    exact, ours = ExactPosterior.of(Gaussian(0.9), Table(X), Y, each, 1.3), IterativePosterior.of(Gaussian(0.9), Table(X), Y, each, 1.3)
+    exact, ours = (
+        ExactPosterior.of(Gaussian(0.9), Table(X), Y, each, 1.3),
+        IterativePosterior.of(Gaussian(0.9), Table(X), Y, each, 1.3),
+    )
     np.testing.assert_allclose(ours.mean(Table(Z)), exact.mean(Table(Z)), atol=1e-5)
-    np.testing.assert_allclose(ours.variance(Table(Z)), exact.variance(Table(Z)), atol=0.02 * noise, rtol=1e-4)
-    np.testing.assert_allclose(ours.covariance(Table(Z)), exact.covariance(Table(Z)), atol=0.01 * noise)
-    assert ours.log_marginal_likelihood == pytest.approx(exact.log_marginal_likelihood, abs=2 * ours.determinant.error + 1e-4)
+    np.testing.assert_allclose(
+        ours.variance(Table(Z)), exact.variance(Table(Z)), atol=0.02 * noise, rtol=1e-4
+    )
+    np.testing.assert_allclose(
+        ours.covariance(Table(Z)), exact.covariance(Table(Z)), atol=0.01 * noise
+    )
+    assert ours.log_marginal_likelihood == pytest.approx(
+        exact.log_marginal_likelihood, abs=2 * ours.determinant.error + 1e-4
+    )
 
 
-@pytest.mark.parametrize("kernel", [Matern(0.6, nu=1.5), Matern(0.5, nu=0.5)], ids=["smooth", "rough"])
+@pytest.mark.parametrize(
+    "kernel", [Matern(0.6, nu=1.5), Matern(0.5, nu=0.5)], ids=["smooth", "rough"]
+)
 def test_the_iterative_way_is_within_what_it_states(kernel):
     rng = np.random.default_rng(0)
     X, Z = rng.uniform(-1, 1, size=(1300, 3)), rng.uniform(-1, 1, size=(40, 3))
     Y = np.sin(3 * X[:, :1]) + 0.2 * rng.normal(size=(1300, 1))
     noise = np.full(1300, 0.05)
-    ours, exact = IterativePosterior.of(kernel, Table(X), Y, noise, 1.0), ExactPosterior.of(kernel, Table(X), Y, noise, 1.0)
+    ours, exact = (
+        IterativePosterior.of(kernel, Table(X), Y, noise, 1.0),
+        ExactPosterior.of(kernel, Table(X), Y, noise, 1.0),
+    )
     np.testing.assert_allclose(ours.mean(Table(Z)), exact.mean(Table(Z)), atol=1e-4)
     assert (np.abs(ours.variance(Table(Z)) - exact.variance(Table(Z))) <= 0.02 * 0.05 + 1e-6).all()
     error = 0.5 * ours.determinant.error
     assert error <= 1e-3 * 1300
-    assert ours.log_marginal_likelihood == pytest.approx(exact.log_marginal_likelihood, abs=4 * error + 1e-3)
+    assert ours.log_marginal_likelihood == pytest.approx(
+        exact.log_marginal_likelihood, abs=4 * error + 1e-3
+    )
 
 
 def test_variances_that_stop_early_say_so():
-    A, P = np.diag(np.geomspace(1e-8, 1.0, 400)), Woodbury.of(np.zeros((400, 0)), np.full(400, 1e-8))
+    A, P = (
+        np.diag(np.geomspace(1e-8, 1.0, 400)),
+        Woodbury.of(np.zeros((400, 0)), np.full(400, 1e-8)),
+    )
     with pytest.warns(ConvergenceWarning, match="variances at 1 rows are too large by up to"):
         explained(lambda V: A @ V, np.ones((400, 1)), P, 1e-9)

@@ -20,7 +20,9 @@ def test_landmarks_learn_the_kernel():
     exact = GP(Gaussian((1.0,) * 3), n_restarts=0, random_state=0).fit(X, y)
     assert m.score(Z, z) > exact.score(Z, z) - 0.01
     assert m.calibration(Z, z)[0.9] == pytest.approx(exact.calibration(Z, z)[0.9], abs=0.03)
-    assert m.predict(np.full((1, 3), 50.0), return_std=True, of="f")[1] ** 2 == pytest.approx(m.scale_, rel=1e-3)
+    assert m.predict(np.full((1, 3), 50.0), return_std=True, of="f")[1] ** 2 == pytest.approx(
+        m.scale_, rel=1e-3
+    )
 
 
 # what landmarks leave out
@@ -32,13 +34,16 @@ def rough(n, seed):
 
 
 def test_what_is_left_out_is_not_counted_twice():
-    """Over seeds: intervals that cover what they say, where noise of all rows alike would be too wide, and a better density."""
+    """Over seeds: intervals that cover what they say, where noise of all rows alike would be too
+    wide, and a better density."""
     found = []
     for seed in range(3):
         (X, y), (Z, z) = rough(1500, seed), rough(800, 100 + seed)
         m = GP(Gaussian(0.15), via=Landmarks(60), fixed="all", random_state=seed).fit(X, y)
         assert "leave out" in m.plan_.settings["noise of a row"]
-        alike = GP(Gaussian(0.15), via=Landmarks(60), fixed="all", random_state=seed).partial_fit(X, y)
+        alike = GP(Gaussian(0.15), via=Landmarks(60), fixed="all", random_state=seed).partial_fit(
+            X, y
+        )
         log = [norm.logpdf(z, *model.predict(Z, return_std=True)).mean() for model in (m, alike)]
         found.append([*log, m.calibration(Z, z)[0.5], alike.calibration(Z, z)[0.5]])
     ours, theirs, inside, wide = np.mean(found, axis=0)
@@ -52,7 +57,9 @@ def test_the_evidence_over_landmarks_is_a_gaussian_density():
     m = GP(Gaussian(0.3), via=Landmarks(20), fixed="all", random_state=0).fit(X, y)
     F = m.lift_.transform(X)
     left = 1 - np.square(F).sum(1)
-    law = multivariate_normal(np.full(200, m.prior_mean_), m.scale_ * (F @ F.T + np.diag(left)) + m.noise_ * np.eye(200))
+    law = multivariate_normal(
+        np.full(200, m.prior_mean_), m.scale_ * (F @ F.T + np.diag(left)) + m.noise_ * np.eye(200)
+    )
     assert m.log_marginal_likelihood_ == pytest.approx(law.logpdf(y), rel=1e-6)
     assert m.prior_mean_ == pytest.approx(y.mean())
     mean = m.prior_mean_ + m.scale_ * F @ F.T @ np.linalg.solve(law.cov, y - m.prior_mean_)
@@ -60,7 +67,8 @@ def test_the_evidence_over_landmarks_is_a_gaussian_density():
 
 
 def test_rows_over_landmarks_come_and_go(tmp_path):
-    """Later rows weigh by the ratio of noise to scale that was found, also in a model from a file."""
+    """Later rows weigh by the ratio of noise to scale that was found, also in a model from a
+    file."""
     X, y = rough(400, 0)
     m = GP(Gaussian(0.3), via=Landmarks(20), fixed="all", random_state=0).fit(X[:300], y[:300])
     before, log = m.predict(X, return_std=True), m.log_marginal_likelihood_
@@ -70,7 +78,9 @@ def test_rows_over_landmarks_come_and_go(tmp_path):
     assert m.noise_ / m.scale_ == pytest.approx(ratio)
     F = m.lift_.transform(X)
     cov = m.scale_ * (F @ F.T + np.diag(1 - np.square(F).sum(1))) + m.noise_ * np.eye(400)
-    assert m.log_marginal_likelihood_ == pytest.approx(multivariate_normal(np.full(400, m.prior_mean_), cov).logpdf(y), rel=1e-6)
+    assert m.log_marginal_likelihood_ == pytest.approx(
+        multivariate_normal(np.full(400, m.prior_mean_), cov).logpdf(y), rel=1e-6
+    )
     with pytest.raises(ValueError, match="cannot forget"):
         m.forget(np.vstack([X, X]), np.append(y, y))
     m.forget(X[300:], y[300:])
@@ -93,9 +103,14 @@ def test_functions_over_landmarks_vary_far_from_the_data():
     Z = np.vstack([Z, [[2.0, 2.0], [30.0, 30.0]]])
     mean, cov = m.predict(Z, return_cov=True, of="f")
     for posterior in (True, False):
-        values = np.concatenate([m.sample_functions(1500, posterior=posterior, random_state=s)(Z) for s in range(3)], axis=1)
+        values = np.concatenate(
+            [m.sample_functions(1500, posterior=posterior, random_state=s)(Z) for s in range(3)],
+            axis=1,
+        )
         np.testing.assert_allclose(values.mean(1), mean if posterior else 1.0, atol=0.08)
-        np.testing.assert_allclose(np.cov(values), cov if posterior else Gaussian(0.7)(Z), atol=0.12)
+        np.testing.assert_allclose(
+            np.cov(values), cov if posterior else Gaussian(0.7)(Z), atol=0.12
+        )
     F = m.sample_functions(3)
     np.testing.assert_allclose(F(Z[4:5])[0], F(Z)[4], atol=1e-9)
     assert F(Z.astype(np.float32)).dtype == np.float32
@@ -104,12 +119,15 @@ def test_functions_over_landmarks_vary_far_from_the_data():
 def blocks(n=2 * BLOCK_ROWS + 88, q=1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
-    return X, np.column_stack([np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)])
+    return X, np.column_stack(
+        [np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)]
+    )
 
 
 # the ratio of noise to scale
 def test_groups_find_the_ratio_of_every_row():
-    """The ratio that groups of rows find costs next to nothing of the evidence of all rows; over seeds."""
+    """The ratio that groups of rows find costs next to nothing of the evidence of all rows; over
+    seeds."""
     lost = []
     for seed in range(3):
         X, Y = blocks(600, seed=seed)

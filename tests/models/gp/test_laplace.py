@@ -1,4 +1,5 @@
 """Laplace's approximation: probabilities at any mean and variance, in their tails too."""
+
 import numpy as np
 import pytest
 from scipy.special import log_expit
@@ -12,7 +13,11 @@ def integral(mean, deviation):
     about = [(0.0, 60.0), *((m, 12 * deviation) for m in (mean, min(mean + deviation**2, 0.0)))]
     f = np.unique(np.concatenate([np.linspace(c - r, c + r, 40_001) for c, r in about]))
     log = log_expit(f) - 0.5 * ((f - mean) / deviation) ** 2
-    return log.max() + np.log(np.trapezoid(np.exp(log - log.max()), f)) - np.log(deviation * np.sqrt(2 * np.pi))
+    return (
+        log.max()
+        + np.log(np.trapezoid(np.exp(log - log.max()), f))
+        - np.log(deviation * np.sqrt(2 * np.pi))
+    )
 
 
 @pytest.mark.parametrize("deviation", [0.01, 0.3, 0.499, 0.5, 1.0, 2.0, 10.0, 100.0, 3000.0])
@@ -37,7 +42,9 @@ def test_many_rows_are_one_by_one():
     rng = np.random.default_rng(0)
     mean, variance = 5 * rng.normal(size=9000), rng.uniform(0, 2, 9000)
     some = [0, 4095, 4096, 8999]
-    np.testing.assert_allclose(probability(mean, variance)[some], [probability(mean[[i]], variance[[i]])[0] for i in some])
+    np.testing.assert_allclose(
+        probability(mean, variance)[some], [probability(mean[[i]], variance[[i]])[0] for i in some]
+    )
 
 
 def test_the_mode_is_a_stationary_point():

@@ -1,4 +1,6 @@
-"""The marginal likelihood of rows and its gradient: against differences, a Gaussian density, and the memory of the matrix."""
+"""The marginal likelihood of rows and its gradient: against differences, a Gaussian density, and
+the memory of the matrix."""
+
 import tracemalloc
 
 import numpy as np
@@ -13,13 +15,19 @@ from mercer.kernels.params import substitute
 from mercer.models.gp.likelihood import marginal_likelihood
 from tests.market import rows, trees
 
-KERNELS = {"gaussian": Gaussian((0.5, 1.0, 2.0)), "matern": 0.7 * Matern(1.2, nu=2.5), "sum": Gaussian(0.4) + 0.3 * Periodic(1.0, 2.0)}
+KERNELS = {
+    "gaussian": Gaussian((0.5, 1.0, 2.0)),
+    "matern": 0.7 * Matern(1.2, nu=2.5),
+    "sum": Gaussian(0.4) + 0.3 * Periodic(1.0, 2.0),
+}
 
 
 def data(n=40, q=1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
-    return X, np.column_stack([np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)])
+    return X, np.column_stack(
+        [np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)]
+    )
 
 
 def moved(k, path, step):
@@ -31,7 +39,9 @@ def differences(k, X, Y, noise, scale, h=1e-5):
 
     def at(path, t):
         s = None if scale is None else scale * np.exp(t * (path == "scale"))
-        return marginal_likelihood(moved(k, path, t), Table(X), Y, noise * np.exp(t * (path == "noise")), s, slopes=False).log
+        return marginal_likelihood(
+            moved(k, path, t), Table(X), Y, noise * np.exp(t * (path == "noise")), s, slopes=False
+        ).log
 
     return np.array([(at(p, h) - at(p, -h)) / (2 * h) for p in (*k.parameters(), "noise", "scale")])
 
@@ -42,7 +52,10 @@ def test_gradients_of_random_trees(k, scale):
     X = rows(12)
     Y = np.sin(3 * X[:, :2])
     with np.errstate(all="ignore"):
-        found, wanted = marginal_likelihood(k, Table(X), Y, 0.3, scale).gradient, differences(k, X, Y, 0.3, scale)
+        found, wanted = (
+            marginal_likelihood(k, Table(X), Y, 0.3, scale).gradient,
+            differences(k, X, Y, 0.3, scale),
+        )
     np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4 * max(1.0, np.abs(wanted).max()))
 
 
@@ -51,7 +64,9 @@ def test_gradients_of_random_trees(k, scale):
 def test_gradient_over_many_tiles(name, q):
     X, Y = data(700, q)  # three tiles a side
     found = marginal_likelihood(KERNELS[name], Table(X), Y, 0.05, None).gradient
-    np.testing.assert_allclose(found, differences(KERNELS[name], X, Y, 0.05, None), rtol=1e-4, atol=1e-2)
+    np.testing.assert_allclose(
+        found, differences(KERNELS[name], X, Y, 0.05, None), rtol=1e-4, atol=1e-2
+    )
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -59,13 +74,18 @@ def test_the_evidence_is_a_gaussian_density(name):
     X, Y = data(30, 2)
     noise = np.random.default_rng(0).uniform(0.1, 1, 30)
     law = multivariate_normal(np.zeros(30), 1.5 * KERNELS[name](X) + np.diag(noise))
-    assert marginal_likelihood(KERNELS[name], Table(X), Y, noise, 1.5).log == pytest.approx(law.logpdf(Y.T).sum())
+    assert marginal_likelihood(KERNELS[name], Table(X), Y, noise, 1.5).log == pytest.approx(
+        law.logpdf(Y.T).sum()
+    )
 
 
 def test_the_profiled_scale_is_the_best_one():
     X, Y = data()
     best = marginal_likelihood(Gaussian(), Table(X), Y, 0.1, None)
-    logs = [marginal_likelihood(Gaussian(), Table(X), Y, 0.1 * s, s).log for s in best.scale * np.array([0.9, 1.0, 1.1])]
+    logs = [
+        marginal_likelihood(Gaussian(), Table(X), Y, 0.1 * s, s).log
+        for s in best.scale * np.array([0.9, 1.0, 1.1])
+    ]
     assert logs[1] == pytest.approx(best.log)
     assert max(logs) == logs[1]
 
@@ -86,4 +106,6 @@ def test_gradients_take_the_memory_of_the_matrix():
     X, Y = rng.normal(size=(900, 25)), rng.normal(size=(900, 1))
     k, matrix = Gaussian((5.0,) * 25), 8 * 900**2
     used = peak(lambda: marginal_likelihood(k, Table(X), Y, 0.1, None))
-    assert used < 6 * matrix  # with room for the tiles of two threads; an (n, n, p) array alone would be 25
+    assert (
+        used < 6 * matrix
+    )  # with room for the tiles of two threads; an (n, n, p) array alone would be 25

@@ -1,4 +1,6 @@
-"""Bayesian linear regression from a spectrum: the evidence as a Gaussian density, its maximum, and the posterior of the weights."""
+"""Bayesian linear regression from a spectrum: the evidence as a Gaussian density, its maximum, and
+the posterior of the weights."""
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -38,7 +40,9 @@ def test_no_other_noise_and_scale_are_better(seed):
     F, y = data((40, 5), seed)
     noise, scale = told(F, y)[2].best(1e-12, 1e12)
     loss = lambda z: -log(F, y, *np.exp(z))
-    best = min(minimize(loss, start, method="Nelder-Mead").fun for start in ([-2.0, 0.0], [0.0, -2.0]))
+    best = min(
+        minimize(loss, start, method="Nelder-Mead").fun for start in ([-2.0, 0.0], [0.0, -2.0])
+    )
     assert loss(np.log([noise, scale])) <= best + 1e-5
 
 

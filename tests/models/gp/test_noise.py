@@ -1,4 +1,6 @@
-"""The noise of Gaussian processes at its least: a floor that copies cannot undercut in any way, and none at all."""
+"""The noise of Gaussian processes at its least: a floor that copies cannot undercut in any way, and
+none at all."""
+
 import warnings
 
 import numpy as np
@@ -32,7 +34,9 @@ def test_learnt_noise_keeps_its_floor(via, size, other):
     m = GP(Gaussian(), via=via, prior_mean="y", random_state=0).fit(X, y)
     assert m.noise_ >= FLOOR * y.var() * (1 - 1e-9)
     assert np.isfinite(m.log_marginal_likelihood_)
-    assert m.log_marginal_likelihood_ < len(y) * (12 - np.log(y.std()))  # no density of y beyond what the floor allows
+    assert m.log_marginal_likelihood_ < len(y) * (
+        12 - np.log(y.std())
+    )  # no density of y beyond what the floor allows
 
 
 @pytest.mark.parametrize("other", [0.0, 1e-7])
@@ -45,7 +49,11 @@ def test_learnt_noise_of_a_gram_matrix_keeps_its_floor(other):
 
 def test_floor_in_a_stream():
     X, y = copies(0, 0.0)
-    m = GP(Gaussian(), via="features", prior_mean="y", random_state=0).partial_fit(X[:30], y[:30]).partial_fit(X[30:], 5 * y[30:])
+    m = (
+        GP(Gaussian(), via="features", prior_mean="y", random_state=0)
+        .partial_fit(X[:30], y[:30])
+        .partial_fit(X[30:], 5 * y[30:])
+    )
     assert m.noise_ >= FLOOR * np.concatenate([y[:30], 5 * y[30:]]).var() * (1 - 1e-9)
 
 
@@ -54,7 +62,9 @@ def test_floor_holds_at_every_output_and_under_priors():
     Y = np.column_stack([y, 1e4 * y**2])
     m = GP(Gaussian(), via="exact", random_state=0).fit(X, Y)
     assert (m.noise_ >= FLOOR * Y.var(0) * (1 - 1e-9)).all()
-    m = GP(Gaussian(), via="exact", priors={"noise": LogNormal(1e-20, 1.0)}, random_state=0).fit(X, y)
+    m = GP(Gaussian(), via="exact", priors={"noise": LogNormal(1e-20, 1.0)}, random_state=0).fit(
+        X, y
+    )
     assert m.noise_ >= FLOOR * y.var() * (1 - 1e-9)
 
 
@@ -67,7 +77,9 @@ def test_bounds_of_ones_own_may_be_lower():
 def test_the_floor_holds_where_all_rows_rescale():
     X, y = copies(0, 0.0)
     Y = (y - y.mean())[:, None]
-    p = IterativePosterior.of(Gaussian(), Table(X), Y, np.full(len(y), 1e-6), 1.0, rescale=True, least=0.5)
+    p = IterativePosterior.of(
+        Gaussian(), Table(X), Y, np.full(len(y), 1e-6), 1.0, rescale=True, least=0.5
+    )
     assert p.noise.min() == pytest.approx(0.5)
     assert p.scale == pytest.approx(0.5e6)
 
@@ -99,7 +111,11 @@ LINE = np.linspace(0, 1, 30)[:, None]
 
 @pytest.mark.parametrize("via", ["exact", "iterative"])
 @pytest.mark.parametrize("kernel", [Gaussian(0.3), Linear()], ids=repr)
-@pytest.mark.parametrize("noise", [0, 1e-15, np.where(np.arange(30) < 10, 0.0, 0.1)], ids=["0", "less than rounding", "some"])
+@pytest.mark.parametrize(
+    "noise",
+    [0, 1e-15, np.where(np.arange(30) < 10, 0.0, 0.1)],
+    ids=["0", "less than rounding", "some"],
+)
 def test_no_noise_where_the_kernel_is_singular(kernel, via, noise):
     y = np.random.default_rng(0).normal(size=30)
     with pytest.warns(LinAlgWarning, match="kernel is singular at the rows.*misses y by up to"):
@@ -123,8 +139,13 @@ def test_no_noise_interpolates(via):
     y = np.sin(6 * X[:, 0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        models = GP(Matern(nu=0.5), 0, via).fit(X, y), GP(Gaussian(0.3), 0, via).fit(LINE, y[:1] + np.sin(5 * LINE[:, 0]))
-        GP(Matern(nu=0.5), 0, via).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))  # copies that agree
+        models = (
+            GP(Matern(nu=0.5), 0, via).fit(X, y),
+            GP(Gaussian(0.3), 0, via).fit(LINE, y[:1] + np.sin(5 * LINE[:, 0])),
+        )
+        GP(Matern(nu=0.5), 0, via).fit(
+            np.repeat(X, 2, axis=0), np.repeat(y, 2)
+        )  # copies that agree
     np.testing.assert_allclose(models[0].predict(X), y, atol=1e-6)
     np.testing.assert_allclose(models[1].predict(LINE), y[:1] + np.sin(5 * LINE[:, 0]), atol=1e-5)
 
@@ -144,6 +165,11 @@ def test_noise_and_scale_at_any_size_of_the_kernel(via, size):
 
 def test_the_ratio_over_landmarks_at_any_size_of_the_kernel():
     X, y = copies(0, 0.3)
-    one, other = (GP(Scale(by, Gaussian()), via=Landmarks(4), fixed=("kernel__bandwidth",), random_state=0).fit(X, y) for by in (1.0, 1e12))
+    one, other = (
+        GP(
+            Scale(by, Gaussian()), via=Landmarks(4), fixed=("kernel__bandwidth",), random_state=0
+        ).fit(X, y)
+        for by in (1.0, 1e12)
+    )
     assert other.noise_ == pytest.approx(one.noise_, rel=0.02)
     assert other.scale_ * 1e12 == pytest.approx(one.scale_, rel=0.05)

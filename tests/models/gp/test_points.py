@@ -1,4 +1,5 @@
-"""Processes over points: formulas and scikit-learn's, honest variances, hard cases, rows that come and go."""
+"""Processes over points: formulas and scikit-learn's, honest variances, hard cases, rows that come
+and go."""
 
 import numpy as np
 import pytest
@@ -39,9 +40,13 @@ def test_twins(name):
     ours, theirs = TWINS[name]
     (X, y), (Z, _) = data(), data(9, seed=1)
     m, p = GP(ours, 0.1).fit(X, y), Theirs(theirs, alpha=0.1, optimizer=None).fit(X, y)
-    for a, b in zip(m.predict(Z, return_std=True, of="f"), p.predict(Z, return_std=True), strict=True):
+    for a, b in zip(
+        m.predict(Z, return_std=True, of="f"), p.predict(Z, return_std=True), strict=True
+    ):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(m.predict(Z, return_cov=True, of="f")[1], p.predict(Z, return_cov=True)[1], atol=1e-9)
+    np.testing.assert_allclose(
+        m.predict(Z, return_cov=True, of="f")[1], p.predict(Z, return_cov=True)[1], atol=1e-9
+    )
     assert m.log_marginal_likelihood_ == pytest.approx(p.log_marginal_likelihood_value_)
     assert m.kernel_ == ours
 
@@ -54,15 +59,24 @@ def test_posterior_of_f_and_of_y(via):
     mean, cov, log = plain(k, X, y, Z, noise)
     np.testing.assert_allclose(m.predict(Z), mean, atol=1e-5)
     np.testing.assert_allclose(m.predict(Z, return_cov=True, of="f")[1], cov, atol=1e-4)
-    np.testing.assert_allclose(m.predict(Z, return_std=True)[1] ** 2, np.diag(cov) + noise.mean(), atol=1e-4)
-    assert m.log_marginal_likelihood_ == pytest.approx(log, abs=3 * m.log_marginal_likelihood_error_ + 1e-6)
+    np.testing.assert_allclose(
+        m.predict(Z, return_std=True)[1] ** 2, np.diag(cov) + noise.mean(), atol=1e-4
+    )
+    assert m.log_marginal_likelihood_ == pytest.approx(
+        log, abs=3 * m.log_marginal_likelihood_error_ + 1e-6
+    )
 
 
 def test_a_lift_is_its_kernel():
     """Bayesian linear regression on an exact lift, and the GP by points."""
     (X, y), (Z, _) = data(), data(7, seed=1)
-    points, weights = GP(Polynomial(2), 0.2, "exact").fit(X, y), GP(lift=Monomials(2, weights="kernel"), noise=0.2).fit(X, y)
-    for a, b in zip(points.predict(Z, return_cov=True), weights.predict(Z, return_cov=True), strict=True):
+    points, weights = (
+        GP(Polynomial(2), 0.2, "exact").fit(X, y),
+        GP(lift=Monomials(2, weights="kernel"), noise=0.2).fit(X, y),
+    )
+    for a, b in zip(
+        points.predict(Z, return_cov=True), weights.predict(Z, return_cov=True), strict=True
+    ):
         np.testing.assert_allclose(a, b, atol=1e-9)
     assert points.log_marginal_likelihood_ == pytest.approx(weights.log_marginal_likelihood_)
 
@@ -74,7 +88,9 @@ def test_several_outputs():
     both = GP(k, noise).fit(X, Y)
     for j in range(2):
         one = GP(k, noise).fit(X, Y[:, j])
-        for a, b in zip(both.predict(X, return_std=True), one.predict(X, return_std=True), strict=True):
+        for a, b in zip(
+            both.predict(X, return_std=True), one.predict(X, return_std=True), strict=True
+        ):
             np.testing.assert_allclose(a[:, j], b, rtol=1e-8)
     m = GP(k).fit(X, Y)
     mean, std = m.predict(X, return_std=True)
@@ -86,12 +102,16 @@ def test_several_outputs():
     assert values.shape == (3, 2, 2000)
     np.testing.assert_allclose(values.mean(2), mean[:3], atol=0.1 * Y.std(0).max())
     np.testing.assert_allclose(values.mean(2)[:, 0], mean[:3, 0], atol=0.1)
-    assert abs(np.corrcoef(*(values[0] - values[0].mean(1, keepdims=True)))[0, 1]) < 0.1  # outputs are drawn apart
+    assert (
+        abs(np.corrcoef(*(values[0] - values[0].mean(1, keepdims=True)))[0, 1]) < 0.1
+    )  # outputs are drawn apart
     assert np.abs(mean[:, 1] - Y[:, 1]).max() < 40
 
 
 # predictions
-@pytest.mark.parametrize(("via", "noise"), [("exact", 0.0), ("exact", 1e-10), ("exact", 1e-2), ("iterative", 1e-2)])
+@pytest.mark.parametrize(
+    ("via", "noise"), [("exact", 0.0), ("exact", 1e-10), ("exact", 1e-2), ("iterative", 1e-2)]
+)
 def test_variances_are_never_negative_and_points_are_alone(via, noise):
     X, y = data(120, noise=0.0)
     m = GP(Gaussian(0.6), noise, via).fit(X, y)
@@ -112,7 +132,9 @@ def test_quantiles_and_intervals():
     X, y = data()
     m = GP(Gaussian(0.6), 0.1).fit(X, y)
     mean, std = m.predict(X, return_std=True)
-    np.testing.assert_allclose(m.predict_quantiles(X, [0.1, 0.5]), norm.ppf([0.1, 0.5], mean[:, None], std[:, None]))
+    np.testing.assert_allclose(
+        m.predict_quantiles(X, [0.1, 0.5]), norm.ppf([0.1, 0.5], mean[:, None], std[:, None])
+    )
     low, high = interval = m.predict_interval(X, 0.8)
     np.testing.assert_allclose(high - low, 2 * std * norm.ppf(0.9))
     assert "0.8" in interval.guarantee
@@ -159,8 +181,16 @@ def test_constant_columns_and_far_rows():
 def test_sparse_and_single_precision_rows():
     X, y = data()
     dense = GP(Gaussian(0.7), 0.1).fit(X, y).predict(X, return_std=True)
-    np.testing.assert_allclose(GP(Gaussian(0.7), 0.1).fit(sp.csr_array(X), y).predict(sp.csr_array(X), return_std=True), dense, atol=1e-8)
-    half = GP(Gaussian(0.7), 0.1).fit(X.astype(np.float32), y).predict(X.astype(np.float32), return_std=True)
+    np.testing.assert_allclose(
+        GP(Gaussian(0.7), 0.1).fit(sp.csr_array(X), y).predict(sp.csr_array(X), return_std=True),
+        dense,
+        atol=1e-8,
+    )
+    half = (
+        GP(Gaussian(0.7), 0.1)
+        .fit(X.astype(np.float32), y)
+        .predict(X.astype(np.float32), return_std=True)
+    )
     assert half[0].dtype == half[1].dtype == np.float32
     np.testing.assert_allclose(half, dense, atol=1e-5)
 
@@ -183,11 +213,18 @@ def test_partial_fit_and_forget_are_refits(via):
     X, y = data(60)
     Z = data(9, seed=1)[0]
     make = lambda rows: GP(Matern(0.6), 0.1, via).fit(X[rows], y[rows])
-    m = make(slice(0, 40)).partial_fit(X[40:55], y[40:55]).partial_fit(X[55:], y[55:]).forget(X[[3, 50, 17]], y[[3, 50, 17]])
+    m = (
+        make(slice(0, 40))
+        .partial_fit(X[40:55], y[40:55])
+        .partial_fit(X[55:], y[55:])
+        .forget(X[[3, 50, 17]], y[[3, 50, 17]])
+    )
     whole = make(np.setdiff1d(np.arange(60), [3, 50, 17]))
     for a, b in zip(m.predict(Z, return_std=True), whole.predict(Z, return_std=True), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8 if via == "exact" else 1e-3)
-    assert m.log_marginal_likelihood_ == pytest.approx(whole.log_marginal_likelihood_, rel=1e-6 if via == "exact" else 0.1)
+    assert m.log_marginal_likelihood_ == pytest.approx(
+        whole.log_marginal_likelihood_, rel=1e-6 if via == "exact" else 0.1
+    )
     assert m.plan_.settings["rows"] == 57
     with pytest.raises(ValueError, match="was not taken in"):
         m.forget(X[[3]], y[[3]])

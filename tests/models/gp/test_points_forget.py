@@ -1,4 +1,5 @@
 """Rows to forget are known by their y."""
+
 import numpy as np
 import pytest
 

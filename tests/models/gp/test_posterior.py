@@ -1,4 +1,6 @@
-"""One protocol: every posterior answers the same questions, and refuses in one sentence what it cannot tell."""
+"""One protocol: every posterior answers the same questions, and refuses in one sentence what it
+cannot tell."""
+
 import copy
 import pickle
 
@@ -20,10 +22,12 @@ RNG = np.random.default_rng(0)
 X, NEW = RNG.uniform(-1, 1, size=(40, 2)), RNG.uniform(-1, 1, size=(7, 2))
 Y = np.sin(3 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=40)
 WAYS = {
-    "exact": (ExactPosterior, K, "exact"), "iterative": (IterativePosterior, K, "iterative"),
-    "landmarks": (LandmarkPosterior, K, Landmarks(30)), "features": (FeaturePosterior, K, Fourier(400)),
+    "exact": (ExactPosterior, K, "exact"),
+    "iterative": (IterativePosterior, K, "iterative"),
+    "landmarks": (LandmarkPosterior, K, Landmarks(30)),
+    "features": (FeaturePosterior, K, Fourier(400)),
     "gram": (GramPosterior, "precomputed", "exact"),
-}  # fmt: skip
+}
 
 
 def model(way):
@@ -48,7 +52,9 @@ def test_every_way_has_its_posterior(way):
 def test_variances_are_those_of_the_covariance(way):
     p = model(way).posterior_
     for noise in (0.0, 0.3):
-        np.testing.assert_allclose(p.variance(asked(way), noise), p.covariance(asked(way), noise).diagonal(), atol=2e-3)
+        np.testing.assert_allclose(
+            p.variance(asked(way), noise), p.covariance(asked(way), noise).diagonal(), atol=2e-3
+        )
     S = p.sample(asked(way), 20_000, np.random.default_rng(0), noise=0.3)
     assert S.shape == (7, 1, 20_000)
     np.testing.assert_allclose(S[:, 0].mean(1), p.mean(asked(way))[:, 0], atol=0.03)
@@ -61,22 +67,39 @@ def test_rows_come_and_go(way):
     before = p.mean(asked(way))
     more = p.with_points(Table(NEW), np.ones((7, 1)))
     assert np.abs(more.mean(asked(way)) - before).max() > 0.01
-    np.testing.assert_allclose(more.without_points(Table(NEW), np.ones((7, 1))).mean(asked(way)), before, atol=1e-6)
+    np.testing.assert_allclose(
+        more.without_points(Table(NEW), np.ones((7, 1))).mean(asked(way)), before, atol=1e-6
+    )
 
 
-@pytest.mark.parametrize(("way", "ask", "kind", "match"), [
-    ("gram", lambda p: p.variance(asked("gram")), ValueError, "means only"),
-    ("gram", lambda p: p.covariance(asked("gram")), ValueError, "means only"),
-    ("gram", lambda p: p.sample(asked("gram"), 1, RNG), ValueError, "means only"),
-    ("gram", lambda p: p.functions(1, posterior=True, n_features=9, seed=0), ValueError, "means only"),
-    ("gram", lambda p: p.with_points(asked("gram"), Y[:7, None]), ValueError, "no stream"),
-    ("gram", lambda p: p.without_points(asked("gram"), Y[:7, None]), ValueError, "no stream"),
-    ("iterative", lambda p: p.left_out, AttributeError, "via='exact'"), ("landmarks", lambda p: p.left_out, AttributeError, "via='exact'"),
-    ("features", lambda p: p.left_out, AttributeError, "via='exact'"), ("exact", lambda p: p.merged(p), ValueError, "do not merge"),
-    ("exact", lambda p: p.with_points(Table(X), np.ones((40, 2))), ValueError, "1 expected"),
-    ("features", lambda p: p.with_points(Table(X), np.ones((40, 2))), ValueError, "fit one model a column"),
-    ("features", lambda p: p.merged(model("exact").posterior_), ValueError, "do not merge"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("way", "ask", "kind", "match"),
+    [
+        ("gram", lambda p: p.variance(asked("gram")), ValueError, "means only"),
+        ("gram", lambda p: p.covariance(asked("gram")), ValueError, "means only"),
+        ("gram", lambda p: p.sample(asked("gram"), 1, RNG), ValueError, "means only"),
+        (
+            "gram",
+            lambda p: p.functions(1, posterior=True, n_features=9, seed=0),
+            ValueError,
+            "means only",
+        ),
+        ("gram", lambda p: p.with_points(asked("gram"), Y[:7, None]), ValueError, "no stream"),
+        ("gram", lambda p: p.without_points(asked("gram"), Y[:7, None]), ValueError, "no stream"),
+        ("iterative", lambda p: p.left_out, AttributeError, "via='exact'"),
+        ("landmarks", lambda p: p.left_out, AttributeError, "via='exact'"),
+        ("features", lambda p: p.left_out, AttributeError, "via='exact'"),
+        ("exact", lambda p: p.merged(p), ValueError, "do not merge"),
+        ("exact", lambda p: p.with_points(Table(X), np.ones((40, 2))), ValueError, "1 expected"),
+        (
+            "features",
+            lambda p: p.with_points(Table(X), np.ones((40, 2))),
+            ValueError,
+            "fit one model a column",
+        ),
+        ("features", lambda p: p.merged(model("exact").posterior_), ValueError, "do not merge"),
+    ],
+)
 def test_what_cannot_be_told_is_refused(way, ask, kind, match):
     with pytest.raises(kind, match=match):
         ask(model(way).posterior_)

@@ -7,10 +7,15 @@ from scipy.stats import gamma, invgamma, lognorm
 from mercer.models.gp.priors import Gamma, InverseGamma, LogNormal
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [
-    (LogNormal(2.0, 0.7), lognorm(0.7, scale=2.0)), (Gamma(3.0, 2.0), gamma(3.0, scale=0.5)),
-    (InverseGamma(3.0, 4.0), invgamma(3.0, scale=4.0)),
-], ids=["lognormal", "gamma", "inverse gamma"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (LogNormal(2.0, 0.7), lognorm(0.7, scale=2.0)),
+        (Gamma(3.0, 2.0), gamma(3.0, scale=0.5)),
+        (InverseGamma(3.0, 4.0), invgamma(3.0, scale=4.0)),
+    ],
+    ids=["lognormal", "gamma", "inverse gamma"],
+)
 def test_priors_against_scipy(ours, theirs):
     v = np.array([0.3, 1.0, 4.0])
     logs = np.array([ours.log(x) for x in v])

@@ -1,4 +1,6 @@
-"""Functions drawn once: Matheron's rule passes through what is known, and values do not depend on what else is asked."""
+"""Functions drawn once: Matheron's rule passes through what is known, and values do not depend on
+what else is asked."""
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,10 @@ def test_values_are_of_one_function():
     np.testing.assert_allclose(F(Z)[[5, 1500]], F(Z[[5, 1500]]), atol=1e-10)
     again = drawn(process("exact"), 3, posterior=True, n_features=256, seed=0)
     np.testing.assert_array_equal(F(Z), again(Z))
-    assert np.abs(F(Z) - drawn(process("exact"), 3, posterior=True, n_features=256, seed=1)(Z)).max() > 0.1
+    assert (
+        np.abs(F(Z) - drawn(process("exact"), 3, posterior=True, n_features=256, seed=1)(Z)).max()
+        > 0.1
+    )
 
 
 def test_an_exact_map_draws_from_the_very_posterior():
@@ -65,7 +70,9 @@ def test_draws_have_the_covariance_that_is_left_out():
         psi, V, A = residual_functions(phi, 3.0, 2000, n_features=2048, seed=seed)
         g = Beside(phi, psi).transform(Z) @ np.vstack([-A, V])
         gaps.append(np.cov(g) - 3.0 * (Gaussian(0.7)(Z) - phi.transform(Z) @ phi.transform(Z).T))
-        np.testing.assert_allclose(Beside(phi, psi).transform(phi.landmarks_) @ np.vstack([-A, V]), 0, atol=1e-8)
+        np.testing.assert_allclose(
+            Beside(phi, psi).transform(phi.landmarks_) @ np.vstack([-A, V]), 0, atol=1e-8
+        )
     np.testing.assert_allclose(np.mean(gaps, axis=0), 0, atol=0.2)
 
 
@@ -75,7 +82,9 @@ def test_nothing_is_left_out_by_all_landmarks_of_a_small_kernel():
     psi, V, A = residual_functions(phi, 1.0, 5, n_features=64, seed=0)
     far = 10 * X
     whole = psi.transform(Table(far)) @ V
-    np.testing.assert_allclose(phi.transform(far) @ A, whole, rtol=1e-3, atol=1e-3 * np.abs(whole).max())
+    np.testing.assert_allclose(
+        phi.transform(far) @ A, whole, rtol=1e-3, atol=1e-3 * np.abs(whole).max()
+    )
 
 
 @pytest.mark.parametrize("of", ["y", "f"])

@@ -1,4 +1,6 @@
-"""Hyper-parameters as a vector: what is fixed stays, what is tied moves together, bounds and priors are in the units of y."""
+"""Hyper-parameters as a vector: what is fixed stays, what is tied moves together, bounds and priors
+are in the units of y."""
+
 import numpy as np
 import pytest
 
@@ -57,23 +59,41 @@ def test_priors_are_in_the_units_of_y(name):
     z = s.first() + 0.3
     log, slope = s.prior(s.full(z))
     assert log == pytest.approx(prior.log(value(s, name, z)))
-    wanted = [(s.prior(s.full(z + h))[0] - s.prior(s.full(z - h))[0]) / 2e-5 for h in 1e-5 * np.eye(s.size)]
+    wanted = [
+        (s.prior(s.full(z + h))[0] - s.prior(s.full(z - h))[0]) / 2e-5
+        for h in 1e-5 * np.eye(s.size)
+    ]
     np.testing.assert_allclose(s.free(slope), wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize("spec", [
-    Spec(fixed=("terms__1__factor",)), Spec(bounds={"terms__1__factor": (0.1, 1.0)}), Spec(priors={"terms__1": LogNormal()}),
-    Spec(tied=[("terms__1__factor", "noise")]), Spec(fixed=True), Spec(fixed="all"), Spec(fixed=("scale",)),
-], ids=["fixed", "bounds", "prior", "with noise", "true", "all", "scale"])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec(fixed=("terms__1__factor",)),
+        Spec(bounds={"terms__1__factor": (0.1, 1.0)}),
+        Spec(priors={"terms__1": LogNormal()}),
+        Spec(tied=[("terms__1__factor", "noise")]),
+        Spec(fixed=True),
+        Spec(fixed="all"),
+        Spec(fixed=("scale",)),
+    ],
+    ids=["fixed", "bounds", "prior", "with noise", "true", "all", "scale"],
+)
 def test_the_scale_is_one_where_an_amplitude_is_said(spec):
     s = space(SUM, spec, None, unit=10.0)
     assert s.group[-1] == -1
     assert value(s, "scale", s.first()) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("spec", [
-    Spec(), Spec(fixed=("terms__0__bandwidth",)), Spec(bounds={"scale": (1.0, 2.0)}),
-], ids=["none", "fixed", "scale"])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec(),
+        Spec(fixed=("terms__0__bandwidth",)),
+        Spec(bounds={"scale": (1.0, 2.0)}),
+    ],
+    ids=["none", "fixed", "scale"],
+)
 def test_the_scale_is_free_where_not(spec):
     s = space(SUM, spec, None, unit=10.0)
     assert s.profiled or s.group[-1] >= 0
@@ -93,13 +113,23 @@ def test_one_of_two_scales_is_enough():
 
 def test_fixed_values_stay_to_the_last_bit():
     k = Gaussian((0.1, 0.7, 3.3)) + 0.3 * Linear()
-    s = space(k, Spec(fixed=("terms__0__bandwidth__0", "terms__0__bandwidth__1", "terms__1__factor")), None)
-    assert s.at(s.full(s.first() + 1)).parameters() | {"terms__0__bandwidth__2": 3.3} == k.parameters()
+    s = space(
+        k,
+        Spec(fixed=("terms__0__bandwidth__0", "terms__0__bandwidth__1", "terms__1__factor")),
+        None,
+    )
+    assert (
+        s.at(s.full(s.first() + 1)).parameters() | {"terms__0__bandwidth__2": 3.3} == k.parameters()
+    )
 
 
 # ties
 def test_ties_that_meet_are_one():
-    pairs = [("bandwidth__0", "bandwidth__1"), ("bandwidth__2", "noise"), ("bandwidth__1", "bandwidth__2")]
+    pairs = [
+        ("bandwidth__0", "bandwidth__1"),
+        ("bandwidth__2", "noise"),
+        ("bandwidth__1", "bandwidth__2"),
+    ]
     for tied in (pairs, pairs[::-1], [p[::-1] for p in pairs]):
         assert space(THREE, Spec(tied=tied), None).group[:4].tolist() == [0, 0, 0, 0]
 
@@ -114,13 +144,27 @@ def test_a_fixed_member_gives_its_value(fixed):
 
 
 def test_fixed_members_that_differ_are_refused():
-    with pytest.raises(ValueError, match="bandwidth__0, bandwidth__1 are tied, but held at different values"):
+    with pytest.raises(
+        ValueError, match="bandwidth__0, bandwidth__1 are tied, but held at different values"
+    ):
         space(THREE, Spec(fixed=("bandwidth",), tied=[("bandwidth__0", "bandwidth__1")]), None)
-    assert space(Gaussian((2.0, 2.0)), Spec(fixed=("bandwidth",), tied=[("bandwidth__0", "bandwidth__1")]), None).size == 1
+    assert (
+        space(
+            Gaussian((2.0, 2.0)),
+            Spec(fixed=("bandwidth",), tied=[("bandwidth__0", "bandwidth__1")]),
+            None,
+        ).size
+        == 1
+    )
 
 
 def test_the_noise_takes_a_fixed_amplitude_in_the_units_of_y():
-    s = space(SUM, Spec(fixed=("terms__1__factor",), tied=[("noise", "terms__1__factor")]), None, unit=10.0)
+    s = space(
+        SUM,
+        Spec(fixed=("terms__1__factor",), tied=[("noise", "terms__1__factor")]),
+        None,
+        unit=10.0,
+    )
     assert value(s, "noise", s.first()) == pytest.approx(0.5)
 
 
@@ -130,19 +174,35 @@ def test_far_starts_that_are_tied_have_room():
 
 
 # sentences
-@pytest.mark.parametrize(("spec", "match"), [
-    (dict(fixed=("width",)), "'width' is not a parameter"), (dict(fixed="none"), "fixed must be"), (dict(fixed=3), "fixed must be"),
-    (dict(fixed=False), "fixed must be"), (dict(fixed=("noise",)), "give the noise as a number"),
-    (dict(bounds={"bandwidth": (2, 1)}), "0 < low <= high"), (dict(bounds={"bandwidth": 3}), "two numbers"),
-    (dict(bounds=(1, 2)), "bounds must be by name"), (dict(priors=[LogNormal()]), "priors must be by name"),
-    (dict(priors={"bandwidth": 1.0}), "must be LogNormal"), (dict(tied=[("bandwidth", "noise")]), "as many values"),
-    (dict(tied=("bandwidth__0", "bandwidth__1")), "groups of two names"), (dict(tied=[()]), "groups of two names"),
-    (dict(tied=[("nu", "nu")]), "must be learnt"),
-    (dict(tied=[("bandwidth__0", "bandwidth__1")], bounds={"bandwidth__0": (1, 2), "bandwidth__1": (3, 4)}), "no value in common"),
-    (dict(bounds={"nu": (0.5, 2.5)}), "'nu' has bounds or a prior, but is not learnt"),
-    (dict(fixed=("bandwidth",), priors={"bandwidth__0": LogNormal()}), "it is fixed"),
-    (dict(fixed=("scale",), bounds={"scale": (1, 2)}), "the scale is 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spec", "match"),
+    [
+        (dict(fixed=("width",)), "'width' is not a parameter"),
+        (dict(fixed="none"), "fixed must be"),
+        (dict(fixed=3), "fixed must be"),
+        (dict(fixed=False), "fixed must be"),
+        (dict(fixed=("noise",)), "give the noise as a number"),
+        (dict(bounds={"bandwidth": (2, 1)}), "0 < low <= high"),
+        (dict(bounds={"bandwidth": 3}), "two numbers"),
+        (dict(bounds=(1, 2)), "bounds must be by name"),
+        (dict(priors=[LogNormal()]), "priors must be by name"),
+        (dict(priors={"bandwidth": 1.0}), "must be LogNormal"),
+        (dict(tied=[("bandwidth", "noise")]), "as many values"),
+        (dict(tied=("bandwidth__0", "bandwidth__1")), "groups of two names"),
+        (dict(tied=[()]), "groups of two names"),
+        (dict(tied=[("nu", "nu")]), "must be learnt"),
+        (
+            dict(
+                tied=[("bandwidth__0", "bandwidth__1")],
+                bounds={"bandwidth__0": (1, 2), "bandwidth__1": (3, 4)},
+            ),
+            "no value in common",
+        ),
+        (dict(bounds={"nu": (0.5, 2.5)}), "'nu' has bounds or a prior, but is not learnt"),
+        (dict(fixed=("bandwidth",), priors={"bandwidth__0": LogNormal()}), "it is fixed"),
+        (dict(fixed=("scale",), bounds={"scale": (1, 2)}), "the scale is 1"),
+    ],
+)
 def test_specs_are_checked(spec, match):
     with pytest.raises(ValueError, match=match):
         space(Matern((1.0, 2.0)), Spec(**spec), None)
@@ -158,7 +218,11 @@ def test_what_is_given_has_no_bounds():
 # the search
 def test_a_strong_prior_is_obeyed():
     rows, Y = data()
-    s = space(Gaussian(), Spec(priors={"bandwidth": LogNormal(0.05, 1e-3), "noise": LogNormal(0.7, 1e-3)}), None)
+    s = space(
+        Gaussian(),
+        Spec(priors={"bandwidth": LogNormal(0.05, 1e-3), "noise": LogNormal(0.7, 1e-3)}),
+        None,
+    )
     found = learn([Start(s, s.first())], rows, Y)
     assert found.kernel.bandwidth == pytest.approx(0.05, rel=1e-2)
     assert found.noise == pytest.approx(0.7, rel=1e-2)
@@ -167,9 +231,18 @@ def test_a_strong_prior_is_obeyed():
 
 def test_what_is_learnt_is_the_same_in_any_unit():
     rows, Y = data(size=30.0)
-    for spec in (Spec(bounds={"noise": (1.0, 2.0)}), Spec(bounds={"terms__1__factor": (50.0, 90.0)}), Spec(fixed=("scale",))):
-        spaces = {u: space(300.0 * Gaussian(2.0) + 100.0 * Linear(), spec, None, unit=u) for u in (1.0, 30.0)}
-        one, other = (learn([Start(s, spaces[30.0].first())], rows, Y / u) for u, s in spaces.items())
+    for spec in (
+        Spec(bounds={"noise": (1.0, 2.0)}),
+        Spec(bounds={"terms__1__factor": (50.0, 90.0)}),
+        Spec(fixed=("scale",)),
+    ):
+        spaces = {
+            u: space(300.0 * Gaussian(2.0) + 100.0 * Linear(), spec, None, unit=u)
+            for u in (1.0, 30.0)
+        }
+        one, other = (
+            learn([Start(s, spaces[30.0].first())], rows, Y / u) for u, s in spaces.items()
+        )
         assert other.log - len(Y) * np.log(30.0) == pytest.approx(one.log, abs=1e-2)
         assert 900 * other.noise == pytest.approx(one.noise, rel=1e-2)
 

@@ -1,4 +1,6 @@
-"""The evidence over landmarks: gradients against differences, limits against the exact evidence, memory, threads."""
+"""The evidence over landmarks: gradients against differences, limits against the exact evidence,
+memory, threads."""
+
 import tracemalloc
 
 import numpy as np
@@ -13,16 +15,20 @@ from mercer.models.gp.sparse import BLOCK_ROWS, fitc, vfe
 from mercer.ops.threads import limit
 
 KERNELS = {
-    "gaussian": Gaussian((0.5, 1.0, 2.0)), "matern": 0.7 * Matern(1.2, nu=2.5), "sum": Gaussian(0.4) + 0.3 * Periodic(1.0, 2.0),
+    "gaussian": Gaussian((0.5, 1.0, 2.0)),
+    "matern": 0.7 * Matern(1.2, nu=2.5),
+    "sum": Gaussian(0.4) + 0.3 * Periodic(1.0, 2.0),
     "not stationary": Linear() * Gaussian(1.5) + 2.0,
-}  # fmt: skip
+}
 MEASURES = {"vfe": vfe, "fitc": fitc}
 
 
 def blocks(n=2 * BLOCK_ROWS + 88, q=1, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
-    return X, np.column_stack([np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)])
+    return X, np.column_stack(
+        [np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)]
+    )
 
 
 def plain(k, X, Y, noise, Z, own):
@@ -39,7 +45,9 @@ def test_the_formula(measure, name):
     X, Y = blocks(60, 2)
     noise = np.random.default_rng(1).uniform(0.1, 1, 60)
     found = MEASURES[measure](KERNELS[name], Table(X), Y, noise, points=Table(X[:15])).log
-    assert found == pytest.approx(plain(KERNELS[name], X, Y, noise, X[:15], measure == "fitc"), rel=1e-5)
+    assert found == pytest.approx(
+        plain(KERNELS[name], X, Y, noise, X[:15], measure == "fitc"), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -52,9 +60,13 @@ def test_gradient_against_differences(measure, name, scale):
     def at(path, t):
         moved = substitute(k, lambda p, v: v * np.exp(t) if p == path else v)
         s = None if scale is None else scale * np.exp(t * (path == "scale"))
-        return f(moved, rows, Y, 0.1 * np.exp(t * (path == "noise")), s, points=points, slopes=False).log
+        return f(
+            moved, rows, Y, 0.1 * np.exp(t * (path == "noise")), s, points=points, slopes=False
+        ).log
 
-    wanted = np.array([(at(p, h) - at(p, -h)) / (2 * h) for p in (*k.parameters(), "noise", "scale")])
+    wanted = np.array(
+        [(at(p, h) - at(p, -h)) / (2 * h) for p in (*k.parameters(), "noise", "scale")]
+    )
     found = f(k, rows, Y, 0.1, scale, points=points).gradient
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
@@ -64,7 +76,10 @@ def test_gradient_against_differences(measure, name, scale):
 @pytest.mark.parametrize("scale", [None, 1.7])
 def test_all_rows_as_landmarks_are_the_evidence(measure, name, scale):
     (X, Y), k = blocks(200, 2), KERNELS[name]
-    ours, exact = MEASURES[measure](k, Table(X), Y, 0.1, scale, points=Table(X)), marginal_likelihood(k, Table(X), Y, 0.1, scale)
+    ours, exact = (
+        MEASURES[measure](k, Table(X), Y, 0.1, scale, points=Table(X)),
+        marginal_likelihood(k, Table(X), Y, 0.1, scale),
+    )
     assert ours.log == pytest.approx(exact.log, abs=1e-3)
     assert ours.scale == pytest.approx(exact.scale, rel=1e-6)
     np.testing.assert_allclose(ours.gradient, exact.gradient, atol=0.02)

@@ -1,4 +1,6 @@
-"""Where searches start: at the kernel given, at it scaled to the data, or at kernels that have what is named."""
+"""Where searches start: at the kernel given, at it scaled to the data, or at kernels that have what
+is named."""
+
 import numpy as np
 import pytest
 
@@ -32,23 +34,37 @@ def test_bandwidths_of_the_columns_they_see():
 
 
 @pytest.mark.parametrize("n", [30, 250])
-@pytest.mark.parametrize("spec", [
-    Spec(fixed=("bandwidth",)), Spec(bounds={"bandwidth": (0.1, 10.0)}), Spec(priors={"bandwidth__1": LogNormal()}),
-], ids=["fixed", "bounds", "prior"])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        Spec(fixed=("bandwidth",)),
+        Spec(bounds={"bandwidth": (0.1, 10.0)}),
+        Spec(priors={"bandwidth__1": LogNormal()}),
+    ],
+    ids=["fixed", "bounds", "prior"],
+)
 def test_kernels_without_the_name_do_not_compete(n, spec):
     assert kernels(spec, n, rough=True) == {Matern, RationalQuadratic, Gaussian}
 
 
 def test_kernels_with_the_name_do():
     assert kernels(Spec(), 250, rough=True) == {Matern, RationalQuadratic, Gaussian, Sum}
-    assert kernels(Spec(bounds={"noise": (0.1, 1.0)}), 250, rough=True) == {Matern, RationalQuadratic, Gaussian, Sum}
+    assert kernels(Spec(bounds={"noise": (0.1, 1.0)}), 250, rough=True) == {
+        Matern,
+        RationalQuadratic,
+        Gaussian,
+        Sum,
+    }
     assert kernels(Spec(bounds={"mixture": (0.1, 1.0)})) == {RationalQuadratic}
     assert kernels(Spec(bounds={"terms__1__factor": (0.1, 1.0)}), 250, rough=True) == {Sum}
     assert len(defaults(rows(250))) == len(defaults(rows(250), rough=True)) - 1
 
 
 def test_what_no_kernel_has_is_refused():
-    for spec, match in ((Spec(fixed=("width",)), "'width' is not a parameter"), (Spec(fixed=True), "give a kernel")):
+    for spec, match in (
+        (Spec(fixed=("width",)), "'width' is not a parameter"),
+        (Spec(fixed=True), "give a kernel"),
+    ):
         with pytest.raises(ValueError, match=match):
             kernels(spec, 250, rough=True)
 
@@ -57,7 +73,9 @@ def test_amplitudes_start_at_the_size_of_y():
     """Where the scale is held, what is not said of them must be in reach."""
     k = 1.0 * Gaussian() + 0.5 * Linear()
     assert louder(2.0 * k, 10.0) == 20.0 * k
-    found = starts(k, rows(), Spec(bounds={"terms__1__factor": (0.2, 0.3)}), None, **{**OPTIONS, "unit": 1e6})
+    found = starts(
+        k, rows(), Spec(bounds={"terms__1__factor": (0.2, 0.3)}), None, **{**OPTIONS, "unit": 1e6}
+    )
     best = found[0]
     assert best.space.at(best.space.full(best.z)).terms[0].factor == pytest.approx(1e12)
     assert best.space.at(best.space.full(best.z)).terms[1].factor == pytest.approx(0.3)
@@ -68,6 +86,8 @@ def test_starts_keep_what_is_fixed():
     found = starts(k, rows(), Spec(fixed=("bandwidth__1",)), None, **{**OPTIONS, "restarts": 5})
     at = [s.space.at(s.space.full(s.z)).bandwidth for s in found]
     assert {b[1] for b in at} == {2.0}
-    assert len({b[0] for b in at}) == 7  # the given one, the scaled one at two noises, and five about it
+    assert (
+        len({b[0] for b in at}) == 7
+    )  # the given one, the scaled one at two noises, and five about it
     again = starts(k, rows(), Spec(fixed=("bandwidth__1",)), None, **{**OPTIONS, "restarts": 5})
     np.testing.assert_array_equal([s.z for s in found], [s.z for s in again])

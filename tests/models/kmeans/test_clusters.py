@@ -1,4 +1,5 @@
-"""Fitted clusters: predictions and distances of the kernel, digits far from zero, rows of their own."""
+"""Fitted clusters: predictions and distances of the kernel, digits far from zero, rows of their
+own."""
 
 import numpy as np
 import pytest
@@ -15,10 +16,14 @@ from mercer.models.kmeans import KernelKMeans
 def blobs(n=150, k=3, seed=0, spread=0.3):
     rng = np.random.default_rng(seed)
     at = rng.integers(k, size=n)
-    return 4 * np.column_stack([np.cos(at * 2), np.sin(at * 2)]) + spread * rng.normal(size=(n, 2)), at
+    return 4 * np.column_stack([np.cos(at * 2), np.sin(at * 2)]) + spread * rng.normal(
+        size=(n, 2)
+    ), at
 
 
-@pytest.mark.parametrize("via", ["exact", Landmarks(80), Fourier(500)], ids=["exact", "landmarks", "fourier"])
+@pytest.mark.parametrize(
+    "via", ["exact", Landmarks(80), Fourier(500)], ids=["exact", "landmarks", "fourier"]
+)
 def test_clusters_are_found_and_predicted(via):
     X, at = blobs()
     Z, z_at = blobs(seed=1)
@@ -41,14 +46,23 @@ def test_distances_are_those_of_the_kernel():
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
-@pytest.mark.parametrize("options", [
-    dict(kernel=Linear(), via="exact"), dict(kernel=Linear(metric=((1.0, 0.0), (0.0, 1.0))), via="exact"),
-    dict(kernel=1.0 * Linear(), via="exact"),
-    dict(lift=Identity()), dict(kernel=Linear(), via="features"),
-], ids=["exact", "metric", "scaled", "identity", "features"])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(kernel=Linear(), via="exact"),
+        dict(kernel=Linear(metric=((1.0, 0.0), (0.0, 1.0))), via="exact"),
+        dict(kernel=1.0 * Linear(), via="exact"),
+        dict(lift=Identity()),
+        dict(kernel=Linear(), via="features"),
+    ],
+    ids=["exact", "metric", "scaled", "identity", "features"],
+)
 def test_linear_loses_no_digits_far_from_zero(options, offset):
     X = blobs(spread=1.0)[0] + offset
-    m, ref = KernelKMeans(3, n_init=8, random_state=0, **options).fit(X), KMeans(3, n_init=8, random_state=0).fit(X)
+    m, ref = (
+        KernelKMeans(3, n_init=8, random_state=0, **options).fit(X),
+        KMeans(3, n_init=8, random_state=0).fit(X),
+    )
     assert m.inertia_ == pytest.approx(ref.inertia_, rel=1e-3)
     assert m.score(X) == pytest.approx(-m.inertia_, rel=1e-5)
     assert adjusted_rand_score(m.predict(X), ref.labels_) > 0.95

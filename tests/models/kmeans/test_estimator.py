@@ -1,4 +1,5 @@
-"""KernelKMeans: k-means in the kernel's space, exact and over features; weights, refusals, memory."""
+"""KernelKMeans: k-means in the kernel's space, exact and over features; weights, refusals,
+memory."""
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from mercer.models.kmeans import KernelKMeans
 def blobs(n=150, k=3, seed=0, spread=0.3):
     rng = np.random.default_rng(seed)
     at = rng.integers(k, size=n)
-    return 4 * np.column_stack([np.cos(at * 2), np.sin(at * 2)]) + spread * rng.normal(size=(n, 2)), at
+    return 4 * np.column_stack([np.cos(at * 2), np.sin(at * 2)]) + spread * rng.normal(
+        size=(n, 2)
+    ), at
 
 
 @pytest.mark.parametrize("via", ["auto", Fourier(64)], ids=["exact", "features"])
@@ -26,9 +29,15 @@ def test_scikit_learn_contract(via):
     check_estimator(KernelKMeans(3, via=via, random_state=0), on_skip=None)
 
 
-@pytest.mark.parametrize("make", [
-    dict(kernel="linear", via="exact"), dict(lift=Identity()), dict(kernel="linear", via="features"),
-], ids=["exact", "identity", "features"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        dict(kernel="linear", via="exact"),
+        dict(lift=Identity()),
+        dict(kernel="linear", via="features"),
+    ],
+    ids=["exact", "identity", "features"],
+)
 def test_linear_is_k_means(make):
     for seed in range(3):
         X, _ = blobs(seed=seed, spread=1.0)
@@ -65,16 +74,36 @@ def test_weights_are_repeated_rows():
 def test_sparse_float32_and_kept_or_not():
     X, at = blobs()
     for data in (sp.csr_array(X), X.astype(np.float32)):
-        assert adjusted_rand_score(KernelKMeans(3, Gaussian(2.0), random_state=0).fit(data).predict(data), at) == 1
-    assert KernelKMeans(3, random_state=0).fit(X.astype(np.float32)).distances(X.astype(np.float32)).dtype == np.float32
-    few, none = (KernelKMeans(3, Gaussian(2.0), Fourier(64), memory_limit=m, random_state=0).fit(X) for m in (1e9, 1.0))
+        assert (
+            adjusted_rand_score(
+                KernelKMeans(3, Gaussian(2.0), random_state=0).fit(data).predict(data), at
+            )
+            == 1
+        )
+    assert (
+        KernelKMeans(3, random_state=0)
+        .fit(X.astype(np.float32))
+        .distances(X.astype(np.float32))
+        .dtype
+        == np.float32
+    )
+    few, none = (
+        KernelKMeans(3, Gaussian(2.0), Fourier(64), memory_limit=m, random_state=0).fit(X)
+        for m in (1e9, 1.0)
+    )
     np.testing.assert_array_equal(few.labels_, none.labels_)
 
 
-@pytest.mark.parametrize(("options", "match"), [
-    (dict(n_clusters=0), "n_clusters"), (dict(n_clusters=99), "n_clusters=99"),
-    (dict(via="best"), "via must be"), (dict(n_init=0), "n_init"),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (dict(n_clusters=0), "n_clusters"),
+        (dict(n_clusters=99), "n_clusters=99"),
+        (dict(via="best"), "via must be"),
+        (dict(n_init=0), "n_init"),
+    ],
+    ids=str,
+)
 def test_settings_are_checked(options, match):
     with pytest.raises(ValueError, match=match):
         KernelKMeans(**{"n_clusters": 2, **options}).fit(table(np.ones((5, 2))).data)
@@ -89,7 +118,11 @@ def test_too_few_steps_warn():
 
 
 # refused calls, settings
-WAYS = {"exact": dict(via="exact"), "features": dict(via=Fourier(20)), "lift": dict(lift=Identity())}
+WAYS = {
+    "exact": dict(via="exact"),
+    "features": dict(via=Fourier(20)),
+    "lift": dict(lift=Identity()),
+}
 BAD = {  # settings, a factor of the rows, and what the sentence says
     "rows": (dict(), np.nan, "NaN"),
     "too large": (dict(kernel=Linear(), lift=None), 1e200, "too large"),
@@ -132,7 +165,11 @@ def test_weights_of_scores_are_checked(via):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("options", [dict(), dict(via=Fourier(20)), dict(lift=Identity())], ids=["exact", "features", "lift"])
+@pytest.mark.parametrize(
+    "options",
+    [dict(), dict(via=Fourier(20)), dict(lift=Identity())],
+    ids=["exact", "features", "lift"],
+)
 def test_fewer_distinct_rows_than_clusters_warn(options, dtype):
     X = np.repeat([[0.0, 1.0], [1.0, 5.0], [3.0, 0.0]], 7, axis=0).astype(dtype)
     with pytest.warns(ConvergenceWarning, match="only 3 of 5 clusters have rows"):
@@ -142,13 +179,18 @@ def test_fewer_distinct_rows_than_clusters_warn(options, dtype):
 
 def test_ways_and_lifts():
     X, _ = blobs(40)
-    with pytest.raises(ValueError, match=r"auto, exact, iterative, features, landmarks, or a value of mercer\.methods, got 'best'"):
+    with pytest.raises(
+        ValueError,
+        match=r"auto, exact, iterative, features, landmarks, or a value of mercer\.methods, got 'best'",
+    ):
         KernelKMeans(2, via="best").fit(X)
     with pytest.raises(ValueError, match="a lift is the feature map itself"):
         KernelKMeans(2, via="exact", lift=Identity()).fit(X)
 
 
-@pytest.mark.parametrize("options", [dict(kernel=Linear()), dict(lift=Identity())], ids=["exact", "features"])
+@pytest.mark.parametrize(
+    "options", [dict(kernel=Linear()), dict(lift=Identity())], ids=["exact", "features"]
+)
 def test_huge_rows_are_refused_without_other_warnings(options):
     X, _ = blobs(40)
     m = KernelKMeans(2, random_state=0, **options).fit(X)

@@ -1,4 +1,5 @@
-"""Lloyd's steps: an objective that never rises, seeds, swaps, empty clusters, and two spaces that agree."""
+"""Lloyd's steps: an objective that never rises, seeds, swaps, empty clusters, and two spaces that
+agree."""
 
 import warnings
 from itertools import pairwise
@@ -19,7 +20,9 @@ from mercer.ops.philox import Stream
 def blobs(n=150, k=3, seed=0, spread=0.3):
     rng = np.random.default_rng(seed)
     at = rng.integers(k, size=n)
-    return 4 * np.column_stack([np.cos(at * 2), np.sin(at * 2)]) + spread * rng.normal(size=(n, 2)), at
+    return 4 * np.column_stack([np.cos(at * 2), np.sin(at * 2)]) + spread * rng.normal(
+        size=(n, 2)
+    ), at
 
 
 def test_steps_never_raise_the_objective():
@@ -27,13 +30,20 @@ def test_steps_never_raise_the_objective():
     for seed in range(5):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            path = [KernelKMeans(5, Gaussian(), "exact", n_init=1, max_iter=i, random_state=seed).fit(X).inertia_ for i in range(1, 8)]
+            path = [
+                KernelKMeans(5, Gaussian(), "exact", n_init=1, max_iter=i, random_state=seed)
+                .fit(X)
+                .inertia_
+                for i in range(1, 8)
+            ]
         assert all(b <= a + 1e-9 for a, b in pairwise(path))
 
 
 def test_more_runs_are_never_worse():
     X, _ = blobs(100, 7, spread=0.5)
-    few, many = (KernelKMeans(7, Gaussian(1.0), n_init=n, random_state=0).fit(X).inertia_ for n in (1, 6))
+    few, many = (
+        KernelKMeans(7, Gaussian(1.0), n_init=n, random_state=0).fit(X).inertia_ for n in (1, 6)
+    )
     assert many <= few
 
 
@@ -69,10 +79,19 @@ def test_the_two_spaces_agree():
 
 @pytest.mark.parametrize("via", ["exact", Fourier(256)])
 def test_a_start_is_nearly_the_best(via):
-    """One start ends near the best of many, on the mean and at worst; without swaps it was 15 % above, 40 % at worst."""
+    """One start ends near the best of many, on the mean and at worst; without swaps it was 15 %
+    above, 40 % at worst."""
     A = make_blobs(300, 2, centers=15, cluster_std=0.6, random_state=3)[0]
-    found = np.array([KernelKMeans(15, Linear() if via == "exact" else Gaussian(8.0), via=via, n_init=1, random_state=s).fit(A).inertia_
-                      for s in range(10)])  # fmt: skip
+    found = np.array(
+        [
+            KernelKMeans(
+                15, Linear() if via == "exact" else Gaussian(8.0), via=via, n_init=1, random_state=s
+            )
+            .fit(A)
+            .inertia_
+            for s in range(10)
+        ]
+    )
     assert found.mean() <= 1.05 * found.min()
     assert found.max() <= 1.15 * found.min()
 

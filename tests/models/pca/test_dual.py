@@ -16,7 +16,9 @@ from mercer.models import KernelPCA
 
 def data(n=120, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, 5)) @ np.diag([3.0, 2.0, 1.0, 0.5, 0.1]) @ rng.normal(size=(5, 5)) + 10
+    return (
+        rng.normal(size=(n, 5)) @ np.diag([3.0, 2.0, 1.0, 0.5, 0.1]) @ rng.normal(size=(5, 5)) + 10
+    )
 
 
 def same_up_to_sign(A, B, **tol):
@@ -34,11 +36,15 @@ def test_scikit_learn_contract_precomputed():
 
 
 @pytest.mark.parametrize("via", ["exact", "iterative"])
-@pytest.mark.parametrize(("kernel", "theirs"), [
-    ("linear", dict(kernel="linear")),
-    (Polynomial(2, bias=1.0), dict(kernel="poly", degree=2, gamma=1.0, coef0=1.0)),
-    (Gaussian(2.0), dict(kernel="rbf", gamma=1 / 8)),
-], ids=["linear", "poly", "rbf"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "theirs"),
+    [
+        ("linear", dict(kernel="linear")),
+        (Polynomial(2, bias=1.0), dict(kernel="poly", degree=2, gamma=1.0, coef0=1.0)),
+        (Gaussian(2.0), dict(kernel="rbf", gamma=1 / 8)),
+    ],
+    ids=["linear", "poly", "rbf"],
+)
 def test_the_dual_is_scikit_learns_kernel_pca(kernel, theirs, via):
     X, Z = data(150) / 5, data(30, seed=1) / 5
     m, ref = KernelPCA(3, kernel, via).fit(X), Theirs(3, **theirs).fit(X)
@@ -87,14 +93,25 @@ def test_pre_images_of_the_dual():
     m = KernelPCA(40, Gaussian(3.0), "exact").fit(X)
     assert np.abs(m.inverse_transform(m.transform(X)) - X).mean() < 0.05 * X.std()
     sparse = KernelPCA(40, Gaussian(3.0), "exact").fit(sp.csr_array(X))
-    np.testing.assert_allclose(sparse.inverse_transform(m.transform(X)), m.inverse_transform(m.transform(X)), atol=1e-3)
+    np.testing.assert_allclose(
+        sparse.inverse_transform(m.transform(X)), m.inverse_transform(m.transform(X)), atol=1e-3
+    )
 
 
 def test_float32_in_float32_out_in_the_dual():
     X = (data() / 5).astype(np.float32)
     m = KernelPCA(3, Gaussian(2.0), "exact").fit(X)
-    assert m.transform(X).dtype == m.fit_transform(X).dtype == m.inverse_transform(m.transform(X)).dtype == np.float32
-    np.testing.assert_allclose(m.transform(X), KernelPCA(3, Gaussian(2.0), "exact").fit_transform(X.astype(float)), atol=1e-4)
+    assert (
+        m.transform(X).dtype
+        == m.fit_transform(X).dtype
+        == m.inverse_transform(m.transform(X)).dtype
+        == np.float32
+    )
+    np.testing.assert_allclose(
+        m.transform(X),
+        KernelPCA(3, Gaussian(2.0), "exact").fit_transform(X.astype(float)),
+        atol=1e-4,
+    )
 
 
 @pytest.mark.parametrize("via", ["exact", "iterative"])
@@ -108,8 +125,14 @@ def test_matrices_of_no_kernel_are_told(n, via):
         KernelPCA(2, "precomputed", via).fit(np.tanh(X @ X.T / np.square(X).sum(1).mean() - 1))
     v = np.sin(np.arange(n))
     with pytest.warns(UserWarning, match="of no kernel"):  # one eigenvalue of -1e-6 of the largest
-        KernelPCA(2, "precomputed", via).fit(G - (1e-6 * n + v @ G @ v / (v @ v)) * np.outer(v, v) / (v @ v))
-    for fine in (G, Gaussian(2.0)(X.astype(np.float32)), -np.square(Gaussian(2.0).distance(X))):  # the last one once it is centred
+        KernelPCA(2, "precomputed", via).fit(
+            G - (1e-6 * n + v @ G @ v / (v @ v)) * np.outer(v, v) / (v @ v)
+        )
+    for fine in (
+        G,
+        Gaussian(2.0)(X.astype(np.float32)),
+        -np.square(Gaussian(2.0).distance(X)),
+    ):  # the last one once it is centred
         assert KernelPCA(2, "precomputed", via).fit(fine).eigenvalues_[0] > 0
 
 
@@ -135,14 +158,18 @@ def test_pre_images_scale_move_and_are_saved(tmp_path):
     m = KernelPCA(8, Gaussian(3.0), "exact").fit(X)
     m.inverse_transform(m.transform(X))
     m.save(tmp_path / "m.mercer")
-    np.testing.assert_array_equal(mercer.load(tmp_path / "m.mercer").inverse_transform(m.transform(X)), m.inverse_transform(m.transform(X)))
+    np.testing.assert_array_equal(
+        mercer.load(tmp_path / "m.mercer").inverse_transform(m.transform(X)),
+        m.inverse_transform(m.transform(X)),
+    )
 
 
 @pytest.mark.parametrize("n", [5, 20, 100, 300])
 @pytest.mark.parametrize("k", [1, 2, 3, 10])
 @pytest.mark.parametrize("via", ["exact", "iterative"])
 def test_equal_eigenvalues_are_all_there(n, k, via):
-    """Rows that are all alike far from each other: K is the unit matrix, of which LAPACK may lose the eigenvectors that are asked for."""
+    """Rows that are all alike far from each other: K is the unit matrix, of which LAPACK may lose
+    the eigenvectors that are asked for."""
     X = np.random.default_rng(n).normal(size=(n, 100))
     m = KernelPCA(k, kernel=Gaussian(1e-3), via=via, random_state=0).fit(X)
     F = m.transform(X)

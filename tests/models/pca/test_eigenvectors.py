@@ -13,13 +13,19 @@ def data(n=320, d=6, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d)) * np.linspace(2, 0.5, d)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(3.0), Laplace(3.0), Linear(), Polynomial(2)], ids=["gaussian", "laplace", "linear", "poly"])
+@pytest.mark.parametrize(
+    "kernel",
+    [Gaussian(3.0), Laplace(3.0), Linear(), Polynomial(2)],
+    ids=["gaussian", "laplace", "linear", "poly"],
+)
 def test_by_products_as_by_the_whole_matrix(kernel):
     op = KernelOperator(kernel, data())
     whole, some = components(op, 6, "exact"), components(op, 6, "iterative")
     np.testing.assert_allclose(some.values, whole.values, rtol=1e-9, atol=1e-9 * whole.values[0])
     apart = whole.values > 1e-6 * whole.values[0]
-    np.testing.assert_allclose(some.training_scores()[:, apart], whole.training_scores()[:, apart], atol=1e-5)
+    np.testing.assert_allclose(
+        some.training_scores()[:, apart], whole.training_scores()[:, apart], atol=1e-5
+    )
     assert some.total == pytest.approx(whole.total)
     assert some.residual < 1e-7
     assert some.products > whole.products == 1
@@ -32,7 +38,9 @@ def test_scores_of_new_rows_are_those_of_the_centred_kernel():
     values, V = np.linalg.eigh(H @ K @ H)
     centred = (k(Z, X) - K.mean(0)) @ H
     ours = k(Z, X) @ found.dual - found.offset
-    np.testing.assert_allclose(np.abs(ours), np.abs(centred @ V[:, :-6:-1] / np.sqrt(values[:-6:-1])), atol=1e-9)
+    np.testing.assert_allclose(
+        np.abs(ours), np.abs(centred @ V[:, :-6:-1] / np.sqrt(values[:-6:-1])), atol=1e-9
+    )
     np.testing.assert_allclose(k(X) @ found.dual - found.offset, found.training_scores(), atol=1e-9)
 
 
@@ -61,7 +69,10 @@ def test_slow_spectra_restart():
 def test_float32_rows_and_given_matrices():
     X = data(300)
     whole = components(KernelOperator(Gaussian(3.0), X), 4)
-    for op in (KernelOperator(Gaussian(3.0), X.astype(np.float32)), GivenOperator(Gaussian(3.0)(X))):
+    for op in (
+        KernelOperator(Gaussian(3.0), X.astype(np.float32)),
+        GivenOperator(Gaussian(3.0)(X)),
+    ):
         np.testing.assert_allclose(components(op, 4).values, whole.values, rtol=1e-5)
 
 

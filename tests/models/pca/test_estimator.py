@@ -15,7 +15,9 @@ from mercer.models import KernelPCA
 
 def data(n=120, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, 5)) @ np.diag([3.0, 2.0, 1.0, 0.5, 0.1]) @ rng.normal(size=(5, 5)) + 10
+    return (
+        rng.normal(size=(n, 5)) @ np.diag([3.0, 2.0, 1.0, 0.5, 0.1]) @ rng.normal(size=(5, 5)) + 10
+    )
 
 
 def same_up_to_sign(A, B, **tol):
@@ -50,7 +52,11 @@ def test_names_float32_sparse_and_at_most_d_components():
     assert list(m.get_feature_names_out()) == [f"kernelpca{i}" for i in range(5)]
     assert m.transform(X).dtype == np.float32
     same_up_to_sign(m.transform(X), PCA(5).fit_transform(X.astype(float)), atol=2e-3)
-    same_up_to_sign(KernelPCA(2, lift=Identity()).fit_transform(sp.csr_array(X)), m.transform(X)[:, :2], atol=1e-3)
+    same_up_to_sign(
+        KernelPCA(2, lift=Identity()).fit_transform(sp.csr_array(X)),
+        m.transform(X)[:, :2],
+        atol=1e-3,
+    )
     with pytest.raises(ValueError, match="n_components"):
         KernelPCA(0).fit(X)
 
@@ -75,19 +81,28 @@ def test_a_stream_after_auto_begins_with_the_rows_of_fit():
         m.partial_fit(X[:, :3])
     assert m.plan_.way == "exact"
     t = KernelPCA(2, Gaussian(5.0), random_state=0).partial_fit(X[:50]).partial_fit(X[50:])
-    np.testing.assert_allclose(m.partial_fit(X[50:]).explained_variance_, t.explained_variance_, rtol=0.2)
+    np.testing.assert_allclose(
+        m.partial_fit(X[50:]).explained_variance_, t.explained_variance_, rtol=0.2
+    )
 
 
-@pytest.mark.parametrize("X", [np.ones((5, 2)), np.ones((1, 2)), np.full((4, 1), 1e-150)], ids=["constant", "one row", "tiny"])
+@pytest.mark.parametrize(
+    "X",
+    [np.ones((5, 2)), np.ones((1, 2)), np.full((4, 1), 1e-150)],
+    ids=["constant", "one row", "tiny"],
+)
 def test_rows_that_do_not_differ_have_no_components(X):
     assert np.abs(KernelPCA(2, Gaussian(), "exact").fit_transform(X)).max() < 1e-6
 
 
 # refused calls, settings
 WAYS = {
-    "features": dict(via=Fourier(20)), "exact": dict(via="exact"), "iterative": dict(via="iterative"), "lift": dict(lift=Identity()),
+    "features": dict(via=Fourier(20)),
+    "exact": dict(via="exact"),
+    "iterative": dict(via="iterative"),
+    "lift": dict(lift=Identity()),
     "passes": dict(via=Fourier(20), memory_limit=100.0),
-}  # fmt: skip
+}
 BAD = {  # settings, a factor of the rows, and what the sentence says
     "rows": (dict(), np.nan, "NaN"),
     "too large": (dict(kernel=Polynomial(3), lift=None, via="features"), 1e200, "too large"),
@@ -127,13 +142,22 @@ def test_a_lift_leaves_no_choice(via):
 
 
 def test_the_sentence_on_via_names_all_ways():
-    with pytest.raises(ValueError, match=r"auto, exact, iterative, features, landmarks, or a value of mercer\.methods, got 'best'"):
+    with pytest.raises(
+        ValueError,
+        match=r"auto, exact, iterative, features, landmarks, or a value of mercer\.methods, got 'best'",
+    ):
         KernelPCA(via="best").fit(data())
 
 
-@pytest.mark.parametrize("options", [
-    dict(via="exact"), dict(via=Fourier(20)), dict(kernel="precomputed"),
-], ids=["exact", "features", "precomputed"])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(via="exact"),
+        dict(via=Fourier(20)),
+        dict(kernel="precomputed"),
+    ],
+    ids=["exact", "features", "precomputed"],
+)
 def test_float32_tables_give_float32(options):
     X = pd.DataFrame((data() / 5).astype(np.float32))
     X = pd.DataFrame(Gaussian(2.0)(X.to_numpy())) if "kernel" in options else X
@@ -143,12 +167,22 @@ def test_float32_tables_give_float32(options):
 
 
 @pytest.mark.parametrize("limit", [None, 10.0], ids=["moments", "beyond the limit"])
-@pytest.mark.parametrize("options", [
-    dict(lift=Identity()), dict(kernel=Polynomial(3), via="features"), dict(kernel="linear", via="exact"),
-], ids=["lift", "features", "exact"])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(lift=Identity()),
+        dict(kernel=Polynomial(3), via="features"),
+        dict(kernel="linear", via="exact"),
+    ],
+    ids=["lift", "features", "exact"],
+)
 def test_huge_rows_are_refused_without_other_warnings(options, limit):
     m = KernelPCA(2, memory_limit=limit, **options)
-    for call in [m.fit, m.fit_transform, *([m.partial_fit] if options.get("via") != "exact" else [])]:
+    for call in [
+        m.fit,
+        m.fit_transform,
+        *([m.partial_fit] if options.get("via") != "exact" else []),
+    ]:
         with pytest.raises(ValueError, match="too large for sums"):
             call(1e200 * data())
     with pytest.raises(ValueError, match="too large for sums"):

@@ -1,4 +1,6 @@
-"""Components over features: a copy that goes on, and a batch that is broken off, leave the original."""
+"""Components over features: a copy that goes on, and a batch that is broken off, leave the
+original."""
+
 import copy
 
 import numpy as np

@@ -16,13 +16,21 @@ def data(n=320, d=6, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d)) * np.linspace(2, 0.5, d)
 
 
-@pytest.mark.parametrize(("kernel", "off"), [
-    (Linear(), 1e-8), (Gaussian(4.0), 1e-3), (Laplace(4.0), 0.5),
-], ids=["linear", "gaussian", "laplace"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kernel", "off"),
+    [
+        (Linear(), 1e-8),
+        (Gaussian(4.0), 1e-3),
+        (Laplace(4.0), 0.5),
+    ],
+    ids=["linear", "gaussian", "laplace"],
+)
 def test_pre_images_come_back(kernel, off):
     X = data(150, 3)
     found = components(KernelOperator(kernel, X), 149)
-    back = PreImages.of(kernel, Table(X), found)(kernel, Table(X), found, found.training_scores()[:10])
+    back = PreImages.of(kernel, Table(X), found)(
+        kernel, Table(X), found, found.training_scores()[:10]
+    )
     assert np.abs(back - X[:10]).max() < off
 
 
@@ -49,14 +57,21 @@ def pre_images(kernel, X, Z=None, k=12):
 @pytest.mark.parametrize("size", [1e-120, 1e-8, 1e8, 1e120], ids=str)
 def test_pre_images_scale_with_the_rows(size):
     X = data(120, 3)
-    np.testing.assert_allclose(pre_images(Gaussian(2.0 * size), size * X) / size, pre_images(Gaussian(2.0), X), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        pre_images(Gaussian(2.0 * size), size * X) / size,
+        pre_images(Gaussian(2.0), X),
+        rtol=1e-6,
+        atol=1e-7,
+    )
 
 
 def test_pre_images_move_with_the_rows_and_columns_have_units():
     X, unit = data(120, 3), np.array([1e-6, 1.0, 1e6])
     plain = pre_images(Gaussian(2.0), X)
     np.testing.assert_allclose(pre_images(Gaussian(2.0), X + 1e6) - 1e6, plain, atol=1e-6)
-    np.testing.assert_allclose(pre_images(Gaussian(tuple(2 * unit)), X * unit) / unit, plain, atol=1e-6)
+    np.testing.assert_allclose(
+        pre_images(Gaussian(tuple(2 * unit)), X * unit) / unit, plain, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Linear()], ids=["gaussian", "linear"])
@@ -86,7 +101,9 @@ def test_pre_images_come_in_pieces(monkeypatch, kernel):
     np.testing.assert_allclose(pre_images(kernel, X), whole, atol=1e-10)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplace(2.0), Linear()], ids=["gaussian", "laplace", "linear"])
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(2.0), Laplace(2.0), Linear()], ids=["gaussian", "laplace", "linear"]
+)
 def test_pre_images_of_many_queries_hold_no_queries_by_rows(monkeypatch, kernel):
     monkeypatch.setattr("mercer.models.pca.preimages.PIECE_BYTES", 1 << 17)
     X = data(200, 3)

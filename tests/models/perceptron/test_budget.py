@@ -1,4 +1,5 @@
-"""Budgets: kept, learning within them, bounds that stay true, and seeds that decide what is dropped."""
+"""Budgets: kept, learning within them, bounds that stay true, and seeds that decide what is
+dropped."""
 
 import numpy as np
 import pytest
@@ -14,8 +15,13 @@ from mercer.models.perceptron.budget import POLICIES, forgetron_bound
 def rings(n=400, seed=0):
     rng = np.random.default_rng(seed)
     inside = rng.random(n) < 0.5
-    radius, angle = np.where(inside, rng.uniform(0, 1, n), rng.uniform(1.5, 2.5, n)), rng.uniform(0, 2 * np.pi, n)
-    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), np.where(inside, "in", "out")
+    radius, angle = (
+        np.where(inside, rng.uniform(0, 1, n), rng.uniform(1.5, 2.5, n)),
+        rng.uniform(0, 2 * np.pi, n),
+    )
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), np.where(
+        inside, "in", "out"
+    )
 
 
 def iris(seed=0):
@@ -29,7 +35,9 @@ def iris(seed=0):
 def test_budgets_are_kept_and_learn(policy, classes):
     X, y = iris() if classes == 3 else rings()
     kernel = Gaussian(1.0)
-    m = KernelPerceptron(kernel, 25, policy, max_iter=4, average=policy.startswith("projectron"), random_state=0).fit(X, y)
+    m = KernelPerceptron(
+        kernel, 25, policy, max_iter=4, average=policy.startswith("projectron"), random_state=0
+    ).fit(X, y)
     assert len(m.points_) <= 25
     assert m.dual_coef_.shape == (1 if classes == 2 else 3, len(m.points_))
     assert m.score(X, y) > 0.85
@@ -72,7 +80,11 @@ def test_a_long_stream_takes_no_more_memory(policy):
     m, sizes = KernelPerceptron(Gaussian(0.3), 30, policy, average=True), []
     for seed in range(12):
         X, y = rings(200, seed)
-        m.partial_fit(X, np.where(np.random.default_rng(100 + seed).random(200) < 0.3, "in", y), classes=["in", "out"])
+        m.partial_fit(
+            X,
+            np.where(np.random.default_rng(100 + seed).random(200) < 0.3, "in", y),
+            classes=["in", "out"],
+        )
         sizes.append(sum(a.nbytes for a in m.scanner_.memory) + m.points_.nbytes)
     assert m.plan_.settings["acted"] > 100
     assert len(set(sizes[2:])) == 1
@@ -82,6 +94,10 @@ def test_a_long_stream_takes_no_more_memory(policy):
 def test_seeds_decide_what_is_dropped():
     X, y = rings()
     m = KernelPerceptron(Gaussian(0.5), 6, "random", random_state=0)
-    a, b, c = m.fit(X, y).points_, clone(m).fit(X, y).points_, clone(m).set_params(random_state=1).fit(X, y).points_
+    a, b, c = (
+        m.fit(X, y).points_,
+        clone(m).fit(X, y).points_,
+        clone(m).set_params(random_state=1).fit(X, y).points_,
+    )
     np.testing.assert_array_equal(a, b)
     assert not np.array_equal(a, c)

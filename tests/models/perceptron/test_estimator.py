@@ -1,4 +1,6 @@
-"""Perceptron: live mistakes within the bound of every comparator, refusals that change nothing, odd settings."""
+"""Perceptron: live mistakes within the bound of every comparator, refusals that change nothing, odd
+settings."""
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -21,11 +23,18 @@ def two(n=200, seed=0, noise=0.0):
 def rings(n=300, seed=0):
     rng = np.random.default_rng(seed)
     inside = rng.random(n) < 0.5
-    radius, angle = np.where(inside, rng.uniform(0, 1, n), rng.uniform(1.5, 2.5, n)), rng.uniform(0, 2 * np.pi, n)
+    radius, angle = (
+        np.where(inside, rng.uniform(0, 1, n), rng.uniform(1.5, 2.5, n)),
+        rng.uniform(0, 2 * np.pi, n),
+    )
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), inside.astype(int)
 
 
-@pytest.mark.parametrize("model", [Perceptron(), Perceptron(average=True, shuffle=True, random_state=0)], ids=["plain", "averaged"])
+@pytest.mark.parametrize(
+    "model",
+    [Perceptron(), Perceptron(average=True, shuffle=True, random_state=0)],
+    ids=["plain", "averaged"],
+)
 def test_scikit_learn_contract(model):
     check_estimator(model, on_skip=None)
 
@@ -85,7 +94,9 @@ def test_no_bound_without_a_comparator():
 def test_squares_and_products_separate_the_rings():
     X, y = rings()
     assert Perceptron(max_iter=1000).fit(X, y).score(X, y) < 0.8
-    m = Perceptron(lift=Monomials(2, weights="kernel", bias=0.0), max_iter=1000).fit(X, y)  # x1^2, sqrt(2) x1 x2, x2^2
+    m = Perceptron(lift=Monomials(2, weights="kernel", bias=0.0), max_iter=1000).fit(
+        X, y
+    )  # x1^2, sqrt(2) x1 x2, x2^2
     assert m.n_features_lifted_ == 3
     assert m.converged_
     assert Perceptron(Gaussian(0.7), Fourier(200), random_state=0).fit(X, y).score(X, y) == 1.0
@@ -127,7 +138,9 @@ def test_float32_stays():
 def test_a_scan_does_not_merge():
     assert not hasattr(Perceptron(), "merge")
     assert not hasattr(Perceptron(), "forget")
-    assert str(clone(Perceptron()).fit(*two()).plan_).startswith("ordered scan: no mistake in the last pass")
+    assert str(clone(Perceptron()).fit(*two()).plan_).startswith(
+        "ordered scan: no mistake in the last pass"
+    )
 
 
 def test_a_via_that_is_none_is_refused():

@@ -1,4 +1,5 @@
 """KernelPerceptron: the mistakes as points, within a budget, with live mistakes and bounds."""
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -13,8 +14,13 @@ from mercer.models.perceptron.budget import POLICIES
 def rings(n=400, seed=0):
     rng = np.random.default_rng(seed)
     inside = rng.random(n) < 0.5
-    radius, angle = np.where(inside, rng.uniform(0, 1, n), rng.uniform(1.5, 2.5, n)), rng.uniform(0, 2 * np.pi, n)
-    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), np.where(inside, "in", "out")
+    radius, angle = (
+        np.where(inside, rng.uniform(0, 1, n), rng.uniform(1.5, 2.5, n)),
+        rng.uniform(0, 2 * np.pi, n),
+    )
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), np.where(
+        inside, "in", "out"
+    )
 
 
 def iris(seed=0):
@@ -25,7 +31,11 @@ def iris(seed=0):
 
 @pytest.mark.parametrize(
     "model",
-    [KernelPerceptron(), KernelPerceptron(budget=15, average=2, shuffle=True), KernelPerceptron(budget=15, policy="merging", margin=0.5)],
+    [
+        KernelPerceptron(),
+        KernelPerceptron(budget=15, average=2, shuffle=True),
+        KernelPerceptron(budget=15, policy="merging", margin=0.5),
+    ],
     ids=["plain", "projectron", "merging"],
 )
 def test_scikit_learn_contract(model):
@@ -60,9 +70,13 @@ def test_a_comparator_of_another_space_is_refused():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (dict(budget=10, policy="newest"), "policy must be one of random"), (dict(budget=1), "budget must be an integer >= 2"),
-        (dict(kernel=Linear(), budget=5, policy="merging"), "needs a Gaussian"), (dict(margin=-1.0), "margin must be a number >= 0"),
-        (dict(average="late"), "average must be a number"), (dict(max_iter=0), "max_iter"), (dict(eta=0.0), "eta must be"),
+        (dict(budget=10, policy="newest"), "policy must be one of random"),
+        (dict(budget=1), "budget must be an integer >= 2"),
+        (dict(kernel=Linear(), budget=5, policy="merging"), "needs a Gaussian"),
+        (dict(margin=-1.0), "margin must be a number >= 0"),
+        (dict(average="late"), "average must be a number"),
+        (dict(max_iter=0), "max_iter"),
+        (dict(eta=0.0), "eta must be"),
     ],
     ids=["policy", "budget", "merging", "margin", "average", "max_iter", "eta"],
 )
@@ -75,7 +89,12 @@ def test_refused_batches_change_nothing():
     X, y = rings(100)
     m = KernelPerceptron(Linear() + 1, 10).partial_fit(X, y)
     before = m.decision_function(X), m.mistakes_
-    bad = [(X[:, :1], y, "1 features"), (X * np.nan, y, "NaN"), (X, np.full(100, "on"), "'on'"), (1e200 * X, y, "too large")]
+    bad = [
+        (X[:, :1], y, "1 features"),
+        (X * np.nan, y, "NaN"),
+        (X, np.full(100, "on"), "'on'"),
+        (1e200 * X, y, "too large"),
+    ]
     for rows, labels, match in bad:
         with pytest.raises(ValueError, match=match):
             m.partial_fit(rows, labels)
@@ -98,7 +117,9 @@ def test_float32_stays(policy):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_copies_and_far_points_do_no_harm(policy):
-    X = np.repeat([[0.0, 0.0], [1.0, 0.0], [1e6, 0.0], [0.0, 0.0]], 40, axis=0)[np.random.default_rng(0).permutation(160)]
+    X = np.repeat([[0.0, 0.0], [1.0, 0.0], [1e6, 0.0], [0.0, 0.0]], 40, axis=0)[
+        np.random.default_rng(0).permutation(160)
+    ]
     y = np.where(X[:, 0] > 0.5, 1, 0)
     m = KernelPerceptron(Gaussian(), 3, policy, margin=0.3, average=True, random_state=0).fit(X, y)
     assert np.isfinite(m.decision_function(X)).all()
@@ -106,9 +127,15 @@ def test_copies_and_far_points_do_no_harm(policy):
 
 
 BAD = {
-    "policy": (dict(policy="x"), 1.0), "policies": (dict(policy=["x"]), 1.0), "budget": (dict(budget=1), 1.0), "eta": (dict(eta=-1.0), 1.0),
-    "comparator": (dict(comparator=3), 1.0), "merging": (dict(kernel=Linear(), budget=5, policy="merging"), 1.0),
-    "huge": (dict(kernel=Linear()), 1e200), "unsquarable": (dict(kernel="rbf"), 1e200), "kernel": (dict(kernel="cosine"), 1.0),
+    "policy": (dict(policy="x"), 1.0),
+    "policies": (dict(policy=["x"]), 1.0),
+    "budget": (dict(budget=1), 1.0),
+    "eta": (dict(eta=-1.0), 1.0),
+    "comparator": (dict(comparator=3), 1.0),
+    "merging": (dict(kernel=Linear(), budget=5, policy="merging"), 1.0),
+    "huge": (dict(kernel=Linear()), 1e200),
+    "unsquarable": (dict(kernel="rbf"), 1e200),
+    "kernel": (dict(kernel="cosine"), 1.0),
 }
 
 
@@ -143,7 +170,9 @@ def test_other_classes_in_the_middle_of_a_stream_are_refused():
     X, y = rings(60)
     m = KernelPerceptron(Gaussian()).partial_fit(X, y)
     m.partial_fit(X, y, classes=["out", "in", "in"])
-    with pytest.raises(ValueError, match="classes differ from those of the first partial_fit, 'in', 'out'"):
+    with pytest.raises(
+        ValueError, match="classes differ from those of the first partial_fit, 'in', 'out'"
+    ):
         m.partial_fit(X, y, classes=["in", "out", "on"])
 
 
@@ -159,11 +188,29 @@ def test_passes_of_a_bound(passes):
 @pytest.mark.parametrize(
     "options",
     [
-        dict(policy=["x"]), dict(policy=np.zeros(10_000)), dict(comparator=3), dict(comparator=np.zeros(10_000)), dict(comparator=["u"]),
-        dict(margin=np.zeros(10_000)), dict(average=list(range(10_000))), dict(budget=np.zeros(10_000)), dict(max_iter=np.zeros(10_000)),
+        dict(policy=["x"]),
+        dict(policy=np.zeros(10_000)),
+        dict(comparator=3),
+        dict(comparator=np.zeros(10_000)),
+        dict(comparator=["u"]),
+        dict(margin=np.zeros(10_000)),
+        dict(average=list(range(10_000))),
+        dict(budget=np.zeros(10_000)),
+        dict(max_iter=np.zeros(10_000)),
         dict(comparator=RKHSFunction(Laplace(), np.zeros((500, 2)), np.zeros(500))),
     ],
-    ids=["list", "policies", "number", "numbers", "names", "margins", "averages", "budgets", "passes", "another"],
+    ids=[
+        "list",
+        "policies",
+        "number",
+        "numbers",
+        "names",
+        "margins",
+        "averages",
+        "budgets",
+        "passes",
+        "another",
+    ],
 )
 def test_odd_settings_are_refused_by_a_short_sentence(options):
     name = next(iter(options))
@@ -179,14 +226,19 @@ def test_the_fitted_kernel_reads_the_rows():
     np.testing.assert_array_equal(m.set_params(kernel="precomputed").decision_function(X), want)
     assert m.points_.shape[1] == 2
     m.fit(Gaussian()(X), y)
-    np.testing.assert_allclose(m.set_params(kernel=Gaussian()).decision_function(Gaussian()(X)), want)
+    np.testing.assert_allclose(
+        m.set_params(kernel=Gaussian()).decision_function(Gaussian()(X)), want
+    )
     assert m.support_.max() < 60
     assert m.fit(X, y).points_.shape[1] == 2
 
 
 def test_what_average_means():
     X, y = rings(200)
-    scores = {repr(a): KernelPerceptron(Gaussian(), average=a).fit(X, y).decision_function(X) for a in (False, True, 0, 1, 0.0)}
+    scores = {
+        repr(a): KernelPerceptron(Gaussian(), average=a).fit(X, y).decision_function(X)
+        for a in (False, True, 0, 1, 0.0)
+    }
     np.testing.assert_array_equal(scores["0"], scores["True"])
     np.testing.assert_array_equal(scores["0.0"], scores["True"])
     assert not np.allclose(scores["0"], scores["False"])
@@ -198,8 +250,12 @@ def test_values_too_large_are_refused_by_a_sentence_alone(dtype):
     X, y = rings(60)
     big = (1e200 if dtype == np.float64 else 1e30) * X.astype(dtype)
     m = KernelPerceptron(Linear()).fit(1e5 * X.astype(dtype), y)
-    for call in (lambda: KernelPerceptron(Linear()).fit(big, y), lambda: KernelPerceptron(Linear() ** 2).fit(big, y),
-                 lambda: m.mistake_bound(big, y), lambda: m.predict(big * dtype(1e5 if dtype == np.float32 else 1e105))):
+    for call in (
+        lambda: KernelPerceptron(Linear()).fit(big, y),
+        lambda: KernelPerceptron(Linear() ** 2).fit(big, y),
+        lambda: m.mistake_bound(big, y),
+        lambda: m.predict(big * dtype(1e5 if dtype == np.float32 else 1e105)),
+    ):
         with pytest.raises(ValueError, match="too large"):
             call()
 
@@ -216,7 +272,10 @@ def test_a_stream_after_a_fit_has_no_end():
 
 def test_a_kernel_matrix_has_no_stream():
     X, y = rings(60)
-    for m in (KernelPerceptron("precomputed"), KernelPerceptron(Gaussian()).partial_fit(X, y).set_params(kernel="precomputed")):
+    for m in (
+        KernelPerceptron("precomputed"),
+        KernelPerceptron(Gaussian()).partial_fit(X, y).set_params(kernel="precomputed"),
+    ):
         assert not hasattr(m, "partial_fit")
         with pytest.raises(AttributeError, match="'partial_fit'") as told:
             m.partial_fit(X, y)

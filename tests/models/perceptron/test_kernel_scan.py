@@ -14,8 +14,13 @@ from mercer.models.perceptron.budget import POLICIES
 def rings(n=400, seed=0):
     rng = np.random.default_rng(seed)
     inside = rng.random(n) < 0.5
-    radius, angle = np.where(inside, rng.uniform(0, 1, n), rng.uniform(1.5, 2.5, n)), rng.uniform(0, 2 * np.pi, n)
-    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), np.where(inside, "in", "out")
+    radius, angle = (
+        np.where(inside, rng.uniform(0, 1, n), rng.uniform(1.5, 2.5, n)),
+        rng.uniform(0, 2 * np.pi, n),
+    )
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), np.where(
+        inside, "in", "out"
+    )
 
 
 def iris(seed=0):
@@ -46,7 +51,9 @@ def test_the_mistakes_are_a_multiset():
     assert m.counts_.max() > 1  # a set would not do
     assert len(m.points_) == np.count_nonzero(m.counts_)
     sign = np.where(y == "out", 1.0, -1.0)
-    np.testing.assert_allclose(m.decision_function(X), Gaussian(1.5)(X) @ (m.counts_ * sign), atol=1e-10)
+    np.testing.assert_allclose(
+        m.decision_function(X), Gaussian(1.5)(X) @ (m.counts_ * sign), atol=1e-10
+    )
 
 
 def test_the_set_version_need_not_converge():
@@ -75,7 +82,10 @@ def test_a_score_of_zero_is_a_mistake():
 def test_a_stream_is_the_whole(policy):
     X, y = rings(300)
     options = dict(budget=12, policy=policy, average=True, random_state=5)
-    whole, parts = KernelPerceptron(Gaussian(), **options).fit(X, y), KernelPerceptron(Gaussian(), **options)
+    whole, parts = (
+        KernelPerceptron(Gaussian(), **options).fit(X, y),
+        KernelPerceptron(Gaussian(), **options),
+    )
     for rows in (slice(0, 1), slice(1, 100), slice(100, 101), slice(101, 300)):
         parts.partial_fit(X[rows], y[rows], classes=["in", "out"])
     assert whole.mistakes_ == parts.mistakes_
@@ -88,7 +98,9 @@ def test_precomputed_is_the_kernel(policy):
     k = Laplace(1.0)
     a = KernelPerceptron(k, 15, policy, random_state=0).fit(X[:150], y[:150])
     b = KernelPerceptron("precomputed", 15, policy, random_state=0).fit(k(X[:150]), y[:150])
-    np.testing.assert_allclose(a.decision_function(X[150:]), b.decision_function(k(X[150:], X[:150])), atol=1e-9)
+    np.testing.assert_allclose(
+        a.decision_function(X[150:]), b.decision_function(k(X[150:], X[:150])), atol=1e-9
+    )
     np.testing.assert_array_equal(a.points_, X[b.support_])
     assert not hasattr(b, "partial_fit")
 
@@ -97,8 +109,13 @@ def test_precomputed_is_the_kernel(policy):
 def test_sparse_rows_are_the_dense_ones(policy):
     X, y = rings(200)
     X[np.abs(X) < 0.3] = 0
-    models = [KernelPerceptron(Gaussian(), 15 if policy else None, policy or "oldest").fit(A, y) for A in (X, sp.csr_array(X))]
-    np.testing.assert_allclose(models[0].decision_function(X), models[1].decision_function(sp.csr_array(X)), atol=1e-8)
+    models = [
+        KernelPerceptron(Gaussian(), 15 if policy else None, policy or "oldest").fit(A, y)
+        for A in (X, sp.csr_array(X))
+    ]
+    np.testing.assert_allclose(
+        models[0].decision_function(X), models[1].decision_function(sp.csr_array(X)), atol=1e-8
+    )
 
 
 def overlap(X, Z):
@@ -118,8 +135,12 @@ def test_items_are_compared_by_their_kernel():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (dict(budget=9), "budget changed"), (dict(policy="oldest"), "policy changed"), (dict(budget=None), "policy, budget changed"),
-        (dict(margin=1.0), "margin changed"), (dict(average=2.0), "average changed"), (dict(kernel=Laplace()), "kernel changed"),
+        (dict(budget=9), "budget changed"),
+        (dict(policy="oldest"), "policy changed"),
+        (dict(budget=None), "policy, budget changed"),
+        (dict(margin=1.0), "margin changed"),
+        (dict(average=2.0), "average changed"),
+        (dict(kernel=Laplace()), "kernel changed"),
         (dict(comparator=RKHSFunction(Gaussian(), [[0.0, 0.0]], [1.0])), "comparator changed"),
         (dict(eta=0.2, kernel="linear"), "eta, kernel changed"),
     ],
@@ -130,12 +151,18 @@ def test_a_stream_goes_on_as_it_began(options, match):
     m = KernelPerceptron(Gaussian(), 8, "projectron").partial_fit(X, y)
     m.set_params(average=True).partial_fit(X, y)  # the mean is kept in any case
     plan = str(m.plan_)
-    with pytest.raises(ValueError, match=match + " in the middle of a stream; set it back, or begin anew with fit"):
+    with pytest.raises(
+        ValueError, match=match + " in the middle of a stream; set it back, or begin anew with fit"
+    ):
         m.set_params(**options).partial_fit(X, y)
     assert str(m.plan_) == plan
 
 
-@pytest.mark.parametrize("kernel", [None, "rbf", "linear", "laplacian", "poly", Gaussian().on_columns(["b"]) + Linear()], ids=str)
+@pytest.mark.parametrize(
+    "kernel",
+    [None, "rbf", "linear", "laplacian", "poly", Gaussian().on_columns(["b"]) + Linear()],
+    ids=str,
+)
 def test_streams_with_any_kernel_go_on(kernel):
     pd = pytest.importorskip("pandas")
     X, y = rings(60)

@@ -35,7 +35,10 @@ def test_a_score_of_zero_is_a_mistake():
 def test_average_is_the_mean_over_all_rows():
     X, y = two(30, noise=1.0)
     last = Perceptron()
-    weights = [last.partial_fit(X[i : i + 1], y[i : i + 1], classes=["no", "yes"]).coef_.copy() for i in range(30)]
+    weights = [
+        last.partial_fit(X[i : i + 1], y[i : i + 1], classes=["no", "yes"]).coef_.copy()
+        for i in range(30)
+    ]
     m = Perceptron(max_iter=1, average=True).fit(X, y)
     np.testing.assert_allclose(m.coef_, np.mean(weights, axis=0), atol=1e-12)
 
@@ -58,4 +61,6 @@ def test_sparse_rows_are_the_dense_ones():
     X, y = load_iris(return_X_y=True)
     dense, sparse = Perceptron(max_iter=3).fit(X, y), Perceptron(max_iter=3).fit(sp.csr_array(X), y)
     np.testing.assert_allclose(dense.coef_, sparse.coef_)
-    np.testing.assert_allclose(dense.decision_function(X), sparse.decision_function(sp.csr_array(X)))
+    np.testing.assert_allclose(
+        dense.decision_function(X), sparse.decision_function(sp.csr_array(X))
+    )

@@ -32,7 +32,9 @@ def test_twin_of_scikit_learns_kernel_ridge(name, via, weight):
     kernel, options = TWINS[name]
     ours = KernelRidge(kernel, 0.7, via, fit_intercept=False, tol=1e-9).fit(X, y, weight)
     keep = slice(None) if weight is None else weight > 0
-    peer = Peer(alpha=0.7, **options).fit(X[keep], y[keep], None if weight is None else weight[keep])
+    peer = Peer(alpha=0.7, **options).fit(
+        X[keep], y[keep], None if weight is None else weight[keep]
+    )
     np.testing.assert_allclose(ours.predict(T), peer.predict(T), rtol=1e-5, atol=1e-6)
     assert ours.residual_ <= 1e-9 or via != "iterative"
 
@@ -43,14 +45,18 @@ def test_an_intercept_is_that_of_ridge_over_the_exact_features(via):
     primal = KernelRidge(k, 0.5, via=Exact()).fit(X, y + 50, w)
     dual = KernelRidge(k, 0.5, via=via, tol=1e-10).fit(X, y + 50, w)
     np.testing.assert_allclose(dual.predict(T), primal.predict(T), rtol=1e-6)
-    assert dual.intercept_ + dual.dual_coef_ @ k(dual.X_fit_, T[:1])[:, 0] == pytest.approx(primal.predict(T[:1])[0])
+    assert dual.intercept_ + dual.dual_coef_ @ k(dual.X_fit_, T[:1])[:, 0] == pytest.approx(
+        primal.predict(T[:1])[0]
+    )
 
 
 def test_many_outputs_and_penalties():
     Y = np.column_stack([y, y**2])
     both = KernelRidge(Gaussian(), [0.1, 10.0]).fit(X, Y)
     for j, a in enumerate([0.1, 10.0]):
-        np.testing.assert_allclose(both.predict(T)[:, j], KernelRidge(Gaussian(), a).fit(X, Y[:, j]).predict(T), atol=1e-8)
+        np.testing.assert_allclose(
+            both.predict(T)[:, j], KernelRidge(Gaussian(), a).fit(X, Y[:, j]).predict(T), atol=1e-8
+        )
 
 
 @pytest.mark.parametrize("via", ["exact", "iterative"])
@@ -59,7 +65,9 @@ def test_leave_one_out_is_n_refits(via, weight):
     m = KernelRidge(Gaussian(), 0.3, via=via, tol=1e-10).fit(X, y, weight)
     for i in range(0, 150, 29):
         keep = np.arange(150) != i
-        one = KernelRidge(Gaussian(), 0.3).fit(X[keep], y[keep], None if weight is None else weight[keep])
+        one = KernelRidge(Gaussian(), 0.3).fit(
+            X[keep], y[keep], None if weight is None else weight[keep]
+        )
         assert m.loo_predictions_[i] == pytest.approx(one.predict(X[i : i + 1])[0], abs=1e-7)
     assert m.loo_score_ < m.score(X, y, weight)
 
@@ -67,7 +75,12 @@ def test_leave_one_out_is_n_refits(via, weight):
 def test_leave_one_out_chooses_penalty_and_bandwidth():
     grid, factors = [1e-3, 1e-1, 10.0], [0.3, 1.0, 3.0]
     m = KernelRidge(Gaussian(1.0), via="exact", cv="loo", alphas=grid, bandwidths=factors).fit(X, y)
-    scores = np.array([[KernelRidge(Gaussian(f), a, via="exact").fit(X, y).loo_score_ for a in grid] for f in factors])
+    scores = np.array(
+        [
+            [KernelRidge(Gaussian(f), a, via="exact").fit(X, y).loo_score_ for a in grid]
+            for f in factors
+        ]
+    )
     np.testing.assert_allclose(m.loo_scores_, scores, atol=1e-8)
     i, j = np.unravel_index(scores.argmax(), scores.shape)
     assert (m.kernel_, m.alpha_) == (Gaussian(factors[i]), grid[j])
@@ -88,7 +101,9 @@ def test_folds_are_refits(via):
     for j, (train, test) in enumerate(split.split(X)):
         for i, a in enumerate([0.1, 1.0]):
             one = KernelRidge(Gaussian(), a).fit(X[train], y[train], w[train])
-            assert m.cv_scores([0.1, 1.0])[i, j] == pytest.approx(one.score(X[test], y[test], w[test]), abs=1e-6)
+            assert m.cv_scores([0.1, 1.0])[i, j] == pytest.approx(
+                one.score(X[test], y[test], w[test]), abs=1e-6
+            )
 
 
 @pytest.mark.parametrize("weight", [None, w], ids=["plain", "weighted"])
@@ -98,7 +113,10 @@ def test_jackknife_plus_is_that_of_n_refits(weight):
     m = KernelRidge(Gaussian(), 0.5, via="exact").fit(X[:n], y[:n], v)
     low, high = m.predict_interval(T[:5], coverage=0.8, method="jackknife+")
     rest = [np.delete(np.arange(n), i) for i in range(n)]
-    models = [KernelRidge(Gaussian(), 0.5, via="exact").fit(X[r], y[r], None if v is None else v[r]) for r in rest]
+    models = [
+        KernelRidge(Gaussian(), 0.5, via="exact").fit(X[r], y[r], None if v is None else v[r])
+        for r in rest
+    ]
     r = np.array([abs(y[i] - f.predict(X[i : i + 1])[0]) for i, f in enumerate(models)])
     mu = np.array([f.predict(T[:5]) for f in models])
     rank = int(np.ceil((n + 1) * 0.8))
@@ -112,7 +130,11 @@ def test_split_intervals_cover():
         r = np.random.default_rng(s)
         A = r.normal(size=(240, 2))
         t = np.sin(2 * A[:, 0]) + 0.3 * r.standard_t(3, size=240)
-        low, high = KernelRidge(Gaussian(), 1.0, via="exact").fit(A[:120], t[:120]).predict_interval(A[120:])
+        low, high = (
+            KernelRidge(Gaussian(), 1.0, via="exact")
+            .fit(A[:120], t[:120])
+            .predict_interval(A[120:])
+        )
         covered.append(np.mean((t[120:] >= low) & (t[120:] <= high)))
     assert np.mean(covered) >= 0.87
 
@@ -123,8 +145,15 @@ def test_a_gram_matrix_is_its_kernel():
     np.testing.assert_allclose(given.predict(k(T, X)), ours.predict(T), atol=1e-10)
     np.testing.assert_allclose(given.loo_predictions_, ours.loo_predictions_, atol=1e-8)
     for method in ("split", "jackknife+"):
-        np.testing.assert_allclose(given.predict_interval(k(T, X), method=method), ours.predict_interval(T, method=method), atol=1e-8)
-    chosen = [KernelRidge(kernel, via="exact", cv=KFold(3)).fit(rows, y).alpha_ for kernel, rows in (("precomputed", k(X)), (k, X))]
+        np.testing.assert_allclose(
+            given.predict_interval(k(T, X), method=method),
+            ours.predict_interval(T, method=method),
+            atol=1e-8,
+        )
+    chosen = [
+        KernelRidge(kernel, via="exact", cv=KFold(3)).fit(rows, y).alpha_
+        for kernel, rows in (("precomputed", k(X)), (k, X))
+    ]
     assert chosen[0] == chosen[1]
     with pytest.raises(ValueError, match="must be a square Gram matrix"):
         KernelRidge("precomputed").fit(X, y)
@@ -136,8 +165,12 @@ def test_landmarks_by_passes_are_landmarks_by_moments(monkeypatch):
     monkeypatch.setattr("mercer.models.ridge.problem.MOMENTS", 10)
     A = np.random.default_rng(1).normal(size=(500, 2))
     t, v = np.column_stack([np.sin(A[:, 0]), A[:, 1] ** 2]), np.arange(500.0) % 3
-    passes = KernelRidge(Gaussian(), [1e-2, 1.0], Landmarks(60), random_state=0, tol=1e-8).fit(A, t, v)
-    moments = KernelRidge(lift=Nystrom(Gaussian(), landmarks=passes.X_fit_), alpha=[1e-2, 1.0]).fit(A, t, v)
+    passes = KernelRidge(Gaussian(), [1e-2, 1.0], Landmarks(60), random_state=0, tol=1e-8).fit(
+        A, t, v
+    )
+    moments = KernelRidge(lift=Nystrom(Gaussian(), landmarks=passes.X_fit_), alpha=[1e-2, 1.0]).fit(
+        A, t, v
+    )
     assert (moments.plan_.way, passes.plan_.way) == ("features", "landmarks")
     np.testing.assert_allclose(passes.predict(A), moments.predict(A), atol=1e-6)
     assert passes.residual_ <= 1e-8
@@ -148,14 +181,22 @@ def test_landmarks_by_passes_are_landmarks_by_moments(monkeypatch):
 @pytest.mark.parametrize("bandwidth", [1e-6, 1e-2, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("alpha", [1e-6, 1.0, 1e6])
 def test_extreme_settings(bandwidth, alpha):
-    twice = np.vstack([X, X[:20], np.outer(np.arange(20.0), [1, 1, 1])])  # duplicated and collinear rows
+    twice = np.vstack(
+        [X, X[:20], np.outer(np.arange(20.0), [1, 1, 1])]
+    )  # duplicated and collinear rows
     t = np.concatenate([y, y[:20], np.arange(20.0)])
     K = Gaussian(bandwidth)(twice)
     n = len(t)
-    bordered = np.block([[K + alpha * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    bordered = np.block(
+        [[K + alpha * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]]
+    )
     right = K @ (s := np.linalg.solve(bordered, np.append(t, 0.0)))[:-1] + s[-1]
     for via in ("exact", "iterative"):
-        np.testing.assert_allclose(KernelRidge(Gaussian(bandwidth), alpha, via).fit(twice, t).predict(twice), right, atol=3e-4)
+        np.testing.assert_allclose(
+            KernelRidge(Gaussian(bandwidth), alpha, via).fit(twice, t).predict(twice),
+            right,
+            atol=3e-4,
+        )
 
 
 def test_the_rule_of_auto_is_by_shapes_and_settings():
@@ -168,7 +209,11 @@ def test_the_rule_of_auto_is_by_shapes_and_settings():
 
 def test_sparse_rows_float32_and_dense_float64_agree():
     dense = KernelRidge(Gaussian(), 0.1).fit(X, y).predict(T)
-    np.testing.assert_allclose(KernelRidge(Gaussian(), 0.1).fit(sp.csr_array(X), y).predict(sp.csr_array(T)), dense, atol=1e-8)
+    np.testing.assert_allclose(
+        KernelRidge(Gaussian(), 0.1).fit(sp.csr_array(X), y).predict(sp.csr_array(T)),
+        dense,
+        atol=1e-8,
+    )
     single = KernelRidge(Gaussian(), 0.1).fit(X.astype("f4"), y).predict(T.astype("f4"))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, dense, atol=1e-4)
@@ -186,13 +231,25 @@ def test_streams_are_for_features():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: KernelRidge(via=Fourier(60), memory_limit=1e4).fit(X, y).partial_fit(X, y), "no statistics that batches could add to"),
+        (
+            lambda: KernelRidge(via=Fourier(60), memory_limit=1e4).fit(X, y).partial_fit(X, y),
+            "no statistics that batches could add to",
+        ),
         (lambda: KernelRidge().fit(X, y).forget(X, y), "only a model over features"),
-        (lambda: KernelRidge(lift=Gaussian().lift(10), via="exact").fit(X, y), "give a kernel instead of a lift"),
+        (
+            lambda: KernelRidge(lift=Gaussian().lift(10), via="exact").fit(X, y),
+            "give a kernel instead of a lift",
+        ),
         (lambda: KernelRidge(via="iterative", cv="loo").fit(X, y), "needs a factor of K"),
         (lambda: KernelRidge(bandwidths=[1.0]).fit(X, y), "bandwidths are chosen by leave-one-out"),
-        (lambda: KernelRidge(Linear(), via="exact", cv="loo", bandwidths=[1.0]).fit(X, y), "has no bandwidth to choose"),
-        (lambda: KernelRidge(via="exact", memory_limit=1000).fit(X, y).loo_score_, "n x n arrays beyond memory_limit"),
+        (
+            lambda: KernelRidge(Linear(), via="exact", cv="loo", bandwidths=[1.0]).fit(X, y),
+            "has no bandwidth to choose",
+        ),
+        (
+            lambda: KernelRidge(via="exact", memory_limit=1000).fit(X, y).loo_score_,
+            "n x n arrays beyond memory_limit",
+        ),
     ],
 )
 def test_refusals(make, says):
@@ -200,12 +257,17 @@ def test_refusals(make, says):
         make()
 
 
-MODELS = {"exact": KernelRidge(via="exact"), "cg": KernelRidge(via="iterative", tol=1e-11), "gram": KernelRidge("precomputed")}
+MODELS = {
+    "exact": KernelRidge(via="exact"),
+    "cg": KernelRidge(via="iterative", tol=1e-11),
+    "gram": KernelRidge("precomputed"),
+}
 
 
 @pytest.mark.parametrize("low", [-1e-1, -1e-4, -1e-7])
 def test_matrices_of_no_kernel_are_told_and_solved(low):
-    """K with one eigenvalue below -alpha, however small: the equations are solved, and it is said that nothing is minimised."""
+    """K with one eigenvalue below -alpha, however small: the equations are solved, and it is said
+    that nothing is minimised."""
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(60, 60)))[0]
     K = (Q * np.append(np.linspace(0.5, 1, 59), low)) @ Q.T
     K, z = (K + K.T) / 2, np.random.default_rng(1).normal(size=60)
@@ -218,11 +280,17 @@ def test_matrices_of_no_kernel_are_told_and_solved(low):
 
 def test_a_matrix_without_a_diagonal_is_of_no_kernel():
     with pytest.warns(UserWarning, match="of no kernel"):
-        m = KernelRidge("precomputed", alpha=1e-3, fit_intercept=False).fit(np.array([[0.0, 1.0], [1.0, 0.0]]), [1.0, 2.0])
-    np.testing.assert_allclose(m.dual_coef_, np.linalg.solve([[1e-3, 1.0], [1.0, 1e-3]], [1.0, 2.0]))
+        m = KernelRidge("precomputed", alpha=1e-3, fit_intercept=False).fit(
+            np.array([[0.0, 1.0], [1.0, 0.0]]), [1.0, 2.0]
+        )
+    np.testing.assert_allclose(
+        m.dual_coef_, np.linalg.solve([[1e-3, 1.0], [1.0, 1e-3]], [1.0, 2.0])
+    )
 
 
-@pytest.mark.filterwarnings("ignore:K . alpha . weight has eigenvalues below zero:UserWarning")  # some checks give tables as Gram matrices
+@pytest.mark.filterwarnings(
+    "ignore:K . alpha . weight has eigenvalues below zero:UserWarning"
+)  # some checks give tables as Gram matrices
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_scikit_learns_contract(model):
     check_estimator(model, on_skip=None)

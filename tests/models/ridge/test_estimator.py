@@ -34,7 +34,9 @@ def test_twin_of_scikit_learns_ridge(intercept, weight, outputs):
     alpha = 0.3 if outputs == 1 else [0.3, 3.0]
     ours = KernelRidge(lift=PHI, alpha=alpha, fit_intercept=intercept).fit(X, Y, weight)
     peer = refit(X, Y, alpha, weight, fit_intercept=intercept)
-    np.testing.assert_allclose(ours.predict(X), peer.predict(PHI.transform(X)), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        ours.predict(X), peer.predict(PHI.transform(X)), rtol=1e-6, atol=1e-8
+    )
     assert ours.predict(X).shape == Y.shape
 
 
@@ -60,7 +62,9 @@ def test_intervals_cover_what_they_guarantee(method, least):
         r = np.random.default_rng(s)
         A = r.normal(size=(240, 2))
         t = np.sin(2 * A[:, 0]) + 0.3 * r.standard_t(3, size=240)
-        m = KernelRidge(lift=RandomFourier(Gaussian(), 40, random_state=0), alpha=1.0).fit(A[:120], t[:120])
+        m = KernelRidge(lift=RandomFourier(Gaussian(), 40, random_state=0), alpha=1.0).fit(
+            A[:120], t[:120]
+        )
         interval = m.predict_interval(A[120:], method=method)
         covered.append(np.mean((t[120:] >= interval.lower) & (t[120:] <= interval.upper)))
     assert np.mean(covered) >= least - 0.03
@@ -86,17 +90,38 @@ def test_bad_batches_are_refused_and_change_nothing():
     ("make", "says"),
     [
         (lambda: KernelRidge(Gaussian(), lift=PHI).fit(X, y), "a kernel or a lift, not both"),
-        (lambda: KernelRidge(via="magic").fit(X, y), "via must be one of auto, exact, iterative, features, landmarks"),
+        (
+            lambda: KernelRidge(via="magic").fit(X, y),
+            "via must be one of auto, exact, iterative, features, landmarks",
+        ),
         (lambda: KernelRidge(alpha=-1).fit(X, y), "alpha must be a number >= 0"),
         (lambda: KernelRidge(alpha=[1, 2, 3]).fit(X, y), "one for each of 1 outputs"),
         (lambda: KernelRidge(cv=1).fit(X, y), "cv must be None or a number of folds"),
-        (lambda: KernelRidge(memory_limit="big").fit(X, y), "memory_limit must be a number of bytes"),
+        (
+            lambda: KernelRidge(memory_limit="big").fit(X, y),
+            "memory_limit must be a number of bytes",
+        ),
         (lambda: KernelRidge(lift=PHI).fit(X, y).cv_scores([1.0]), "cv_scores needs folds"),
-        (lambda: KernelRidge(lift=PHI).fit(X, y).merge(KernelRidge(lift=Identity()).fit(X, y)), "different feature maps"),
-        (lambda: KernelRidge(lift=PHI).fit(X, y).merge(KernelRidge(lift=PHI, cv=3).fit(X, y)), "differ in cv"),
-        (lambda: KernelRidge(lift=PHI).fit(X[:9], y[:9]).forget(X, y), "cannot forget 240 rows of 9"),
-        (lambda: KernelRidge(lift=PHI).fit(X, y).predict_interval(X, coverage=2), "coverage must be a number between 0 and 1"),
-        (lambda: KernelRidge(lift=PHI).fit(X, y).predict_interval(X, method="x"), "method must be 'split'"),
+        (
+            lambda: KernelRidge(lift=PHI).fit(X, y).merge(KernelRidge(lift=Identity()).fit(X, y)),
+            "different feature maps",
+        ),
+        (
+            lambda: KernelRidge(lift=PHI).fit(X, y).merge(KernelRidge(lift=PHI, cv=3).fit(X, y)),
+            "differ in cv",
+        ),
+        (
+            lambda: KernelRidge(lift=PHI).fit(X[:9], y[:9]).forget(X, y),
+            "cannot forget 240 rows of 9",
+        ),
+        (
+            lambda: KernelRidge(lift=PHI).fit(X, y).predict_interval(X, coverage=2),
+            "coverage must be a number between 0 and 1",
+        ),
+        (
+            lambda: KernelRidge(lift=PHI).fit(X, y).predict_interval(X, method="x"),
+            "method must be 'split'",
+        ),
     ],
 )
 def test_refusals(make, says):
@@ -113,7 +138,9 @@ def test_every_way_fits(via):
 
 def test_lifts_of_columns_by_name_and_sparse_rows():
     m = KernelRidge(lift=Monomials(2), alpha=0.1).fit(sp.csr_array(X), y)
-    np.testing.assert_allclose(m.predict(X), KernelRidge(lift=Monomials(2), alpha=0.1).fit(X, y).predict(X), rtol=1e-6)
+    np.testing.assert_allclose(
+        m.predict(X), KernelRidge(lift=Monomials(2), alpha=0.1).fit(X, y).predict(X), rtol=1e-6
+    )
     assert KernelRidge(lift=KitchenSink(), alpha=1.0).fit(X, y).score(X, y) > 0.8
 
 
@@ -134,18 +161,29 @@ def test_a_pickle_predicts_the_same_without_its_rows():
 @pytest.mark.parametrize("value", [1e12, 1e-12])
 def test_large_and_small_targets(value):
     m = KernelRidge(lift=PHI, alpha=0.1).fit(X, value * y)
-    np.testing.assert_allclose(m.predict(X) / value, KernelRidge(lift=PHI, alpha=0.1).fit(X, y).predict(X), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        m.predict(X) / value,
+        KernelRidge(lift=PHI, alpha=0.1).fit(X, y).predict(X),
+        rtol=1e-6,
+        atol=1e-8,
+    )
 
 
 def test_one_row_constant_columns_and_constant_y():
     assert KernelRidge(lift=PHI).fit(X[:1], y[:1]).predict(X[:1])[0] == pytest.approx(y[0])
-    assert KernelRidge(lift=Identity()).fit(np.ones((5, 2)), np.arange(5.0)).predict(np.ones((1, 2)))[0] == pytest.approx(2)
+    assert KernelRidge(lift=Identity()).fit(np.ones((5, 2)), np.arange(5.0)).predict(
+        np.ones((1, 2))
+    )[0] == pytest.approx(2)
     np.testing.assert_allclose(KernelRidge(alpha=1e-6).fit(X, np.full(240, 3.0)).predict(X), 3.0)
 
 
 def test_lifts_may_name_columns():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    for lift in (Interactions(2, columns=["b", "c"]), Identity() + Interactions(2, columns=["b", "c"]), 2.0 * Basis(["x"], columns=["b"])):
+    for lift in (
+        Interactions(2, columns=["b", "c"]),
+        Identity() + Interactions(2, columns=["b", "c"]),
+        2.0 * Basis(["x"], columns=["b"]),
+    ):
         m = KernelRidge(lift=lift, alpha=0.1).fit(frame, y)
         at = {"a": 0, "b": 1, "c": 2}
         assert m.predict(frame).shape == (240,)
@@ -153,12 +191,16 @@ def test_lifts_may_name_columns():
         assert any("b" in name for name in names)
         assert not any(name.startswith("x") for name in names), at
     by_place = KernelRidge(lift=Identity() + Interactions(2, columns=[1, 2]), alpha=0.1).fit(X, y)
-    by_name = KernelRidge(lift=Identity() + Interactions(2, columns=["b", "c"]), alpha=0.1).fit(frame, y)
+    by_name = KernelRidge(lift=Identity() + Interactions(2, columns=["b", "c"]), alpha=0.1).fit(
+        frame, y
+    )
     np.testing.assert_allclose(by_name.predict(frame), by_place.predict(X))
 
 
 def test_a_grid_search_varies_the_method():
-    search = GridSearchCV(KernelRidge(alpha=0.1, via=Fourier(8), random_state=0), {"via__n_features": [4, 64]}, cv=3).fit(X, y)
+    search = GridSearchCV(
+        KernelRidge(alpha=0.1, via=Fourier(8), random_state=0), {"via__n_features": [4, 64]}, cv=3
+    ).fit(X, y)
     assert search.best_params_ == {"via__n_features": 64}
     assert search.best_estimator_.n_features_lifted_ == 64
     with pytest.raises(ValueError, match="'width' is not a setting of Fourier"):
@@ -184,16 +226,28 @@ def test_features_too_large_to_square_are_refused():
         KernelRidge(lift=Monomials(2)).fit(1e120 * X, y)
 
 
-@pytest.mark.parametrize("model", [KernelRidge(random_state=0), KernelRidge(cv=3, via=Fourier(64), random_state=0)], ids=["default", "cv"])
+@pytest.mark.parametrize(
+    "model",
+    [KernelRidge(random_state=0), KernelRidge(cv=3, via=Fourier(64), random_state=0)],
+    ids=["default", "cv"],
+)
 def test_scikit_learns_contract(model):
     check_estimator(model, on_skip=None)
 
 
 def test_scikit_learns_contract_with_landmarks():
-    """Which rows become landmarks depends on how many there are: weights and repetition agree in law only."""
+    """Which rows become landmarks depends on how many there are: weights and repetition agree in
+    law only."""
     reason = "weights act on the law of the landmarks, not on one draw"
-    names = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-    check_estimator(KernelRidge(via="landmarks", random_state=0), on_skip=None, expected_failed_checks=dict.fromkeys(names, reason))
+    names = (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    )
+    check_estimator(
+        KernelRidge(via="landmarks", random_state=0),
+        on_skip=None,
+        expected_failed_checks=dict.fromkeys(names, reason),
+    )
 
 
 X60 = np.random.default_rng(0).normal(size=(60, 3))
@@ -204,24 +258,50 @@ NAN = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("via", ["exact", Fourier(20), Fourier(200)], ids=repr)
 @pytest.mark.parametrize("rows", [60, 7])
 def test_a_column_of_y_gives_the_intervals_of_a_vector(via, rows):
-    flat, column = (KernelRidge(Gaussian(), 0.1, via, random_state=0).fit(X60, t) for t in (y60, y60[:, None]))
+    flat, column = (
+        KernelRidge(Gaussian(), 0.1, via, random_state=0).fit(X60, t) for t in (y60, y60[:, None])
+    )
     for method in ("split", "jackknife+"):
-        np.testing.assert_allclose(column.predict_interval(X60[:rows], method=method), flat.predict_interval(X60[:rows], method=method))
+        np.testing.assert_allclose(
+            column.predict_interval(X60[:rows], method=method),
+            flat.predict_interval(X60[:rows], method=method),
+        )
 
 
 def bad_calls():
     stream = lambda **o: KernelRidge(via=Fourier(16), random_state=0, **o)
     return {
-        "exact model, y too large": (KernelRidge().fit(X60, y60), lambda m: m.partial_fit(X60[:5], np.full(5, 1e200))),
+        "exact model, y too large": (
+            KernelRidge().fit(X60, y60),
+            lambda m: m.partial_fit(X60[:5], np.full(5, 1e200)),
+        ),
         "first batch": (stream(), lambda m: m.partial_fit(X60[:5], 1e200 * y60[:5])),
-        "merge with a bad alpha": (stream().fit(X60, y60).set_params(alpha=-1), lambda m: m.merge(stream().fit(X60, y60))),
-        "other folds": (stream(cv=2).fit(X60, y60).set_params(cv=3), lambda m: m.partial_fit(X60, y60)),
-        "other outputs": (stream().fit(X60, y60), lambda m: m.forget(X60, np.column_stack([y60, y60]))),
-        "refit with a bad alpha": (KernelRidge().fit(X60, y60).set_params(alpha=-1), lambda m: m.fit(X60, y60)),
+        "merge with a bad alpha": (
+            stream().fit(X60, y60).set_params(alpha=-1),
+            lambda m: m.merge(stream().fit(X60, y60)),
+        ),
+        "other folds": (
+            stream(cv=2).fit(X60, y60).set_params(cv=3),
+            lambda m: m.partial_fit(X60, y60),
+        ),
+        "other outputs": (
+            stream().fit(X60, y60),
+            lambda m: m.forget(X60, np.column_stack([y60, y60])),
+        ),
+        "refit with a bad alpha": (
+            KernelRidge().fit(X60, y60).set_params(alpha=-1),
+            lambda m: m.fit(X60, y60),
+        ),
         "one class": (KernelLogistic().fit(X60, y60 > 0), lambda m: m.fit(X60, np.zeros(60))),
         "comparator": (Perceptron(comparator=[1.0]), lambda m: m.partial_fit(X60, y60 > 0)),
-        "new classes": (Perceptron().fit(X60, y60 > 0), lambda m: m.partial_fit(X60[:3], [0, 1, 2])),
-        "other classes": (Perceptron().partial_fit(X60, y60 > 0), lambda m: m.partial_fit(X60, y60 > 0, classes=[0, 1, 2])),
+        "new classes": (
+            Perceptron().fit(X60, y60 > 0),
+            lambda m: m.partial_fit(X60[:3], [0, 1, 2]),
+        ),
+        "other classes": (
+            Perceptron().partial_fit(X60, y60 > 0),
+            lambda m: m.partial_fit(X60, y60 > 0, classes=[0, 1, 2]),
+        ),
     }
 
 
@@ -240,7 +320,9 @@ def test_a_refused_call_leaves_the_model_as_it_was(name):
 @pytest.mark.parametrize("via", ["exact", "iterative"])
 def test_y_of_any_size(size, via):
     right = KernelRidge(alpha=0.1, via=via).fit(X60, y60).predict(X60)
-    np.testing.assert_allclose(KernelRidge(alpha=0.1, via=via).fit(X60, size * y60).predict(X60) / size, right, rtol=1e-6)
+    np.testing.assert_allclose(
+        KernelRidge(alpha=0.1, via=via).fit(X60, size * y60).predict(X60) / size, right, rtol=1e-6
+    )
 
 
 @NAN
@@ -251,7 +333,9 @@ def test_rows_too_large_are_refused_and_tiny_ones_fitted():
         KernelLogistic(lift=Identity()).fit(1e200 * X60, y60 > 0)
     for size in (1e-155, 1e150):
         right = KernelRidge(alpha=0.1).fit(X60, y60).score(X60, y60)
-        assert KernelRidge(alpha=0.1).fit(size * X60, y60).score(size * X60, y60) == pytest.approx(right)
+        assert KernelRidge(alpha=0.1).fit(size * X60, y60).score(size * X60, y60) == pytest.approx(
+            right
+        )
 
 
 @pytest.mark.parametrize("via", ["exact", Fourier(20)], ids=repr)

@@ -1,4 +1,6 @@
-"""Ridge over landmarks: the normal equations, Nystrom features, streams, weights, and a residual that is met."""
+"""Ridge over landmarks: the normal equations, Nystrom features, streams, weights, and a residual
+that is met."""
+
 import numpy as np
 import pytest
 
@@ -28,11 +30,17 @@ def by_equations(kernel, Z, X, Y, w, alpha, intercept):
     P = np.zeros((F.shape[1],) * 2)
     P[: len(Z), : len(Z)] = alpha * kernel(Z)
     c = np.linalg.lstsq(F.T @ (w[:, None] * F) + P, F.T @ (w[:, None] * Y), rcond=1e-14)[0]
-    return lambda X: (np.column_stack([kernel(X, Z), np.ones(len(X))]) if intercept else kernel(X, Z)) @ c
+    return lambda X: (
+        (np.column_stack([kernel(X, Z), np.ones(len(X))]) if intercept else kernel(X, Z)) @ c
+    )
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("kernel", [Gaussian(1.5), Laplace(2.0), Linear() + Gaussian(3.0)], ids=["gaussian", "laplace", "sum"])
+@pytest.mark.parametrize(
+    "kernel",
+    [Gaussian(1.5), Laplace(2.0), Linear() + Gaussian(3.0)],
+    ids=["gaussian", "laplace", "sum"],
+)
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 1e4])
 def test_the_normal_equations(kernel, intercept, alpha):
     X, Y, w = data()
@@ -56,7 +64,9 @@ def test_all_rows_as_landmarks_are_kernel_ridge():
     X, Y, w = data(120)
     s = falkon(Gaussian(1.5), X, lambda: [(X, Y, w)], 0.1, tol=1e-10)
     e = exact(KernelOperator(Gaussian(1.5), X), Y, 0.1, w)
-    np.testing.assert_allclose(predict(Gaussian(1.5), X, s, X), Gaussian(1.5)(X) @ e.coef + e.intercept, atol=1e-5)
+    np.testing.assert_allclose(
+        predict(Gaussian(1.5), X, s, X), Gaussian(1.5)(X) @ e.coef + e.intercept, atol=1e-5
+    )
 
 
 def test_landmarks_are_ridge_on_nystrom_features():
@@ -75,7 +85,9 @@ def test_a_stream_is_the_whole(memory):
     whole = falkon(Gaussian(1.5), Z, lambda: [(X, Y, w)], 0.1, tol=1e-9)
     parts = lambda: ((X[i : i + 170], Y[i : i + 170], w[i : i + 170]) for i in range(0, 900, 170))
     s = falkon(Gaussian(1.5), Z, parts, 0.1, tol=1e-9, memory=memory)
-    np.testing.assert_allclose(predict(Gaussian(1.5), Z, s, X), predict(Gaussian(1.5), Z, whole, X), atol=1e-7)
+    np.testing.assert_allclose(
+        predict(Gaussian(1.5), Z, s, X), predict(Gaussian(1.5), Z, whole, X), atol=1e-7
+    )
 
 
 def test_weights_are_repeated_rows_and_zero_drops_out():
@@ -85,7 +97,9 @@ def test_weights_are_repeated_rows_and_zero_drops_out():
     far = np.where((w == 0)[:, None], 50.0, 0.0)
     s = falkon(Gaussian(1.5), X[:40], lambda: [(X, Y + far, w)], 0.1, tol=1e-10)
     t = falkon(Gaussian(1.5), X[:40], lambda: [(X[again], Y[again], None)], 0.1, tol=1e-10)
-    np.testing.assert_allclose(predict(Gaussian(1.5), X[:40], s, X), predict(Gaussian(1.5), X[:40], t, X), atol=1e-6)
+    np.testing.assert_allclose(
+        predict(Gaussian(1.5), X[:40], s, X), predict(Gaussian(1.5), X[:40], t, X), atol=1e-6
+    )
 
 
 def test_repeated_landmarks_are_left_out():
@@ -113,7 +127,9 @@ def test_any_kernel_constant_targets_and_empty_streams():
     X, Y, _ = data(100)
     s = falkon(Callable(lambda A, B: A @ B.T), X[:5], lambda: [(X, Y, None)], 1e-3)
     np.testing.assert_allclose(
-        predict(Callable(lambda A, B: A @ B.T), X[:5], s, X), by_equations(Linear(), X[:3], X, Y, np.ones(100), 1e-3, True)(X), atol=1e-4
+        predict(Callable(lambda A, B: A @ B.T), X[:5], s, X),
+        by_equations(Linear(), X[:3], X, Y, np.ones(100), 1e-3, True)(X),
+        atol=1e-4,
     )
     flat = falkon(Gaussian(), X[:5], lambda: [(X, np.full((100, 1), 2.0), None)])
     assert flat.intercept[0] == pytest.approx(2)
@@ -145,4 +161,7 @@ def test_falkon_notices_batches_that_do_not_come_again():
 @pytest.mark.parametrize("seed", range(5))
 def test_landmarks_near_the_floor_of_rounding(seed):
     Z = np.random.default_rng(seed).normal(size=(500, 2))
-    assert KernelRidge(None, 1e-2, "landmarks", random_state=seed).fit(Z, Z[:, 0]).score(Z, Z[:, 0]) > 0.99
+    assert (
+        KernelRidge(None, 1e-2, "landmarks", random_state=seed).fit(Z, Z[:, 0]).score(Z, Z[:, 0])
+        > 0.99
+    )

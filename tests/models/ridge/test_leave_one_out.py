@@ -1,4 +1,5 @@
-"""Rows left out: unknown where there is one, told where y is constant, and the penalties that they choose."""
+"""Rows left out: unknown where there is one, told where y is constant, and the penalties that they
+choose."""
 
 import numpy as np
 import pytest
@@ -21,9 +22,18 @@ def test_models_that_go_through_the_rows_do_not_look_perfect_without_them():
     m = KernelRidge(**options, cv="loo").fit(A, t)
     for a, score in zip(RidgeSettings.of(m).grid()[::6], m.loo_scores_[::6], strict=True):
         one = KernelRidge(Gaussian(1.0), a, via=Fourier(600), random_state=0).fit(A, t)
-        rest = [KernelRidge(lift=one.lift_.map_, alpha=a).fit(np.delete(A, i, 0), np.delete(t, i)).predict(A[[i]])[0] for i in range(30)]
+        rest = [
+            KernelRidge(lift=one.lift_.map_, alpha=a)
+            .fit(np.delete(A, i, 0), np.delete(t, i))
+            .predict(A[[i]])[0]
+            for i in range(30)
+        ]
         assert score == pytest.approx(1 - np.mean((t - rest) ** 2) / t.var(), abs=1e-4)
-    low, high = KernelRidge(**(options | dict(alpha=1e-12))).fit(A, t).predict_interval(A, 0.8, "jackknife+")
+    low, high = (
+        KernelRidge(**(options | dict(alpha=1e-12)))
+        .fit(A, t)
+        .predict_interval(A, 0.8, "jackknife+")
+    )
     assert np.median(high - low) > 1
 
 
@@ -74,7 +84,10 @@ def test_jackknife_plus_is_that_of_n_refits():
     n = 40
     m = KernelRidge(lift=PHI, alpha=2.0).fit(X[:n], y[:n])
     low, high = m.predict_interval(X[n : n + 5], coverage=0.8, method="jackknife+")
-    models = [KernelRidge(lift=PHI, alpha=2.0).fit(np.delete(X[:n], i, 0), np.delete(y[:n], i)) for i in range(n)]
+    models = [
+        KernelRidge(lift=PHI, alpha=2.0).fit(np.delete(X[:n], i, 0), np.delete(y[:n], i))
+        for i in range(n)
+    ]
     r = np.array([abs(y[i] - models[i].predict(X[i : i + 1])[0]) for i in range(n)])
     mu = np.array([f.predict(X[n : n + 5]) for f in models])
     rank = int(np.ceil((n + 1) * 0.8))

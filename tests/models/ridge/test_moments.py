@@ -13,7 +13,9 @@ y60 = X60[:, 0] + np.sin(X60[:, 1])
 
 
 def test_streams_solve_when_asked():
-    m = KernelRidge(via=Fourier(16), cv=5, random_state=0).partial_fit(X60[:1], y60[:1])  # one row has no folds yet
+    m = KernelRidge(via=Fourier(16), cv=5, random_state=0).partial_fit(
+        X60[:1], y60[:1]
+    )  # one row has no folds yet
     with pytest.raises(ValueError, match="fewer than two folds have rows"):
         _ = m.alpha_
     m.partial_fit(X60, y60)
@@ -31,11 +33,18 @@ def test_a_model_does_not_forget_all_that_counts(order):
 @pytest.mark.parametrize("via", ["exact", Fourier(20), Landmarks(10)], ids=repr)
 def test_rows_of_weight_zero_are_as_absent(via):
     some = np.r_[np.ones(40), np.zeros(20)]
-    a, b = KernelRidge(via=via, random_state=0).fit(X60, y60, some), KernelRidge(via=via, random_state=0).fit(X60[:40], y60[:40])
+    a, b = (
+        KernelRidge(via=via, random_state=0).fit(X60, y60, some),
+        KernelRidge(via=via, random_state=0).fit(X60[:40], y60[:40]),
+    )
     np.testing.assert_allclose(a.predict(X60), b.predict(X60), rtol=1e-9)
     for method in ("split", "jackknife+"):
-        np.testing.assert_allclose(a.predict_interval(X60, 0.8, method), b.predict_interval(X60, 0.8, method), rtol=1e-9)
-    np.testing.assert_allclose(a.loo_predictions_, np.r_[b.loo_predictions_, b.predict(X60[40:])], rtol=1e-9)
+        np.testing.assert_allclose(
+            a.predict_interval(X60, 0.8, method), b.predict_interval(X60, 0.8, method), rtol=1e-9
+        )
+    np.testing.assert_allclose(
+        a.loo_predictions_, np.r_[b.loo_predictions_, b.predict(X60[40:])], rtol=1e-9
+    )
 
 
 def test_large_coefficients_keep_their_digits_at_float32_rows():
@@ -56,10 +65,14 @@ def test_streams_batches_and_merged_models_are_the_whole():
     stream = KernelRidge(lift=PHI, cv=4)
     for i in range(0, 240, 70):
         stream.partial_fit(X[i : i + 70], y[i : i + 70], w[i : i + 70])
-    left, right = (KernelRidge(lift=PHI, cv=4).fit(X[s], y[s], w[s]) for s in (slice(0, 90), slice(90, 240)))
+    left, right = (
+        KernelRidge(lift=PHI, cv=4).fit(X[s], y[s], w[s]) for s in (slice(0, 90), slice(90, 240))
+    )
     for other in (stream, left.merge(right)):
         np.testing.assert_allclose(other.predict(X), whole.predict(X), rtol=1e-7)
-        np.testing.assert_allclose(other.cv_scores([0.1, 1.0]), whole.cv_scores([0.1, 1.0]), rtol=1e-7)
+        np.testing.assert_allclose(
+            other.cv_scores([0.1, 1.0]), whole.cv_scores([0.1, 1.0]), rtol=1e-7
+        )
         assert other.alpha_ == whole.alpha_
 
 
@@ -98,4 +111,6 @@ def test_float32_rows_keep_the_digits_of_y():
     far = 1e8 + y
     m = KernelRidge(lift=PHI, alpha=0.1).fit(X.astype("f4"), far)
     near = KernelRidge(lift=PHI, alpha=0.1).fit(X, y)
-    np.testing.assert_allclose(m.intercept_ + m.lift_.transform(X) @ m.coef_ - 1e8, near.predict(X), atol=5e-3)
+    np.testing.assert_allclose(
+        m.intercept_ + m.lift_.transform(X) @ m.coef_ - 1e8, near.predict(X), atol=5e-3
+    )

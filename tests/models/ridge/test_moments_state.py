@@ -1,4 +1,6 @@
-"""Ridge regression by moments: batches that are refused, broken off or taken by a copy change nothing else."""
+"""Ridge regression by moments: batches that are refused, broken off or taken by a copy change
+nothing else."""
+
 import copy
 import pickle
 
@@ -22,7 +24,11 @@ def ridge(**options):
 def test_a_batch_that_is_refused_is_not_kept():
     model = ridge().fit(X, y).set_params(alphas=[-1.0])
     other = ridge().fit(Z, zy)
-    for change in (lambda: model.partial_fit(Z, zy), lambda: model.merge(other), lambda: model.forget(X[:5], y[:5])):
+    for change in (
+        lambda: model.partial_fit(Z, zy),
+        lambda: model.merge(other),
+        lambda: model.forget(X[:5], y[:5]),
+    ):
         with pytest.raises(ValueError, match="alphas must be numbers"):
             change()
         assert model.moments_[0].count == 60
@@ -78,4 +84,6 @@ def test_a_penalty_chosen_by_left_out_rows_ends_with_them():
     model.set_params(cv=None).partial_fit(Z, zy)
     assert model.alpha_ == 0.3
     assert not hasattr(model, "loo_scores_")
-    np.testing.assert_array_equal(model.predict(Z), ridge(alpha=0.3).fit(X, y).partial_fit(Z, zy).predict(Z))
+    np.testing.assert_array_equal(
+        model.predict(Z), ridge(alpha=0.3).fit(X, y).partial_fit(Z, zy).predict(Z)
+    )

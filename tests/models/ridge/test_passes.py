@@ -35,7 +35,9 @@ def test_too_many_features_for_their_square_take_passes_instead():
     assert passes.plan_.way == "conjugate gradients"
     assert passes.residual_ <= 1e-6
     assert exact.plan_.way == "features"
-    with pytest.raises(AttributeError, match="leave-one-out over features needs their D x D statistics"):
+    with pytest.raises(
+        AttributeError, match="leave-one-out over features needs their D x D statistics"
+    ):
         _ = passes.loo_score_
 
 
@@ -45,7 +47,9 @@ def test_folds_by_passes_are_those_of_the_moments(outputs, intercept):
     Y = 1e3 + (y if outputs == 1 else np.column_stack([y, y**2]))
     grid = [0.1, 1.0, 10.0]
     options = dict(lift=PHI, cv=3, alphas=grid, fit_intercept=intercept, tol=1e-10)
-    exact, passes = (KernelRidge(**options, memory_limit=limit).fit(X, Y, w) for limit in (None, 20_000))
+    exact, passes = (
+        KernelRidge(**options, memory_limit=limit).fit(X, Y, w) for limit in (None, 20_000)
+    )
     np.testing.assert_allclose(passes.cv_scores([0.3, 3.0]), exact.cv_scores([0.3, 3.0]), atol=1e-5)
     assert passes.alpha_ == exact.alpha_
     assert passes.plan_.way == "conjugate gradients"

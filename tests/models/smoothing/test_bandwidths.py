@@ -11,16 +11,24 @@ from mercer.kernels.defaults import scaled
 from mercer.models.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
 
 EXPRESSIONS = {
-    "gaussian": Gaussian(0.7), "ard": Gaussian((0.4, 0.8, 1.6)), "laplace": Laplace(0.5), "1-norm": Laplace(0.5, norm=1),
-    "sum": 0.5 * Gaussian(0.3) + Cauchy(), "product": Matern(1.0) * Gaussian().on_columns([0, 2]), "periodic": Periodic(),
-    "exponential": exp(Linear()), "square": (Linear() + 1) ** 2,
+    "gaussian": Gaussian(0.7),
+    "ard": Gaussian((0.4, 0.8, 1.6)),
+    "laplace": Laplace(0.5),
+    "1-norm": Laplace(0.5, norm=1),
+    "sum": 0.5 * Gaussian(0.3) + Cauchy(),
+    "product": Matern(1.0) * Gaussian().on_columns([0, 2]),
+    "periodic": Periodic(),
+    "exponential": exp(Linear()),
+    "square": (Linear() + 1) ** 2,
 }
 
 
 def data(n=150, seed=0, q=None):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
-    Y = np.column_stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 2] ** 2]) + 0.1 * rng.normal(size=(n, 2))
+    Y = np.column_stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 2] ** 2]) + 0.1 * rng.normal(
+        size=(n, 2)
+    )
     return X, Y if q else Y[:, 0]
 
 

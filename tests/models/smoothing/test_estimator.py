@@ -1,4 +1,5 @@
-"""NadarayaWatson and SoftNeighborsClassifier: shares and confidences, odd data and settings, refusals that change nothing."""
+"""NadarayaWatson and SoftNeighborsClassifier: shares and confidences, odd data and settings,
+refusals that change nothing."""
 
 import numpy as np
 import pytest
@@ -10,16 +11,24 @@ from mercer.kernels import Callable, Cauchy, Gaussian, Laplace, Linear, Matern, 
 from mercer.models.smoothing import NadarayaWatson, SoftNeighborsClassifier
 
 EXPRESSIONS = {
-    "gaussian": Gaussian(0.7), "ard": Gaussian((0.4, 0.8, 1.6)), "laplace": Laplace(0.5), "1-norm": Laplace(0.5, norm=1),
-    "sum": 0.5 * Gaussian(0.3) + Cauchy(), "product": Matern(1.0) * Gaussian().on_columns([0, 2]), "periodic": Periodic(),
-    "exponential": exp(Linear()), "square": (Linear() + 1) ** 2,
+    "gaussian": Gaussian(0.7),
+    "ard": Gaussian((0.4, 0.8, 1.6)),
+    "laplace": Laplace(0.5),
+    "1-norm": Laplace(0.5, norm=1),
+    "sum": 0.5 * Gaussian(0.3) + Cauchy(),
+    "product": Matern(1.0) * Gaussian().on_columns([0, 2]),
+    "periodic": Periodic(),
+    "exponential": exp(Linear()),
+    "square": (Linear() + 1) ** 2,
 }
 
 
 def data(n=150, seed=0, q=None):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
-    Y = np.column_stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 2] ** 2]) + 0.1 * rng.normal(size=(n, 2))
+    Y = np.column_stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 2] ** 2]) + 0.1 * rng.normal(
+        size=(n, 2)
+    )
     return X, Y if q else Y[:, 0]
 
 
@@ -28,7 +37,9 @@ def plainly(K, y, w=1.0):
 
 
 @pytest.mark.parametrize(
-    "model", [NadarayaWatson(), SoftNeighborsClassifier(), NadarayaWatson(Matern(0.5))], ids=["regression", "classes", "matern"],
+    "model",
+    [NadarayaWatson(), SoftNeighborsClassifier(), NadarayaWatson(Matern(0.5))],
+    ids=["regression", "classes", "matern"],
 )
 def test_scikit_learn_contract(model):
     check_estimator(model, on_skip=None)
@@ -76,7 +87,8 @@ def test_items_are_compared_by_their_kernel():
     [
         (dict(bandwidth=2.0), "bandwidth must be 'auto', 'loo' or 'fixed', got 2.0"),
         (dict(kernel="linear", bandwidth="loo"), "with a bandwidth"),
-        (dict(kernel="precomputed", bandwidth="loo"), "with a bandwidth"), (dict(scales=[0.0]), "scales must be a number > 0"),
+        (dict(kernel="precomputed", bandwidth="loo"), "with a bandwidth"),
+        (dict(scales=[0.0]), "scales must be a number > 0"),
         (dict(kernel="cosine"), "kernel must be"),
     ],
     ids=["bandwidth", "linear", "precomputed", "scales", "kernel"],
@@ -88,12 +100,22 @@ def test_wrong_settings_are_named(options, match):
 
 def test_odd_data():
     assert NadarayaWatson().fit([[1.0]], [4.0]).predict([[1.0], [1.0]]).tolist() == [4.0, 4.0]
-    assert SoftNeighborsClassifier().fit(np.eye(3), ["a"] * 3).predict([[0.0, 0.0, 0.0]]).tolist() == ["a"]
-    np.testing.assert_allclose(NadarayaWatson().fit(np.ones((4, 2)), [1.0, 2.0, 3.0, 6.0]).predict(np.ones((1, 2))), 3.0)
+    assert SoftNeighborsClassifier().fit(np.eye(3), ["a"] * 3).predict(
+        [[0.0, 0.0, 0.0]]
+    ).tolist() == ["a"]
+    np.testing.assert_allclose(
+        NadarayaWatson().fit(np.ones((4, 2)), [1.0, 2.0, 3.0, 6.0]).predict(np.ones((1, 2))), 3.0
+    )
     X, y = data()
     m = NadarayaWatson(Gaussian()).fit(X, y)
-    np.testing.assert_allclose(NadarayaWatson(Gaussian()).fit(X, 1e300 * y).predict(X), 1e300 * m.predict(X))
-    np.testing.assert_allclose(NadarayaWatson().fit(1e-150 * X, y).predict(1e-150 * X), NadarayaWatson().fit(X, y).predict(X), rtol=1e-6)
+    np.testing.assert_allclose(
+        NadarayaWatson(Gaussian()).fit(X, 1e300 * y).predict(X), 1e300 * m.predict(X)
+    )
+    np.testing.assert_allclose(
+        NadarayaWatson().fit(1e-150 * X, y).predict(1e-150 * X),
+        NadarayaWatson().fit(X, y).predict(X),
+        rtol=1e-6,
+    )
     np.testing.assert_allclose(NadarayaWatson().fit(X, np.full(len(X), 7.0)).predict(X), 7.0)
     with pytest.raises(ValueError, match="too large to square"):
         NadarayaWatson().fit(1e160 * X, y)
@@ -102,10 +124,15 @@ def test_odd_data():
 
 
 BAD = {
-    "scales": (dict(scales=[-1]), 1.0), "none": (dict(scales=[]), 1.0), "text": (dict(scales="x"), 1.0),
+    "scales": (dict(scales=[-1]), 1.0),
+    "none": (dict(scales=[]), 1.0),
+    "text": (dict(scales="x"), 1.0),
     "bandwidth": (dict(bandwidth="x"), 1.0),
-    "array": (dict(bandwidth=np.array(["loo", "fixed"])), 1.0), "kernel": (dict(kernel="cosine"), 1.0), "huge": (dict(), 1e160),
-    "linear": (dict(kernel=Linear(), bandwidth="loo"), 1.0), "random_state": (dict(random_state="x"), 1.0),
+    "array": (dict(bandwidth=np.array(["loo", "fixed"])), 1.0),
+    "kernel": (dict(kernel="cosine"), 1.0),
+    "huge": (dict(), 1e160),
+    "linear": (dict(kernel=Linear(), bandwidth="loo"), 1.0),
+    "random_state": (dict(random_state="x"), 1.0),
 }
 
 
@@ -128,10 +155,15 @@ def test_a_refused_fit_changes_nothing(model, fitted, name, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (dict(scales=[]), "scales is empty; give one factor"), (dict(scales=np.zeros(0)), "scales is empty"),
+        (dict(scales=[]), "scales is empty; give one factor"),
+        (dict(scales=np.zeros(0)), "scales is empty"),
         (dict(scales=[[1.0], [2.0, 3.0]]), r"scales must be a number > 0, got \[1.0\]"),
-        (dict(bandwidth=np.array(["loo", "fixed"])), "bandwidth must be 'auto', 'loo' or 'fixed', got"),
-        (dict(bandwidth=np.zeros(1000)), "got 'a value of type ndarray'"), (dict(kernel=Gaussian(), scales=[-1.0]), "scales must be"),
+        (
+            dict(bandwidth=np.array(["loo", "fixed"])),
+            "bandwidth must be 'auto', 'loo' or 'fixed', got",
+        ),
+        (dict(bandwidth=np.zeros(1000)), "got 'a value of type ndarray'"),
+        (dict(kernel=Gaussian(), scales=[-1.0]), "scales must be"),
     ],
     ids=["empty list", "empty array", "ragged", "bandwidths", "numbers", "unused"],
 )

@@ -1,4 +1,5 @@
 """Attributes of before are put together to one machine, which answers the same."""
+
 from itertools import pairwise
 
 import numpy as np
@@ -16,11 +17,14 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
 Y = np.digitize(X[:, 0] + 0.3 * RNG.normal(size=60), [-0.5, 0.5])
 MODELS = {
-    "ovo": KernelSVC(Gaussian(), warm_start=True), "ovr": KernelSVC(Gaussian(), multiclass="ovr", probability=True),
+    "ovo": KernelSVC(Gaussian(), warm_start=True),
+    "ovr": KernelSVC(Gaussian(), multiclass="ovr", probability=True),
     "features": KernelSVC(Gaussian(), via="features", probability=True, random_state=0),
     "squared": KernelSVC(Gaussian(), via="features", loss="squared_hinge", random_state=0),
-    "svr": KernelSVR(Gaussian()), "one-class": OneClassSVM(Gaussian(), nu=0.2), "given": KernelSVR("precomputed"),
-}  # fmt: skip
+    "svr": KernelSVR(Gaussian()),
+    "one-class": OneClassSVM(Gaussian(), nu=0.2),
+    "given": KernelSVR("precomputed"),
+}
 
 
 def rows_of(m):
@@ -30,11 +34,18 @@ def rows_of(m):
 def before(m):
     """The attributes that such a model had."""
     state = {k: v for k, v in vars(m).items() if k not in ("machine_", "_last")}
-    state |= {name: getattr(m, name) for name in LEARNT if hasattr(m, name) and not name.startswith("_")}
+    state |= {
+        name: getattr(m, name) for name in LEARNT if hasattr(m, name) and not name.startswith("_")
+    }
     if isinstance(m, OneClassSVM):
         state["_size"] = m.machine_.size
     if (last := getattr(m, "_last", None)) is not None:
-        state["_last"] = (last.loss, last.bias, last.multiclass), last.codes, last.c, list(last.rules)
+        state["_last"] = (
+            (last.loss, last.bias, last.multiclass),
+            last.codes,
+            last.c,
+            list(last.rules),
+        )
     return state
 
 
@@ -45,7 +56,9 @@ def test_a_model_of_before_answers_the_same(name):
     m.fit(rows, Y)
     again = object.__new__(type(m))
     vars(again).update(upgraded(before(m)))
-    assert vars(again).keys() == vars(m).keys() - ({"_last"} if getattr(m, "_last", None) is None else set())
+    assert vars(again).keys() == vars(m).keys() - (
+        {"_last"} if getattr(m, "_last", None) is None else set()
+    )
     for ask in ("predict", "decision_function", "score_samples", "predict_proba"):
         if hasattr(m, ask):
             np.testing.assert_array_equal(getattr(again, ask)(rows), getattr(m, ask)(rows))
@@ -58,7 +71,11 @@ def test_a_model_of_before_answers_the_same(name):
 
 def test_items_and_compressed_models_of_before():
     words = ["".join(RNG.choice(list("ab"), 5)) for _ in range(30)]
-    k = Callable(lambda A, B: np.array([[float(len(set(pairwise(a)) & set(pairwise(b)))) for b in B] for a in A]))
+    k = Callable(
+        lambda A, B: np.array(
+            [[float(len(set(pairwise(a)) & set(pairwise(b)))) for b in B] for a in A]
+        )
+    )
     m = KernelSVR(k + 1.0).fit(words, [w.count("a") for w in words]).compress(3)
     again = object.__new__(KernelSVR)
     vars(again).update(upgraded(before(m)))
@@ -73,7 +90,12 @@ def test_states_of_now_and_of_models_that_are_not_fitted_stay():
 
 @pytest.mark.parametrize("cls", [KernelSVC, KernelSVR, OneClassSVM])
 def test_what_is_learnt_is_not_there_before_fit(cls):
-    names = [name for c in cls.__mro__ for name, v in vars(c).items() if isinstance(v, property) and name.endswith("_") and name[0] != "_"]
+    names = [
+        name
+        for c in cls.__mro__
+        for name, v in vars(c).items()
+        if isinstance(v, property) and name.endswith("_") and name[0] != "_"
+    ]
     assert {"plan_", "support_vectors_", "intercept_"} <= set(names)
     for name in names:
         assert not hasattr(cls(), name)

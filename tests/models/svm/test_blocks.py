@@ -29,7 +29,9 @@ def test_blocks_and_shrinking_end_where_one_block_does(monkeypatch, e, bias, mem
     X, problem = example(700, e=e, bias=bias, C=5.0)
     shrunk, widened = [], []
     for name, seen in (("_shrink", shrunk), ("_widen", widened)):
-        monkeypatch.setattr(blocks.BlockSolver, name, counted(getattr(blocks.BlockSolver, name), seen))
+        monkeypatch.setattr(
+            blocks.BlockSolver, name, counted(getattr(blocks.BlockSolver, name), seen)
+        )
     m = solve(TileOperator(Gaussian(), Table(X), dtype), problem, 1e-4, memory=memory)
     monkeypatch.setattr(blocks, "ONE_BLOCK", 1000)
     whole = solve(TileOperator(Gaussian(), Table(X)), problem, 1e-4)
@@ -61,7 +63,11 @@ def test_threads_change_nothing():
     found = []
     for n in (1, 3):
         with limit(n):
-            found.append(solve(TileOperator(Gaussian(), Table(X.astype(np.float32)), np.float32), problem, 1e-3))
+            found.append(
+                solve(
+                    TileOperator(Gaussian(), Table(X.astype(np.float32)), np.float32), problem, 1e-3
+                )
+            )
     np.testing.assert_array_equal(found[0].b, found[1].b)
 
 
@@ -74,7 +80,9 @@ def test_hard_problems_end_by_a_path_of_blocks(monkeypatch):
     m = solve(TileOperator(Linear(), Table(X)), problem, 1e-3)
     assert m.relative <= 1e-3
     monkeypatch.setattr(blocks, "ONE_BLOCK", 1000)
-    assert m.objective == pytest.approx(solve(TileOperator(Linear(), Table(X)), problem, 1e-3).objective, rel=1e-3)
+    assert m.objective == pytest.approx(
+        solve(TileOperator(Linear(), Table(X)), problem, 1e-3).objective, rel=1e-3
+    )
 
 
 def test_blocks_are_as_large_as_memory_allows():

@@ -1,4 +1,5 @@
 """Probabilities from scores: calibrated, by folds that go the model's way."""
+
 import numpy as np
 import pytest
 
@@ -23,7 +24,9 @@ def test_sigmoids_find_the_probabilities_that_made_the_labels():
 def data(n=300, d=3, classes=2, noise=0.5, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
-    return X, (np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))).argmax(1)
+    return X, (
+        np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))
+    ).argmax(1)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -62,7 +65,9 @@ def test_probabilities_do_not_depend_on_the_unit_of_weights(via):
     X, y = data(150)
     w = np.random.default_rng(0).random(150)
     plain = KernelSVC(Gaussian(), via=via, probability=True, random_state=0).fit(X, y, w)
-    scaled = KernelSVC(Gaussian(), C=2.0**10, via=via, probability=True, random_state=0).fit(X, y, w / 2**10)
+    scaled = KernelSVC(Gaussian(), C=2.0**10, via=via, probability=True, random_state=0).fit(
+        X, y, w / 2**10
+    )
     np.testing.assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), atol=1e-6)
 
 
@@ -72,7 +77,9 @@ def test_folds_go_the_way_of_the_model(monkeypatch):
     ways = []
     own = {name: getattr(fit, name) for name in ("over_rows", "over_features")}
     for name in own:
-        monkeypatch.setattr(fit, name, lambda *args, name=name: ways.append(name) or own[name](*args))
+        monkeypatch.setattr(
+            fit, name, lambda *args, name=name: ways.append(name) or own[name](*args)
+        )
     KernelSVC(probability=True, random_state=0).fit(X, y)
     assert ways == ["over_features"] * (calibration.FOLDS + 1)
 
@@ -81,4 +88,7 @@ def test_probabilities_of_float32_are_float32():
     X, y = data(80, classes=3)
     X = X.astype(np.float32)
     for labels in (y, y == 1):
-        assert KernelSVC(via="exact", probability=True).fit(X, labels).predict_proba(X).dtype == np.float32
+        assert (
+            KernelSVC(via="exact", probability=True).fit(X, labels).predict_proba(X).dtype
+            == np.float32
+        )

@@ -1,4 +1,6 @@
-"""KernelSVC: scikit-learn's contract, what is refused, fits that fail and leave the model, given matrices, items, types."""
+"""KernelSVC: scikit-learn's contract, what is refused, fits that fail and leave the model, given
+matrices, items, types."""
+
 import pickle
 import warnings
 
@@ -22,21 +24,32 @@ from mercer.lifts import Monomials
 from mercer.models.svm import fit
 from mercer.models.svm.classifier import KernelSVC
 
-EQUIVALENCE = (check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data)
+EQUIVALENCE = (
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
+)
 
 
 def data(n=300, d=3, classes=2, noise=0.5, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
-    return X, (np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))).argmax(1)
+    return X, (
+        np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))
+    ).argmax(1)
 
 
-@pytest.mark.parametrize("options", [{}, {"loss": "squared_hinge", "multiclass": "ovr"}, {"kernel": "precomputed"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"loss": "squared_hinge", "multiclass": "ovr"}, {"kernel": "precomputed"}],
+    ids=str,
+)
 def test_scikit_learn_contract(options):
     digits = {f.__name__: "compares to 1e-7; see below" for f in EQUIVALENCE}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        check_estimator(KernelSVC(via="exact", **options), on_skip=None, expected_failed_checks=digits)
+        check_estimator(
+            KernelSVC(via="exact", **options), on_skip=None, expected_failed_checks=digits
+        )
 
 
 @pytest.mark.parametrize("check", EQUIVALENCE)
@@ -50,7 +63,11 @@ def test_a_given_matrix_is_its_kernel():
     X, y = data(150, classes=3)
     own = KernelSVC(Gaussian(), via="exact").fit(X[:100], y[:100])
     given = KernelSVC("precomputed").fit(Gaussian()(X[:100]), y[:100])
-    np.testing.assert_allclose(given.decision_function(Gaussian()(X[100:], X[:100])), own.decision_function(X[100:]), atol=1e-4)
+    np.testing.assert_allclose(
+        given.decision_function(Gaussian()(X[100:], X[:100])),
+        own.decision_function(X[100:]),
+        atol=1e-4,
+    )
     search = GridSearchCV(KernelSVC("precomputed"), {"C": [0.1, 1.0]}, cv=3).fit(Gaussian()(X), y)
     assert search.best_score_ > 0.4
     with pytest.raises(ValueError, match="square"):
@@ -63,7 +80,9 @@ def test_sparse_rows_are_dense_ones():
     dense = KernelSVC(Gaussian(), via="exact").fit(X, y)
     for memory in (None, 100):  # dense tiles, and products of sparse rows
         sparse = KernelSVC(Gaussian(), via="exact", memory_limit=memory).fit(sp.csr_array(X), y)
-        np.testing.assert_allclose(sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=2e-3)
+        np.testing.assert_allclose(
+            sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=2e-3
+        )
         assert sp.issparse(sparse.support_vectors_)
 
 
@@ -76,7 +95,9 @@ def test_dtypes_names_and_pickles():
     by_name = KernelSVC(Gaussian().on_columns(["c"]), via="exact", probability=True).fit(frame, y)
     by_place = KernelSVC(Gaussian().on_columns([2]), via="exact", probability=True).fit(X, y)
     np.testing.assert_array_equal(by_name.predict_proba(frame), by_place.predict_proba(X))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(by_name)).predict(frame), by_place.predict(X))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(by_name)).predict(frame), by_place.predict(X)
+    )
 
 
 def test_boundaries_of_note_003():
@@ -85,7 +106,12 @@ def test_boundaries_of_note_003():
     for seed in range(3):
         X, y = make_moons(400, noise=0.15, random_state=seed)
         kernels = (Linear(), Polynomial(3), Gaussian(0.5))
-        scores.append([KernelSVC(k, C=10.0, via="exact").fit(X[:200], y[:200]).score(X[200:], y[200:]) for k in kernels])
+        scores.append(
+            [
+                KernelSVC(k, C=10.0, via="exact").fit(X[:200], y[:200]).score(X[200:], y[200:])
+                for k in kernels
+            ]
+        )
     linear, cubic, rbf = np.mean(scores, axis=0)
     assert 0.8 < linear < 0.93
     assert cubic > linear + 0.03
@@ -123,13 +149,19 @@ def test_what_is_refused():
 def test_balanced_classes_at_a_small_C_are_both_found(C):
     scores = []
     for seed in range(5):
-        X, y = make_classification(200, 8, n_informative=6, weights=[0.7], flip_y=0.1, random_state=seed)
+        X, y = make_classification(
+            200, 8, n_informative=6, weights=[0.7], flip_y=0.1, random_state=seed
+        )
         m = KernelSVC(Gaussian(2.0), C=C, via="exact", class_weight="balanced").fit(X, y)
         scores.append(balanced_accuracy_score(y, m.predict(X)))
     assert min(scores) > 0.75
 
 
-@pytest.mark.parametrize("bad", [{"C": -1.0}, {"loss": "log"}, {"via": "dual"}, {"kernel": Linear(), "memory_limit": "much"}], ids=str)
+@pytest.mark.parametrize(
+    "bad",
+    [{"C": -1.0}, {"loss": "log"}, {"via": "dual"}, {"kernel": Linear(), "memory_limit": "much"}],
+    ids=str,
+)
 def test_a_refused_fit_leaves_the_model_as_it_was(bad):
     X, y = data(60)
     m = KernelSVC(Gaussian(), via="exact", probability=True).fit(X, y)
@@ -198,12 +230,15 @@ def test_what_cannot_be_compressed_says_why():
         KernelSVC(via="features", random_state=0).fit(X, y).compress(5)
 
 
-@pytest.mark.parametrize(("name", "of"), [
-    ("rbf", lambda X: np.exp(-cdist(X, X, "sqeuclidean") / X.var(0).sum())),
-    ("linear", lambda X: X @ X.T),
-    ("poly", lambda X: (1 + X @ X.T) ** 3),
-    ("laplacian", lambda X: np.exp(-cdist(X, X, "cityblock") / X.shape[1])),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [
+        ("rbf", lambda X: np.exp(-cdist(X, X, "sqeuclidean") / X.var(0).sum())),
+        ("linear", lambda X: X @ X.T),
+        ("poly", lambda X: (1 + X @ X.T) ** 3),
+        ("laplacian", lambda X: np.exp(-cdist(X, X, "cityblock") / X.shape[1])),
+    ],
+)
 def test_names_are_the_kernels_that_the_docstring_says(name, of):
     X, y = data(60)
     np.testing.assert_allclose(KernelSVC(name, via="exact").fit(X, y).kernel_(X), of(X), rtol=1e-8)

@@ -1,4 +1,5 @@
 """Given kernel matrices are read like kernels, and looked at."""
+
 import numpy as np
 import pytest
 
@@ -13,9 +14,14 @@ from tests.models.svm.examples import example
 def test_a_given_matrix_is_read_like_a_kernel():
     X, problem = example(100)
     K = Gaussian()(X)
-    given, own = solve(CentredOperator(K), problem, 1e-6), solve(TileOperator(Gaussian(), Table(X)), problem, 1e-6)
+    given, own = (
+        solve(CentredOperator(K), problem, 1e-6),
+        solve(TileOperator(Gaussian(), Table(X)), problem, 1e-6),
+    )
     np.testing.assert_allclose(given.b, own.b, atol=1e-9)
-    np.testing.assert_array_equal(CentredOperator(K).restrict(np.array([3, 1])).K, K[np.ix_([3, 1], [3, 1])])
+    np.testing.assert_array_equal(
+        CentredOperator(K).restrict(np.array([3, 1])).K, K[np.ix_([3, 1], [3, 1])]
+    )
 
 
 def test_given_matrices_are_looked_at():

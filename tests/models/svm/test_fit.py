@@ -1,4 +1,5 @@
-"""Fits of support vector machines: optimal, at any penalty, on odd data, by blocks, warm and cold."""
+"""Fits of support vector machines: optimal, at any penalty, on odd data, by blocks, warm and
+cold."""
 
 import tracemalloc
 
@@ -17,7 +18,9 @@ EPS = float(np.finfo(np.float32).eps)
 def data(n=300, d=3, classes=2, noise=0.5, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
-    return X, (np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))).argmax(1)
+    return X, (
+        np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))
+    ).argmax(1)
 
 
 def objective(K, coef):
@@ -52,7 +55,9 @@ def test_the_objective_is_that_of_libsvm(kernel, C, dtype):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_the_optimality_conditions_hold(C, fit_intercept, loss):
     X, y = data()
-    m = KernelSVC(Gaussian(), C=C, loss=loss, via="exact", fit_intercept=fit_intercept, tol=1e-5).fit(X, y)
+    m = KernelSVC(
+        Gaussian(), C=C, loss=loss, via="exact", fit_intercept=fit_intercept, tol=1e-5
+    ).fit(X, y)
     coef, s = everywhere(m, len(y)), np.where(y == 1, 1, -1)
     alpha, margin = coef * s, s * m.decision_function(X)
     assert (alpha >= 0).all()
@@ -76,7 +81,9 @@ def test_all_penalties_and_bandwidths(C, bandwidth):
     coef, s = everywhere(m, len(y)), np.where(y == 1, 1, -1)
     hinge = np.maximum(1 - s * (K @ coef + m.intercept_), 0)
     primal, dual = coef @ K @ coef / 2 + C * hinge.sum(), objective(K, coef)
-    assert primal - dual <= max(1.01e-5 * dual, 1.01e-3 * C * len(y)) + 1e-7 * primal  # one of the two rules stopped it
+    assert (
+        primal - dual <= max(1.01e-5 * dual, 1.01e-3 * C * len(y)) + 1e-7 * primal
+    )  # one of the two rules stopped it
     assert np.isfinite(m.decision_function(X)).all()
     if bandwidth <= 1e-3 and C >= 1:
         assert m.score(X, y) == 1  # every row is alone
@@ -88,7 +95,9 @@ def test_duplicates_and_opposite_labels():
     m = KernelSVC(Gaussian(), C=10.0, via="exact").fit(X2, y2)
     twin = SVC(gamma=0.5, C=10.0).fit(X2, y2)
     K = Gaussian()(X2)
-    assert objective(K, everywhere(m, len(y2))) == pytest.approx(objective(K, everywhere(twin, len(y2))), rel=1e-4)
+    assert objective(K, everywhere(m, len(y2))) == pytest.approx(
+        objective(K, everywhere(twin, len(y2))), rel=1e-4
+    )
 
 
 def test_collinear_rows_and_constant_columns():
@@ -135,7 +144,9 @@ def test_weights_and_classes_bound_the_duals():
     w = np.random.default_rng(1).integers(0, 4, len(y))
     weighted = KernelSVC(Gaussian(), via="exact", tol=1e-6).fit(X, y, w)
     repeated = KernelSVC(Gaussian(), via="exact", tol=1e-6).fit(X.repeat(w, axis=0), y.repeat(w))
-    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-4)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-4
+    )
     assert (w[weighted.support_] > 0).all()
     m = KernelSVC(Gaussian(), via="exact", class_weight={0: 5.0}).fit(X, y)
     twin = SVC(gamma=0.5, class_weight={0: 5.0}).fit(X, y)
@@ -153,7 +164,12 @@ def test_warm_starts_along_C_end_where_cold_ones_do(classes):
         cold = KernelSVC(Gaussian(), C=C, via="exact").fit(X, y)
         assert steps < cold.plan_.settings["steps"]
         assert m.objective_ == pytest.approx(cold.objective_, rel=1e-4)
-    assert m.fit(X, 1 - y if classes == 2 else (y + 1) % 3).score(X, 1 - y if classes == 2 else (y + 1) % 3) > 0.5
+    assert (
+        m.fit(X, 1 - y if classes == 2 else (y + 1) % 3).score(
+            X, 1 - y if classes == 2 else (y + 1) % 3
+        )
+        > 0.5
+    )
 
 
 def test_a_warning_where_rounds_run_out(monkeypatch):
@@ -163,7 +179,9 @@ def test_a_warning_where_rounds_run_out(monkeypatch):
         KernelSVC(Linear(), C=1e3, via="exact", max_iter=1, tol=1e-9).fit(X, y)
 
 
-@pytest.mark.parametrize("change", [{"fit_intercept": True}, {"loss": "squared_hinge"}, {"multiclass": "ovr"}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"fit_intercept": True}, {"loss": "squared_hinge"}, {"multiclass": "ovr"}], ids=str
+)
 def test_warm_starts_only_where_the_problems_are_the_same(change):
     X, y = data(150, classes=3)
     first = {"fit_intercept": False, "loss": "hinge", "multiclass": "ovo"}
@@ -178,7 +196,12 @@ def test_warm_starts_only_where_the_problems_are_the_same(change):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_dual_one_rounding_off_its_bound_does_not_set_the_intercept(C, seed):
     X, y = make_classification(300, 8, n_informative=6, flip_y=0.2, random_state=seed)
-    warm = KernelSVC(Gaussian(2.0), C=100.0, via="exact", warm_start=True).fit(X, y).set_params(C=C).fit(X, y)
+    warm = (
+        KernelSVC(Gaussian(2.0), C=100.0, via="exact", warm_start=True)
+        .fit(X, y)
+        .set_params(C=C)
+        .fit(X, y)
+    )
     cold = KernelSVC(Gaussian(2.0), C=C, via="exact").fit(X, y)
     np.testing.assert_allclose(warm.decision_function(X), cold.decision_function(X), atol=5e-3)
     assert warm.score(X, y) == pytest.approx(cold.score(X, y), abs=0.01)
@@ -204,7 +227,10 @@ def test_linear_kernels_at_a_large_C_end(loss, C, scale):
     X, y = data(300, 6)
     m = KernelSVC(Linear(), C=C, loss=loss, via="exact", max_iter=200).fit(X * scale, y)
     assert m.gap_ <= 1e-3
-    assert m.score(X * scale, y) >= KernelSVC(Linear(), C=1.0, via="exact").fit(X, y).score(X, y) - 0.03
+    assert (
+        m.score(X * scale, y)
+        >= KernelSVC(Linear(), C=1.0, via="exact").fit(X, y).score(X, y) - 0.03
+    )
 
 
 def test_the_plan_says_what_ended_it_and_counts_the_blocks():

@@ -1,4 +1,6 @@
-"""KernelSVC over features: the objectives of scikit-learn's SVC and LinearSVC on the same features, with a certified gap."""
+"""KernelSVC over features: the objectives of scikit-learn's SVC and LinearSVC on the same features,
+with a certified gap."""
+
 import warnings
 from functools import partial
 
@@ -35,15 +37,24 @@ def objective(m, F, y, C, power, w=1.0):
     return coef @ coef / 2 + C * np.sum(w * gap**power)
 
 
-EQUIVALENCE = (check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data)
+EQUIVALENCE = (
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
+)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_scikit_learn_contract(loss):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        digits = {f.__name__: "compares to 1e-7; see below" for f in EQUIVALENCE} if loss == "hinge" else {}
-        check_estimator(OverFeatures(loss=loss, random_state=0), on_skip=None, expected_failed_checks=digits)
+        digits = (
+            {f.__name__: "compares to 1e-7; see below" for f in EQUIVALENCE}
+            if loss == "hinge"
+            else {}
+        )
+        check_estimator(
+            OverFeatures(loss=loss, random_state=0), on_skip=None, expected_failed_checks=digits
+        )
 
 
 @pytest.mark.parametrize("check", EQUIVALENCE)
@@ -63,7 +74,9 @@ def test_hinge_with_a_free_intercept_is_svc(C, dtype):
     assert ours == pytest.approx(theirs, rel=2e-4)
     assert m.objective_ == pytest.approx(ours, rel=1e-5)
     assert 0 <= m.gap_ + 1e-6 <= 1e-4 + 1e-6
-    assert ours - theirs <= m.gap_ * ours + 1e-4 * ours  # the gap bounds the distance to the optimum
+    assert (
+        ours - theirs <= m.gap_ * ours + 1e-4 * ours
+    )  # the gap bounds the distance to the optimum
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -80,7 +93,9 @@ def test_without_an_intercept_it_is_linear_svc(C, loss, power, rel):
 def test_squared_hinge_with_a_free_intercept_is_below_a_penalised_one():
     X, y = data()
     m = OverFeatures(Linear(), loss="squared_hinge").fit(X, y)
-    twin = LinearSVC(intercept_scaling=1e3, tol=1e-8, max_iter=200_000).fit(X, y)  # a penalty that hardly counts
+    twin = LinearSVC(intercept_scaling=1e3, tol=1e-8, max_iter=200_000).fit(
+        X, y
+    )  # a penalty that hardly counts
     assert objective(m, X, y, 1.0, 2) <= objective(twin, X, y, 1.0, 2) * (1 + 1e-9)
     np.testing.assert_allclose(m.coef_, twin.coef_, atol=1e-3)
 
@@ -100,7 +115,9 @@ def test_many_classes_are_one_against_the_rest(loss):
 def test_recomputed_features_give_the_model_of_kept_ones(loss):
     X, y = data(600)
     lift = RandomFourier(Gaussian(2.0), 700, random_state=0)
-    kept, streamed = (OverFeatures(loss=loss, lift=lift, memory_limit=v).fit(X, y) for v in (None, 100_000))
+    kept, streamed = (
+        OverFeatures(loss=loss, lift=lift, memory_limit=v).fit(X, y) for v in (None, 100_000)
+    )
     assert "kept in memory" in str(kept.plan_)
     assert "computed again" in str(streamed.plan_)
     assert streamed.objective_ == pytest.approx(kept.objective_, rel=2e-4)
@@ -122,7 +139,10 @@ def test_a_ball_on_the_parabolic_lift(loss):
     centre, radius = np.array([0.7, -0.4]), 1.1
     X = rng.uniform(-2.5, 2.5, size=(600, 2))
     distance = np.linalg.norm(X - centre, axis=1)
-    X, inside = X[np.abs(distance - radius) > 0.05], (distance < radius)[np.abs(distance - radius) > 0.05]
+    X, inside = (
+        X[np.abs(distance - radius) > 0.05],
+        (distance < radius)[np.abs(distance - radius) > 0.05],
+    )
     m = OverFeatures(C=1e4, loss=loss, lift=Parabolic()).fit(X, inside)
     assert m.score(X, inside) == 1
     ball = Parabolic.halfspace_to_ball(m.coef_[0], -m.intercept_[0])
@@ -147,12 +167,17 @@ def test_the_rings_of_note_002(loss):
 @pytest.mark.parametrize("loss", [SquaredHinge(), Proximal()])
 def test_slopes_are_those_of_the_value(loss):
     f, e = np.linspace(-2, 3, 11)[:, None] + 0.013, 1e-6
-    Y, w = np.ones((11, 1)), np.stack([np.full(11, 2.0), np.full(11, 0.2), np.full(11, 0.5)], axis=1)
+    Y, w = (
+        np.ones((11, 1)),
+        np.stack([np.full(11, 2.0), np.full(11, 0.2), np.full(11, 0.5)], axis=1),
+    )
     w = w if isinstance(loss, Proximal) else w[:, 0]
     for i in range(11):
         one = slice(i, i + 1)
         bump = [loss.value(f[one] + v, Y[one], w[one]) for v in (e, -e)]
-        assert loss.slope(f[one], Y[one], w[one])[0, 0] == pytest.approx((bump[0] - bump[1]) / (2 * e), abs=1e-6)
+        assert loss.slope(f[one], Y[one], w[one])[0, 0] == pytest.approx(
+            (bump[0] - bump[1]) / (2 * e), abs=1e-6
+        )
 
 
 def test_intercepts_and_balance():

@@ -1,4 +1,5 @@
 """The interior-point method against steps of duals."""
+
 import numpy as np
 import pytest
 
@@ -20,7 +21,9 @@ def test_the_interior_point_method_ends_where_steps_do(e, ridge, bias):
     X, problem = example(120, e=e, bias=bias)
     if ridge:
         t = problem.t
-        problem = DualProblem(t, np.where(t > 0, 0, -np.inf), np.where(t > 0, np.inf, 0), e, np.full(120, 0.5), bias)
+        problem = DualProblem(
+            t, np.where(t > 0, 0, -np.inf), np.where(t > 0, np.inf, 0), e, np.full(120, 0.5), bias
+        )
     K = Polynomial(2)(X)
     b, exact = interior_start(lambda j: K[:, j], K.diagonal(), problem)
     best = solve(TileOperator(Polynomial(2), Table(X)), problem, 1e-9)
@@ -29,4 +32,6 @@ def test_the_interior_point_method_ends_where_steps_do(e, ridge, bias):
     assert (b >= problem.lo).all()
     assert (b <= problem.hi).all()
     assert abs(b.sum()) < 1e-12 * np.abs(b).sum() or not bias
-    assert interior_start(lambda j: np.eye(600)[:, j], np.ones(600), example(600)[1]) is None  # of too high a rank
+    assert (
+        interior_start(lambda j: np.eye(600)[:, j], np.ones(600), example(600)[1]) is None
+    )  # of too high a rank

@@ -1,4 +1,6 @@
-"""Laws of exact SVMs on hostile data: a gap that holds in exact arithmetic, bounds and sums of duals, and at most nu outside."""
+"""Laws of exact SVMs on hostile data: a gap that holds in exact arithmetic, bounds and sums of
+duals, and at most nu outside."""
+
 import warnings
 from fractions import Fraction
 
@@ -17,17 +19,24 @@ def exactly(A):
 
 
 def gram(kernel, X, about):
-    """The kernel matrix in exact arithmetic; about the mean of the rows where the duals sum to zero. (Gaussians in long double.)"""
+    """The kernel matrix in exact arithmetic; about the mean of the rows where the duals sum to
+    zero. (Gaussians in long double.)"""
     if isinstance(kernel, Gaussian):
         D = np.square((X[:, None] - X[None]).astype(np.longdouble)).sum(2)
         K = np.expm1(-D / 2) + (0 if about else 1)
         return K.astype(object)
     E = exactly(X)
     p = sum(E) / len(E)
-    of = (lambda K: K) if isinstance(kernel, Linear) else (lambda K: (Fraction(kernel.bias) + K) ** kernel.degree)
+    of = (
+        (lambda K: K)
+        if isinstance(kernel, Linear)
+        else (lambda K: (Fraction(kernel.bias) + K) ** kernel.degree)
+    )
     if not about:
         return of(E @ E.T)
-    return of(E @ E.T) - of(E @ p)[:, None] - of(E @ p)[None] + of(np.array([p @ p], dtype=object))[0]
+    return (
+        of(E @ E.T) - of(E @ p)[:, None] - of(E @ p)[None] + of(np.array([p @ p], dtype=object))[0]
+    )
 
 
 def rows(kind, n, d, scale, offset, dtype, seed):
@@ -67,8 +76,12 @@ def everywhere(m, n):
 
 
 def true_gap(K, b, t, e, c, sign, bias):
-    """Primal less dual in exact arithmetic, at the best intercept: sign is None for a regression."""
-    b, t = np.array([Fraction(float(v)) for v in b], dtype=object), np.array([Fraction(float(v)) for v in t], dtype=object)
+    """Primal less dual in exact arithmetic, at the best intercept: sign is None for a
+    regression."""
+    b, t = (
+        np.array([Fraction(float(v)) for v in b], dtype=object),
+        np.array([Fraction(float(v)) for v in t], dtype=object),
+    )
     e, c = Fraction(float(e)), Fraction(float(c))
     f = K @ b
     square = b @ f
@@ -89,7 +102,11 @@ CASES = [
     for i, offset in enumerate((0.0, 10.0, 1e3, 1e6))
     for j, scale in enumerate((1e-6, 1.0, 1e6))
     for m, bias in enumerate((True, False))
-    for kind, dtype in [list(zip(("plain", "copies", "near", "line"), (np.float64, np.float32) * 2, strict=True))[(k + i + j + m) % 4]]
+    for kind, dtype in [
+        list(zip(("plain", "copies", "near", "line"), (np.float64, np.float32) * 2, strict=True))[
+            (k + i + j + m) % 4
+        ]
+    ]
     if not (isinstance(kernel, Gaussian) and offset)
 ]
 
@@ -110,7 +127,9 @@ def test_the_gap_of_a_classifier_holds(kernel, offset, scale, bias, kind, dtype)
     assert m.gap_ <= 2 * m.tol or said  # of the duals and of rounding, each at most tol
 
 
-@pytest.mark.parametrize(("kernel", "offset", "scale", "bias", "kind", "dtype"), CASES[::3], ids=str)
+@pytest.mark.parametrize(
+    ("kernel", "offset", "scale", "bias", "kind", "dtype"), CASES[::3], ids=str
+)
 def test_the_gap_of_a_regression_holds(kernel, offset, scale, bias, kind, dtype):
     X, _ = rows(kind, 20, 2, scale, offset, dtype, seed=len(str(kernel)) + 1)
     y = np.random.default_rng(0).normal(size=20) + np.where(X[:, 0] > np.median(X[:, 0]), 1.0, 0.0)
@@ -142,9 +161,15 @@ def test_the_gap_holds_for_quotients_near_one(kernel, kind, c):
 
 
 FAR = [
-    (Gaussian() + 10, 1.0), (3.0 * Gaussian(3.0) + 100, 1.0), (Gaussian(), 1e-3), (Cauchy(1e3) + 1, 1.0),
-    (RationalQuadratic(1e3, 0.1), 1.0), (Linear() + 100, 1.0), (Laplace(1e3), 1.0), (Gaussian(2.0) * Cauchy(5.0) + 20, 1.0),
-]  # fmt: skip
+    (Gaussian() + 10, 1.0),
+    (3.0 * Gaussian(3.0) + 100, 1.0),
+    (Gaussian(), 1e-3),
+    (Cauchy(1e3) + 1, 1.0),
+    (RationalQuadratic(1e3, 0.1), 1.0),
+    (Linear() + 100, 1.0),
+    (Laplace(1e3), 1.0),
+    (Gaussian(2.0) * Cauchy(5.0) + 20, 1.0),
+]
 
 
 @pytest.mark.parametrize(("kernel", "spread"), FAR, ids=str)
@@ -155,7 +180,9 @@ def test_scores_of_far_queries_are_those_of_plain_kernel_values(model, kernel, s
     y = np.sign(X[:, 0] + 0.3 * rng.normal(size=60))
     X = X * spread
     m = model(kernel).fit(X, y)
-    Z = np.concatenate([s * np.array([[1.0, 0.0], [-0.6, 0.8]]) for s in (0.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e8)])
+    Z = np.concatenate(
+        [s * np.array([[1.0, 0.0], [-0.6, 0.8]]) for s in (0.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e8)]
+    )
     found = m.decision_function(Z) if model is KernelSVC else m.predict(Z)
     K, b = kernel(Z, X[m.support_]), np.ravel(m.dual_coef_)
     want = K @ b + m.intercept_
@@ -178,14 +205,18 @@ def test_a_linear_kernel_with_a_bias_does_not_see_an_offset(offset, dtype):
     assert m.gap_ <= 1e-4
     assert m.n_iter_ <= 6
     assert not said
-    near = 2e-3 if dtype == np.float64 else 2e-3 + 4e-7 * offset * np.abs(b @ centred).sum()  # what the rows of float32 themselves lose
+    near = (
+        2e-3 if dtype == np.float64 else 2e-3 + 4e-7 * offset * np.abs(b @ centred).sum()
+    )  # what the rows of float32 themselves lose
     np.testing.assert_allclose(m.decision_function(X), twin.decision_function(centred), atol=near)
     r, _ = fitted(KernelSVR(Linear(), tol=1e-6), X, y * 1.0)
     same = SVR(kernel="linear", tol=1e-6).fit(centred, y * 1.0)
     np.testing.assert_allclose(r.predict(X), same.predict(centred), atol=near)
 
 
-@pytest.mark.parametrize(("offset", "gap"), [(10.0, 1e-3), (30.0, 1e-3), (100.0, 1e-3), (300.0, 0.1), (1000.0, np.inf)])
+@pytest.mark.parametrize(
+    ("offset", "gap"), [(10.0, 1e-3), (30.0, 1e-3), (100.0, 1e-3), (300.0, 0.1), (1000.0, np.inf)]
+)
 def test_a_polynomial_far_from_the_origin_ends(offset, gap):
     X, _ = rows("plain", 300, 4, 1.0, 0.0, np.float64, 0)
     y = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.3 * np.random.default_rng(1).normal(size=300) > 0
@@ -198,25 +229,43 @@ def test_a_polynomial_far_from_the_origin_ends(offset, gap):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_offsets_change_nothing_for_pairs_of_classes_given_matrices_warm_starts_and_blocks(monkeypatch, offset):
+def test_offsets_change_nothing_for_pairs_of_classes_given_matrices_warm_starts_and_blocks(
+    monkeypatch, offset
+):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(240, 3)), rng.integers(0, 3, 240)
     X[:, 0] += y
     far = X + offset
-    plain, m = KernelSVC(Linear(), via="exact").fit(X, y), KernelSVC(Linear(), via="exact", warm_start=True).fit(far, y)
+    plain, m = (
+        KernelSVC(Linear(), via="exact").fit(X, y),
+        KernelSVC(Linear(), via="exact", warm_start=True).fit(far, y),
+    )
     assert m.objective_ == pytest.approx(plain.objective_, rel=1e-4)
     assert np.mean(m.predict(far) == plain.predict(X)) > 0.98
     m.set_params(C=2.0).fit(far, y)
-    assert m.objective_ == pytest.approx(KernelSVC(Linear(), C=2.0, via="exact").fit(X, y).objective_, rel=1e-4)
+    assert m.objective_ == pytest.approx(
+        KernelSVC(Linear(), C=2.0, via="exact").fit(X, y).objective_, rel=1e-4
+    )
     K = X @ X.T + offset  # a constant, which duals that sum to zero do not see
     given = KernelSVC("precomputed", multiclass="ovr").fit(K, y)
-    assert given.objective_ == pytest.approx(KernelSVC(Linear(), via="exact", multiclass="ovr").fit(X, y).objective_, rel=1e-4)
-    assert np.mean(given.predict(K) == KernelSVC("precomputed", multiclass="ovr").fit(X @ X.T, y).predict(X @ X.T)) > 0.98
+    assert given.objective_ == pytest.approx(
+        KernelSVC(Linear(), via="exact", multiclass="ovr").fit(X, y).objective_, rel=1e-4
+    )
+    assert (
+        np.mean(
+            given.predict(K)
+            == KernelSVC("precomputed", multiclass="ovr").fit(X @ X.T, y).predict(X @ X.T)
+        )
+        > 0.98
+    )
     monkeypatch.setattr("mercer.models.svm.blocks.ONE_BLOCK", 60)
     monkeypatch.setattr("mercer.models.svm.blocks.MIN_BLOCK", 64)
     blocks = KernelSVC(Linear(), via="exact").fit(far, y > 0)
     assert blocks.gap_ <= 1e-3
-    assert np.mean(blocks.predict(far) == KernelSVC(Linear(), via="exact").fit(X, y > 0).predict(X)) > 0.97
+    assert (
+        np.mean(blocks.predict(far) == KernelSVC(Linear(), via="exact").fit(X, y > 0).predict(X))
+        > 0.97
+    )
 
 
 def test_fewer_vectors_of_rows_far_away():
@@ -227,13 +276,20 @@ def test_fewer_vectors_of_rows_far_away():
 
 
 # one class
-@pytest.mark.parametrize("kernel", [None, Gaussian(0.3), Laplace(1.0), Linear(), Polynomial(2)], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [None, Gaussian(0.3), Laplace(1.0), Linear(), Polynomial(2)], ids=str
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_at_most_nu_of_the_weight_lies_outside(kernel, dtype):
     for seed in range(10):
         rng = np.random.default_rng(seed)
         n, nu = int(rng.integers(2, 200)), float(rng.choice([0.01, 0.05, 0.1, 0.2, 0.5, 0.9, 1.0]))
-        X = [rng.normal(size=(n, 2)), rng.integers(0, 3, (n, 2)), np.ones((n, 2)), rng.normal(size=(n, 2)) + 1e3][seed % 4].astype(dtype)
+        X = [
+            rng.normal(size=(n, 2)),
+            rng.integers(0, 3, (n, 2)),
+            np.ones((n, 2)),
+            rng.normal(size=(n, 2)) + 1e3,
+        ][seed % 4].astype(dtype)
         w = rng.integers(0, 4, n) + np.eye(n)[0] if seed % 2 else np.ones(n)
         m, _ = fitted(OneClassSVM(kernel, nu=nu), X, None, w)
         outside = m.decision_function(X) < 0

@@ -1,4 +1,5 @@
 """Fitted machines: parts that fit, scores, and what fewer support vectors lose."""
+
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +20,9 @@ def test_a_projection_with_all_vectors_loses_nothing_and_fewer_lose_more():
         assert len(keep) <= m
         f, g = coef @ Gaussian(0.5)(X), new @ Gaussian(0.5)(X[keep], X)
         square = np.einsum("ij,ij->i", f, coef)
-        measured = square - 2 * np.einsum("ij,ij->i", g, coef) + np.einsum("ij,ij->i", g[:, keep], new)
+        measured = (
+            square - 2 * np.einsum("ij,ij->i", g, coef) + np.einsum("ij,ij->i", g[:, keep], new)
+        )
         assert error == pytest.approx(np.sqrt(np.max(np.maximum(measured, 0) / square)), abs=1e-3)
         losses.append(error)
     assert losses[0] < 1e-2
@@ -35,11 +38,14 @@ def machine():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda m: dict(counts=m.counts + 1), "counts"), (lambda m: dict(intercept=m.intercept[:2]), "2 intercepts for 3 classes"),
-        (lambda m: dict(kernel="precomputed"), "without"), (lambda m: dict(vectors=None), "without"),
-        (lambda m: dict(multiclass="ovr"), "intercepts for 3 classes"), (lambda m: dict(multiclass=""), "of one score"),
+        (lambda m: dict(counts=m.counts + 1), "counts"),
+        (lambda m: dict(intercept=m.intercept[:2]), "2 intercepts for 3 classes"),
+        (lambda m: dict(kernel="precomputed"), "without"),
+        (lambda m: dict(vectors=None), "without"),
+        (lambda m: dict(multiclass="ovr"), "intercepts for 3 classes"),
+        (lambda m: dict(multiclass=""), "of one score"),
     ],
-)  # fmt: skip
+)
 def test_parts_that_do_not_fit_are_told(machine, change, said):
     assert machine._laws() is None
     assert said in replace(machine, **change(machine))._laws()
@@ -70,7 +76,9 @@ def test_what_cannot_be_compressed_says_why():
 def data(n=300, d=3, classes=2, noise=0.5, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
-    return X, (np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))).argmax(1)
+    return X, (
+        np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))
+    ).argmax(1)
 
 
 @pytest.mark.parametrize(("classes", "multiclass"), [(2, "auto"), (3, "ovo"), (3, "ovr")])

@@ -13,7 +13,9 @@ from mercer.models.svm.classifier import KernelSVC
 def data(n=300, d=3, classes=2, noise=0.5, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
-    return X, (np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))).argmax(1)
+    return X, (
+        np.tanh(X @ rng.normal(size=(d, classes))) + noise * rng.normal(size=(n, classes))
+    ).argmax(1)
 
 
 @pytest.mark.parametrize("classes", [3, 5])
@@ -35,7 +37,9 @@ def test_one_against_the_rest_is_each_alone():
     assert m.dual_coef_.shape == (3, len(m.support_))
     for k in range(3):
         alone = KernelSVC(Gaussian(), via="exact", tol=1e-6).fit(X, y == k)
-        np.testing.assert_allclose(m.decision_function(X)[:, k], alone.decision_function(X), atol=1e-4)
+        np.testing.assert_allclose(
+            m.decision_function(X)[:, k], alone.decision_function(X), atol=1e-4
+        )
 
 
 def test_all_pairs_are_there():

@@ -1,4 +1,5 @@
 """OneClassSVM: LIBSVM's duals and decisions, the meaning of nu."""
+
 import warnings
 
 import numpy as np
@@ -16,7 +17,10 @@ def data(n=300, seed=0):
 
 
 ROUGH = dict.fromkeys(
-    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
     "compares to 1e-7, which tol=1e-3 does not promise",
 )
 
@@ -33,7 +37,10 @@ def test_scikit_learn_contract(tol, rough):
 def test_the_objective_is_that_of_libsvm(nu, dtype):
     X = data()
     K = Gaussian()(X)
-    m, twin = OneClassSVM(Gaussian(), nu=nu).fit(X.astype(dtype)), svm.OneClassSVM(gamma=0.5, nu=nu, tol=1e-3).fit(X)
+    m, twin = (
+        OneClassSVM(Gaussian(), nu=nu).fit(X.astype(dtype)),
+        svm.OneClassSVM(gamma=0.5, nu=nu, tol=1e-3).fit(X),
+    )
     assert m.dual_coef_.sum() == pytest.approx(nu * len(X))
     values = []
     for v in (m, twin):
@@ -42,7 +49,11 @@ def test_the_objective_is_that_of_libsvm(nu, dtype):
         values.append(b @ K @ b / 2)
     assert values[0] == pytest.approx(values[1], rel=1e-4)
     assert -m.objective_ == pytest.approx(values[0], rel=1e-4)
-    np.testing.assert_allclose(m.decision_function(X.astype(dtype)), twin.decision_function(X), atol=2e-3 * max(1, len(X) * nu / 10))
+    np.testing.assert_allclose(
+        m.decision_function(X.astype(dtype)),
+        twin.decision_function(X),
+        atol=2e-3 * max(1, len(X) * nu / 10),
+    )
 
 
 def test_at_nu_1_every_dual_is_at_its_bound():
@@ -67,13 +78,20 @@ def test_weights_are_repetitions():
     w = np.random.default_rng(1).integers(0, 4, len(X))
     weighted = OneClassSVM(Gaussian(), nu=0.3, tol=1e-7).fit(X, sample_weight=w)
     repeated = OneClassSVM(Gaussian(), nu=0.3, tol=1e-7).fit(X.repeat(w, axis=0))
-    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-4)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-4
+    )
 
 
 def test_many_rows_go_by_blocks_and_a_given_matrix_is_its_kernel(monkeypatch):
     X = data(600)
-    whole, given = OneClassSVM(Gaussian(), nu=0.1).fit(X), OneClassSVM("precomputed", nu=0.1).fit(Gaussian()(X))
-    np.testing.assert_allclose(given.decision_function(Gaussian()(X)), whole.decision_function(X), atol=1e-2)
+    whole, given = (
+        OneClassSVM(Gaussian(), nu=0.1).fit(X),
+        OneClassSVM("precomputed", nu=0.1).fit(Gaussian()(X)),
+    )
+    np.testing.assert_allclose(
+        given.decision_function(Gaussian()(X)), whole.decision_function(X), atol=1e-2
+    )
     monkeypatch.setattr("mercer.models.svm.blocks.ONE_BLOCK", 100)
     monkeypatch.setattr("mercer.models.svm.blocks.MIN_BLOCK", 128)
     blocks = OneClassSVM(Gaussian(), nu=0.1).fit(X)
@@ -94,8 +112,13 @@ def test_filled_duals_and_what_is_refused():
 @pytest.mark.parametrize("unit", [1e-6, 1 / 300, 1e4])
 def test_the_unit_of_weights_does_not_matter(nu, unit):
     X = data()
-    plain, scaled = OneClassSVM(Gaussian(), nu=nu).fit(X), OneClassSVM(Gaussian(), nu=nu).fit(X, sample_weight=np.full(300, unit))
-    np.testing.assert_allclose(scaled.decision_function(X) / unit, plain.decision_function(X), atol=1e-9)
+    plain, scaled = (
+        OneClassSVM(Gaussian(), nu=nu).fit(X),
+        OneClassSVM(Gaussian(), nu=nu).fit(X, sample_weight=np.full(300, unit)),
+    )
+    np.testing.assert_allclose(
+        scaled.decision_function(X) / unit, plain.decision_function(X), atol=1e-9
+    )
     assert scaled.dual_coef_.sum() == pytest.approx(nu * 300 * unit)
     assert scaled.gap_ == pytest.approx(plain.gap_, rel=1e-6)
 

@@ -1,4 +1,5 @@
 """What duals are worth: gaps, multipliers, and the rounding that a gap counts."""
+
 import numpy as np
 import pytest
 
@@ -18,7 +19,9 @@ def test_the_gap_bounds_what_is_left(e, ridge, bias):
     X, problem = example(120, e=e, bias=bias)
     if ridge:
         t = problem.t
-        problem = DualProblem(t, np.where(t > 0, 0, -np.inf), np.where(t > 0, np.inf, 0), e, np.full(120, 0.5), bias)
+        problem = DualProblem(
+            t, np.where(t > 0, 0, -np.inf), np.where(t > 0, np.inf, 0), e, np.full(120, 0.5), bias
+        )
     K, rows = Gaussian()(X), TileOperator(Gaussian(), Table(X))
     best = solve(rows, problem, 1e-9)
     assert best.relative < 1e-8
@@ -41,11 +44,19 @@ def test_the_best_multiplier_has_the_least_gap(ridge):
     X, problem = example(60)
     r = np.full(60, 0.5 if ridge else 0.0)
     if ridge:
-        problem = DualProblem(problem.t, np.where(problem.t > 0, 0, -np.inf), np.where(problem.t > 0, np.inf, 0), 0.0, r)
+        problem = DualProblem(
+            problem.t,
+            np.where(problem.t > 0, 0, -np.inf),
+            np.where(problem.t > 0, np.inf, 0),
+            0.0,
+            r,
+        )
     b = np.where(problem.t > 0, 0.1, -0.1)
     G = Gaussian()(X) @ b + r * b - problem.t
     best = soft_balance(G, b, problem) if ridge else balance(G, problem, float(b.sum()))
-    least = min(smo.gap(G, b, problem.lo, problem.hi, 0.0, r, nu) for nu in np.linspace(-2, 2, 2001))
+    least = min(
+        smo.gap(G, b, problem.lo, problem.hi, 0.0, r, nu) for nu in np.linspace(-2, 2, 2001)
+    )
     assert smo.gap(G, b, problem.lo, problem.hi, 0.0, r, best) <= least + 1e-9
 
 
@@ -58,7 +69,18 @@ def test_a_gap_within_errors_is_the_largest_of_them():
     exact = smo.gap(G, m.b, problem.lo, problem.hi, 0.0, none, -m.intercept)
     assert smo.gap_within(G, m.b, problem.lo, problem.hi, 0.0, none, -m.intercept, none) == exact
     for _ in range(50):
-        assert smo.gap(G + error * rng.uniform(-1, 1, 80), m.b, problem.lo, problem.hi, 0.0, none, -m.intercept) <= bound
+        assert (
+            smo.gap(
+                G + error * rng.uniform(-1, 1, 80),
+                m.b,
+                problem.lo,
+                problem.hi,
+                0.0,
+                none,
+                -m.intercept,
+            )
+            <= bound
+        )
 
 
 def test_rounding_of_stored_values_is_counted_and_solved_away_where_it_shows():

@@ -1,4 +1,5 @@
 """KernelSVR: LIBSVM's objective and predictions, optimality, odd data."""
+
 import warnings
 
 import numpy as np
@@ -14,7 +15,10 @@ from sklearn.utils.estimator_checks import (
 from mercer.kernels import Callable, Gaussian, Linear
 from mercer.models.svm.regressor import KernelSVR
 
-EQUIVALENCE = (check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data)
+EQUIVALENCE = (
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
+)
 
 
 def data(n=200, d=2, seed=0):
@@ -101,10 +105,14 @@ def test_a_given_matrix_constant_targets_one_row_and_fewer_vectors():
     np.testing.assert_allclose(given.predict(Gaussian()(X)), own.predict(X), atol=2e-3)
     small = own.compress(20, X)
     assert len(small.support_) == 20
-    assert np.sqrt(np.mean((small.predict(X) - own.predict(X)) ** 2)) == pytest.approx(small.compression_.rms, rel=1e-6)
+    assert np.sqrt(np.mean((small.predict(X) - own.predict(X)) ** 2)) == pytest.approx(
+        small.compression_.rms, rel=1e-6
+    )
     assert small.compression_.rms < 0.05
     np.testing.assert_allclose(KernelSVR().fit(X, np.full(120, 3.0)).predict(X), 3, atol=0.11)
-    assert KernelSVR(epsilon=0.5).fit([[1.0]], [2.0]).predict([[5.0]])[0] == pytest.approx(2, abs=0.51)
+    assert KernelSVR(epsilon=0.5).fit([[1.0]], [2.0]).predict([[5.0]])[0] == pytest.approx(
+        2, abs=0.51
+    )
 
 
 def test_what_is_refused():
@@ -145,9 +153,18 @@ def test_a_refused_fit_leaves_the_model_as_it_was():
 
 
 def test_targets_of_items_and_odd_ways_are_checked():
-    kernel, words = Callable(lambda A, B: np.array([[float(a == b) for b in B] for a in A])), ["a", "b", "c"]
-    assert KernelSVR(kernel, epsilon=0.0, C=1e3).fit(words, [1, 2, 3]).predict(["a"])[0] == pytest.approx(1, abs=0.01)
-    for y, text in (([1.0, np.nan, 2.0], "NaN"), (np.ones((3, 2)), "1d array"), (["x", "y", "z"], "could not convert")):
+    kernel, words = (
+        Callable(lambda A, B: np.array([[float(a == b) for b in B] for a in A])),
+        ["a", "b", "c"],
+    )
+    assert KernelSVR(kernel, epsilon=0.0, C=1e3).fit(words, [1, 2, 3]).predict(["a"])[
+        0
+    ] == pytest.approx(1, abs=0.01)
+    for y, text in (
+        ([1.0, np.nan, 2.0], "NaN"),
+        (np.ones((3, 2)), "1d array"),
+        (["x", "y", "z"], "could not convert"),
+    ):
         with pytest.raises(ValueError, match=text):
             KernelSVR(kernel).fit(words, y)
     with pytest.raises(ValueError, match="via must be one of auto, exact"):

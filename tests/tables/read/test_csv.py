@@ -18,5 +18,9 @@ def test_a_late_text_does_not_stop_a_column_of_numbers(tmp_path):
 
 
 def test_a_field_longer_than_a_block(tmp_path):
-    read = rows(open_source(written(tmp_path / "a.csv", "a,b\n1,2\n" * 1 + "3," + "x" * 3_000_000 + "\n4,y\n")))
+    read = rows(
+        open_source(
+            written(tmp_path / "a.csv", "a,b\n1,2\n" * 1 + "3," + "x" * 3_000_000 + "\n4,y\n")
+        )
+    )
     assert [len(r["b"]) for r in read] == [1, 3_000_000, 1]

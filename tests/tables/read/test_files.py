@@ -26,7 +26,12 @@ def test_several_files_are_one_table(tmp_path):
     written(tmp_path / "a2.csv", "y;x\n3,5;4\n")
     written(tmp_path / "a3.csv", "5,6\n7,8\n")  # cut from a larger file, without its header
     source = open_source(str(tmp_path / "a*.csv"))
-    assert [(r["x"], r["y"]) for r in rows(source)] == [("1", "2"), ("4", "3.5"), ("5", "6"), ("7", "8")]
+    assert [(r["x"], r["y"]) for r in rows(source)] == [
+        ("1", "2"),
+        ("4", "3.5"),
+        ("5", "6"),
+        ("7", "8"),
+    ]
     assert [p.name for p in source.paths] == ["a1.csv", "a2.csv", "a3.csv"]
     assert source.n_bytes == sum(p.stat().st_size for p in source.paths)
 
@@ -35,8 +40,15 @@ def test_types_are_widened_across_files(tmp_path):
     pyarrow.parquet.write_table(pa.table({"x": [1, 2]}), tmp_path / "a.parquet")
     pyarrow.parquet.write_table(pa.table({"x": [0.5]}), tmp_path / "b.parquet")
     written(tmp_path / "c.csv", "x\n7\nhello\n")
-    assert [r["x"] for r in rows(open_source([tmp_path / "a.parquet", tmp_path / "b.parquet"]))] == [1.0, 2.0, 0.5]
-    assert [r["x"] for r in rows(open_source([tmp_path / "a.parquet", tmp_path / "c.csv"]))] == ["1", "2", "7", "hello"]
+    assert [
+        r["x"] for r in rows(open_source([tmp_path / "a.parquet", tmp_path / "b.parquet"]))
+    ] == [1.0, 2.0, 0.5]
+    assert [r["x"] for r in rows(open_source([tmp_path / "a.parquet", tmp_path / "c.csv"]))] == [
+        "1",
+        "2",
+        "7",
+        "hello",
+    ]
 
 
 def test_files_that_are_not_there(tmp_path):

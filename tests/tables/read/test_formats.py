@@ -55,12 +55,17 @@ def test_a_kind_is_told_by_content_whatever_the_name(tmp_path):
     assert rows(open_source(written(tmp_path / "noname", '{"x": 1}\n'))) == [{"x": 1.0}]
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd], ids=["gz", "bz2", "xz", "zst"])
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, bz2.compress, lzma.compress, zstd], ids=["gz", "bz2", "xz", "zst"]
+)
 def test_compressed_csv_and_jsonl(tmp_path, pack):
     plain = rows(open_source(written(tmp_path / "a.csv", CSV)))
     assert rows(open_source(written(tmp_path / "b.csv.packed", pack(CSV.encode())))) == plain
     lines = "".join(json.dumps(row) + "\n" for row in TABLE.to_pylist())
-    assert [r["word"] for r in rows(open_source(written(tmp_path / "c.jsonl.packed", pack(lines.encode()))))] == ["a", "b c", None]
+    assert [
+        r["word"]
+        for r in rows(open_source(written(tmp_path / "c.jsonl.packed", pack(lines.encode()))))
+    ] == ["a", "b c", None]
 
 
 def test_jsonl_fields_may_change_and_lack(tmp_path):
@@ -77,11 +82,17 @@ def test_damaged_files(tmp_path):
     with pytest.raises(DataError, match="damaged or cut short"):
         rows(open_source(written(tmp_path / "a.csv.gz", packed[: len(packed) // 2])))
     with pytest.raises(DataError, match="is not a sound parquet file"):
-        open_source(written(tmp_path / "a.parquet", (tmp_path / "whole.parquet").read_bytes()[:-20]))
+        open_source(
+            written(tmp_path / "a.parquet", (tmp_path / "whole.parquet").read_bytes()[:-20])
+        )
     with pytest.raises(DataError, match=r"line 2: not a JSON object"):
         open_source(written(tmp_path / "a.jsonl", '{"a": 1}\n{"a": \n'))
     with pytest.raises(DataError, match=r"is not utf-8 text at byte \d\d\d,\d\d\d \(0xe9\)"):
-        rows(open_source(written(tmp_path / "b.csv", "a,é\n1,ü\n".encode() + b"1,2\n" * 90_000 + b"\xe9,1\n")))
+        rows(
+            open_source(
+                written(tmp_path / "b.csv", "a,é\n1,ü\n".encode() + b"1,2\n" * 90_000 + b"\xe9,1\n")
+            )
+        )
 
 
 def packed_seeds():
@@ -93,14 +104,24 @@ def packed_seeds():
             writer.write_table(TABLE)
     lines = "".join(json.dumps(row) + "\n" for row in TABLE.to_pylist()).encode()
     plain = {"a.csv": CSV.encode(), "b.csv": CSV.encode("utf-16"), "a.jsonl": lines}
-    packed = {"a.csv.gz": gzip.compress(CSV.encode()), "a.csv.xz": lzma.compress(CSV.encode()), "a.csv.zst": zstd(CSV.encode())}
-    return {**plain, **packed, **{name: sink.getvalue().to_pybytes() for name, sink in sinks.items()}}
+    packed = {
+        "a.csv.gz": gzip.compress(CSV.encode()),
+        "a.csv.xz": lzma.compress(CSV.encode()),
+        "a.csv.zst": zstd(CSV.encode()),
+    }
+    return {
+        **plain,
+        **packed,
+        **{name: sink.getvalue().to_pybytes() for name, sink in sinks.items()},
+    }
 
 
 SEEDS = packed_seeds()
 
 
-@pytest.mark.parametrize(("name", "old"), [("a.arrow", b"ab c"), ("a.arrows", b"ab c"), ("a.parquet", b"b c")])
+@pytest.mark.parametrize(
+    ("name", "old"), [("a.arrow", b"ab c"), ("a.arrows", b"ab c"), ("a.parquet", b"b c")]
+)
 @pytest.mark.parametrize("new", [b"\xff\xff", b"\xc0\xaf"])
 def test_bytes_that_are_no_text_in_a_typed_file(tmp_path, name, old, new):
     whole = SEEDS[name]

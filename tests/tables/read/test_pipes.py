@@ -1,4 +1,6 @@
-"""Pipes, as a shell makes them: read once, held for every pass, and gone afterwards; files that change between passes are noticed."""
+"""Pipes, as a shell makes them: read once, held for every pass, and gone afterwards; files that
+change between passes are noticed."""
+
 import gzip
 import json
 import os
@@ -16,7 +18,13 @@ from mercer.tables import DataError, open_source
 from mercer.tables.read import pipes
 
 N = 4000
-TABLE = pa.table({"x": [i * 0.5 for i in range(N)], "word": [f"w{i % 7}" for i in range(N)], "y": [float(i % 11) for i in range(N)]})
+TABLE = pa.table(
+    {
+        "x": [i * 0.5 for i in range(N)],
+        "word": [f"w{i % 7}" for i in range(N)],
+        "y": [float(i % 11) for i in range(N)],
+    }
+)
 TWO_PASSES = """
 import sys
 from mercer.tables import open_source
@@ -39,7 +47,10 @@ def forms():
         "csv": ("x,word,y\n" + "".join(f"{r['x']},{r['word']},{r['y']}\n" for r in rows)).encode(),
         "jsonl": "".join(json.dumps(r) + "\n" for r in rows).encode(),
         "json": json.dumps(rows, indent=1).encode(),
-        **{name: sink.getvalue().to_pybytes() for name, sink in (("parquet", parquet), ("arrow", arrow), ("stream", stream))},
+        **{
+            name: sink.getvalue().to_pybytes()
+            for name, sink in (("parquet", parquet), ("arrow", arrow), ("stream", stream))
+        },
     }
     return plain | {f"{name}.gz": gzip.compress(data) for name, data in plain.items()}
 
@@ -67,14 +78,18 @@ def test_ways_to_name_a_pipe(way):
     code = [sys.executable, "-c", TWO_PASSES]
     words = ["bash", "-c", '"$0" "$@" <(cat)', *code] if way == "<(...)" else [*code, way]
     found = subprocess.run(words, input=FORMS["csv"], capture_output=True, timeout=60)
-    assert found.stdout.decode().split() == [str(N), "x", "word", "y", str((N - 1) * 0.5)], found.stderr.decode()
+    assert found.stdout.decode().split() == [str(N), "x", "word", "y", str((N - 1) * 0.5)], (
+        found.stderr.decode()
+    )
 
 
 def test_much_goes_to_disk_and_leaves_nothing(tmp_path, monkeypatch):
     """The file that holds it has no name, or loses it with the source."""
     monkeypatch.setattr(pipes, "MAX_MEMORY_BYTES", 1000)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    held = pipes.spool((FORMS["csv"][i : i + 999] for i in range(0, len(FORMS["csv"]), 999)), "pipe")
+    held = pipes.spool(
+        (FORMS["csv"][i : i + 999] for i in range(0, len(FORMS["csv"]), 999)), "pipe"
+    )
     assert held.read_bytes() == FORMS["csv"]
     assert not os.stat(held).st_nlink or list(tmp_path.iterdir())
     source = open_source(held)
@@ -90,7 +105,10 @@ def test_no_room_for_a_pipe(monkeypatch):
     monkeypatch.setattr(pipes, "MAX_MEMORY_BYTES", 10)
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     monkeypatch.setattr(tempfile, "NamedTemporaryFile", full)
-    with pytest.raises(DataError, match=r"does not fit on the disk that holds .*: No space left on device; free some space"):
+    with pytest.raises(
+        DataError,
+        match=r"does not fit on the disk that holds .*: No space left on device; free some space",
+    ):
         pipes.spool([b"x" * 100], "pipe")
 
 
@@ -107,9 +125,13 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, name, change):
     elif change == "touched":
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1000))
     else:
-        path.write_bytes(bytes(FORMS[name][:40]) + bytes([FORMS[name][40] ^ 1]) + bytes(FORMS[name][41:]))
+        path.write_bytes(
+            bytes(FORMS[name][:40]) + bytes([FORMS[name][40] ^ 1]) + bytes(FORMS[name][41:])
+        )
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    with pytest.raises(DataError, match="has changed since it was opened; give a file that nothing writes to"):
+    with pytest.raises(
+        DataError, match="has changed since it was opened; give a file that nothing writes to"
+    ):
         list(source.batches())
 
 
@@ -125,10 +147,16 @@ def test_a_file_that_grows_during_a_pass_is_refused(tmp_path):
 
 
 def test_standard_input_that_holds_nothing():
-    for ends, text in ((subprocess.DEVNULL, "standard input is empty"), (None, "standard input is closed")):
+    for ends, text in (
+        (subprocess.DEVNULL, "standard input is empty"),
+        (None, "standard input is closed"),
+    ):
         words = [sys.executable, "-c", TWO_PASSES, "-"]
         words = words if ends else ["bash", "-c", '"$0" "$@" <&-', *words]
-        assert text in subprocess.run(words, stdin=ends, capture_output=True, text=True, timeout=60).stderr
+        assert (
+            text
+            in subprocess.run(words, stdin=ends, capture_output=True, text=True, timeout=60).stderr
+        )
 
 
 def test_a_file_named_like_standard_input(tmp_path, monkeypatch):

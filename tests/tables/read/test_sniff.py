@@ -1,4 +1,6 @@
-"""How csv files are written: every rule of the sniffing, and files in odd forms read back as they were written."""
+"""How csv files are written: every rule of the sniffing, and files in odd forms read back as they
+were written."""
+
 import csv
 import io
 
@@ -58,7 +60,16 @@ def test_quoting(text, quote, escape):
         ("a,b\n", True),
         (",a,b\n0,1,2\n1,3,4\n", True),
     ],
-    ids=["names over numbers", "numbers", "names over words", "words", "dates", "names over dates", "names only", "index column"],
+    ids=[
+        "names over numbers",
+        "numbers",
+        "names over words",
+        "words",
+        "dates",
+        "names over dates",
+        "names only",
+        "index column",
+    ],
 )
 def test_header(text, header):
     assert found(text).options.header is header
@@ -67,7 +78,11 @@ def test_header(text, header):
 def test_names_are_made_unique_and_made_up():
     assert found("a,a,\n1,2,3\n").names == ("a", "a_2", "column_3")
     assert found("1,2\n3,4\n").names == ("column_1", "column_2")
-    assert found('"x","y"\n"r1",2,3\n"r2",4,5\n').names == ("column_1", "x", "y")  # R leaves out the name of the row names
+    assert found('"x","y"\n"r1",2,3\n"r2",4,5\n').names == (
+        "column_1",
+        "x",
+        "y",
+    )  # R leaves out the name of the row names
 
 
 @pytest.mark.parametrize(
@@ -107,17 +122,27 @@ def test_lines_before_the_table_are_skipped():
 
 def test_given_options_are_kept():
     options = found("a;b\n1,5;2\n", CsvOptions(decimal=".", header=False, quote="")).options
-    assert (options.delimiter, options.decimal, options.header, options.quote) == (";", ".", False, "")
+    assert (options.delimiter, options.decimal, options.header, options.quote) == (
+        ";",
+        ".",
+        False,
+        "",
+    )
 
 
 def test_options_in_words():
     words = str(found("a\tb\n1 234,5\t2,5\n7 654,5\t3,5\n").options)
-    assert words == 'tab between fields, quote ", a header row, utf-8, decimal comma, thousands marked by spaces'
+    assert (
+        words
+        == 'tab between fields, quote ", a header row, utf-8, decimal comma, thousands marked by spaces'
+    )
 
 
 LETTERS = st.characters(blacklist_categories=("Cs", "Cc"), max_codepoint=0x2FF)
 CELL = st.text(LETTERS | st.sampled_from(',;|"\n'), max_size=8)
-TABLES = st.integers(2, 4).flatmap(lambda d: st.lists(st.lists(CELL, min_size=d, max_size=d), min_size=3, max_size=8))
+TABLES = st.integers(2, 4).flatmap(
+    lambda d: st.lists(st.lists(CELL, min_size=d, max_size=d), min_size=3, max_size=8)
+)
 
 
 @given(
@@ -140,15 +165,30 @@ def test_a_quoted_table_reads_back(tmp_path_factory, rows, delimiter, encoding, 
 
 
 @given(
-    values=st.lists(st.tuples(st.decimals(-99999, 99999, places=2), st.sampled_from(["x", "y z", "ü"])), min_size=3, max_size=20),
-    form=st.sampled_from([(";", ",", "."), (";", ",", ""), ("\t", ",", " "), (",", ".", ""), ("|", ".", "'"), (",", ".", ",")]),
+    values=st.lists(
+        st.tuples(st.decimals(-99999, 99999, places=2), st.sampled_from(["x", "y z", "ü"])),
+        min_size=3,
+        max_size=20,
+    ),
+    form=st.sampled_from(
+        [
+            (";", ",", "."),
+            (";", ",", ""),
+            ("\t", ",", " "),
+            (",", ".", ""),
+            ("|", ".", "'"),
+            (",", ".", ","),
+        ]
+    ),
     encoding=st.sampled_from(["utf-8", "cp1252"]),
 )
 def test_numbers_in_local_form_read_back(tmp_path_factory, values, form, encoding):
     delimiter, decimal, thousands = form
     write = lambda x: f"{x:,.2f}".replace(",", "\0").replace(".", decimal).replace("\0", thousands)
     text = io.StringIO(newline="")
-    csv.writer(text, delimiter=delimiter).writerows([["number", "word"], *([write(x), w] for x, w in values)])
+    csv.writer(text, delimiter=delimiter).writerows(
+        [["number", "word"], *([write(x), w] for x, w in values)]
+    )
     path = tmp_path_factory.mktemp("t") / "a.csv"
     path.write_bytes(text.getvalue().encode(encoding))
     read = open_source(path)
@@ -161,7 +201,11 @@ def test_numbers_in_local_form_read_back(tmp_path_factory, values, form, encodin
 def test_decimal_commas_are_no_delimiters_however_many_rows(rows):
     body = "".join(f"n{k % 7};{3 * k},5;{k}\n" for k in range(rows))
     read = found("name;price;size\n" + body)
-    assert (read.options.delimiter, read.options.decimal, read.names) == (";", ",", ("name", "price", "size"))
+    assert (read.options.delimiter, read.options.decimal, read.names) == (
+        ";",
+        ",",
+        ("name", "price", "size"),
+    )
     assert found(body).options.delimiter == ";"  # without a header too
 
 
@@ -180,7 +224,9 @@ def test_where_two_delimiters_would_do_the_cells_decide(text, delimiter):
     assert found(text).options.delimiter == delimiter
 
 
-@pytest.mark.parametrize("cells", [["1082,16 CHF", "5,5 CHF"], ["R$ 1082,16", "R$ 5,5"], ["SEK 1.082,16", "SEK 5,5"]])
+@pytest.mark.parametrize(
+    "cells", [["1082,16 CHF", "5,5 CHF"], ["R$ 1082,16", "R$ 5,5"], ["SEK 1.082,16", "SEK 5,5"]]
+)
 def test_money_with_a_decimal_comma(cells):
     rows = [[cell, "a"] for cell in cells]
     decimal, thousands = marks(rows, ";")

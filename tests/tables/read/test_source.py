@@ -1,4 +1,5 @@
-"""Files as one table: batches, chosen columns, constant memory, and a sentence for everything that is wrong."""
+"""Files as one table: batches, chosen columns, constant memory, and a sentence for everything that
+is wrong."""
 
 import gzip
 import subprocess
@@ -32,7 +33,9 @@ def test_batches_have_one_size_and_passes_repeat(tmp_path):
     sizes = [batch.num_rows for batch in source.batches(rows=30_000)]
     assert sizes == [30_000, 30_000, 30_000, 10_000]
     whole = pa.Table.from_batches(source.batches(rows=10**6))
-    assert pa.Table.from_batches(source.batches(rows=777)).combine_chunks() == whole.combine_chunks()
+    assert (
+        pa.Table.from_batches(source.batches(rows=777)).combine_chunks() == whole.combine_chunks()
+    )
     assert whole.column("a").to_pylist() == [str(i) for i in range(100_000)]
 
 
@@ -54,7 +57,8 @@ def test_wide_tables_come_in_shorter_batches(tmp_path):
 
 
 def test_memory_stays_constant(tmp_path):
-    """However long the file, about 32 blocks of 1 MB are under way, Python's and Arrow's memory together."""
+    """However long the file, about 32 blocks of 1 MB are under way, Python's and Arrow's memory
+    together."""
     block = "".join(f"{i},{i * 0.37:.4f},{'some words ' * 20},{i % 5}\n" for i in range(5000))
     with (tmp_path / "a.csv").open("w") as file:
         file.write("a,b,c,d\n")
@@ -74,8 +78,10 @@ def test_memory_stays_constant(tmp_path):
 
 
 NO_SHEET = "{path} is a zip or Excel file that cannot be read as a sheet; unpack it or save the sheet as csv."
-UNSOUND = ("{path} is not a sound parquet file: Parquet magic bytes not found in footer. Either the file is corrupted or this is not a "
-           "parquet file.")  # fmt: skip
+UNSOUND = (
+    "{path} is not a sound parquet file: Parquet magic bytes not found in footer. Either the file is corrupted or this is not a "
+    "parquet file."
+)
 RAGGED = "{path}, line 4: 3 fields where 2 are expected; mend that row, or quote fields that hold the delimiter."
 
 
@@ -90,16 +96,42 @@ RAGGED = "{path}, line 4: 3 fields where 2 are expected; mend that row, or quote
         ("a.csv", b'a,b\n1,"x\ny"\n3,4,5\n', RAGGED),
         ("a.csv", b"# note\na,b\n1,2\n3,4,5\n", RAGGED),
         ("a.csv", b"a,b\n1,2\n3\n", RAGGED.replace("4: 3 fields", "3: 1 field")),
-        ("a.csv", bytes(range(256)), "{path} holds zero bytes and is no text; save it as csv, parquet, arrow or jsonl."),
+        (
+            "a.csv",
+            bytes(range(256)),
+            "{path} holds zero bytes and is no text; save it as csv, parquet, arrow or jsonl.",
+        ),
         ("a.xlsx", b"PK\x03\x04rest", NO_SHEET),
         ("a.xls", b"\xd0\xcf\x11\xe0rest", NO_SHEET),
-        ("a.parquet", b"x,y\n", "{path} is not a parquet file, whatever its name says; it may be damaged or cut short."),
-        ("a.jsonl", b'{"a": 1}\n3\n', "{path}, line 2: a JSON object is expected, not int; write one object a line."),
+        (
+            "a.parquet",
+            b"x,y\n",
+            "{path} is not a parquet file, whatever its name says; it may be damaged or cut short.",
+        ),
+        (
+            "a.jsonl",
+            b'{"a": 1}\n3\n',
+            "{path}, line 2: a JSON object is expected, not int; write one object a line.",
+        ),
         ("a.pq.gz", gzip.compress(b"PAR1xxxx"), UNSOUND),
     ],
-    ids=["empty", "packed empty", "blank", "header only", "ragged", "ragged after a line break", "ragged after a comment", "short row",
-         "binary", "excel", "old excel", "false parquet", "json number", "packed parquet"],
-)  # fmt: skip
+    ids=[
+        "empty",
+        "packed empty",
+        "blank",
+        "header only",
+        "ragged",
+        "ragged after a line break",
+        "ragged after a comment",
+        "short row",
+        "binary",
+        "excel",
+        "old excel",
+        "false parquet",
+        "json number",
+        "packed parquet",
+    ],
+)
 def test_what_is_wrong_is_one_sentence(tmp_path, name, data, sentence):
     path = written(tmp_path / name, data)
     with pytest.raises(DataError) as error:
@@ -122,7 +154,10 @@ def test_wrong_settings(tmp_path):
 def test_without_pyarrow_one_sentence_names_the_extra():
     code = "import sys; sys.modules['pyarrow'] = None\ntry:\n    import mercer.tables\nexcept ImportError as error:\n    print(error)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "reading tables needs pyarrow, which comes with the command line: pip install mercer[cli]"
+    assert (
+        done.stdout.strip()
+        == "reading tables needs pyarrow, which comes with the command line: pip install mercer[cli]"
+    )
 
 
 def test_a_table_may_be_empty_where_that_is_allowed(tmp_path):

@@ -1,4 +1,6 @@
-"""What a fitted Gaussian process shows, and what must hold of it; files that had its parts one by one are put together to it."""
+"""What a fitted Gaussian process shows, and what must hold of it; files that had its parts one by
+one are put together to it."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -25,9 +27,22 @@ from mercer.plans import Plan
 from mercer.stats import Moments
 
 PARTS = (
-    "process_", "plan_", "_units", "_flat", "_dtype", "_found", "_candidate", "_shares", "_large", "_unit", "_spread", "_approximate",
-    "moments_", "lift_", "n_features_lifted_",
-)  # fmt: skip
+    "process_",
+    "plan_",
+    "_units",
+    "_flat",
+    "_dtype",
+    "_found",
+    "_candidate",
+    "_shares",
+    "_large",
+    "_unit",
+    "_spread",
+    "_approximate",
+    "moments_",
+    "lift_",
+    "n_features_lifted_",
+)
 
 
 class ProcessEstimator(KernelEstimator):
@@ -39,12 +54,19 @@ class ProcessEstimator(KernelEstimator):
 
     def _laws(self) -> str | None:
         reads = self.posterior_.reads
-        return None if reads in (None, self.n_features_in_) else f"has a posterior over {reads} columns, which are not those that it takes"
+        return (
+            None
+            if reads in (None, self.n_features_in_)
+            else f"has a posterior over {reads} columns, which are not those that it takes"
+        )
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
         """From files that had the parts of a posterior one by one."""
-        return upgraded(cls(**{name: state[name] for name in cls().get_params(deep=False) if name in state}), state)
+        return upgraded(
+            cls(**{name: state[name] for name in cls().get_params(deep=False) if name in state}),
+            state,
+        )
 
     # what is known
     def __sklearn_is_fitted__(self) -> bool:
@@ -55,7 +77,8 @@ class ProcessEstimator(KernelEstimator):
         return self.posterior_
 
     @property
-    def plan_(self) -> Plan: return self._posterior().plan
+    def plan_(self) -> Plan:
+        return self._posterior().plan
 
     @property
     def kernel_(self) -> FittedKernel:
@@ -75,9 +98,11 @@ class ProcessEstimator(KernelEstimator):
         return o.each(p.scale * o.unit**2)
 
     @property
-    def prior_mean_(self) -> float | Array: return self._outputs().each(self._outputs().mean)
+    def prior_mean_(self) -> float | Array:
+        return self._outputs().each(self._outputs().mean)
 
-    def _outputs(self) -> Outputs: return self._posterior().outputs
+    def _outputs(self) -> Outputs:
+        return self._posterior().outputs
 
     @property
     def log_marginal_likelihood_(self) -> float:
@@ -91,26 +116,34 @@ class ProcessEstimator(KernelEstimator):
 
     def _over_features(self, name: str) -> FeaturePosterior:
         if not isinstance(p := self._posterior(), FeaturePosterior):
-            raise AttributeError(f"{name} is there for models over features or landmarks; this one is of points.")
+            raise AttributeError(
+                f"{name} is there for models over features or landmarks; this one is of points."
+            )
         return p
 
     @property
-    def coef_(self) -> Array: return self._over_features("coef_").solution.posterior.coef
+    def coef_(self) -> Array:
+        return self._over_features("coef_").solution.posterior.coef
 
     @property
-    def effective_dimension_(self) -> float: return self._over_features("effective_dimension_").solution.posterior.effective
+    def effective_dimension_(self) -> float:
+        return self._over_features("effective_dimension_").solution.posterior.effective
 
     @property
-    def lift_(self) -> FittedLift: return self._over_features("lift_").phi.lift
+    def lift_(self) -> FittedLift:
+        return self._over_features("lift_").phi.lift
 
     @property
-    def n_features_lifted_(self) -> int: return self._over_features("n_features_lifted_").phi.width
+    def n_features_lifted_(self) -> int:
+        return self._over_features("n_features_lifted_").phi.width
 
     @property
     def moments_(self) -> Moments:
         """Of [phi, y]."""
         if (found := self._over_features("moments_").moments) is None:
-            raise AttributeError("moments_ is there for models over features whose D x D statistics fit memory_limit.")
+            raise AttributeError(
+                "moments_ is there for models over features whose D x D statistics fit memory_limit."
+            )
         return found
 
     # leave-one-out
@@ -146,12 +179,15 @@ class ProcessEstimator(KernelEstimator):
         """
         return self._posterior().left_out.score()
 
-
-# files from before
+    # files from before
 
     # draws
     def sample_functions(
-        self, n_samples: int = 1, posterior: bool = True, n_features: int = 4096, random_state: Seed = 0
+        self,
+        n_samples: int = 1,
+        posterior: bool = True,
+        n_features: int = 4096,
+        random_state: Seed = 0,
     ) -> SampledFunctions:
         """Functions drawn once and evaluated anywhere.
 
@@ -162,7 +198,9 @@ class ProcessEstimator(KernelEstimator):
         landmarks also what these leave out (where `restore_variance` says so), from the prior.
         """
         count, size = check_count(n_samples, "n_samples"), check_count(n_features, "n_features")
-        return self._posterior().functions(count, posterior=posterior, n_features=size, seed=seed_of(random_state))
+        return self._posterior().functions(
+            count, posterior=posterior, n_features=size, seed=seed_of(random_state)
+        )
 
 
 def upgraded(model: Any, state: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +209,10 @@ def upgraded(model: Any, state: dict[str, Any]) -> dict[str, Any]:
     if "plan_" not in old:
         return state
     s = ProcessSettings.of(model)
-    return {**state, "posterior_": _of_points(s, old) if "process_" in old else _over_features(s, old)}
+    return {
+        **state,
+        "posterior_": _of_points(s, old) if "process_" in old else _over_features(s, old),
+    }
 
 
 def _of_points(s: ProcessSettings, old: dict[str, Any]) -> PointPosterior:
@@ -186,9 +227,23 @@ def _over_features(s: ProcessSettings, old: dict[str, Any]) -> FeaturePosterior:
     candidate, found = old.get("_candidate"), old.get("_found")
     origin, unit = old["_unit"]
     held = FeatureTargets.held_by(s, None if candidate is None else candidate.held)
-    targets = FeatureTargets(origin, unit, s.prior, s.noise, held, old.get("_flat", True), old.get("_spread", 1.0))
-    phi, eps = FittedMap(old["lift_"], min(BATCH_BYTES, s.memory / 8)), float(np.finfo(old["_dtype"]).eps)
-    parts = dict(plan=old["plan_"], phi=phi, targets=targets, moments=old.get("moments_"), approximate=old["_approximate"], eps=eps)
+    targets = FeatureTargets(
+        origin, unit, s.prior, s.noise, held, old.get("_flat", True), old.get("_spread", 1.0)
+    )
+    phi, eps = (
+        FittedMap(old["lift_"], min(BATCH_BYTES, s.memory / 8)),
+        float(np.finfo(old["_dtype"]).eps),
+    )
+    parts = dict(
+        plan=old["plan_"],
+        phi=phi,
+        targets=targets,
+        moments=old.get("moments_"),
+        approximate=old["_approximate"],
+        eps=eps,
+    )
     if is_projection(phi):
-        return LandmarkPosterior(**parts, solved=found, restore=s.restore_variance, row_weights=old.get("_shares"))
+        return LandmarkPosterior(
+            **parts, solved=found, restore=s.restore_variance, row_weights=old.get("_shares")
+        )
     return FeaturePosterior(**parts, solved=found)

@@ -1,4 +1,6 @@
-"""GaussianProcessClassifier: Laplace's approximation, one class against the rest, exactly or over landmarks."""
+"""GaussianProcessClassifier: Laplace's approximation, one class against the rest, exactly or over
+landmarks."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -57,9 +59,13 @@ class LaplaceSettings:
         if is_precomputed(m.kernel):
             raise ValueError(GIVEN)
         way, method = methods.resolve(m.via, WAYS)
-        spec = HyperparameterSpec(() if m.fixed is None else m.fixed, m.tied or (), m.bounds, m.priors)
+        spec = HyperparameterSpec(
+            () if m.fixed is None else m.fixed, m.tied or (), m.bounds, m.priors
+        )
         if "noise" in spec.named():
-            raise ValueError("a classifier has no 'noise'; leave it out of fixed, tied, bounds and priors.")
+            raise ValueError(
+                "a classifier has no 'noise'; leave it out of fixed, tied, bounds and priors."
+            )
         restarts = check_count(m.n_restarts, "n_restarts", least=0)
         return cls(m.kernel, way, method, spec, restarts, m.memory_limit, m.random_state)
 
@@ -133,7 +139,11 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         K, found, reads = len(self.classes_), len(self.posterior_.each), self.posterior_.reads
         if found != (K if K > 2 else 1) or K < 2:
             return f"has {found} posteriors for {K} classes"
-        return None if reads in (None, self.n_features_in_) else f"has a posterior over {reads} columns, which are not those that it takes"
+        return (
+            None
+            if reads in (None, self.n_features_in_)
+            else f"has a posterior over {reads} columns, which are not those that it takes"
+        )
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
@@ -143,12 +153,25 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         if "processes_" not in state:
             return state
         found, lifts, plan = state.pop("processes_"), state.pop("lifts_", None), state.pop("plan_")
-        each = found if lifts is None else [LaplaceFeatures(FittedMap(phi), w) for phi, w in zip(lifts, found, strict=True)]
+        each = (
+            found
+            if lifts is None
+            else [LaplaceFeatures(FittedMap(phi), w) for phi, w in zip(lifts, found, strict=True)]
+        )
         return {**state, "posterior_": OneVersusRest(plan, tuple(each))}
 
     def __init__(
-        self, kernel: KernelSetting = None, via: Via = "auto", *, fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None,
-        n_restarts: int = 0, memory_limit: MemoryLimit = None, random_state: Seed = None,
+        self,
+        kernel: KernelSetting = None,
+        via: Via = "auto",
+        *,
+        fixed: Any = None,
+        tied: Any = (),
+        bounds: Any = None,
+        priors: Any = None,
+        n_restarts: int = 0,
+        memory_limit: MemoryLimit = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.via = via
@@ -170,17 +193,29 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class only ({self.classes_[:1].tolist()[0]!r}); give rows of at least two.")
+            raise ValueError(
+                f"y has one class only ({self.classes_[:1].tolist()[0]!r}); give rows of at least two."
+            )
         plan = choose(len(rows), s)
         targets = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
         labels = [np.where(codes == c, 1.0, -1.0) for c in targets]
         found = [(learnt(rows.astype(np.float64), signs, s), signs) for signs in labels]
         X = Table(rows.data)
         if plan.way == "exact":
-            each: Any = [LaplacePosterior.at_mode(f.kernel, X.astype(np.float64), signs, f.scale) for f, signs in found]
+            each: Any = [
+                LaplacePosterior.at_mode(f.kernel, X.astype(np.float64), signs, f.scale)
+                for f, signs in found
+            ]
         else:
-            make = partial(landmarks_of, X, s.method if isinstance(s.method, methods.Landmarks) else methods.Landmarks(), s.random_state)
-            each = [LaplaceFeatures.at_mode(make(f.kernel), X, signs, f.scale) for f, signs in found]
+            make = partial(
+                landmarks_of,
+                X,
+                s.method if isinstance(s.method, methods.Landmarks) else methods.Landmarks(),
+                s.random_state,
+            )
+            each = [
+                LaplaceFeatures.at_mode(make(f.kernel), X, signs, f.scale) for f, signs in found
+            ]
         self.posterior_ = OneVersusRest(plan, tuple(each))
         return self
 
@@ -193,7 +228,8 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         return self.posterior_
 
     @property
-    def plan_(self) -> Plan: return self._posterior().plan
+    def plan_(self) -> Plan:
+        return self._posterior().plan
 
     @property
     def log_marginal_likelihood_(self) -> float:
@@ -243,10 +279,14 @@ def learnt(rows: Table, y: Array, s: LaplaceSettings) -> FittedHyperparameters:
     """The hyper-parameters of one class, of signs y (n,), against the rest."""
     seed = seed_of(s.random_state)
     kernel = None if s.kernel is None else positioned(resolve(s.kernel, Table(rows.data)), rows)
-    given = starts(kernel, rows, s.spec, 1.0, scale=True, unit=1.0, restarts=s.n_restarts, seed=seed)
+    given = starts(
+        kernel, rows, s.spec, 1.0, scale=True, unit=1.0, restarts=s.n_restarts, seed=seed
+    )
     if not given[0].space.size:
         return FittedHyperparameters(given[0].space.kernel, 1.0, 1.0, 0.0, 0)
-    return learn(given, rows, y[:, None], seed=seed, most=MAX_SEARCH_ROWS, measure=laplace_likelihood)
+    return learn(
+        given, rows, y[:, None], seed=seed, most=MAX_SEARCH_ROWS, measure=laplace_likelihood
+    )
 
 
 def choose(n: int, s: LaplaceSettings) -> Plan:
@@ -256,14 +296,25 @@ def choose(n: int, s: LaplaceSettings) -> Plan:
     if s.way == "landmarks":
         return Plan("landmarks", "asked for", {"rows": n})
     if s.way == "exact" and s.memory_limit is not None and size > limit:
-        raise ValueError(f"via='exact' needs {matrices}, beyond memory_limit={s.memory_limit!r}; raise it, or use via='landmarks'.")
+        raise ValueError(
+            f"via='exact' needs {matrices}, beyond memory_limit={s.memory_limit!r}; raise it, or use via='landmarks'."
+        )
     if s.way == "exact" or (n <= MAX_EXACT_ROWS and size <= limit):
         return Plan("exact", f"{n:,} rows: {matrices} fit", {"rows": n}, bytes=size)
-    return Plan("landmarks", f"{n:,} rows are too many for {matrices}", {"rows": n}, rejected=(("exact", matrices),))
+    return Plan(
+        "landmarks",
+        f"{n:,} rows are too many for {matrices}",
+        {"rows": n},
+        rejected=(("exact", matrices),),
+    )
 
 
 def landmarks_of(X: Table, method: methods.Landmarks, seed: Any, kernel: Kernel) -> FittedMap:
     """The features of a kernel at landmarks of these rows."""
     size = asked(method) or default_features(len(X)) // 2
-    lift: Any = landmarks_of_items(kernel, size, method, seed) if X.items else KernelLift(kernel, size, method=method, random_state=seed)
+    lift: Any = (
+        landmarks_of_items(kernel, size, method, seed)
+        if X.items
+        else KernelLift(kernel, size, method=method, random_state=seed)
+    )
     return FittedMap.fit(lift, X)

@@ -1,4 +1,5 @@
 """The exact posterior, by a Cholesky factor that grows and shrinks with its rows."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -24,7 +25,14 @@ class ExactPosterior(PointPosterior):
 
     @classmethod
     def of(
-        cls, kernel: Any, X: Table, Y: Array, noise: Array, scale: float, outputs: Outputs = PLAIN, plan: Plan = NO_PLAN
+        cls,
+        kernel: Any,
+        X: Table,
+        Y: Array,
+        noise: Array,
+        scale: float,
+        outputs: Outputs = PLAIN,
+        plan: Plan = NO_PLAN,
     ) -> Self:
         """The factor, then the coefficients."""
         new = cls(kernel, X, Y, noise, scale, np.zeros_like(Y), outputs, plan)
@@ -84,11 +92,15 @@ class ExactPosterior(PointPosterior):
             corner = self._prior(X)
             corner.flat[:: len(corner) + 1] += noise
             L = appended(self.L, K, corner)
-        return self._changed(L, stack(self.X, X), np.vstack([self.Y, Y]), np.append(self.noise, noise))
+        return self._changed(
+            L, stack(self.X, X), np.vstack([self.Y, Y]), np.append(self.noise, noise)
+        )
 
     def _shrunk(self, index: Array) -> Self:
         keep = np.setdiff1d(np.arange(len(self.Y)), index)
         return self._changed(removed(self.L, index), self.X[keep], self.Y[keep], self.noise[keep])
 
     def _changed(self, L: Array, X: Table, Y: Array, noise: Array) -> Self:
-        return knowing(replace(self, X=X, Y=Y, noise=noise, coef=solve(L, Y), plan=self._plan_of(len(Y))), L=L)
+        return knowing(
+            replace(self, X=X, Y=Y, noise=noise, coef=solve(L, Y), plan=self._plan_of(len(Y))), L=L
+        )

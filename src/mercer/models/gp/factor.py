@@ -1,4 +1,6 @@
-"""The Cholesky factor of scale K + diag(noise): made, solved with, and rows added to it and taken out of it in O(n^2) each."""
+"""The Cholesky factor of scale K + diag(noise): made, solved with, and rows added to it and taken
+out of it in O(n^2) each."""
+
 from __future__ import annotations
 
 import math
@@ -16,11 +18,14 @@ from mercer.ops.threads import single_blas
 
 SMALL = 500  # rows up to which one thread is the fastest
 LEAST_JITTER, MOST_JITTER = 1e-14, 1e-4  # that are tried, in shares of the largest diagonal entry
-LARGE = "the kernel's values are too large for floating-point numbers; scale the columns of X first."
+LARGE = (
+    "the kernel's values are too large for floating-point numbers; scale the columns of X first."
+)
 
 
 def factor(matrix: Callable[[], Array], noise: Any, scale: float = 1.0, of: Any = "K") -> Array:
-    """The lower triangle L, L L' = scale K + diag(noise), in one n x n array (what is above the diagonal is not cleared).
+    """The lower triangle L, L L' = scale K + diag(noise), in one n x n array (what is above the
+    diagonal is not cleared).
 
     matrix : makes K, in an array that is overwritten
     of : what K is of, for those who read that it is of no kernel
@@ -36,16 +41,21 @@ def factor(matrix: Callable[[], Array], noise: Any, scale: float = 1.0, of: Any 
         if not math.isfinite(size):
             raise ValueError(LARGE)
         A.flat[:: len(A) + 1] += noise + jitter * (size or 1.0)
-        L, failed = dpotrf(A.T, lower=1, clean=0, overwrite_a=1)  # A' is A in the order that LAPACK reads
+        L, failed = dpotrf(
+            A.T, lower=1, clean=0, overwrite_a=1
+        )  # A' is A in the order that LAPACK reads
         if not failed:
             return L
         jitter = max(10 * jitter, LEAST_JITTER)
         if jitter > MOST_JITTER:
-            raise ValueError(f"the kernel matrix of {of!r} is not positive semidefinite at these rows; see mercer.check_psd.")
+            raise ValueError(
+                f"the kernel matrix of {of!r} is not positive semidefinite at these rows; see mercer.check_psd."
+            )
 
 
 def root(C: Array, size: float, least: float) -> Array:
-    """L, L L' = C, with as much more on the diagonal, from `least` of `size` on, as rounding asks for.
+    """L, L L' = C, with as much more on the diagonal, from `least` of `size` on, as rounding asks
+    for.
 
     >>> root(np.array([[4.0, 2.0], [2.0, 1.0]]), 4.0, 1e-12).round(3)
     array([[2., 0.],
@@ -56,10 +66,16 @@ def root(C: Array, size: float, least: float) -> Array:
     jitter = 0.0
     while jitter <= MOST_JITTER:
         try:
-            return np.asarray(cholesky(C + jitter * (size or 1.0) * np.eye(len(C)), lower=True, check_finite=False))
+            return np.asarray(
+                cholesky(
+                    C + jitter * (size or 1.0) * np.eye(len(C)), lower=True, check_finite=False
+                )
+            )
         except np.linalg.LinAlgError:
             jitter = max(10 * jitter, least)
-    raise ValueError("the kernel matrix is not positive semidefinite at these rows; see mercer.check_psd.")
+    raise ValueError(
+        "the kernel matrix is not positive semidefinite at these rows; see mercer.check_psd."
+    )
 
 
 def solve(L: Array, Y: Array) -> Array:
@@ -72,12 +88,15 @@ def log_determinant(L: Array) -> float:
 
 
 def best_scale(fit: float, size: int, ratio: Any, least: float) -> float:
-    """The scale of the largest likelihood at a ratio of noise to scale; fit : y'(K + ratio)^-1 y of `size` numbers.
+    """The scale of the largest likelihood at a ratio of noise to scale; fit : y'(K + ratio)^-1 y of
+    `size` numbers.
 
     >>> best_scale(4.0, 2, ratio=0.1, least=0.0), best_scale(4.0, 2, ratio=0.1, least=0.5)
     (2.0, 5.0)
     """
-    return max(fit / size, least / float(np.min(ratio)) if least else 0.0, float(np.finfo(float).tiny))
+    return max(
+        fit / size, least / float(np.min(ratio)) if least else 0.0, float(np.finfo(float).tiny)
+    )
 
 
 def few_threads(n: int) -> AbstractContextManager[None]:
@@ -99,13 +118,16 @@ def appended(L: Array, K: Array, corner: Array) -> Array:
     V = solve_triangular(L, K.T, lower=True, check_finite=False)
     left = corner - V.T @ V
     size, least = np.abs(corner.diagonal()), np.finfo(float).eps * (n + m)
-    left.flat[:: m + 1] = np.maximum(left.diagonal(), least * size)  # a point that the others tell already
+    left.flat[:: m + 1] = np.maximum(
+        left.diagonal(), least * size
+    )  # a point that the others tell already
     out[n:, :n], out[n:, n:] = V.T, root(left, float(size.max(initial=0)), least)
     return out
 
 
 def removed(L: Array, index: Array) -> Array:
-    """The factor of A without these rows and columns: what a row held is put back into those after it.
+    """The factor of A without these rows and columns: what a row held is put back into those after
+    it.
 
     >>> A = np.array([[4.0, 2.0, 1.0], [2.0, 5.0, 3.0], [1.0, 3.0, 6.0]])
     >>> keep = np.ix_([0, 2], [0, 2])

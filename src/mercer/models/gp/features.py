@@ -1,4 +1,6 @@
-"""The posterior over features: Bayesian linear regression from moments that add, subtract and merge, or along leading directions."""
+"""The posterior over features: Bayesian linear regression from moments that add, subtract and
+merge, or along leading directions."""
+
 from __future__ import annotations
 
 import math
@@ -44,7 +46,8 @@ STARVED = 0.5  # the share of the prior variance below which a variance is said 
 class FeaturePosterior:
     """y = prior mean + phi(x)'w + e, w ~ N(0, scale I), e ~ N(0, noise), by moments.
 
-    `with_points` adds a whole batch, in the arrays of the batch: the value before stays what it was.
+    `with_points` adds a whole batch, in the arrays of the batch: the value before stays what it
+    was.
     """
 
     plan: Plan
@@ -56,9 +59,13 @@ class FeaturePosterior:
     solved: FeatureSolution | None = None  # of the moments as they are, where it was asked for
 
     must = dict(
-        plan=Is("Plan"), phi=Is("FittedMap"), targets=Is("FeatureTargets"), moments=Is("Moments") | None, eps=Number(0),
+        plan=Is("Plan"),
+        phi=Is("FittedMap"),
+        targets=Is("FeatureTargets"),
+        moments=Is("Moments") | None,
+        eps=Number(0),
         solved=Is("FeatureSolution") | None,
-    )  # fmt: skip
+    )
 
     def _laws(self) -> str | None:
         D, m = self.phi.width, self.moments
@@ -66,7 +73,11 @@ class FeaturePosterior:
             return "has neither moments nor a solution"
         if m is not None and len(m.shift) != D + 1:
             return f"has moments that are not of {D} features and y"
-        return None if self.solved is None or len(self.solved.posterior.coef) == D else f"has a solution that is not of {D} features"
+        return (
+            None
+            if self.solved is None or len(self.solved.posterior.coef) == D
+            else f"has a solution that is not of {D} features"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is computed when asked for."""
@@ -76,7 +87,14 @@ class FeaturePosterior:
     @classmethod
     def begun(cls, s: ProcessSettings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
         """Before any row was summed."""
-        return cls(Plan("features", ""), phi, targets, None, approximate(phi, Table(X.data)), float(np.finfo(X.dtype).eps))
+        return cls(
+            Plan("features", ""),
+            phi,
+            targets,
+            None,
+            approximate(phi, Table(X.data)),
+            float(np.finfo(X.dtype).eps),
+        )
 
     def fitted(self, s: ProcessSettings, X: Table, y: Array) -> Self:
         """The moments of [phi, y] in one pass."""
@@ -97,16 +115,25 @@ class FeaturePosterior:
         """Along as many leading directions as memory lets, without moments."""
         D, n = self.phi.width, len(y)
         if s.precision(n) is not None:
-            raise ValueError("noise with one number a row needs moments, which exceed memory_limit; raise it, or give one number.")
+            raise ValueError(
+                "noise with one number a row needs moments, which exceed memory_limit; raise it, or give one number."
+            )
         r = int(min(n, max(s.memory // (64 * D), 1)))
-        spectrum = ritz(lambda V: self.phi.covariance_product(X, np.zeros(D), V), D, r).above(self._rounding())
+        spectrum = ritz(lambda V: self.phi.covariance_product(X, np.zeros(D), V), D, r).above(
+            self._rounding()
+        )
         z = self.targets.in_units(y)
-        new, mean = replace(self, targets=replace(self.targets, spread=float(z.var()))), self.targets.mean_in_units(float(z.mean()))
+        new, mean = (
+            replace(self, targets=replace(self.targets, spread=float(z.var()))),
+            self.targets.mean_in_units(float(z.mean())),
+        )
         z -= mean
         b = sum((F.T @ z[at] for at, F in self.phi.batches(X)), np.zeros(D))
         solved = new._from(spectrum, spectrum.vectors.T @ b, float(z @ z), n, mean)
         why = f"{D:,} features: D x D moments exceed the memory limit; the posterior is that along the {r} leading directions"
-        return replace(new, solved=solved, plan=self.phi.plan(n, "range finder", why, POWER_ROUNDS + 3))
+        return replace(
+            new, solved=solved, plan=self.phi.plan(n, "range finder", why, POWER_ROUNDS + 3)
+        )
 
     def streamed(self, X: Table, y: Array) -> Self:
         """Of the first batch of a stream."""
@@ -121,22 +148,30 @@ class FeaturePosterior:
     # changes
     def with_points(self, X: Table, Y: Array) -> Self:
         if np.ndim(self.targets.noise):  # type: ignore[arg-type]
-            raise ValueError("noise has one number a row, which is for fit; give one number, or 'learn', in a stream.")
+            raise ValueError(
+                "noise has one number a row, which is for fit; give one number, or 'learn', in a stream."
+            )
         if self.moments is None:
             raise ValueError("partial_fit cannot continue a fit by passes; raise memory_limit.")
         z = self.targets.in_units(one_output(Y))
         new, weight = self._taking(X, z, 1)
         total = self.moments.joined(self.phi.moments(X, self.moments.shift, z, weight))
-        return replace(new, moments=total, eps=max(self.eps, float(np.finfo(X.dtype).eps)), solved=None)._counted()
+        return replace(
+            new, moments=total, eps=max(self.eps, float(np.finfo(X.dtype).eps)), solved=None
+        )._counted()
 
     def without_points(self, X: Table, Y: Array) -> Self:
         if np.ndim(self.targets.noise) or self.moments is None:  # type: ignore[arg-type]
-            raise ValueError("forget needs moments that subtract: give one noise, or 'learn', and a larger memory_limit.")
+            raise ValueError(
+                "forget needs moments that subtract: give one noise, or 'learn', and a larger memory_limit."
+            )
         z = self.targets.in_units(one_output(Y))
         new, weight = self._taking(X, z, -1)
         left = self.moments - self.phi.moments(X, self.moments.shift, z, weight)
         if left.count < 1 or not left.possible:
-            raise ValueError(f"cannot forget {len(Y)} rows of {self.moments.count}; give rows that were seen, not all.")
+            raise ValueError(
+                f"cannot forget {len(Y)} rows of {self.moments.count}; give rows that were seen, not all."
+            )
         return replace(new, moments=left, solved=None)._recounted()
 
     def _taking(self, X: Table, z: Array, sign: int) -> tuple[Self, Array | None]:
@@ -145,15 +180,21 @@ class FeaturePosterior:
 
     def merged(self, other: Posterior) -> Self:
         if not isinstance(other, FeaturePosterior):
-            raise ValueError("models of points do not merge; give the rows to partial_fit, or fit both with via='features'.")
+            raise ValueError(
+                "models of points do not merge; give the rows to partial_fit, or fit both with via='features'."
+            )
         if self.phi.fingerprint != other.phi.fingerprint:
             raise ValueError(
                 "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
             )
         if self.moments is None or other.moments is None:
-            raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+            raise ValueError(
+                "merge needs the statistics of both models, and one was fitted by passes; raise memory_limit."
+            )
         if np.ndim(self.targets.noise) or np.ndim(other.targets.noise):  # type: ignore[arg-type]
-            raise ValueError("noise has one number a row, whose weights do not add; give one number, or 'learn', to merge.")
+            raise ValueError(
+                "noise has one number a row, whose weights do not add; give one number, or 'learn', to merge."
+            )
         self._check_mergeable()
         other._check_mergeable()
         total = self.moments + other._moments_in(self.targets)
@@ -162,7 +203,12 @@ class FeaturePosterior:
     def _recounted(self) -> Self:
         """The plan, with the rows that there are now."""
         assert self.moments is not None
-        return replace(self, plan=self.phi.plan(self.moments.count, self.plan.way, self.plan.why, self.plan.passes or 1))
+        return replace(
+            self,
+            plan=self.phi.plan(
+                self.moments.count, self.plan.way, self.plan.why, self.plan.passes or 1
+            ),
+        )
 
     def _check_mergeable(self) -> None:
         """Refuse where moments of two fits do not add."""
@@ -199,17 +245,32 @@ class FeaturePosterior:
     def _rounding(self) -> float:
         return self.eps * math.sqrt(self.phi.width)
 
-    def _from(self, s: Eigenpairs, beta: Array, square: float, n: int, mean: float) -> FeatureSolution:
+    def _from(
+        self, s: Eigenpairs, beta: Array, square: float, n: int, mean: float
+    ) -> FeatureSolution:
         """Everything in the units of y again."""
         e = LinearLikelihood(n, s.values, beta, square)
-        floor = NOISE[0] * self._variance_of_y() or np.finfo(float).eps * (square / n or mean**2 or 1.0)
+        floor = NOISE[0] * self._variance_of_y() or np.finfo(float).eps * (
+            square / n or mean**2 or 1.0
+        )
         return self._best(s, e, floor, mean)
 
-    def _best(self, s: Eigenpairs, e: LinearLikelihood, floor: float, mean: float) -> FeatureSolution:
+    def _best(
+        self, s: Eigenpairs, e: LinearLikelihood, floor: float, mean: float
+    ) -> FeatureSolution:
         """At the noise and scale that are given, or of the largest likelihood."""
         t = self.targets
-        noise, scale = e.best(floor, 1 / self._rounding()) if t.held is None else (v / t.unit**2 for v in t.held)
-        return self._told(WeightPosterior.of(s, e.beta, noise, scale), noise, mean, e.log(noise, scale) - e.n * math.log(t.unit))
+        noise, scale = (
+            e.best(floor, 1 / self._rounding())
+            if t.held is None
+            else (v / t.unit**2 for v in t.held)
+        )
+        return self._told(
+            WeightPosterior.of(s, e.beta, noise, scale),
+            noise,
+            mean,
+            e.log(noise, scale) - e.n * math.log(t.unit),
+        )
 
     def _variance_of_y(self) -> float:
         """In its unit."""
@@ -220,7 +281,9 @@ class FeaturePosterior:
 
     def _told(self, p: WeightPosterior, noise: float, mean: float, log: float) -> FeatureSolution:
         origin, unit = self.targets.origin, self.targets.unit
-        scaled = WeightPosterior(p.vectors, p.coef * unit, p.spread * unit**2, p.scale * unit**2, p.effective)
+        scaled = WeightPosterior(
+            p.vectors, p.coef * unit, p.spread * unit**2, p.scale * unit**2, p.effective
+        )
         return FeatureSolution(scaled, noise * unit**2, scaled.scale, mean * unit + origin, log)
 
     def _warn_if_starved(self, found: FeatureSolution) -> None:
@@ -229,13 +292,16 @@ class FeaturePosterior:
             warnings.warn(
                 f"the data tell {found.posterior.effective:.0f} of the map's {self.phi.width:,} directions, so that far "
                 f"from the data the variance is about {left:.2g} of the right one; give more features, or use via='landmarks'.",
-                VarianceStarvationWarning, stacklevel=5,
-            )  # fmt: skip
+                VarianceStarvationWarning,
+                stacklevel=5,
+            )
 
     # what is known
     @property
     def outputs(self) -> Outputs:
-        return Outputs(np.array([self.solution.prior_mean]), np.ones(1), self.targets.flat, self.targets.noise)
+        return Outputs(
+            np.array([self.solution.prior_mean]), np.ones(1), self.targets.flat, self.targets.noise
+        )
 
     @property
     def scaled_kernel(self) -> FittedKernel:
@@ -248,7 +314,11 @@ class FeaturePosterior:
 
     @property
     def noise_level(self) -> float:
-        return self.solution.noise if self.targets.noise is None else float(np.mean(self.targets.noise))
+        return (
+            self.solution.noise
+            if self.targets.noise is None
+            else float(np.mean(self.targets.noise))
+        )
 
     @property
     def learnt_noise(self) -> float:
@@ -288,7 +358,15 @@ class FeaturePosterior:
         F = self.phi.features(X)
         return np.asarray(self.solution.posterior.covariance(F) + noise * np.eye(len(F)))
 
-    def sample(self, X: Table, count: int, rng: np.random.Generator, *, noise: float = 0.0, posterior: bool = True) -> Array:
+    def sample(
+        self,
+        X: Table,
+        count: int,
+        rng: np.random.Generator,
+        *,
+        noise: float = 0.0,
+        posterior: bool = True,
+    ) -> Array:
         out = self.phi.linear(X, self._weights(count, rng, posterior), self.solution.prior_mean)
         self._add_residual_draws(out, X, rng)
         return np.asarray(out + math.sqrt(noise) * rng.standard_normal(out.shape), X.dtype)[:, None]
@@ -300,7 +378,9 @@ class FeaturePosterior:
         p = self.solution.posterior
         return (p if posterior else WeightPosterior.prior(len(p.coef), p.scale)).draw(count, rng)
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
+    def functions(
+        self, count: int, *, posterior: bool, n_features: int, seed: int
+    ) -> SampledFunctions:
         W = self._weights(count, np.random.default_rng(seed), posterior)
         return SampledFunctions(self.phi.lift, W, None, (self.solution.prior_mean,))
 

@@ -1,4 +1,6 @@
-"""From settings and rows to a fitted Gaussian process: hyper-parameters are learnt, then the plan's way is gone."""
+"""From settings and rows to a fitted Gaussian process: hyper-parameters are learnt, then the plan's
+way is gone."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -43,7 +45,8 @@ MAX_POINTS = 512  # landmarks over which all rows are learnt from: a step takes 
 class Candidate:
     """A kernel for landmarks, and the rows and steps that it was learnt by.
 
-    held : noise and scale in the units of y, where the search has them from what was said, else None
+    held : noise and scale in the units of y, where the search has them from what was said, else
+    None
     """
 
     kernel: Kernel
@@ -58,7 +61,8 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Learning:
-    """The search for kernel, noise and scale by the likelihood: of some rows, then of all. Rows are in float64, targets in their units."""
+    """The search for kernel, noise and scale by the likelihood: of some rows, then of all. Rows are
+    in float64, targets in their units."""
 
     s: ProcessSettings
     X: Table
@@ -85,7 +89,9 @@ class Learning:
     def space(self, kernel: Kernel) -> SearchSpace:
         """Of a kernel at these rows; ValueError where names are none of its parameters."""
         size = magnitude(kernel, self.X)
-        return space(kernel, self.s.spec, self._level, scaled=self.s.learns, unit=self._unit, size=size)
+        return space(
+            kernel, self.s.spec, self._level, scaled=self.s.learns, unit=self._unit, size=size
+        )
 
     def search(self, way: str) -> FittedHyperparameters:
         """By as many rows as the way takes."""
@@ -93,7 +99,15 @@ class Learning:
         if kernel is not None and self.noise is not None and not (s.learns or s.asks):
             return FittedHyperparameters(kernel, float(self.noise.mean()), 1.0, 0.0, 0)
         begin = starts(
-            kernel, self.X, s.spec, self._level, scale=s.learns, unit=self._unit, restarts=s.n_restarts, seed=seed, rough=way == "exact"
+            kernel,
+            self.X,
+            s.spec,
+            self._level,
+            scale=s.learns,
+            unit=self._unit,
+            restarts=s.n_restarts,
+            seed=seed,
+            rough=way == "exact",
         )
         if not begin[0].space.size or not np.any(self.Z):
             return unlearnt(begin[0].space, len(self.Z))
@@ -109,12 +123,15 @@ class Learning:
 
     # for landmarks
     def candidates(self, given: Kernel | None) -> list[Candidate]:
-        """The kernel from some of the rows, and from there by all of them; noise and scale come later."""
+        """The kernel from some of the rows, and from there by all of them; noise and scale come
+        later."""
         s, n = self.s, len(self.Y)
         if given is not None:
             free = self.space(given)
             if free.profiled and free.size == 1 and np.any(self.Z):
-                return [Candidate(given, 0, 0)]  # its noise and scale are those of all rows over the landmarks
+                return [
+                    Candidate(given, 0, 0)
+                ]  # its noise and scale are those of all rows over the landmarks
         most = s.search_rows("landmarks") or n
         found = self.search("landmarks")
         few = self._candidate(found, most)
@@ -126,10 +143,16 @@ class Learning:
 
     def _candidate(self, found: FittedHyperparameters, rows: int) -> Candidate:
         free, unit = found.profiled and np.any(self.Z), self._unit
-        return Candidate(found.kernel, rows, found.steps, None if free else (found.noise * unit**2, found.scale * unit**2))
+        return Candidate(
+            found.kernel,
+            rows,
+            found.steps,
+            None if free else (found.noise * unit**2, found.scale * unit**2),
+        )
 
     def _points(self, kernel: Kernel) -> Table:
-        """The landmarks over which all rows are learnt from, chosen from as many rows as memory lets."""
+        """The landmarks over which all rows are learnt from, chosen from as many rows as memory
+        lets."""
         s, X = self.s, self.X
         m = min(asked(s.method) or default_features(len(X)), MAX_POINTS)
         most = max(m, int(s.memory // (16 * m)))
@@ -171,7 +194,9 @@ def of_points(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) ->
         p: PointPosterior = ExactPosterior.of(*given)
     else:
         few = n > most and found.steps > 0 and not refine
-        p = IterativePosterior.of(*given, memory=s.memory, rescale=few and found.profiled, least=NOISE[0])
+        p = IterativePosterior.of(
+            *given, memory=s.memory, rescale=few and found.profiled, least=NOISE[0]
+        )
     p.warn_if_singular(stacklevel=6)
     return p
 
@@ -179,10 +204,14 @@ def of_points(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) ->
 def of_gram(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> GramPosterior:
     """X is the matrix; noise and scale alone are learnt."""
     if s.spec.told or s.spec.tied or s.spec.kept or s.spec.fixed is True:
-        raise ValueError("fixed, tied, bounds and priors are for a kernel, and a Gram matrix has no parameters; leave them out.")
+        raise ValueError(
+            "fixed, tied, bounds and priors are for a kernel, and a Gram matrix has no parameters; leave them out."
+        )
     K = np.asarray(X.data)
     if not np.allclose(K, K.T, rtol=1e-4, atol=1e-5 * float(np.abs(K).max())):
-        raise ValueError("X must be a symmetric Gram matrix with kernel='precomputed'; use (K + K.T) / 2 if that is rounding.")
+        raise ValueError(
+            "X must be a symmetric Gram matrix with kernel='precomputed'; use (K + K.T) / 2 if that is rounding."
+        )
     K, outputs, n, scale = K.astype(np.float64), s.outputs(Y, None, flat), len(Y), 1.0
     Z, noise = (Y - outputs.mean) / outputs.unit, s.noises(n, outputs)
     if noise is None:
@@ -195,25 +224,37 @@ def of_gram(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> G
 
 
 # features
-def over_features(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> FeaturePosterior:
-    """Over the map of each kernel that was found; that of the largest likelihood of all rows stays."""
+def over_features(
+    s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan
+) -> FeaturePosterior:
+    """Over the map of each kernel that was found; that of the largest likelihood of all rows
+    stays."""
     found, y = candidates(s, X, Y, flat), one_output(Y)
     fitted = [(one(s, X, y, flat, c), c) for c in found]
-    p, c = max(fitted, key=lambda pair: pair[0].log_marginal_likelihood) if len(found) > 1 else fitted[0]
+    p, c = (
+        max(fitted, key=lambda pair: pair[0].log_marginal_likelihood)
+        if len(found) > 1
+        else fitted[0]
+    )
     if not isinstance(s.method, methods.Landmarks):
         return p
     made, weighs = p.plan, isinstance(p, LandmarkPosterior) and p.row_weights is not None
     why = f"{plan.why}: {made.settings['n_features']:,} landmarks stand for {made.settings['rows']:,} rows"
     settings = {**made.settings, **({} if c is None else c.told(len(y)))}
     settings |= {"noise of a row": "with what landmarks leave out of it"} if weighs else {}
-    return replace(p, plan=Plan("landmarks", why, settings, made.bytes, made.flops, made.passes, plan.rejected))
+    return replace(
+        p, plan=Plan("landmarks", why, settings, made.bytes, made.flops, made.passes, plan.rejected)
+    )
 
 
 def candidates(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> Sequence[Candidate | None]:
-    """What was learnt for landmarks before the map is made; None where the map is that of the kernel as given."""
+    """What was learnt for landmarks before the map is made; None where the map is that of the
+    kernel as given."""
     if not s.over_landmarks:
         if s.asks:
-            raise ValueError("over features noise and scale alone are learnt; leave out fixed, tied, bounds, priors, or use landmarks.")
+            raise ValueError(
+                "over features noise and scale alone are learnt; leave out fixed, tied, bounds, priors, or use landmarks."
+            )
         s.check_noise_over_features()
         return [None]
     s.check_noise_over_features()
@@ -226,24 +267,41 @@ def candidates(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> Sequence[C
     return [None]
 
 
-def one(s: ProcessSettings, X: Table, y: Array, flat: bool, c: Candidate | None) -> FeaturePosterior:
+def one(
+    s: ProcessSettings, X: Table, y: Array, flat: bool, c: Candidate | None
+) -> FeaturePosterior:
     """Over the map of one kernel: by moments where they fit, else by passes."""
     if c is None:
         phi = map_of(s, X)
     else:
         size = asked(s.method) or default_features(len(X))
-        phi = FittedMap.fit(KernelLift(c.kernel, size, method=s.method, random_state=s.random_state), X, s.memory)
+        phi = FittedMap.fit(
+            KernelLift(c.kernel, size, method=s.method, random_state=s.random_state), X, s.memory
+        )
     start = begun(s, phi, X, y, flat, None if c is None else c.held)
     rows = Table(X.data)
-    return start.fitted(s, rows, y) if moments_fit(phi.width, s.memory) else start.by_passes(s, rows, y)
+    return (
+        start.fitted(s, rows, y)
+        if moments_fit(phi.width, s.memory)
+        else start.by_passes(s, rows, y)
+    )
 
 
 def map_of(s: ProcessSettings, X: Table, *, stream: bool = False) -> FittedMap:
     """The map that was asked for, fitted to these rows."""
-    return fitted_map(s.kernel, s.lift, s.method, X, seed=s.random_state, memory=s.memory, stream=stream)
+    return fitted_map(
+        s.kernel, s.lift, s.method, X, seed=s.random_state, memory=s.memory, stream=stream
+    )
 
 
-def begun(s: ProcessSettings, phi: FittedMap, X: Table, y: Array, flat: bool, held: tuple[float, float] | None = None) -> FeaturePosterior:
+def begun(
+    s: ProcessSettings,
+    phi: FittedMap,
+    X: Table,
+    y: Array,
+    flat: bool,
+    held: tuple[float, float] | None = None,
+) -> FeaturePosterior:
     """A posterior over this map, before any row was summed."""
     kind = LandmarkPosterior if is_projection(phi) else FeaturePosterior
     return kind.begun(s, phi, X, FeatureTargets.of(s, y, held, flat))
@@ -255,20 +313,29 @@ def begin(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> FeaturePosterio
     y, phi = one_output(Y), map_of(s, X, stream=True)
     start = begun(s, phi, X, y, flat)
     if not moments_fit(phi.width, s.memory):
-        raise ValueError(f"{phi.width:,} features exceed memory_limit in a stream; use fewer, raise it, or fit at once.")
+        raise ValueError(
+            f"{phi.width:,} features exceed memory_limit in a stream; use fewer, raise it, or fit at once."
+        )
     return start.streamed(Table(X.data), y)
 
 
 # before any row was seen
-def prior_draws(s: ProcessSettings, X: Table, count: int, rng: np.random.Generator, of: str, *, points: bool) -> Array:
-    """Draws of the prior at these rows, (n, 1, count), with the kernel as given (over features with the map of these rows)."""
+def prior_draws(
+    s: ProcessSettings, X: Table, count: int, rng: np.random.Generator, of: str, *, points: bool
+) -> Array:
+    """Draws of the prior at these rows, (n, 1, count), with the kernel as given (over features with
+    the map of these rows)."""
     noise = 0.0 if s.noise is None or of == "f" else float(np.mean(s.noise))
     mean = 0.0 if isinstance(s.prior, str) else s.prior
     if not points:
         phi = map_of(s, X)
         start: Any = begun(replace(s, noise=None), phi, X, np.zeros(1), True)
         solved = FeatureSolution(WeightPosterior.prior(phi.width, 1.0), noise, 1.0, mean, 0.0)
-        return np.asarray(replace(start, solved=solved).sample(Table(X.data), count, rng, noise=noise, posterior=False))
+        return np.asarray(
+            replace(start, solved=solved).sample(
+                Table(X.data), count, rng, noise=noise, posterior=False
+            )
+        )
     kernel = s.kernel_at(X) or defaults(X)[0]
     C = kernel(Table(X.astype(np.float64).data)) + noise * np.eye(len(X))
     return draws(np.full((len(X), 1), mean), C, np.ones(1), count, rng)

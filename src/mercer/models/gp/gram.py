@@ -1,4 +1,6 @@
-"""Gaussian processes of a kernel matrix that was given: mean, likelihood and leave-one-out, and no variance without k(x, x)."""
+"""Gaussian processes of a kernel matrix that was given: mean, likelihood and leave-one-out, and no
+variance without k(x, x)."""
+
 from __future__ import annotations
 
 import math
@@ -30,7 +32,11 @@ class GramPosterior(ExactPosterior):
     """X is K itself, and new rows are those of k(Z, X)."""
 
     def _laws(self) -> str | None:
-        return None if self.X.width == len(self.Y) else f"has a kernel matrix of {self.X.width} columns for {len(self.Y)} rows"
+        return (
+            None
+            if self.X.width == len(self.Y)
+            else f"has a kernel matrix of {self.X.width} columns for {len(self.Y)} rows"
+        )
 
     @classmethod
     def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +64,9 @@ class GramPosterior(ExactPosterior):
     def covariance(self, X: Table, noise: float = 0.0) -> Array:
         raise ValueError(MEANS_ONLY)
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
+    def functions(
+        self, count: int, *, posterior: bool, n_features: int, seed: int
+    ) -> SampledFunctions:
         raise ValueError(MEANS_ONLY)
 
     def with_points(self, X: Table, Y: Array) -> Self:
@@ -69,7 +77,8 @@ class GramPosterior(ExactPosterior):
 
 
 def noise_and_scale(K: Array, Y: Array) -> tuple[float, float]:
-    """The (noise, scale) of the largest likelihood of N(0, scale K + noise I), the same for all columns of Y, whose variance is 1.
+    """The (noise, scale) of the largest likelihood of N(0, scale K + noise I), the same for all
+    columns of Y, whose variance is 1.
 
     >>> K = np.kron(np.eye(100), np.ones((4, 4)))  # rows in fours, equal but for their noise
     >>> rng = np.random.default_rng(0)

@@ -1,4 +1,6 @@
-"""What a user asks of hyper-parameters: which stay, which share a value, between which bounds, and what is thought of them before."""
+"""What a user asks of hyper-parameters: which stay, which share a value, between which bounds, and
+what is thought of them before."""
+
 from __future__ import annotations
 
 import math
@@ -28,10 +30,18 @@ class HyperparameterSpec:
     priors: Mapping[str, Prior] | None = None
 
     def __post_init__(self) -> None:
-        if self.fixed is not True and not (isinstance(self.fixed, str) and self.fixed == "all") and not _names(self.fixed):
-            raise ValueError(f"fixed must be names in a list, 'all' of the kernel's, or True for all as given, got {self.fixed!r}.")
+        if (
+            self.fixed is not True
+            and not (isinstance(self.fixed, str) and self.fixed == "all")
+            and not _names(self.fixed)
+        ):
+            raise ValueError(
+                f"fixed must be names in a list, 'all' of the kernel's, or True for all as given, got {self.fixed!r}."
+            )
         if not _groups(self.tied):
-            raise ValueError(f"tied must be groups of two names or more, as in [('a', 'b')], got {self.tied!r}.")
+            raise ValueError(
+                f"tied must be groups of two names or more, as in [('a', 'b')], got {self.tied!r}."
+            )
         for word, value in (("bounds", self.bounds), ("priors", self.priors)):
             if value is not None and not isinstance(value, Mapping):
                 raise ValueError(f"{word} must be by name, as in {{'noise': ...}}, got {value!r}.")
@@ -51,9 +61,14 @@ class HyperparameterSpec:
         return [] if isinstance(self.fixed, bool | str) else [*self.fixed]
 
     def named(self) -> set[str]:
-        """All names; with an amplitude or all fixed "scale" too, for that is then 1 in the units of y."""
+        """All names; with an amplitude or all fixed "scale" too, for that is then 1 in the units of
+        y."""
         names = {*self.told, *self.kept, *(n for group in self.tied for n in group)}
-        return names | {"scale"} if self.fixed is True or any(map(amplitude, {*self.told, *self.kept})) else names
+        return (
+            names | {"scale"}
+            if self.fixed is True or any(map(amplitude, {*self.told, *self.kept}))
+            else names
+        )
 
 
 def amplitude(path: str) -> bool:
@@ -86,7 +101,9 @@ class BoundSpec:
         """Which parameters a name covers."""
         if name not in self.known:
             listed = ", ".join(sorted(self.known)[:20])
-            raise ValueError(f"{name!r} is not a parameter of the kernel (nor 'noise' or 'scale'); there are {listed}.")
+            raise ValueError(
+                f"{name!r} is not a parameter of the kernel (nor 'noise' or 'scale'); there are {listed}."
+            )
         return [i for i, p in enumerate(self.names) if p == name or p.startswith(f"{name}__")]
 
     def all_of(self, names: Iterable[str]) -> set[str]:
@@ -109,7 +126,8 @@ class BoundSpec:
 
     @cached_property
     def absolute(self) -> bool:
-        """Whether an amplitude is spoken of: the scale is then 1 in the units of y, or it would multiply what was said.
+        """Whether an amplitude is spoken of: the scale is then 1 in the units of y, or it would
+        multiply what was said.
 
         >>> from mercer.kernels import Gaussian, Linear
         >>> k = Gaussian() + 0.5 * Linear()
@@ -117,7 +135,9 @@ class BoundSpec:
         >>> [BoundSpec(k, s).absolute for s in specs]
         [True, False]
         """
-        groups = map(self.all_of, self.spec.tied)  # of amplitudes alone the ratio matters, but not of the outermost, or with the noise
+        groups = map(
+            self.all_of, self.spec.tied
+        )  # of amplitudes alone the ratio matters, but not of the outermost, or with the noise
         tied = {n for group in groups if {"noise", "factor"} & group for n in group}
         return any(map(amplitude, self.fixed | self.told | tied))
 
@@ -134,12 +154,18 @@ def between(name: str, pair: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         a, b = 1.0, 0.0
     if not 0 < a <= b < math.inf:
-        raise ValueError(f"the bounds of {name!r} must be two numbers 0 < low <= high, got {pair!r}.")
+        raise ValueError(
+            f"the bounds of {name!r} must be two numbers 0 < low <= high, got {pair!r}."
+        )
     return a, b
 
 
 def _names(value: Any) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping) and all(isinstance(n, str) for n in value)
+    return (
+        isinstance(value, Collection)
+        and not isinstance(value, str | bytes | Mapping)
+        and all(isinstance(n, str) for n in value)
+    )
 
 
 def _groups(value: Any) -> bool:

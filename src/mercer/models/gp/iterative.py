@@ -1,4 +1,5 @@
 """Gaussian processes on the operator: means, variances and covariances by conjugate gradients."""
+
 from __future__ import annotations
 
 import warnings
@@ -25,7 +26,10 @@ from mercer.store import register
 
 WITHIN = 1e-3  # of n: the standard error of log p(y) at which there are probes enough
 MAX_STEPS = 300  # of a variance
-LOOSE, TIGHT = 0.02, 1e-8  # of the noise, or of the prior variance: how far a variance may be above the exact one
+LOOSE, TIGHT = (
+    0.02,
+    1e-8,
+)  # of the noise, or of the prior variance: how far a variance may be above the exact one
 COLUMNS = 512  # variances that are solved for together
 
 
@@ -39,10 +43,22 @@ class IterativePosterior(PointPosterior):
 
     @classmethod
     def of(
-        cls, kernel: Kernel, X: Table, Y: Array, noise: Array, scale: float, outputs: Outputs = PLAIN, plan: Plan = NO_PLAN,
-        *, tol: float = 1e-6, memory: float = 1e9, rescale: bool = False, least: float = 0.0,
+        cls,
+        kernel: Kernel,
+        X: Table,
+        Y: Array,
+        noise: Array,
+        scale: float,
+        outputs: Outputs = PLAIN,
+        plan: Plan = NO_PLAN,
+        *,
+        tol: float = 1e-6,
+        memory: float = 1e9,
+        rescale: bool = False,
+        least: float = 0.0,
     ) -> Self:
-        """With rescale, noise and scale times the factor that the likelihood likes best, of those with a noise >= least."""
+        """With rescale, noise and scale times the factor that the likelihood likes best, of those
+        with a noise >= least."""
         first = cls(kernel, X, Y, noise, scale, np.zeros_like(Y), outputs, plan, tol, memory)
         coef = first.solve(Y)
         if not rescale:
@@ -53,13 +69,16 @@ class IterativePosterior(PointPosterior):
     @cached_property
     def handle(self) -> Iterated:
         """Not kept in files: made again when first asked for."""
-        return CG(tol=self.tol, memory=self.memory).init(KernelOperator(self.scale * self.kernel, self.X), self.noise)
+        return CG(tol=self.tol, memory=self.memory).init(
+            KernelOperator(self.scale * self.kernel, self.X), self.noise
+        )
 
     def solve(self, B: Array) -> Array:
         return self.handle.solve(B).x
 
     def variance(self, X: Table, noise: float = 0.0) -> Array:
-        """To within 2 % of the noise or 1e-8 of the prior's (and rounding in float32, where K is kept in that)."""
+        """To within 2 % of the noise or 1e-8 of the prior's (and rounding in float32, where K is
+        kept in that)."""
         Z = X.astype(np.float64)
         out = self.scale * self.kernel.diag(Z).astype(np.float64)
         tol = max(LOOSE * float(self.noise.min()), TIGHT * float(np.abs(out).max(initial=0)))
@@ -79,12 +98,16 @@ class IterativePosterior(PointPosterior):
 
     @property
     def left_out(self) -> LeaveOneOut:
-        raise AttributeError("leaving rows out in closed form needs a Cholesky factor; fit with via='exact'.")
+        raise AttributeError(
+            "leaving rows out in closed form needs a Cholesky factor; fit with via='exact'."
+        )
 
     @cached_property
     def determinant(self) -> Determinant:
         n, q = self.Y.shape
-        return log_determinant(self.handle.product, self.handle.preconditioner, error=2 * WITHIN * n / q)
+        return log_determinant(
+            self.handle.product, self.handle.preconditioner, error=2 * WITHIN * n / q
+        )
 
     @property
     def log_determinant(self) -> float:
@@ -107,11 +130,22 @@ class IterativePosterior(PointPosterior):
 
     def _again(self, X: Table, Y: Array, noise: Array) -> Self:
         plan = self._plan_of(len(Y))
-        return self.of(self.kernel, X, Y, noise, self.scale, self.outputs, plan, tol=self.tol, memory=self.memory)
+        return self.of(
+            self.kernel,
+            X,
+            Y,
+            noise,
+            self.scale,
+            self.outputs,
+            plan,
+            tol=self.tol,
+            memory=self.memory,
+        )
 
 
 def explained(product: Callable[[Array], Array], K: Array, P: Woodbury, tol: float) -> Array:
-    """k'A^-1 k for every column k of K, from below and to within tol: what conjugate gradients on A x = k have told so far.
+    """k'A^-1 k for every column k of K, from below and to within tol: what conjugate gradients on A
+    x = k have told so far.
 
     P <= A, so that r'P^-1 r of a residual bounds what it hides, r'A^-1 r.
 
@@ -141,6 +175,8 @@ def explained(product: Callable[[Array], Array], K: Array, P: Woodbury, tol: flo
         if (gamma > tol).any():
             warnings.warn(
                 f"variances at {np.sum(gamma > tol)} rows are too large by up to {gamma.max():.1g} after {MAX_STEPS} steps; "
-                "use via='exact' or 'landmarks', or more noise.", ConvergenceWarning, stacklevel=2,
-            )  # fmt: skip
+                "use via='exact' or 'landmarks', or more noise.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
     return out

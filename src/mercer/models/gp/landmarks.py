@@ -1,7 +1,9 @@
-"""The posterior over landmarks (FITC): what they leave out of a row, k(x, x) - |phi(x)|^2, is noise of its own, and variance of f.
+"""The posterior over landmarks (FITC): what they leave out of a row, k(x, x) - |phi(x)|^2, is noise
+of its own, and variance of f.
 
 Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006).
 """
+
 from __future__ import annotations
 
 import math
@@ -39,16 +41,21 @@ SAMPLE = 2048  # rows that tell how much is left out
 NOTHING = 1e-6  # of k(x, x): where no row has more left out, all are told
 
 GROUPS = 8  # of rows by what is left out of them, in the search for the ratio
-NONE = 1e-4, 1e-2  # of the most that is left out: landmarks and rows beside them are groups of their own
+NONE = (
+    1e-4,
+    1e-2,
+)  # of the most that is left out: landmarks and rows beside them are groups of their own
 RATIOS = 1e-8, 1e4  # that are tried
 GRID = 13
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualGroups:
-    """y = phi'w + e, w ~ N(0, scale I), e ~ N(0, noise + scale left): sums over rows that are left out about as much.
+    """y = phi'w + e, w ~ N(0, scale I), e ~ N(0, noise + scale left): sums over rows that are left
+    out about as much.
 
-    Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006), where the rows of a group share its mean left.
+    Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006), where the rows of
+    a group share its mean left.
     """
 
     edges: Array  # between the groups
@@ -64,7 +71,9 @@ class ResidualGroups:
         spread = np.quantile(left, np.linspace(0, 1, most - 1)[1:-1])
         edges = np.unique([*(np.array(NONE) * left.max(initial=0)), *spread])
         g = len(edges) + 1
-        return cls(edges, np.zeros(g), np.zeros(g), np.zeros((g, D, D)), np.zeros((g, D)), np.zeros(g))
+        return cls(
+            edges, np.zeros(g), np.zeros(g), np.zeros((g, D, D)), np.zeros((g, D)), np.zeros(g)
+        )
 
     def add(self, F: Array, left: Array, y: Array) -> None:
         """Take in rows, in place."""
@@ -79,18 +88,24 @@ class ResidualGroups:
             self.square[j] += float(y[at] @ y[at])
 
     def log(self, ratio: float, least: float = 0.0) -> float:
-        """log p(y) at a ratio of noise to scale, at the best scale with a noise of `least` or more."""
+        """log p(y) at a ratio of noise to scale, at the best scale with a noise of `least` or
+        more."""
         d = ratio + self.left / np.maximum(self.count, 1)
         H = np.tensordot(1 / d, self.A, 1)
         H.flat[:: len(H) + 1] += 1
         root, b = cholesky(H, lower=True, overwrite_a=True, check_finite=False), (1 / d) @ self.b
-        n, fit = self.count.sum(), float(self.square @ (1 / d)) - float(b @ cho_solve((root, True), b, check_finite=False))
+        n, fit = (
+            self.count.sum(),
+            float(self.square @ (1 / d))
+            - float(b @ cho_solve((root, True), b, check_finite=False)),
+        )
         det = 2 * float(np.log(root.diagonal()).sum()) + float(self.count @ np.log(d))
         s = best_scale(fit, n, ratio, least)
         return float(-0.5 * (n * math.log(2 * math.pi * s) + fit / s + det))
 
     def best(self, least: float = 0.0, size: float = 1.0) -> float:
-        """The ratio of the largest likelihood; size : of k(x, x), in units of which ratios are tried.
+        """The ratio of the largest likelihood; size : of k(x, x), in units of which ratios are
+        tried.
 
         >>> rng = np.random.default_rng(0)
         >>> F, left = rng.normal(size=(4000, 3)), rng.choice([0.0, 1.0], size=4000)
@@ -102,14 +117,20 @@ class ResidualGroups:
         grid = np.linspace(math.log(RATIOS[0]), math.log(RATIOS[1]), GRID) + math.log(size)
         i = int(np.argmax([self.log(math.exp(g), least) for g in grid]))
         around = grid[max(i - 1, 0)], grid[min(i + 1, GRID - 1)]
-        found = minimize_scalar(lambda g: -self.log(math.exp(g), least), bounds=around, method="bounded", options={"xatol": 1e-2})
+        found = minimize_scalar(
+            lambda g: -self.log(math.exp(g), least),
+            bounds=around,
+            method="bounded",
+            options={"xatol": 1e-2},
+        )
         return math.exp(found.x)
 
 
 @register("gp.RowWeights")
 @dataclass(frozen=True)
 class RowWeights:
-    """Rows weigh level / (ratio + left): `logs` sums the logarithms of the weights, `total` their y, over all rows seen."""
+    """Rows weigh level / (ratio + left): `logs` sums the logarithms of the weights, `total` their
+    y, over all rows seen."""
 
     ratio: float
     level: float
@@ -131,7 +152,8 @@ class RowWeights:
 
 
 def is_projection(phi: FittedMap) -> bool:
-    """Whether phi is a projection of its kernel's features, so that k - phi phi' is known and a kernel."""
+    """Whether phi is a projection of its kernel's features, so that k - phi phi' is known and a
+    kernel."""
     nystrom = getattr(phi.lift, "map_", phi.lift)
     return isinstance(nystrom, Nystrom) and isinstance(nystrom.kernel_, Kernel)
 
@@ -139,7 +161,8 @@ def is_projection(phi: FittedMap) -> bool:
 @register("gp.LandmarkPosterior")
 @dataclass(frozen=True, eq=False)
 class LandmarkPosterior(FeaturePosterior):
-    """phi is a projection of the kernel's features on landmarks; rows weigh 1 / (noise + scale left) where their noise was learnt in fit.
+    """phi is a projection of the kernel's features on landmarks; rows weigh 1 / (noise + scale
+    left) where their noise was learnt in fit.
 
     restore : whether what is left out is put back into variances and draws
     row_weights : what rows weigh, at the ratio of noise to scale of the best likelihood of all rows
@@ -152,7 +175,15 @@ class LandmarkPosterior(FeaturePosterior):
 
     @classmethod
     def begun(cls, s: ProcessSettings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
-        return cls(Plan("features", ""), phi, targets, None, False, float(np.finfo(X.dtype).eps), restore=s.restore_variance)
+        return cls(
+            Plan("features", ""),
+            phi,
+            targets,
+            None,
+            False,
+            float(np.finfo(X.dtype).eps),
+            restore=s.restore_variance,
+        )
 
     @property
     def _kernel(self) -> Kernel:
@@ -175,13 +206,17 @@ class LandmarkPosterior(FeaturePosterior):
         sample = self._left(some)
         if not (sample > NOTHING * self._kernel.diag(some)).any():
             return self, None
-        groups = ResidualGroups.between(sample, D, int(np.clip(s.memory // (32 * D * D), 3, GROUPS)))
+        groups = ResidualGroups.between(
+            sample, D, int(np.clip(s.memory // (32 * D * D), 3, GROUPS))
+        )
         left, mean = np.empty(len(z)), self.targets.mean_in_units(float(z.mean()))
         for at, F in self.phi.batches(X):
             left[at] = self._left_of(X[at], F)
             groups.add(F, left[at], z[at] - mean)
         least, size = NOISE[0] * float(z.var()), magnitude(self._kernel, some)
-        row_weights = RowWeights.of(groups.best(least, size) if held is None else held[0] / held[1], left, z)
+        row_weights = RowWeights.of(
+            groups.best(least, size) if held is None else held[0] / held[1], left, z
+        )
         return replace(self, row_weights=row_weights), row_weights.weights(left)
 
     def _taking(self, X: Table, z: Array, sign: int) -> tuple[Self, Array | None]:
@@ -189,11 +224,15 @@ class LandmarkPosterior(FeaturePosterior):
         if self.row_weights is None:
             return self, None
         left = self._left(X)
-        return replace(self, row_weights=self.row_weights.taking(left, z, sign)), self.row_weights.weights(left)
+        return replace(
+            self, row_weights=self.row_weights.taking(left, z, sign)
+        ), self.row_weights.weights(left)
 
     def _check_mergeable(self) -> None:
         if self.row_weights is not None:
-            raise ValueError("rows over landmarks weigh by the noise learnt in fit, which differs; give the rows to partial_fit.")
+            raise ValueError(
+                "rows over landmarks weigh by the noise learnt in fit, which differs; give the rows to partial_fit."
+            )
 
     # solving
     def _mean_of_y(self) -> float:
@@ -204,20 +243,25 @@ class LandmarkPosterior(FeaturePosterior):
     def _variance_of_y(self) -> float:
         return super()._variance_of_y() if self.row_weights is None else self.targets.spread
 
-    def _best(self, s: Eigenpairs, e: LinearLikelihood, floor: float, mean: float) -> FeatureSolution:
+    def _best(
+        self, s: Eigenpairs, e: LinearLikelihood, floor: float, mean: float
+    ) -> FeatureSolution:
         """At the ratio of noise to scale that was found; the rows weigh what they are told."""
         if self.row_weights is None:
             return super()._best(s, e, floor, mean)
         t, w = self.targets, self.row_weights
         floor *= w.level / w.ratio  # the noise is ratio / level of what is found here
-        level = e.best_noise(1 / w.level, floor) if t.held is None else t.held[1] / t.unit**2 * w.level
+        level = (
+            e.best_noise(1 / w.level, floor) if t.held is None else t.held[1] / t.unit**2 * w.level
+        )
         scale = level / w.level
         log = e.log(level, scale) + 0.5 * w.logs - e.n * math.log(t.unit)
         return self._told(WeightPosterior.of(s, e.beta, level, scale), w.ratio * scale, mean, log)
 
     # asking
     def _add_residual(self, out: Array, at: slice, X: Table, F: Array) -> None:
-        """k(x, x) - |phi(x)|^2 where it is to be put back, else a warning where it is more than half."""
+        """k(x, x) - |phi(x)|^2 where it is to be put back, else a warning where it is more than
+        half."""
         whole, missing = self._kernel.diag(X[at]), self._left_of(X[at], F)
         if self.restore:
             out[at] += self.solution.posterior.scale * missing
@@ -225,8 +269,9 @@ class LandmarkPosterior(FeaturePosterior):
             share = f"{np.mean(missing > STARVED * whole):.0%}"
             warnings.warn(
                 f"at {share} of the points most of the prior variance is outside the landmarks; set restore_variance=True.",
-                VarianceStarvationWarning, stacklevel=4,
-            )  # fmt: skip
+                VarianceStarvationWarning,
+                stacklevel=4,
+            )
 
     def covariance(self, X: Table, noise: float = 0.0) -> Array:
         C = super().covariance(X, noise)
@@ -242,17 +287,33 @@ class LandmarkPosterior(FeaturePosterior):
 
     def _add_residual_draws(self, out: Array, X: Table, rng: np.random.Generator) -> None:
         if self.restore:
-            out += square_root(self.solution.posterior.scale * self._left_pairs(X)) @ rng.standard_normal(out.shape)
+            out += square_root(
+                self.solution.posterior.scale * self._left_pairs(X)
+            ) @ rng.standard_normal(out.shape)
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
+    def functions(
+        self, count: int, *, posterior: bool, n_features: int, seed: int
+    ) -> SampledFunctions:
         """With what the landmarks leave out, from the prior."""
-        within, lift, scale = super().functions(count, posterior=posterior, n_features=n_features, seed=seed), self.phi.lift, self.scale
+        within, lift, scale = (
+            super().functions(count, posterior=posterior, n_features=n_features, seed=seed),
+            self.phi.lift,
+            self.scale,
+        )
         if not self.restore:
             return within
         try:
-            psi, V, less = residual_functions(cast(Nystrom, getattr(lift, "map_", lift)), scale, count, n_features=n_features, seed=seed)
+            psi, V, less = residual_functions(
+                cast(Nystrom, getattr(lift, "map_", lift)),
+                scale,
+                count,
+                n_features=n_features,
+                seed=seed,
+            )
         except ValueError as e:
             said = "these functions vary too little far from the landmarks (sample_y does not), for what is left out cannot be drawn: "
             warnings.warn(f"{said}{e}", VarianceStarvationWarning, stacklevel=3)
             return within
-        return replace(within, lift=Beside(lift, psi), weights=np.vstack([within.weights - less, V]))
+        return replace(
+            within, lift=Beside(lift, psi), weights=np.vstack([within.weights - less, V])
+        )

@@ -1,4 +1,6 @@
-"""Laplace's approximation: the mode of p(f | labels), the likelihood there with its gradient, and probabilities of classes."""
+"""Laplace's approximation: the mode of p(f | labels), the likelihood there with its gradient, and
+probabilities of classes."""
+
 from __future__ import annotations
 
 import math
@@ -24,7 +26,8 @@ BLOCK_ROWS = 4096
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """Where p(f | y) is largest: f = K a; slope and curvature of log p(y | f) there; L L' = I + W^1/2 K W^1/2."""
+    """Where p(f | y) is largest: f = K a; slope and curvature of log p(y | f) there; L L' = I +
+    W^1/2 K W^1/2."""
 
     f: Array
     a: Array
@@ -77,10 +80,14 @@ def _factored(K: Array, W: Array) -> tuple[Array, Array]:
         if not failed and np.isfinite(L.diagonal()).all():
             return root, L
         jitter = max(10 * jitter, LEAST_JITTER)
-    raise ValueError("the kernel matrix is not positive semidefinite, or too large for floating-point numbers; scale X first.")
+    raise ValueError(
+        "the kernel matrix is not positive semidefinite, or too large for floating-point numbers; scale X first."
+    )
 
 
-def _damped(K: Array, y: Array, a: Array, f: Array, full: Array, value: float) -> tuple[Array, Array, float]:
+def _damped(
+    K: Array, y: Array, a: Array, f: Array, full: Array, value: float
+) -> tuple[Array, Array, float]:
     """A step towards `full` that does not lose."""
     step, move, moved = 1.0, full - a, K @ full - f
     while True:
@@ -91,17 +98,23 @@ def _damped(K: Array, y: Array, a: Array, f: Array, full: Array, value: float) -
         step /= 2
 
 
-def laplace_likelihood(kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0) -> MarginalLikelihood:
-    """log q(y) by Laplace, summed over the columns of labels Y, and its slopes by the log-parameters (that by the noise is 0)."""
+def laplace_likelihood(
+    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0
+) -> MarginalLikelihood:
+    """log q(y) by Laplace, summed over the columns of labels Y, and its slopes by the
+    log-parameters (that by the noise is 0)."""
     scale = scale or 1.0
     with few_threads(len(Y)):
         K = scale * kernel(rows)
         parts = [_one(kernel, rows, K, y, scale) for y in Y.T]
-    return MarginalLikelihood(sum(p[0] for p in parts), np.sum([p[1] for p in parts], axis=0), scale)
+    return MarginalLikelihood(
+        sum(p[0] for p in parts), np.sum([p[1] for p in parts], axis=0), scale
+    )
 
 
 def _one(kernel: Kernel, rows: Table, K: Array, y: Array, scale: float) -> tuple[float, Array]:
-    """Algorithm 5.1: the mode moves with the parameters, hence the third derivative of log p(y | f)."""
+    """Algorithm 5.1: the mode moves with the parameters, hence the third derivative of log p(y |
+    f)."""
     m = mode(K, y)
     root, pi = np.sqrt(m.W), expit(m.f)
     inverse = dpotri(m.L, lower=1)[0]
@@ -131,7 +144,8 @@ def probability(mean: Array, variance: Array) -> Array:
 def log_probability(mean: Array, variance: Array) -> Array:
     """log E sigmoid(f) for f ~ N(mean, variance), to rounding however small: by quadrature.
 
-    A narrow f is summed over f. For a wide one E sigmoid(f) = integral sigmoid'(l) Phi((mean + l) / sd) dl, by the trapezoidal rule.
+    A narrow f is summed over f. For a wide one E sigmoid(f) = integral sigmoid'(l) Phi((mean + l) /
+    sd) dl, by the trapezoidal rule.
     """
     out = np.empty(len(mean))
     for at in cuts(len(mean), BLOCK_ROWS):
@@ -142,11 +156,16 @@ def log_probability(mean: Array, variance: Array) -> Array:
 
 
 def _narrow(mean: Array, variance: Array) -> Array:
-    return np.asarray(logsumexp(log_expit(mean + np.sqrt(variance) * NODES), b=WEIGHTS / math.sqrt(2 * math.pi), axis=1))
+    return np.asarray(
+        logsumexp(
+            log_expit(mean + np.sqrt(variance) * NODES), b=WEIGHTS / math.sqrt(2 * math.pi), axis=1
+        )
+    )
 
 
 def _wide(mean: Array, variance: Array) -> Array:
-    """Far in the tail by E sigmoid(f) = exp(mean + variance / 2) E sigmoid(g), g ~ N(-mean - variance, variance), which is not small."""
+    """Far in the tail by E sigmoid(f) = exp(mean + variance / 2) E sigmoid(g), g ~ N(-mean -
+    variance, variance), which is not small."""
     tail = mean < -variance / 2
     inner = np.where(tail, -mean - variance, mean)
     log = logsumexp(log_ndtr((inner + LOGITS) / np.sqrt(variance)), b=DENSITY, axis=1)

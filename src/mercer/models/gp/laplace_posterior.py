@@ -1,4 +1,6 @@
-"""Posteriors of f given labels, by Laplace's approximation: at the rows, over landmarks, and of several classes against the rest."""
+"""Posteriors of f given labels, by Laplace's approximation: at the rows, over landmarks, and of
+several classes against the rest."""
+
 from __future__ import annotations
 
 import math
@@ -52,7 +54,8 @@ class LaplacePosterior(ExactPosterior):
 @register("gp.LaplaceWeights")
 @dataclass(frozen=True, eq=False)
 class LaplaceWeights:
-    """f = phi(x)'w, w ~ N(0, scale I), by Laplace about the mode of w; `root` is the factor of the precision of w."""
+    """f = phi(x)'w, w ~ N(0, scale I), by Laplace about the mode of w; `root` is the factor of the
+    precision of w."""
 
     coef: Array
     root: Array
@@ -64,11 +67,15 @@ class LaplaceWeights:
     @classmethod
     def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
         """From files with another word for the likelihood."""
-        return {{"log_evidence": "log_marginal_likelihood"}.get(name, name): value for name, value in values.items()}
+        return {
+            {"log_evidence": "log_marginal_likelihood"}.get(name, name): value
+            for name, value in values.items()
+        }
 
     @classmethod
     def at_mode(cls, F: Array, y: Array, scale: float) -> LaplaceWeights:
-        """Newton's method on the weights of features F (n, D), steps halved where they would lose."""
+        """Newton's method on the weights of features F (n, D), steps halved where they would
+        lose."""
         with few_threads(F.shape[1]):
             return cls._at_mode(F, y, scale)
 
@@ -78,7 +85,9 @@ class LaplaceWeights:
         value, root, step = _newton(F, y, w, scale)
         for _ in range(STEPS):
             size = 1.0
-            while (new := _value(F, y, w + size * step, scale)) < value - 1e-9 * abs(value) and size > 1e-6:
+            while (new := _value(F, y, w + size * step, scale)) < value - 1e-9 * abs(
+                value
+            ) and size > 1e-6:
                 size /= 2
             gain, w = new - value, w + size * step
             value, root, step = _newton(F, y, w, scale)
@@ -88,7 +97,8 @@ class LaplaceWeights:
         return cls(w, root, scale, log)
 
     def logs(self, F: Array, missing: Array) -> Array:
-        """log p(y = -1) and log p(y = 1) at rows of features F, (m, 2), with the variance that the features leave out."""
+        """log p(y = -1) and log p(y = 1) at rows of features F, (m, 2), with the variance that the
+        features leave out."""
         V = solve_triangular(self.root, F.T, lower=True, check_finite=False)
         return _both(F @ self.coef, np.square(V).sum(0) + self.scale * missing)
 
@@ -174,7 +184,8 @@ def _value(F: Array, y: Array, w: Array, scale: float) -> float:
 
 
 def _newton(F: Array, y: Array, w: Array, scale: float) -> tuple[float, Array, Array]:
-    """log p(y, w) less a constant, the factor of its curvature, and the step to where that would end."""
+    """log p(y, w) less a constant, the factor of its curvature, and the step to where that would
+    end."""
     by_f, W = curvature(F @ w, y)
     H = F.T @ (F * W[:, None])
     H.flat[:: len(w) + 1] += 1 / scale

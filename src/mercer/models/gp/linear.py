@@ -1,4 +1,6 @@
-"""Bayesian linear regression from moments: the marginal likelihood, its maximum over noise and scale, and the posterior of the weights."""
+"""Bayesian linear regression from moments: the marginal likelihood, its maximum over noise and
+scale, and the posterior of the weights."""
+
 from __future__ import annotations
 
 import math
@@ -22,9 +24,9 @@ GRID = 81  # ratios of scale to noise that are tried before the best is refined
 class LinearLikelihood:
     """All that p(y) needs, for y = Phi w + e with w ~ N(0, scale I), e ~ N(0, noise I).
 
-    Phi'Phi = V diag(values) V', beta = V'Phi'y, square = y'y. In these terms
-    -2 log p(y) = n log(2 pi noise) + sum log(1 + g values) + (rest + sum known / (1 + g values)) / noise, g = scale / noise,
-    where known = beta^2 / values is what of y'y lies along V, and rest what lies outside.
+    Phi'Phi = V diag(values) V', beta = V'Phi'y, square = y'y. In these terms -2 log p(y) = n log(2
+    pi noise) + sum log(1 + g values) + (rest + sum known / (1 + g values)) / noise, g = scale /
+    noise, where known = beta^2 / values is what of y'y lies along V, and rest what lies outside.
 
     >>> e = LinearLikelihood(n=1, values=np.array([1.0]), beta=np.array([2.0]), square=4.0)  # phi = 1, y = 2: y ~ N(0, scale + noise)
     >>> math.isclose(e.log(noise=1.0, scale=3.0), -0.5 * (math.log(2 * math.pi * 4) + 4 / 4))
@@ -48,12 +50,16 @@ class LinearLikelihood:
         """log p(y)."""
         shrunk = 1 + scale / noise * self.values
         misfit = (self.rest + float((self.known / shrunk).sum())) / noise
-        return -0.5 * (self.n * math.log(2 * math.pi * noise) + float(np.log(shrunk).sum()) + misfit)
+        return -0.5 * (
+            self.n * math.log(2 * math.pi * noise) + float(np.log(shrunk).sum()) + misfit
+        )
 
     def best(self, floor: float, most: float) -> tuple[float, float]:
-        """(noise, scale) of the largest likelihood: the best noise for a ratio is a formula, the ratio a smooth 1-d search.
+        """(noise, scale) of the largest likelihood: the best noise for a ratio is a formula, the
+        ratio a smooth 1-d search.
 
-        floor: the least noise; most: the largest ratio of scale times the largest eigenvalue to noise.
+        floor: the least noise; most: the largest ratio of scale times the largest eigenvalue to
+        noise.
         """
         if len(self.values) == 0:
             return max(self.square / self.n, floor), 1.0
@@ -62,14 +68,18 @@ class LinearLikelihood:
         ties = np.flatnonzero(loss <= loss.min() + 1e-9 * self.n)
         i = int(ties[len(ties) // 2])  # one row cannot tell signal from noise: half and half
         around = grid[max(i - 1, 0)], grid[min(i + 1, GRID - 1)]
-        found = minimize_scalar(self._loss, bounds=around, args=(floor,), method="bounded", options={"xatol": 1e-6})
+        found = minimize_scalar(
+            self._loss, bounds=around, args=(floor,), method="bounded", options={"xatol": 1e-6}
+        )
         ratio = float(found.x if len(ties) == 1 and found.fun < loss[i] else grid[i])
         noise = self.best_noise(math.exp(ratio), floor)
         return noise, math.exp(ratio) * noise
 
     def best_noise(self, ratio: float, floor: float) -> float:
         """The noise of the largest likelihood where scale / noise is given."""
-        return max((self.rest + float((self.known / (1 + ratio * self.values)).sum())) / self.n, floor)
+        return max(
+            (self.rest + float((self.known / (1 + ratio * self.values)).sum())) / self.n, floor
+        )
 
     def _loss(self, ratio: float, floor: float) -> float:
         noise = self.best_noise(math.exp(ratio), floor)
@@ -79,7 +89,8 @@ class LinearLikelihood:
 @register("gp.WeightPosterior")
 @dataclass(frozen=True, eq=False)
 class WeightPosterior:
-    """w | y ~ N(coef, V diag(spread) V' + scale (I - V V')): in no direction below zero, in unseen ones the prior's."""
+    """w | y ~ N(coef, V diag(spread) V' + scale (I - V V')): in no direction below zero, in unseen
+    ones the prior's."""
 
     vectors: Array  # V (D, r)
     coef: Array  # (D,)
@@ -93,7 +104,9 @@ class WeightPosterior:
     def of(cls, s: Eigenpairs, beta: Array, noise: float, scale: float) -> WeightPosterior:
         total = scale * s.values + noise
         coef = s.vectors @ (scale * beta / total)
-        return cls(s.vectors, coef, scale * noise / total, scale, float((scale * s.values / total).sum()))
+        return cls(
+            s.vectors, coef, scale * noise / total, scale, float((scale * s.values / total).sum())
+        )
 
     @classmethod
     def prior(cls, D: int, scale: float) -> WeightPosterior:
@@ -136,23 +149,32 @@ class FeatureSolution:
     log_marginal_likelihood: float
 
     must = dict(
-        posterior=Is("WeightPosterior"), noise=Number(0), scale=Number(0), prior_mean=Number(), log_marginal_likelihood=Number(finite=False)
+        posterior=Is("WeightPosterior"),
+        noise=Number(0),
+        scale=Number(0),
+        prior_mean=Number(),
+        log_marginal_likelihood=Number(finite=False),
     )
 
     @classmethod
     def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
         """From files with another word for the likelihood."""
-        return {{"log_evidence": "log_marginal_likelihood"}.get(name, name): value for name, value in values.items()}
+        return {
+            {"log_evidence": "log_marginal_likelihood"}.get(name, name): value
+            for name, value in values.items()
+        }
 
 
 @register("gp.FeatureTargets")
 @dataclass(frozen=True, eq=False)
 class FeatureTargets:
-    """y as moments sum it, (y - origin) / unit, so that no digits are lost in float32 at any size of y; and what is given of its law.
+    """y as moments sum it, (y - origin) / unit, so that no digits are lost in float32 at any size
+    of y; and what is given of its law.
 
     mean : the prior's, or "y" where it is that of the y seen
     noise : as given, None where it is learnt
-    held : noise and scale where the moments do not choose them: given, or learnt before under what was said
+    held : noise and scale where the moments do not choose them: given, or learnt before under what
+    was said
     spread : the variance of y in its unit, as in fit: moments of weighted rows do not tell it
     """
 
@@ -165,9 +187,13 @@ class FeatureTargets:
     spread: float = 1.0
 
     must = dict(
-        origin=Number(), unit=Number(0), mean=Number() | Text("y"), noise=Number(0, whole=False) | Floats(None, low=0) | None,
-        held=Each(Number(0), Number(0)) | None, spread=Number(0),
-    )  # fmt: skip
+        origin=Number(),
+        unit=Number(0),
+        mean=Number() | Text("y"),
+        noise=Number(0, whole=False) | Floats(None, low=0) | None,
+        held=Each(Number(0), Number(0)) | None,
+        spread=Number(0),
+    )
 
     @classmethod
     def of(cls, s: ProcessSettings, y: Array, held: tuple[float, float] | None, flat: bool) -> Self:
@@ -175,11 +201,15 @@ class FeatureTargets:
         origin = float(y[:HEAD].mean())
         unit = float(y[:HEAD].std()) or abs(origin) or 1.0
         if not 1e-150 < unit < 1e150:
-            raise ValueError(f"y varies by {unit:.1g}, whose square is no floating-point number; scale y first.")
+            raise ValueError(
+                f"y varies by {unit:.1g}, whose square is no floating-point number; scale y first."
+            )
         return cls(origin, unit, s.prior, s.noise, cls.held_by(s, held), flat)
 
     @staticmethod
-    def held_by(s: ProcessSettings, found: tuple[float, float] | None) -> tuple[float, float] | None:
+    def held_by(
+        s: ProcessSettings, found: tuple[float, float] | None
+    ) -> tuple[float, float] | None:
         """A noise that was given holds, whatever a search has found."""
         if s.noise is None:
             return found

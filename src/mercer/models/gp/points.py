@@ -1,4 +1,6 @@
-"""Posteriors from the rows themselves: what they share, however equations with the kernel matrix are solved."""
+"""Posteriors from the rows themselves: what they share, however equations with the kernel matrix
+are solved."""
+
 from __future__ import annotations
 
 import math
@@ -23,7 +25,8 @@ from mercer.ops.tiles import broadcast, cuts
 from mercer.pairs import Side, Tile, centre_of
 from mercer.plans import Plan
 
-BLOCK_ROWS = 128  # new rows at a time: always as many, so that no prediction depends on how many are asked for
+# new rows at a time: always as many, so that no prediction depends on how many are asked for
+BLOCK_ROWS = 128
 MISSED = 1e-6  # of the largest y: what an interpolation may miss by rounding
 NO_PLAN = Plan("exact", "")
 P = TypeVar("P", bound="PointPosterior")
@@ -31,7 +34,8 @@ P = TypeVar("P", bound="PointPosterior")
 
 @dataclass(frozen=True, eq=False)
 class PointPosterior:
-    """f ~ GP(0, scale k) seen at rows X as Y = f + N(0, noise), Y (n, q) in units of its own; coef = (scale K + noise)^-1 Y.
+    """f ~ GP(0, scale k) seen at rows X as Y = f + N(0, noise), Y (n, q) in units of its own; coef
+    = (scale K + noise)^-1 Y.
 
     Subclasses say how equations with scale K + noise are solved.
     """
@@ -46,9 +50,15 @@ class PointPosterior:
     plan: Plan = NO_PLAN
 
     must = dict(
-        kernel=Is("Kernel") | Text("precomputed"), X=Is("Table"), Y=Floats("n", "q"), noise=Floats("n", low=0), coef=Floats("n", "q"),
-        scale=Number(0), outputs=Is("Outputs"), plan=Is("Plan"),
-    )  # fmt: skip
+        kernel=Is("Kernel") | Text("precomputed"),
+        X=Is("Table"),
+        Y=Floats("n", "q"),
+        noise=Floats("n", low=0),
+        coef=Floats("n", "q"),
+        scale=Number(0),
+        outputs=Is("Outputs"),
+        plan=Is("Plan"),
+    )
 
     def _laws(self) -> str | None:
         (n, q), units = self.Y.shape, len(self.outputs)
@@ -60,7 +70,11 @@ class PointPosterior:
     def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
         """From files in which points were no table, and the estimator knew their units."""
         q = values["Y"].shape[1]
-        return {**values, "X": Table(values["X"]), "outputs": Outputs(np.zeros(q), np.ones(q), flat=False)}
+        return {
+            **values,
+            "X": Table(values["X"]),
+            "outputs": Outputs(np.zeros(q), np.ones(q), flat=False),
+        }
 
     # what is known
     @property
@@ -69,7 +83,10 @@ class PointPosterior:
 
     @property
     def scaled_kernel(self) -> FittedKernel:
-        return times(self.scale * float(self.outputs.unit[0]) ** 2 if len(self.outputs) == 1 else 1.0, self.kernel)
+        return times(
+            self.scale * float(self.outputs.unit[0]) ** 2 if len(self.outputs) == 1 else 1.0,
+            self.kernel,
+        )
 
     @property
     def noise_level(self) -> float:
@@ -87,7 +104,11 @@ class PointPosterior:
     def log_marginal_likelihood(self) -> float:
         """log p(y), summed over outputs."""
         n, q = self.Y.shape
-        within = -0.5 * (float(np.vdot(self.Y, self.coef)) + q * self.log_determinant + n * q * math.log(2 * math.pi))
+        within = -0.5 * (
+            float(np.vdot(self.Y, self.coef))
+            + q * self.log_determinant
+            + n * q * math.log(2 * math.pi)
+        )
         return within - n * float(np.log(self.outputs.unit).sum())
 
     @property
@@ -109,7 +130,8 @@ class PointPosterior:
         return Side(self.X, centre_of(self.X, self.X))
 
     def cross(self, Z: Table) -> Iterator[tuple[slice, Array]]:
-        """scale k(Z, X), some rows at a time; distances are measured about the centre of X, whatever Z is."""
+        """scale k(Z, X), some rows at a time; distances are measured about the centre of X,
+        whatever Z is."""
         pieces = cuts(len(Z), BLOCK_ROWS)
         for start in range(0, len(pieces), 8):
             group = pieces[start : start + 8]
@@ -142,13 +164,23 @@ class PointPosterior:
     def covariance(self, X: Table, noise: float = 0.0) -> Array:
         raise NotImplementedError
 
-    def sample(self, X: Table, count: int, rng: np.random.Generator, *, noise: float = 0.0, posterior: bool = True) -> Array:
+    def sample(
+        self,
+        X: Table,
+        count: int,
+        rng: np.random.Generator,
+        *,
+        noise: float = 0.0,
+        posterior: bool = True,
+    ) -> Array:
         Z, o = X.astype(np.float64), self.outputs
         mean = o.mean + o.unit * self.latent(Z) if posterior else np.tile(o.mean, (len(Z), 1))
         C = self.covariance(Z, noise) if posterior else self._prior(Z) + noise * np.eye(len(Z))
         return draws(mean, C, o.unit, count, rng)
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
+    def functions(
+        self, count: int, *, posterior: bool, n_features: int, seed: int
+    ) -> SampledFunctions:
         f = drawn(self, count, posterior=posterior, n_features=n_features, seed=seed)
         return f.moved(self.outputs.mean, self.outputs.unit)
 
@@ -173,7 +205,9 @@ class PointPosterior:
         return self._shrunk(index)
 
     def merged(self, other: Posterior) -> Posterior:
-        raise ValueError("models of points do not merge; give the rows to partial_fit, or fit both with via='features'.")
+        raise ValueError(
+            "models of points do not merge; give the rows to partial_fit, or fit both with via='features'."
+        )
 
     def _grown(self, X: Table, Y: Array, noise: Array) -> Self:
         raise NotImplementedError
@@ -184,12 +218,16 @@ class PointPosterior:
     def _in_units(self, Y: Array, name: str) -> Array:
         o = self.outputs
         if np.ndim(o.noise):  # type: ignore[arg-type]
-            raise ValueError(f"noise has one number a row, which is for fit; give one number, or 'learn', for {name}.")
+            raise ValueError(
+                f"noise has one number a row, which is for fit; give one number, or 'learn', for {name}."
+            )
         if Y.shape[1] != len(o):
             raise ValueError(f"y has {Y.shape[1]} columns, {len(o)} expected, as in fit.")
         Z = (Y - o.mean) / o.unit
         if not np.abs(Z).max() < 1e150:
-            raise ValueError(f"y is up to {np.abs(Y).max():.1g}, whose square is no floating-point number; leave such rows out.")
+            raise ValueError(
+                f"y is up to {np.abs(Y).max():.1g}, whose square is no floating-point number; leave such rows out."
+            )
         return np.asarray(Z)
 
     def _plan_of(self, n: int) -> Plan:
@@ -210,8 +248,9 @@ class PointPosterior:
                 f"noise is {np.min(o.noise):g}, but the kernel is singular at the rows to rounding: f is a least-squares fit "
                 f"that misses y by up to {apart * float(o.unit.max()):.2g}, and the likelihood means nothing; "
                 "give a noise > 0, or noise='learn'.",
-                LinAlgWarning, stacklevel=stacklevel,
-            )  # fmt: skip
+                LinAlgWarning,
+                stacklevel=stacklevel,
+            )
 
 
 def knowing(value: P, **known: Any) -> P:
@@ -230,13 +269,16 @@ def stack(A: Table, B: Table) -> Table:
 
 
 def found_in(X: Table, Y: Array, points: Table, seen: Array) -> Array:
-    """Which points these rows are: the last equal one of each, of a y that is equal to rounding of the largest."""
+    """Which points these rows are: the last equal one of each, of a y that is equal to rounding of
+    the largest."""
     free, rounding = np.ones(len(seen), bool), 1e-12 * np.abs(seen).max(axis=0, initial=0)
     index = []
     for i in range(len(Y)):
         same = free & _equal(points, X, i) & (np.abs(seen - Y[i]) <= rounding).all(1)
         if not same.any():
-            raise ValueError(f"row {i} of X was not taken in (with this y), or was forgotten; forget rows that were seen.")
+            raise ValueError(
+                f"row {i} of X was not taken in (with this y), or was forgotten; forget rows that were seen."
+            )
         index.append(int(np.flatnonzero(same)[-1]))
         free[index[-1]] = False
     return np.array(index)
@@ -246,6 +288,12 @@ def _equal(points: Table, X: Table, i: int) -> Array:
     """Which rows (or items) of the points are row i of X."""
     if points.items:
         return np.array([v == X.data[i] for v in points.data], bool)
-    row = X.data[[i]].toarray() if X.sparse and not points.sparse else X.data[[i] * len(points)] if points.sparse else X.data[[i]]
+    row = (
+        X.data[[i]].toarray()
+        if X.sparse and not points.sparse
+        else X.data[[i] * len(points)]
+        if points.sparse
+        else X.data[[i]]
+    )
     gap = points.data - row
     return np.asarray(~np.any(gap.toarray() if sp.issparse(gap) else np.asarray(gap), axis=1))

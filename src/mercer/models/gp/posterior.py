@@ -1,4 +1,6 @@
-"""What every fitted Gaussian process answers: one protocol, and the values that its answers are made of."""
+"""What every fitted Gaussian process answers: one protocol, and the values that its answers are
+made of."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,14 +19,19 @@ from mercer.store import register
 @register("gp.Outputs")
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """How y is measured, y = mean + unit z with (q,) each; whether it had one axis; and the variance of its noise, where given."""
+    """How y is measured, y = mean + unit z with (q,) each; whether it had one axis; and the
+    variance of its noise, where given."""
 
     mean: Array
     unit: Array
     flat: bool = True
     noise: float | Array | None = None  # one number, or one a row, in the units of y
 
-    must = dict(mean=Floats("q"), unit=Floats("q"), noise=Number(0, whole=False) | Floats(None, low=0) | None)
+    must = dict(
+        mean=Floats("q"),
+        unit=Floats("q"),
+        noise=Number(0, whole=False) | Floats(None, low=0) | None,
+    )
 
     def _laws(self) -> str | None:
         return None if len(self.mean) else "is of no output"
@@ -47,7 +54,8 @@ PLAIN = Outputs(np.zeros(1), np.ones(1))
 @register("gp.LeaveOneOut")
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """Of every row, by the model of all others: the mean and the variance of y, and log p(y), (n, q) each; and y."""
+    """Of every row, by the model of all others: the mean and the variance of y, and log p(y), (n,
+    q) each; and y."""
 
     mean: Array
     variance: Array
@@ -59,7 +67,11 @@ class LeaveOneOut:
     def score(self) -> float:
         """R^2, the mean over outputs; of a constant y 1 where it is met, else 0."""
         Y = self.Y
-        misfit, spread, varies = np.square(Y - self.mean).sum(0), np.square(Y - Y.mean(0)).sum(0), np.ptp(Y, axis=0) > 0
+        misfit, spread, varies = (
+            np.square(Y - self.mean).sum(0),
+            np.square(Y - Y.mean(0)).sum(0),
+            np.ptp(Y, axis=0) > 0,
+        )
         return float(np.where(varies, 1 - misfit / np.where(varies, spread, 1), misfit == 0).mean())
 
     def standardised(self) -> Array:
@@ -70,7 +82,8 @@ class LeaveOneOut:
 class Posterior(Protocol):
     """p(f | y) for y = prior mean + f(x) + e: what it cannot tell it refuses in one sentence.
 
-    Variances, `noise_level`, `scale` and `left_out` are in squares of `outputs.unit`, the rest in the units of y.
+    Variances, `noise_level`, `scale` and `left_out` are in squares of `outputs.unit`, the rest in
+    the units of y.
     """
 
     @property
@@ -114,10 +127,20 @@ class Posterior(Protocol):
     def covariance(self, X: Table, noise: float = 0.0) -> Array:
         """Of f at all pairs of rows, and so much noise, (n, n)."""
 
-    def sample(self, X: Table, count: int, rng: np.random.Generator, *, noise: float = 0.0, posterior: bool = True) -> Array:
+    def sample(
+        self,
+        X: Table,
+        count: int,
+        rng: np.random.Generator,
+        *,
+        noise: float = 0.0,
+        posterior: bool = True,
+    ) -> Array:
         """Draws at these rows, of the posterior or of the prior, (n, q, count)."""
 
-    def functions(self, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
+    def functions(
+        self, count: int, *, posterior: bool, n_features: int, seed: int
+    ) -> SampledFunctions:
         """Draws that can be evaluated anywhere."""
 
     @property
@@ -149,5 +172,7 @@ class VarianceStarvationWarning(UserWarning):
 def one_output(Y: Array) -> Array:
     """y (n,)"""
     if Y.shape[1] != 1:
-        raise ValueError(f"y has {Y.shape[1]} columns, but features and landmarks take one; fit one model a column.")
+        raise ValueError(
+            f"y has {Y.shape[1]} columns, but features and landmarks take one; fit one model a column."
+        )
     return Y[:, 0]

@@ -1,4 +1,6 @@
-"""What is thought of a hyper-parameter before the data: densities over (0, inf), with their slopes in log v."""
+"""What is thought of a hyper-parameter before the data: densities over (0, inf), with their slopes
+in log v."""
+
 from __future__ import annotations
 
 import math
@@ -31,7 +33,9 @@ class Prior(Settings):
         for f in fields(self):
             v = getattr(self, f.name)
             if not (isinstance(v, int | float) and math.isfinite(v) and v > 0):
-                raise ValueError(f"{f.name} of {type(self).__name__} must be a number > 0, got {v!r}.")
+                raise ValueError(
+                    f"{f.name} of {type(self).__name__} must be a number > 0, got {v!r}."
+                )
 
     def log(self, v: float) -> float:
         """log p(v), less a constant."""
@@ -130,4 +134,6 @@ def check(prior: object, name: str) -> Prior:
     """A prior, or the sentence on what it must be."""
     if isinstance(prior, Prior):
         return prior
-    raise ValueError(f"the prior of {name!r} must be LogNormal(...), Gamma(...) or InverseGamma(...), got {prior!r}.")
+    raise ValueError(
+        f"the prior of {name!r} must be LogNormal(...), Gamma(...) or InverseGamma(...), got {prior!r}."
+    )

@@ -1,4 +1,6 @@
-"""What a Gaussian process is asked for, checked; how its targets are measured; and the plan that settings and shapes lead to."""
+"""What a Gaussian process is asked for, checked; how its targets are measured; and the plan that
+settings and shapes lead to."""
+
 from __future__ import annotations
 
 import reprlib
@@ -26,12 +28,15 @@ from mercer.models.settings import (
 from mercer.plans import Plan, quantity
 
 MAX_EXACT_ROWS = 5000  # that "auto" factors: a step of the search is then a second or so
-MAX_SEARCH_ROWS = 3000  # that hyper-parameters are learnt from where there are more than can be factored
+MAX_SEARCH_ROWS = (
+    3000  # that hyper-parameters are learnt from where there are more than can be factored
+)
 
 
 @dataclass(frozen=True, eq=False)
 class ProcessSettings:
-    """The parameters of `GaussianProcessRegressor`, checked: `way` and `method` are what `via` says."""
+    """The parameters of `GaussianProcessRegressor`, checked: `way` and `method` are what `via`
+    says."""
 
     kernel: KernelSetting
     lift: LiftSetting
@@ -49,14 +54,31 @@ class ProcessSettings:
     @classmethod
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
-        noise, mean, restores = checked_noise(m.noise), checked_mean(m.prior_mean), checked_flag(m.restore_variance, "restore_variance")
+        noise, mean, restores = (
+            checked_noise(m.noise),
+            checked_mean(m.prior_mean),
+            checked_flag(m.restore_variance, "restore_variance"),
+        )
         way, method = way_of(m.via, m.kernel, m.lift)
         spec = spec_of(m.fixed, m.tied, m.bounds, m.priors, free=noise is None or m.kernel is None)
-        restarts, rows = check_count(m.n_restarts, "n_restarts", least=0), checked_learn_rows(m.learn_rows)
+        restarts, rows = (
+            check_count(m.n_restarts, "n_restarts", least=0),
+            checked_learn_rows(m.learn_rows),
+        )
         return cls(
-            kernel=m.kernel, lift=m.lift, noise=noise, way=way, method=method, prior_mean=mean, spec=spec, n_restarts=restarts,
-            learn_rows=rows, restore_variance=restores, memory_limit=m.memory_limit, random_state=m.random_state,
-        )  # fmt: skip
+            kernel=m.kernel,
+            lift=m.lift,
+            noise=noise,
+            way=way,
+            method=method,
+            prior_mean=mean,
+            spec=spec,
+            n_restarts=restarts,
+            learn_rows=rows,
+            restore_variance=restores,
+            memory_limit=m.memory_limit,
+            random_state=m.random_state,
+        )
 
     @property
     def memory(self) -> float:
@@ -70,7 +92,9 @@ class ProcessSettings:
     @property
     def learns(self) -> bool:
         """Whether any hyper-parameter is learnt."""
-        return self.noise is None or not (self.precomputed or isinstance(self.spec.fixed, bool | str))
+        return self.noise is None or not (
+            self.precomputed or isinstance(self.spec.fixed, bool | str)
+        )
 
     @property
     def asks(self) -> bool:
@@ -103,7 +127,11 @@ class ProcessSettings:
 
     def kernel_at(self, X: Table) -> Kernel | None:
         """The kernel given, None where it is to be chosen."""
-        return None if self.kernel is None else positioned(resolve(self.kernel, Table(X.data), given=True), X)
+        return (
+            None
+            if self.kernel is None
+            else positioned(resolve(self.kernel, Table(X.data), given=True), X)
+        )
 
     # targets
     def outputs(self, Y: Array, kernel: Kernel | None, flat: bool) -> Outputs:
@@ -117,11 +145,14 @@ class ProcessSettings:
         unit = np.where(unit == 0, 1, unit)
         size = max(unit.max(), np.abs(Y - mean).max())
         if not (size < 1e150 and unit.min() > 1e-150):
-            raise ValueError(f"y varies by {size:.1g}, whose square is no floating-point number; scale y first.")
+            raise ValueError(
+                f"y varies by {size:.1g}, whose square is no floating-point number; scale y first."
+            )
         return Outputs(mean, unit, flat, self.noise)
 
     def _shares_unit(self, kernel: Kernel | None) -> bool:
-        """Whether something was said in the units of y, so that these must be the same for all outputs."""
+        """Whether something was said in the units of y, so that these must be the same for all
+        outputs."""
         said = self.noise is not None or bool({"noise", "scale"} & self.spec.named())
         return said or (kernel is not None and BoundSpec(kernel, self.spec).absolute)
 
@@ -132,7 +163,8 @@ class ProcessSettings:
         return np.array(np.broadcast_to(self._one_a_row(n), (n,))) / o.unit[0] ** 2
 
     def precision(self, n: int) -> Array | None:
-        """Weights for one noise a row that was given: the geometric mean of all noises over each, which leaves the determinant as it is."""
+        """Weights for one noise a row that was given: the geometric mean of all noises over each,
+        which leaves the determinant as it is."""
         if not np.ndim(self.noise):  # type: ignore[arg-type]
             return None
         noise = self._one_a_row(n)
@@ -141,7 +173,9 @@ class ProcessSettings:
     def _one_a_row(self, n: int) -> Array:
         noise = np.asarray(self.noise, np.float64)
         if noise.ndim and noise.shape != (n,):
-            raise ValueError(f"noise has shape {noise.shape}, but X has {n} rows; give one number, or one a row.")
+            raise ValueError(
+                f"noise has shape {noise.shape}, but X has {n} rows; give one number, or one a row."
+            )
         return noise
 
     def check_noise_over_features(self) -> None:
@@ -162,27 +196,40 @@ def choose(n: int, outputs: int, s: ProcessSettings) -> Plan:
     matrix = f"a {quantity(size, 'B')} matrix"
     if s.precomputed:
         if s.lift is not None or s.way not in ("auto", "exact"):
-            raise ValueError("a Gram matrix has no features or landmarks; use via='exact' with kernel='precomputed'.")
+            raise ValueError(
+                "a Gram matrix has no features or landmarks; use via='exact' with kernel='precomputed'."
+            )
         return Plan("exact", "a Gram matrix was given", bytes=size, flops=n**3 / 3)
     if s.lift is not None or s.way in ("features", "landmarks"):
         return Plan("landmarks" if s.over_landmarks else "features", "asked for")
     if s.way == "iterative":
         return Plan("iterative", f"{n:,} rows: asked for, {matrix} is never formed", bytes=s.memory)
     if s.way == "exact" and (size <= s.memory or s.memory_limit is None):
-        return Plan("exact", f"{n:,} rows: asked for, {matrix} is factored", bytes=size, flops=n**3 / 3)
+        return Plan(
+            "exact", f"{n:,} rows: asked for, {matrix} is factored", bytes=size, flops=n**3 / 3
+        )
     if s.way == "exact":
-        raise ValueError(f"via='exact' needs {matrix}, beyond memory_limit={s.memory_limit!r}; raise it, or use via='iterative'.")
+        raise ValueError(
+            f"via='exact' needs {matrix}, beyond memory_limit={s.memory_limit!r}; raise it, or use via='iterative'."
+        )
     if n <= MAX_EXACT_ROWS and size <= s.memory:
         return Plan("exact", f"{n:,} rows: {matrix} is factored", bytes=size, flops=n**3 / 3)
-    why = f"more than {MAX_EXACT_ROWS:,} rows" if n > MAX_EXACT_ROWS else f"{matrix} exceeds memory_limit"
+    why = (
+        f"more than {MAX_EXACT_ROWS:,} rows"
+        if n > MAX_EXACT_ROWS
+        else f"{matrix} exceeds memory_limit"
+    )
     if outputs > 1:
-        return Plan("iterative", f"{why}, and {outputs} outputs", bytes=s.memory, rejected=(("exact", why),))
+        return Plan(
+            "iterative", f"{why}, and {outputs} outputs", bytes=s.memory, rejected=(("exact", why),)
+        )
     return Plan("landmarks", why, rejected=(("exact", why),))
 
 
 # checks, each a sentence where something is wrong
 def spec_of(fixed: Any, tied: Any, bounds: Any, priors: Any, *, free: bool) -> HyperparameterSpec:
-    """What was said; a given noise means the kernel as given, unless there is none, or something is said of its parameters."""
+    """What was said; a given noise means the kernel as given, unless there is none, or something is
+    said of its parameters."""
     tied = () if tied is None else tied
     if fixed is None:
         fixed = () if free or bounds or priors or tied else "all"
@@ -198,7 +245,9 @@ def checked_noise(noise: object, *, zero: bool = True) -> float | Array | None:
     except (TypeError, ValueError, OverflowError):
         v = np.array(-1.0)
     if v.ndim > 1 or not (np.isfinite(v) & ((v >= 0) if zero else (v > 0))).all():
-        raise ValueError(f"noise must be a variance {'>=' if zero else '>'} 0, one a row, or 'learn', got {reprlib.repr(noise)}.")
+        raise ValueError(
+            f"noise must be a variance {'>=' if zero else '>'} 0, one a row, or 'learn', got {reprlib.repr(noise)}."
+        )
     return v if v.ndim else float(v)
 
 

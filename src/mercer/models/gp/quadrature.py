@@ -1,4 +1,6 @@
-"""log det A and the marginal likelihood from products with A alone: Lanczos quadrature along probes, and their traces."""
+"""log det A and the marginal likelihood from products with A alone: Lanczos quadrature along
+probes, and their traces."""
+
 from __future__ import annotations
 
 import math
@@ -32,11 +34,15 @@ class Determinant:
     error: float
 
 
-def log_determinant(product: Callable[[Array], Array], P: Woodbury, seed: int = 0, error: float = math.inf) -> Determinant:
-    """log det A = log det P + tr log(P^-1/2 A P^-1/2), the trace by Gauss quadrature along probes z ~ N(0, P), z'P^-1 z = n.
+def log_determinant(
+    product: Callable[[Array], Array], P: Woodbury, seed: int = 0, error: float = math.inf
+) -> Determinant:
+    """log det A = log det P + tr log(P^-1/2 A P^-1/2), the trace by Gauss quadrature along probes z
+    ~ N(0, P), z'P^-1 z = n.
 
-    Conjugate gradients on A x = z make the Jacobi matrix T of each quadrature: n e1' log(T) e1. There are 16 probes, and as many
-    again, up to 512, until the standard error is no larger than `error`.
+    Conjugate gradients on A x = z make the Jacobi matrix T of each quadrature: n e1' log(T) e1.
+    There are 16 probes, and as many again, up to 512, until the standard error is no larger than
+    `error`.
 
     Ubaru, Chen and Saad, Fast estimation of tr f(A) via stochastic Lanczos quadrature (2017).
 
@@ -65,21 +71,33 @@ class Probed:
     whitened: Array
 
 
-def probed(product: Callable[[Array], Array], P: Woodbury, probes: int = PROBES, seed: int = 0, first: int = 0) -> Probed:
-    """`log_determinant` by each of some probes, from number `first` on, and the solutions that were found on the way."""
+def probed(
+    product: Callable[[Array], Array],
+    P: Woodbury,
+    probes: int = PROBES,
+    seed: int = 0,
+    first: int = 0,
+) -> Probed:
+    """`log_determinant` by each of some probes, from number `first` on, and the solutions that were
+    found on the way."""
     n = len(P.s)
     E = normals(Stream(seed), first, first + probes, P.rank + n).T  # (r + n, t)
     Z = (P.S @ E[: P.rank] + E[P.rank :]) / P.s[:, None]
     W = P.solve(Z)
-    size = np.sqrt(n / np.einsum("ij,ij->j", Z, W))  # a length tells nothing of A, and would only add its own spread
+    size = np.sqrt(
+        n / np.einsum("ij,ij->j", Z, W)
+    )  # a length tells nothing of A, and would only add its own spread
     Z, W = Z * size, W * size
     alphas, betas, X = _jacobi(product, Z, W, P)
     each = [n * _quadrature([a[j] for a in alphas], [b[j] for b in betas]) for j in range(probes)]
     return Probed(P.logdet + np.array(each), X, W)
 
 
-def _jacobi(product: Callable[[Array], Array], Z: Array, W: Array, P: Woodbury) -> tuple[list[Array], list[Array], Array]:
-    """The coefficients of preconditioned conjugate gradients (nan after a probe's end), and where they ended."""
+def _jacobi(
+    product: Callable[[Array], Array], Z: Array, W: Array, P: Woodbury
+) -> tuple[list[Array], list[Array], Array]:
+    """The coefficients of preconditioned conjugate gradients (nan after a probe's end), and where
+    they ended."""
     R, D, alphas, betas, X = Z.copy(), W, list[Array](), list[Array](), np.zeros_like(Z)
     gamma = np.einsum("ij,ij->j", R, D)
     first, on = gamma.copy(), np.ones(Z.shape[1], bool)
@@ -116,15 +134,27 @@ def _quadrature(alpha: list[float], beta: list[float]) -> float:
 
 # the search
 def estimated_likelihood(
-    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0, *, least: float = 0.0, memory: float = 1e9,
-    tol: float = 1e-4, probes: int = PROBES, seed: int = 0,
+    kernel: Kernel,
+    rows: Table,
+    Y: Array,
+    noise: float | Array,
+    scale: float | None = 1.0,
+    *,
+    least: float = 0.0,
+    memory: float = 1e9,
+    tol: float = 1e-4,
+    probes: int = PROBES,
+    seed: int = 0,
 ) -> MarginalLikelihood:
-    """`likelihood.marginal_likelihood` where the matrix is not formed; noise, scale and least as there.
+    """`likelihood.marginal_likelihood` where the matrix is not formed; noise, scale and least as
+    there.
 
-    tr(A^-1 dA) is the mean of (A^-1 z)' dA (P^-1 z) over probes z ~ N(0, P), P the preconditioner of A. The standard error of a
-    slope is of the size of sqrt(2 n / probes); one seed keeps the probes, so that a search is not led about by them.
+    tr(A^-1 dA) is the mean of (A^-1 z)' dA (P^-1 z) over probes z ~ N(0, P), P the preconditioner
+    of A. The standard error of a slope is of the size of sqrt(2 n / probes); one seed keeps the
+    probes, so that a search is not led about by them.
 
-    Gardner, Pleiss, Bindel, Weinberger and Wilson, GPyTorch: blackbox matrix-matrix Gaussian process inference (2018).
+    Gardner, Pleiss, Bindel, Weinberger and Wilson, GPyTorch: blackbox matrix-matrix Gaussian
+    process inference (2018).
 
     >>> from mercer.kernels import Gaussian
     >>> from mercer.models.gp import likelihood

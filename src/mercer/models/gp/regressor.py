@@ -1,4 +1,6 @@
-"""GaussianProcessRegressor: exact, on the operator, over landmarks or over features; the plan says which, and why."""
+"""GaussianProcessRegressor: exact, on the operator, over landmarks or over features; the plan says
+which, and why."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -177,9 +179,22 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
     """
 
     def __init__(
-        self, kernel: KernelSetting = None, noise: Any = "learn", via: Via = "auto", *, lift: LiftSetting = None, prior_mean: Any = "auto",
-        fixed: Any = None, tied: Any = (), bounds: Any = None, priors: Any = None, n_restarts: int = 1,
-        learn_rows: Any = None, restore_variance: bool = True, memory_limit: MemoryLimit = None, random_state: Seed = None,
+        self,
+        kernel: KernelSetting = None,
+        noise: Any = "learn",
+        via: Via = "auto",
+        *,
+        lift: LiftSetting = None,
+        prior_mean: Any = "auto",
+        fixed: Any = None,
+        tied: Any = (),
+        bounds: Any = None,
+        priors: Any = None,
+        n_restarts: int = 1,
+        learn_rows: Any = None,
+        restore_variance: bool = True,
+        memory_limit: MemoryLimit = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -222,7 +237,9 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         if s.asks or (s.lift is None and s.way in ("exact", "iterative")):
             return self.fit(X, y)
         if s.noise is not None and np.ndim(s.noise):
-            raise ValueError("noise has one number a row, which is for fit; give one number, or 'learn', in a stream.")
+            raise ValueError(
+                "noise has one number a row, which is for fit; give one number, or 'learn', in a stream."
+            )
         self.posterior_ = begin(s, *self._checked(X, y, reset=True))
         return self
 
@@ -239,15 +256,22 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
     @all_or_nothing
     def merge(self, other: object) -> Self:
         """Take in what another model over the same features has seen."""
-        mine, theirs = self._posterior(), vars(other).get("posterior_") if isinstance(other, GaussianProcessRegressor) else None
+        mine, theirs = (
+            self._posterior(),
+            vars(other).get("posterior_") if isinstance(other, GaussianProcessRegressor) else None,
+        )
         if theirs is None:
-            raise ValueError(f"merge takes another fitted GaussianProcessRegressor over features, got {type(other).__name__}.")
+            raise ValueError(
+                f"merge takes another fitted GaussianProcessRegressor over features, got {type(other).__name__}."
+            )
         self.posterior_ = mine.merged(theirs)
         return self
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Array, bool]:
         """Rows, targets (n, q), and whether y had one axis."""
-        rows, y = self._rows_and_targets(X, y, reset=reset, y_numeric=True, multi_output=self._many())
+        rows, y = self._rows_and_targets(
+            X, y, reset=reset, y_numeric=True, multi_output=self._many()
+        )
         return rows, np.asarray(y, np.float64).reshape(len(y), -1), y.ndim == 1
 
     def _many(self) -> bool:
@@ -261,7 +285,9 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         return tags
 
     # predictions
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, of: str = "y") -> Any:
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False, of: str = "y"
+    ) -> Any:
         """The posterior mean, and with it the standard deviation or covariance of y.
 
         (n,) and (n, n); of f with of="f". Of several outputs each is a column, or a slice of
@@ -273,8 +299,14 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         noise, rows, o = self._noise(of), self._asked(X), p.outputs
         mean = o.shaped(p.mean(rows))
         if return_cov:
-            return mean, o.shaped(p.covariance(rows, noise)[..., None] * o.unit**2).astype(rows.dtype)
-        return (mean, o.shaped(np.sqrt(p.variance(rows, noise))[:, None] * o.unit).astype(rows.dtype)) if return_std else mean
+            return mean, o.shaped(p.covariance(rows, noise)[..., None] * o.unit**2).astype(
+                rows.dtype
+            )
+        return (
+            (mean, o.shaped(np.sqrt(p.variance(rows, noise))[:, None] * o.unit).astype(rows.dtype))
+            if return_std
+            else mean
+        )
 
     def _asked(self, X: Any) -> Table:
         return Table(self._rows(X, reset=False).data)
@@ -285,7 +317,9 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
             raise ValueError(f"of must be 'y' or 'f' (without the noise), got {of!r}.")
         return self._posterior().noise_level if of == "y" else 0.0
 
-    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), of: str = "y") -> Array:
+    def predict_quantiles(
+        self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95), of: str = "y"
+    ) -> Array:
         """The quantiles of y (or f) at every row, (n, k), in the order of `quantiles`."""
         q = check_shares(quantiles, "quantiles")
         mean, std = self.predict(X, return_std=True, of=of)
@@ -301,7 +335,14 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         return Interval(Q[..., 0], Q[..., 1], MODEL.format(c))
 
     # draws
-    def sample_y(self, X: Any, n_samples: int = 1, posterior: bool = True, random_state: Seed = 0, of: str = "y") -> Array:
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        posterior: bool = True,
+        random_state: Seed = 0,
+        of: str = "y",
+    ) -> Array:
         """Draws of y (or f, with of="f") at the rows of X, (n, n_samples) or (n, q, n_samples).
 
         Of the posterior, or of the prior.
@@ -309,7 +350,10 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         The prior can be asked before `fit`, with the kernel as given, the scale 1, noise still
         to be learnt none, and over features with the map of these rows.
         """
-        count, rng = check_count(n_samples, "n_samples"), np.random.default_rng(seed_of(random_state))
+        count, rng = (
+            check_count(n_samples, "n_samples"),
+            np.random.default_rng(seed_of(random_state)),
+        )
         if posterior or self.__sklearn_is_fitted__():
             p, noise, rows = self._posterior(), self._noise(of), self._asked(X)
             out = p.sample(rows, count, rng, noise=noise, posterior=posterior)
@@ -319,7 +363,9 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         return np.asarray(out[:, 0] if out.shape[1] == 1 else out, rows.dtype)
 
     # honesty
-    def calibration(self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES) -> dict[float, float]:
+    def calibration(
+        self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES
+    ) -> dict[float, float]:
         """The share of y inside the central interval of each nominal coverage.
 
         Without X and y by leave-one-out (via="exact").

@@ -1,4 +1,5 @@
 """Draws of a Gaussian process: at some rows, or as functions drawn once and evaluated anywhere."""
+
 from __future__ import annotations
 
 import math
@@ -28,7 +29,9 @@ BLOCK_ROWS = 1024
 def draws(mean: Array, C: Array, unit: Array, count: int, rng: np.random.Generator) -> Array:
     """mean + unit N(0, C), (n, q, count) for a mean (n, q) in units (q,)."""
     E = rng.standard_normal((len(C), mean.shape[1] * count))
-    return np.asarray(mean[..., None] + unit[:, None] * (square_root(C) @ E).reshape(len(C), mean.shape[1], count))
+    return np.asarray(
+        mean[..., None] + unit[:, None] * (square_root(C) @ E).reshape(len(C), mean.shape[1], count)
+    )
 
 
 def square_root(C: Array) -> Array:
@@ -41,7 +44,8 @@ def square_root(C: Array) -> Array:
 @register("gp.SampledFunctions")
 @dataclass(frozen=True, eq=False)
 class SampledFunctions:
-    """f_j(x) = mean + unit (phi(x)'w_j + k(x, X) v_j) for every draw j; a call gives (n, s), or (n, q, s) of q > 1 outputs."""
+    """f_j(x) = mean + unit (phi(x)'w_j + k(x, X) v_j) for every draw j; a call gives (n, s), or (n,
+    q, s) of q > 1 outputs."""
 
     lift: FittedLift
     weights: Array  # (D, q s)
@@ -50,9 +54,12 @@ class SampledFunctions:
     unit: Sequence[float] | Array = (1.0,)
 
     must = dict(
-        lift=Is("Lift", "TransformerMixin"), weights=Floats(None, None), process=Is("PointPosterior") | None,
-        mean=Floats("q") | Each(Number(), size="q"), unit=Floats("q") | Each(Number(), size="q"),
-    )  # fmt: skip
+        lift=Is("Lift", "TransformerMixin"),
+        weights=Floats(None, None),
+        process=Is("PointPosterior") | None,
+        mean=Floats("q") | Each(Number(), size="q"),
+        unit=Floats("q") | Each(Number(), size="q"),
+    )
 
     def __call__(self, X: Any) -> Array:
         """The values of all functions at the rows of X."""
@@ -65,28 +72,39 @@ class SampledFunctions:
         return np.asarray(out[:, 0] if len(self.unit) == 1 else out, rows.dtype)
 
     def _prior(self, Z: Table) -> Array:
-        return np.asarray(self.lift.transform(Z if isinstance(self.lift, Lift) else Z.data) @ self.weights)
+        return np.asarray(
+            self.lift.transform(Z if isinstance(self.lift, Lift) else Z.data) @ self.weights
+        )
 
-    def moved(self, mean: Sequence[float] | Array, unit: Sequence[float] | Array) -> SampledFunctions:
+    def moved(
+        self, mean: Sequence[float] | Array, unit: Sequence[float] | Array
+    ) -> SampledFunctions:
         """In the units of every output."""
         return replace(self, mean=mean, unit=unit)
 
 
-def drawn(p: PointPosterior, count: int, *, posterior: bool, n_features: int, seed: int) -> SampledFunctions:
-    """f + k(x, X) A^-1 (y - f(X) - e), f ~ prior, e ~ noise: Matheron's rule, for as many draws of every output.
+def drawn(
+    p: PointPosterior, count: int, *, posterior: bool, n_features: int, seed: int
+) -> SampledFunctions:
+    """f + k(x, X) A^-1 (y - f(X) - e), f ~ prior, e ~ noise: Matheron's rule, for as many draws of
+    every output.
 
     Wilson et al., Efficiently sampling functions from Gaussian process posteriors (2020).
     """
     try:
         phi = KernelLift(p.kernel, n_features, random_state=seed).fit(p.X)
     except ValueError as e:
-        raise ValueError(f"no random features of {p.kernel!r} are known to draw functions by; use sample_y at the rows wanted.") from e
+        raise ValueError(
+            f"no random features of {p.kernel!r} are known to draw functions by; use sample_y at the rows wanted."
+        ) from e
     stream, each, count = Stream(seed).child(7), count, count * p.Y.shape[1]
     W = math.sqrt(p.scale) * normals(stream.child(0), 0, phi.n_features_out_, count)
     if not posterior:
         return SampledFunctions(phi, W, None)
     noise = np.sqrt(p.noise)[:, None] * normals(stream.child(1), 0, len(p.Y), count)
-    prior = np.concatenate([np.asarray(phi.transform(p.X[at]) @ W) for at in cuts(len(p.Y), BLOCK_ROWS)])
+    prior = np.concatenate(
+        [np.asarray(phi.transform(p.X[at]) @ W) for at in cuts(len(p.Y), BLOCK_ROWS)]
+    )
     right = np.repeat(p.Y, each, axis=1) - prior - noise
     plain = replace(p.outputs, mean=np.zeros(count), unit=np.ones(count), flat=False)
     return SampledFunctions(phi, W, replace(p, Y=right, coef=p.solve(right), outputs=plain))
@@ -106,11 +124,15 @@ class Beside:
         return np.hstack([_dense(phi.transform(Table(X))) for phi in (self.left, self.right)])
 
 
-def residual_functions(phi: Nystrom, scale: float, count: int, *, n_features: int, seed: int) -> tuple[Lift, Array, Array]:
-    """Draws g(x) = psi(x)'V - phi(x)'A of the process with covariance scale (k - phi phi'), as (psi, V, A).
+def residual_functions(
+    phi: Nystrom, scale: float, count: int, *, n_features: int, seed: int
+) -> tuple[Lift, Array, Array]:
+    """Draws g(x) = psi(x)'V - phi(x)'A of the process with covariance scale (k - phi phi'), as
+    (psi, V, A).
 
-    psi are random features of k, so psi(x)'V is a draw f of the whole prior; A = R^-T f(L) for phi = k(., L) R^-1, so phi(x)'A is
-    its mean given its values f(L) at the landmarks, and g is zero there.
+    psi are random features of k, so psi(x)'V is a draw f of the whole prior; A = R^-T f(L) for phi
+    = k(., L) R^-1, so phi(x)'A is its mean given its values f(L) at the landmarks, and g is zero
+    there.
     """
     points = Table(phi.landmarks_).astype(np.dtype(np.float64))
     psi = KernelLift(phi.kernel_, n_features, random_state=seed).fit(points)

@@ -1,4 +1,6 @@
-"""The search for hyper-parameters: L-BFGS on log-parameters, from several starts on few rows, then on more and more of them."""
+"""The search for hyper-parameters: L-BFGS on log-parameters, from several starts on few rows, then
+on more and more of them."""
+
 from __future__ import annotations
 
 import math
@@ -17,10 +19,20 @@ from mercer.ops.philox import Stream, normals, permutation
 
 STEP = 4  # rows of one rung over those of the one below: its cost is then a few per cent
 MIN_SEARCH_ROWS = 300
-ROUGH, FAIR, FINE = 1e-4, 1e-5, 1e-7  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
+ROUGH, FAIR, FINE = (
+    1e-4,
+    1e-5,
+    1e-7,
+)  # what a step must bring, in the loss of a row: on few rows, where a step is dear, and on all
 SPREAD = 0.1, 10.0  # how much less or more than others a variable may be trusted to move
-LOOK_STEPS, MAX_STEPS, REFINE_STEPS = 12, 200, 8  # steps from every start, from the best, and where a step is dear
-Measure = Callable[..., MarginalLikelihood]  # of a kernel, rows, Y, noise and scale, None for the best with a noise of `least` or more
+LOOK_STEPS, MAX_STEPS, REFINE_STEPS = (
+    12,
+    200,
+    8,
+)  # steps from every start, from the best, and where a step is dear
+Measure = Callable[
+    ..., MarginalLikelihood
+]  # of a kernel, rows, Y, noise and scale, None for the best with a noise of `least` or more
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +49,8 @@ class FittedHyperparameters:
 
 
 def unlearnt(s: SearchSpace, n: int) -> FittedHyperparameters:
-    """Where n rows tell nothing, as one or equal ones do: noise and scale alike, 1 / (n + 1) or as near as the space lets them be.
+    """Where n rows tell nothing, as one or equal ones do: noise and scale alike, 1 / (n + 1) or as
+    near as the space lets them be.
 
     >>> from mercer.kernels import Gaussian
     >>> from mercer.models.gp.hyperparameters import HyperparameterSpec
@@ -49,7 +62,14 @@ def unlearnt(s: SearchSpace, n: int) -> FittedHyperparameters:
     level = -math.log(n + 1)
     full = s.full(s.first(np.append(s.start[:-2], [0.0 if s.profiled else level, level])))
     scale = math.exp(level if s.profiled else full[-1])
-    return FittedHyperparameters(s.at(full), math.exp(full[-2]) * (scale if s.profiled else 1), scale, 0.0, 0, profiled=s.profiled)
+    return FittedHyperparameters(
+        s.at(full),
+        math.exp(full[-2]) * (scale if s.profiled else 1),
+        scale,
+        0.0,
+        0,
+        profiled=s.profiled,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +81,13 @@ class Start:
 
 
 def learn(
-    starts: Sequence[Start], rows: Table, Y: Array, noise: Array | None = None, *, seed: int = 0, most: int | None = None,
+    starts: Sequence[Start],
+    rows: Table,
+    Y: Array,
+    noise: Array | None = None,
+    *,
+    seed: int = 0,
+    most: int | None = None,
     measure: Measure = marginal_likelihood,
 ) -> FittedHyperparameters:
     """The best parameters that a search from these starts finds.
@@ -75,7 +101,17 @@ def learn(
     def climb(s: Start, reach: Array, n: int, tol: float, steps: int) -> LocalOptimum:
         at = order[:n] if n < len(rows) else slice(None)
         given = None if noise is None else noise[at]
-        return _climb(s, reach, rows[at], Y[at], given, share=n / len(rows), tol=tol, steps=steps, measure=measure)
+        return _climb(
+            s,
+            reach,
+            rows[at],
+            Y[at],
+            given,
+            share=n / len(rows),
+            tol=tol,
+            steps=steps,
+            measure=measure,
+        )
 
     found = [climb(s, np.ones(s.space.size), rungs[0], ROUGH, LOOK_STEPS) for s in starts]
     best = min(found, key=lambda c: c.loss)
@@ -85,23 +121,45 @@ def learn(
 
 
 def refined(
-    found: FittedHyperparameters, s: SearchSpace, rows: Table, Y: Array, noise: Array | None = None, *, measure: Measure,
+    found: FittedHyperparameters,
+    s: SearchSpace,
+    rows: Table,
+    Y: Array,
+    noise: Array | None = None,
+    *,
+    measure: Measure,
     steps: int = REFINE_STEPS,
 ) -> FittedHyperparameters:
     """What a few steps from parameters found on some rows make of them by a measure of all rows.
 
     s : the space of `found.kernel`
     """
-    values, ratio = found.kernel.parameters().values(), found.noise / found.scale if s.profiled else found.noise
-    logs = np.log([*(v if v > 0 else 1.0 for v in values), max(ratio, np.finfo(float).tiny), found.scale])
+    values, ratio = (
+        found.kernel.parameters().values(),
+        found.noise / found.scale if s.profiled else found.noise,
+    )
+    logs = np.log(
+        [*(v if v > 0 else 1.0 for v in values), max(ratio, np.finfo(float).tiny), found.scale]
+    )
     reach = np.ones(s.size) if found.reach is None or len(found.reach) != s.size else found.reach
-    best = _climb(Start(s, s.first(logs)), reach, rows, Y, noise, share=1.0, tol=FAIR, steps=steps, measure=measure).learnt()
+    best = _climb(
+        Start(s, s.first(logs)),
+        reach,
+        rows,
+        Y,
+        noise,
+        share=1.0,
+        tol=FAIR,
+        steps=steps,
+        measure=measure,
+    ).learnt()
     return replace(best, steps=found.steps + best.steps)
 
 
 @dataclass(frozen=True, eq=False)
 class LocalOptimum:
-    """Where a climb ended, and how far its variables move about there (the root of the inverse curvature's diagonal)."""
+    """Where a climb ended, and how far its variables move about there (the root of the inverse
+    curvature's diagonal)."""
 
     end: Start
     reach: Array
@@ -114,7 +172,9 @@ class LocalOptimum:
         s, full = self.end.space, self.end.space.full(self.end.z)
         noise = math.exp(full[-2])
         noise = noise * self.scale if s.profiled else noise
-        return FittedHyperparameters(s.at(full), noise, self.scale, self.log, self.steps, self.reach, s.profiled)
+        return FittedHyperparameters(
+            s.at(full), noise, self.scale, self.log, self.steps, self.reach, s.profiled
+        )
 
 
 def ladder(n: int, free: int) -> list[int]:
@@ -130,15 +190,26 @@ def ladder(n: int, free: int) -> list[int]:
 
 
 def scattered(s: Start, count: int, stream: Stream) -> list[Start]:
-    """Starts about a start: every free variable, noise and scale too, times exp(N(0, 1)), inside its bounds."""
+    """Starts about a start: every free variable, noise and scale too, times exp(N(0, 1)), inside
+    its bounds."""
     moved = s.z + normals(stream, 0, count, max(s.space.size, 1))[:, : s.space.size]
     return [Start(s.space, np.clip(z, s.space.lower, s.space.upper)) for z in moved]
 
 
 def _climb(
-    start: Start, reach: Array, rows: Table, Y: Array, noise: Array | None, *, share: float, tol: float, steps: int, measure: Measure
+    start: Start,
+    reach: Array,
+    rows: Table,
+    Y: Array,
+    noise: Array | None,
+    *,
+    share: float,
+    tol: float,
+    steps: int,
+    measure: Measure,
 ) -> LocalOptimum:
-    """To a local minimum of -log p(Y, parameters) / n, by L-BFGS on z / reach: flat directions take long steps at once."""
+    """To a local minimum of -log p(Y, parameters) / n, by L-BFGS on z / reach: flat directions take
+    long steps at once."""
     s, per, seen = start.space, 1 / Y.size, dict[bytes, MarginalLikelihood]()
     floor = {"least": NOISE[0]} if s.profiled else {}
 
@@ -150,13 +221,23 @@ def _climb(
         prior, slope = s.prior(np.append(full[:-1], math.log(e.scale)))
         return -per * (e.log + share * prior), -per * s.free(e.gradient + share * slope) * reach
 
-    options = {"ftol": tol, "gtol": 1e-2 * math.sqrt(tol), "maxiter": steps, "maxfun": 2 * steps, "maxcor": 20}
+    options = {
+        "ftol": tol,
+        "gtol": 1e-2 * math.sqrt(tol),
+        "maxiter": steps,
+        "maxfun": 2 * steps,
+        "maxcor": 20,
+    }
     bounds = list(zip(s.lower / reach, s.upper / reach, strict=True))
     with few_threads(len(rows)):
-        r = minimize(loss, start.z / reach, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        r = minimize(
+            loss, start.z / reach, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
         if r.x.tobytes() not in seen:
             loss(r.x)
     e = seen[r.x.tobytes()]
     spread = reach * np.sqrt(np.maximum(np.diag(r.hess_inv.todense()), 1e-12))
     end = Start(s, np.clip(r.x * reach, s.lower, s.upper))
-    return LocalOptimum(end, np.clip(spread / np.median(spread), *SPREAD), float(r.fun), e.log, e.scale, int(r.nfev))
+    return LocalOptimum(
+        end, np.clip(spread / np.median(spread), *SPREAD), float(r.fun), e.log, e.scale, int(r.nfev)
+    )

@@ -1,4 +1,6 @@
-"""The hyper-parameters of a Gaussian process as one vector of logarithms: free, fixed, tied, bounded, with priors."""
+"""The hyper-parameters of a Gaussian process as one vector of logarithms: free, fixed, tied,
+bounded, with priors."""
+
 from __future__ import annotations
 
 import math
@@ -21,9 +23,11 @@ NOISE, SCALE = (1e-9, 1e4), (1e-9, 1e9)  # bounds in shares of the unit of y, sq
 
 @dataclass(frozen=True, eq=False)
 class SearchSpace:
-    """The vector z of free log-parameters of a kernel, of the noise and of the scale, and the way back to the values.
+    """The vector z of free log-parameters of a kernel, of the noise and of the scale, and the way
+    back to the values.
 
-    z and its bounds are in the units of y, what users speak in; the values that the search sees are in `unit`.
+    z and its bounds are in the units of y, what users speak in; the values that the search sees are
+    in `unit`.
 
     profiled : whether the scale is found in closed form; "noise" then stands for noise / scale
     """
@@ -46,11 +50,15 @@ class SearchSpace:
         """The free variables at these log-values; tied ones at their mean."""
         on, logs = self.group >= 0, (self.start if start is None else start) - self.shift
         count = np.bincount(self.group[on], minlength=self.size)
-        return np.clip(np.bincount(self.group[on], logs[on], self.size) / count, self.lower, self.upper)
+        return np.clip(
+            np.bincount(self.group[on], logs[on], self.size) / count, self.lower, self.upper
+        )
 
     def full(self, z: Array) -> Array:
         """All log-parameters, from the free ones."""
-        return np.where(self.group >= 0, z[self.group] + self.shift if self.size else 0.0, self.start)
+        return np.where(
+            self.group >= 0, z[self.group] + self.shift if self.size else 0.0, self.start
+        )
 
     def free(self, gradient: Array) -> Array:
         """A gradient by all log-parameters as one by the free ones."""
@@ -59,7 +67,11 @@ class SearchSpace:
 
     def at(self, full: Array) -> Kernel:
         """The kernel with these parameters; fixed ones to the last bit as they were."""
-        value = {n: v for n, v, g in zip(self.names, np.exp(full).tolist(), self.group, strict=True) if g >= 0}
+        value = {
+            n: v
+            for n, v, g in zip(self.names, np.exp(full).tolist(), self.group, strict=True)
+            if g >= 0
+        }
         return _with(self.kernel, value)
 
     def prior(self, full: Array) -> tuple[float, Array]:
@@ -73,14 +85,21 @@ class SearchSpace:
 
 
 def space(
-    kernel: Kernel, spec: HyperparameterSpec, noise: float | None, *, reach: Iterable[Kernel] = (), scaled: bool = True, unit: float = 1.0,
+    kernel: Kernel,
+    spec: HyperparameterSpec,
+    noise: float | None,
+    *,
+    reach: Iterable[Kernel] = (),
+    scaled: bool = True,
+    unit: float = 1.0,
     size: float = 1.0,
 ) -> SearchSpace:
     """The space of a kernel.
 
     noise : given, in the units of y, or None to be learnt
     reach : kernels of the same form at which a search may start
-    scaled : whether the scale of the kernel is to be learnt; it is not where an amplitude is spoken of, see `BoundSpec.absolute`
+    scaled : whether the scale of the kernel is to be learnt; it is not where an amplitude is spoken
+    of, see `BoundSpec.absolute`
     unit : of y, in whose square noise and scale are found
     size : of k(x, x), about which noise / scale is sought where the scale is found in closed form
 
@@ -91,21 +110,47 @@ def space(
     """
     bound_spec = BoundSpec(kernel, spec)
     if noise is None and "noise" in bound_spec.fixed:
-        raise ValueError("fixed names 'noise', which is to be learnt; give the noise as a number instead.")
+        raise ValueError(
+            "fixed names 'noise', which is to be learnt; give the noise as a number instead."
+        )
     scaled = scaled and "scale" not in bound_spec.fixed and not bound_spec.absolute
-    profiled = scaled and noise is None and not {"noise", "scale"} & (bound_spec.told | bound_spec.tied)
+    profiled = (
+        scaled and noise is None and not {"noise", "scale"} & (bound_spec.told | bound_spec.tied)
+    )
     held = bound_spec.fixed | {n for n, v in kernel.parameters().items() if v <= 0}
-    held |= {"factor"} if scaled and isinstance(kernel, Scale) else set()  # one of two scales is enough
-    held |= ({"scale"} if profiled or not scaled else set()) | ({"noise"} if noise is not None else set())
+    held |= (
+        {"factor"} if scaled and isinstance(kernel, Scale) else set()
+    )  # one of two scales is enough
+    held |= ({"scale"} if profiled or not scaled else set()) | (
+        {"noise"} if noise is not None else set()
+    )
     home = math.log(size) if profiled else 2 * math.log(unit)
     level = math.log(SHARE) + home if noise is None else math.log(max(noise, 1e-300))
-    z, group = _tied(bound_spec, held, np.append(_logs(kernel), [level, home if scaled and not profiled else 0.0]))
+    z, group = _tied(
+        bound_spec,
+        held,
+        np.append(_logs(kernel), [level, home if scaled and not profiled else 0.0]),
+    )
     _check_told(bound_spec, group)
     lower, upper = _bounds(bound_spec, group, z, [*reach], home)
-    priors = tuple((i, p) for n, p in (spec.priors or {}).items() for i in bound_spec.members(n) if group[i] >= 0)
+    priors = tuple(
+        (i, p)
+        for n, p in (spec.priors or {}).items()
+        for i in bound_spec.members(n)
+        if group[i] >= 0
+    )
     shift = np.append(np.zeros(len(z) - 2), np.full(2, 0.0 if profiled else -home))
-    kernel = _with(kernel, {n: math.exp(v) for n, v, g in zip(bound_spec.names, z, group, strict=True) if g < 0 and n not in held})
-    return SearchSpace(kernel, bound_spec.names, z + shift, group, lower, upper, priors, profiled, shift)
+    kernel = _with(
+        kernel,
+        {
+            n: math.exp(v)
+            for n, v, g in zip(bound_spec.names, z, group, strict=True)
+            if g < 0 and n not in held
+        },
+    )
+    return SearchSpace(
+        kernel, bound_spec.names, z + shift, group, lower, upper, priors, profiled, shift
+    )
 
 
 def times(scale: float, k: Kernel) -> Kernel:
@@ -125,15 +170,20 @@ def _logs(k: Kernel) -> Array:
 
 
 def _tied(bound_spec: BoundSpec, held: set[str], z: Array) -> tuple[Array, Array]:
-    """The log-values with held ones passed on to those tied to them, and the number of the free variable of each, or -1."""
+    """The log-values with held ones passed on to those tied to them, and the number of the free
+    variable of each, or -1."""
     leader, fixed = _leaders(bound_spec), np.array([n in held for n in bound_spec.names])
     for at in (leader == k for k in np.unique(leader[fixed])):
         if np.ptp(z[at & fixed]) > 1e-12:
             names = ", ".join(np.array(bound_spec.names)[at & fixed])
-            raise ValueError(f"{names} are tied, but held at different values; leave one free, or make them equal.")
+            raise ValueError(
+                f"{names} are tied, but held at different values; leave one free, or make them equal."
+            )
         z = np.where(at, z[at & fixed][0], z)
     number: dict[int, int] = {}
-    return z, np.array([-1 if k in leader[fixed] else number.setdefault(k, len(number)) for k in leader.tolist()])
+    return z, np.array(
+        [-1 if k in leader[fixed] else number.setdefault(k, len(number)) for k in leader.tolist()]
+    )
 
 
 def _leaders(bound_spec: BoundSpec) -> Array:
@@ -142,9 +192,17 @@ def _leaders(bound_spec: BoundSpec) -> Array:
     for group in bound_spec.spec.tied:
         members = [bound_spec.members(n) for n in group]
         if not members[0] or len({len(m) for m in members}) > 1:
-            raise ValueError(f"tied parameters must be learnt, and have as many values as each other, got {tuple(group)!r}.")
-        if zero := [n for n, v in bound_spec.kernel.parameters().items() if v <= 0 and n in bound_spec.all_of(group)]:
-            raise ValueError(f"{zero[0]!r} is tied, but not above zero; start it above, or leave it out.")
+            raise ValueError(
+                f"tied parameters must be learnt, and have as many values as each other, got {tuple(group)!r}."
+            )
+        if zero := [
+            n
+            for n, v in bound_spec.kernel.parameters().items()
+            if v <= 0 and n in bound_spec.all_of(group)
+        ]:
+            raise ValueError(
+                f"{zero[0]!r} is tied, but not above zero; start it above, or leave it out."
+            )
         for i, j in ((i, j) for m in members[1:] for i, j in zip(members[0], m, strict=True)):
             leader[leader == leader[j]] = leader[i]
     return leader
@@ -159,7 +217,9 @@ def _check_told(bound_spec: BoundSpec, group: Array) -> None:
     for name in bound_spec.spec.told:
         members = bound_spec.members(name)
         if not any(group[i] >= 0 for i in members):
-            raise ValueError(f"{name!r} has bounds or a prior, but is not learnt: {_why(bound_spec, members)}.")
+            raise ValueError(
+                f"{name!r} has bounds or a prior, but is not learnt: {_why(bound_spec, members)}."
+            )
 
 
 def _why(bound_spec: BoundSpec, members: Sequence[int]) -> str:
@@ -173,20 +233,38 @@ def _why(bound_spec: BoundSpec, members: Sequence[int]) -> str:
     return "it is fixed, or tied to what is"
 
 
-def _bounds(bound_spec: BoundSpec, group: Array, z: Array, reach: list[Kernel], home: float) -> tuple[Array, Array]:
-    """The bounds of the free variables, in logarithms: where none are told a reach about all starts."""
+def _bounds(
+    bound_spec: BoundSpec, group: Array, z: Array, reach: list[Kernel], home: float
+) -> tuple[Array, Array]:
+    """The bounds of the free variables, in logarithms: where none are told a reach about all
+    starts."""
     starts = np.vstack([z[:-2], *map(_logs, reach)])
     lower = np.append(starts.min(0) - math.log(REACH), home + np.log([NOISE[0], SCALE[0]]))
     upper = np.append(starts.max(0) + math.log(REACH), home + np.log([NOISE[1], SCALE[1]]))
-    told = {i: np.log(between(n, pair)) for n, pair in (bound_spec.spec.bounds or {}).items() for i in bound_spec.members(n)}
-    pairs = [_common(bound_spec, np.flatnonzero(group == g), lower, upper, told) for g in range(group.max(initial=-1) + 1)]
+    told = {
+        i: np.log(between(n, pair))
+        for n, pair in (bound_spec.spec.bounds or {}).items()
+        for i in bound_spec.members(n)
+    }
+    pairs = [
+        _common(bound_spec, np.flatnonzero(group == g), lower, upper, told)
+        for g in range(group.max(initial=-1) + 1)
+    ]
     return np.array([a for a, _ in pairs]), np.array([b for _, b in pairs])
 
 
-def _common(bound_spec: BoundSpec, at: Array, lower: Array, upper: Array, told: dict[int, Array]) -> tuple[float, float]:
+def _common(
+    bound_spec: BoundSpec, at: Array, lower: Array, upper: Array, told: dict[int, Array]
+) -> tuple[float, float]:
     """The bounds of parameters that share a value."""
     pairs = [told[i] for i in at if i in told]
-    a, b = (max(p[0] for p in pairs), min(p[1] for p in pairs)) if pairs else (lower[at].min(), upper[at].max())
+    a, b = (
+        (max(p[0] for p in pairs), min(p[1] for p in pairs))
+        if pairs
+        else (lower[at].min(), upper[at].max())
+    )
     if a > b:
-        raise ValueError(f"{', '.join(bound_spec.names[i] for i in at)} are tied, but their bounds have no value in common; widen them.")
+        raise ValueError(
+            f"{', '.join(bound_spec.names[i] for i in at)} are tied, but their bounds have no value in common; widen them."
+        )
     return float(a), float(b)

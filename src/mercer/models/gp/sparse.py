@@ -1,4 +1,6 @@
-"""The marginal likelihood over landmarks from all rows, bounded (VFE) or with noise of its own at each row (FITC), and its gradient."""
+"""The marginal likelihood over landmarks from all rows, bounded (VFE) or with noise of its own at
+each row (FITC), and its gradient."""
+
 from __future__ import annotations
 
 import math
@@ -20,13 +22,16 @@ from mercer.pairs.dual import Dual, DualPairs, contract, plain
 from mercer.pairs.tile import Diagonal
 
 BLOCK_ROWS = 256  # rows at a time
-LANES = 4  # sums kept apart, and so the most threads: what they add up to does not depend on how many there are
+# sums kept apart, and so the most threads: what they add up to does not depend on how many there
+# are
+LANES = 4
 JITTER = 1e-8  # of k(z, z), on the diagonal of k(Z, Z): the bound stays one
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """What one pass over the rows tells, of noises d in units of the scale: Phi = k(X, Z) R'^-1, R R' = k(Z, Z)."""
+    """What one pass over the rows tells, of noises d in units of the scale: Phi = k(X, Z) R'^-1, R
+    R' = k(Z, Z)."""
 
     R: Array  # lower triangular
     A: Array  # Phi' D^-1 Phi
@@ -37,12 +42,21 @@ class Pass:
 
 
 def vfe(
-    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
+    kernel: Kernel,
+    rows: Table,
+    Y: Array,
+    noise: float | Array,
+    scale: float | None = 1.0,
+    *,
+    points: Table,
+    least: float = 0.0,
     slopes: bool = True,
 ) -> MarginalLikelihood:
-    """log N(Y; 0, scale Q + diag(noise)) - sum scale (k - q)(x, x) / (2 noise) <= log p(Y), with Q = k(X, Z) k(Z, Z)^-1 k(Z, X).
+    """log N(Y; 0, scale Q + diag(noise)) - sum scale (k - q)(x, x) / (2 noise) <= log p(Y), with Q
+    = k(X, Z) k(Z, Z)^-1 k(Z, X).
 
-    It is the likelihood where the points Z tell all rows. O(n m^2) time, O(m^2) memory; noise and scale as in `marginal_likelihood`.
+    It is the likelihood where the points Z tell all rows. O(n m^2) time, O(m^2) memory; noise and
+    scale as in `marginal_likelihood`.
 
     Titsias, Variational learning of inducing variables in sparse Gaussian processes (2009).
 
@@ -53,23 +67,44 @@ def vfe(
     >>> bool(few < all_ and math.isclose(all_, marginal_likelihood(Gaussian(), X, y, 0.1).log, rel_tol=1e-6))
     True
     """
-    return _measured(kernel, rows, Y, noise, scale, points=points, least=least, slopes=slopes, own=False)
+    return _measured(
+        kernel, rows, Y, noise, scale, points=points, least=least, slopes=slopes, own=False
+    )
 
 
 def fitc(
-    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None = 1.0, *, points: Table, least: float = 0.0,
+    kernel: Kernel,
+    rows: Table,
+    Y: Array,
+    noise: float | Array,
+    scale: float | None = 1.0,
+    *,
+    points: Table,
+    least: float = 0.0,
     slopes: bool = True,
 ) -> MarginalLikelihood:
-    """log N(Y; 0, scale Q + diag(noise + scale (k - q)(x, x))): what the points leave out of a row is noise of its own.
+    """log N(Y; 0, scale Q + diag(noise + scale (k - q)(x, x))): what the points leave out of a row
+    is noise of its own.
 
-    Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006); otherwise as `vfe`.
+    Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006); otherwise as
+    `vfe`.
     """
-    return _measured(kernel, rows, Y, noise, scale, points=points, least=least, slopes=slopes, own=True)
+    return _measured(
+        kernel, rows, Y, noise, scale, points=points, least=least, slopes=slopes, own=True
+    )
 
 
 def _measured(
-    kernel: Kernel, rows: Table, Y: Array, noise: float | Array, scale: float | None, *, points: Table, least: float,
-    slopes: bool, own: bool,
+    kernel: Kernel,
+    rows: Table,
+    Y: Array,
+    noise: float | Array,
+    scale: float | None,
+    *,
+    points: Table,
+    least: float,
+    slopes: bool,
+    own: bool,
 ) -> MarginalLikelihood:
     n, q = Y.shape
     noise = np.broadcast_to(np.asarray(noise, np.float64) / (scale or 1.0), (n,))
@@ -84,7 +119,9 @@ def _measured(
     log = -0.5 * (fit / s + q * det + n * q * math.log(2 * math.pi * s) + q * p.missing)
     if not slopes:
         return MarginalLikelihood(log, np.zeros(0), s)
-    by_kernel, by_noise = _slopes(kernel, rows, Y / math.sqrt(s), noise, points, p, w / math.sqrt(s), inverse, own=own)
+    by_kernel, by_noise = _slopes(
+        kernel, rows, Y / math.sqrt(s), noise, points, p, w / math.sqrt(s), inverse, own=own
+    )
     free = 0.5 * (fit / s - n * q)
     by_noise, by_scale = (by_noise - free, 0.0) if scale is None else (by_noise, free - by_noise)
     return MarginalLikelihood(log, np.array([*by_kernel, by_noise, by_scale]), s)
@@ -114,18 +151,31 @@ def gathered(kernel: Kernel, rows: Table, Y: Array, noise: Array, points: Table,
         return A, b, missing
 
     parts = parallel_map(lane, _lanes(len(rows)))
-    A, b = sum((p[0] for p in parts), np.zeros((m, m))), sum((p[1] for p in parts), np.zeros((m, q)))
+    A, b = (
+        sum((p[0] for p in parts), np.zeros((m, m))),
+        sum((p[1] for p in parts), np.zeros((m, q))),
+    )
     return Pass(R, A, b, d, float((Y**2 / d[:, None]).sum()), sum(p[2] for p in parts))
 
 
 def _slopes(
-    kernel: Kernel, rows: Table, Y: Array, noise: Array, points: Table, p: Pass, w: Array, inverse: Array, *, own: bool
+    kernel: Kernel,
+    rows: Table,
+    Y: Array,
+    noise: Array,
+    points: Table,
+    p: Pass,
+    w: Array,
+    inverse: Array,
+    *,
+    own: bool,
 ) -> tuple[Array, float]:
-    """The slopes by the log-parameters of the kernel and by log noise: one more pass, which pulls weights on k(X, Z) back.
+    """The slopes by the log-parameters of the kernel and by log noise: one more pass, which pulls
+    weights on k(X, Z) back.
 
-    With a = (Q + D)^-1 y, P = k(X, Z) k(Z, Z)^-1, c the slope by what is left out of each row (by its noise where that is its
-    own, else the penalty's -1 / (2 d)) and W = (a a' - (Q + D)^-1) / 2 - diag(c) these weights are 2 W P on k(X, Z), -P'W P on
-    k(Z, Z) and c on the diagonal.
+    With a = (Q + D)^-1 y, P = k(X, Z) k(Z, Z)^-1, c the slope by what is left out of each row (by
+    its noise where that is its own, else the penalty's -1 / (2 d)) and W = (a a' - (Q + D)^-1) / 2
+    - diag(c) these weights are 2 W P on k(X, Z), -P'W P on k(Z, Z) and c on the diagonal.
     """
     q, m = Y.shape[1], len(points)
     with single_blas():
@@ -141,11 +191,15 @@ def _slopes(
             value, d = dual.on(DualPairs(tile(at))), p.d[at]
             K = broadcast(plain(value), (len(d), m), np.float64)
             a, T, P = (Y[at] - K @ u) / d[:, None], K @ told, K @ all_
-            slope = 0.5 * (np.square(a).sum(1) - q / d + q * np.einsum("ij,ij->i", T, K) / d**2)  # by d
+            slope = 0.5 * (
+                np.square(a).sum(1) - q / d + q * np.einsum("ij,ij->i", T, K) / d**2
+            )  # by d
             left = np.maximum(kernel.diag(rows[at]) - np.einsum("ij,ij->i", P, K), 0)
             c = slope if own else -0.5 * q / d
             by_noise += float(noise[at] @ (slope if own else slope + 0.5 * q * left / d**2))
-            total += contract(value, a @ u.T - T * (q / d)[:, None] - 2 * P * c[:, None], len(index))
+            total += contract(
+                value, a @ u.T - T * (q / d)[:, None] - 2 * P * c[:, None], len(index)
+            )
             total += contract(dual.on(DualPairs(Diagonal(Side(rows[at])))), c, len(index))
             middle += P.T @ (P * c[:, None])
         return total, by_noise, middle

@@ -1,4 +1,6 @@
-"""Where the search for hyper-parameters starts: kernels scaled to the data, beside the one that was given."""
+"""Where the search for hyper-parameters starts: kernels scaled to the data, beside the one that was
+given."""
+
 from __future__ import annotations
 
 import math
@@ -36,37 +38,60 @@ def deviations(rows: Table) -> Array:
 def defaults(rows: Table, *, rough: bool = False) -> list[Kernel]:
     """The kernels tried where none is given: one bandwidth a column while the columns are few.
 
-    rough : also a smooth one plus a rough one, each with bandwidths of its own; few landmarks cannot stand for the latter
+    rough : also a smooth one plus a rough one, each with bandwidths of its own; few landmarks
+    cannot stand for the latter
     """
     b = deviations(rows) * math.sqrt(rows.width)
-    width = tuple(b.tolist()) if rows.width <= WIDEST and not rows.sparse else float(np.linalg.norm(deviations(rows)))
+    width = (
+        tuple(b.tolist())
+        if rows.width <= WIDEST and not rows.sparse
+        else float(np.linalg.norm(deviations(rows)))
+    )
     smooth = Matern(width, nu=2.5)
-    both: list[Kernel] = [smooth + 0.1 * Matern(width, nu=0.5)] if rough and len(rows) >= MIN_ROUGH_ROWS else []
+    both: list[Kernel] = (
+        [smooth + 0.1 * Matern(width, nu=0.5)] if rough and len(rows) >= MIN_ROUGH_ROWS else []
+    )
     return [Matern(width, nu=1.5), smooth, RationalQuadratic(width), Gaussian(width), *both]
 
 
 def scaled(k: Kernel, rows: Table) -> Kernel:
-    """The same tree with the bandwidths of its stationary leaves taken from the columns they see."""
+    """The same tree with the bandwidths of its stationary leaves taken from the columns they
+    see."""
     if isinstance(k, tuple):
         return tuple(scaled(t, rows) for t in k)
     if isinstance(k, OnColumns):
         return OnColumns(scaled(k.kernel, rows.pick(k.columns)), k.columns)
-    if not isinstance(k, Kernel) or isinstance(k, Warped | Periodic):  # a warp has columns of its own, a circle its own unit
+    if not isinstance(k, Kernel) or isinstance(
+        k, Warped | Periodic
+    ):  # a warp has columns of its own, a circle its own unit
         return k
     if isinstance(k, Stationary):
         s = deviations(rows)
         if isinstance(k.bandwidth, tuple) and len(k.bandwidth) != len(s):
             return k  # the kernel itself says what is wrong
         each = tuple((s * math.sqrt(rows.width)).tolist())
-        return k.clone().set_params(bandwidth=each if isinstance(k.bandwidth, tuple) else float(np.linalg.norm(s)))
-    return type(k)(**{name: scaled(value, rows) for name, value in k.get_params(deep=False).items()})
+        return k.clone().set_params(
+            bandwidth=each if isinstance(k.bandwidth, tuple) else float(np.linalg.norm(s))
+        )
+    return type(k)(
+        **{name: scaled(value, rows) for name, value in k.get_params(deep=False).items()}
+    )
 
 
 def starts(
-    kernel: Kernel | None, rows: Table, spec: HyperparameterSpec, noise: float | None, *, scale: bool, unit: float, restarts: int,
-    seed: int, rough: bool = False,
+    kernel: Kernel | None,
+    rows: Table,
+    spec: HyperparameterSpec,
+    noise: float | None,
+    *,
+    scale: bool,
+    unit: float,
+    restarts: int,
+    seed: int,
+    rough: bool = False,
 ) -> list[Start]:
-    """At the kernel given, at it scaled to the data, and about the latter; else at each of `defaults` that has what is named."""
+    """At the kernel given, at it scaled to the data, and about the latter; else at each of
+    `defaults` that has what is named."""
     found: list[Start] = []
     for i, k in enumerate(_candidates(rows, spec, rough) if kernel is None else [kernel]):
         fitted = k if kernel is None else scaled(k, rows)

@@ -1,4 +1,6 @@
-"""Clusters about means in the space of a kernel: the means as sums over the rows, or as points among features."""
+"""Clusters about means in the space of a kernel: the means as sums over the rows, or as points
+among features."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -26,12 +28,15 @@ from mercer.store import register
 EXACT = ("auto", "exact", "iterative")
 MOST_ROWS = 20_000  # that via="auto" compares with each other
 ROUNDING = 512  # units in the last place by which means that are the same may differ
-LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you use the model
+LARGE = (
+    64 << 20
+)  # bytes of rows that are kept as they are, not copied: leave them so while you use the model
 
 
 @dataclass(frozen=True, eq=False)
 class KMeansSettings:
-    """The parameters of `KernelKMeans`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
+    """The parameters of `KernelKMeans`, checked: `way` and `method` are what `via` says, `memory`
+    is in bytes."""
 
     n_clusters: int
     kernel: KernelSetting
@@ -46,7 +51,9 @@ class KMeansSettings:
     @classmethod
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
-        k, runs, steps = (whole(getattr(m, name), name) for name in ("n_clusters", "n_init", "max_iter"))
+        k, runs, steps = (
+            whole(getattr(m, name), name) for name in ("n_clusters", "n_init", "max_iter")
+        )
         memory, (way, method) = bytes_of(m.memory_limit), way_of(m.via, m.kernel, m.lift)
         return cls(k, m.kernel, m.lift, way, method, runs, steps, memory, m.random_state)
 
@@ -63,13 +70,18 @@ def choose(n: int, s: KMeansSettings) -> Plan:
         return Plan("features", "asked for")
     if s.precomputed or s.way != "auto":
         return Plan("exact", "a Gram matrix was given" if s.precomputed else "asked for")
-    return Plan("exact", f"at most {MOST_ROWS:,} rows") if n <= MOST_ROWS else Plan("features", f"more than {MOST_ROWS:,} rows")
+    return (
+        Plan("exact", f"at most {MOST_ROWS:,} rows")
+        if n <= MOST_ROWS
+        else Plan("features", f"more than {MOST_ROWS:,} rows")
+    )
 
 
 @register("kmeans.Run")
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What the steps came to: the cluster of each row, sum_i w_i |x_i - mean|^2, the steps, and |mean|^2 of every cluster."""
+    """What the steps came to: the cluster of each row, sum_i w_i |x_i - mean|^2, the steps, and
+    |mean|^2 of every cluster."""
 
     labels: Array
     inertia: float
@@ -82,7 +94,8 @@ class Run:
 @register("kmeans.KernelMeans")
 @dataclass(frozen=True, eq=False)
 class KernelMeans:
-    """Means m_c = sum_i coef_ic phi(x_i); a linear kernel is taken about an origin, so that a large offset costs no digits."""
+    """Means m_c = sum_i coef_ic phi(x_i); a linear kernel is taken about an origin, so that a large
+    offset costs no digits."""
 
     plan: Plan
     run: Run
@@ -90,14 +103,26 @@ class KernelMeans:
     coef: Array  # (n, k)
     origin: float | Array = 0.0
 
-    must = dict(plan=Is("Plan"), run=Is("Run"), over=Is("Expansion"), coef=Floats("n", "k"), origin=Number() | Floats(None))
+    must = dict(
+        plan=Is("Plan"),
+        run=Is("Run"),
+        over=Is("Expansion"),
+        coef=Floats("n", "k"),
+        origin=Number() | Floats(None),
+    )
     phi, centers = None, None
 
     def _laws(self) -> str | None:
         points, (n, k) = self.over.points, self.coef.shape
         if len(self.run.labels) != n or (points is not None and len(points) != n):
-            return f"has coefficients of {n} rows, labels of {len(self.run.labels)}, and other points"
-        return None if len(self.run.squares) == k else f"has {k} means, and squares of {len(self.run.squares)}"
+            return (
+                f"has coefficients of {n} rows, labels of {len(self.run.labels)}, and other points"
+            )
+        return (
+            None
+            if len(self.run.squares) == k
+            else f"has {k} means, and squares of {len(self.run.squares)}"
+        )
 
     @property
     def reads(self) -> int | None:
@@ -111,7 +136,12 @@ class KernelMeans:
     def dots(self, X: Table) -> Array:
         """<phi(x), m_c>, (n, k)."""
         points = self.over.points
-        return self.over.operator(about(X, self.origin), None if points is None else about(points, self.origin)) @ self.coef
+        return (
+            self.over.operator(
+                about(X, self.origin), None if points is None else about(points, self.origin)
+            )
+            @ self.coef
+        )
 
     def norms(self, X: Table) -> Array:
         """|phi(x)|^2"""
@@ -129,13 +159,23 @@ class FeatureMeans:
     centers: Array
     origin: Array
 
-    must = dict(plan=Is("Plan"), run=Is("Run"), phi=Is("FittedMap"), centers=Floats("k", "D"), origin=Floats("D"))
+    must = dict(
+        plan=Is("Plan"),
+        run=Is("Run"),
+        phi=Is("FittedMap"),
+        centers=Floats("k", "D"),
+        origin=Floats("D"),
+    )
     over, coef = None, None
 
     def _laws(self) -> str | None:
         k, D = self.centers.shape
         fits = self.phi.width == D and len(self.run.squares) == k
-        return None if fits else f"has {k} means among {D} features, not {len(self.run.squares)} among {self.phi.width}"
+        return (
+            None
+            if fits
+            else f"has {k} means among {D} features, not {len(self.run.squares)} among {self.phi.width}"
+        )
 
     @property
     def reads(self) -> int | None:
@@ -158,25 +198,38 @@ class FeatureMeans:
         return (F.astype(np.float64) - self.origin for _, F in self.phi.batches(X))
 
 
-Fitted = tuple[KernelMeans | FeatureMeans, Clusters, int]  # the value, the run, and how many of the means differ
+Fitted = tuple[
+    KernelMeans | FeatureMeans, Clusters, int
+]  # the value, the run, and how many of the means differ
 
 
 def fit(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
-    """Seeds, and steps until no row changes its cluster, by the way that settings and rows ask for."""
+    """Seeds, and steps until no row changes its cluster, by the way that settings and rows ask
+    for."""
     return (exactly if choose(len(X), s).way == "exact" else over_features)(s, X, weight)
 
 
 def exactly(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
     """By tiles of the kernel matrix, one sweep a step."""
     w = np.ones(len(X)) if weight is None else weight
-    over = Expansion("precomputed", None) if s.precomputed else Expansion(kernel_at(s.kernel, X, weight), _own(X))
-    origin = mean_of([(slice(0, len(X)), X.data)], w) if _moves(over.kernel) and not X.sparse else 0.0
+    over = (
+        Expansion("precomputed", None)
+        if s.precomputed
+        else Expansion(kernel_at(s.kernel, X, weight), _own(X))
+    )
+    origin = (
+        mean_of([(slice(0, len(X)), X.data)], w) if _moves(over.kernel) and not X.sparse else 0.0
+    )
     space = KernelSpace(over.operator(about(X, origin)))
     found = _run(s, space, X, w)
     P = (space.op @ found.coef.astype(space.op.dtype)).astype(np.float64)
     inner = found.coef.T @ P
     plan = _plan("exact", "compared with each other, tile by tile", found)
-    return KernelMeans(plan, _kept(found, inner), over, found.coef, origin), found, distinct(inner, X.dtype)
+    return (
+        KernelMeans(plan, _kept(found, inner), over, found.coef, origin),
+        found,
+        distinct(inner, X.dtype),
+    )
 
 
 def over_features(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
@@ -190,10 +243,16 @@ def over_features(s: KMeansSettings, X: Table, weight: Array | None) -> Fitted:
     points = space.points(found.coef)
     inner = points @ points.T
     plan = _plan("features", f"{phi.width:,} features of each", found)
-    return FeatureMeans(plan, _kept(found, inner), phi, points + origin, origin), found, distinct(inner, X.dtype)
+    return (
+        FeatureMeans(plan, _kept(found, inner), phi, points + origin, origin),
+        found,
+        distinct(inner, X.dtype),
+    )
 
 
-def _batches(phi: FittedMap, X: Table, memory: float) -> Callable[[], Iterable[tuple[slice, Array]]]:
+def _batches(
+    phi: FittedMap, X: Table, memory: float
+) -> Callable[[], Iterable[tuple[slice, Array]]]:
     if len(X) * phi.width * X.dtype.itemsize > memory:
         return lambda: phi.batches(X)
     kept = list(phi.batches(X))
@@ -201,13 +260,22 @@ def _batches(phi: FittedMap, X: Table, memory: float) -> Callable[[], Iterable[t
 
 
 def _run(s: KMeansSettings, space: RowSpace, X: Table, w: Array) -> Clusters:
-    found = kmeans(space, s.n_clusters, w, _order(s, X), stream_of(s.random_state), n_init=s.n_init, max_iter=s.max_iter)
+    found = kmeans(
+        space,
+        s.n_clusters,
+        w,
+        _order(s, X),
+        stream_of(s.random_state),
+        n_init=s.n_init,
+        max_iter=s.max_iter,
+    )
     check_finite(found.inertia)
     return found
 
 
 def _order(s: KMeansSettings, X: Table) -> Array:
-    """By values, so that draws do not depend on the order of the rows, or on a row that comes twice instead of weighing two."""
+    """By values, so that draws do not depend on the order of the rows, or on a row that comes twice
+    instead of weighing two."""
     if s.precomputed or X.items:
         return np.arange(len(X))
     return np.argsort(X.data @ np.cos(np.arange(X.width)), kind="stable")
@@ -219,7 +287,13 @@ def _kept(found: Clusters, inner: Array) -> Run:
 
 def _plan(way: str, how: str, found: Clusters) -> Plan:
     n, k = found.coef.shape
-    return Plan(way, f"{n:,} rows: {how}", {"rows": n, "n_clusters": k}, bytes=24.0 * n * k, passes=found.steps)
+    return Plan(
+        way,
+        f"{n:,} rows: {how}",
+        {"rows": n, "n_clusters": k},
+        bytes=24.0 * n * k,
+        passes=found.steps,
+    )
 
 
 def about(X: Table, origin: float | Array) -> Table:
@@ -232,19 +306,24 @@ def about(X: Table, origin: float | Array) -> Table:
 
 def mean_of(batches: Iterable[tuple[slice, Array]], w: Array) -> Array:
     """Of the rows, by their weights; 0 in columns where it overflows."""
-    mean = np.asarray(sum(w[rows] @ F.astype(np.float64, copy=False) for rows, F in batches)) / w.sum()
+    mean = (
+        np.asarray(sum(w[rows] @ F.astype(np.float64, copy=False) for rows, F in batches)) / w.sum()
+    )
     return np.where(np.isfinite(mean), mean, 0.0)
 
 
 def distinct(inner: Array, dtype: DTypeLike) -> int:
     """How many points differ by more than rounding, from their inner products."""
     square = np.diag(inner)
-    same = square[:, None] + square - 2 * inner <= ROUNDING * np.finfo(dtype).eps * (square[:, None] + square)
+    same = square[:, None] + square - 2 * inner <= ROUNDING * np.finfo(dtype).eps * (
+        square[:, None] + square
+    )
     return int((~np.tril(same, -1).any(axis=1)).sum())
 
 
 def _moves(kernel: FittedKernel) -> bool:
-    """Whether distances of this kernel's are the same for rows that are all moved, though its values are not."""
+    """Whether distances of this kernel's are the same for rows that are all moved, though its
+    values are not."""
     return _moves(kernel.kernel) if isinstance(kernel, Scale) else isinstance(kernel, Linear)
 
 

@@ -1,4 +1,5 @@
 """KernelKMeans: clusters about means in the space of a kernel, exactly or over features."""
+
 from __future__ import annotations
 
 import warnings
@@ -101,8 +102,16 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     """
 
     def __init__(
-        self, n_clusters: int = 8, kernel: KernelSetting = None, via: Via = "auto", *, lift: LiftSetting = None,
-        n_init: int = 3, max_iter: int = 300, memory_limit: MemoryLimit = None, random_state: Seed = None,
+        self,
+        n_clusters: int = 8,
+        kernel: KernelSetting = None,
+        via: Via = "auto",
+        *,
+        lift: LiftSetting = None,
+        n_init: int = 3,
+        max_iter: int = 300,
+        memory_limit: MemoryLimit = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -119,7 +128,11 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
 
     def _laws(self) -> str | None:
         reads = self.clusters_.reads
-        return None if reads in (None, self.n_features_in_) else f"has means over {reads} columns, which are not those that it takes"
+        return (
+            None
+            if reads in (None, self.n_features_in_)
+            else f"has means over {reads} columns, which are not those that it takes"
+        )
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -129,10 +142,14 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         """
         s, rows = KMeansSettings.of(self), self._rows(X, reset=True)
         if len(rows) < s.n_clusters:
-            raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={s.n_clusters}; give fewer clusters, or more rows.")
+            raise ValueError(
+                f"n_samples={len(rows)} should be >= n_clusters={s.n_clusters}; give fewer clusters, or more rows."
+            )
         weight = self._weights(sample_weight, rows)
         if weight is not None and not weight.any():
-            raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+            raise ValueError(
+                "sample_weight is zero for every row; give some row a positive weight."
+            )
         with np.errstate(over="ignore", invalid="ignore"):
             self.clusters_, found, distinct = fit(s, rows, weight)
         _warn(found, s.n_clusters, distinct)
@@ -147,10 +164,12 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         return self.clusters_
 
     @property
-    def plan_(self) -> Plan: return self._clusters().plan
+    def plan_(self) -> Plan:
+        return self._clusters().plan
 
     @property
-    def kernel_(self) -> FittedKernel: return self._clusters().kernel
+    def kernel_(self) -> FittedKernel:
+        return self._clusters().kernel
 
     @property
     def labels_(self) -> Array:
@@ -158,10 +177,12 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         return self._clusters().run.labels
 
     @property
-    def inertia_(self) -> float: return self._clusters().run.inertia
+    def inertia_(self) -> float:
+        return self._clusters().run.inertia
 
     @property
-    def n_iter_(self) -> int: return self._clusters().run.steps
+    def n_iter_(self) -> int:
+        return self._clusters().run.steps
 
     @property
     def center_squares_(self) -> Array:
@@ -171,41 +192,85 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
     @property
     def dual_coef_(self) -> Array:
         """(n, k); AttributeError over features."""
-        return part(self._clusters(), "coef", "dual_coef_ is there for means over rows (via='exact'); this model has cluster_centers_.")
+        return part(
+            self._clusters(),
+            "coef",
+            "dual_coef_ is there for means over rows (via='exact'); this model has cluster_centers_.",
+        )
 
     @property
     def X_fit_(self) -> Matrix | None:
         """The rows that dual_coef_ are of; None for a given kernel matrix."""
-        return part(self._clusters(), "over", "X_fit_ is there for means over rows (via='exact'); this model has cluster_centers_.").rows
+        return part(
+            self._clusters(),
+            "over",
+            "X_fit_ is there for means over rows (via='exact'); this model has cluster_centers_.",
+        ).rows
 
     @property
     def cluster_centers_(self) -> Array:
         """(k, D); AttributeError for means over rows."""
-        return part(self._clusters(), "centers", "cluster_centers_ are there for models over features; this one has dual_coef_.")
+        return part(
+            self._clusters(),
+            "centers",
+            "cluster_centers_ are there for models over features; this one has dual_coef_.",
+        )
 
     @property
     def lift_(self) -> FittedLift:
-        return part(self._clusters(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+        return part(
+            self._clusters(),
+            "phi",
+            "lift_ is there for models over features; this one has dual_coef_.",
+        ).lift
 
     @property
     def n_features_lifted_(self) -> int:
         """D"""
-        return part(self._clusters(), "phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+        return part(
+            self._clusters(),
+            "phi",
+            "n_features_lifted_ is there for models over features; this one has dual_coef_.",
+        ).width
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Of a file in which the parts of the clusters were attributes."""
         run = ("labels_", "inertia_", "n_iter_", "center_squares_")
-        names = ("dual_coef_", "X_fit_", "kernel_", "plan_", "lift_", "n_features_lifted_", "cluster_centers_", "_origin")
+        names = (
+            "dual_coef_",
+            "X_fit_",
+            "kernel_",
+            "plan_",
+            "lift_",
+            "n_features_lifted_",
+            "cluster_centers_",
+            "_origin",
+        )
         rest, old = parted(state, *run, *names)
         if old["plan_"] is None:
             return rest
         plan, found = old["plan_"], checked(Run(*(old[name] for name in run)))
         if old["dual_coef_"] is not None:
-            over, origin = Expansion.of_file(old["kernel_"], old["X_fit_"], rest.get("feature_names_in_")), old["_origin"]
-            return {**rest, "clusters_": checked(KernelMeans(plan, found, over, old["dual_coef_"], 0.0 if origin is None else origin))}
+            over, origin = (
+                Expansion.of_file(old["kernel_"], old["X_fit_"], rest.get("feature_names_in_")),
+                old["_origin"],
+            )
+            return {
+                **rest,
+                "clusters_": checked(
+                    KernelMeans(
+                        plan, found, over, old["dual_coef_"], 0.0 if origin is None else origin
+                    )
+                ),
+            }
         phi = FittedMap.of_file(old["lift_"], bytes_of(rest["memory_limit"]))
-        return {**rest, "clusters_": checked(FeatureMeans(plan, found, phi, old["cluster_centers_"], old["_origin"]))}
+        return {
+            **rest,
+            "clusters_": checked(
+                FeatureMeans(plan, found, phi, old["cluster_centers_"], old["_origin"])
+            ),
+        }
 
     # asking
     @available_if(lambda self: not self._precomputed)
@@ -248,7 +313,11 @@ def _partial(means: KernelMeans | FeatureMeans, X: Table) -> Array:
 
 def _warn(found: Clusters, k: int, distinct: int) -> None:
     if not found.settled:
-        warnings.warn(f"rows still change their clusters after {found.steps} steps; raise max_iter.", ConvergenceWarning, stacklevel=4)
+        warnings.warn(
+            f"rows still change their clusters after {found.steps} steps; raise max_iter.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     if (there := min(len(np.unique(found.labels)), distinct)) < k:
         why = f"only {there} of {k} clusters have rows of their own, as too few rows differ; give fewer clusters."
         warnings.warn(why, ConvergenceWarning, stacklevel=4)

@@ -1,4 +1,6 @@
-"""k-means in a kernel's space: points are seen by their distances to rows and to means of rows, whatever space they live in."""
+"""k-means in a kernel's space: points are seen by their distances to rows and to means of rows,
+whatever space they live in."""
+
 from __future__ import annotations
 
 import math
@@ -33,11 +35,15 @@ class KernelSpace:
 
     def to_rows(self, rows: Array) -> Array:
         diag = self.op.diag().astype(np.float64)
-        return np.maximum(diag[:, None] - 2 * self.op.block(np.arange(len(diag)), rows) + diag[rows], 0)
+        return np.maximum(
+            diag[:, None] - 2 * self.op.block(np.arange(len(diag)), rows) + diag[rows], 0
+        )
 
     def to_means(self, A: Array) -> Array:
         P = (self.op @ A.astype(self.op.dtype)).astype(np.float64)
-        return np.maximum(self.op.diag().astype(np.float64)[:, None] - 2 * P + means_square(A, P), 0)
+        return np.maximum(
+            self.op.diag().astype(np.float64)[:, None] - 2 * P + means_square(A, P), 0
+        )
 
 
 def means_square(A: Array, P: Array) -> Array:
@@ -47,7 +53,8 @@ def means_square(A: Array, P: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class FeatureSpace:
-    """Rows through their features about an origin, which come in batches (rows, F) anew at every call.
+    """Rows through their features about an origin, which come in batches (rows, F) anew at every
+    call.
 
     Distances are the same about any origin; near the rows they lose no digits.
     """
@@ -58,7 +65,9 @@ class FeatureSpace:
 
     def points(self, A: Array) -> Array:
         """sum_i A_ic (phi_i - origin), (k, D)."""
-        return np.asarray(sum(A[rows].T @ (F.astype(np.float64) - self.origin) for rows, F in self.batches()))
+        return np.asarray(
+            sum(A[rows].T @ (F.astype(np.float64) - self.origin) for rows, F in self.batches())
+        )
 
     def distances(self, C: Array) -> Array:
         out, square = np.empty((self.n, len(C))), np.square(C).sum(1)
@@ -78,7 +87,8 @@ class FeatureSpace:
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """labels (n,), the means as coefficients (n, k), sum_i w_i |x_i - mean|^2, and the number of steps."""
+    """labels (n,), the means as coefficients (n, k), sum_i w_i |x_i - mean|^2, and the number of
+    steps."""
 
     labels: Array
     coef: Array
@@ -87,10 +97,20 @@ class Clusters:
     settled: bool
 
 
-def kmeans(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream, *, n_init: int = 1, max_iter: int = 300) -> Clusters:
+def kmeans(
+    space: RowSpace,
+    k: int,
+    weight: Array,
+    order: Array,
+    stream: Stream,
+    *,
+    n_init: int = 1,
+    max_iter: int = 300,
+) -> Clusters:
     """The best of n_init runs of Lloyd's algorithm from k-means++ seeds, improved by swaps.
 
-    order: of the rows in draws; one by their values makes the result free of how the rows are arranged or repeated.
+    order: of the rows in draws; one by their values makes the result free of how the rows are
+    arranged or repeated.
 
     >>> from mercer.kernels import Linear
     >>> from mercer.operators import KernelOperator
@@ -98,26 +118,35 @@ def kmeans(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream,
     >>> round(kmeans(KernelSpace(KernelOperator(Linear(), X)), 2, np.ones(4), np.arange(4), Stream(0)).inertia, 9)
     0.01
     """
-    runs = [_lloyd(space, seeds(space, k, weight, order, stream.child(i)), weight, max_iter) for i in range(n_init)]
+    runs = [
+        _lloyd(space, seeds(space, k, weight, order, stream.child(i)), weight, max_iter)
+        for i in range(n_init)
+    ]
     return min(runs, key=lambda run: run.inertia)
 
 
 def seeds(space: RowSpace, k: int, weight: Array, order: Array, stream: Stream) -> Array:
-    """k rows, each drawn in proportion to w d^2, the best of a few draws; then k rounds in which one of them may be swapped.
+    """k rows, each drawn in proportion to w d^2, the best of a few draws; then k rounds in which
+    one of them may be swapped.
 
-    Arthur and Vassilvitskii, k-means++ (2007); Lattanzi and Sohler, A better k-means++ algorithm via local search (2019).
+    Arthur and Vassilvitskii, k-means++ (2007); Lattanzi and Sohler, A better k-means++ algorithm
+    via local search (2019).
     """
     tries = 2 + int(math.log(k))
     chosen = [int(_draw(weight, order, uniforms(stream, 0, 1, 1)[0])[0])]
     D = np.empty((len(weight), k))  # to every seed
     D[:, :1] = space.to_rows(np.array(chosen))
     for i in range(1, k):
-        drawn, far = _candidates(space, D[:, :i].min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0])
+        drawn, far = _candidates(
+            space, D[:, :i].min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0]
+        )
         best = int(np.argmin(weight @ np.minimum(D[:, :i].min(1)[:, None], far)))
         chosen.append(int(drawn[best]))
         D[:, i] = far[:, best]
     for i in range(k, 2 * k if k > 1 else k):
-        drawn, far = _candidates(space, D.min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0])
+        drawn, far = _candidates(
+            space, D.min(1), chosen, weight, order, uniforms(stream, i, i + 1, tries)[0]
+        )
         costs = np.stack([swapped(D, f, weight) for f in far.T])
         t, c = np.unravel_index(int(np.argmin(costs)), costs.shape)
         if costs[t, c] < weight @ D.min(1) * (1 - 1e-9):
@@ -135,10 +164,15 @@ def swapped(D: Array, far: Array, weight: Array) -> Array:
     first = D[np.arange(len(D)), at]
     second = np.partition(D, 1, axis=1)[:, 1]
     stays = weight * np.minimum(first, far)
-    return np.asarray(stays.sum() + np.bincount(at, weight * np.minimum(second, far) - stays, minlength=D.shape[1]))
+    return np.asarray(
+        stays.sum()
+        + np.bincount(at, weight * np.minimum(second, far) - stays, minlength=D.shape[1])
+    )
 
 
-def _candidates(space: RowSpace, nearest: Array, chosen: list[int], weight: Array, order: Array, u: Array) -> tuple[Array, Array]:
+def _candidates(
+    space: RowSpace, nearest: Array, chosen: list[int], weight: Array, order: Array, u: Array
+) -> tuple[Array, Array]:
     """Rows drawn in proportion to w d^2, and the squared distances of all rows to them."""
     mass = weight * nearest
     if not mass.any():  # fewer points than clusters
@@ -163,14 +197,17 @@ def _lloyd(space: RowSpace, first: Array, weight: Array, max_iter: int) -> Clust
         near = space.to_means(coef)
         new, step = near.argmin(1), step + 1
         inertia = float(weight @ near[np.arange(n), new])
-        settled = bool((new == labels).all()) or inertia >= before - 1e-12 * float(weight @ near.max(1))  # or rounding alone
+        settled = bool((new == labels).all()) or inertia >= before - 1e-12 * float(
+            weight @ near.max(1)
+        )  # or rounding alone
         if settled or step >= max_iter:
             return Clusters(new, coef, inertia, step, settled)
         labels, before = new, inertia
 
 
 def means(labels: Array, near: Array, weight: Array, k: int) -> Array:
-    """Coefficients (n, k) of the clusters' means; an empty one becomes a row that is far from its own mean.
+    """Coefficients (n, k) of the clusters' means; an empty one becomes a row that is far from its
+    own mean.
 
     >>> means(np.array([0, 0, 0]), np.array([[1.0], [4.0], [0.0]]), np.ones(3), 2)[:, 1]
     array([0., 1., 0.])

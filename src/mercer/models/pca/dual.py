@@ -1,4 +1,6 @@
-"""Kernel PCA of the kernel matrix of the rows: z(x) = dual'k(X, x) - offset, and the way back to rows."""
+"""Kernel PCA of the kernel matrix of the rows: z(x) = dual'k(X, x) - offset, and the way back to
+rows."""
+
 from __future__ import annotations
 
 import warnings
@@ -24,8 +26,14 @@ from mercer.operators import Operator
 from mercer.plans import Plan
 from mercer.store import register
 
-INDEFINITE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}  # times n: eigenvalues nearer to zero may be rounding
-ROUNDING = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-3}  # of a Gram matrix, as a share of its largest value
+INDEFINITE = {
+    np.dtype(np.float64): 1e-10,
+    np.dtype(np.float32): 1e-6,
+}  # times n: eigenvalues nearer to zero may be rounding
+ROUNDING = {
+    np.dtype(np.float64): 1e-6,
+    np.dtype(np.float32): 1e-3,
+}  # of a Gram matrix, as a share of its largest value
 
 
 @register("pca.DualProjection")
@@ -43,7 +51,11 @@ class DualProjection:
 
     def _laws(self) -> str | None:
         n, points = len(self.found.dual), self.over.points
-        return None if points is None or len(points) == n else f"has {len(points)} rows and coefficients of {n}"
+        return (
+            None
+            if points is None or len(points) == n
+            else f"has {len(points)} rows and coefficients of {n}"
+        )
 
     @property
     def reads(self) -> int | None:
@@ -78,7 +90,9 @@ class DualProjection:
 
     @property
     def components(self) -> Components:
-        raise AttributeError("components in the space of features exist only where there are features; give via='features'.")
+        raise AttributeError(
+            "components in the space of features exist only where there are features; give via='features'."
+        )
 
     def transform(self, X: Table) -> Array:
         return self.over.combined(X, self.found.dual, -self.found.offset)
@@ -99,21 +113,31 @@ class DualProjection:
         return self.over.points
 
     def inverse(self, Z: Array) -> Array:
-        return self._back(cast(Kernel, self.kernel), self.points, self.found, Z.astype(np.float64)).astype(Z.dtype, copy=False)
+        return self._back(
+            cast(Kernel, self.kernel), self.points, self.found, Z.astype(np.float64)
+        ).astype(Z.dtype, copy=False)
 
 
 def fit(s: PCASettings, X: Table, way: str) -> DualProjection:
     """The matrix decomposed, or known by products."""
-    over = Expansion("precomputed", None) if s.precomputed else Expansion(kernel_at(s.kernel, X), _copied(X))
+    over = (
+        Expansion("precomputed", None)
+        if s.precomputed
+        else Expansion(kernel_at(s.kernel, X), _copied(X))
+    )
     n, op, seed = len(X), over.operator(X), seed_of(s.random_state)
     if s.precomputed and (off := eigenvectors.asymmetry(X.data)) > ROUNDING[X.dtype]:
-        raise ValueError(f"X must be a symmetric Gram matrix, but X - X.T is {off:.1e} of its largest value; give (X + X.T) / 2.")
+        raise ValueError(
+            f"X must be a symmetric Gram matrix, but X - X.T is {off:.1e} of its largest value; give (X + X.T) / 2."
+        )
     found = eigenvectors.components(op, s.n_components, way, seed)
     check_finite(np.append(found.values, found.total))
     if s.precomputed:
         _warn_if_indefinite(op, float(found.values[0]), seed)
     whole = found.products == 1
-    why = f"{n:,} rows: " + ("their kernel matrix is decomposed" if whole else "their kernel matrix is known by products")
+    why = f"{n:,} rows: " + (
+        "their kernel matrix is decomposed" if whole else "their kernel matrix is known by products"
+    )
     settings = {"rows": n, "n_components": len(found.values), "residual": found.residual}
     held = 8.0 * n * n if whole else 16.0 * n * eigenvectors.DEPTH * (s.n_components + OVERSAMPLING)
     plan = Plan("exact" if whole else "iterative", why, settings, bytes=held, passes=found.products)
@@ -130,5 +154,6 @@ def _warn_if_indefinite(op: Operator, top: float, seed: int) -> None:
     if low < 0:
         warnings.warn(
             f"the centred Gram matrix has eigenvalues down to {low:.3g} (the largest is {top:.3g}), and so is of no kernel: "
-            "components of eigenvalues < 0 are left out.", stacklevel=6,
-        )  # fmt: skip
+            "components of eigenvalues < 0 are left out.",
+            stacklevel=6,
+        )

@@ -1,4 +1,6 @@
-"""Leading eigenvectors of the centred kernel matrix, whole or by products with it, and whether it is of a kernel at all."""
+"""Leading eigenvectors of the centred kernel matrix, whole or by products with it, and whether it
+is of a kernel at all."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,9 +28,11 @@ FLOOR = 1e-12  # of the largest eigenvalue: smaller ones are rounding
 @register("pca.DualComponents")
 @dataclass(frozen=True, eq=False)
 class DualComponents:
-    """z(x) = dual'k(X, x) - offset; values are the eigenvalues of the centred kernel matrix, total their sum over all.
+    """z(x) = dual'k(X, x) - offset; values are the eigenvalues of the centred kernel matrix, total
+    their sum over all.
 
-    residual is the largest |A v - value v| / largest value, products how many blocks of vectors K was multiplied with.
+    residual is the largest |A v - value v| / largest value, products how many blocks of vectors K
+    was multiplied with.
     """
 
     values: Array
@@ -40,7 +44,11 @@ class DualComponents:
     products: int
 
     must = dict(
-        values=Floats("k"), vectors=Floats("n", "k"), dual=Floats("n", "k"), offset=Floats("k"), products=Whole()
+        values=Floats("k"),
+        vectors=Floats("n", "k"),
+        dual=Floats("n", "k"),
+        offset=Floats("k"),
+        products=Whole(),
     )
 
     def training_scores(self) -> Array:
@@ -55,7 +63,8 @@ class DualComponents:
 def components(op: Operator, k: int, way: str = "auto", seed: int = 0) -> DualComponents:
     """The k leading components of the rows of a square operator.
 
-    way: "exact" decomposes the n x n matrix, "iterative" knows it by products, "auto" is exact up to 1,500 rows.
+    way: "exact" decomposes the n x n matrix, "iterative" knows it by products, "auto" is exact up
+    to 1,500 rows.
 
     >>> from mercer.kernels import Linear
     >>> from mercer.operators import KernelOperator
@@ -79,7 +88,9 @@ def components(op: Operator, k: int, way: str = "auto", seed: int = 0) -> DualCo
     V = signed(s.vectors)
     dual = V * np.divide(1, np.sqrt(values), out=np.zeros_like(values), where=values > 0)
     dual -= dual.mean(axis=0)  # to the last bit, so that offsets of k(x, .) cancel
-    return DualComponents(values, V * (values > 0), dual, mean @ dual, max(total, 0.0), residual, products)
+    return DualComponents(
+        values, V * (values > 0), dual, mean @ dual, max(total, 0.0), residual, products
+    )
 
 
 def _centred(V: Array) -> Array:
@@ -96,9 +107,11 @@ def _whole(op: Operator, mean: Array, grand: float) -> Array:
 
 
 def lowest(op: Operator, top: float, tol: float, seed: int = 0) -> float:
-    """The smallest eigenvalue of the centred matrix, whose largest is `top`, where it is below -tol; 0 elsewhere.
+    """The smallest eigenvalue of the centred matrix, whose largest is `top`, where it is below
+    -tol; 0 elsewhere.
 
-    Up to 5,000 rows by a Cholesky factor, which is certain; beyond it is sought by products, and may be found too large.
+    Up to 5,000 rows by a Cholesky factor, which is certain; beyond it is sought by products, and
+    may be found too large.
 
     >>> from mercer.operators.stored import GivenOperator
     >>> K = GivenOperator(np.diag([3.0, 3.0, -1.0, -1.0]))
@@ -107,7 +120,12 @@ def lowest(op: Operator, top: float, tol: float, seed: int = 0) -> float:
     """
     n = op.shape[0]
     if n > FACTORED:
-        low = top - leading(lambda V: top * V - _centred(op @ _centred(V)), n, 1, seed, restarts=2)[0].values[0]
+        low = (
+            top
+            - leading(lambda V: top * V - _centred(op @ _centred(V)), n, 1, seed, restarts=2)[
+                0
+            ].values[0]
+        )
         return float(low) if low < -tol else 0.0
     A = dense(op, np.float64)
     A -= A.mean(axis=0)
@@ -117,7 +135,9 @@ def lowest(op: Operator, top: float, tol: float, seed: int = 0) -> float:
         cholesky(A.T, lower=True, check_finite=False)
         return 0.0
     except np.linalg.LinAlgError:
-        return float(eigh(A, eigvals_only=True, subset_by_index=(0, 0), check_finite=False)[0]) - tol
+        return (
+            float(eigh(A, eigvals_only=True, subset_by_index=(0, 0), check_finite=False)[0]) - tol
+        )
 
 
 def asymmetry(K: Array) -> float:
@@ -134,10 +154,12 @@ def asymmetry(K: Array) -> float:
 def leading(
     product: Callable[[Array], Array], n: int, k: int, seed: int = 0, *, restarts: int = RESTARTS
 ) -> tuple[Eigenpairs, float, int]:
-    """The k leading eigenpairs of A >= 0 known by products A @ V: block Krylov spaces, restarted from their best vectors.
+    """The k leading eigenpairs of A >= 0 known by products A @ V: block Krylov spaces, restarted
+    from their best vectors.
 
-    Stops where every |A v - value v| is below 1e-7 of its value, or of what rounding leaves; returns the largest of them as a
-    share of the largest value, and the number of products. Musco and Musco, Randomized block Krylov methods (2015).
+    Stops where every |A v - value v| is below 1e-7 of its value, or of what rounding leaves;
+    returns the largest of them as a share of the largest value, and the number of products. Musco
+    and Musco, Randomized block Krylov methods (2015).
 
     >>> A = np.diag(0.9 ** np.arange(200.0))
     >>> s, residual, products = leading(lambda V: A @ V, 200, 3)
@@ -152,7 +174,11 @@ def leading(
         while basis.shape[1] < min(n, DEPTH * width):
             V = _fresh(images[:, -V.shape[1] :], basis)
             if V.shape[1]:
-                basis, images, more = np.hstack([basis, V]), np.hstack([images, product(V)]), more + 1
+                basis, images, more = (
+                    np.hstack([basis, V]),
+                    np.hstack([images, product(V)]),
+                    more + 1,
+                )
             if more % 2 == 0 or not V.shape[1]:  # looking costs about as much as a product
                 s = _ritz(basis, images, k, width)
                 left = np.linalg.norm(s.images - s.vectors[:, :k] * s.values[:k], axis=0)

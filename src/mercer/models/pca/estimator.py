@@ -1,4 +1,6 @@
-"""KernelPCA: the leading directions of phi(x), from the kernel matrix, or from moments of features that stream and merge."""
+"""KernelPCA: the leading directions of phi(x), from the kernel matrix, or from moments of features
+that stream and merge."""
+
 from __future__ import annotations
 
 from typing import Any, Self
@@ -47,14 +49,18 @@ Projection = DualProjection | FeatureProjection
 def _streams(self: KernelPCA) -> bool:
     """Whether a model of these settings can be one over features, whose statistics add."""
     if self._precomputed or methods.way(self.via) in DUAL:
-        raise AttributeError("a stream needs features; give a kernel and via='features', 'landmarks' or a value of mercer.methods.")
+        raise AttributeError(
+            "a stream needs features; give a kernel and via='features', 'landmarks' or a value of mercer.methods."
+        )
     return True
 
 
 def _merges(self: KernelPCA) -> bool:
     """Whether there may be statistics that add: a kernel matrix has none."""
     if self._precomputed:
-        raise AttributeError("models of the kernel matrix do not merge; give a kernel, and fit both with via='features'.")
+        raise AttributeError(
+            "models of the kernel matrix do not merge; give a kernel, and fit both with via='features'."
+        )
     return True
 
 
@@ -131,8 +137,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     """
 
     def __init__(
-        self, n_components: int = 2, kernel: KernelSetting = None, via: Via = "auto", *, lift: LiftSetting = None,
-        memory_limit: MemoryLimit = None, random_state: Seed = None,
+        self,
+        n_components: int = 2,
+        kernel: KernelSetting = None,
+        via: Via = "auto",
+        *,
+        lift: LiftSetting = None,
+        memory_limit: MemoryLimit = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -147,7 +159,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
     def _laws(self) -> str | None:
         reads = self.projection_.reads
-        return None if reads in (None, self.n_features_in_) else f"has components over {reads} columns, which are not those that it takes"
+        return (
+            None
+            if reads in (None, self.n_features_in_)
+            else f"has components over {reads} columns, which are not those that it takes"
+        )
 
     # fitting
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -159,9 +175,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _fitted(self, X: Any) -> Table:
         """`fit`; the rows as they were checked."""
         s, rows = PCASettings.of(self), self._rows(X, reset=True)
-        with np.errstate(over="ignore", invalid="ignore"):  # values too large are refused by a sentence
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # values too large are refused by a sentence
             way = choose(len(rows), s.own_width(rows), s, items=rows.items).way
-            self.projection_ = features.fit(s, rows) if way == "features" else dual.fit(s, rows, way)
+            self.projection_ = (
+                features.fit(s, rows) if way == "features" else dual.fit(s, rows, way)
+            )
         return rows
 
     @available_if(_streams)
@@ -175,13 +195,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         """
         s, before = PCASettings.of(self), self.projection_ if self.__sklearn_is_fitted__() else None
         if before is not None and before.over is None and before.moments is None:
-            raise ValueError("partial_fit cannot continue a fit by passes; begin with partial_fit, or raise memory_limit.")
+            raise ValueError(
+                "partial_fit cannot continue a fit by passes; begin with partial_fit, or raise memory_limit."
+            )
         rows = self._rows(X, reset=before is None)
         with np.errstate(over="ignore", invalid="ignore"):
             if before is None:
                 self.projection_ = features.begin(s, rows)
                 return self
-            stream = before if isinstance(before, FeatureProjection) else features.begin(s, before.points)
+            stream = (
+                before
+                if isinstance(before, FeatureProjection)
+                else features.begin(s, before.points)
+            )
             self.projection_ = stream.taking(stream.gathered(rows), s.n_components)
         return self
 
@@ -205,10 +231,12 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self.projection_
 
     @property
-    def plan_(self) -> Plan: return self._projection().plan
+    def plan_(self) -> Plan:
+        return self._projection().plan
 
     @property
-    def kernel_(self) -> FittedKernel: return self._projection().kernel
+    def kernel_(self) -> FittedKernel:
+        return self._projection().kernel
 
     @property
     def components_(self) -> Array:
@@ -216,13 +244,16 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         return self._projection().components.components
 
     @property
-    def mean_(self) -> Array: return self._projection().components.mean
+    def mean_(self) -> Array:
+        return self._projection().components.mean
 
     @property
-    def explained_variance_(self) -> Array: return self._projection().variance
+    def explained_variance_(self) -> Array:
+        return self._projection().variance
 
     @property
-    def explained_variance_ratio_(self) -> Array: return self._projection().ratio
+    def explained_variance_ratio_(self) -> Array:
+        return self._projection().ratio
 
     @property
     def eigenvalues_(self) -> Array:
@@ -237,29 +268,50 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     @property
     def moments_(self) -> Moments | SketchedMoments:
         """What batches add to."""
-        return part(self._projection(), "moments", "moments_ is there for models over features, unless they were fitted by passes.")
+        return part(
+            self._projection(),
+            "moments",
+            "moments_ is there for models over features, unless they were fitted by passes.",
+        )
 
     @property
     def lift_(self) -> FittedLift:
-        return part(self._projection(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+        return part(
+            self._projection(),
+            "phi",
+            "lift_ is there for models over features; this one has dual_coef_.",
+        ).lift
 
     @property
     def n_features_lifted_(self) -> int:
         """D"""
-        return part(self._projection(), "phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+        return part(
+            self._projection(),
+            "phi",
+            "n_features_lifted_ is there for models over features; this one has dual_coef_.",
+        ).width
 
     @property
     def dual_coef_(self) -> Array:
         """(n, k); AttributeError over features."""
-        return part(self._projection(), "dual", "dual_coef_ is there for components of the kernel matrix (via='exact' or 'iterative').")
+        return part(
+            self._projection(),
+            "dual",
+            "dual_coef_ is there for components of the kernel matrix (via='exact' or 'iterative').",
+        )
 
     @property
     def X_fit_(self) -> Matrix | None:
         """The rows that dual_coef_ are of; None for a given kernel matrix."""
-        return part(self._projection(), "over", "X_fit_ is there for components of the kernel matrix (via='exact' or 'iterative').").rows
+        return part(
+            self._projection(),
+            "over",
+            "X_fit_ is there for components of the kernel matrix (via='exact' or 'iterative').",
+        ).rows
 
     @property
-    def _n_features_out(self) -> int: return self._projection().size
+    def _n_features_out(self) -> int:
+        return self._projection().size
 
     # asking
     def transform(self, X: Any) -> Array:
@@ -291,21 +343,42 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise ValueError(NO_WAY_BACK)
         Z = check_array(Z, dtype=[np.float64, np.float32])
         if Z.shape[1] != projection.size:
-            raise ValueError(f"Z has {Z.shape[1]} columns, but there are {projection.size} components; give what transform gave.")
+            raise ValueError(
+                f"Z has {Z.shape[1]} columns, but there are {projection.size} components; give what transform gave."
+            )
         return projection.inverse(Z)
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
         """Of a file in which the parts of the projection were attributes."""
-        names = ("_dual", "_back", "_found", "moments_", "X_fit_", "kernel_", "plan_", "lift_", "n_features_lifted_")
+        names = (
+            "_dual",
+            "_back",
+            "_found",
+            "moments_",
+            "X_fit_",
+            "kernel_",
+            "plan_",
+            "lift_",
+            "n_features_lifted_",
+        )
         rest, old = parted(state, *names)
         if old["plan_"] is None:
             return rest
         if old["_dual"] is not None:
             over = Expansion.of_file(old["kernel_"], old["X_fit_"], rest.get("feature_names_in_"))
-            return {**rest, "projection_": checked(DualProjection(old["plan_"], over, old["_dual"]))}
-        phi, moments = FittedMap.of_file(old["lift_"], bytes_of(rest["memory_limit"])), old["moments_"]
-        size, source = min(rest["n_components"], phi.width), old["_found"] if moments is None else moments
+            return {
+                **rest,
+                "projection_": checked(DualProjection(old["plan_"], over, old["_dual"])),
+            }
+        phi, moments = (
+            FittedMap.of_file(old["lift_"], bytes_of(rest["memory_limit"])),
+            old["moments_"],
+        )
+        size, source = (
+            min(rest["n_components"], phi.width),
+            old["_found"] if moments is None else moments,
+        )
         n = old["plan_"].settings["rows"] if moments is None else None
         return {**rest, "projection_": checked(FeatureProjection(phi, size, source, n))}
 

@@ -1,4 +1,6 @@
-"""Kernel PCA over features: z = V'(phi(x) - mean), from moments that stream and merge, a sketch of them, or passes over the rows."""
+"""Kernel PCA over features: z = V'(phi(x) - mean), from moments that stream and merge, a sketch of
+them, or passes over the rows."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -35,9 +37,9 @@ Statistics = Moments | SketchedMoments
 class FeatureProjection:
     """Components in the space of features, computed when first asked for.
 
-    `source` is where they come from: moments, or a sketch where D x D numbers are too many, which batches add to; or the
-    components themselves, as passes over n rows found them. `taking` adds a batch that was gathered whole, in the arrays of the
-    batch: the value before stays what it was.
+    `source` is where they come from: moments, or a sketch where D x D numbers are too many, which
+    batches add to; or the components themselves, as passes over n rows found them. `taking` adds a
+    batch that was gathered whole, in the arrays of the batch: the value before stays what it was.
     """
 
     phi: FittedMap
@@ -45,13 +47,22 @@ class FeatureProjection:
     source: Moments | SketchedMoments | Components
     rows: int | None = None  # of a fit by passes
 
-    must = dict(phi=Is("FittedMap"), size=Whole(1), source=Is("Moments", "SketchedMoments", "Components"), rows=Whole(1) | None)
+    must = dict(
+        phi=Is("FittedMap"),
+        size=Whole(1),
+        source=Is("Moments", "SketchedMoments", "Components"),
+        rows=Whole(1) | None,
+    )
     over, dual = None, None
     __getstate__ = fields_alone
 
     def _laws(self) -> str | None:
         p = len(self.source.mean)
-        return None if p == self.phi.width else f"has statistics of {p} features, not of {self.phi.width}"
+        return (
+            None
+            if p == self.phi.width
+            else f"has statistics of {p} features, not of {self.phi.width}"
+        )
 
     @property
     def reads(self) -> int | None:
@@ -81,7 +92,12 @@ class FeatureProjection:
         if isinstance(m, SketchedMoments):
             why = f"{D:,} features: D x D moments exceed the memory limit, so {m.rows.size} directions follow the stream"
             return self.phi.plan(m.n, "features: frequent directions", why, 1)
-        return self.phi.plan(m.count, "features", f"{D:,} features: their D x D moments fit, and one pass is enough", 1)
+        return self.phi.plan(
+            m.count,
+            "features",
+            f"{D:,} features: their D x D moments fit, and one pass is enough",
+            1,
+        )
 
     # what is known
     @cached_property
@@ -92,7 +108,9 @@ class FeatureProjection:
         if isinstance(m, SketchedMoments):
             return Components.of(m.spectrum().top(self.size), m.total, m.n, m.mean)
         C = m.centred()
-        return Components.of(eigen(C, m.count, self.size).top(self.size), float(np.trace(C)), m.n, m.mean)
+        return Components.of(
+            eigen(C, m.count, self.size).top(self.size), float(np.trace(C)), m.n, m.mean
+        )
 
     @property
     def variance(self) -> Array:
@@ -136,7 +154,9 @@ class FeatureProjection:
     def taking(self, batch: Statistics, n_components: int) -> FeatureProjection:
         """With a batch that was gathered, which is spent."""
         held: Any = self.source
-        return self._holding(held.joined(batch) if isinstance(self.source, Moments) else held + batch, n_components)
+        return self._holding(
+            held.joined(batch) if isinstance(self.source, Moments) else held + batch, n_components
+        )
 
     def merged(self, other: Statistics, n_components: int) -> FeatureProjection:
         """With the statistics of another model, which stay as they are."""
@@ -150,7 +170,11 @@ class FeatureProjection:
 def way_back(lift: FittedLift) -> Callable[[Array], Array] | None:
     """From features to rows, where a map has that."""
     phi = getattr(lift, "map_", lift)
-    return (lambda F: F) if isinstance(phi, Identity) and phi.metric is None else getattr(phi, "inverse_transform", None)
+    return (
+        (lambda F: F)
+        if isinstance(phi, Identity) and phi.metric is None
+        else getattr(phi, "inverse_transform", None)
+    )
 
 
 def begin(s: PCASettings, X: Table) -> FeatureProjection:
@@ -167,7 +191,11 @@ def fit(s: PCASettings, X: Table) -> FeatureProjection:
     """By moments where they fit, else by passes."""
     phi = s.map_of(X)
     k = min(s.n_components, phi.width)
-    made = passes(phi, X, k) if s.too_wide(phi.width) else FeatureProjection(phi, k, phi.moments(X, phi.shift(X)))
+    made = (
+        passes(phi, X, k)
+        if s.too_wide(phi.width)
+        else FeatureProjection(phi, k, phi.moments(X, phi.shift(X)))
+    )
     made.components  # noqa: B018 (what cannot be decomposed is refused in `fit`)
     return made
 
@@ -205,7 +233,11 @@ def mergeable(mine: object, theirs: object, name: str) -> tuple[FeatureProjectio
             "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
         )
     if mine.moments is None or theirs.moments is None:
-        raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+        raise ValueError(
+            "merge needs the statistics of both models, and one was fitted by passes; raise memory_limit."
+        )
     if type(mine.moments) is not type(theirs.moments):
-        raise ValueError("one model keeps moments and the other a sketch, which do not add; give both the same memory_limit.")
+        raise ValueError(
+            "one model keeps moments and the other a sketch, which do not add; give both the same memory_limit."
+        )
     return mine, theirs.moments

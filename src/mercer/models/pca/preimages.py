@@ -1,4 +1,5 @@
 """Pre-images: rows whose features are near a given sum of features."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -34,14 +35,17 @@ def unscaled(kernel: Kernel) -> Kernel:
 @register("pca.Regression")
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """x from scores: kernel ridge regression of rows on their scores (Bakir, Weston and Scholkopf, 2003)."""
+    """x from scores: kernel ridge regression of rows on their scores (Bakir, Weston and Scholkopf,
+    2003)."""
 
     kernel: Gaussian
     scores: Array
     coef: Array
     intercept: Array
 
-    must = dict(kernel=Is("Kernel"), scores=Floats("n", "k"), coef=Floats("n", "d"), intercept=Floats("d"))
+    must = dict(
+        kernel=Is("Kernel"), scores=Floats("n", "k"), coef=Floats("n", "d"), intercept=Floats("d")
+    )
 
     @classmethod
     def of(cls, scores: Array, rows: Matrix) -> Regression:
@@ -68,7 +72,8 @@ def _dense(rows: Matrix) -> Array:
 @register("pca.Candidates")
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Rows x_j that a fixed point may begin at, with <phi(x_j), mean + V z> = mean_j + z'projection_j."""
+    """Rows x_j that a fixed point may begin at, with <phi(x_j), mean + V z> = mean_j +
+    z'projection_j."""
 
     rows: Array  # their positions
     mean: Array
@@ -83,7 +88,8 @@ class Candidates:
         return cls(some, mean, found.training_scores()[some] + found.offset)
 
     def best(self, Z: Array) -> tuple[Array, Array]:
-        """For each z the position of the row with the largest <phi(x), mean + V z> (the nearest, where k(x, x) is constant), and it."""
+        """For each z the position of the row with the largest <phi(x), mean + V z> (the nearest,
+        where k(x, x) is constant), and it."""
         there = self.mean + Z @ self.projection.T
         first = there.argmax(axis=1)
         return self.rows[first], there[np.arange(len(Z)), first]
@@ -92,11 +98,13 @@ class Candidates:
 @register("pca.PreImages")
 @dataclass(frozen=True, eq=False)
 class PreImages:
-    """x with phi(x) near mean + V z = sum_i gamma_i phi(x_i), V the components of the kernel matrix of rows x_i.
+    """x with phi(x) near mean + V z = sum_i gamma_i phi(x_i), V the components of the kernel matrix
+    of rows x_i.
 
-    Linear kernels: sum_i gamma_i x_i. Gaussian ones: the fixed point x = sum_i g_i x_i / sum_i g_i, g_i = gamma_i k(x, x_i)
-    (Mika, Scholkopf, Smola, Muller, Scholz and Ratsch, 1999), begun at the regression or at the best of the rows, whichever is
-    nearer, and left there where it has no weight. Others: the regression. A factor of the kernel changes nothing.
+    Linear kernels: sum_i gamma_i x_i. Gaussian ones: the fixed point x = sum_i g_i x_i / sum_i g_i,
+    g_i = gamma_i k(x, x_i) (Mika, Scholkopf, Smola, Muller, Scholz and Ratsch, 1999), begun at the
+    regression or at the best of the rows, whichever is nearer, and left there where it has no
+    weight. Others: the regression. A factor of the kernel changes nothing.
     """
 
     regression: Regression | None
@@ -111,18 +119,24 @@ class PreImages:
         if isinstance(inner, Linear) and inner.metric is None:
             return cls(None, None)
         regression = Regression.of(found.training_scores(), rows.data)
-        return cls(regression, Candidates.of(kernel, rows, found) if isinstance(inner, Gaussian) else None)
+        return cls(
+            regression, Candidates.of(kernel, rows, found) if isinstance(inner, Gaussian) else None
+        )
 
     def __call__(self, kernel: Kernel, rows: Table, found: DualComponents, Z: Array) -> Array:
         """A row for each of Z (m, k), some at a time: no (m, n) array is formed."""
         rows = rows.astype(np.float64)
         step = max(1, PIECE_BYTES // (8 * len(rows)))
         if self.regression is None:
-            return np.vstack([np.asarray(found.expansion(Z[at]) @ rows.data) for at in cuts(len(Z), step)])
+            return np.vstack(
+                [np.asarray(found.expansion(Z[at]) @ rows.data) for at in cuts(len(Z), step)]
+            )
         if self.candidates is None:
             return self.regression(Z)
         point = FixedPoint.of(kernel, rows)
-        return np.vstack([self._begun(point, found.expansion(Z[at]), Z[at]) for at in cuts(len(Z), step)])
+        return np.vstack(
+            [self._begun(point, found.expansion(Z[at]), Z[at]) for at in cuts(len(Z), step)]
+        )
 
     def _begun(self, point: FixedPoint, gamma: Array, Z: Array) -> Array:
         assert self.regression is not None
@@ -136,7 +150,8 @@ class PreImages:
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint:
-    """Steps x = sum_i g_i x_i / sum_i g_i until none is above 1e-7 of the spread of any column; x and rows are about `centre`."""
+    """Steps x = sum_i g_i x_i / sum_i g_i until none is above 1e-7 of the spread of any column; x
+    and rows are about `centre`."""
 
     kernel: Kernel
     rows: Table
@@ -152,7 +167,12 @@ class FixedPoint:
 
     def weights(self, x: Array, gamma: Array) -> Array:
         """gamma_i k(x, x_i), (m, n)."""
-        return np.asarray(gamma * self.kernel(Table(sp.csr_array(x) if self.rows.sparse else x, self.rows.columns), self.rows))
+        return np.asarray(
+            gamma
+            * self.kernel(
+                Table(sp.csr_array(x) if self.rows.sparse else x, self.rows.columns), self.rows
+            )
+        )
 
     def __call__(self, x: Array, gamma: Array) -> Array:
         x, on = x.copy(), np.arange(len(gamma))

@@ -1,4 +1,5 @@
 """What a kernel PCA is asked for, checked, and the way that rows and settings lead to."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ MOST_ROWS = 5000  # that via="auto" takes the kernel matrix of
 
 @dataclass(frozen=True, eq=False)
 class PCASettings:
-    """The parameters of `KernelPCA`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
+    """The parameters of `KernelPCA`, checked: `way` and `method` are what `via` says, `memory` is
+    in bytes."""
 
     n_components: int
     kernel: KernelSetting
@@ -44,27 +46,37 @@ class PCASettings:
 
     def map_of(self, X: Table) -> FittedMap:
         """The map that was asked for, fitted to these rows."""
-        return fitted_map(self.kernel, self.lift, self.method, X, seed=self.random_state, memory=self.memory)
+        return fitted_map(
+            self.kernel, self.lift, self.method, X, seed=self.random_state, memory=self.memory
+        )
 
     def own_width(self, X: Table) -> int | None:
-        """The features that the kernel itself has of such rows; None where there are none, or endless many, or nothing is left open."""
+        """The features that the kernel itself has of such rows; None where there are none, or
+        endless many, or nothing is left open."""
         open_ = self.lift is None and self.way == "auto" and not self.precomputed and not X.items
         return width(kernel_at(self.kernel, X), X[:1]) if open_ else None
 
     def too_wide(self, D: int) -> bool:
-        """Whether D x D moments, a batch's and the workspace of their eigenvectors are beyond the memory limit."""
+        """Whether D x D moments, a batch's and the workspace of their eigenvectors are beyond the
+        memory limit."""
         return self.memory < 24.0 * D**2
 
 
 def choose(n: int, own: int | None, s: PCASettings, *, items: bool = False) -> Plan:
-    """The way of n rows, of numbers or items, whose kernel has `own` features: "features", or the matrix, "exact" or "iterative"."""
+    """The way of n rows, of numbers or items, whose kernel has `own` features: "features", or the
+    matrix, "exact" or "iterative"."""
     if s.lift is not None or s.way in ("features", "landmarks"):
         if s.precomputed:
-            raise ValueError("kernel='precomputed' has no features; give via='exact', 'iterative' or 'auto'.")
+            raise ValueError(
+                "kernel='precomputed' has no features; give via='exact', 'iterative' or 'auto'."
+            )
         return Plan("features", "asked for")
     if s.way in DUAL:
         return Plan(s.way, "asked for")
-    matrix = Plan("exact" if n <= DENSE else "iterative", "the kernel has no features that are fewer than the rows ask for")
+    matrix = Plan(
+        "exact" if n <= DENSE else "iterative",
+        "the kernel has no features that are fewer than the rows ask for",
+    )
     if s.precomputed or items:
         return matrix
     few = own is not None and own <= default_features(n)

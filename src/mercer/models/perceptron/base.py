@@ -1,4 +1,5 @@
 """What both perceptrons share: a fitted scan seen through attributes."""
+
 from __future__ import annotations
 
 from typing import Generic, Protocol, TypeVar
@@ -49,20 +50,28 @@ class ScanEstimator(ClassifierMixin, KernelEstimator, Generic[S]):
         return self.scan_
 
     @property
-    def plan_(self) -> Plan: return part(self._scan(), "plan", "the scan has no plan.")
+    def plan_(self) -> Plan:
+        return part(self._scan(), "plan", "the scan has no plan.")
 
     @property
-    def n_iter_(self) -> int: return self._scan().steps
+    def n_iter_(self) -> int:
+        return self._scan().steps
 
     @property
     def counts_(self) -> Array:
         """How often each row of `fit` was a mistake."""
-        return part(self._scan(), "counts", "counts_ are those of the rows of one `fit`; a stream has none.")
+        return part(
+            self._scan(), "counts", "counts_ are those of the rows of one `fit`; a stream has none."
+        )
 
     @property
     def converged_(self) -> bool:
         """Whether the last pass of `fit` made no mistake."""
-        return part(self._scan(), "converged", "converged_ is said of the passes of one `fit`; a stream has none.")
+        return part(
+            self._scan(),
+            "converged",
+            "converged_ is said of the passes of one `fit`; a stream has none.",
+        )
 
     @property
     def mistakes_(self) -> int:
@@ -71,7 +80,12 @@ class ScanEstimator(ClassifierMixin, KernelEstimator, Generic[S]):
 
 
 def misfit(scan: str, reads: int | None, takes: int, scores: int, classes: int) -> str | None:
-    """Why a scan of so many scores, over `reads` columns, is none of these classes, of rows of `takes` columns."""
+    """Why a scan of so many scores, over `reads` columns, is none of these classes, of rows of
+    `takes` columns."""
     if (classes if classes > 2 else 1) != scores or classes < 2:
         return f"has weights of {scores} scores for {classes} classes"
-    return None if reads in (None, takes) else f"has {scan} {reads} columns, which are not those that it takes"
+    return (
+        None
+        if reads in (None, takes)
+        else f"has {scan} {reads} columns, which are not those that it takes"
+    )

@@ -1,4 +1,6 @@
-"""The kernel perceptron: points, weights and what a scan needs of them, block after block, within a budget of points."""
+"""The kernel perceptron: points, weights and what a scan needs of them, block after block, within a
+budget of points."""
+
 from __future__ import annotations
 
 import math
@@ -19,11 +21,23 @@ from mercer.ops.philox import Stream, uniforms
 from mercer.store import register
 
 POLICIES = {
-    "random": ops.RANDOM, "oldest": ops.OLDEST, "forgetron": ops.FORGETRON, "projectron": ops.PROJECTRON, "projectron++": ops.PLUS,
+    "random": ops.RANDOM,
+    "oldest": ops.OLDEST,
+    "forgetron": ops.FORGETRON,
+    "projectron": ops.PROJECTRON,
+    "projectron++": ops.PLUS,
     "merging": ops.MERGING,
 }
-BLOCK, BLOCK_BYTES = 256, 32 << 20  # rows scanned at a time at most, and bytes of their kernel values
-SQUARE = (ops.FORGETRON, ops.PROJECTRON, ops.PLUS, ops.MERGING)  # policies that hold a number for each pair of points
+BLOCK, BLOCK_BYTES = (
+    256,
+    32 << 20,
+)  # rows scanned at a time at most, and bytes of their kernel values
+SQUARE = (
+    ops.FORGETRON,
+    ops.PROJECTRON,
+    ops.PLUS,
+    ops.MERGING,
+)  # policies that hold a number for each pair of points
 
 
 @register("perceptron.Rule")
@@ -37,7 +51,13 @@ class UpdateRule:
     margin: float = 0.0
     power: float = 0.0
 
-    must = dict(policy=Whole(0, 7), budget=Whole(0, 1 << 31), eta=Number(0), margin=Number(0), power=Number(0))
+    must = dict(
+        policy=Whole(0, 7),
+        budget=Whole(0, 1 << 31),
+        eta=Number(0),
+        margin=Number(0),
+        power=Number(0),
+    )
 
     @property
     def merges(self) -> bool:
@@ -45,7 +65,8 @@ class UpdateRule:
 
 
 class PointSource(Protocol):
-    """Where rows come from: `points` are whatever `take` gives, and only this knows how to compare them.
+    """Where rows come from: `points` are whatever `take` gives, and only this knows how to compare
+    them.
 
     No operator, as points come and go with every block, and merging makes points that are no rows.
     """
@@ -66,21 +87,39 @@ class Scanner:
     points: Any
     stream: Stream
 
-    must = dict(rule=Is("UpdateRule"), memory=Is("Memory"), points=Is("Table") | Ints("n", below=1 << 48), stream=Is("Stream"))
+    must = dict(
+        rule=Is("UpdateRule"),
+        memory=Is("Memory"),
+        points=Is("Table") | Ints("n", below=1 << 48),
+        stream=Is("Stream"),
+    )
 
     def __post_init__(self) -> None:
         check(self)
 
     def _laws(self) -> str | None:
-        """The loops write at places up to the number of points, and where there is a budget to one beyond it."""
+        """The loops write at places up to the number of points, and where there is a budget to one
+        beyond it."""
         check(m := self.memory)
         room, limited = m.A.shape[1], self.rule.policy != ops.UNLIMITED
-        if not 0 <= m.tally[ops.SIZE] <= (self.rule.budget if limited else room) or len(self.points) != self.count(ops.SIZE):
+        if not 0 <= m.tally[ops.SIZE] <= (self.rule.budget if limited else room) or len(
+            self.points
+        ) != self.count(ops.SIZE):
             return f"counts {m.tally[ops.SIZE]} points, and has {len(self.points)}"
-        if not room or (limited and room != self.rule.budget + 1) or (self.rule.policy in SQUARE and len(m.Q) != room):
-            return f"has room for {room} points and {len(m.Q)} pairs, which is not that of its budget"
+        if (
+            not room
+            or (limited and room != self.rule.budget + 1)
+            or (self.rule.policy in SQUARE and len(m.Q) != room)
+        ):
+            return (
+                f"has room for {room} points and {len(m.Q)} pairs, which is not that of its budget"
+            )
         wide = self.points.width if self.rule.merges else 0
-        return "has room for points of another width" if self.rule.merges and m.P.shape != (room, wide) else None
+        return (
+            "has room for points of another width"
+            if self.rule.merges and m.P.shape != (room, wide)
+            else None
+        )
 
     @classmethod
     def start(cls, rule: UpdateRule, classes: int, source: PointSource, stream: Stream) -> Scanner:
@@ -90,7 +129,14 @@ class Scanner:
         points = source.take(np.arange(0))
         P = np.zeros((room if rule.merges else 1, points.width if rule.merges else 1))
         counts = np.full(room, -1), np.zeros(room), np.arange(room)
-        memory = Memory(np.zeros((C, room)), np.zeros((C, room)), *counts, np.zeros((pairs, pairs)), P, np.zeros(7))
+        memory = Memory(
+            np.zeros((C, room)),
+            np.zeros((C, room)),
+            *counts,
+            np.zeros((pairs, pairs)),
+            P,
+            np.zeros(7),
+        )
         return cls(rule, memory, points, stream)
 
     def copy(self) -> Scanner:
@@ -107,11 +153,21 @@ class Scanner:
     @property
     def mean(self) -> Array:
         """(C, n), the hypothesis after row t weighted by t^(p+1) - (t-1)^(p+1)."""
-        n, total = self.count(ops.SIZE), max(self.memory.tally[ops.SEEN], 1.0) ** (self.rule.power + 1)
+        n, total = (
+            self.count(ops.SIZE),
+            max(self.memory.tally[ops.SEEN], 1.0) ** (self.rule.power + 1),
+        )
         return self.memory.A[:, :n] - self.memory.U[:, :n] / total
 
-    def scan(self, source: PointSource, labels: Array, order: Array | None = None, slots: Array | None = None) -> Array:
-        """Take in the rows in their order; which were mistakes. `slots` tells over several passes which rows are points."""
+    def scan(
+        self,
+        source: PointSource,
+        labels: Array,
+        order: Array | None = None,
+        slots: Array | None = None,
+    ) -> Array:
+        """Take in the rows in their order; which were mistakes. `slots` tells over several passes
+        which rows are points."""
         rows = np.arange(len(source)) if order is None else order
         held = np.full(len(source), -1) if slots is None else slots
         if slots is None:
@@ -143,7 +199,23 @@ class Scanner:
         m.source[:] = np.arange(len(m.source))
         row = 0
         while row < b:
-            row = ops.scan(row, K, G, X, labels, rows, slots, draws, m, wrong, r.policy, r.budget, r.eta, r.margin, r.power)
+            row = ops.scan(
+                row,
+                K,
+                G,
+                X,
+                labels,
+                rows,
+                slots,
+                draws,
+                m,
+                wrong,
+                r.policy,
+                r.budget,
+                r.eta,
+                r.margin,
+                r.power,
+            )
             if r.merges and self.count(ops.SIZE) > r.budget:
                 ops.drop(merged(row - 1, K, slots, m), row - 1, K, slots, m, r.policy)
         self.points = self._moved(source, piece, n)
@@ -155,7 +227,11 @@ class Scanner:
         if self.rule.policy == ops.UNLIMITED and n > have:
             more = max(n, 2 * have) - have
             A, U = (np.pad(a, ((0, 0), (0, more))) for a in (m.A, m.U))
-            owner, born, source = np.pad(m.owner, (0, more), constant_values=-1), np.pad(m.born, (0, more)), np.arange(have + more)
+            owner, born, source = (
+                np.pad(m.owner, (0, more), constant_values=-1),
+                np.pad(m.born, (0, more)),
+                np.arange(have + more),
+            )
             self.memory = Memory(A, U, owner, born, source, m.Q, m.P, m.tally)
         return self.memory
 
@@ -177,7 +253,9 @@ def _dense(piece: Table) -> Array:
 def finite(values: Any) -> Any:
     """The values, where all are numbers."""
     if not np.isfinite(values).all():
-        raise ValueError("the kernel values of X are too large for sums of floating-point numbers; scale the columns first.")
+        raise ValueError(
+            "the kernel values of X are too large for sums of floating-point numbers; scale the columns first."
+        )
     return values
 
 
@@ -187,11 +265,14 @@ def can_merge(kernel: KernelSetting) -> bool:
     >>> can_merge(2 * Gaussian()), can_merge(Gaussian() + 1)
     (True, False)
     """
-    return isinstance(kernel, Gaussian) or (isinstance(kernel, Scale) and kernel.factor > 0 and can_merge(kernel.kernel))
+    return isinstance(kernel, Gaussian) or (
+        isinstance(kernel, Scale) and kernel.factor > 0 and can_merge(kernel.kernel)
+    )
 
 
 def forgetron_bound(size: float, hinge: float, budget: int) -> float:
-    """2 (R |u|)^2 + 4 L, for R |u| <= sqrt((B + 1) / ln(B + 1)) / 4 and B >= 83; infinite elsewhere.
+    """2 (R |u|)^2 + 4 L, for R |u| <= sqrt((B + 1) / ln(B + 1)) / 4 and B >= 83; infinite
+    elsewhere.
 
     Dekel, Shalev-Shwartz and Singer, The Forgetron: a kernel-based perceptron on a budget (2008).
 

@@ -1,4 +1,6 @@
-"""Perceptron over explicit features: an ordered scan that updates at every mistake, in a stream or over several passes: its one way."""
+"""Perceptron over explicit features: an ordered scan that updates at every mistake, in a stream or
+over several passes: its one way."""
+
 from __future__ import annotations
 
 from typing import Any, Self
@@ -96,8 +98,17 @@ class Perceptron(ScanEstimator[FeatureScan]):
     """
 
     def __init__(
-        self, kernel: KernelSetting = None, via: Via = "auto", *, lift: LiftSetting = None, fit_intercept: bool = True,
-        average: bool = False, max_iter: int = 100, shuffle: bool = False, comparator: Any = None, random_state: Seed = None,
+        self,
+        kernel: KernelSetting = None,
+        via: Via = "auto",
+        *,
+        lift: LiftSetting = None,
+        fit_intercept: bool = True,
+        average: bool = False,
+        max_iter: int = 100,
+        shuffle: bool = False,
+        comparator: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.via = via
@@ -113,7 +124,9 @@ class Perceptron(ScanEstimator[FeatureScan]):
 
     def _laws(self) -> str | None:
         scan = self.scan_
-        return misfit("weights over", scan.reads, self.n_features_in_, len(scan.state.W), len(self.classes_))
+        return misfit(
+            "weights over", scan.reads, self.n_features_in_, len(scan.state.W), len(self.classes_)
+        )
 
     # fitting
     @all_or_nothing
@@ -127,8 +140,14 @@ class Perceptron(ScanEstimator[FeatureScan]):
         self.classes_ = two_or_more(np.unique(y))
         labels, begun = coded(y, self.classes_), self._begun(rows)
         rng = check_random_state(self.random_state)
-        scan = begun.repeated(rows, labels, self._comparator(begun), passes, rng if self.shuffle else None)
-        why = "no mistake in the last pass" if scan.converged else f"mistakes up to the last of {scan.steps} passes"
+        scan = begun.repeated(
+            rows, labels, self._comparator(begun), passes, rng if self.shuffle else None
+        )
+        why = (
+            "no mistake in the last pass"
+            if scan.converged
+            else f"mistakes up to the last of {scan.steps} passes"
+        )
         self.scan_ = scan.planned(len(labels), why)
         return self
 
@@ -147,9 +166,13 @@ class Perceptron(ScanEstimator[FeatureScan]):
         else:
             check_same_classes(classes, self.classes_)
         labels = coded(y, self.classes_)
-        begun = self._begun(rows, stream=True) if first else self.scan_.continued(self.fit_intercept)
+        begun = (
+            self._begun(rows, stream=True) if first else self.scan_.continued(self.fit_intercept)
+        )
         scan, _ = begun.over(begun.pieces(rows, labels), self._comparator(begun))
-        self.scan_ = scan.planned(scan.state.seen, "a stream: every row is seen once, in the order of its coming")
+        self.scan_ = scan.planned(
+            scan.state.seen, "a stream: every row is seen once, in the order of its coming"
+        )
         return self
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Array]:
@@ -162,7 +185,9 @@ class Perceptron(ScanEstimator[FeatureScan]):
     def _begun(self, rows: Table, *, stream: bool = False) -> FeatureScan:
         """A scan that has seen no row, over the map of these."""
         phi = self._map_of(rows, stream)
-        begun = FeatureScan(phi, ScanState.zero(len(self.classes_), phi.width), bool(self.fit_intercept))
+        begun = FeatureScan(
+            phi, ScanState.zero(len(self.classes_), phi.width), bool(self.fit_intercept)
+        )
         if self.comparator is None:
             return begun
         return begun.against(MistakeBound(float(np.linalg.norm(begun.comparator(self.comparator)))))
@@ -173,7 +198,15 @@ class Perceptron(ScanEstimator[FeatureScan]):
             return FittedMap.fit(Identity(), rows)
         if self.kernel is not None and self.lift is not None:
             raise ValueError("give a kernel or a lift, not both.")
-        return fitted_map(self.kernel, self.lift, method, rows, seed=self.random_state, memory=np.inf, stream=stream)
+        return fitted_map(
+            self.kernel,
+            self.lift,
+            method,
+            rows,
+            seed=self.random_state,
+            memory=np.inf,
+            stream=stream,
+        )
 
     def _comparator(self, scan: FeatureScan) -> Array | None:
         return None if scan.bound is None else scan.comparator(self.comparator)
@@ -185,10 +218,12 @@ class Perceptron(ScanEstimator[FeatureScan]):
         return self._scan().state
 
     @property
-    def lift_(self) -> FittedLift: return self._scan().phi.lift
+    def lift_(self) -> FittedLift:
+        return self._scan().phi.lift
 
     @property
-    def kernel_(self) -> FittedKernel: return self._scan().phi.kernel
+    def kernel_(self) -> FittedKernel:
+        return self._scan().phi.kernel
 
     @property
     def n_features_lifted_(self) -> int:
@@ -198,7 +233,11 @@ class Perceptron(ScanEstimator[FeatureScan]):
     @property
     def bound_(self) -> float:
         """No more mistakes than this can have been made, for the comparator given."""
-        return part(self._scan(), "bound", "bound_ needs a comparator from the start; give comparator=u, or ask mistake_bound(X, y).").value
+        return part(
+            self._scan(),
+            "bound",
+            "bound_ needs a comparator from the start; give comparator=u, or ask mistake_bound(X, y).",
+        ).value
 
     @property
     def coef_(self) -> Array:
@@ -206,7 +245,8 @@ class Perceptron(ScanEstimator[FeatureScan]):
         return self._scan().weights(self.average)[:, :-1]
 
     @property
-    def intercept_(self) -> Array: return self._scan().weights(self.average)[:, -1]
+    def intercept_(self) -> Array:
+        return self._scan().weights(self.average)[:, -1]
 
     @classmethod
     def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
@@ -216,11 +256,15 @@ class Perceptron(ScanEstimator[FeatureScan]):
         if old["state_"] is None:
             return rest
         told = (old[name] for name in names)
-        scan = FeatureScan(FittedMap.of_file(old["lift_"]), old["state_"], bool(rest["fit_intercept"]), *told)
+        scan = FeatureScan(
+            FittedMap.of_file(old["lift_"]), old["state_"], bool(rest["fit_intercept"]), *told
+        )
         return {**rest, "scan_": checked(scan)}
 
     # asking
-    def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
+    def mistake_bound(
+        self, X: Any, y: Any, comparator: Any = None, passes: int | None = None
+    ) -> float:
         """No more mistakes than this can be made in `passes` passes over these rows.
 
         In any order, whatever their number.
@@ -231,7 +275,10 @@ class Perceptron(ScanEstimator[FeatureScan]):
         scan = self._scan()
         rows, y = self._checked(X, y, reset=False)
         passes = scan.steps if passes is None else whole(passes, "passes", least=1)
-        labels, u = coded(y, self.classes_), scan.weights(self.average) if comparator is None else scan.comparator(comparator)
+        labels, u = (
+            coded(y, self.classes_),
+            scan.weights(self.average) if comparator is None else scan.comparator(comparator),
+        )
         parts = [measure(F, part, u, offset=scan.offset) for F, part in scan.pieces(rows, labels)]
         m, radius = np.concatenate([m for m, _ in parts]), max(r for _, r in parts)
         return best_bound(m, radius, float(np.linalg.norm(u)), passes)

@@ -1,4 +1,6 @@
-"""KernelPerceptron: an ordered scan that keeps its mistakes as points, all of them or within a budget: its one way."""
+"""KernelPerceptron: an ordered scan that keeps its mistakes as points, all of them or within a
+budget: its one way."""
+
 from __future__ import annotations
 
 import math
@@ -130,8 +132,18 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
     """
 
     def __init__(
-        self, kernel: KernelSetting = None, budget: int | None = None, policy: str = "projectron", *, average: Any = False,
-        margin: float = 0.0, eta: float = 0.1, max_iter: int = 1, shuffle: bool = False, comparator: Any = None, random_state: Seed = None,
+        self,
+        kernel: KernelSetting = None,
+        budget: int | None = None,
+        policy: str = "projectron",
+        *,
+        average: Any = False,
+        margin: float = 0.0,
+        eta: float = 0.1,
+        max_iter: int = 1,
+        shuffle: bool = False,
+        comparator: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.budget = budget
@@ -148,7 +160,13 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
 
     def _laws(self) -> str | None:
         scan = self.scan_
-        return misfit("points of", scan.reads, self.n_features_in_, len(scan.scanner.memory.A), len(self.classes_))
+        return misfit(
+            "points of",
+            scan.reads,
+            self.n_features_in_,
+            len(scan.scanner.memory.A),
+            len(self.classes_),
+        )
 
     # fitting
     @all_or_nothing
@@ -162,8 +180,14 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         self.classes_ = two_or_more(np.unique(y))
         labels, begun = coded(y, self.classes_), self._begun(rows, rule)
         rng = check_random_state(self.random_state)
-        scan = begun.repeated(rows, labels, self._comparators(begun), passes, rng if self.shuffle else None)
-        why = "no mistake in the last pass" if scan.converged else f"mistakes up to the last of {scan.steps} passes"
+        scan = begun.repeated(
+            rows, labels, self._comparators(begun), passes, rng if self.shuffle else None
+        )
+        why = (
+            "no mistake in the last pass"
+            if scan.converged
+            else f"mistakes up to the last of {scan.steps} passes"
+        )
         return self._become(scan, why)
 
     @available_if(_streams)
@@ -192,7 +216,9 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
     def _checked(self, X: Any, y: Any, fitted: KernelScan | None) -> tuple[Table, Array]:
         """Rows as the fitted kernel reads them, or of a new fit, and their classes."""
         checked_flag(self.shuffle, "shuffle")
-        rows, y = self._rows_and_targets(X, y, reset=fitted is None, kernel=None if fitted is None else fitted.kernel)
+        rows, y = self._rows_and_targets(
+            X, y, reset=fitted is None, kernel=None if fitted is None else fitted.kernel
+        )
         check_classification_targets(y)
         return rows, y
 
@@ -200,7 +226,9 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         """A scan that has seen no row."""
         kernel = scaled_kernel_at(self.kernel, rows)
         if rule.merges and not can_merge(kernel):
-            raise ValueError(f"policy='merging' makes points between points, which needs a Gaussian; for {kernel!r} use 'projectron'.")
+            raise ValueError(
+                f"policy='merging' makes points between points, which needs a Gaussian; for {kernel!r} use 'projectron'."
+            )
         seed = int(check_random_state(self.random_state).randint(2**31))
         scanner = Scanner.start(rule, len(self.classes_), source_of(kernel, rows), Stream(seed))
         if self.comparator is None:
@@ -209,7 +237,11 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         return KernelScan(kernel, scanner, bound=MistakeBound(math.hypot(*(u.norm() for u in us))))
 
     def _comparators(self, scan: KernelScan) -> list[RKHSFunction]:
-        return [] if scan.bound is None else comparators(self.comparator, scan.kernel, len(self.classes_))
+        return (
+            []
+            if scan.bound is None
+            else comparators(self.comparator, scan.kernel, len(self.classes_))
+        )
 
     def _become(self, scan: KernelScan, why: str) -> Self:
         kept = "all mistakes" if self.budget is None else f"{self.policy}, budget {self.budget}"
@@ -218,7 +250,8 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
 
     # what is known
     @property
-    def kernel_(self) -> FittedKernel: return self._scan().kernel
+    def kernel_(self) -> FittedKernel:
+        return self._scan().kernel
 
     @property
     def scanner_(self) -> Scanner:
@@ -239,7 +272,9 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
     def points_(self) -> Any:
         """The points: rows of X, or made by merging."""
         if (scan := self._scan()).given:
-            raise AttributeError("kernel='precomputed' has no points, only their positions: see support_.")
+            raise AttributeError(
+                "kernel='precomputed' has no points, only their positions: see support_."
+            )
         return scan.scanner.points.data
 
     @property
@@ -261,7 +296,9 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
 
     # asking
     @np.errstate(over="ignore", invalid="ignore")
-    def mistake_bound(self, X: Any, y: Any, comparator: Any = None, passes: int | None = None) -> float:
+    def mistake_bound(
+        self, X: Any, y: Any, comparator: Any = None, passes: int | None = None
+    ) -> float:
         """No more mistakes than this can be made in `passes` passes over these rows.
 
         In any order, by a perceptron that keeps all.
@@ -272,16 +309,24 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         scan = self._scan()
         passes = scan.steps if passes is None else whole(shown(passes), "passes", least=1)
         rows, y = self._checked(X, y, scan)
-        us = comparators(self.as_functions() if comparator is None else comparator, scan.kernel, len(self.classes_))
+        us = comparators(
+            self.as_functions() if comparator is None else comparator,
+            scan.kernel,
+            len(self.classes_),
+        )
         m = margins(values_of(us, rows), coded(y, self.classes_))
-        radius = math.sqrt(finite(float(cast(Kernel, scan.kernel).diag(rows).max()) * (2 if len(us) > 1 else 1)))
+        radius = math.sqrt(
+            finite(float(cast(Kernel, scan.kernel).diag(rows).max()) * (2 if len(us) > 1 else 1))
+        )
         return best_bound(m, radius, math.hypot(*(u.norm() for u in us)), passes)
 
     def as_functions(self) -> list[RKHSFunction]:
         """f as functions of the kernel's space, one for two classes, else one a class."""
         if (scan := self._scan()).given:
             raise ValueError("a precomputed kernel cannot be evaluated at points; give a kernel.")
-        return [RKHSFunction(cast(Kernel, scan.kernel), scan.scanner.points, w) for w in self.dual_coef_]
+        return [
+            RKHSFunction(cast(Kernel, scan.kernel), scan.scanner.points, w) for w in self.dual_coef_
+        ]
 
     def decision_function(self, X: Any) -> Array:
         """f(x), (n,) for two classes, else one score a class, (n, C)."""

@@ -1,4 +1,6 @@
-"""The kernel perceptron's scan: rows or a given matrix as its source, a comparator beside it, and what it leaves behind."""
+"""The kernel perceptron's scan: rows or a given matrix as its source, a comparator beside it, and
+what it leaves behind."""
+
 from __future__ import annotations
 
 import math
@@ -54,7 +56,12 @@ class TableSource:
         a, b = points.data, piece.data
         if points.items:
             return Table([(*a, *b)[i] for i in index])
-        return Table(sp.vstack([a, b], format="csr")[index] if points.sparse else np.concatenate([a, b])[index], points.columns)
+        return Table(
+            sp.vstack([a, b], format="csr")[index]
+            if points.sparse
+            else np.concatenate([a, b])[index],
+            points.columns,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,17 +93,24 @@ def rule_of(m: Any) -> UpdateRule:
     if not (isinstance(m.policy, str) and m.policy in POLICIES):
         raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {shown(m.policy)!r}.")
     margin, eta = positive(shown(m.margin), "margin", zero=True), positive(shown(m.eta), "eta")
-    power = 0.0 if isinstance(m.average, bool | np.bool_) else positive(shown(m.average), "average", zero=True)
+    power = (
+        0.0
+        if isinstance(m.average, bool | np.bool_)
+        else positive(shown(m.average), "average", zero=True)
+    )
     if m.budget is None:
         return UpdateRule(eta=eta, margin=margin, power=power)
     margin = margin or float(m.policy == "projectron++")
-    return UpdateRule(POLICIES[m.policy], whole(shown(m.budget), "budget", least=2), eta, margin, power)
+    return UpdateRule(
+        POLICIES[m.policy], whole(shown(m.budget), "budget", least=2), eta, margin, power
+    )
 
 
 @register("perceptron.KernelScan")
 @dataclass(frozen=True, eq=False)
 class KernelScan:
-    """A scan that keeps points: its kernel (or "precomputed"), the points and their weights, and of one `fit` the mistakes of its rows."""
+    """A scan that keeps points: its kernel (or "precomputed"), the points and their weights, and of
+    one `fit` the mistakes of its rows."""
 
     kernel: FittedKernel
     scanner: Scanner
@@ -107,13 +121,21 @@ class KernelScan:
     plan: Plan | None = None
 
     must = dict(
-        kernel=Is("Kernel") | Text("precomputed"), scanner=Is("Scanner"), steps=Whole(1), bound=Is("MistakeBound") | None,
-        counts=Counts(None) | None, plan=Is("Plan") | None,
-    )  # fmt: skip
+        kernel=Is("Kernel") | Text("precomputed"),
+        scanner=Is("Scanner"),
+        steps=Whole(1),
+        bound=Is("MistakeBound") | None,
+        counts=Counts(None) | None,
+        plan=Is("Plan") | None,
+    )
 
     def _laws(self) -> str | None:
         given = isinstance(self.kernel, str)
-        return None if given == isinstance(self.scanner.points, np.ndarray) else "has points that its kernel does not read"
+        return (
+            None
+            if given == isinstance(self.scanner.points, np.ndarray)
+            else "has points that its kernel does not read"
+        )
 
     @property
     def given(self) -> bool:
@@ -155,7 +177,12 @@ class KernelScan:
 
     # scanning
     def over(
-        self, X: Table, labels: Array, us: list[RKHSFunction], order: Array | None = None, slots: Array | None = None
+        self,
+        X: Table,
+        labels: Array,
+        us: list[RKHSFunction],
+        order: Array | None = None,
+        slots: Array | None = None,
     ) -> tuple[KernelScan, Array]:
         """The scan after one pass, on a copy of its state; and which rows were mistakes."""
         scanner, bound = self.scanner.copy(), self.bound
@@ -164,17 +191,27 @@ class KernelScan:
             m = margins(values_of(us, X), labels)
             hinge = bound.hinge + float(np.maximum(0, 1 - m).sum())
             radius = math.sqrt(scanner.memory.tally[ops.RADIUS])
-            bound = replace(bound, radius=radius, margin=min(bound.margin, float(m.min())), hinge=hinge)
+            bound = replace(
+                bound, radius=radius, margin=min(bound.margin, float(m.min())), hinge=hinge
+            )
         return replace(self, scanner=scanner, bound=bound), wrong
 
     def repeated(
-        self, X: Table, labels: Array, us: list[RKHSFunction], most: int, rng: np.random.RandomState | None
+        self,
+        X: Table,
+        labels: Array,
+        us: list[RKHSFunction],
+        most: int,
+        rng: np.random.RandomState | None,
     ) -> KernelScan:
-        """Pass after pass until one makes no mistake, in a new order each where there is an `rng`."""
+        """Pass after pass until one makes no mistake, in a new order each where there is an
+        `rng`."""
         n, scan, steps = len(labels), self, 0
         counts, slots = np.zeros(n, np.int64), np.full(n, -1)
         for _ in range(most):
-            scan, wrong = scan.over(X, labels, us, None if rng is None else rng.permutation(n), slots)
+            scan, wrong = scan.over(
+                X, labels, us, None if rng is None else rng.permutation(n), slots
+            )
             counts, steps = counts + wrong, steps + 1
             if not wrong.any():
                 break
@@ -184,46 +221,94 @@ class KernelScan:
         """With its plan, for rows of so many columns."""
         s = self.scanner
         n, seen, (C, room) = s.count(ops.SIZE), s.count(ops.SEEN), s.memory.A.shape
-        settings = {"points": n, "kept": kept, "rows": seen, "mistakes": self.mistakes, "acted": s.count(ops.REDUCED)}
-        size = 8.0 * (room**2 * (s.rule.policy in SQUARE) + room * (2 * C + width) + BLOCK * (room + 2 * BLOCK))
-        return replace(self, plan=Plan("ordered scan", why, settings, size, 2.0 * seen * n * (C + width), self.steps))
+        settings = {
+            "points": n,
+            "kept": kept,
+            "rows": seen,
+            "mistakes": self.mistakes,
+            "acted": s.count(ops.REDUCED),
+        }
+        size = 8.0 * (
+            room**2 * (s.rule.policy in SQUARE)
+            + room * (2 * C + width)
+            + BLOCK * (room + 2 * BLOCK)
+        )
+        return replace(
+            self,
+            plan=Plan(
+                "ordered scan", why, settings, size, 2.0 * seen * n * (C + width), self.steps
+            ),
+        )
 
     # that a stream goes on as it began
-    def check_same(self, rule: UpdateRule, kernel: KernelSetting, rows: Table, *, compared: bool) -> None:
+    def check_same(
+        self, rule: UpdateRule, kernel: KernelSetting, rows: Table, *, compared: bool
+    ) -> None:
         """Refuse settings that changed in the middle of a stream."""
-        changed = [f.name for f in fields(rule) if getattr(rule, f.name) != getattr(self.scanner.rule, f.name)]
+        changed = [
+            f.name
+            for f in fields(rule)
+            if getattr(rule, f.name) != getattr(self.scanner.rule, f.name)
+        ]
         changed += [] if self._is_of(kernel, rows) else ["kernel"]
         changed += ["comparator"] if compared == (self.bound is None) else []
         if changed:
             names = ", ".join("average" if name == "power" else name for name in changed)
-            raise ValueError(f"{names} changed in the middle of a stream; set it back, or begin anew with fit.")
+            raise ValueError(
+                f"{names} changed in the middle of a stream; set it back, or begin anew with fit."
+            )
 
     def _is_of(self, kernel: KernelSetting, rows: Table) -> bool:
-        if kernel is None or (isinstance(kernel, str) and kernel == "rbf"):  # scaled to the first rows
+        if kernel is None or (
+            isinstance(kernel, str) and kernel == "rbf"
+        ):  # scaled to the first rows
             return isinstance(self.kernel, Gaussian)
-        return isinstance(kernel, Kernel | str) and not is_precomputed(kernel) and bool(scaled_kernel_at(kernel, rows) == self.kernel)
+        return (
+            isinstance(kernel, Kernel | str)
+            and not is_precomputed(kernel)
+            and bool(scaled_kernel_at(kernel, rows) == self.kernel)
+        )
 
     # bounds
     def mistake_bound(self) -> float:
         """That of the comparator; AttributeError where none holds."""
         rule, b = self.scanner.rule, self.bound
         if b is None:
-            raise AttributeError("bound_ needs a comparator from the start; give comparator=u, or ask mistake_bound(X, y).")
+            raise AttributeError(
+                "bound_ needs a comparator from the start; give comparator=u, or ask mistake_bound(X, y)."
+            )
         if rule.margin > 0:
-            raise AttributeError("bound_ is that of the perceptron, with margin=0; steps for margin errors have none here.")
+            raise AttributeError(
+                "bound_ is that of the perceptron, with margin=0; steps for margin errors have none here."
+            )
         if self.scanner.count(ops.REDUCED) == 0:
             return b.value
-        bound = forgetron_bound(b.radius * b.norm, b.hinge, rule.budget) if rule.policy == ops.FORGETRON else math.inf
+        bound = (
+            forgetron_bound(b.radius * b.norm, b.hinge, rule.budget)
+            if rule.policy == ops.FORGETRON
+            else math.inf
+        )
         if math.isinf(bound):
-            raise AttributeError("no bound holds any more, as the policy has acted; the forgetron has one, for comparators small enough.")
+            raise AttributeError(
+                "no bound holds any more, as the policy has acted; the forgetron has one, for comparators small enough."
+            )
         return bound
 
 
 def comparators(given: Any, kernel: FittedKernel, classes: int) -> list[RKHSFunction]:
     """Functions of this kernel's space, one for two classes, else one a class."""
-    us, need = list(given) if isinstance(given, Iterable) else [given], 1 if classes == 2 else classes
-    if is_precomputed(kernel) or len(us) != need or not all(isinstance(u, RKHSFunction) and u.kernel == kernel for u in us):
-        raise ValueError(f"comparator must be {need} RKHSFunction(s) of the kernel {kernel!r}, got {_kinds(us)}.")
+    us, need = (
+        list(given) if isinstance(given, Iterable) else [given],
+        1 if classes == 2 else classes,
+    )
+    if (
+        is_precomputed(kernel)
+        or len(us) != need
+        or not all(isinstance(u, RKHSFunction) and u.kernel == kernel for u in us)
+    ):
+        raise ValueError(
+            f"comparator must be {need} RKHSFunction(s) of the kernel {kernel!r}, got {_kinds(us)}."
+        )
     return us
 
 
@@ -235,5 +320,8 @@ def values_of(us: list[RKHSFunction], X: Table) -> Array:
 
 def _kinds(values: list[Any]) -> str:
     """What came, by types: values may be long."""
-    names = [f"a function of {u.kernel!r}" if isinstance(u, RKHSFunction) else type(u).__name__ for u in values[:3]]
+    names = [
+        f"a function of {u.kernel!r}" if isinstance(u, RKHSFunction) else type(u).__name__
+        for u in values[:3]
+    ]
     return f"{len(values)}: {', '.join(names)}{' ...' if len(values) > 3 else ''}"

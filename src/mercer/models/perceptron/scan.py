@@ -1,4 +1,6 @@
-"""The perceptron over features: what a scan leaves behind, and the bound on its mistakes against a stated comparator."""
+"""The perceptron over features: what a scan leaves behind, and the bound on its mistakes against a
+stated comparator."""
+
 from __future__ import annotations
 
 import math
@@ -20,7 +22,8 @@ from mercer.store import register
 @register("perceptron.State")
 @dataclass(eq=False)
 class ScanState:
-    """Weights W (C, D + 1), one row for two classes; U, from which their mean follows; rows seen; mistakes made."""
+    """Weights W (C, D + 1), one row for two classes; U, from which their mean follows; rows seen;
+    mistakes made."""
 
     W: Array
     U: Array
@@ -39,12 +42,22 @@ class ScanState:
 
     def scan(self, F: Matrix, labels: Array, *, offset: bool) -> Array:
         """Take in rows in their order; which of them were mistakes."""
-        if self.W.shape != self.U.shape or self.W.shape[1] != F.shape[1] + 1 or len(labels) != F.shape[0]:
-            raise ValueError(f"{F.shape[1]} features and {len(labels)} labels for weights {self.W.shape}; give what the scan began with.")
+        if (
+            self.W.shape != self.U.shape
+            or self.W.shape[1] != F.shape[1] + 1
+            or len(labels) != F.shape[0]
+        ):
+            raise ValueError(
+                f"{F.shape[1]} features and {len(labels)} labels for weights {self.W.shape}; give what the scan began with."
+            )
         wrong = np.zeros(F.shape[0], bool)
         arrays = (labels, self.W, self.U, float(self.seen), offset, wrong)
         sparse = sp.issparse(F)
-        self.mistakes += scan_csr(F.indptr, F.indices, F.data, *arrays) if sparse else scan(np.ascontiguousarray(F), *arrays)
+        self.mistakes += (
+            scan_csr(F.indptr, F.indices, F.data, *arrays)
+            if sparse
+            else scan(np.ascontiguousarray(F), *arrays)
+        )
         self.seen += len(labels)
         return wrong
 
@@ -57,12 +70,14 @@ class ScanState:
 @register("perceptron.Bound")
 @dataclass(frozen=True)
 class MistakeBound:
-    """M <= (R |u| / margin)^2, and M <= ((R |u| + sqrt(R^2 |u|^2 + 4 L)) / 2)^2 where L = sum max(0, 1 - margin_i).
+    """M <= (R |u| / margin)^2, and M <= ((R |u| + sqrt(R^2 |u|^2 + 4 L)) / 2)^2 where L = sum
+    max(0, 1 - margin_i).
 
-    R is the largest |(x, 1)| (times sqrt 2 for more than two classes, where the margin is that to the best rival), u the
-    comparator, L its hinge loss on the rows seen. Both hold for *every* u. Novikoff, On convergence proofs on perceptrons
-    (1962); Freund and Schapire, Large margin classification using the perceptron algorithm (1999); Mohri and
-    Rostamizadeh, Perceptron mistake bounds (2013).
+    R is the largest |(x, 1)| (times sqrt 2 for more than two classes, where the margin is that to
+    the best rival), u the comparator, L its hinge loss on the rows seen. Both hold for *every* u.
+    Novikoff, On convergence proofs on perceptrons (1962); Freund and Schapire, Large margin
+    classification using the perceptron algorithm (1999); Mohri and Rostamizadeh, Perceptron mistake
+    bounds (2013).
 
     >>> MistakeBound(norm=2.0, radius=3.0, margin=1.0, hinge=0.0).value
     36.0
@@ -84,13 +99,16 @@ class MistakeBound:
         """With these rows too."""
         m, radius = measure(F, labels, u, offset=offset)
         hinge = self.hinge + float(np.maximum(0, 1 - m).sum())
-        return MistakeBound(self.norm, max(self.radius, radius), min(self.margin, float(m.min())), hinge)
+        return MistakeBound(
+            self.norm, max(self.radius, radius), min(self.margin, float(m.min())), hinge
+        )
 
 
 @register("perceptron.FeatureScan")
 @dataclass(frozen=True, eq=False)
 class FeatureScan:
-    """A scan over the features of a map: its weights, and of one `fit` also which rows were how often mistakes."""
+    """A scan over the features of a map: its weights, and of one `fit` also which rows were how
+    often mistakes."""
 
     phi: FittedMap
     state: ScanState
@@ -102,9 +120,13 @@ class FeatureScan:
     plan: Plan | None = None
 
     must = dict(
-        phi=Is("FittedMap"), state=Is("ScanState"), steps=Whole(1), bound=Is("MistakeBound") | None, counts=Counts(None) | None,
+        phi=Is("FittedMap"),
+        state=Is("ScanState"),
+        steps=Whole(1),
+        bound=Is("MistakeBound") | None,
+        counts=Counts(None) | None,
         plan=Is("Plan") | None,
-    )  # fmt: skip
+    )
 
     def _laws(self) -> str | None:
         found, D = self.state.W.shape[1], self.phi.width
@@ -147,27 +169,43 @@ class FeatureScan:
         shape = (len(self.state.W), self.phi.width + self.offset)
         if A.shape != shape or not np.isfinite(A).all():
             offset = ", the offset last" if self.offset else ""
-            raise ValueError(f"comparator must hold {shape[0]} x {shape[1]} numbers{offset}, got shape {A.shape}.")
+            raise ValueError(
+                f"comparator must hold {shape[0]} x {shape[1]} numbers{offset}, got shape {A.shape}."
+            )
         return A if self.offset else np.pad(A, ((0, 0), (0, 1)))
 
-    def over(self, pieces: Iterable[tuple[Matrix, Array]], u: Array | None) -> tuple[FeatureScan, Array]:
-        """The scan after one pass over the pieces, on a copy of the weights; and which rows were mistakes."""
+    def over(
+        self, pieces: Iterable[tuple[Matrix, Array]], u: Array | None
+    ) -> tuple[FeatureScan, Array]:
+        """The scan after one pass over the pieces, on a copy of the weights; and which rows were
+        mistakes."""
         state, bound, found = self.state.copy(), self.bound, []
         for F, labels in pieces:
             if bound is not None and u is not None:
                 bound = bound.add(F, labels, u, offset=self.offset)
             found.append(state.scan(F, labels, offset=self.offset))
         if not (np.isfinite(state.W).all() and np.isfinite(state.U).all()):
-            raise ValueError("the features of X are too large for sums of floating-point numbers; scale the columns first.")
+            raise ValueError(
+                "the features of X are too large for sums of floating-point numbers; scale the columns first."
+            )
         return replace(self, state=state, bound=bound), np.concatenate(found)
 
-    def repeated(self, X: Table, labels: Array, u: Array | None, most: int, rng: np.random.RandomState | None) -> FeatureScan:
-        """Pass after pass until one makes no mistake, in a new order each where there is an `rng`."""
+    def repeated(
+        self, X: Table, labels: Array, u: Array | None, most: int, rng: np.random.RandomState | None
+    ) -> FeatureScan:
+        """Pass after pass until one makes no mistake, in a new order each where there is an
+        `rng`."""
         scan, steps, counts = self, 0, np.zeros(len(labels), np.int64)
-        held = list(self.pieces(X, labels)) if rng is None and 8 * len(labels) * self.phi.width <= BATCH_BYTES else None
+        held = (
+            list(self.pieces(X, labels))
+            if rng is None and 8 * len(labels) * self.phi.width <= BATCH_BYTES
+            else None
+        )
         for _ in range(most):
             order = slice(None) if rng is None else rng.permutation(len(labels))
-            scan, wrong = scan.over(scan.pieces(X[order], labels[order]) if held is None else held, u)
+            scan, wrong = scan.over(
+                scan.pieces(X[order], labels[order]) if held is None else held, u
+            )
             counts[order] += wrong
             steps += 1
             if not wrong.any():
@@ -177,13 +215,26 @@ class FeatureScan:
     def planned(self, n: int, why: str) -> FeatureScan:
         """With its plan, of n rows."""
         rows, D = self.state.W.shape
-        settings = {"lift": type(self.phi.lift).__name__, "n_features": D - 1, "rows": n, "mistakes": self.state.mistakes}
-        plan = Plan("ordered scan", why, settings, 16.0 * rows * D + BATCH_BYTES, 2.0 * n * D * rows * self.steps, self.steps)
+        settings = {
+            "lift": type(self.phi.lift).__name__,
+            "n_features": D - 1,
+            "rows": n,
+            "mistakes": self.state.mistakes,
+        }
+        plan = Plan(
+            "ordered scan",
+            why,
+            settings,
+            16.0 * rows * D + BATCH_BYTES,
+            2.0 * n * D * rows * self.steps,
+            self.steps,
+        )
         return replace(self, plan=plan)
 
 
 def best_bound(m: Array, radius: float, norm: float, passes: int) -> float:
-    """The least bound over the lengths of a comparator, from its margins on all rows, each seen `passes` times.
+    """The least bound over the lengths of a comparator, from its margins on all rows, each seen
+    `passes` times.
 
     >>> round(best_bound(np.array([1.0, 2.0]), radius=3.0, norm=2.0, passes=50), 6)
     36.0
@@ -191,7 +242,10 @@ def best_bound(m: Array, radius: float, norm: float, passes: int) -> float:
     size = float(np.abs(m).max()) or 1.0
     lengths = np.logspace(-3, 9, 97) / size
     hinges = [passes * float(np.maximum(0, 1 - c * m).sum()) for c in lengths]
-    return min(MistakeBound(float(c) * norm, radius, float(c * m.min()), h).value for c, h in zip(lengths, hinges, strict=True))
+    return min(
+        MistakeBound(float(c) * norm, radius, float(c * m.min()), h).value
+        for c, h in zip(lengths, hinges, strict=True)
+    )
 
 
 def measure(F: Matrix, labels: Array, u: Array, *, offset: bool) -> tuple[Array, float]:
@@ -209,9 +263,15 @@ def margins(scores: Array, labels: Array) -> Array:
     if scores.shape[1] == 1:
         return np.asarray(labels * scores[:, 0])
     own = np.take_along_axis(scores, labels[:, None], axis=1)[:, 0]
-    return np.asarray(own - np.where(np.arange(scores.shape[1]) == labels[:, None], -np.inf, scores).max(axis=1))
+    return np.asarray(
+        own - np.where(np.arange(scores.shape[1]) == labels[:, None], -np.inf, scores).max(axis=1)
+    )
 
 
 def _largest_square(F: Matrix) -> float:
-    squares = F.multiply(F).sum(axis=1) if sp.issparse(F) else np.einsum("ij,ij->i", F, F, dtype=np.float64)
+    squares = (
+        F.multiply(F).sum(axis=1)
+        if sp.issparse(F)
+        else np.einsum("ij,ij->i", F, F, dtype=np.float64)
+    )
     return float(np.max(squares))

@@ -1,4 +1,6 @@
-"""What a fitted ridge regression shows and what must hold of it; files from before there was one fitted value are put together to it."""
+"""What a fitted ridge regression shows and what must hold of it; files from before there was one
+fitted value are put together to it."""
+
 from __future__ import annotations
 
 from copy import deepcopy
@@ -26,9 +28,22 @@ from mercer.plans import Plan
 from mercer.stats import Moments
 
 LEARNT = (
-    "X_fit_", "_flat", "_folds", "_found", "_idle", "_n_outputs", "_rows", "kernel_", "lift_", "loo_scores_", "moments_",
-    "n_features_lifted_", "n_iter_", "plan_", "residual_",
-)  # fmt: skip
+    "X_fit_",
+    "_flat",
+    "_folds",
+    "_found",
+    "_idle",
+    "_n_outputs",
+    "_rows",
+    "kernel_",
+    "lift_",
+    "loo_scores_",
+    "moments_",
+    "n_features_lifted_",
+    "n_iter_",
+    "plan_",
+    "residual_",
+)
 
 
 class RidgeEstimator(KernelEstimator):
@@ -37,15 +52,21 @@ class RidgeEstimator(KernelEstimator):
     memory_limit: MemoryLimit
     solution_: Solution
     _training: TrainingRows | None = None  # the rows of `fit`, while they are at hand
-    _settings: RidgeSettings | None = None  # what they were fitted by, whatever was set since; None in files of before
+    _settings: RidgeSettings | None = (
+        None  # what they were fitted by, whatever was set since; None in files of before
+    )
     _split: Calibration | None = None  # what `predict_interval` needs, found when first asked for
-    _kept: Array | None = None  # columns of kernel matrices to come that belong to rows of positive weight
+    _kept: Array | None = (
+        None  # columns of kernel matrices to come that belong to rows of positive weight
+    )
 
     must = dict(
-        solution_=Is("DualRidge", "MomentRidge", "FeatureRidge"), _training=Is("TrainingRows") | None,
-        _settings=Is("RidgeSettings") | None, _split=Is("Calibration") | None,
+        solution_=Is("DualRidge", "MomentRidge", "FeatureRidge"),
+        _training=Is("TrainingRows") | None,
+        _settings=Is("RidgeSettings") | None,
+        _split=Is("Calibration") | None,
         _kept=Ints("kept", below="n_features_in_", distinct=True) | None,
-    )  # fmt: skip
+    )
 
     def _laws(self) -> str | None:
         """Rows, targets and coefficients are of the same sizes, whichever of them is asked."""
@@ -71,7 +92,8 @@ class RidgeEstimator(KernelEstimator):
             self._training = replace(self._training, X=points)
 
     def __copy__(self) -> Self:
-        """With the rows of `fit`, which files leave behind; fitted values are never changed, so that two models may hold one."""
+        """With the rows of `fit`, which files leave behind; fitted values are never changed, so
+        that two models may hold one."""
         new = type(self).__new__(type(self))
         new.__dict__.update(vars(self))
         return new
@@ -90,13 +112,16 @@ class RidgeEstimator(KernelEstimator):
         return self.solution_
 
     @property
-    def plan_(self) -> Plan: return self._solution().plan
+    def plan_(self) -> Plan:
+        return self._solution().plan
 
     @property
-    def kernel_(self) -> FittedKernel: return self._solution().kernel
+    def kernel_(self) -> FittedKernel:
+        return self._solution().kernel
 
     @property
-    def n_iter_(self) -> int: return self._solution().steps
+    def n_iter_(self) -> int:
+        return self._solution().steps
 
     @property
     def alpha_(self) -> Any:
@@ -111,39 +136,73 @@ class RidgeEstimator(KernelEstimator):
     @property
     def coef_(self) -> Array:
         """(D,) or (D, q); AttributeError for models over rows."""
-        part(self._solution(), "phi", "coef_ is there for models over features; this one has dual_coef_.")
+        part(
+            self._solution(),
+            "phi",
+            "coef_ is there for models over features; this one has dual_coef_.",
+        )
         return self.solution_.weights.shaped(self.solution_.flat)[0]
 
     @property
     def dual_coef_(self) -> Array:
         """(n,) or (n, q); AttributeError over features."""
-        part(self._solution(), "over", "dual_coef_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
+        part(
+            self._solution(),
+            "over",
+            "dual_coef_ is there for models over rows (via='exact', 'iterative') or many landmarks.",
+        )
         return self.solution_.weights.shaped(self.solution_.flat)[0]
 
     @property
     def X_fit_(self) -> Matrix:
         """The rows (or landmarks) that dual_coef_ are of; empty for a given kernel matrix."""
-        over = part(self._solution(), "over", "X_fit_ is there for models over rows (via='exact', 'iterative') or many landmarks.")
-        return np.empty((0, 0)) if over.points is None else Items(over.points.data) if over.points.items else over.points.data
+        over = part(
+            self._solution(),
+            "over",
+            "X_fit_ is there for models over rows (via='exact', 'iterative') or many landmarks.",
+        )
+        return (
+            np.empty((0, 0))
+            if over.points is None
+            else Items(over.points.data)
+            if over.points.items
+            else over.points.data
+        )
 
     @property
     def lift_(self) -> FittedLift:
-        return part(self._solution(), "phi", "lift_ is there for models over features; this one has dual_coef_.").lift
+        return part(
+            self._solution(),
+            "phi",
+            "lift_ is there for models over features; this one has dual_coef_.",
+        ).lift
 
     @property
     def n_features_lifted_(self) -> int:
         """D"""
-        return part(self._solution(), "phi", "n_features_lifted_ is there for models over features; this one has dual_coef_.").width
+        return part(
+            self._solution(),
+            "phi",
+            "n_features_lifted_ is there for models over features; this one has dual_coef_.",
+        ).width
 
     @property
     def moments_(self) -> list[Moments]:
         """Of [phi, y], one of every fold."""
-        return part(self._solution(), "moments", "moments_ is there for models over features whose D x D statistics fit memory_limit.")
+        return part(
+            self._solution(),
+            "moments",
+            "moments_ is there for models over features whose D x D statistics fit memory_limit.",
+        )
 
     @property
     def rounding_(self) -> float:
         """How far an entry of the moments may be off."""
-        return part(self._solution(), "total", "rounding_ is that of moments, which this model has not; fit with via='features'.").rounding
+        return part(
+            self._solution(),
+            "total",
+            "rounding_ is that of moments, which this model has not; fit with via='features'.",
+        ).rounding
 
     @property
     def residual_(self) -> float:
@@ -167,12 +226,21 @@ class RidgeEstimator(KernelEstimator):
 
     def _fitted_by(self) -> RidgeSettings:
         """The settings of the fit, but for today's memory_limit."""
-        return RidgeSettings.of(self) if self._settings is None else replace(self._settings, memory=bytes_of(self.memory_limit))
+        return (
+            RidgeSettings.of(self)
+            if self._settings is None
+            else replace(self._settings, memory=bytes_of(self.memory_limit))
+        )
 
     def without_statistics(self) -> Self:
         """A copy that only predicts: without the moments of features, and the rows of `fit`."""
         model, s = clone(self).set_params(alpha=self.alpha_, cv=None, alphas=None), self._solution()
-        for name in vars(self).keys() & {"n_features_in_", "feature_names_in_", "_of_items", "_kept"}:
+        for name in vars(self).keys() & {
+            "n_features_in_",
+            "feature_names_in_",
+            "_of_items",
+            "_kept",
+        }:
             setattr(model, name, getattr(self, name))
         model.solution_ = s.alone() if isinstance(s, MomentRidge) else s
         return model
@@ -187,14 +255,25 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a `KernelRidge` as they are now."""
     if "solution_" in state or not any(name in state for name in ("X_fit_", "lift_")):
         return state
-    old, left = SimpleNamespace(**state), {name: value for name, value in state.items() if name not in LEARNT}
+    old, left = (
+        SimpleNamespace(**state),
+        {name: value for name, value in state.items() if name not in LEARNT},
+    )
     return left | {"solution_": _over_rows(old) if "X_fit_" in state else _over_features(old)}
 
 
 def _over_rows(old: Any) -> DualRidge:
     given = isinstance(old.kernel_, str)
     over = Expansion(old.kernel_, None if given else Table(old.X_fit_))
-    return DualRidge(old.plan_, over, old._found, old._flat, old.residual_, old.n_iter_, getattr(old, "loo_scores_", None))
+    return DualRidge(
+        old.plan_,
+        over,
+        old._found,
+        old._flat,
+        old.residual_,
+        old.n_iter_,
+        getattr(old, "loo_scores_", None),
+    )
 
 
 def _over_features(old: Any) -> MomentRidge | FeatureRidge:
@@ -205,4 +284,14 @@ def _over_features(old: Any) -> MomentRidge | FeatureRidge:
     why = old.plan_.why.partition("features: ")[2]
     chosen = float(old._found.alpha) if s.loo and old._found is not None else None
     scores = getattr(old, "loo_scores_", None)
-    return MomentRidge(s.penalties(old._n_outputs), phi, old._folds, old._n_outputs, old._flat, old.moments_, why, chosen, scores)
+    return MomentRidge(
+        s.penalties(old._n_outputs),
+        phi,
+        old._folds,
+        old._n_outputs,
+        old._flat,
+        old.moments_,
+        why,
+        chosen,
+        scores,
+    )

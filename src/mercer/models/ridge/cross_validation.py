@@ -1,4 +1,6 @@
-"""Folds and left-out rows of ridge regression without refits: from moments of features, or from A^-1 = (K + diag(alpha / w))^-1."""
+"""Folds and left-out rows of ridge regression without refits: from moments of features, or from
+A^-1 = (K + diag(alpha / w))^-1."""
+
 from __future__ import annotations
 
 import math
@@ -15,16 +17,22 @@ from mercer.stats import Moments
 
 
 def squared_error(m: Moments, D: int, s: PrimalSolution) -> tuple[Array, Array]:
-    """sum w (y - f)^2 and sum w (y - mean y)^2 of the rows in these moments, for every output: no row is needed."""
+    """sum w (y - f)^2 and sum w (y - mean y)^2 of the rows in these moments, for every output: no
+    row is needed."""
     lead = np.vstack([-s.coef, np.eye(s.coef.shape[1])])  # y - f = z'lead + offset
     offset = m.shift @ lead - s.intercept
-    error = np.einsum("iq,ij,jq->q", lead, m.S, lead, optimize=True) + 2 * offset * (m.s @ lead) + m.n * offset**2
+    error = (
+        np.einsum("iq,ij,jq->q", lead, m.S, lead, optimize=True)
+        + 2 * offset * (m.s @ lead)
+        + m.n * offset**2
+    )
     return np.maximum(error, 0), np.maximum(np.diag(m.centred())[D:], 0)
 
 
 @dataclass(frozen=True, eq=False)
 class FoldErrors:
-    """What the model without each fold does on it, for every penalty: squared errors (a, k, q), and spreads of y (k, q), total (q,).
+    """What the model without each fold does on it, for every penalty: squared errors (a, k, q), and
+    spreads of y (k, q), total (q,).
 
     A fold without rows, or that has all of them, is nan.
     """
@@ -36,18 +44,27 @@ class FoldErrors:
     def scores(self) -> Array:
         """R^2 on each fold, (a, k); nan where y does not vary within the fold."""
         with np.errstate(all="ignore"):
-            return np.asarray(np.where(self.spread > 0, 1 - self.error / self.spread, np.nan).mean(axis=2))
+            return np.asarray(
+                np.where(self.spread > 0, 1 - self.error / self.spread, np.nan).mean(axis=2)
+            )
 
     def pooled(self) -> Array:
-        """R^2 of all folds together, (a,): what to choose a penalty by, also where folds are small."""
-        return np.asarray(np.mean(1 - np.nansum(self.error, axis=1) / np.where(self.total > 0, self.total, 1), axis=1))
+        """R^2 of all folds together, (a,): what to choose a penalty by, also where folds are
+        small."""
+        return np.asarray(
+            np.mean(
+                1 - np.nansum(self.error, axis=1) / np.where(self.total > 0, self.total, 1), axis=1
+            )
+        )
 
     @property
     def used(self) -> int:
         return int(np.isfinite(self.error[0]).all(axis=1).sum())
 
 
-def moment_fold_errors(folds: list[Moments], D: int, alphas: Array, *, intercept: bool) -> FoldErrors:
+def moment_fold_errors(
+    folds: list[Moments], D: int, alphas: Array, *, intercept: bool
+) -> FoldErrors:
     """From the moments of the folds alone: total - fold is the refit without the fold."""
     total = sum(folds[1:], folds[0])
     q = len(total.shift) - D
@@ -58,13 +75,16 @@ def moment_fold_errors(folds: list[Moments], D: int, alphas: Array, *, intercept
             continue  # nothing to score, or to fit
         A, B = parts(rest, D, intercept=intercept)
         for i, a in enumerate(alphas):
-            error[i, j], spread[j] = squared_error(fold, D, solve_normal(rest, A, B, a, intercept=intercept))
+            error[i, j], spread[j] = squared_error(
+                fold, D, solve_normal(rest, A, B, a, intercept=intercept)
+            )
     return FoldErrors(error, spread, np.maximum(np.diag(total.centred())[D:], 0))
 
 
 @dataclass(frozen=True, eq=False)
 class Leverage:
-    """h_i = w_i (1/W + (phi_i - mean)'(A + alpha I)^-1 (phi_i - mean)): what row i contributes to its own prediction."""
+    """h_i = w_i (1/W + (phi_i - mean)'(A + alpha I)^-1 (phi_i - mean)): what row i contributes to
+    its own prediction."""
 
     solver: Callable[[Array], Array]
     mean: Array
@@ -73,7 +93,11 @@ class Leverage:
     @classmethod
     def of(cls, m: Moments, D: int, alpha: float, *, intercept: bool) -> Leverage:
         A, _ = parts(m, D, intercept=intercept)
-        return cls(penalised(A, alpha), m.mean[:D] if intercept else np.zeros(D), 1 / m.n if intercept else 0.0)
+        return cls(
+            penalised(A, alpha),
+            m.mean[:D] if intercept else np.zeros(D),
+            1 / m.n if intercept else 0.0,
+        )
 
     def directions(self, F: Array) -> Array:
         """(A + alpha I)^-1 (phi - mean), (D, n)."""
@@ -85,7 +109,8 @@ class Leverage:
 
 
 def known(left: Array, eps: float) -> Array:
-    """1 - h, or nan where rounding is all that is left: a model that goes through a row tells nothing of it without the row."""
+    """1 - h, or nan where rounding is all that is left: a model that goes through a row tells
+    nothing of it without the row."""
     return np.where(left > 100 * math.sqrt(eps), left, np.nan)
 
 
@@ -96,27 +121,43 @@ def spread(Y: Array, w: Array | None) -> Array:
 
 
 def moment_loo_errors(
-    m: Moments, D: int, lifted: Iterable[tuple[slice, Array]], Y: Array, weight: Array | None, alphas: Array, *, intercept: bool
+    m: Moments,
+    D: int,
+    lifted: Iterable[tuple[slice, Array]],
+    Y: Array,
+    weight: Array | None,
+    alphas: Array,
+    *,
+    intercept: bool,
 ) -> Array:
-    """The mean squared left-out residual (a, q) for every penalty, in one pass over (rows, features); nan where not known."""
+    """The mean squared left-out residual (a, q) for every penalty, in one pass over (rows,
+    features); nan where not known."""
     A, B = parts(m, D, intercept=intercept)
     values, V = np.linalg.eigh(A)
-    E = 1 / (np.maximum(values, 0)[:, None] + np.maximum(alphas, np.finfo(float).eps * max(float(values[-1]), 1e-300)))  # (D, a)
+    E = 1 / (
+        np.maximum(values, 0)[:, None]
+        + np.maximum(alphas, np.finfo(float).eps * max(float(values[-1]), 1e-300))
+    )  # (D, a)
     lever, q = (V.T @ B), Y.shape[1]
-    mean, level, base = (m.mean[:D], m.mean[D:], 1 / m.n) if intercept else (np.zeros(D), np.zeros(q), 0.0)
+    mean, level, base = (
+        (m.mean[:D], m.mean[D:], 1 / m.n) if intercept else (np.zeros(D), np.zeros(q), 0.0)
+    )
     total, w = np.zeros((len(alphas), q)), np.ones(len(Y)) if weight is None else weight
     for rows, F in lifted:
         P = (F - mean) @ V
         left = known(1 - w[rows, None] * (base + np.square(P) @ E), m.eps)  # (b, a)
         fitted = np.einsum("id,da,dq->iaq", P, E, lever, optimize=True) + level
-        total += np.einsum("i,iaq->aq", w[rows], np.square((Y[rows, None] - fitted) / left[:, :, None]))
+        total += np.einsum(
+            "i,iaq->aq", w[rows], np.square((Y[rows, None] - fitted) / left[:, :, None])
+        )
     return np.asarray(total / w.sum())
 
 
 # in the dual
 @dataclass(frozen=True, eq=False)
 class Inverses:
-    """A^-1 for any penalty, from one eigendecomposition of W^1/2 K W^1/2; all weights are positive."""
+    """A^-1 for any penalty, from one eigendecomposition of W^1/2 K W^1/2; all weights are
+    positive."""
 
     values: Array
     Q: Array  # with rows scaled by sqrt(w)
@@ -128,7 +169,11 @@ class Inverses:
         K *= s[:, None]
         K *= s
         values, Q = eigh(K, overwrite_a=True, check_finite=False)
-        return cls(np.maximum(values, MIN_PENALTY * max(float(values[-1]), 1e-300)), Q * s[:, None], intercept)
+        return cls(
+            np.maximum(values, MIN_PENALTY * max(float(values[-1]), 1e-300)),
+            Q * s[:, None],
+            intercept,
+        )
 
     def at(self, alpha: float, Y: Array) -> Inverse:
         e = 1 / (self.values + alpha)
@@ -139,7 +184,8 @@ class Inverses:
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """G = A^-1 - A^-1 1 1'A^-1 / 1'A^-1 1 (without the second part where there is no intercept), and coef = G Y."""
+    """G = A^-1 - A^-1 1 1'A^-1 / 1'A^-1 1 (without the second part where there is no intercept),
+    and coef = G Y."""
 
     Q: Array
     e: Array
@@ -150,32 +196,44 @@ class Inverse:
     def block(self, rows: Array) -> Array:
         """G[rows, rows]"""
         P = self.Q[rows]
-        return np.asarray((P * self.e) @ P.T - np.outer(self.one[rows], self.one[rows] / self.total))
+        return np.asarray(
+            (P * self.e) @ P.T - np.outer(self.one[rows], self.one[rows] / self.total)
+        )
 
     def left_out(self, rows: Array) -> Array:
         """y - f without these rows, at these rows."""
         return np.asarray(solve(self.block(rows), self.coef[rows], assume_a="sym"))
 
     def change(self, K: Array) -> Array:
-        """How coefficients of unit rows move f at rows whose kernel values (m, n) are given: (m, n)."""
+        """How coefficients of unit rows move f at rows whose kernel values (m, n) are given: (m,
+        n)."""
         G = (K @ self.Q * self.e) @ self.Q.T
         return np.asarray(G - np.outer(K @ self.one, self.one / self.total) + self.one / self.total)
 
     def alone(self) -> Array:
-        """y_i - f_-i(x_i) = coef_i / G_ii; nan where G_ii is rounding: one row, without itself, is no row."""
+        """y_i - f_-i(x_i) = coef_i / G_ii; nan where G_ii is rounding: one row, without itself, is
+        no row."""
         whole = np.square(self.Q) @ self.e
         diag = whole - self.one**2 / self.total
         return np.asarray(self.coef / np.where(diag > 1e-12 * whole, diag, np.nan)[:, None])
 
 
 def dual_loo_errors(inverses: Inverses, Y: Array, w: Array, alphas: Array) -> Array:
-    """The mean squared left-out residual (a, q) for every penalty; nan where one row is all there is."""
-    return np.stack([np.average(np.square(inverses.at(float(a), Y).alone()), axis=0, weights=w) for a in alphas])
+    """The mean squared left-out residual (a, q) for every penalty; nan where one row is all there
+    is."""
+    return np.stack(
+        [np.average(np.square(inverses.at(float(a), Y).alone()), axis=0, weights=w) for a in alphas]
+    )
 
 
-def dual_fold_errors(op: Operator, Y: Array, w: Array, alphas: Array, fold: Array, k: int, *, intercept: bool) -> FoldErrors:
+def dual_fold_errors(
+    op: Operator, Y: Array, w: Array, alphas: Array, fold: Array, k: int, *, intercept: bool
+) -> FoldErrors:
     """Squared errors on every fold without it, for every penalty: r_S = (G_SS)^-1 coef_S."""
-    inverses, members = Inverses.of(op, w, intercept=intercept), [np.flatnonzero(fold == j) for j in range(k)]
+    inverses, members = (
+        Inverses.of(op, w, intercept=intercept),
+        [np.flatnonzero(fold == j) for j in range(k)],
+    )
     error, within = np.full((len(alphas), k, Y.shape[1]), np.nan), np.full((k, Y.shape[1]), np.nan)
     used = [j for j in range(k) if 0 < len(members[j]) < len(Y)]
     for i, a in enumerate(alphas):

@@ -1,4 +1,6 @@
-"""Ridge regression over the rows themselves, f = sum_i coef_i k(., x_i) + b: by a Cholesky factor or conjugate gradients."""
+"""Ridge regression over the rows themselves, f = sum_i coef_i k(., x_i) + b: by a Cholesky factor
+or conjugate gradients."""
+
 from __future__ import annotations
 
 import warnings
@@ -44,9 +46,13 @@ class DualRidge:
     loo_scores: Array | None = None
 
     must = dict(
-        plan=Is("Plan"), over=Is("Expansion"), weights=Is("Weights"), residual=Number(0), steps=Whole(),
+        plan=Is("Plan"),
+        over=Is("Expansion"),
+        weights=Is("Weights"),
+        residual=Number(0),
+        steps=Whole(),
         loo_scores=Floats(None, finite=False) | Floats(None, None, finite=False) | None,
-    )  # fmt: skip
+    )
 
     def _laws(self) -> str | None:
         points = self.over.points
@@ -65,29 +71,44 @@ class DualRidge:
     def predict(self, X: Table) -> Array:
         return self.over.combined(X, *self.weights.shaped(self.flat))
 
-    def fold_errors(self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
+    def fold_errors(
+        self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Refit
+    ) -> FoldErrors:
         return fold_errors(s, self.over, rows, alphas, refit)
 
     def left_out(self, s: RidgeSettings, rows: TrainingRows) -> ByInverse:
         if self.plan.way == "landmarks":
-            raise ValueError("leave-one-out is in closed form over all rows or over features; use via='exact', or fewer landmarks.")
+            raise ValueError(
+                "leave-one-out is in closed form over all rows or over features; use via='exact', or fewer landmarks."
+            )
         s.check_square_fits(len(rows))
         return ByInverse(self.over.gram, rows, s.intercept)
 
     def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Refit) -> Any:
         """The model of the rows that are not held out."""
-        return refit(s.without_choices(self.kernel, self.weights.alpha), rows.some(np.flatnonzero(~held)))
+        return refit(
+            s.without_choices(self.kernel, self.weights.alpha), rows.some(np.flatnonzero(~held))
+        )
 
 
 def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -> DualRidge:
     """(K + alpha / w) coef = y - b, in units of the largest y: squares of y may be no numbers."""
     if s.bandwidths is not None and (not s.loo or plan.way != "exact" or s.precomputed):
-        raise ValueError("bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them.")
+        raise ValueError(
+            "bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them."
+        )
     over, unit = expansion(s, rows), np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
     scaled_rows = replace(rows, Y=rows.Y / unit)
     alpha, over, scores = penalty(s, over, scaled_rows, plan, refit)
     solver, reason = solver_for(s, len(rows), plan.way)
-    found = exact(over.operator(rows.X), scaled_rows.Y, alpha, rows.weight, intercept=s.intercept, solver=solver)
+    found = exact(
+        over.operator(rows.X),
+        scaled_rows.Y,
+        alpha,
+        rows.weight,
+        intercept=s.intercept,
+        solver=solver,
+    )
     if not found.definite:
         text = "K + alpha / weight has eigenvalues below zero, so K is of no kernel: f solves the equations and minimises nothing"
         warnings.warn(f"{text}; raise alpha.", stacklevel=5)
@@ -103,7 +124,9 @@ def expansion(s: RidgeSettings, rows: TrainingRows) -> Expansion:
     over = Expansion(kernel, None if s.precomputed else rows.X)
     with np.errstate(over="ignore"):
         if not np.isfinite(over.operator(rows.X).diag()).all():
-            raise ValueError("k(x, x) of some rows is not a finite number; scale the columns of X first.")
+            raise ValueError(
+                "k(x, x) of some rows is not a finite number; scale the columns of X first."
+            )
     return over
 
 
@@ -113,40 +136,63 @@ def solver_for(s: RidgeSettings, n: int, way: str) -> tuple[Cholesky | CG, str]:
         solver, why = AutoSolver(s.memory).choose(n)
     else:
         solver, why = CG(memory=s.memory), f"{n:,} rows: conjugate gradients on the operator"
-    if isinstance(solver, CG):  # the intercept is found from two columns, so each gets half the tolerance
+    if isinstance(
+        solver, CG
+    ):  # the intercept is found from two columns, so each gets half the tolerance
         solver = replace(solver, tol=s.tol / 2, max_steps=s.max_iter)
     return solver, why
 
 
-def written(plan: Plan, n: int, solver: Cholesky | CG, found: RidgeSolution, why: str, memory: float) -> Plan:
+def written(
+    plan: Plan, n: int, solver: Cholesky | CG, found: RidgeSolution, why: str, memory: float
+) -> Plan:
     """The plan, as it was carried out."""
     factored = isinstance(solver, Cholesky)
     held = 16.0 * n * n if factored else min(2.0 * n * n, memory)
     settings = {"rows": n, "residual": found.residual, "steps": found.steps}
-    return Plan("cholesky" if factored else "conjugate gradients", f"{why} ({plan.why})", settings, held, passes=found.steps)
+    return Plan(
+        "cholesky" if factored else "conjugate gradients",
+        f"{why} ({plan.why})",
+        settings,
+        held,
+        passes=found.steps,
+    )
 
 
 def warn_if_open(way: str, residual: float, tol: float) -> None:
     """Where the equations are not solved to the tolerance."""
     if residual > tol:
-        remedy = "raise alpha; K is singular to rounding" if way == "cholesky" else "raise max_iter, tol or alpha"
-        text = f"KernelRidge ({way}) stopped at a residual of {residual:.1e} (tol={tol:g}); {remedy}."
+        remedy = (
+            "raise alpha; K is singular to rounding"
+            if way == "cholesky"
+            else "raise max_iter, tol or alpha"
+        )
+        text = (
+            f"KernelRidge ({way}) stopped at a residual of {residual:.1e} (tol={tol:g}); {remedy}."
+        )
         warnings.warn(text, ConvergenceWarning, stacklevel=6)
 
 
 # choosing
-def penalty(s: RidgeSettings, over: Expansion, rows: TrainingRows, plan: Plan, refit: Refit) -> tuple[Any, Expansion, Array | None]:
-    """The penalty given, or that of the best folds or left-out rows; with bandwidths also the kernel. And the scores of left-out rows."""
+def penalty(
+    s: RidgeSettings, over: Expansion, rows: TrainingRows, plan: Plan, refit: Refit
+) -> tuple[Any, Expansion, Array | None]:
+    """The penalty given, or that of the best folds or left-out rows; with bandwidths also the
+    kernel. And the scores of left-out rows."""
     p = s.penalties(rows.Y.shape[1])
     if s.cv is None:
         return p.alpha, over, None
     if not s.loo:
         return p.best_by_folds(fold_errors(s, over, rows, s.grid(), refit), len(rows)), over, None
     if plan.way != "exact":
-        raise ValueError(f"cv='loo' needs a factor of K, which via={s.way!r} has not; give cv=5, or via='exact'.")
+        raise ValueError(
+            f"cv='loo' needs a factor of K, which via={s.way!r} has not; give cv=5, or via='exact'."
+        )
     kernels = candidates(s, over.kernel)
     scores = np.stack([loo_scores(s, replace(over, kernel=k), rows) for k in kernels])
-    alpha = p.best_by_loo(scores.max(axis=0) if len(kernels) == 1 else np.nanmax(scores, axis=0), len(rows))
+    alpha = p.best_by_loo(
+        scores.max(axis=0) if len(kernels) == 1 else np.nanmax(scores, axis=0), len(rows)
+    )
     best = kernels[int(np.nanargmax(np.nanmax(scores, axis=1)))]
     return alpha, replace(over, kernel=best), scores if s.bandwidths is not None else scores[0]
 
@@ -169,17 +215,27 @@ def loo_scores(s: RidgeSettings, over: Expansion, rows: TrainingRows) -> Array:
     return rows.scores(dual_loo_errors(inverses, rows.Y, rows.weights, s.grid()))
 
 
-def fold_errors(s: RidgeSettings, over: Expansion, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
+def fold_errors(
+    s: RidgeSettings, over: Expansion, rows: TrainingRows, alphas: Array, refit: Refit
+) -> FoldErrors:
     """By the inverse of the equations where it fits, else by refits."""
     fold = rows.fold().astype(np.intp)
     if s.way in ("auto", "exact") and SQUARES * len(rows) ** 2 <= s.memory:
         op = over.operator(rows.X)
-        return dual_fold_errors(op, rows.Y, rows.weights, alphas, fold, rows.folds.k, intercept=s.intercept)
-    return FoldErrors(*_by_refits(s.without_choices(over.kernel, 1.0), rows, alphas, fold, refit), spread(rows.Y, rows.weights))
+        return dual_fold_errors(
+            op, rows.Y, rows.weights, alphas, fold, rows.folds.k, intercept=s.intercept
+        )
+    return FoldErrors(
+        *_by_refits(s.without_choices(over.kernel, 1.0), rows, alphas, fold, refit),
+        spread(rows.Y, rows.weights),
+    )
 
 
-def _by_refits(s: RidgeSettings, rows: TrainingRows, alphas: Array, fold: Array, refit: Refit) -> tuple[Array, Array]:
-    """A refit for every fold and penalty: squared errors (a, k, q), and spreads of y within folds (k, q)."""
+def _by_refits(
+    s: RidgeSettings, rows: TrainingRows, alphas: Array, fold: Array, refit: Refit
+) -> tuple[Array, Array]:
+    """A refit for every fold and penalty: squared errors (a, k, q), and spreads of y within folds
+    (k, q)."""
     k, q = rows.folds.k, rows.Y.shape[1]
     error, within = np.full((len(alphas), k, q), np.nan), np.full((k, q), np.nan)
     for j, rest, test in _parts(fold, k):

@@ -1,4 +1,6 @@
-"""KernelRidge: exactly at the rows, over landmarks, or over features by moments that stream and merge."""
+"""KernelRidge: exactly at the rows, over landmarks, or over features by moments that stream and
+merge."""
+
 from __future__ import annotations
 
 import warnings
@@ -30,7 +32,9 @@ NONE = Table(np.empty((0, 0)))  # rows that are those of the solution
 
 def _streams(self: KernelRidge) -> bool:
     """Whether a model of these settings can be one over features, whose statistics add."""
-    return self.lift is not None or (methods.way(self.via) not in ("exact", "iterative") and not self._precomputed)
+    return self.lift is not None or (
+        methods.way(self.via) not in ("exact", "iterative") and not self._precomputed
+    )
 
 
 @register("ridge.KernelRidge")
@@ -109,9 +113,20 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     """
 
     def __init__(
-        self, kernel: KernelSetting = None, alpha: Any = 1.0, via: Via = "auto", *, lift: LiftSetting = None, fit_intercept: bool = True,
-        cv: Any = None, alphas: Any = None, bandwidths: Any = None, tol: float = 1e-6, max_iter: int = 1000,
-        memory_limit: MemoryLimit = None, random_state: Seed = None,
+        self,
+        kernel: KernelSetting = None,
+        alpha: Any = 1.0,
+        via: Via = "auto",
+        *,
+        lift: LiftSetting = None,
+        fit_intercept: bool = True,
+        cv: Any = None,
+        alphas: Any = None,
+        bandwidths: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        memory_limit: MemoryLimit = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -134,7 +149,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=True)
         settings = s.of_model(Y.shape[1])  # refuses what is none
         training = TrainingRows.of(rows, Y, w, self.cv, gram=self._precomputed)
-        self.solution_, self._training, self._split, self._kept = fit(s, training, flat), training, None, training.kept
+        self.solution_, self._training, self._split, self._kept = (
+            fit(s, training, flat),
+            training,
+            None,
+            training.kept,
+        )
         self._settings = settings
         return self
 
@@ -146,31 +166,51 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         A batch that is refused leaves the model as it was. A model that "auto" fitted exactly
         becomes one over features, whose first batch are the rows of its `fit`.
         """
-        s, folds, begun = RidgeSettings.of(self), Folds.by_hash(self.cv), self.__sklearn_is_fitted__()
+        s, folds, begun = (
+            RidgeSettings.of(self),
+            Folds.by_hash(self.cv),
+            self.__sklearn_is_fitted__(),
+        )
         stream = self._stream(s, folds) if begun else None
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=not begun)
         s.penalties(Y.shape[1])  # refuses what is none, before a pass
         if stream is None:
-            stream = begin(s, map_of(s, TrainingRows(rows, Y, w, folds), stream=True), folds, rows, Y, flat)
+            stream = begin(
+                s, map_of(s, TrainingRows(rows, Y, w, folds), stream=True), folds, rows, Y, flat
+            )
         stream.check_outputs(Y)
-        return self._become(stream.taking(stream.gathered(rows, Y, w), s, "of a stream, over a map that its first batch fixed"))
+        return self._become(
+            stream.taking(
+                stream.gathered(rows, Y, w), s, "of a stream, over a map that its first batch fixed"
+            )
+        )
 
     def _stream(self, s: RidgeSettings, folds: Folds) -> MomentRidge:
         """The statistics that batches add to; those of an exact model are begun from its rows."""
         model = self.solution_
         if isinstance(model, MomentRidge):
             if model.folds.given is not None or model.folds.k != folds.k:
-                raise ValueError("the folds of a stream are fixed by its first batch, as a number; fit anew to change cv.")
+                raise ValueError(
+                    "the folds of a stream are fixed by its first batch, as a number; fit anew to change cv."
+                )
             return model
         rows = self._training
         if not isinstance(model, DualRidge) or rows is None:
-            raise ValueError("the model has no statistics that batches could add to; refit with via='features' (and more memory_limit).")
+            raise ValueError(
+                "the model has no statistics that batches could add to; refit with via='features' (and more memory_limit)."
+            )
         stream = begin(s, map_of(s, rows, stream=True), folds, rows.X, rows.Y, model.flat)
         return stream.taking(stream.gathered(rows.X, rows.Y, rows.weight), s, "")
 
     def _become(self, model: MomentRidge) -> Self:
         """The model of other rows, which are not at hand."""
-        self.solution_, self._training, self._settings, self._split, self._kept = model, None, None, None, None
+        self.solution_, self._training, self._settings, self._split, self._kept = (
+            model,
+            None,
+            None,
+            None,
+            None,
+        )
         return self
 
     @available_if(_streams)
@@ -178,8 +218,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     def merge(self, other: KernelRidge) -> Self:
         """Take in the rows that another model of the same map has seen."""
         mine = self._statistics()
-        if not isinstance(other, KernelRidge) or not isinstance(theirs := vars(other).get("solution_"), MomentRidge | FeatureRidge):
-            raise ValueError(f"merge takes another fitted KernelRidge over features, got {type(other).__name__}.")
+        if not isinstance(other, KernelRidge) or not isinstance(
+            theirs := vars(other).get("solution_"), MomentRidge | FeatureRidge
+        ):
+            raise ValueError(
+                f"merge takes another fitted KernelRidge over features, got {type(other).__name__}."
+            )
         s, more = RidgeSettings.of(self), mergeable(mine, theirs)
         return self._become(mine.merged(more, s))
 
@@ -193,7 +237,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         """
         mine = self._statistics()
         if mine.folds.given is not None:
-            raise ValueError("folds were given by position, so the fold of a row is not known; give cv as a number of folds.")
+            raise ValueError(
+                "folds were given by position, so the fold of a row is not known; give cv as a number of folds."
+            )
         rows, Y, w, _ = self._checked(X, y, sample_weight, reset=False)
         mine.check_outputs(Y)
         return self._become(mine.losing(mine.gathered(rows, Y, w), len(Y), RidgeSettings.of(self)))
@@ -201,15 +247,26 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     def _statistics(self) -> MomentRidge:
         check_is_fitted(self)
         if not isinstance(self.solution_, MomentRidge):
-            raise ValueError("only a model over features has statistics that add and subtract; fit with via='features'.")
+            raise ValueError(
+                "only a model over features has statistics that add and subtract; fit with via='features'."
+            )
         if self.solution_.penalties.by == "loo" or self.cv == "loo":
-            raise ValueError("cv='loo' needs the rows of one fit, which statistics do not keep; give cv as a number of folds.")
+            raise ValueError(
+                "cv='loo' needs the rows of one fit, which statistics do not keep; give cv as a number of folds."
+            )
         return self.solution_
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Table, Array, Array | None, bool]:
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[Table, Array, Array | None, bool]:
         """Rows, targets (n, q), weights, and whether y had one axis."""
         rows, y = self._rows_and_targets(X, y, reset=reset, multi_output=True, y_numeric=True)
-        return rows, np.asarray(y.reshape(len(y), -1), np.float64), self._weights(sample_weight, rows), y.ndim == 1
+        return (
+            rows,
+            np.asarray(y.reshape(len(y), -1), np.float64),
+            self._weights(sample_weight, rows),
+            y.ndim == 1,
+        )
 
     # asking
     def predict(self, X: Any) -> Array:
@@ -227,11 +284,17 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         without statistics goes over the rows of its `fit` again.
         """
         model, rows = self._solution(), self._training
-        folds = model.folds if isinstance(model, MomentRidge) else None if rows is None else rows.folds
+        folds = (
+            model.folds if isinstance(model, MomentRidge) else None if rows is None else rows.folds
+        )
         if self.cv is None if folds is None else folds.k < 2:
-            raise ValueError("cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again.")
+            raise ValueError(
+                "cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again."
+            )
         if folds is None:
-            raise ValueError("cv_scores of a model without statistics needs its rows again; fit once more.")
+            raise ValueError(
+                "cv_scores of a model without statistics needs its rows again; fit once more."
+            )
         s = self._fitted_by()
         if alphas is None:
             alphas = model.penalties.grid if isinstance(model, MomentRidge) else s.grid()
@@ -276,7 +339,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
             self._at_hand()
         if model.weights.coef.shape[1] > 1:
             raise ValueError("predict_interval is for one output; fit one model an output.")
-        if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
+        if (
+            isinstance(coverage, bool)
+            or not isinstance(coverage, int | float | np.number)
+            or not 0 < coverage < 1
+        ):
             raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
         new = self._asked(X)
         if method == "split":
@@ -285,9 +352,13 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
             raise ValueError(f"method must be 'split' or 'jackknife+', got {method!r}.")
         rows = self._at_hand()
         if isinstance(model, FeatureRidge) and len(rows) > model.phi.width:
-            raise ValueError("jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit.")
+            raise ValueError(
+                "jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit."
+            )
         left = model.left_out(self._fitted_by(), rows)
-        return jackknife_interval(left, len(rows), model.weights.alpha, model.predict, new, float(coverage))
+        return jackknife_interval(
+            left, len(rows), model.weights.alpha, model.predict, new, float(coverage)
+        )
 
     def _calibration(self) -> Calibration:
         if self._split is None:
@@ -305,7 +376,12 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         model = self.solution_
         if isinstance(model, DualRidge) and model.over.points is rows.X:
             return {**state, "_training": replace(rows, X=NONE), "_split": None}
-        return {**state, "_training": None, "_settings": None, "_split": self._calibration_to_keep(len(rows))}
+        return {
+            **state,
+            "_training": None,
+            "_settings": None,
+            "_split": self._calibration_to_keep(len(rows)),
+        }
 
     def _calibration_to_keep(self, n: int) -> Calibration | None:
         if self._solution().weights.coef.shape[1] > 1 or n < 2:

@@ -1,4 +1,5 @@
 """From settings and rows to a fitted ridge regression, by the way that the plan chooses."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -30,7 +31,9 @@ def fit(s: RidgeSettings, rows: TrainingRows, flat: bool) -> Solution:
 def over_features(s: RidgeSettings, rows: TrainingRows, flat: bool) -> MomentRidge | FeatureRidge:
     """By moments where they fit, else by passes."""
     if s.bandwidths is not None:
-        raise ValueError("bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them.")
+        raise ValueError(
+            "bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them."
+        )
     phi = map_of(s, rows)
     if moments_fit(phi.width, rows.folds.k, s.memory):
         found = moments.fit(s, rows, phi, flat)
@@ -41,4 +44,13 @@ def over_features(s: RidgeSettings, rows: TrainingRows, flat: bool) -> MomentRid
 
 def map_of(s: RidgeSettings, rows: TrainingRows, *, stream: bool = False) -> FittedMap:
     """The map that was asked for, fitted to these rows."""
-    return fitted_map(s.kernel, s.lift, s.method, rows.X, rows.weight, seed=s.random_state, memory=s.memory, stream=stream)
+    return fitted_map(
+        s.kernel,
+        s.lift,
+        s.method,
+        rows.X,
+        rows.weight,
+        seed=s.random_state,
+        memory=s.memory,
+        stream=stream,
+    )

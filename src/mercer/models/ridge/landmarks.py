@@ -1,4 +1,6 @@
-"""Ridge regression over many landmarks, f = sum_j coef_j k(., z_j) + b, by passes of products (Falkon)."""
+"""Ridge regression over many landmarks, f = sum_j coef_j k(., z_j) + b, by passes of products
+(Falkon)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +30,10 @@ from mercer.plans import Plan
 BATCH = 1 << 16  # rows of one batch
 PIECE_BYTES = 2 << 20  # of k(x, landmarks) in one task
 LANES = 8  # sums kept apart, so that threads change nothing
-SAMPLE = 2, 8  # the fewest and the most rows that the preconditioner sees, in units of the landmarks
+SAMPLE = (
+    2,
+    8,
+)  # the fewest and the most rows that the preconditioner sees, in units of the landmarks
 WORTH = 150  # n / m times this many rows cost as much as a few passes
 # A landmark counts where more than this share of k(z, z) is not told by those before it.
 CUT = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 3e-6}
@@ -40,13 +45,17 @@ Batches = Callable[[], Iterable[Batch]]
 def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Refit) -> DualRidge:
     """Landmarks by the method that was asked for, then conjugate gradients for every penalty."""
     if s.bandwidths is not None:
-        raise ValueError("bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them.")
+        raise ValueError(
+            "bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them."
+        )
     over, unit = expansion(s, rows), np.maximum(np.abs(rows.Y).max(axis=0), np.finfo(float).tiny)
     scaled = replace(rows, Y=rows.Y / unit)
     alpha, _, _ = penalty(s, over, scaled, plan, refit)
     kernel = cast(Kernel, over.kernel)
     points, how = chosen(s, kernel, rows)
-    parts = [(at, solved(s, kernel, scaled, at, points, a)) for a, at in outputs(alpha, rows.Y.shape[1])]
+    parts = [
+        (at, solved(s, kernel, scaled, at, points, a)) for a, at in outputs(alpha, rows.Y.shape[1])
+    ]
     kept = parts[0][1].kept
     coef, b = np.empty((len(kept), rows.Y.shape[1])), np.empty(rows.Y.shape[1])
     for at, part in parts:
@@ -54,7 +63,14 @@ def fit(s: RidgeSettings, rows: TrainingRows, plan: Plan, flat: bool, refit: Ref
     steps, residual = sum(part.steps for _, part in parts), max(part.residual for _, part in parts)
     made = written(s, len(rows), len(coef), how, residual, steps)
     warn_if_open(made.way, residual, s.tol)
-    return DualRidge(made, Expansion(over.kernel, points[kept]), Weights(alpha, coef * unit, b * unit), flat, residual, steps)
+    return DualRidge(
+        made,
+        Expansion(over.kernel, points[kept]),
+        Weights(alpha, coef * unit, b * unit),
+        flat,
+        residual,
+        steps,
+    )
 
 
 def outputs(alpha: float | Array, q: int) -> Iterator[tuple[float, Array]]:
@@ -69,7 +85,9 @@ def chosen(s: RidgeSettings, kernel: Kernel, rows: TrainingRows) -> tuple[Table,
     select = s.method.select if isinstance(s.method, methods.Landmarks) else "rpcholesky"
     if select == "rpcholesky" and 8.0 * m * len(rows) > s.memory:
         select = "uniform"
-    phi = Nystrom(kernel, m, select, random_state=s.random_state).fit(_bare(rows.X), sample_weight=rows.weight)
+    phi = Nystrom(kernel, m, select, random_state=s.random_state).fit(
+        _bare(rows.X), sample_weight=rows.weight
+    )
     return Table(phi.landmarks_), select
 
 
@@ -77,7 +95,9 @@ def _bare(X: Table) -> Matrix:
     return X if X.items else X.data
 
 
-def solved(s: RidgeSettings, kernel: Kernel, rows: TrainingRows, at: Array, points: Table, alpha: float) -> LandmarkSolution:
+def solved(
+    s: RidgeSettings, kernel: Kernel, rows: TrainingRows, at: Array, points: Table, alpha: float
+) -> LandmarkSolution:
     """The outputs of one penalty."""
     X, Y, w = rows.X, rows.Y[:, at], rows.weight
 
@@ -85,9 +105,16 @@ def solved(s: RidgeSettings, kernel: Kernel, rows: TrainingRows, at: Array, poin
         return ((X[part], Y[part], None if w is None else w[part]) for part in cuts(len(Y), BATCH))
 
     return falkon(
-        kernel, points, batches, alpha, intercept=s.intercept, tol=s.tol, max_steps=s.max_iter, memory=s.memory,
+        kernel,
+        points,
+        batches,
+        alpha,
+        intercept=s.intercept,
+        tol=s.tol,
+        max_steps=s.max_iter,
+        memory=s.memory,
         seed=seed_of(s.random_state),
-    )  # fmt: skip
+    )
 
 
 def written(s: RidgeSettings, n: int, used: int, how: str, residual: float, steps: int) -> Plan:
@@ -99,9 +126,11 @@ def written(s: RidgeSettings, n: int, used: int, how: str, residual: float, step
 
 @dataclass(frozen=True, eq=False)
 class LandmarkSolution:
-    """f(x) = sum_j coef_j k(x, z_j) + intercept over the landmarks in use, rows `kept` of those given.
+    """f(x) = sum_j coef_j k(x, z_j) + intercept over the landmarks in use, rows `kept` of those
+    given.
 
-    residual : the largest |b - A c| / |b| of the outputs, in the coordinates that conjugate gradients work in
+    residual : the largest |b - A c| / |b| of the outputs, in the coordinates that conjugate
+    gradients work in
     steps : passes over the rows, but for the two that set them up
     """
 
@@ -113,19 +142,29 @@ class LandmarkSolution:
 
 
 def falkon(
-    kernel: Kernel, landmarks: Table, batches: Batches, alpha: float = 1.0, *, intercept: bool = True, tol: float = 1e-6,
-    max_steps: int = 200, memory: float = 1e9, seed: int = 0,
+    kernel: Kernel,
+    landmarks: Table,
+    batches: Batches,
+    alpha: float = 1.0,
+    *,
+    intercept: bool = True,
+    tol: float = 1e-6,
+    max_steps: int = 200,
+    memory: float = 1e9,
+    seed: int = 0,
 ) -> LandmarkSolution:
     r"""argmin sum_i w_i (y_i - f(x_i))^2 + alpha |f - b|^2 over f in the span of k(., z_j).
 
-    With K_mm = R R', phi(x) = R^-1 k(Z, x) and c = R^-T v the equations are (sum w phi phi' + alpha I) v = sum w phi y, about
-    the mean where there is an intercept; the preconditioner is the same matrix of a random sample of the rows.
+    With K_mm = R R', phi(x) = R^-1 k(Z, x) and c = R^-T v the equations are (sum w phi phi' + alpha
+    I) v = sum w phi y, about the mean where there is an intercept; the preconditioner is the same
+    matrix of a random sample of the rows.
 
     Parameters
     ----------
     batches : called once a pass, gives (X, Y (n, q), w or None) again and again in the same order
     tol, max_steps : of conjugate gradients; the residual is that of the last pass
-    memory : bytes; k(X, Z) is kept, in the precision of the rows, where it fits beside the m x m factors
+    memory : bytes; k(X, Z) is kept, in the precision of the rows, where it fits beside the m x m
+    factors
 
     Rudi, Carratino and Rosasco, FALKON: an optimal large scale kernel method (2017).
 
@@ -136,7 +175,9 @@ def falkon(
     True
     """
     points = table(landmarks, "landmarks", items=kernel.takes_items)
-    kept, root = pivoted(np.asarray(kernel(points.astype(np.float64)), np.float64), CUT[points.dtype])
+    kept, root = pivoted(
+        np.asarray(kernel(points.astype(np.float64)), np.float64), CUT[points.dtype]
+    )
     rows = LandmarkPasses(kernel, points[kept], root, batches, memory - 24.0 * len(kept) ** 2)
     first = rows.first(intercept, Stream(seed))
     H = rows.moments(first.sample, first) * (first.total / first.sample_total)
@@ -149,18 +190,23 @@ def falkon(
 
     def search(R: Array, goal: Array) -> tuple[Array, int]:
         nonlocal left
-        V, steps = conjugate_gradients(product, R, lambda R: cho_solve(P, R, check_finite=False), goal, left)
+        V, steps = conjugate_gradients(
+            product, R, lambda R: cho_solve(P, R, check_finite=False), goal, left
+        )
         left -= steps
         return V, steps
 
-    s = refined(product, first.right, [search], tol)  # what conjugate gradients take for the residual drifts from the true one
+    s = refined(
+        product, first.right, [search], tol
+    )  # what conjugate gradients take for the residual drifts from the true one
     c = solve_triangular(root, s.x, lower=True, trans="T", check_finite=False)
     return LandmarkSolution(c, first.mean_y - first.mean @ s.x, kept, s.residual, s.steps)
 
 
 @dataclass(frozen=True, eq=False)
 class FirstPass:
-    """What the first pass tells: weighted means, the right-hand side, the sum of weights, and a sample of the rows."""
+    """What the first pass tells: weighted means, the right-hand side, the sum of weights, and a
+    sample of the rows."""
 
     mean: Array  # of phi (m,), zero without an intercept
     mean_y: Array
@@ -174,10 +220,19 @@ class FirstPass:
 
 
 class LandmarkPasses:
-    """Sums over the rows of phi(x) = R^-1 k(Z, x), batch by batch; the kernel's values are kept while they fit."""
+    """Sums over the rows of phi(x) = R^-1 k(Z, x), batch by batch; the kernel's values are kept
+    while they fit."""
 
-    def __init__(self, kernel: Kernel, points: Table, root: Array, batches: Batches, memory: float) -> None:
-        self.kernel, self.points, self.root, self.batches, self.memory = kernel, points, root, batches, memory
+    def __init__(
+        self, kernel: Kernel, points: Table, root: Array, batches: Batches, memory: float
+    ) -> None:
+        self.kernel, self.points, self.root, self.batches, self.memory = (
+            kernel,
+            points,
+            root,
+            batches,
+            memory,
+        )
         self._kept: dict[tuple[int, int], Array] = {}
 
     def first(self, intercept: bool, stream: Stream) -> FirstPass:
@@ -192,21 +247,32 @@ class LandmarkPasses:
             B = w[:, None] * np.column_stack([Y, np.ones(len(X))])
             s, y = s + self._fold(number, X, partial(_against, B)), y + B.sum(0)
         if seen == 0 or y[-1] <= 0:
-            raise ValueError("batches gave no row of positive weight; give a function that yields (X, Y, w) anew at every call.")
+            raise ValueError(
+                "batches gave no row of positive weight; give a function that yields (X, Y, w) anew at every call."
+            )
         sample.keep(max(SAMPLE[0] * m, WORTH * seen // m))
         phi = solve_triangular(self.root, s, lower=True, check_finite=False)
         mean_y = y[:-1] / y[-1] * intercept
-        return FirstPass(phi[:, -1] / y[-1] * intercept, mean_y, phi[:, :-1] - np.outer(phi[:, -1], mean_y), float(y[-1]), sample.rows)
+        return FirstPass(
+            phi[:, -1] / y[-1] * intercept,
+            mean_y,
+            phi[:, :-1] - np.outer(phi[:, -1], mean_y),
+            float(y[-1]),
+            sample.rows,
+        )
 
     def times(self, V: Array, first: FirstPass) -> Array:
-        """sum w (phi - mean)(phi - mean)' V, which is sum w phi (phi - mean)' V as the mean is that of all rows."""
+        """sum w (phi - mean)(phi - mean)' V, which is sum w phi (phi - mean)' V as the mean is that
+        of all rows."""
         C = solve_triangular(self.root, V, lower=True, trans="T", check_finite=False)
         offset, out, seen = first.mean @ V, np.zeros_like(V), 0.0
         for number, (X, _, w) in enumerate(self._batches()):
             out += self._fold(number, X, partial(_normal, w, C, offset))
             seen += float(w.sum())
         if abs(seen - first.total) > 1e-6 * first.total:
-            raise ValueError("batches gave other rows than in the first pass; give a function that yields them anew at every call.")
+            raise ValueError(
+                "batches gave other rows than in the first pass; give a function that yields them anew at every call."
+            )
         return np.asarray(solve_triangular(self.root, out, lower=True, check_finite=False))
 
     def moments(self, sample: list[tuple[Table, Array]], first: FirstPass) -> Array:
@@ -214,8 +280,13 @@ class LandmarkPasses:
         H = np.zeros_like(self.root)
         for X, w in sample:
             for at in cuts(len(X), 1024):
-                K = np.asarray(self.kernel(X[at].astype(np.float64), self.points.astype(np.float64)))
-                F = (solve_triangular(self.root, K.T, lower=True, check_finite=False) - first.mean[:, None]) * np.sqrt(w[at])
+                K = np.asarray(
+                    self.kernel(X[at].astype(np.float64), self.points.astype(np.float64))
+                )
+                F = (
+                    solve_triangular(self.root, K.T, lower=True, check_finite=False)
+                    - first.mean[:, None]
+                ) * np.sqrt(w[at])
                 H += F @ F.T
         return H
 
@@ -237,7 +308,13 @@ class LandmarkPasses:
 
         def lane(first: int) -> Array:
             # In float64: coefficients over landmarks are large and cancel.
-            return sum((of(self._values(number, X, at, z, centre).astype(np.float64), at) for at in pieces[first::LANES]), np.zeros(()))
+            return sum(
+                (
+                    of(self._values(number, X, at, z, centre).astype(np.float64), at)
+                    for at in pieces[first::LANES]
+                ),
+                np.zeros(()),
+            )
 
         return np.sum(parallel_map(lane, range(min(LANES, len(pieces)))), axis=0)
 
@@ -245,7 +322,9 @@ class LandmarkPasses:
         key = number, at.start
         K = self._kept.get(key)
         if K is None:
-            K = broadcast(self.kernel.on(Tile(Side(X[at], centre), z)), (at.stop - at.start, len(z)), X.dtype)
+            K = broadcast(
+                self.kernel.on(Tile(Side(X[at], centre), z)), (at.stop - at.start, len(z)), X.dtype
+            )
             if K.nbytes <= self.memory:
                 self.memory -= K.nbytes  # which pieces are kept changes no result
                 self._kept[key] = K
@@ -271,7 +350,13 @@ class SampledRows:
     def add(self, X: Table, w: Array, seen: int) -> None:
         """Take in rows, of which `seen` came before; rows of weight zero count for nothing."""
         keys = uniforms(self.stream, seen, seen + len(X), 1)[:, 0]
-        best = np.flatnonzero((w > 0) & (keys <= np.partition(keys, min(self.size, len(keys)) - 1)[min(self.size, len(keys)) - 1]))
+        best = np.flatnonzero(
+            (w > 0)
+            & (
+                keys
+                <= np.partition(keys, min(self.size, len(keys)) - 1)[min(self.size, len(keys)) - 1]
+            )
+        )
         self.rows.append((X[best], w[best]))
         self._keys.append(keys[best])
         self.keep(self.size)

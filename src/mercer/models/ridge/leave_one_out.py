@@ -1,4 +1,6 @@
-"""Left-out rows of a ridge regression in closed form, and prediction intervals that are calibrated by them."""
+"""Left-out rows of a ridge regression in closed form, and prediction intervals that are calibrated
+by them."""
+
 from __future__ import annotations
 
 import warnings
@@ -44,7 +46,9 @@ class ByInverse:
 
     def inverses(self) -> Inverses:
         X = self.rows.X
-        return Inverses.of(GivenOperator(self.gram(X, X)), self.rows.weights, intercept=self.intercept)
+        return Inverses.of(
+            GivenOperator(self.gram(X, X)), self.rows.weights, intercept=self.intercept
+        )
 
     def residuals(self, alpha: float | Array, predict: Predict) -> Array:
         Y, inverses = self.rows.Y, self.inverses()
@@ -106,7 +110,8 @@ def by_penalty(Y: Array, alpha: float | Array, of: Callable[[float, Array], Arra
 
 
 def with_idle(rows: TrainingRows, left_out: Array, predict: Predict) -> Array:
-    """Predictions of left-out rows, and plain ones of rows of weight zero, which never counted: those of all rows, (n, q)."""
+    """Predictions of left-out rows, and plain ones of rows of weight zero, which never counted:
+    those of all rows, (n, q)."""
     if rows.idle is None:
         return left_out
     mask, X = rows.idle
@@ -119,15 +124,18 @@ def with_idle(rows: TrainingRows, left_out: Array, predict: Predict) -> Array:
 @register("ridge.Calibration")
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The model of four fifths of the rows, |y - f(x)| of the others, and which columns of a kernel matrix are those of its rows."""
+    """The model of four fifths of the rows, |y - f(x)| of the others, and which columns of a kernel
+    matrix are those of its rows."""
 
     model: Any
     errors: Array
     columns: Array | None = None
 
     must = dict(
-        model=Is("DualRidge", "FeatureRidge"), errors=Floats(None, low=0), columns=Ints(None, below=1 << 62, distinct=True) | None,
-    )  # fmt: skip
+        model=Is("DualRidge", "FeatureRidge"),
+        errors=Floats(None, low=0),
+        columns=Ints(None, below=1 << 62, distinct=True) | None,
+    )
 
     def _laws(self) -> str | None:
         if self.model.weights.outputs != 1 or not len(self.errors):
@@ -139,35 +147,56 @@ class Calibration:
     def misfit(self, reads: int | None) -> str | None:
         """What is wrong where rows have so many columns."""
         if self.columns is None:
-            return None if self.model.reads == reads else f"is calibrated by a model of {self.model.reads} columns, not of {reads}"
-        return None if reads is not None and self.columns.max() < reads else f"is calibrated on columns beyond {reads}"
+            return (
+                None
+                if self.model.reads == reads
+                else f"is calibrated by a model of {self.model.reads} columns, not of {reads}"
+            )
+        return (
+            None
+            if reads is not None and self.columns.max() < reads
+            else f"is calibrated on columns beyond {reads}"
+        )
 
     def interval(self, X: Table, coverage: float) -> Interval:
         """Split conformal: as wide as the errors say."""
         promised = _promise(SPLIT, (coverage,), len(self.errors), coverage)
-        middle = self.model.predict(X if self.columns is None else Table(X.data[:, self.columns])).ravel()
+        middle = self.model.predict(
+            X if self.columns is None else Table(X.data[:, self.columns])
+        ).ravel()
         width = conformal_quantile(self.errors, coverage)
         return Interval(middle - width, middle + width, promised)
 
 
 def calibrated(rows: TrainingRows, without: Callable[[Array], Any]) -> Calibration:
     """On a fifth of the rows, by the model `without(held)` them."""
-    held = permutation(Stream(0), len(rows)) % CALIBRATION == 0  # of row numbers: equal rows may be on both sides
+    held = (
+        permutation(Stream(0), len(rows)) % CALIBRATION == 0
+    )  # of row numbers: equal rows may be on both sides
     if held.all() or not held.any():
-        raise ValueError(f"{_rows(len(rows), 'is', 'are')} too few to split; use method='jackknife+'.")
+        raise ValueError(
+            f"{_rows(len(rows), 'is', 'are')} too few to split; use method='jackknife+'."
+        )
     model, at, rest = without(held), np.flatnonzero(held), np.flatnonzero(~held)
     predicted = model.predict(rows.between(at, rest)).ravel()
     return Calibration(model, np.abs(rows.Y[held, 0] - predicted), rest if rows.gram else None)
 
 
-def jackknife_interval(left: LeftOutModel, n: int, alpha: float | Array, predict: Predict, X: Table, coverage: float) -> Interval:
+def jackknife_interval(
+    left: LeftOutModel, n: int, alpha: float | Array, predict: Predict, X: Table, coverage: float
+) -> Interval:
     """Every row calibrates the model without it."""
     promised = _promise(JACKKNIFE, (max(0.0, 2 * coverage - 1), coverage), n, coverage)
     r = left.residuals(alpha, predict)[:, 0]
     if not np.isfinite(r).all():
-        raise ValueError("the model goes through some rows, so that nothing is known of it without them; raise alpha, or use 'split'.")
+        raise ValueError(
+            "the model goes through some rows, so that nothing is known of it without them; raise alpha, or use 'split'."
+        )
     pieces = left.pieces(X, float(np.max(alpha)), predict, r)
-    lower, upper = (np.concatenate(b) for b in zip(*(jackknife_plus(mu, r, coverage) for mu in pieces), strict=True))
+    lower, upper = (
+        np.concatenate(b)
+        for b in zip(*(jackknife_plus(mu, r, coverage) for mu in pieces), strict=True)
+    )
     return Interval(lower, upper, promised)
 
 
@@ -181,7 +210,8 @@ def _rows(n: int, one: str, more: str) -> str:
 
 
 def _promise(text: str, values: tuple[float, ...], n: int, coverage: float) -> str:
-    """What n rows that calibrate can promise; where that takes infinite intervals, a warning says so too."""
+    """What n rows that calibrate can promise; where that takes infinite intervals, a warning says
+    so too."""
     if np.ceil((n + 1) * coverage - 1e-9) <= n:
         return text.format(*values)
     least = int(np.ceil(coverage / (1 - coverage) - 1e-9))

@@ -1,4 +1,6 @@
-"""Ridge regression over features, by their moments: one pass for every penalty, sums that add, subtract and merge."""
+"""Ridge regression over features, by their moments: one pass for every penalty, sums that add,
+subtract and merge."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -41,7 +43,8 @@ from mercer.store import register
 class MomentRidge:
     """The moments of [phi, y] of every fold; the model is computed from them when first asked for.
 
-    `taking` adds a batch that was gathered whole, in the arrays of the batch: the value before stays what it was.
+    `taking` adds a batch that was gathered whole, in the arrays of the batch: the value before
+    stays what it was.
     """
 
     penalties: Penalties
@@ -57,9 +60,14 @@ class MomentRidge:
     steps = 1
     __getstate__ = fields_alone
     must = dict(
-        penalties=Is("Penalties"), phi=Is("FittedMap"), folds=Is("Folds"), outputs=Whole(1), moments=Each(Is("Moments"), size="folds.k"),
-        chosen=Number(0) | None, loo_scores=Floats(None, finite=False) | None,
-    )  # fmt: skip
+        penalties=Is("Penalties"),
+        phi=Is("FittedMap"),
+        folds=Is("Folds"),
+        outputs=Whole(1),
+        moments=Each(Is("Moments"), size="folds.k"),
+        chosen=Number(0) | None,
+        loo_scores=Floats(None, finite=False) | None,
+    )
 
     def _laws(self) -> str | None:
         p, q, alpha = self.phi.width + self.outputs, self.outputs, self.penalties.alpha
@@ -81,7 +89,9 @@ class MomentRidge:
     @cached_property
     def plan(self) -> Plan:
         n, D = sum(m.count for m in self.moments), self.phi.width
-        return self.phi.plan(n, "features", f"{D:,} features: {self.why}", 1, square_bytes(D, self.folds.k))
+        return self.phi.plan(
+            n, "features", f"{D:,} features: {self.why}", 1, square_bytes(D, self.folds.k)
+        )
 
     @property
     def total(self) -> Moments:
@@ -102,10 +112,20 @@ class MomentRidge:
         """At the penalty of the best left-out rows."""
         p = self.penalties
         if self._few(rows):
-            errors = dual_loo_errors(self._by_inverse(rows).inverses(), rows.Y, rows.weights, p.grid)
+            errors = dual_loo_errors(
+                self._by_inverse(rows).inverses(), rows.Y, rows.weights, p.grid
+            )
         else:
             lifted = self.phi.batches(rows.X)
-            errors = moment_loo_errors(self.total, self.phi.width, lifted, rows.Y, rows.weight, p.grid, intercept=p.intercept)
+            errors = moment_loo_errors(
+                self.total,
+                self.phi.width,
+                lifted,
+                rows.Y,
+                rows.weight,
+                p.grid,
+                intercept=p.intercept,
+            )
         scores = rows.scores(errors)
         return replace(self, chosen=p.best_by_loo(scores, len(rows)), loo_scores=scores)
 
@@ -113,9 +133,13 @@ class MomentRidge:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
     def _errors(self, alphas: Array) -> FoldErrors:
-        return moment_fold_errors(self.moments, self.phi.width, alphas, intercept=self.penalties.intercept)
+        return moment_fold_errors(
+            self.moments, self.phi.width, alphas, intercept=self.penalties.intercept
+        )
 
-    def fold_errors(self, s: RidgeSettings, rows: TrainingRows | None, alphas: Array, refit: Refit) -> FoldErrors:
+    def fold_errors(
+        self, s: RidgeSettings, rows: TrainingRows | None, alphas: Array, refit: Refit
+    ) -> FoldErrors:
         """From the statistics alone."""
         return self._errors(alphas)
 
@@ -130,14 +154,20 @@ class MomentRidge:
     def left_out(self, s: RidgeSettings, rows: TrainingRows) -> ByInverse | ByMoments:
         if self._few(rows):
             return self._by_inverse(rows)
-        return ByMoments(self.phi, self.total, rows, self.penalties.intercept, self.weights.shaped(self.flat))
+        return ByMoments(
+            self.phi, self.total, rows, self.penalties.intercept, self.weights.shaped(self.flat)
+        )
 
-    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Refit) -> FeatureRidge:
+    def without(
+        self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Refit
+    ) -> FeatureRidge:
         """The model of the rows that are not held out."""
         weight = None if rows.weight is None else rows.weight[~held]
         rest = self.phi.moments(rows.X[~held], self.moments[0].shift, rows.Y[~held], weight)
         found = solve(rest, self.phi.width, self.weights.alpha, intercept=self.penalties.intercept)
-        return replace(self.alone(), weights=Weights(self.weights.alpha, found.coef, found.intercept))
+        return replace(
+            self.alone(), weights=Weights(self.weights.alpha, found.coef, found.intercept)
+        )
 
     def alone(self) -> FeatureRidge:
         """Without the statistics."""
@@ -147,35 +177,55 @@ class MomentRidge:
     def check_outputs(self, Y: Array) -> None:
         """Refuse targets of another number of outputs."""
         if Y.shape[1] != self.outputs:
-            raise ValueError(f"y has {Y.shape[1]} outputs, but the model was begun with {self.outputs}; give as many.")
+            raise ValueError(
+                f"y has {Y.shape[1]} outputs, but the model was begun with {self.outputs}; give as many."
+            )
 
     def gathered(self, X: Table, Y: Array, weight: Array | None) -> list[Moments]:
         """The moments of rows, apart from those held."""
-        return self.phi.fold_moments(X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k)
+        return self.phi.fold_moments(
+            X, self.moments[0].shift, Y, weight, fold_of(self.folds, X), self.folds.k
+        )
 
     def taking(self, new: list[Moments], s: RidgeSettings, why: str) -> MomentRidge:
         """With a batch that was gathered, which is spent."""
         penalties = s.penalties(self.outputs)
-        return self._holding(penalties, [m.joined(batch) for m, batch in zip(self.moments, new, strict=True)], why)
+        return self._holding(
+            penalties, [m.joined(batch) for m, batch in zip(self.moments, new, strict=True)], why
+        )
 
     def merged(self, other: list[Moments], s: RidgeSettings) -> MomentRidge:
         """With the statistics of another model, which stay as they are."""
         penalties = s.penalties(self.outputs)
-        return self._holding(penalties, [a + b for a, b in zip(self.moments, other, strict=True)], "of two models over the same map")
+        return self._holding(
+            penalties,
+            [a + b for a, b in zip(self.moments, other, strict=True)],
+            "of two models over the same map",
+        )
 
     def _holding(self, penalties: Penalties, moments: list[Moments], why: str) -> MomentRidge:
         """Of other rows, of which no penalty was chosen by leaving them out."""
-        return replace(self, penalties=penalties, moments=moments, why=why, chosen=None, loo_scores=None)
+        return replace(
+            self, penalties=penalties, moments=moments, why=why, chosen=None, loo_scores=None
+        )
 
     def losing(self, gone: list[Moments], count: int, s: RidgeSettings) -> MomentRidge:
         """Without the rows of these moments."""
         penalties = s.penalties(self.outputs)
         left = [a - b for a, b in zip(self.moments, gone, strict=True)]
         most = sum(m.n for m in self.moments)
-        if any(m.count < 0 for m in left) or sum(m.count for m in left) < 1 or sum(m.n for m in left) <= 1e-12 * most:
-            raise ValueError(f"cannot forget {count} rows of {self.total.count}; give rows that were seen, not all that count.")
+        if (
+            any(m.count < 0 for m in left)
+            or sum(m.count for m in left) < 1
+            or sum(m.n for m in left) <= 1e-12 * most
+        ):
+            raise ValueError(
+                f"cannot forget {count} rows of {self.total.count}; give rows that were seen, not all that count."
+            )
         if not all(m.possible for m in left):
-            raise ValueError("these rows were not all taken in (sums without them are of no rows at all); forget rows that were seen.")
+            raise ValueError(
+                "these rows were not all taken in (sums without them are of no rows at all); forget rows that were seen."
+            )
         return self._holding(penalties, left, "of a model that forgot some rows")
 
 
@@ -189,17 +239,31 @@ def fit(s: RidgeSettings, rows: TrainingRows, phi: FittedMap, flat: bool) -> Mom
     shift = origin(phi, rows.X, rows.Y)
     moments = phi.fold_moments(rows.X, shift, rows.Y, rows.weight, rows.fold(), rows.folds.k)
     why = "their D x D moments fit, and one pass is enough for every penalty"
-    found = MomentRidge(s.penalties(rows.Y.shape[1]), phi, rows.folds, rows.Y.shape[1], flat, moments, why)
+    found = MomentRidge(
+        s.penalties(rows.Y.shape[1]), phi, rows.folds, rows.Y.shape[1], flat, moments, why
+    )
     return found.choosing(rows) if s.loo else found
 
 
-def begin(s: RidgeSettings, phi: FittedMap, folds: Folds, X: Table, Y: Array, flat: bool) -> MomentRidge:
+def begin(
+    s: RidgeSettings, phi: FittedMap, folds: Folds, X: Table, Y: Array, flat: bool
+) -> MomentRidge:
     """A stream over this map that has seen no row; X and Y are the first of it."""
     if not moments_fit(phi.width, folds.k, s.memory):
-        raise ValueError("a stream needs D x D statistics, which exceed memory_limit; raise it, or use fewer features.")
+        raise ValueError(
+            "a stream needs D x D statistics, which exceed memory_limit; raise it, or use fewer features."
+        )
     shift = origin(phi, X, Y)
     zero = [Moments.zero(shift) for _ in range(folds.k)]
-    return MomentRidge(s.penalties(Y.shape[1]), phi, folds, Y.shape[1], flat, zero, "of a stream, over a map that its first batch fixed")
+    return MomentRidge(
+        s.penalties(Y.shape[1]),
+        phi,
+        folds,
+        Y.shape[1],
+        flat,
+        zero,
+        "of a stream, over a map that its first batch fixed",
+    )
 
 
 def mergeable(mine: MomentRidge, theirs: MomentRidge | FeatureRidge) -> list[Moments]:
@@ -209,9 +273,13 @@ def mergeable(mine: MomentRidge, theirs: MomentRidge | FeatureRidge) -> list[Mom
             "the models have different feature maps, whose statistics do not add; fit both with the same kernel, via and random_state."
         )
     if not isinstance(theirs, MomentRidge):
-        raise ValueError("merge needs the statistics of both models, and one was fitted by passes; raise memory_limit.")
+        raise ValueError(
+            "merge needs the statistics of both models, and one was fitted by passes; raise memory_limit."
+        )
     if mine.folds.given is not None or theirs.folds.given is not None:
         raise ValueError("folds given by position do not merge; give cv as a number of folds.")
     if len(mine.moments) != len(theirs.moments) or mine.outputs != theirs.outputs:
-        raise ValueError("the models differ in cv or in the number of outputs; fit both with the same.")
+        raise ValueError(
+            "the models differ in cv or in the number of outputs; fit both with the same."
+        )
     return theirs.moments

@@ -1,4 +1,6 @@
-"""Ridge regression over so many features that D x D moments do not fit: conjugate gradients that pass over the rows."""
+"""Ridge regression over so many features that D x D moments do not fit: conjugate gradients that
+pass over the rows."""
+
 from __future__ import annotations
 
 import warnings
@@ -36,7 +38,13 @@ class FeatureRidge:
     steps: int
 
     loo_scores = None
-    must = dict(plan=Is("Plan"), phi=Is("FittedMap"), weights=Is("Weights"), residual=Number(0), steps=Whole())
+    must = dict(
+        plan=Is("Plan"),
+        phi=Is("FittedMap"),
+        weights=Is("Weights"),
+        residual=Number(0),
+        steps=Whole(),
+    )
 
     def _laws(self) -> str | None:
         return self.weights.misfit(self.phi.width, self.flat)
@@ -53,44 +61,66 @@ class FeatureRidge:
     def predict(self, X: Table) -> Array:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
-    def fold_errors(self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Refit) -> FoldErrors:
+    def fold_errors(
+        self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Refit
+    ) -> FoldErrors:
         p, _ = passes(s, rows, self.phi)
         return errors(s, p, p.sums(), alphas)
 
     def left_out(self, s: RidgeSettings, rows: TrainingRows) -> ByInverse:
         if len(rows) > self.phi.width:
-            raise AttributeError("leave-one-out over features needs their D x D statistics; raise memory_limit, or use fewer features.")
+            raise AttributeError(
+                "leave-one-out over features needs their D x D statistics; raise memory_limit, or use fewer features."
+            )
         return ByInverse(self.phi.gram, rows, s.intercept)
 
-    def without(self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Refit) -> FeatureRidge:
+    def without(
+        self, s: RidgeSettings, rows: TrainingRows, held: Array, refit: Refit
+    ) -> FeatureRidge:
         """The model of the rows that are not held out."""
         p, taken = passes(s, replace(rows.some(np.flatnonzero(~held)), folds=Folds(1)), self.phi)
         found, _, _ = solved(s, p, p.sums(), self.weights.alpha)
-        return replace(self, weights=Weights(self.weights.alpha, found.coef, found.intercept + taken))
+        return replace(
+            self, weights=Weights(self.weights.alpha, found.coef, found.intercept + taken)
+        )
 
 
 def fit(s: RidgeSettings, rows: TrainingRows, phi: FittedMap, flat: bool) -> FeatureRidge:
     """All folds and penalties side by side, then the model of the best."""
     if s.loo:
-        raise ValueError("cv='loo' over features needs their D x D statistics, beyond memory_limit; raise it, or give cv=5.")
+        raise ValueError(
+            "cv='loo' over features needs their D x D statistics, beyond memory_limit; raise it, or give cv=5."
+        )
     p, taken = passes(s, rows, phi)
     with np.errstate(over="ignore", invalid="ignore"):
         sums = p.sums()
     if not all(np.isfinite(v).all() for v in (sums.squares, sums.y2, sums.b)):
         raise ValueError(TOO_LARGE)
     among = s.penalties(rows.Y.shape[1])
-    alpha = among.best_by_folds(errors(s, p, sums, among.grid), len(rows)) if among.by else among.alpha
+    alpha = (
+        among.best_by_folds(errors(s, p, sums, among.grid), len(rows)) if among.by else among.alpha
+    )
     found, steps, residual = solved(s, p, sums, alpha)
     why = f"{phi.width:,} features: D x D moments exceed the memory limit, so conjugate gradients pass over the rows"
     plan = phi.plan(len(rows), "conjugate gradients", why, steps + 1)
-    return FeatureRidge(plan, phi, Weights(alpha, found.coef, found.intercept + taken), flat, residual, steps + 1)
+    return FeatureRidge(
+        plan, phi, Weights(alpha, found.coef, found.intercept + taken), flat, residual, steps + 1
+    )
 
 
 def passes(s: RidgeSettings, rows: TrainingRows, phi: FittedMap) -> tuple[FoldPasses, Array]:
     """The problem about the means of the first rows, and what was taken off y."""
     taken, fold = rows.Y[:HEAD].mean(0) * s.intercept, rows.fold().astype(np.intp)
     shift = phi.shift(rows.X)
-    return FoldPasses(lambda: phi.batches(rows.X), rows.Y - taken, rows.weights, fold, rows.folds.k, shift, s.intercept), taken
+    return FoldPasses(
+        lambda: phi.batches(rows.X),
+        rows.Y - taken,
+        rows.weights,
+        fold,
+        rows.folds.k,
+        shift,
+        s.intercept,
+    ), taken
 
 
 def errors(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alphas: Array) -> FoldErrors:
@@ -99,7 +129,9 @@ def errors(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alphas: Array) -> Fo
     return p.errors(sums, alphas, s.tol, s.max_iter, width)
 
 
-def solved(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alpha: float | Array) -> tuple[PrimalSolution, int, float]:
+def solved(
+    s: RidgeSettings, p: FoldPasses, sums: FoldSums, alpha: float | Array
+) -> tuple[PrimalSolution, int, float]:
     """The model of all rows, its passes and its residual."""
     alphas = np.broadcast_to(alpha, (1, p.Y.shape[1]))
     found, steps, residual = p.solve(sums, np.array([NONE]), alphas, s.tol, s.max_iter)
@@ -112,7 +144,8 @@ def solved(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alpha: float | Array
 # all folds and penalties side by side
 @dataclass(frozen=True, eq=False)
 class FoldSums:
-    """Of weights (k,), features (k, D), their squares (k, D), y (k, q), y^2 (k, q) and features times y (k, D, q), by fold."""
+    """Of weights (k,), features (k, D), their squares (k, D), y (k, q), y^2 (k, q) and features
+    times y (k, D, q), by fold."""
 
     n: Array
     s: Array
@@ -123,14 +156,18 @@ class FoldSums:
 
     def without(self, fold: int) -> FoldSums:
         keep = np.arange(len(self.n)) != fold
-        return FoldSums(*(v[keep].sum(0) for v in (self.n, self.s, self.squares, self.y, self.y2, self.b)))
+        return FoldSums(
+            *(v[keep].sum(0) for v in (self.n, self.s, self.squares, self.y, self.y2, self.b))
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class FoldPasses:
-    """sum w (y - f)^2 + alpha |coef|^2 without some fold: problems that share every pass over the rows.
+    """sum w (y - f)^2 + alpha |coef|^2 without some fold: problems that share every pass over the
+    rows.
 
-    `batches()` gives (rows, features) again and again; `shift` is near the mean of the features, about which sums are taken.
+    `batches()` gives (rows, features) again and again; `shift` is near the mean of the features,
+    about which sums are taken.
     """
 
     batches: Callable[[], Iterable[tuple[slice, Array]]]
@@ -144,7 +181,14 @@ class FoldPasses:
     def sums(self) -> FoldSums:
         """One pass."""
         k, D, q = self.k, len(self.shift), self.Y.shape[1]
-        out = FoldSums(np.zeros(k), np.zeros((k, D)), np.zeros((k, D)), np.zeros((k, q)), np.zeros((k, q)), np.zeros((k, D, q)))
+        out = FoldSums(
+            np.zeros(k),
+            np.zeros((k, D)),
+            np.zeros((k, D)),
+            np.zeros((k, q)),
+            np.zeros((k, q)),
+            np.zeros((k, D, q)),
+        )
         for rows, F in self.batches():
             G, Y, w = self._centred(F), self.Y[rows], self.weight[rows]
             for j in np.unique(self.fold[rows]):
@@ -158,17 +202,27 @@ class FoldPasses:
         return out
 
     def _centred(self, F: Array) -> Array:
-        return np.asarray(F.astype(np.float64) - self.shift if self.intercept else F.astype(np.float64))
+        return np.asarray(
+            F.astype(np.float64) - self.shift if self.intercept else F.astype(np.float64)
+        )
 
-    def solve(self, sums: FoldSums, left_out: Array, alphas: Array, tol: float, steps: int) -> tuple[PrimalSolution, int, float]:
-        """The models without fold `left_out[s]`, for penalty `alphas[s]`; output by output, (D, S q). Also passes and residual."""
+    def solve(
+        self, sums: FoldSums, left_out: Array, alphas: Array, tol: float, steps: int
+    ) -> tuple[PrimalSolution, int, float]:
+        """The models without fold `left_out[s]`, for penalty `alphas[s]`; output by output, (D, S
+        q). Also passes and residual."""
         rest = [sums.without(j) for j in left_out]
         q = self.Y.shape[1]
         n = np.repeat([r.n for r in rest], q)
-        mean = np.repeat(np.stack([r.s / r.n for r in rest], axis=1), q, axis=1) * self.intercept  # (D, S q)
+        mean = (
+            np.repeat(np.stack([r.s / r.n for r in rest], axis=1), q, axis=1) * self.intercept
+        )  # (D, S q)
         mean_y = np.concatenate([r.y / r.n for r in rest]) * self.intercept
         b = np.concatenate([r.b for r in rest], axis=1) - n * mean * mean_y
-        penalty, out = np.repeat(alphas, q) if alphas.ndim == 1 else alphas.ravel(), np.repeat(left_out, q)
+        penalty, out = (
+            np.repeat(alphas, q) if alphas.ndim == 1 else alphas.ravel(),
+            np.repeat(left_out, q),
+        )
         square = np.repeat(np.stack([r.squares for r in rest], axis=1), q, axis=1) - n * mean**2
 
         def product(P: Array) -> Array:
@@ -177,8 +231,16 @@ class FoldPasses:
         diagonal = np.maximum(square, 0) + penalty + np.finfo(float).tiny
         coef, passes = gradients(product, b, diagonal, 0.5 * tol, steps)
         size = np.linalg.norm(b, axis=0)
-        residual = float((np.linalg.norm(b - product(coef), axis=0) / np.where(size > 0, size, 1)).max(initial=0))
-        return PrimalSolution(coef, mean_y - np.sum((mean + self.shift[:, None] * self.intercept) * coef, axis=0)), passes + 1, residual
+        residual = float(
+            (np.linalg.norm(b - product(coef), axis=0) / np.where(size > 0, size, 1)).max(initial=0)
+        )
+        return (
+            PrimalSolution(
+                coef, mean_y - np.sum((mean + self.shift[:, None] * self.intercept) * coef, axis=0)
+            ),
+            passes + 1,
+            residual,
+        )
 
     def _pass(self, P: Array, left_out: Array) -> Array:
         """sum_i w_i g_i g_i'P over the rows that each problem has."""
@@ -190,7 +252,9 @@ class FoldPasses:
             total += G.T @ U
         return total
 
-    def errors(self, sums: FoldSums, alphas: Array, tol: float, steps: int, width: int) -> FoldErrors:
+    def errors(
+        self, sums: FoldSums, alphas: Array, tol: float, steps: int, width: int
+    ) -> FoldErrors:
         """Every fold and penalty, `width` problems at a time."""
         q, k = self.Y.shape[1], self.k
         error, spread = np.full((len(alphas), k, q), np.nan), np.full((k, q), np.nan)
@@ -214,8 +278,11 @@ class FoldPasses:
         return total
 
 
-def gradients(product: Callable[[Array], Array], b: Array, diagonal: Array, tol: float, steps: int) -> tuple[Array, int]:
-    """Conjugate gradients for a matrix of its own for every column of b (D, S), with their diagonals as preconditioner."""
+def gradients(
+    product: Callable[[Array], Array], b: Array, diagonal: Array, tol: float, steps: int
+) -> tuple[Array, int]:
+    """Conjugate gradients for a matrix of its own for every column of b (D, S), with their
+    diagonals as preconditioner."""
     x, r, tiny = np.zeros_like(b), b.copy(), np.finfo(float).tiny
     goal, z, step = tol * np.linalg.norm(b, axis=0), b / diagonal, 0
     p, gamma = z, np.sum(r * z, axis=0)

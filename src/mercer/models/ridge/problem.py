@@ -1,4 +1,6 @@
-"""What a ridge regression is asked for, checked; the rows it is asked of; and the plan that both lead to."""
+"""What a ridge regression is asked for, checked; the rows it is asked of; and the plan that both
+lead to."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -30,22 +32,31 @@ from mercer.plans import Plan
 from mercer.store import register
 
 GRID = np.logspace(-6, 6, 25)
-LARGE = 64 << 20  # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
+LARGE = (
+    64 << 20
+    # bytes of rows that are kept as they are, not copied: leave them so while you ask for left-out rows
+)
 MOMENTS = 2048  # landmarks up to which one pass of moments costs less than several of products
-SQUARES = 40.0  # bytes an entry of K that leave-one-out holds at most: eigenvectors, workspace, pieces of queries
+# bytes an entry of K that leave-one-out holds at most: eigenvectors, workspace, pieces of queries
+SQUARES = 40.0
 
 
 @register("ridge.Penalties")
 @dataclass(frozen=True, eq=False)
 class Penalties:
-    """The penalty, one number or one an output; or, by folds or left-out rows, the best of `grid`. And whether there is an intercept."""
+    """The penalty, one number or one an output; or, by folds or left-out rows, the best of `grid`.
+    And whether there is an intercept."""
 
     alpha: Array
     grid: Array
     by: str = ""  # "folds", "loo", or as given
     intercept: bool = True
 
-    must = dict(alpha=Floats(low=0) | Floats("q", low=0), grid=Floats(None, low=0), by=Text("", "folds", "loo"))
+    must = dict(
+        alpha=Floats(low=0) | Floats("q", low=0),
+        grid=Floats(None, low=0),
+        by=Text("", "folds", "loo"),
+    )
 
     def _laws(self) -> str | None:
         return None if len(self.grid) else "has no penalty to choose from"
@@ -53,20 +64,25 @@ class Penalties:
     def best_by_folds(self, found: FoldErrors, n: int) -> float:
         """That of the smallest error of all folds together."""
         if found.used < 2:
-            raise ValueError(f"fewer than two folds have rows (n_samples = {n}); give cv=None, or more rows that differ.")
+            raise ValueError(
+                f"fewer than two folds have rows (n_samples = {n}); give cv=None, or more rows that differ."
+            )
         return float(self.grid[int(np.argmax(found.pooled()))])
 
     def best_by_loo(self, scores: Array, n: int) -> float:
         """That of the best score of left-out rows."""
         if not np.isfinite(scores).any():
-            raise ValueError(f"leave-one-out tells nothing of these penalties (n_samples = {n}); give more rows, or larger alphas.")
+            raise ValueError(
+                f"leave-one-out tells nothing of these penalties (n_samples = {n}); give more rows, or larger alphas."
+            )
         return float(self.grid[int(np.nanargmax(scores))])
 
 
 @register("ridge.Settings")
 @dataclass(frozen=True, eq=False)
 class RidgeSettings:
-    """The parameters of `KernelRidge`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
+    """The parameters of `KernelRidge`, checked: `way` and `method` are what `via` says, `memory` is
+    in bytes."""
 
     kernel: KernelSetting
     lift: LiftSetting
@@ -83,18 +99,40 @@ class RidgeSettings:
     random_state: Seed
 
     must = dict(  # of those that a model keeps: `of_model`
-        way=Text("auto", "exact", "iterative", "features", "landmarks"), alpha=Floats(low=0) | Floats("q", low=0), cv=Floats(None) | None,
-        alphas=Floats(None, low=0), bandwidths=Floats(None) | None, tol=Number(0), max_iter=Whole(1), memory=Number(0),
-    )  # fmt: skip
+        way=Text("auto", "exact", "iterative", "features", "landmarks"),
+        alpha=Floats(low=0) | Floats("q", low=0),
+        cv=Floats(None) | None,
+        alphas=Floats(None, low=0),
+        bandwidths=Floats(None) | None,
+        tol=Number(0),
+        max_iter=Whole(1),
+        memory=Number(0),
+    )
 
     @classmethod
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
         way, method = way_of(m.via, m.kernel, m.lift)
         intercept = checked_flag(m.fit_intercept, "fit_intercept")
-        tol, steps, memory = positive(m.tol, "tol"), whole(m.max_iter, "max_iter"), bytes_of(m.memory_limit)
+        tol, steps, memory = (
+            positive(m.tol, "tol"),
+            whole(m.max_iter, "max_iter"),
+            bytes_of(m.memory_limit),
+        )
         return cls(
-            m.kernel, m.lift, m.alpha, way, method, intercept, m.cv, m.alphas, m.bandwidths, tol, steps, memory, m.random_state
+            m.kernel,
+            m.lift,
+            m.alpha,
+            way,
+            method,
+            intercept,
+            m.cv,
+            m.alphas,
+            m.bandwidths,
+            tol,
+            steps,
+            memory,
+            m.random_state,
         )
 
     def penalties(self, outputs: int) -> Penalties:
@@ -116,7 +154,15 @@ class RidgeSettings:
 
     def of_model(self, outputs: int) -> Self:
         """What a fitted model needs of them to answer for its rows, whatever is set later."""
-        return replace(self, kernel=None, lift=None, alpha=self.penalty(outputs), cv=None, alphas=self.grid(), bandwidths=None)
+        return replace(
+            self,
+            kernel=None,
+            lift=None,
+            alpha=self.penalty(outputs),
+            cv=None,
+            alphas=self.grid(),
+            bandwidths=None,
+        )
 
     # penalties
     def penalty(self, outputs: int) -> Array:
@@ -124,11 +170,16 @@ class RidgeSettings:
 
     def grid(self) -> Array:
         """The penalties to choose from."""
-        return grid((float(np.max(self.alpha)) or 1.0) * GRID if self.alphas is None else self.alphas, "alphas")
+        return grid(
+            (float(np.max(self.alpha)) or 1.0) * GRID if self.alphas is None else self.alphas,
+            "alphas",
+        )
 
     def check_square_fits(self, n: int) -> None:
         if SQUARES * n * n > self.memory:
-            raise ValueError(f"leave-one-out of {n:,} rows needs n x n arrays beyond memory_limit; raise it, or give via='features'.")
+            raise ValueError(
+                f"leave-one-out of {n:,} rows needs n x n arrays beyond memory_limit; raise it, or give via='features'."
+            )
 
     def landmarks(self, n: int) -> int:
         """Their number for n rows."""
@@ -143,7 +194,9 @@ def choose(n: int, s: RidgeSettings) -> Plan:
     if s.way in ("exact", "iterative"):
         return Plan(s.way, "asked for")
     if s.precomputed and s.way != "auto":
-        raise ValueError("a Gram matrix has no features or landmarks; use via='exact' or 'iterative' with kernel='precomputed'.")
+        raise ValueError(
+            "a Gram matrix has no features or landmarks; use via='exact' or 'iterative' with kernel='precomputed'."
+        )
     if s.precomputed:
         return Plan("exact", "a Gram matrix was given")
     if s.way == "landmarks" and s.landmarks(n) > MOMENTS:
@@ -151,7 +204,11 @@ def choose(n: int, s: RidgeSettings) -> Plan:
     if s.way != "auto" or (s.cv is not None and not s.loo):
         return Plan("features", "")
     held = (SQUARES if s.loo else 2.0) * n * n
-    return Plan("exact", "half of K in float32 fits the memory limit") if held <= s.memory else Plan("features", "")
+    return (
+        Plan("exact", "half of K in float32 fits the memory limit")
+        if held <= s.memory
+        else Plan("features", "")
+    )
 
 
 def moments_fit(D: int, folds: int, memory: float) -> bool:
@@ -166,7 +223,8 @@ def square_bytes(D: int, folds: int) -> float:
 @register("ridge.TrainingRows")
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """The rows of one `fit` that count: X (n, d), Y (n, q), their weights and folds; those of weight zero wait aside."""
+    """The rows of one `fit` that count: X (n, d), Y (n, q), their weights and folds; those of
+    weight zero wait aside."""
 
     X: Table
     Y: Array
@@ -177,13 +235,20 @@ class TrainingRows:
     kept: Array | None = None  # columns of kernel matrices to come that belong to rows that count
 
     must = dict(
-        X=Is("Table"), Y=Floats("n", "q"), weight=Floats("n", low=0) | None, folds=Is("Folds"), idle=Each(Truths(None), Is("Table")) | None,
+        X=Is("Table"),
+        Y=Floats("n", "q"),
+        weight=Floats("n", low=0) | None,
+        folds=Is("Folds"),
+        idle=Each(Truths(None), Is("Table")) | None,
         kept=Ints("n", below=1 << 62, distinct=True) | None,
-    )  # fmt: skip
+    )
 
     def _laws(self) -> str | None:
         n, given = len(self.Y), self.folds.given
-        if not n or len(self.X) not in (n, 0):  # rows that are those of the solution are left out of files
+        if not n or len(self.X) not in (
+            n,
+            0,
+        ):  # rows that are those of the solution are left out of files
             return f"has {len(self.X)} rows and {n} targets"
         if given is not None and len(given) != n:
             return f"has folds of {len(given)} rows, not of {n}"
@@ -194,7 +259,11 @@ class TrainingRows:
     def _of_idle(self, mask: Array, X: Table) -> str | None:
         if int(mask.sum()) != len(X) or int((~mask).sum()) != len(self.Y):
             return f"has {len(X)} rows of weight zero beside {len(self.Y)}, which are not those that are marked"
-        return None if not len(self.X) or X.width == self.X.width else f"has rows of weight zero with {X.width} columns"
+        return (
+            None
+            if not len(self.X) or X.width == self.X.width
+            else f"has rows of weight zero with {X.width} columns"
+        )
 
     @classmethod
     def of(cls, X: Table, Y: Array, weight: Array | None, cv: Any, *, gram: bool) -> Self:
@@ -203,13 +272,19 @@ class TrainingRows:
         every = cls(X, Y, weight, folds, gram)
         on = np.arange(len(Y)) if weight is None else np.flatnonzero(weight)
         if not len(on):
-            raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+            raise ValueError(
+                "sample_weight is zero for every row; give some row a positive weight."
+            )
         if len(on) == len(Y) and not X.items and not X.sparse and X.data.nbytes > LARGE:
             return replace(every, Y=Y[on], weight=None if weight is None else weight[on])
         if len(on) == len(Y):
             return every.some(on)
         mask = np.isin(np.arange(len(Y)), on, invert=True)
-        return replace(every.some(on), idle=(mask, every.between(np.flatnonzero(mask), on)), kept=on if gram else None)
+        return replace(
+            every.some(on),
+            idle=(mask, every.between(np.flatnonzero(mask), on)),
+            kept=on if gram else None,
+        )
 
     def __len__(self) -> int:
         return len(self.Y)
@@ -225,7 +300,15 @@ class TrainingRows:
     def some(self, rows: Array) -> Self:
         """The problem of some rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return replace(self, X=self.between(rows, rows), Y=self.Y[rows], weight=weight, folds=self.folds.among(rows), idle=None, kept=None)
+        return replace(
+            self,
+            X=self.between(rows, rows),
+            Y=self.Y[rows],
+            weight=weight,
+            folds=self.folds.among(rows),
+            idle=None,
+            kept=None,
+        )
 
     def fold(self) -> Array:
         return fold_of(self.folds, self.X)
@@ -247,13 +330,16 @@ def fold_of(folds: Folds, X: Table) -> Array:
 @register("ridge.Weights")
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """f = sum_j coef_j g_j + intercept for a penalty alpha, over features or rows g: coef (m, q), intercept (q,)."""
+    """f = sum_j coef_j g_j + intercept for a penalty alpha, over features or rows g: coef (m, q),
+    intercept (q,)."""
 
     alpha: Any
     coef: Array
     intercept: Array
 
-    must = dict(alpha=Number(0) | Floats() | Floats("q"), coef=Floats("D", "q"), intercept=Floats("q"))
+    must = dict(
+        alpha=Number(0) | Floats() | Floats("q"), coef=Floats("D", "q"), intercept=Floats("q")
+    )
 
     def _laws(self) -> str | None:
         return None if self.coef.shape[1] else "is of no output"
@@ -269,14 +355,21 @@ class Weights:
         return int(self.coef.shape[1])
 
     def misfit(self, size: int, flat: bool) -> str | None:
-        """What is wrong where there should be so many coefficients an output, and one output where y had one axis."""
+        """What is wrong where there should be so many coefficients an output, and one output where
+        y had one axis."""
         if self.size != size:
             return f"has {self.size} coefficients of {size} features or rows"
-        return f"has {self.outputs} outputs where y had one axis" if flat and self.outputs != 1 else None
+        return (
+            f"has {self.outputs} outputs where y had one axis"
+            if flat and self.outputs != 1
+            else None
+        )
 
     def shaped(self, flat: bool) -> tuple[Array, Any]:
         """Coefficients and intercept; of one output without an axis, where y had none."""
         return (self.coef[:, 0], float(self.intercept[0])) if flat else (self.coef, self.intercept)
 
 
-Refit = Callable[[RidgeSettings, TrainingRows], Any]  # the fit of a part of the rows, by whichever way they then ask for
+Refit = Callable[
+    [RidgeSettings, TrainingRows], Any
+]  # the fit of a part of the rows, by whichever way they then ask for

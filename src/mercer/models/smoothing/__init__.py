@@ -1,4 +1,5 @@
 """Smoothing: every training point votes, with the weight that the kernel gives it."""
+
 from mercer.models.smoothing.estimator import (
     FarAwayWarning,
     NadarayaWatson,

@@ -1,4 +1,6 @@
-"""A smoother at the bandwidth given, or at the one that is best for the rows left out, all of them tried in one sweep."""
+"""A smoother at the bandwidth given, or at the one that is best for the rows left out, all of them
+tried in one sweep."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -25,13 +27,17 @@ from mercer.stats import row_hashes
 from mercer.store import register
 
 SCALES = 2.0 ** np.arange(-7, 2.5, 0.5)
-LOO_PAIRS, LOO_ROWS = 10**8, 1000  # with more pairs, bandwidths are tried on some of the rows; on so many at least
+LOO_PAIRS, LOO_ROWS = (
+    10**8,
+    1000,
+)  # with more pairs, bandwidths are tried on some of the rows; on so many at least
 COPIED = 64 << 20  # bytes of rows up to which a model keeps a copy of its own
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothingSettings:
-    """The parameters of a smoother, checked: `how` is the way to a bandwidth, `scales` are those to choose from."""
+    """The parameters of a smoother, checked: `how` is the way to a bandwidth, `scales` are those to
+    choose from."""
 
     kernel: KernelSetting
     how: str
@@ -42,34 +48,52 @@ class SmoothingSettings:
     def of(cls, m: Any) -> Self:
         """Of an estimator; ValueError where one of its parameters is none."""
         if not (isinstance(m.bandwidth, str) and m.bandwidth in ("auto", "loo", "fixed")):
-            raise ValueError(f"bandwidth must be 'auto', 'loo' or 'fixed', got {shown(m.bandwidth)!r}.")
-        scales = SCALES if m.scales is None else np.unique([positive(shown(s), "scales") for s in _listed(m.scales)])
+            raise ValueError(
+                f"bandwidth must be 'auto', 'loo' or 'fixed', got {shown(m.bandwidth)!r}."
+            )
+        scales = (
+            SCALES
+            if m.scales is None
+            else np.unique([positive(shown(s), "scales") for s in _listed(m.scales)])
+        )
         if not len(scales):
-            raise ValueError("scales is empty; give one factor or more, or None for the usual ones.")
+            raise ValueError(
+                "scales is empty; give one factor or more, or None for the usual ones."
+            )
         return cls(m.kernel, m.bandwidth, scales, m.random_state)
 
 
 def _listed(values: Any) -> list[Any]:
     if isinstance(values, np.ndarray):
         return list(values.ravel().tolist())
-    return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
+    return (
+        list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
+    )
 
 
 def choose(kernel: KernelSetting, s: SmoothingSettings) -> Plan:
-    """The way to the bandwidth of this kernel, "loo" by left-out rows or "fixed" as given, and why."""
+    """The way to the bandwidth of this kernel, "loo" by left-out rows or "fixed" as given, and
+    why."""
     if s.how == "loo" and not bandwidths(kernel):
-        raise ValueError(f"bandwidth='loo' needs a kernel with a bandwidth, got {kernel!r}; use bandwidth='fixed'.")
+        raise ValueError(
+            f"bandwidth='loo' needs a kernel with a bandwidth, got {kernel!r}; use bandwidth='fixed'."
+        )
     if s.how != "auto":
         return Plan(s.how, "asked for")
     if isinstance(s.kernel, Kernel):
         return Plan("fixed", "a kernel was given, with its bandwidth")
-    return Plan("loo", "the bandwidth was left open") if bandwidths(kernel) else Plan("fixed", "there is no bandwidth")
+    return (
+        Plan("loo", "the bandwidth was left open")
+        if bandwidths(kernel)
+        else Plan("fixed", "there is no bandwidth")
+    )
 
 
 @register("smoothing.FittedSmoother")
 @dataclass(frozen=True, eq=False)
 class FittedSmoother:
-    """A smoother, the rows that it was fitted to, and the errors of the bandwidths that were tried."""
+    """A smoother, the rows that it was fitted to, and the errors of the bandwidths that were
+    tried."""
 
     plan: Plan
     smoother: Smoother
@@ -78,7 +102,11 @@ class FittedSmoother:
     errors: Array | None = None
 
     must = dict(
-        plan=Is("Plan"), smoother=Is("Smoother"), rows=Is("Table"), scales=Floats("s") | None, errors=Floats("s", finite=False) | None
+        plan=Is("Plan"),
+        smoother=Is("Smoother"),
+        rows=Is("Table"),
+        scales=Floats("s") | None,
+        errors=Floats("s", finite=False) | None,
     )
     __getstate__ = fields_alone
 
@@ -98,7 +126,8 @@ class FittedSmoother:
 
     @cached_property
     def groups(self) -> Array:
-        """Equal rows have equal numbers: a point is left out with its copies, so that a weight of 2 is two rows."""
+        """Equal rows have equal numbers: a point is left out with its copies, so that a weight of 2
+        is two rows."""
         return groups_of(self.rows, is_precomputed(self.kernel))
 
     def left_out(self) -> Array:
@@ -109,7 +138,11 @@ class FittedSmoother:
 
 def groups_of(rows: Table, given: bool) -> Array:
     """A number for each row, the same for copies; rows of matrices and items have none."""
-    return np.arange(len(rows)) if given or rows.items else np.unique(row_hashes(rows.data), return_inverse=True)[1]
+    return (
+        np.arange(len(rows))
+        if given or rows.items
+        else np.unique(row_hashes(rows.data), return_inverse=True)[1]
+    )
 
 
 def fit(s: SmoothingSettings, X: Table, Y: Array, weight: Array | None) -> FittedSmoother:
@@ -117,20 +150,30 @@ def fit(s: SmoothingSettings, X: Table, Y: Array, weight: Array | None) -> Fitte
     kernel = scaled_kernel_at(s.kernel, X, weight)
     tried = choose(kernel, s).way == "loo"
     rows = _own(X)
-    smoother = Smoother(Points(kernel, rows) if isinstance(kernel, Kernel) else GivenVotes(len(rows)), Y, weight)
+    smoother = Smoother(
+        Points(kernel, rows) if isinstance(kernel, Kernel) else GivenVotes(len(rows)), Y, weight
+    )
     if not (tried and isinstance(kernel, Kernel)):
         return FittedSmoother(_plan(rows, Y.shape[1]), smoother, rows)
     some = _left_out_rows(s, smoother)
     kernels = [scaled(kernel, c) for c in s.scales]
     errors = smoother.errors(rows, kernels, some, groups_of(rows, False))
-    best = kernels[int(np.flatnonzero(errors <= errors.min() * (1 + 1e-9))[-1])].clone()  # of equals the smoothest
+    best = kernels[
+        int(np.flatnonzero(errors <= errors.min() * (1 + 1e-9))[-1])
+    ].clone()  # of equals the smoothest
     plan = _plan(rows, Y.shape[1], len(s.scales), len(some))
-    return FittedSmoother(plan, replace(smoother, voters=Points(best, rows)), rows, s.scales.copy(), errors)
+    return FittedSmoother(
+        plan, replace(smoother, voters=Points(best, rows)), rows, s.scales.copy(), errors
+    )
 
 
 def _left_out_rows(s: SmoothingSettings, smoother: Smoother) -> Array:
     some, most = np.flatnonzero(smoother.w), max(LOO_ROWS, LOO_PAIRS // len(smoother.Y))
-    return some if len(some) <= most else np.sort(check_random_state(s.random_state).choice(some, most, replace=False))
+    return (
+        some
+        if len(some) <= most
+        else np.sort(check_random_state(s.random_state).choice(some, most, replace=False))
+    )
 
 
 def _plan(rows: Table, q: int, scales: int = 0, left_out: int = 0) -> Plan:
@@ -140,7 +183,14 @@ def _plan(rows: Table, q: int, scales: int = 0, left_out: int = 0) -> Plan:
     if scales:
         settings |= {"scales": scales, "rows left out": left_out}
     why = f"every answer is one sweep over {n:,} training points in tiles, whatever the number of queries"
-    return Plan("tiles", why, settings, tile + 8.0 * n * (2 * q + 1 + (1 if rows.items else rows.width)), None, 1 if scales else 0)
+    return Plan(
+        "tiles",
+        why,
+        settings,
+        tile + 8.0 * n * (2 * q + 1 + (1 if rows.items else rows.width)),
+        None,
+        1 if scales else 0,
+    )
 
 
 def _own(rows: Table) -> Table:

@@ -1,4 +1,6 @@
-"""NadarayaWatson and SoftNeighborsClassifier: every training point votes, with the weight that the kernel gives it."""
+"""NadarayaWatson and SoftNeighborsClassifier: every training point votes, with the weight that the
+kernel gives it."""
+
 from __future__ import annotations
 
 import warnings
@@ -46,12 +48,18 @@ class VotingEstimator(KernelEstimator):
 
     def _laws(self) -> str | None:
         reads = self.smoothing_.reads
-        return None if reads in (None, self.n_features_in_) else f"has rows of {reads} columns, which are not those that it takes"
+        return (
+            None
+            if reads in (None, self.n_features_in_)
+            else f"has rows of {reads} columns, which are not those that it takes"
+        )
 
     def _shares_of_weight(self, sample_weight: Any, rows: Table) -> Array | None:
         """Weights as shares of the largest."""
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
-            raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
+            raise ValueError(
+                "sample_weight is zero for every row; give some row a positive weight."
+            )
         weight = self._weights(sample_weight, rows)
         return None if weight is None else weight / weight.max()
 
@@ -64,13 +72,16 @@ class VotingEstimator(KernelEstimator):
         return self.smoothing_
 
     @property
-    def plan_(self) -> Plan: return self._smoothing().plan
+    def plan_(self) -> Plan:
+        return self._smoothing().plan
 
     @property
-    def kernel_(self) -> FittedKernel: return self._smoothing().kernel
+    def kernel_(self) -> FittedKernel:
+        return self._smoothing().kernel
 
     @property
-    def smoother_(self) -> Smoother: return self._smoothing().smoother
+    def smoother_(self) -> Smoother:
+        return self._smoothing().smoother
 
     @property
     def scales_(self) -> Array:
@@ -130,7 +141,9 @@ class VotingEstimator(KernelEstimator):
         have them all.
         """
         fitted, rows = self._asked(X)
-        index, shares = fitted.smoother.votes(rows.astype(np.float64), min(whole(shown(k), "k", least=1), len(fitted.rows)))
+        index, shares = fitted.smoother.votes(
+            rows.astype(np.float64), min(whole(shown(k), "k", least=1), len(fitted.rows))
+        )
         return index, shares.astype(rows.dtype)
 
 
@@ -181,7 +194,14 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
     True
     """
 
-    def __init__(self, kernel: KernelSetting = None, *, bandwidth: str = "auto", scales: Any = None, random_state: Seed = None) -> None:
+    def __init__(
+        self,
+        kernel: KernelSetting = None,
+        *,
+        bandwidth: str = "auto",
+        scales: Any = None,
+        random_state: Seed = None,
+    ) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.scales = scales
@@ -199,7 +219,9 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
         rows, y = self._rows_and_targets(X, y, reset=True, multi_output=True, y_numeric=True)
         self._flat, Y = y.ndim == 1, np.array(y.reshape(len(y), -1), np.float64)
         if np.abs(Y).max() > np.finfo(rows.dtype).max:
-            raise ValueError(f"y is too large for {rows.dtype}, in which X asks for answers; scale y, or give X as float64.")
+            raise ValueError(
+                f"y is too large for {rows.dtype}, in which X asks for answers; scale y, or give X as float64."
+            )
         self.smoothing_ = fit(s, rows, Y, self._shares_of_weight(sample_weight, rows))
         return self
 
@@ -217,7 +239,11 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
     def loo_score_(self) -> float:
         """R^2 of `loo_predictions_`."""
         s = self.smoother_
-        return float(r2_score(s.relative(s.Y), s.relative(self._smoothing().left_out()), sample_weight=s.weight))
+        return float(
+            r2_score(
+                s.relative(s.Y), s.relative(self._smoothing().left_out()), sample_weight=s.weight
+            )
+        )
 
     def _shaped(self, out: Array) -> Array:
         return out[:, 0] if self._flat else out
@@ -266,9 +292,20 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
 
     def _laws(self) -> str | None:
         q = self.smoothing_.smoother.Y.shape[1]
-        return super()._laws() if len(self.classes_) == q else f"has votes for {q} classes, not {len(self.classes_)}"
+        return (
+            super()._laws()
+            if len(self.classes_) == q
+            else f"has votes for {q} classes, not {len(self.classes_)}"
+        )
 
-    def __init__(self, kernel: KernelSetting = None, *, bandwidth: str = "auto", scales: Any = None, random_state: Seed = None) -> None:
+    def __init__(
+        self,
+        kernel: KernelSetting = None,
+        *,
+        bandwidth: str = "auto",
+        scales: Any = None,
+        random_state: Seed = None,
+    ) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.scales = scales
@@ -309,7 +346,11 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
     def loo_score_(self) -> float:
         """The accuracy of the leave-one-out votes."""
         found = self._smoothing().left_out().argmax(axis=1)
-        return float(accuracy_score(self.smoother_.Y.argmax(axis=1), found, sample_weight=self.smoother_.weight))
+        return float(
+            accuracy_score(
+                self.smoother_.Y.argmax(axis=1), found, sample_weight=self.smoother_.weight
+            )
+        )
 
 
 def _shares(out: Array) -> Array:
@@ -326,5 +367,7 @@ def _told(far: Array, none: Array) -> str:
             "they are answered by the nearest points (see far(X))."
         )
     if none.any():
-        lines.append(f"{none.sum()} of {n} queries have only votes of zero; they are answered by all training points equally.")
+        lines.append(
+            f"{none.sum()} of {n} queries have only votes of zero; they are answered by all training points equally."
+        )
     return " ".join(lines)

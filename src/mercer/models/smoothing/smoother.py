@@ -1,4 +1,6 @@
-"""Smoothing by kernel votes: weighted means of targets, their shares, and the leave-one-out errors of bandwidths."""
+"""Smoothing by kernel votes: weighted means of targets, their shares, and the leave-one-out errors
+of bandwidths."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,27 +23,39 @@ from mercer.ops.threads import parallel_map
 from mercer.store import register
 
 HELD = 8 << 20  # bytes of sums that a task holds
-# Differences of larger logarithms are rounding. Bandwidths are then widened step by step, until squares are numbers again; the
-# power takes one step of a squared distance back, so that the nearest wins alone there as it does without widening.
+# Differences of larger logarithms are rounding. Bandwidths are then widened step by step, until
+# squares are numbers again; the
+# power takes one step of a squared distance back, so that the nearest wins alone there as it does
+# without widening.
 LOST, WIDER, SHARP = 1e13, 1e10, 10**20
-Groups = tuple[Array, Array]  # one number for every row and one for every training point; those of its own do not vote on a row
+Groups = tuple[
+    Array, Array
+    # one number for every row and one for every training point; those of its own do not vote on a row
+]
 
 
 @register("smoothing.Smoother")
 @dataclass(frozen=True, eq=False)
 class Smoother:
-    """sum_i w_i k(x, x_i) y_i / sum_i w_i k(x, x_i), for targets Y (n, q) kept about their mean and in units of their range."""
+    """sum_i w_i k(x, x_i) y_i / sum_i w_i k(x, x_i), for targets Y (n, q) kept about their mean and
+    in units of their range."""
 
     voters: QueryKernel
     Y: Array
     weight: Array | None = None
 
-    must = dict(voters=Is("Points", "GivenVotes"), Y=Floats("n", "q"), weight=Floats("n", low=0) | None)
+    must = dict(
+        voters=Is("Points", "GivenVotes"), Y=Floats("n", "q"), weight=Floats("n", low=0) | None
+    )
 
     __getstate__ = fields_alone
 
     def _laws(self) -> str | None:
-        return None if len(self.voters) == len(self.Y) else f"has {len(self.Y)} targets of {len(self.voters)} points"
+        return (
+            None
+            if len(self.voters) == len(self.Y)
+            else f"has {len(self.Y)} targets of {len(self.voters)} points"
+        )
 
     @cached_property
     def w(self) -> Array:
@@ -55,7 +69,8 @@ class Smoother:
 
     @cached_property
     def half(self) -> Array:
-        """Half the largest distance of a target to the centre: the whole may be too large for a number."""
+        """Half the largest distance of a target to the centre: the whole may be too large for a
+        number."""
         size = np.abs(self.Y / 2 - self.centre / 2).max(axis=0)
         return np.where(size > 0, size, 1.0)
 
@@ -75,13 +90,16 @@ class Smoother:
     def targets(self, sums: Array) -> Array:
         """Means in the units of Y from sums (..., q + 1); equal votes where every vote is zero."""
         total = sums[..., -1:]
-        mean = np.divide(sums[..., :-1], total, out=np.zeros_like(sums[..., :-1]), where=~(total <= 0))
+        mean = np.divide(
+            sums[..., :-1], total, out=np.zeros_like(sums[..., :-1]), where=~(total <= 0)
+        )
         with np.errstate(over="ignore"):
             return np.clip((mean * self.half + self.centre / 2) * 2, *self.range)
 
     @np.errstate(over="ignore", invalid="ignore")
     def smooth(self, X: Table) -> tuple[Array, Array, Array]:
-        """The smoothed targets; which rows are so far that their votes underflow, which are answered by logarithms; which have none."""
+        """The smoothed targets; which rows are so far that their votes underflow, which are
+        answered by logarithms; which have none."""
         sums = self._products(X, self.w[:, None] * self.T)
         far, none, out = self._far(sums[:, -1], X.dtype), np.zeros(len(X), bool), self.targets(sums)
         again = far | ~np.isfinite(sums).all(axis=1)
@@ -112,23 +130,31 @@ class Smoother:
         """Sums (n, q + 1) relative to the largest vote of each row, so that none underflows."""
 
         def of(rows: slice) -> Array:
-            return self._swept(X[rows], [self.kernel], without and (without[0][rows], without[1]))[0]
+            return self._swept(X[rows], [self.kernel], without and (without[0][rows], without[1]))[
+                0
+            ]
 
         tiles.settle_allocator()
         return _numbers(np.concatenate(parallel_map(of, tiles.cuts(len(X), tiles.TILE_ROWS))))
 
     @np.errstate(over="ignore", invalid="ignore")
     def errors(self, X: Table, kernels: Sequence[Kernel], index: Array, groups: Array) -> Array:
-        """The mean squared error with each kernel of rows left out with their group, in units of the range; all in one sweep."""
+        """The mean squared error with each kernel of rows left out with their group, in units of
+        the range; all in one sweep."""
 
         def of(part: slice) -> Array:
             at = index[part]
-            gaps = (self.relative(self.targets(s)) - self.T[at, :-1] for s in self._swept(X[at], kernels, (groups[at], groups)))
+            gaps = (
+                self.relative(self.targets(s)) - self.T[at, :-1]
+                for s in self._swept(X[at], kernels, (groups[at], groups))
+            )
             return np.array([self.w[at] @ np.square(gap).mean(axis=1) for gap in gaps])
 
         tiles.settle_allocator()
         step = max(16, min(tiles.TILE_ROWS, HELD // (8 * len(kernels) * self.T.shape[1])))
-        return _numbers(np.sum(parallel_map(of, tiles.cuts(len(index), step)), axis=0) / self.w[index].sum())
+        return _numbers(
+            np.sum(parallel_map(of, tiles.cuts(len(index), step)), axis=0) / self.w[index].sum()
+        )
 
     def _swept(self, X: Table, kernels: Sequence[Kernel], without: Groups | None) -> Array:
         """Sums (kernels, n, q + 1) of a tile of rows."""
@@ -143,13 +169,21 @@ class Smoother:
             _mend(kernel, out[i], top[i], ask)
         return out
 
-    def _tallied(self, X: Table, kernels: Sequence[Kernel], without: Groups | None, *, exact: bool = False) -> tuple[Array, Array]:
-        """Sums and the logarithm of the largest vote (kernels, n), all kernels in one sweep over training points."""
-        out, top = np.zeros((len(kernels), len(X), self.T.shape[1])), np.full((len(kernels), len(X), 1), -np.inf)
+    def _tallied(
+        self, X: Table, kernels: Sequence[Kernel], without: Groups | None, *, exact: bool = False
+    ) -> tuple[Array, Array]:
+        """Sums and the logarithm of the largest vote (kernels, n), all kernels in one sweep over
+        training points."""
+        out, top = (
+            np.zeros((len(kernels), len(X), self.T.shape[1])),
+            np.full((len(kernels), len(X), 1), -np.inf),
+        )
         for cols, logs in self.voters.logs(X, kernels, exact=exact):
             hidden = None if without is None else _hidden(without[0], without[1][cols])
             for i, L in enumerate(logs):
-                out[i], top[i] = _joined(out[i], top[i], self._weighed(L, cols, hidden), self.T[cols])
+                out[i], top[i] = _joined(
+                    out[i], top[i], self._weighed(L, cols, hidden), self.T[cols]
+                )
         return out, top[..., 0]
 
     def _weighed(self, L: Array, cols: slice, hidden: Array | None = None) -> Array:
@@ -163,8 +197,11 @@ class Smoother:
 
     @np.errstate(over="ignore", invalid="ignore")
     def votes(self, X: Table, k: int) -> tuple[Array, Array]:
-        """The k training points with the largest shares p_i(x) and these shares, largest first, (n, k) each."""
-        found = np.concatenate(parallel_map(lambda rows: self._voted(X[rows], k), tiles.cuts(len(X), tiles.TILE_ROWS)))
+        """The k training points with the largest shares p_i(x) and these shares, largest first, (n,
+        k) each."""
+        found = np.concatenate(
+            parallel_map(lambda rows: self._voted(X[rows], k), tiles.cuts(len(X), tiles.TILE_ROWS))
+        )
         index, shares = found[:, 0].astype(np.intp), _numbers(found[:, 1])
         none = shares[:, 0] == 0
         index[none] = np.argsort(-self.w, kind="stable")[:k]
@@ -173,10 +210,14 @@ class Smoother:
 
     def _voted(self, X: Table, k: int) -> Array:
         found, top = self._largest(X, self.kernel, k)
-        _mend(self.kernel, found, top, lambda lost, wide: self._largest(X[lost], wide, k, exact=True))
+        _mend(
+            self.kernel, found, top, lambda lost, wide: self._largest(X[lost], wide, k, exact=True)
+        )
         return found
 
-    def _largest(self, X: Table, kernel: Kernel, k: int, *, exact: bool = False) -> tuple[Array, Array]:
+    def _largest(
+        self, X: Table, kernel: Kernel, k: int, *, exact: bool = False
+    ) -> tuple[Array, Array]:
         """Names and shares of the k largest votes, (n, 2, k), and the logarithm of the largest."""
         best, at = np.zeros((len(X), 0)), np.zeros((len(X), 0), np.intp)
         total, top = np.zeros((len(X), 1)), np.full((len(X), 1), -np.inf)
@@ -184,15 +225,22 @@ class Smoother:
             L = self._weighed(L, cols)
             total, top = _joined(total, top, L, np.ones((L.shape[1], 1)))
             both = np.concatenate([best, L], axis=1)
-            names = np.concatenate([at, np.broadcast_to(np.arange(cols.start, cols.stop), L.shape)], axis=1)
+            names = np.concatenate(
+                [at, np.broadcast_to(np.arange(cols.start, cols.stop), L.shape)], axis=1
+            )
             order = np.argsort(-both, axis=1, kind="stable")[:, :k]
             best, at = np.take_along_axis(both, order, 1), np.take_along_axis(names, order, 1)
-        shares = np.exp(best - np.where(np.isneginf(top), 0.0, top)) / np.where(total == 0, 1.0, total)
+        shares = np.exp(best - np.where(np.isneginf(top), 0.0, top)) / np.where(
+            total == 0, 1.0, total
+        )
         return np.stack([at, shares], axis=1), top[:, 0]
 
 
-def _mend(kernel: Kernel, found: Array, top: Array, ask: Callable[[Array, Kernel], tuple[Array, Array]]) -> None:
-    """Answers again, by the nearest points alone, for the rows where even logarithms of votes have lost their digits."""
+def _mend(
+    kernel: Kernel, found: Array, top: Array, ask: Callable[[Array, Kernel], tuple[Array, Array]]
+) -> None:
+    """Answers again, by the nearest points alone, for the rows where even logarithms of votes have
+    lost their digits."""
     lost = np.flatnonzero(top < -LOST)
     for wide in _wider(kernel) if len(lost) else ():
         found[lost], top = ask(lost, wide)
@@ -211,7 +259,9 @@ def _wider(kernel: Kernel) -> Iterator[Kernel]:
 
 def _numbers(out: Array) -> Array:
     if np.isnan(out).any():
-        raise ValueError("the kernel values of X are too large for floating-point numbers; scale the columns first.")
+        raise ValueError(
+            "the kernel values of X are too large for floating-point numbers; scale the columns first."
+        )
     return out
 
 

@@ -1,4 +1,6 @@
-"""Training points that vote on queries: logarithms of kernel values, tile by tile, and whether a kernel can vote at all."""
+"""Training points that vote on queries: logarithms of kernel values, tile by tile, and whether a
+kernel can vote at all."""
+
 from __future__ import annotations
 
 import math
@@ -33,19 +35,33 @@ from mercer.pairs.logs import LogTile, log
 from mercer.store import register
 
 COLUMNS = 256  # of a tile
-CLOSED = (Sum, Product, Scale, Power, Exp, Series, Normalized, OnColumns, Warped)  # nonnegative parts give a nonnegative whole
+CLOSED = (
+    Sum,
+    Product,
+    Scale,
+    Power,
+    Exp,
+    Series,
+    Normalized,
+    OnColumns,
+    Warped,
+)  # nonnegative parts give a nonnegative whole
 
 
 class QueryKernel(Protocol):
-    """The training points as seen from queries: by logarithms of kernel values, where an operator's values would underflow."""
+    """The training points as seen from queries: by logarithms of kernel values, where an operator's
+    values would underflow."""
 
     def __len__(self) -> int: ...
     def products(self, X: Table, V: Array) -> Array: ...
-    def logs(self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False) -> Iterator[tuple[slice, Iterable[Array]]]: ...
+    def logs(
+        self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
+    ) -> Iterator[tuple[slice, Iterable[Array]]]: ...
 
 
 class ExactTile(LogTile):
-    """Distances by differences only, whose rounding is relative: which of two far points is nearer stays to be seen."""
+    """Distances by differences only, whose rounding is relative: which of two far points is nearer
+    stays to be seen."""
 
     def _measured(self, b: Any) -> tuple[Array, float]:
         return self._by_differences(b), math.inf
@@ -67,17 +83,26 @@ class Points:
     def products(self, X: Table, V: Array) -> Array:
         """K @ V; where the form of the kernel allows negative values, they are looked at first."""
         if not nonnegative(self.kernel):
-            parallel_map(lambda rows: [bool(list(L)) for _, L in self.logs(X[rows], [self.kernel])], tiles.cuts(len(X), tiles.TILE_ROWS))
+            parallel_map(
+                lambda rows: [bool(list(L)) for _, L in self.logs(X[rows], [self.kernel])],
+                tiles.cuts(len(X), tiles.TILE_ROWS),
+            )
         return times(self.kernel, X, self.rows.astype(X.dtype).data, V)
 
-    def logs(self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False) -> Iterator[tuple[slice, Iterable[Array]]]:
-        """log k(x, z) tile by tile for each kernel; distances are computed once for all their bandwidths, least first."""
+    def logs(
+        self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
+    ) -> Iterator[tuple[slice, Iterable[Array]]]:
+        """log k(x, z) tile by tile for each kernel; distances are computed once for all their
+        bandwidths, least first."""
         left, right = self.kernel.tables(X, self.rows)
         centre = centre_of(left, right)
         x = Side(left, centre)
         for cols in tiles.cuts(len(right), COLUMNS):
             tile = (ExactTile if exact else LogTile)(x, Side(right[cols], centre))
-            yield cols, (_of_shape(log(k.on(tile)), (len(x), cols.stop - cols.start)) for k in kernels)
+            yield (
+                cols,
+                (_of_shape(log(k.on(tile)), (len(x), cols.stop - cols.start)) for k in kernels),
+            )
 
 
 @register("smoothing.GivenGram")
@@ -96,7 +121,9 @@ class GivenVotes:
         log(X.data)
         return np.asarray(X.data @ V.astype(X.dtype))
 
-    def logs(self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False) -> Iterator[tuple[slice, Iterable[Array]]]:
+    def logs(
+        self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
+    ) -> Iterator[tuple[slice, Iterable[Array]]]:
         yield slice(0, self.n), [log(X.data)]
 
 
@@ -111,11 +138,17 @@ def nonnegative(kernel: FittedKernel) -> bool:
     >>> nonnegative(2 * Gaussian() + 1), nonnegative(Linear()), nonnegative(Linear() ** 2)
     (True, False, True)
     """
-    if (isinstance(kernel, Power) and kernel.degree % 2 == 0) or isinstance(kernel, Exp | Constant | ArcCosine):
+    if (isinstance(kernel, Power) and kernel.degree % 2 == 0) or isinstance(
+        kernel, Exp | Constant | ArcCosine
+    ):
         return True
     if isinstance(kernel, Polynomial):
         return kernel.degree % 2 == 0
     if isinstance(kernel, Stationary):
         return not isinstance(kernel, Sinc)
-    parts = [v for v in kernel.get_params().values() if isinstance(v, Kernel)] if isinstance(kernel, CLOSED) else []
+    parts = (
+        [v for v in kernel.get_params().values() if isinstance(v, Kernel)]
+        if isinstance(kernel, CLOSED)
+        else []
+    )
     return bool(parts) and all(map(nonnegative, parts))

@@ -1,4 +1,6 @@
-"""What estimators of support vectors share: a fitted machine seen through attributes, fewer support vectors, files from before."""
+"""What estimators of support vectors share: a fitted machine seen through attributes, fewer support
+vectors, files from before."""
+
 from __future__ import annotations
 
 import copy
@@ -26,9 +28,26 @@ from mercer.models.svm.machine import (
 from mercer.plans import Plan
 
 LEARNT = (
-    "support_", "support_vectors_", "dual_coef_", "n_support_", "multiclass_", "compression_", "coef_", "lift_", "n_features_lifted_",
-    "sigmoid_", "gap_", "intercept_", "offset_", "_size", "n_iter_", "objective_", "plan_", "kernel_", "_last",
-)  # fmt: skip
+    "support_",
+    "support_vectors_",
+    "dual_coef_",
+    "n_support_",
+    "multiclass_",
+    "compression_",
+    "coef_",
+    "lift_",
+    "n_features_lifted_",
+    "sigmoid_",
+    "gap_",
+    "intercept_",
+    "offset_",
+    "_size",
+    "n_iter_",
+    "objective_",
+    "plan_",
+    "kernel_",
+    "_last",
+)
 
 
 class SupportVectorEstimator(KernelEstimator):
@@ -90,17 +109,22 @@ class SupportVectorEstimator(KernelEstimator):
     def _dual(self) -> DualMachine:
         """The machine, where it is one over rows."""
         if not isinstance(machine := self._machine(), DualMachine):
-            raise AttributeError("support vectors and dual coefficients are there for models over rows; this one is over features.")
+            raise AttributeError(
+                "support vectors and dual coefficients are there for models over rows; this one is over features."
+            )
         return machine
 
     @property
-    def plan_(self) -> Plan: return self._machine().summary.plan
+    def plan_(self) -> Plan:
+        return self._machine().summary.plan
 
     @property
-    def kernel_(self) -> FittedKernel: return self._machine().kernel
+    def kernel_(self) -> FittedKernel:
+        return self._machine().kernel
 
     @property
-    def n_iter_(self) -> int: return self._machine().summary.rounds
+    def n_iter_(self) -> int:
+        return self._machine().summary.rounds
 
     @property
     def objective_(self) -> float:
@@ -111,11 +135,14 @@ class SupportVectorEstimator(KernelEstimator):
     def gap_(self) -> float:
         """The duality gap, relative to the objective; AttributeError where there is none."""
         if (gap := self._machine().summary.gap) is None:
-            raise AttributeError("gap_ is that of a dual problem, and the squared hinge over features is solved without one.")
+            raise AttributeError(
+                "gap_ is that of a dual problem, and the squared hinge over features is solved without one."
+            )
         return gap
 
     @property
-    def intercept_(self) -> Array: return self._machine().intercept
+    def intercept_(self) -> Array:
+        return self._machine().intercept
 
     @property
     def support_(self) -> Array:
@@ -151,9 +178,14 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     """The attributes of an estimator of support vectors as they are now."""
     if "machine_" in state or "intercept_" not in state:
         return state
-    old, left = SimpleNamespace(**state), {name: value for name, value in state.items() if name not in LEARNT}
+    old, left = (
+        SimpleNamespace(**state),
+        {name: value for name, value in state.items() if name not in LEARNT},
+    )
     machine = _over_rows(old) if "dual_coef_" in state else _over_features(old)
-    items = isinstance(machine, DualMachine) and machine.vectors is not None and machine.vectors.items
+    items = (
+        isinstance(machine, DualMachine) and machine.vectors is not None and machine.vectors.items
+    )
     last = {"_last": _last(*old._last)} if "_last" in state else {}
     return left | last | {"machine_": machine, "_of_items": items}
 
@@ -166,14 +198,26 @@ def _over_rows(old: Any) -> DualMachine:
     vectors = None if isinstance(old.kernel_, str) else Table(old.support_vectors_)
     multiclass = getattr(old, "multiclass_", "")
     return DualMachine(
-        old.kernel_, vectors, old.support_, old.dual_coef_, np.asarray(old.intercept_), old.n_support_, _summary(old), multiclass,
-        getattr(old, "_size", 0.0), getattr(old, "sigmoid_", None), getattr(old, "compression_", None), bytes_of(old.memory_limit),
-    )  # fmt: skip
+        old.kernel_,
+        vectors,
+        old.support_,
+        old.dual_coef_,
+        np.asarray(old.intercept_),
+        old.n_support_,
+        _summary(old),
+        multiclass,
+        getattr(old, "_size", 0.0),
+        getattr(old, "sigmoid_", None),
+        getattr(old, "compression_", None),
+        bytes_of(old.memory_limit),
+    )
 
 
 def _over_features(old: Any) -> FeatureMachine:
     phi = FittedMap(old.lift_, min(BATCH_BYTES, bytes_of(old.memory_limit) / 8))
-    return FeatureMachine(phi, old.coef_, old.intercept_, _summary(old), getattr(old, "sigmoid_", None))
+    return FeatureMachine(
+        phi, old.coef_, old.intercept_, _summary(old), getattr(old, "sigmoid_", None)
+    )
 
 
 def _last(kind: tuple[str, bool, str], codes: Any, c: Any, rules: Any) -> WarmStart:

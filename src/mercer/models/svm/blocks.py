@@ -1,4 +1,6 @@
-"""Rounds of blocks: some duals are chosen, solved by second-order steps, and the gradient of all is brought up to date; shrinking."""
+"""Rounds of blocks: some duals are chosen, solved by second-order steps, and the gradient of all is
+brought up to date; shrinking."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -17,7 +19,10 @@ ONE_BLOCK = 2048  # up to so many duals are one block
 MIN_BLOCK, MAX_BLOCK = 2048, 4096  # duals of a block: twice those inside their bounds, within these
 STEPS = 100_000  # inside a block
 DEPTH = 0.05  # a block is solved until its violation is this part of that of all duals
-SHRINK_EVERY, SHRINK_PART = 4, 0.4  # rounds between two looks at what could be left out, and the least part that pays
+SHRINK_EVERY, SHRINK_PART = (
+    4,
+    0.4,
+)  # rounds between two looks at what could be left out, and the least part that pays
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,26 +38,46 @@ class ActiveSet:
     columns: RowCache
 
     def only(self, keep: Array) -> ActiveSet:
-        index, b, G, lo, hi, ridge = (v[keep] for v in (self.index, self.b, self.G, self.lo, self.hi, self.ridge))
+        index, b, G, lo, hi, ridge = (
+            v[keep] for v in (self.index, self.b, self.G, self.lo, self.hi, self.ridge)
+        )
         return ActiveSet(index, b, G, lo, hi, ridge, self.columns.only(keep))
 
 
 class BlockSolver:
-    """Rounds: choose a block of duals by their slopes, solve it, and add its kernel rows times the changes to the gradient.
+    """Rounds: choose a block of duals by their slopes, solve it, and add its kernel rows times the
+    changes to the gradient.
 
-    Of Joachims (1998) with the second-order choice of Fan, Chen and Lin (2005). Half of a block stays from one round to the next.
-    Duals at a bound that no slope pulls away are left out, and their gradient is made good before the end.
+    Of Joachims (1998) with the second-order choice of Fan, Chen and Lin (2005). Half of a block
+    stays from one round to the next. Duals at a bound that no slope pulls away are left out, and
+    their gradient is made good before the end.
     """
 
     def __init__(
-        self, op: TiledOperator, problem: DualProblem, tol: float, *, columns: RowCache, start: Array | None = None, shrinks: bool = True,
+        self,
+        op: TiledOperator,
+        problem: DualProblem,
+        tol: float,
+        *,
+        columns: RowCache,
+        start: Array | None = None,
+        shrinks: bool = True,
         largest: int = MAX_BLOCK,
-    ) -> None:  # fmt: skip
-        self.op, self.problem, self.tol, self.columns, self.shrinks, self.largest = op, problem, tol, columns, shrinks, largest
+    ) -> None:
+        self.op, self.problem, self.tol, self.columns, self.shrinks, self.largest = (
+            op,
+            problem,
+            tol,
+            columns,
+            shrinks,
+            largest,
+        )
         self.slack, self.b = tol * problem.unit, feasible_start(problem, start)
         self.G = -problem.t.astype(np.float64)
         self.ridge = np.zeros(op.shape[0]) if problem.ridge is None else problem.ridge
-        self.left: list[tuple[Array, Array]] = []  # which duals were left out, and all duals at that time
+        self.left: list[
+            tuple[Array, Array]
+        ] = []  # which duals were left out, and all duals at that time
         self.block, self.K = np.empty(0, np.intp), np.empty((0, 0), op.dtype)
         self.rounds = self.steps = self.made = 0
         self.root = np.sqrt(np.maximum(op.diag(), 0.0))
@@ -62,11 +87,22 @@ class BlockSolver:
 
     def _everyone(self) -> ActiveSet:
         problem = self.problem
-        return ActiveSet(np.arange(self.op.shape[0]), self.b, self.G, problem.lo, problem.hi, self.ridge, self.columns)
+        return ActiveSet(
+            np.arange(self.op.shape[0]),
+            self.b,
+            self.G,
+            problem.lo,
+            problem.hi,
+            self.ridge,
+            self.columns,
+        )
 
-    @single_blas()  # tiles keep the cores busy; threads of BLAS for short sums between them would only wait for each other
+    # tiles keep the cores busy; threads of BLAS for short sums between them would only wait for
+    # each other
+    @single_blas()
     def run(self, most: int) -> DualSolution:
-        """Rounds until the gap is at most tol/100 of the objective, or at most tol and no two slopes differ by more than tol."""
+        """Rounds until the gap is at most tol/100 of the objective, or at most tol and no two
+        slopes differ by more than tol."""
         while True:
             up, down = self._slopes()
             found = self._evaluated(up, down)
@@ -83,7 +119,8 @@ class BlockSolver:
                 self._shrink()
 
     def _slopes(self) -> tuple[Array, Array]:
-        """Slopes of the up and down sets: of a rise and of a fall of every dual that takes part; far away where it may not."""
+        """Slopes of the up and down sets: of a rise and of a fall of every dual that takes part;
+        far away where it may not."""
         p, change = self.part, np.empty(len(self.part.b))
         if smo.snap(p.b, p.lo, p.hi, change):
             self._add(np.flatnonzero(change), change[change != 0])
@@ -98,7 +135,17 @@ class BlockSolver:
         problem = replace(self.problem, t=self.problem.t[p.index], lo=p.lo, hi=p.hi, ridge=p.ridge)
         made = self.made + self.columns.made + (p.columns.made if self.left else 0)
         work = self.rounds, self.steps, made
-        return evaluate(problem, p.b, p.G, up, down, tol=self.tol, slack=self.slack, work=work, root=self.root[p.index])
+        return evaluate(
+            problem,
+            p.b,
+            p.G,
+            up,
+            down,
+            tol=self.tol,
+            slack=self.slack,
+            work=work,
+            root=self.root[p.index],
+        )
 
     def _round(self, up: Array, down: Array, worst: float) -> None:
         """Solve one block, and bring the gradient up to date."""
@@ -111,7 +158,9 @@ class BlockSolver:
         steps = smo.pairs if self.problem.bias else smo.singles
         goal = max(DEPTH * worst, self.slack / 2)
         shape = (-1, smo.LANE)
-        self.steps += steps(K.reshape(q, *shape), G.reshape(shape), b, lo, hi, self.problem.e, goal, STEPS)
+        self.steps += steps(
+            K.reshape(q, *shape), G.reshape(shape), b, lo, hi, self.problem.e, goal, STEPS
+        )
         change, self.rounds = b - p.b[block], self.rounds + 1
         moved = change != 0
         p.b[block] = b
@@ -124,7 +173,8 @@ class BlockSolver:
         p.G[which] += p.ridge[which] * change
 
     def _choose(self, up: Array, down: Array) -> tuple[Array, Array]:
-        """The duals of a block: some of the last one (at these places in it), and those whose slopes are most wrong."""
+        """The duals of a block: some of the last one (at these places in it), and those whose
+        slopes are most wrong."""
         p = self.part
         if len(p.b) <= min(ONE_BLOCK, self.largest):
             every = np.arange(len(p.b))
@@ -183,7 +233,9 @@ class BlockSolver:
         self.block = self.part.index[self.block]
         for index, then in self.left:
             moved, change = np.flatnonzero(self.b != then), np.zeros(self.op.shape[0])
-            self.columns.add(change, moved, (self.b - then)[moved])  # of all columns, as for these rows are kept
+            self.columns.add(
+                change, moved, (self.b - then)[moved]
+            )  # of all columns, as for these rows are kept
             self.G[index] += change[index]
         self.left, self.part = [], self._everyone()
 

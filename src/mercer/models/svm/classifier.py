@@ -1,4 +1,6 @@
-"""KernelSVC: the exact dual over rows; over features, squared hinge by Newton's rounds, hinge by dual coordinate descent."""
+"""KernelSVC: the exact dual over rows; over features, squared hinge by Newton's rounds, hinge by
+dual coordinate descent."""
+
 from __future__ import annotations
 
 from typing import Any, Self
@@ -121,7 +123,9 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     def _laws(self) -> str | None:
         m, K = self.machine_, len(self.classes_)
-        said = len(m.counts) if isinstance(m, DualMachine) else 2 if len(m.coef) == 1 else len(m.coef)
+        said = (
+            len(m.counts) if isinstance(m, DualMachine) else 2 if len(m.coef) == 1 else len(m.coef)
+        )
         if said != K or K < 2:
             return f"has a machine of {said} classes for {K} classes"
         if self._last is not None and self._last.codes.max(initial=0) >= K:
@@ -129,9 +133,22 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         return m.misfit(self.n_features_in_)
 
     def __init__(
-        self, kernel: KernelSetting = None, C: float = 1.0, loss: str = "hinge", via: Via = "auto", *, lift: LiftSetting = None,
-        fit_intercept: bool = True, class_weight: Any = None, multiclass: str = "auto", probability: bool = False,
-        warm_start: bool = False, tol: float = 1e-3, max_iter: int = 1000, memory_limit: MemoryLimit = None, random_state: Seed = None,
+        self,
+        kernel: KernelSetting = None,
+        C: float = 1.0,
+        loss: str = "hinge",
+        via: Via = "auto",
+        *,
+        lift: LiftSetting = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        multiclass: str = "auto",
+        probability: bool = False,
+        warm_start: bool = False,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        memory_limit: MemoryLimit = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -159,13 +176,16 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         check_classification_targets(y)
         rows = LabelledRows.of(every, y, self._weights(sample_weight, every), gram=s.precomputed)
         machine, self._last = fit(s, rows, len(every), self._last)
-        self.classes_, self.machine_ = rows.classes, with_probabilities(s, rows, machine) if s.probability else machine
+        self.classes_, self.machine_ = (
+            rows.classes,
+            with_probabilities(s, rows, machine) if s.probability else machine,
+        )
         return self
 
     # what is known
     @property
     def multiclass_(self) -> str:
-        """"ovo" or "ovr"; AttributeError over features, which have no other than "ovr"."""
+        """ "ovo" or "ovr"; AttributeError over features, which have no other than "ovr"."""
         return self._dual().multiclass
 
     @property
@@ -174,7 +194,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         return self._linear().coef
 
     @property
-    def lift_(self) -> FittedLift: return self._linear().phi.lift
+    def lift_(self) -> FittedLift:
+        return self._linear().phi.lift
 
     @property
     def n_features_lifted_(self) -> int:
@@ -183,7 +204,9 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
 
     def _linear(self) -> FeatureMachine:
         if not isinstance(machine := self._machine(), FeatureMachine):
-            raise AttributeError("a map and coefficients of its features are there for models over features; this one has dual_coef_.")
+            raise AttributeError(
+                "a map and coefficients of its features are there for models over features; this one has dual_coef_."
+            )
         return machine
 
     @property

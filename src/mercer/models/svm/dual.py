@@ -1,4 +1,6 @@
-"""From checked rows to duals and back: the operator that a dual problem is solved on, and the machine that its solutions make."""
+"""From checked rows to duals and back: the operator that a dual problem is solved on, and the
+machine that its solutions make."""
+
 from __future__ import annotations
 
 import warnings
@@ -20,8 +22,14 @@ from mercer.ops.tiles import cuts
 from mercer.plans import Plan
 
 EPS = float(np.finfo(np.float32).eps)
-ASYMMETRY, INDEFINITE = 1e-5, 1e-5  # of a given matrix, relative to its largest entry: more is no rounding, even of float32
-SOME, CHECKED_ROWS = 256, 1024  # rows whose eigenvalues are looked at, and rows that are compared with columns at a time
+ASYMMETRY, INDEFINITE = (
+    1e-5,
+    1e-5,
+)  # of a given matrix, relative to its largest entry: more is no rounding, even of float32
+SOME, CHECKED_ROWS = (
+    256,
+    1024,
+)  # rows whose eigenvalues are looked at, and rows that are compared with columns at a time
 INDEFINITE_GIVEN = (
     "X is a kernel matrix with negative eigenvalues: the duals are a stationary point, and gap_ bounds nothing; "
     "give a positive semidefinite one."
@@ -29,17 +37,29 @@ INDEFINITE_GIVEN = (
 
 
 def operator_of(
-    kernel: FittedKernel, rows: Table, *, largest: float, tol: float, memory: float, bias: bool = True, balanced: bool = False,
+    kernel: FittedKernel,
+    rows: Table,
+    *,
+    largest: float,
+    tol: float,
+    memory: float,
+    bias: bool = True,
+    balanced: bool = False,
     ridge: float = 0.0,
 ) -> TiledOperator:
-    """Kernel values in float32, unless the rounding of a sum over all rows, times the largest dual, would show at tol.
+    """Kernel values in float32, unless the rounding of a sum over all rows, times the largest dual,
+    would show at tol.
 
     Where the duals sum to zero (`balanced`), about a point.
     """
     rows = rows if isinstance(kernel, str) else dense_enough(rows, memory)
     narrow = rows.dtype == np.float32
     op = _values(kernel, rows, bias, balanced)
-    shows = EPS * largest * len(rows) ** 0.5 * float(np.abs(op.diag()).max()) > (tol if narrow else 0.1 * tol) or ridge > MAX_FLOAT32_VALUE
+    shows = (
+        EPS * largest * len(rows) ** 0.5 * float(np.abs(op.diag()).max())
+        > (tol if narrow else 0.1 * tol)
+        or ridge > MAX_FLOAT32_VALUE
+    )
     if shows and narrow and not isinstance(op, AboutOperator):
         op = _values(kernel, rows.astype(np.float64), bias, balanced)
     return op.astype(np.float64 if shows else np.float32)
@@ -57,7 +77,8 @@ def _values(kernel: FittedKernel, rows: Table, bias: bool, balanced: bool) -> Ti
 
 
 def certain(K: Array, bias: bool) -> bool:
-    """Whether a given matrix, which must be symmetric, shows no negative eigenvalue among some of its rows.
+    """Whether a given matrix, which must be symmetric, shows no negative eigenvalue among some of
+    its rows.
 
     With a bias the sum of duals is fixed, and only vectors that sum to zero count.
 
@@ -67,7 +88,9 @@ def certain(K: Array, bias: bool) -> bool:
     size = float(np.abs(K).max(initial=0))
     for s in cuts(len(K), CHECKED_ROWS):
         if np.abs(K[s] - K[:, s].T).max(initial=0) > ASYMMETRY * size:
-            raise ValueError("X must be symmetric with kernel='precomputed', and it is not; give (X + X.T) / 2 if that is meant.")
+            raise ValueError(
+                "X must be symmetric with kernel='precomputed', and it is not; give (X + X.T) / 2 if that is meant."
+            )
     some = np.linspace(0, len(K) - 1, min(len(K), SOME)).astype(np.intp)
     part = K[some[:, None], some].astype(np.float64)
     part = part - part.mean(0) - part.mean(1)[:, None] + part.mean() if bias else part
@@ -75,40 +98,69 @@ def certain(K: Array, bias: bool) -> bool:
     return bool(values[0] >= -INDEFINITE * max(size, values[-1]))
 
 
-def intercept_of(op: TiledOperator, solution: DualSolution, index: Array | slice = slice(None)) -> float:
+def intercept_of(
+    op: TiledOperator, solution: DualSolution, index: Array | slice = slice(None)
+) -> float:
     """That of sum_j b_j k(x, x_j), from the one that was found with what this operator has of k."""
     return solution.intercept - float(solution.b @ op.edge[index])
 
 
-def support_of(kernel: FittedKernel, rows: Table, kept: Array, coef: Array, order: Array | None = None) -> dict[str, Any]:
-    """The parts of a machine: vectors, places and coefficients of the rows whose coefficients (k, n) are not zero, in this order."""
+def support_of(
+    kernel: FittedKernel, rows: Table, kept: Array, coef: Array, order: Array | None = None
+) -> dict[str, Any]:
+    """The parts of a machine: vectors, places and coefficients of the rows whose coefficients (k,
+    n) are not zero, in this order."""
     order = np.arange(len(rows)) if order is None else order
     at = order[(coef != 0).any(0)[order]]
     vectors = None if isinstance(kernel, str) else Table(rows[at].data)
-    return dict(kernel=kernel, vectors=vectors, support=kept[at], coef=np.ascontiguousarray(coef[:, at]))
+    return dict(
+        kernel=kernel, vectors=vectors, support=kept[at], coef=np.ascontiguousarray(coef[:, at])
+    )
 
 
-def summary_of(found: Sequence[DualSolution], op: TiledOperator, why: str, *, vectors: int, memory: float) -> FitSummary:
+def summary_of(
+    found: Sequence[DualSolution], op: TiledOperator, why: str, *, vectors: int, memory: float
+) -> FitSummary:
     """What the duals took."""
     size = sum(max(abs(m.objective), m.least) for m in found)
     gap = relative(sum(m.gap for m in found), size)
     settings = {
-        "rows": op.shape[0], "support_vectors": vectors, "problems": len(found), "rounds": sum(m.rounds for m in found),
-        "steps": sum(m.steps for m in found), "kernel_values": op.dtype.name, "gap": gap,
+        "rows": op.shape[0],
+        "support_vectors": vectors,
+        "problems": len(found),
+        "rounds": sum(m.rounds for m in found),
+        "steps": sum(m.steps for m in found),
+        "kernel_values": op.dtype.name,
+        "gap": gap,
         "rounding": relative(sum(m.rounding for m in found), size),
         "ended_by": ", ".join(sorted({m.ended or "max_iter" for m in found})),
-    }  # fmt: skip
+    }
     made, most = float(sum(m.made * len(m.b) for m in found)), max(len(m.b) for m in found)
-    bytes_, flops = kernel_bytes(most, made, len(found), memory, op.dtype.itemsize), made * 2.0 * max(1, op.X.width)
+    bytes_, flops = (
+        kernel_bytes(most, made, len(found), memory, op.dtype.itemsize),
+        made * 2.0 * max(1, op.X.width),
+    )
     plan = Plan("exact dual", why, settings, bytes=bytes_, flops=flops)
     return FitSummary(plan, -sum(m.objective for m in found), max(m.rounds for m in found), gap)
 
 
-def warn_if_open(name: str, found: Sequence[DualSolution], summary: FitSummary, tol: float, most: int, remedies: tuple[str, str]) -> None:
-    """Where rounds ran out, or where slopes are as flat as rounding lets them be and the gap is not closed."""
+def warn_if_open(
+    name: str,
+    found: Sequence[DualSolution],
+    summary: FitSummary,
+    tol: float,
+    most: int,
+    remedies: tuple[str, str],
+) -> None:
+    """Where rounds ran out, or where slopes are as flat as rounding lets them be and the gap is not
+    closed."""
     if not all(m.converged for m in found):
         text = f"stopped after {summary.rounds} rounds (max_iter={most}) at a relative gap of {summary.gap:.1e}"
-        warnings.warn(f"{name} {text}; raise max_iter or tol, or {remedies[0]}.", ConvergenceWarning, stacklevel=5)
+        warnings.warn(
+            f"{name} {text}; raise max_iter or tol, or {remedies[0]}.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
     elif max(m.open for m in found) > tol:
         gap = max(m.relative for m in found)
         text = f"ended at a relative gap of {gap:.1e}, above tol={tol:.1e}: its slopes are flat up to rounding"

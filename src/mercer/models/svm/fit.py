@@ -1,4 +1,6 @@
-"""From settings and labelled rows to a classifier: rules of the exact dual, or hinge losses over features."""
+"""From settings and labelled rows to a classifier: rules of the exact dual, or hinge losses over
+features."""
+
 from __future__ import annotations
 
 import copy
@@ -22,13 +24,17 @@ from mercer.operators import TiledOperator
 from mercer.plans import Plan
 from mercer.store import register
 
-REMEDIES = "lower C", "centre and scale the columns of X, or lower C"  # where rounds ran out, and where rounding is what is left
+REMEDIES = (
+    "lower C",
+    "centre and scale the columns of X, or lower C",
+)  # where rounds ran out, and where rounding is what is left
 
 
 @register("svm.WarmStart")
 @dataclass(frozen=True, eq=False)
 class WarmStart:
-    """The rules of a fit, and what decided where their duals may lie: the loss, the bias, the classes and the bounds c."""
+    """The rules of a fit, and what decided where their duals may lie: the loss, the bias, the
+    classes and the bounds c."""
 
     loss: str
     bias: bool
@@ -38,15 +44,22 @@ class WarmStart:
     rules: tuple[BinaryRule, ...]
 
     must = dict(
-        loss=Text(), multiclass=Text("ovr", "ovo"), codes=Ints("n", below=1 << 31), c=Floats("n", low=0), rules=Each(Is("BinaryRule"))
+        loss=Text(),
+        multiclass=Text("ovr", "ovo"),
+        codes=Ints("n", below=1 << 31),
+        c=Floats("n", low=0),
+        rules=Each(Is("BinaryRule")),
     )
 
     def _laws(self) -> str | None:
         beyond = any(r.index.max(initial=0) >= len(self.codes) for r in self.rules)
         return "starts at rows that are not there" if beyond else None
 
-    def starts(self, s: ClassifierSettings, multiclass: str, codes: Array, c: Array) -> list[Array] | None:
-        """Its duals, scaled to the new bounds, where it was of the same problems and only C differs."""
+    def starts(
+        self, s: ClassifierSettings, multiclass: str, codes: Array, c: Array
+    ) -> list[Array] | None:
+        """Its duals, scaled to the new bounds, where it was of the same problems and only C
+        differs."""
         same = (self.loss, self.bias, self.multiclass) == (s.loss, bool(s.intercept), multiclass)
         if not same or not np.array_equal(self.codes, codes):
             return None
@@ -56,77 +69,145 @@ class WarmStart:
         return [np.clip(r.solution.b * ratio[0], -c[r.index], c[r.index]) for r in self.rules]
 
 
-def fit(s: ClassifierSettings, rows: LabelledRows, n: int, last: WarmStart | None = None) -> tuple[Machine, WarmStart | None]:
+def fit(
+    s: ClassifierSettings, rows: LabelledRows, n: int, last: WarmStart | None = None
+) -> tuple[Machine, WarmStart | None]:
     """One of the fitted values, of n rows of which these count; and where a next fit may start."""
     plan = choose(n, s)
     if s.probability and plan.way == "exact":
         enough_rows(rows.codes)
-    return over_rows(s, rows, plan, last) if plan.way == "exact" else (over_features(s, rows, plan), None)
+    return (
+        over_rows(s, rows, plan, last)
+        if plan.way == "exact"
+        else (over_features(s, rows, plan), None)
+    )
 
 
 # the exact dual
-def over_rows(s: ClassifierSettings, rows: LabelledRows, plan: Plan, last: WarmStart | None) -> tuple[DualMachine, WarmStart | None]:
-    """One rule for two classes; for more, one for every two of them, or one a class against the rest."""
+def over_rows(
+    s: ClassifierSettings, rows: LabelledRows, plan: Plan, last: WarmStart | None
+) -> tuple[DualMachine, WarmStart | None]:
+    """One rule for two classes; for more, one for every two of them, or one a class against the
+    rest."""
     w, codes, K = rows.weights, rows.codes, len(rows.classes)
     kernel = scaled_kernel_at(s.kernel, rows.X, w)
     c = s.C * w * class_weights(s.class_weight, rows.classes, codes, w)[codes]
     ridge, bias = 0.0 if s.loss == "hinge" else 0.5 / float(c.min()), bool(s.intercept)
-    op = operator_of(kernel, rows.X, largest=float(c.max()), tol=s.tol, memory=s.memory, bias=bias, balanced=bias, ridge=ridge)
+    op = operator_of(
+        kernel,
+        rows.X,
+        largest=float(c.max()),
+        tol=s.tol,
+        memory=s.memory,
+        bias=bias,
+        balanced=bias,
+        ridge=ridge,
+    )
     multiclass = "ovr" if K == 2 or s.multiclass == "ovr" else "ovo"
     starts = last.starts(s, multiclass, codes, c) if s.warm_start and last is not None else None
-    rules = rules_of(op, codes, c, HingeSettings(s.loss, bias, s.tol, s.max_iter, s.memory), multiclass, starts)
+    rules = rules_of(
+        op, codes, c, HingeSettings(s.loss, bias, s.tol, s.max_iter, s.memory), multiclass, starts
+    )
     machine = machine_of(s, rows, op, rules, multiclass, kernel, plan.why)
-    return machine, WarmStart(s.loss, bias, multiclass, codes, c, tuple(rules)) if s.warm_start else None
+    return machine, WarmStart(
+        s.loss, bias, multiclass, codes, c, tuple(rules)
+    ) if s.warm_start else None
 
 
 def rules_of(
-    op: TiledOperator, codes: Array, c: Array, how: HingeSettings, multiclass: str, starts: list[Array] | None
+    op: TiledOperator,
+    codes: Array,
+    c: Array,
+    how: HingeSettings,
+    multiclass: str,
+    starts: list[Array] | None,
 ) -> list[BinaryRule]:
     """In the order of pairs, or of classes; the second class alone of two."""
     if multiclass == "ovo":
         return OneVsOne(op, codes, c, how).solve(starts)
     K = int(codes.max()) + 1
-    return one_vs_rest(op, [np.where(codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))], c, how, starts)
+    return one_vs_rest(
+        op, [np.where(codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))], c, how, starts
+    )
 
 
 def machine_of(
-    s: ClassifierSettings, rows: LabelledRows, op: TiledOperator, rules: Sequence[BinaryRule], multiclass: str, kernel: FittedKernel,
+    s: ClassifierSettings,
+    rows: LabelledRows,
+    op: TiledOperator,
+    rules: Sequence[BinaryRule],
+    multiclass: str,
+    kernel: FittedKernel,
     why: str,
 ) -> DualMachine:
     """Support vectors sorted by class, and the scores of all rules over them."""
     codes, K = rows.codes, len(rows.classes)
-    coef = by_class(rules, codes, K) if multiclass == "ovo" else np.stack([r.solution.b for r in rules])
+    coef = (
+        by_class(rules, codes, K)
+        if multiclass == "ovo"
+        else np.stack([r.solution.b for r in rules])
+    )
     parts = support_of(kernel, rows.X, rows.kept, coef, np.argsort(codes, kind="stable"))
-    counts = np.bincount(codes[np.searchsorted(rows.kept, parts["support"])], minlength=K).astype(np.int32)
+    counts = np.bincount(codes[np.searchsorted(rows.kept, parts["support"])], minlength=K).astype(
+        np.int32
+    )
     intercept = np.array([intercept_of(op, r.solution, r.index) for r in rules])
-    why, found = f"{len(rows):,} rows, {why}; blocks of the dual until its gap is closed", [r.solution for r in rules]
+    why, found = (
+        f"{len(rows):,} rows, {why}; blocks of the dual until its gap is closed",
+        [r.solution for r in rules],
+    )
     summary = summary_of(found, op, why, vectors=len(parts["support"]), memory=s.memory)
     warn_if_open("KernelSVC", found, summary, s.tol, s.max_iter, REMEDIES)
-    return DualMachine(**parts, intercept=intercept, counts=counts, summary=summary, multiclass=multiclass, memory=s.memory)
+    return DualMachine(
+        **parts,
+        intercept=intercept,
+        counts=counts,
+        summary=summary,
+        multiclass=multiclass,
+        memory=s.memory,
+    )
 
 
 # features
 def over_features(s: ClassifierSettings, rows: LabelledRows, plan: Plan) -> FeatureMachine:
     """The map, and then one rule for two classes, or one a class against the rest."""
-    phi = fitted_map(s.kernel, s.lift, s.method, rows.X, rows.weight, seed=s.random_state, memory=s.memory)
+    phi = fitted_map(
+        s.kernel, s.lift, s.method, rows.X, rows.weight, seed=s.random_state, memory=s.memory
+    )
     w, K = rows.weights, len(rows.classes)
     c = s.C * (w * class_weights(s.class_weight, rows.classes, rows.codes, w)[rows.codes])
     if s.probability:
         enough_rows(rows.codes)
     signs = [np.where(rows.codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))]
-    coef, intercept, summary = hinge.fit(phi, rows.X, signs, c, HingeSettings(s.loss, bool(s.intercept), 0.1 * s.tol, s.max_iter, s.memory))
-    return FeatureMachine(phi, coef, intercept, replace(summary, plan=replace(summary.plan, rejected=plan.rejected)))
+    coef, intercept, summary = hinge.fit(
+        phi,
+        rows.X,
+        signs,
+        c,
+        HingeSettings(s.loss, bool(s.intercept), 0.1 * s.tol, s.max_iter, s.memory),
+    )
+    return FeatureMachine(
+        phi, coef, intercept, replace(summary, plan=replace(summary.plan, rejected=plan.rejected))
+    )
 
 
 # probabilities
 def with_probabilities(s: ClassifierSettings, rows: LabelledRows, machine: Machine) -> Machine:
     """The same machine with a sigmoid for every score, from folds that go its way."""
     exact, gram = isinstance(machine, DualMachine), s.precomputed
-    way, kernel = "exact" if exact else "features" if s.way == "auto" else s.way, machine.kernel if exact else s.kernel
-    s, y = replace(s, probability=False, warm_start=False, kernel=kernel, way=way), rows.classes[rows.codes]
+    way, kernel = (
+        "exact" if exact else "features" if s.way == "auto" else s.way,
+        machine.kernel if exact else s.kernel,
+    )
+    s, y = (
+        replace(s, probability=False, warm_start=False, kernel=kernel, way=way),
+        rows.classes[rows.codes],
+    )
 
     def scores(train: Array, test: Array) -> Array:
-        some = LabelledRows.of(some_rows(rows.X, train, train, gram=gram), y[train], rows.weights[train], gram=gram)
+        some = LabelledRows.of(
+            some_rows(rows.X, train, train, gram=gram), y[train], rows.weights[train], gram=gram
+        )
         part, _ = fit(replace(s, random_state=copy.deepcopy(s.random_state)), some, len(some))
         return part.decide(some_rows(rows.X, test, train, gram=gram))
 

@@ -1,4 +1,6 @@
-"""Fitted support vector machines: a sum over support vectors, or over fewer of them, or a linear function of features."""
+"""Fitted support vector machines: a sum over support vectors, or over fewer of them, or a linear
+function of features."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -19,26 +21,35 @@ from mercer.ops.philox import Stream
 from mercer.plans import Plan
 from mercer.store import register
 
-CUT = 1e-10  # of a residual, relative to the diagonal: vectors that others tell up to it add nothing
+CUT = (
+    1e-10  # of a residual, relative to the diagonal: vectors that others tell up to it add nothing
+)
 
 
 @register("svm.FitSummary")
 @dataclass(frozen=True, eq=False)
 class FitSummary:
-    """How a fit went: its plan, the objective it reached, its rounds, and the relative duality gap where there is one."""
+    """How a fit went: its plan, the objective it reached, its rounds, and the relative duality gap
+    where there is one."""
 
     plan: Plan
     objective: float
     rounds: int
     gap: float | None = None
 
-    must = dict(plan=Is("Plan"), objective=Number(finite=False), rounds=Whole(), gap=Number(finite=False) | None)
+    must = dict(
+        plan=Is("Plan"),
+        objective=Number(finite=False),
+        rounds=Whole(),
+        gap=Number(finite=False) | None,
+    )
 
 
 @register("svm.Compression")
 @dataclass(frozen=True)
 class Compression:
-    """What was left out: vectors before and after, |f - g| / |f| in the RKHS, and on rows: rms of f - g, share of decisions that changed.
+    """What was left out: vectors before and after, |f - g| / |f| in the RKHS, and on rows: rms of f
+    - g, share of decisions that changed.
 
     >>> print(Compression(900, 100, 0.02, 0.01, 0.001))
     100 of 900 support vectors: relative error 0.02, scores moved by 0.01 (rms), 0.1% of decisions changed
@@ -58,10 +69,12 @@ class Compression:
 @register("svm.DualMachine")
 @dataclass(frozen=True, eq=False)
 class DualMachine:
-    """f = sum_j coef_j k(., z_j) + intercept over support vectors z_j, some of the rows it was fitted on (at the places `support`).
+    """f = sum_j coef_j k(., z_j) + intercept over support vectors z_j, some of the rows it was
+    fitted on (at the places `support`).
 
-    `counts` is the number of vectors of each class, or of all. Of pairs of classes ("ovo"), coefficients are those of scikit-learn,
-    (K - 1, m) by the class of each vector, or one row a pair. Of a given kernel matrix there are no vectors, only their places.
+    `counts` is the number of vectors of each class, or of all. Of pairs of classes ("ovo"),
+    coefficients are those of scikit-learn, (K - 1, m) by the class of each vector, or one row a
+    pair. Of a given kernel matrix there are no vectors, only their places.
     """
 
     kernel: FittedKernel
@@ -78,23 +91,49 @@ class DualMachine:
     memory: float = 1e9  # bytes that sparse queries may take when they are made dense
 
     must = dict(
-        kernel=Is("Kernel") | Text("precomputed"), vectors=Is("Table") | None, support=Ints("m", below=1 << 48, distinct=True),
-        coef=Floats("r", "m"), intercept=Floats(None), counts=Counts(None), summary=Is("FitSummary"), multiclass=Text("", "ovr", "ovo"),
-        size=Number(0), sigmoid=Each(Floats("s"), Floats("s")) | None, compression=Is("Compression") | None, memory=Number(0),
-    )  # fmt: skip
+        kernel=Is("Kernel") | Text("precomputed"),
+        vectors=Is("Table") | None,
+        support=Ints("m", below=1 << 48, distinct=True),
+        coef=Floats("r", "m"),
+        intercept=Floats(None),
+        counts=Counts(None),
+        summary=Is("FitSummary"),
+        multiclass=Text("", "ovr", "ovo"),
+        size=Number(0),
+        sigmoid=Each(Floats("s"), Floats("s")) | None,
+        compression=Is("Compression") | None,
+        memory=Number(0),
+    )
 
     def _laws(self) -> str | None:
         said, there = int(self.counts.sum()), len(self.support)
         if said != there:
             return f"counts {said} support vectors of {there}"
-        if isinstance(self.kernel, str) != (self.vectors is None) or len(self.vectors or self.support) != there:
+        if (
+            isinstance(self.kernel, str) != (self.vectors is None)
+            or len(self.vectors or self.support) != there
+        ):
             return "has a kernel without support vectors, or vectors without one"
         K, shape = len(self.counts), (len(self.coef), len(self.intercept))
         if self.multiclass == "":
-            return None if shape == (1, 1) and K == 1 else f"has {shape[0]} rows of coefficients and {shape[1]} intercepts of one score"
+            return (
+                None
+                if shape == (1, 1) and K == 1
+                else f"has {shape[0]} rows of coefficients and {shape[1]} intercepts of one score"
+            )
         pairs = K * (K - 1) // 2
-        fits = K > 1 and shape in ([(1, 1)] if K == 2 else [(K, K)] if self.multiclass == "ovr" else [(K - 1, pairs), (pairs, pairs)])
-        return None if fits else f"has {shape[0]} rows of coefficients and {shape[1]} intercepts for {K} classes"
+        fits = K > 1 and shape in (
+            [(1, 1)]
+            if K == 2
+            else [(K, K)]
+            if self.multiclass == "ovr"
+            else [(K - 1, pairs), (pairs, pairs)]
+        )
+        return (
+            None
+            if fits
+            else f"has {shape[0]} rows of coefficients and {shape[1]} intercepts for {K} classes"
+        )
 
     def misfit(self, width: int) -> str | None:
         """What is wrong where rows have so many columns."""
@@ -117,14 +156,21 @@ class DualMachine:
 
     @property
     def balanced(self) -> bool:
-        """Whether the coefficients of every score sum to zero because there is an intercept: those of fewer vectors need not."""
+        """Whether the coefficients of every score sum to zero because there is an intercept: those
+        of fewer vectors need not."""
         coef = self.functions
-        return bool(np.any(self.intercept) and (np.abs(coef.sum(1)) <= 1e-9 * np.abs(coef).sum(1)).all())
+        return bool(
+            np.any(self.intercept) and (np.abs(coef.sum(1)) <= 1e-9 * np.abs(coef).sum(1)).all()
+        )
 
     def raw(self, X: Table) -> Array:
         """Scores (n, k) without the intercept."""
         parts: list[Part] = [(slice(0, self.coef.shape[1]), list(range(len(self.coef))), self.coef)]
-        parts, width = (pair_parts(self.coef, self.counts), len(self.intercept)) if self.by_class else (parts, len(self.coef))
+        parts, width = (
+            (pair_parts(self.coef, self.counts), len(self.intercept))
+            if self.by_class
+            else (parts, len(self.coef))
+        )
         if self.vectors is None or isinstance(self.kernel, str):
             return given_scores(X.data, self.support, parts, width, balanced=self.balanced)
         return scores(self.kernel, X, self.vectors.data, parts, width, balanced=self.balanced)
@@ -147,7 +193,9 @@ class DualMachine:
         if not self.multiclass:
             return float(np.mean((before + self.intercept > 0) != (after + self.intercept > 0)))
         was, now = self.combined(before), self.combined(after)
-        return float(np.mean((was > 0) != (now > 0) if was.ndim == 1 else was.argmax(1) != now.argmax(1)))
+        return float(
+            np.mean((was > 0) != (now > 0) if was.ndim == 1 else was.argmax(1) != now.argmax(1))
+        )
 
 
 @register("svm.FeatureMachine")
@@ -162,9 +210,12 @@ class FeatureMachine:
     sigmoid: tuple[Array, Array] | None = None
 
     must = dict(
-        phi=Is("FittedMap"), coef=Floats("k", "phi.width"), intercept=Floats("k"), summary=Is("FitSummary"),
+        phi=Is("FittedMap"),
+        coef=Floats("k", "phi.width"),
+        intercept=Floats("k"),
+        summary=Is("FitSummary"),
         sigmoid=Each(Floats("s"), Floats("s")) | None,
-    )  # fmt: skip
+    )
 
     @property
     def kernel(self) -> FittedKernel:
@@ -172,7 +223,11 @@ class FeatureMachine:
 
     def misfit(self, width: int) -> str | None:
         """What is wrong where rows have so many columns."""
-        return None if self.phi.reads in (width, None) else f"has features of {self.phi.reads} columns, not of {width}"
+        return (
+            None
+            if self.phi.reads in (width, None)
+            else f"has features of {self.phi.reads} columns, not of {width}"
+        )
 
     def decide(self, X: Table) -> Array:
         """(n,) for two classes, the second where positive, else (n, K)."""
@@ -185,33 +240,53 @@ Machine = DualMachine | FeatureMachine
 
 # fewer support vectors
 def compress(machine: Machine, budget: int, X: Table | None, seed: int) -> DualMachine:
-    """The same over at most `budget` vectors; the cost is measured on rows X, or else on the support vectors."""
+    """The same over at most `budget` vectors; the cost is measured on rows X, or else on the
+    support vectors."""
     if not isinstance(machine, DualMachine):
-        raise ValueError("compress needs support vectors, and a model over features has none; fit with via='exact'.")
+        raise ValueError(
+            "compress needs support vectors, and a model over features has none; fit with via='exact'."
+        )
     if machine.vectors is None or isinstance(machine.kernel, str):
-        raise ValueError("compress needs a kernel; a model of kernel='precomputed' does not have the values between its vectors.")
+        raise ValueError(
+            "compress needs a kernel; a model of kernel='precomputed' does not have the values between its vectors."
+        )
     if not len(machine.support):
-        raise ValueError("compress needs support vectors, and this model, a constant, has none; use it as it is.")
+        raise ValueError(
+            "compress needs support vectors, and this model, a constant, has none; use it as it is."
+        )
     vectors, rows = machine.vectors, machine.vectors if X is None else X
     before = machine.raw(rows)
     keep, coef, error = project(machine.kernel, vectors, machine.functions, budget, seed)
     of = np.repeat(np.arange(len(machine.counts)), machine.counts)[keep]
     counts = np.bincount(of, minlength=len(machine.counts)).astype(np.int32)
-    small = replace(machine, support=machine.support[keep], vectors=vectors[keep], coef=coef, counts=counts)
+    small = replace(
+        machine, support=machine.support[keep], vectors=vectors[keep], coef=coef, counts=counts
+    )
     after = small.raw(rows)
     rms = float(np.sqrt(np.mean(np.square(after - before))))
-    return replace(small, compression=Compression(len(vectors), len(keep), error, rms, machine.changed(before, after)))
+    return replace(
+        small,
+        compression=Compression(
+            len(vectors), len(keep), error, rms, machine.changed(before, after)
+        ),
+    )
 
 
-def project(kernel: Kernel, vectors: Table, coef: Array, budget: int, seed: int) -> tuple[Array, Array, float]:
-    """Places of the vectors that stay, their coefficients (k, m), and |f - g| / |f| of the worst function.
+def project(
+    kernel: Kernel, vectors: Table, coef: Array, budget: int, seed: int
+) -> tuple[Array, Array, float]:
+    """Places of the vectors that stay, their coefficients (k, m), and |f - g| / |f| of the worst
+    function.
 
-    Pivots of a randomly pivoted Cholesky factorisation, weighted by the coefficients; then the least squares in the RKHS.
+    Pivots of a randomly pivoted Cholesky factorisation, weighted by the coefficients; then the
+    least squares in the RKHS.
     """
     op = KernelOperator(kernel, vectors).astype(np.float64)
     weight = np.abs(coef).max(0)
     keep = np.sort(rpcholesky(op, budget, Stream(seed), weight / weight.max(), CUT))
-    across = in_float64(op, keep, slice(None)) @ coef.T  # (m, k): values of f at the vectors that stay
+    across = (
+        in_float64(op, keep, slice(None)) @ coef.T
+    )  # (m, k): values of f at the vectors that stay
     K = in_float64(op, keep, keep)
     K[np.diag_indices(len(K))] += 1e-10 * np.trace(K) / len(K)
     new = scipy.linalg.solve(K, across, assume_a="pos").T
@@ -222,4 +297,6 @@ def project(kernel: Kernel, vectors: Table, coef: Array, budget: int, seed: int)
 
 def _times(op: Operator, c: Array) -> Array:
     step = 1024
-    return np.concatenate([in_float64(op, slice(i, i + step), slice(None)) @ c for i in range(0, op.shape[0], step)])
+    return np.concatenate(
+        [in_float64(op, slice(i, i + step), slice(None)) @ c for i in range(0, op.shape[0], step)]
+    )

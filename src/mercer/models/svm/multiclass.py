@@ -1,4 +1,6 @@
-"""Classifiers of exact SVMs: the problems of the two hinge losses, one class against another, one against the rest."""
+"""Classifiers of exact SVMs: the problems of the two hinge losses, one class against another, one
+against the rest."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -31,10 +33,17 @@ class HingeSettings:
     memory: float = 1e9
 
     def problem(self, y: Array, c: Array) -> DualProblem:
-        """max(0, 1 - y f), weighted by c: duals y a, 0 <= a <= c; its square: no upper bound, and 1/(2 c) on the diagonal."""
+        """max(0, 1 - y f), weighted by c: duals y a, 0 <= a <= c; its square: no upper bound, and
+        1/(2 c) on the diagonal."""
         if self.loss == "hinge":
             return DualProblem(y, np.minimum(y, 0) * c, np.maximum(y, 0) * c, bias=self.bias)
-        return DualProblem(y, np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0), ridge=0.5 / c, bias=self.bias)
+        return DualProblem(
+            y,
+            np.where(y > 0, 0.0, -np.inf),
+            np.where(y > 0, np.inf, 0.0),
+            ridge=0.5 / c,
+            bias=self.bias,
+        )
 
 
 @register("svm.BinaryRule")
@@ -52,7 +61,13 @@ class BinaryRule:
         return {"index": state["index"], "solution": state["duals"]} if "duals" in state else state
 
 
-def one_vs_rest(op: TiledOperator, signs: list[Array], c: Array, how: HingeSettings, starts: list[Array] | None = None) -> list[BinaryRule]:
+def one_vs_rest(
+    op: TiledOperator,
+    signs: list[Array],
+    c: Array,
+    how: HingeSettings,
+    starts: list[Array] | None = None,
+) -> list[BinaryRule]:
     """One rule for each vector of signs, over all rows, whose kernel values they share."""
     every = np.arange(op.shape[0])
     given: list[Array | None] = [None] * len(signs) if starts is None else list(starts)
@@ -60,12 +75,22 @@ def one_vs_rest(op: TiledOperator, signs: list[Array], c: Array, how: HingeSetti
     if op.shape[0] <= blocks.ONE_BLOCK:
         K = square(op)
         jobs = list(zip(problems, given, strict=True))
-        found = parallel_map(lambda job: solve_one_block(K.copy(), job[0], how.tol, how.max_iter, job[1]), jobs)
+        found = parallel_map(
+            lambda job: solve_one_block(K.copy(), job[0], how.tol, how.max_iter, job[1]), jobs
+        )
         both = zip(problems, found, strict=True)
-        return [BinaryRule(every, refined(op, problem, m, how.tol, how.max_iter, how.memory)) for problem, m in both]
+        return [
+            BinaryRule(every, refined(op, problem, m, how.tol, how.max_iter, how.memory))
+            for problem, m in both
+        ]
     shared = row_cache(op, how.memory) if len(signs) > 1 else None
     return [
-        BinaryRule(every, solve(op, problem, how.tol, how.max_iter, memory=how.memory, start=start, columns=shared))
+        BinaryRule(
+            every,
+            solve(
+                op, problem, how.tol, how.max_iter, memory=how.memory, start=start, columns=shared
+            ),
+        )
         for problem, start in zip(problems, given, strict=True)
     ]
 
@@ -73,14 +98,18 @@ def one_vs_rest(op: TiledOperator, signs: list[Array], c: Array, how: HingeSetti
 class OneVsOne:
     """A rule for every two classes a < b, of their rows only; a is positive.
 
-    Pairs that are small enough for one block are solved side by side; the kernel block of a class is shared by all its pairs.
+    Pairs that are small enough for one block are solved side by side; the kernel block of a class
+    is shared by all its pairs.
     """
 
     def __init__(self, op: TiledOperator, codes: Array, c: Array, how: HingeSettings) -> None:
         self.op, self.c, self.how = op, c, how
         self.of = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
         sizes = np.array([len(i) for i in self.of], float)
-        small = float(np.square(sizes[sizes <= blocks.ONE_BLOCK]).sum()) * op.dtype.itemsize <= how.memory / 2
+        small = (
+            float(np.square(sizes[sizes <= blocks.ONE_BLOCK]).sum()) * op.dtype.itemsize
+            <= how.memory / 2
+        )
         most = np.sort(sizes)[-2:].sum() if len(sizes) > 1 else 0
         share = self.of if small and most <= blocks.ONE_BLOCK else []
         self.own = parallel_map(lambda i: op.block(i, i), share)
@@ -90,23 +119,47 @@ class OneVsOne:
         """In the order (0, 1), (0, 2), ..., (1, 2), ..."""
         pairs = list(combinations(range(len(self.of)), 2))
         jobs = [(a, b, None if starts is None else starts[k]) for k, (a, b) in enumerate(pairs)]
-        small = [k for k, (a, b) in enumerate(pairs) if len(self.of[a]) + len(self.of[b]) <= blocks.ONE_BLOCK]
+        small = [
+            k
+            for k, (a, b) in enumerate(pairs)
+            if len(self.of[a]) + len(self.of[b]) <= blocks.ONE_BLOCK
+        ]
         done = dict(zip(small, parallel_map(lambda k: self._pair(*jobs[k]), small), strict=True))
-        return [self._settled(*pairs[k], done[k]) if k in done else self._pair(*jobs[k]) for k in range(len(pairs))]
+        return [
+            self._settled(*pairs[k], done[k]) if k in done else self._pair(*jobs[k])
+            for k in range(len(pairs))
+        ]
 
     def _settled(self, a: int, b: int, rule: BinaryRule) -> BinaryRule:
         how, problem = self.how, self._problem(a, b, rule.index)
-        return BinaryRule(rule.index, refined(self.op, problem, rule.solution, how.tol, how.max_iter, how.memory, rule.index))
+        return BinaryRule(
+            rule.index,
+            refined(self.op, problem, rule.solution, how.tol, how.max_iter, how.memory, rule.index),
+        )
 
     def _problem(self, a: int, b: int, index: Array) -> DualProblem:
-        return self.how.problem(np.repeat([1.0, -1.0], [len(self.of[a]), len(self.of[b])]), self.c[index])
+        return self.how.problem(
+            np.repeat([1.0, -1.0], [len(self.of[a]), len(self.of[b])]), self.c[index]
+        )
 
     def _pair(self, a: int, b: int, start: Array | None) -> BinaryRule:
         index, how = np.concatenate([self.of[a], self.of[b]]), self.how
         problem = self._problem(a, b, index)
         if self.own:
-            return BinaryRule(index, solve_one_block(self._block(a, b), problem, how.tol, how.max_iter, start))
-        return BinaryRule(index, solve(self.op.restrict(index), problem, how.tol, how.max_iter, memory=how.memory, start=start))
+            return BinaryRule(
+                index, solve_one_block(self._block(a, b), problem, how.tol, how.max_iter, start)
+            )
+        return BinaryRule(
+            index,
+            solve(
+                self.op.restrict(index),
+                problem,
+                how.tol,
+                how.max_iter,
+                memory=how.memory,
+                start=start,
+            ),
+        )
 
     def _block(self, a: int, b: int) -> Array:
         """The kernel values of both classes, their columns padded to lanes."""
@@ -129,7 +182,8 @@ def by_class(rules: Sequence[BinaryRule], codes: Array, K: int) -> Array:
 
 
 def votes(F: Array, K: int) -> Array:
-    """Scores of classes from those of pairs: the number of pairs won, and less than half a vote by how clearly.
+    """Scores of classes from those of pairs: the number of pairs won, and less than half a vote by
+    how clearly.
 
     >>> votes(np.array([[2.0, -1.0, -3.0]]), 3).argmax(1)
     array([2])
@@ -145,11 +199,16 @@ def votes(F: Array, K: int) -> Array:
 
 
 def pair_parts(coef: Array, counts: Array) -> list[Part]:
-    """Coefficients (K - 1, m) of vectors that are sorted by class, so many of each, as parts of the scores of every two classes."""
+    """Coefficients (K - 1, m) of vectors that are sorted by class, so many of each, as parts of the
+    scores of every two classes."""
     K, ends = len(counts), np.cumsum(counts)
     column = {pair: k for k, pair in enumerate(combinations(range(K), 2))}
     return [
-        (slice(end - count, end), [column[min(b, c), max(b, c)] for b in range(K) if b != c], coef[:, end - count : end])
+        (
+            slice(end - count, end),
+            [column[min(b, c), max(b, c)] for b in range(K) if b != c],
+            coef[:, end - count : end],
+        )
         for c, (end, count) in enumerate(zip(ends.tolist(), counts.tolist(), strict=True))
     ]
 
@@ -158,4 +217,6 @@ def pair_functions(coef: Array, counts: Array) -> Array:
     """The same as coefficients of every pair over all vectors, (K (K - 1) / 2, m)."""
     of = np.repeat(np.arange(len(counts)), counts)
     pairs = combinations(range(len(counts)), 2)
-    return np.stack([np.where(of == a, coef[b - 1], np.where(of == b, coef[a], 0.0)) for a, b in pairs])
+    return np.stack(
+        [np.where(of == a, coef[b - 1], np.where(of == b, coef[a], 0.0)) for a, b in pairs]
+    )

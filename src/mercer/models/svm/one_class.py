@@ -1,4 +1,5 @@
 """OneClassSVM: the region where most of the rows are, by its exact dual, its one way."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -22,7 +23,10 @@ from mercer.operators import TiledOperator
 from mercer.operators.products import dense_enough
 from mercer.store import register
 
-EDGE = {4: 5e-7, 8: 3e-13}  # of the size of its terms, by that of a float: a score within it of rho is on the edge
+EDGE = {
+    4: 5e-7,
+    8: 3e-13,
+}  # of the size of its terms, by that of a float: a score within it of rho is on the edge
 REMEDIES = "scale the columns of X", "scale the columns of X, or raise tol"
 
 
@@ -89,7 +93,13 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
     """
 
     def __init__(
-        self, kernel: KernelSetting = None, nu: float = 0.5, via: Via = "auto", *, tol: float = 1e-3, max_iter: int = 1000,
+        self,
+        kernel: KernelSetting = None,
+        nu: float = 0.5,
+        via: Via = "auto",
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
         memory_limit: MemoryLimit = None,
     ) -> None:
         self.kernel = kernel
@@ -101,13 +111,15 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Solve the dual of rows X (n, d): duals in [0, w_i] of sum nu W; y is not read.
-
-        """
+        """Solve the dual of rows X (n, d): duals in [0, w_i] of sum nu W; y is not read."""
         methods.resolve(self.via, EXACT_ONLY)
         if not (isinstance(self.nu, int | float | np.number) and 0 < self.nu <= 1):
             raise ValueError(f"nu must be a number in (0, 1], got {self.nu!r}.")
-        tol, most, memory = positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), bytes_of(self.memory_limit)
+        tol, most, memory = (
+            positive(self.tol, "tol"),
+            whole(self.max_iter, "max_iter"),
+            bytes_of(self.memory_limit),
+        )
         every = self._rows(X, reset=True)
         w = self._row_weights(sample_weight, every)
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
@@ -118,11 +130,16 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         op, found = region(op, c, float(self.nu), tol, most, memory)
         found = found.times(mean)
         parts = support_of(kernel, rows, kept, found.b[None])
-        counts, size = np.array([len(parts["support"])], np.int32), float(np.abs(found.b).sum() * np.abs(op.scale).max())
+        counts, size = (
+            np.array([len(parts["support"])], np.int32),
+            float(np.abs(found.b).sum() * np.abs(op.scale).max()),
+        )
         why = f"{len(rows):,} rows, by blocks of the dual until its gap is {found.relative:.1e}"
         summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
         rho = np.array([found.intercept])
-        machine = DualMachine(**parts, intercept=rho, counts=counts, summary=summary, size=size, memory=memory)
+        machine = DualMachine(
+            **parts, intercept=rho, counts=counts, summary=summary, size=size, memory=memory
+        )
         used = every[kept] if self._precomputed else dense_enough(rows, memory)
         self.machine_ = replace(machine, intercept=-offset(machine, used, c, float(self.nu)))
         warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
@@ -149,7 +166,9 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
 
-def region(op: TiledOperator, c: Array, nu: float, tol: float, most: int, memory: float) -> tuple[TiledOperator, DualSolution]:
+def region(
+    op: TiledOperator, c: Array, nu: float, tol: float, most: int, memory: float
+) -> tuple[TiledOperator, DualSolution]:
     """The duals of weights c, and the operator they were found with: in float64 where float32
     would show.
     """
@@ -158,7 +177,9 @@ def region(op: TiledOperator, c: Array, nu: float, tol: float, most: int, memory
     least = tol * total * float(np.abs(op.diag()).mean())
     problem = DualProblem(np.zeros(len(c)), np.zeros(len(c)), c, total=total, least=least)
     found = solve(op, problem, tol, most, memory=memory, start=start)
-    if op.dtype != np.float64 and found.rounding > 0.1 * tol * max(abs(found.objective), found.least):
+    if op.dtype != np.float64 and found.rounding > 0.1 * tol * max(
+        abs(found.objective), found.least
+    ):
         op = op.wide  # an objective near zero is a sum that cancels: float32 would show in it
         found = solve(op, problem, tol, most, memory=memory, start=found.b)
     return op, found
@@ -168,7 +189,9 @@ def offset(machine: DualMachine, rows: Table, c: Array, nu: float) -> Array:
     """rho: that of the dual, or less, so that at most a share nu of the weight of these rows
     lies outside.
     """
-    return np.minimum(-machine.intercept, highest(machine.raw(rows)[:, 0].astype(np.float64), c, nu))
+    return np.minimum(
+        -machine.intercept, highest(machine.raw(rows)[:, 0].astype(np.float64), c, nu)
+    )
 
 
 def highest(f: Array, c: Array, nu: float) -> float:

@@ -1,4 +1,6 @@
-"""What a support vector machine is asked for, checked; the rows of its classes; and the way that both lead to."""
+"""What a support vector machine is asked for, checked; the rows of its classes; and the way that
+both lead to."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -30,7 +32,8 @@ EXACT_ROWS = 20_000  # up to so many rows, "auto" is exact
 
 @dataclass(frozen=True, eq=False)
 class ClassifierSettings:
-    """The parameters of `KernelSVC`, checked: `way` and `method` are what `via` says, `memory` is in bytes."""
+    """The parameters of `KernelSVC`, checked: `way` and `method` are what `via` says, `memory` is
+    in bytes."""
 
     kernel: KernelSetting
     lift: LiftSetting
@@ -58,11 +61,27 @@ class ClassifierSettings:
             raise ValueError(f"multiclass must be 'auto', 'ovo' or 'ovr', got {m.multiclass!r}.")
         way, method = way_of(m.via, m.kernel, m.lift, CLASSIFIERS)
         memory = bytes_of(m.memory_limit)
-        intercept, probability, warm = (checked_flag(getattr(m, name), name) for name in ("fit_intercept", "probability", "warm_start"))
+        intercept, probability, warm = (
+            checked_flag(getattr(m, name), name)
+            for name in ("fit_intercept", "probability", "warm_start")
+        )
         return cls(
-            m.kernel, m.lift, C, m.loss, way, method, intercept, m.class_weight, m.multiclass, probability, warm,
-            tol, most, memory, m.random_state,
-        )  # fmt: skip
+            m.kernel,
+            m.lift,
+            C,
+            m.loss,
+            way,
+            method,
+            intercept,
+            m.class_weight,
+            m.multiclass,
+            probability,
+            warm,
+            tol,
+            most,
+            memory,
+            m.random_state,
+        )
 
     @property
     def precomputed(self) -> bool:
@@ -79,10 +98,18 @@ def choose(n: int, s: ClassifierSettings) -> Plan:
     few = s.rows_only or n <= EXACT_ROWS
     exact = s.way == "exact" or (s.way == "auto" and s.lift is None and few)
     if not exact and (s.rows_only or s.multiclass == "ovo"):
-        raise ValueError("kernel='precomputed', kernels of items and multiclass='ovo' need via='exact'.")
+        raise ValueError(
+            "kernel='precomputed', kernels of items and multiclass='ovo' need via='exact'."
+        )
     if exact:
-        return Plan("exact", "as asked" if s.way == "exact" or s.precomputed else f"at most {EXACT_ROWS:,}")
-    beyond = (("exact dual", f"{n:,} rows are more than {EXACT_ROWS:,}"),) if s.way == "auto" and s.lift is None else ()
+        return Plan(
+            "exact", "as asked" if s.way == "exact" or s.precomputed else f"at most {EXACT_ROWS:,}"
+        )
+    beyond = (
+        (("exact dual", f"{n:,} rows are more than {EXACT_ROWS:,}"),)
+        if s.way == "auto" and s.lift is None
+        else ()
+    )
     return Plan("features", "", rejected=beyond)
 
 
@@ -101,7 +128,8 @@ def with_positive_weight(X: Table, w: Array, *, gram: bool) -> tuple[Table, Arra
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """The rows of a fit that count: at the places `kept` among those given, each with the number of its class and its weight."""
+    """The rows of a fit that count: at the places `kept` among those given, each with the number of
+    its class and its weight."""
 
     X: Table
     kept: Array
@@ -111,10 +139,14 @@ class LabelledRows:
 
     @classmethod
     def of(cls, X: Table, y: Array, weight: Array | None, *, gram: bool) -> Self:
-        rows, kept = with_positive_weight(X, np.ones(len(X)) if weight is None else weight, gram=gram)
+        rows, kept = with_positive_weight(
+            X, np.ones(len(X)) if weight is None else weight, gram=gram
+        )
         classes, codes = np.unique(y[kept], return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y has {len(classes)} class among rows of positive weight; give rows of at least two classes.")
+            raise ValueError(
+                f"y has {len(classes)} class among rows of positive weight; give rows of at least two classes."
+            )
         return cls(rows, kept, classes, codes, None if weight is None else weight[kept])
 
     def __len__(self) -> int:

@@ -1,4 +1,5 @@
 """KernelSVR: the epsilon-insensitive loss by its exact dual, its one way."""
+
 from __future__ import annotations
 
 from typing import Any, Self
@@ -90,8 +91,16 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
     """
 
     def __init__(
-        self, kernel: KernelSetting = None, C: float = 1.0, epsilon: float = 0.1, via: Via = "auto", *, fit_intercept: bool = True,
-        tol: float = 1e-3, max_iter: int = 1000, memory_limit: MemoryLimit = None,
+        self,
+        kernel: KernelSetting = None,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        via: Via = "auto",
+        *,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        memory_limit: MemoryLimit = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -107,13 +116,26 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         """Solve the dual of rows X (n, d) with y (n,) and weights (n,) or none."""
         methods.resolve(self.via, EXACT_ONLY)
         bias = checked_flag(self.fit_intercept, "fit_intercept")
-        C, tol, most, e = positive(self.C, "C"), positive(self.tol, "tol"), whole(self.max_iter, "max_iter"), tube(self.epsilon)
+        C, tol, most, e = (
+            positive(self.C, "C"),
+            positive(self.tol, "tol"),
+            whole(self.max_iter, "max_iter"),
+            tube(self.epsilon),
+        )
         every, y = self._rows_and_targets(X, y, reset=True, y_numeric=True)
         w, memory = self._row_weights(sample_weight, every), bytes_of(self.memory_limit)
         rows, kept = with_positive_weight(every, w, gram=self._precomputed)
         t, c = targets(y)[kept], C * w[kept]
         kernel, unit = scaled_kernel_at(self.kernel, rows, w[kept]), min(1.0, float(t.std()) or 1.0)
-        op = operator_of(kernel, rows, largest=float(c.max()), tol=tol * unit, memory=memory, bias=bias, balanced=bias)
+        op = operator_of(
+            kernel,
+            rows,
+            largest=float(c.max()),
+            tol=tol * unit,
+            memory=memory,
+            bias=bias,
+            balanced=bias,
+        )
         found = solve(op, DualProblem(t, -c, c, e, bias=bias, unit=unit), tol, most, memory=memory)
         parts = support_of(kernel, rows, kept, found.b[None])
         counts = np.array([len(parts["support"])], np.int32)
@@ -121,7 +143,9 @@ class KernelSVR(RegressorMixin, SupportVectorEstimator):
         summary = summary_of([found], op, why, vectors=int(counts[0]), memory=memory)
         warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
         intercept = np.array([intercept_of(op, found)])
-        self.machine_ = DualMachine(**parts, intercept=intercept, counts=counts, summary=summary, memory=memory)
+        self.machine_ = DualMachine(
+            **parts, intercept=intercept, counts=counts, summary=summary, memory=memory
+        )
         return self
 
     def predict(self, X: Any) -> Array:
@@ -140,5 +164,7 @@ def targets(y: Any) -> Array:
     """y as numbers, of a size whose squares stay finite."""
     t = np.asarray(y, np.float64)
     if len(t) and np.abs(t).max() > 1e100:
-        raise ValueError(f"y has values up to {np.abs(t).max():.1e}, which are too large to square; scale y first.")
+        raise ValueError(
+            f"y has values up to {np.abs(t).max():.1e}, which are too large to square; scale y first."
+        )
     return t

@@ -1,4 +1,6 @@
-"""Dual problems solved: as one block for few rows, by rounds of blocks for many, and along a path where these are not enough."""
+"""Dual problems solved: as one block for few rows, by rounds of blocks for many, and along a path
+where these are not enough."""
+
 from __future__ import annotations
 
 import math
@@ -23,14 +25,24 @@ PATIENCE = 60  # rounds before a path
 PART, ROUGH = 3, 0.1  # one row in so many is solved first, to this tolerance
 STEPS = 20_000  # of one block, between two looks at the gap, at least
 LOOKS = 5  # such looks before a path
-RISE, LONGEST = math.sqrt(10.0), 30  # of C from one problem of a path to the next, and the most that rise so, before the last
+RISE, LONGEST = (
+    math.sqrt(10.0),
+    30,
+)  # of C from one problem of a path to the next, and the most that rise so, before the last
 
 
 def solve(
-    op: TiledOperator, problem: DualProblem, tol: float, most: int = 1000, *, memory: float = 1e9, start: Array | None = None,
+    op: TiledOperator,
+    problem: DualProblem,
+    tol: float,
+    most: int = 1000,
+    *,
+    memory: float = 1e9,
+    start: Array | None = None,
     columns: RowCache | None = None,
-) -> DualSolution:  # fmt: skip
-    """The duals of a problem; `columns` may hold the kernel rows of other problems over the same rows.
+) -> DualSolution:
+    """The duals of a problem; `columns` may hold the kernel rows of other problems over the same
+    rows.
 
     >>> from mercer.inputs import Table
     >>> from mercer.kernels import Linear
@@ -40,13 +52,25 @@ def solve(
     >>> m.b, round(m.intercept, 6)
     (array([ 0. , -0.5,  0.5,  0. ]), -2.0)
     """
-    return refined(op, problem, solve_uncertified(op, problem, tol, most, memory, start, columns), tol, most, memory)
+    return refined(
+        op,
+        problem,
+        solve_uncertified(op, problem, tol, most, memory, start, columns),
+        tol,
+        most,
+        memory,
+    )
 
 
 def solve_uncertified(
-    op: TiledOperator, problem: DualProblem, tol: float, most: int, memory: float, start: Array | None = None,
+    op: TiledOperator,
+    problem: DualProblem,
+    tol: float,
+    most: int,
+    memory: float,
+    start: Array | None = None,
     columns: RowCache | None = None,
-) -> DualSolution:  # fmt: skip
+) -> DualSolution:
     """The same with a gap that does not count rounding."""
     if op.shape[0] <= blocks.ONE_BLOCK:
         return solve_one_block(square(op), problem, tol, most, start)
@@ -55,39 +79,66 @@ def solve_uncertified(
     kept = row_cache(op, memory) if columns is None else columns
 
     def run(problem: DualProblem, b: Array, most: int) -> DualSolution:
-        return BlockSolver(op, problem, tol, columns=kept, start=b, shrinks=own, largest=largest).run(most)
+        return BlockSolver(
+            op, problem, tol, columns=kept, start=b, shrinks=own, largest=largest
+        ).run(most)
 
     def inner(problem: DualProblem) -> tuple[Array, bool] | None:
         every, rank = np.arange(op.shape[0]), int(np.clip(memory / (32.0 * op.shape[0]), 1, RANK))
-        return interior_start(lambda j: op.wide.block(every, np.array([j]))[:, 0], op.diag(), problem, rank)
+        return interior_start(
+            lambda j: op.wide.block(every, np.array([j]))[:, 0], op.diag(), problem, rank
+        )
 
-    return solve_by_path(run, problem, op.diag(), feasible_start(problem, start), most, PATIENCE, inner)
+    return solve_by_path(
+        run, problem, op.diag(), feasible_start(problem, start), most, PATIENCE, inner
+    )
 
 
 def refined(
-    op: TiledOperator, problem: DualProblem, found: DualSolution, tol: float, most: int, memory: float, index: Array | None = None
-) -> DualSolution:  # fmt: skip
-    """With a gap that counts rounding; where that of float32 is what keeps it open, solved on in float64."""
+    op: TiledOperator,
+    problem: DualProblem,
+    found: DualSolution,
+    tol: float,
+    most: int,
+    memory: float,
+    index: Array | None = None,
+) -> DualSolution:
+    """With a gap that counts rounding; where that of float32 is what keeps it open, solved on in
+    float64."""
     found = certified(op, problem, found, index)
     if found.relative <= tol or found.rounding < 0.5 * found.gap or op.wide is op:
         return found
-    return solve(op.wide if index is None else op.wide.restrict(index), problem, tol, most, memory=memory, start=found.b)
+    return solve(
+        op.wide if index is None else op.wide.restrict(index),
+        problem,
+        tol,
+        most,
+        memory=memory,
+        start=found.b,
+    )
 
 
-def initial_duals(op: TiledOperator, problem: DualProblem, tol: float, memory: float) -> Array | None:
-    """Duals to start from: those of some of the rows, which find most of what matters at a small part of the price.
+def initial_duals(
+    op: TiledOperator, problem: DualProblem, tol: float, memory: float
+) -> Array | None:
+    """Duals to start from: those of some of the rows, which find most of what matters at a small
+    part of the price.
 
     None where the sum of all duals is fixed: that of some would be another.
     """
     if problem.total:
         return None
-    some, b = np.sort(permutation(Stream(0), op.shape[0])[: op.shape[0] // PART]), np.zeros(op.shape[0])
+    some, b = (
+        np.sort(permutation(Stream(0), op.shape[0])[: op.shape[0] // PART]),
+        np.zeros(op.shape[0]),
+    )
     b[some] = solve_uncertified(op.restrict(some), problem.part(some), tol, PATIENCE, memory).b
     return b
 
 
 def block_size(memory: float, itemsize: int) -> int:
-    """The most duals of a block: two of them take at most a quarter of the limit, but they are never fewer than 256.
+    """The most duals of a block: two of them take at most a quarter of the limit, but they are
+    never fewer than 256.
 
     >>> block_size(1e9, 4), block_size(1e8, 8), block_size(0, 8)
     (4096, 1250, 256)
@@ -106,15 +157,21 @@ def row_cache(op: TiledOperator, memory: float) -> RowCache:
 
 
 def kernel_bytes(n: int, made: float, problems: int, memory: float, itemsize: int) -> float:
-    """Bytes of kernel values: one matrix a thread up to 2,048 rows, else blocks and the rows that were made and kept."""
+    """Bytes of kernel values: one matrix a thread up to 2,048 rows, else blocks and the rows that
+    were made and kept."""
     if n <= blocks.ONE_BLOCK:
         return float(itemsize) * n * n * min(problems, n_threads() + 1)
-    return min(block_bytes(memory, itemsize) + made * itemsize, max(memory, block_bytes(memory, itemsize)))
+    return min(
+        block_bytes(memory, itemsize) + made * itemsize, max(memory, block_bytes(memory, itemsize))
+    )
 
 
 @single_blas()
-def solve_one_block(K: Array, problem: DualProblem, tol: float, most: int, start: Array | None = None) -> DualSolution:
-    """The duals of few rows as one block: K (n, n) with its columns padded to lanes, whose diagonal gets the ridge."""
+def solve_one_block(
+    K: Array, problem: DualProblem, tol: float, most: int, start: Array | None = None
+) -> DualSolution:
+    """The duals of few rows as one block: K (n, n) with its columns padded to lanes, whose diagonal
+    gets the ridge."""
     diagonal = K.diagonal().astype(np.float64)
 
     def run(problem: DualProblem, b: Array, most: int) -> DualSolution:
@@ -122,14 +179,26 @@ def solve_one_block(K: Array, problem: DualProblem, tol: float, most: int, start
 
     def inner(problem: DualProblem) -> tuple[Array, bool] | None:
         K[np.arange(len(K)), np.arange(len(K))] = diagonal
-        return interior_start(lambda j: K[:, j].astype(np.float64), diagonal, problem, eps=float(np.finfo(K.dtype).eps))
+        return interior_start(
+            lambda j: K[:, j].astype(np.float64),
+            diagonal,
+            problem,
+            eps=float(np.finfo(K.dtype).eps),
+        )
 
     return solve_by_path(run, problem, diagonal, feasible_start(problem, start), most, LOOKS, inner)
 
 
-def _descend(K: Array, diagonal: Array, problem: DualProblem, tol: float, most: int, b: Array) -> DualSolution:
+def _descend(
+    K: Array, diagonal: Array, problem: DualProblem, tol: float, most: int, b: Array
+) -> DualSolution:
     """Steps from these duals, with a look at the gap after every so many."""
-    n, shape, every, ridge = len(K), (-1, smo.LANE), np.arange(len(K)), np.zeros(len(K)) if problem.ridge is None else problem.ridge
+    n, shape, every, ridge = (
+        len(K),
+        (-1, smo.LANE),
+        np.arange(len(K)),
+        np.zeros(len(K)) if problem.ridge is None else problem.ridge,
+    )
     K[every, every] = diagonal + ridge
     b, G, change, slack = b.copy(), np.zeros(K.shape[1]), np.empty(n), tol * problem.unit
     G[:n] = -problem.t
@@ -142,51 +211,105 @@ def _descend(K: Array, diagonal: Array, problem: DualProblem, tol: float, most: 
         if smo.snap(b, problem.lo, problem.hi, change):
             kernel_rows.add_rows(K, np.flatnonzero(change), change[change != 0], G)
         smo.gates(b, problem.lo, problem.hi, problem.e, up, down)
-        result = evaluate(problem, b, G[:n], up + G[:n], down + G[:n], tol=tol, slack=slack, work=(r, steps, n), root=root)
+        result = evaluate(
+            problem,
+            b,
+            G[:n],
+            up + G[:n],
+            down + G[:n],
+            tol=tol,
+            slack=slack,
+            work=(r, steps, n),
+            root=root,
+        )
         if result.converged or r >= most:
             return result
         slack, r = slack / 10 if result.violation <= slack else slack, r + 1
-        steps += go(K.reshape(n, *shape), G.reshape(shape), b, problem.lo, problem.hi, problem.e, slack, max(10 * n, STEPS))
+        steps += go(
+            K.reshape(n, *shape),
+            G.reshape(shape),
+            b,
+            problem.lo,
+            problem.hi,
+            problem.e,
+            slack,
+            max(10 * n, STEPS),
+        )
 
 
 # hard problems
-Run = Callable[[DualProblem, Array, int], DualSolution]  # a problem, duals to start from, and rounds
-Inner = Callable[[DualProblem], "tuple[Array, bool] | None"]  # the duals of an interior-point method, and whether its kernel was exact
+Run = Callable[
+    [DualProblem, Array, int], DualSolution
+]  # a problem, duals to start from, and rounds
+Inner = Callable[
+    [DualProblem], "tuple[Array, bool] | None"
+]  # the duals of an interior-point method, and whether its kernel was exact
 
 
-def solve_by_path(run: Run, problem: DualProblem, diagonal: Array, start: Array, most: int, patience: int, inner: Inner) -> DualSolution:
-    """`run`, and where it has not ended after `patience` rounds, from inside, or over a path that ends at the same problem.
+def solve_by_path(
+    run: Run,
+    problem: DualProblem,
+    diagonal: Array,
+    start: Array,
+    most: int,
+    patience: int,
+    inner: Inner,
+) -> DualSolution:
+    """`run`, and where it has not ended after `patience` rounds, from inside, or over a path that
+    ends at the same problem.
 
-    From far away, steps of two duals zigzag where C k(x, x) is large, as in a linear kernel of few columns. Kernels of low rank are
-    then solved by an interior-point method; else, from the duals of a smaller C, which are nearly in proportion, steps do not.
+    From far away, steps of two duals zigzag where C k(x, x) is large, as in a linear kernel of few
+    columns. Kernels of low rank are then solved by an interior-point method; else, from the duals
+    of a smaller C, which are nearly in proportion, steps do not.
     """
     found = run(problem, start, min(most, patience))
     if found.converged or found.rounds >= most:
         return found
     if (within := inner(problem)) is not None:
-        found, exact = _from_inside(run, problem, found, within[0], min(most - found.rounds, patience)), within[1]
+        found, exact = (
+            _from_inside(run, problem, found, within[0], min(most - found.rounds, patience)),
+            within[1],
+        )
         if found.converged or found.rounds >= most:
             return found
         if exact:  # all that is left is the rounding of K
             return replace(found, ended="rounding")
     shares = path(problem, diagonal)
-    last = _along_path(run, problem, shares, most - found.rounds, patience) if shares else run(problem, found.b, most - found.rounds)
+    last = (
+        _along_path(run, problem, shares, most - found.rounds, patience)
+        if shares
+        else run(problem, found.b, most - found.rounds)
+    )
     best = last if last.converged or last.gap <= found.gap else found
-    return replace(best, rounds=found.rounds + last.rounds, steps=found.steps + last.steps, made=max(found.made, last.made))
+    return replace(
+        best,
+        rounds=found.rounds + last.rounds,
+        steps=found.steps + last.steps,
+        made=max(found.made, last.made),
+    )
 
 
-def _from_inside(run: Run, problem: DualProblem, before: DualSolution, b: Array, patience: int) -> DualSolution:
+def _from_inside(
+    run: Run, problem: DualProblem, before: DualSolution, b: Array, patience: int
+) -> DualSolution:
     """The best of what was found before, of the duals from inside, and of steps from these."""
     first = run(problem, b, 0)
     after = first if first.converged else run(problem, b, patience)
-    close = any(m.gap < abs(m.objective) for m in (before, first, after))  # else no gap says anything
-    best = after if after.converged else min(before, first, after, key=lambda m: m.gap if close else m.objective)
+    close = any(
+        m.gap < abs(m.objective) for m in (before, first, after)
+    )  # else no gap says anything
+    best = (
+        after
+        if after.converged
+        else min(before, first, after, key=lambda m: m.gap if close else m.objective)
+    )
     rounds, steps = before.rounds + after.rounds + 1, before.steps + after.steps
     return replace(best, rounds=rounds, steps=steps, made=max(before.made, after.made))
 
 
 def path(problem: DualProblem, diagonal: Array) -> list[float]:
-    """The shares of C that lead to 1, from where C k(x, x) is of the size of the targets; none where that sum is fixed.
+    """The shares of C that lead to 1, from where C k(x, x) is of the size of the targets; none
+    where that sum is fixed.
 
     >>> problem = DualProblem(np.array([1.0, -1.0]), np.array([0.0, -10.0]), np.array([10.0, 0.0]))
     >>> [round(s, 3) for s in path(problem, np.ones(2))]
@@ -200,7 +323,9 @@ def path(problem: DualProblem, diagonal: Array) -> list[float]:
     return [RISE**-i for i in range(k, max(k - LONGEST, 0), -1)] + [1.0] if k else []
 
 
-def _along_path(run: Run, problem: DualProblem, shares: list[float], most: int, patience: int) -> DualSolution:
+def _along_path(
+    run: Run, problem: DualProblem, shares: list[float], most: int, patience: int
+) -> DualSolution:
     """The last problem of a path; every other has `patience` rounds."""
     now, b, rounds, steps = problem.scaled(shares[0]), np.zeros(len(problem.t)), 0, 0
     for share, following in zip(shares, [*shares[1:], None], strict=True):
@@ -215,7 +340,8 @@ def _along_path(run: Run, problem: DualProblem, shares: list[float], most: int, 
 
 
 def stretch(found: DualSolution, now: DualProblem, after: DualProblem, most: float) -> float:
-    """The factor from 1 to `most` by which duals best meet the next problem: its objective along them is a parabola.
+    """The factor from 1 to `most` by which duals best meet the next problem: its objective along
+    them is a parabola.
 
     Duals at their bounds rise with C; those of separated rows stay.
     """

@@ -1,4 +1,6 @@
-"""What cannot be read in pieces as it is, written out as what can: sheets as csv, JSON arrays as lines, packed files unpacked."""
+"""What cannot be read in pieces as it is, written out as what can: sheets as csv, JSON arrays as
+lines, packed files unpacked."""
+
 from __future__ import annotations
 
 import csv
@@ -26,6 +28,7 @@ SHEET = CsvOptions(delimiter=",", quote='"', encoding="utf-8", escape="", skip=0
 
 def unpack(path: Path) -> Spooled:
     """A compressed file without its compression."""
+
     def parts() -> Iterator[bytes]:
         with reading(path), unpacked(path) as stream:
             while part := bytes(stream.read(BLOCK_BYTES)):
@@ -36,11 +39,15 @@ def unpack(path: Path) -> Spooled:
 
 def lines_of_array(path: Path) -> Spooled:
     """The objects of a JSON array, one a line."""
-    return spool((text.replace("\n", " ").replace("\r", " ").encode() + b"\n" for text in Elements(path)), str(path))
+    return spool(
+        (text.replace("\n", " ").replace("\r", " ").encode() + b"\n" for text in Elements(path)),
+        str(path),
+    )
 
 
 class Elements:
-    """The elements of a JSON array, each as it is written: no more of them at a time than fit a block."""
+    """The elements of a JSON array, each as it is written: no more of them at a time than fit a
+    block."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.text, self.at, self.number = path, "", 0, 0
@@ -63,7 +70,10 @@ class Elements:
     def _more(self) -> bool:
         """Read on; False at the end."""
         part = self.stream.read(max(BLOCK_BYTES, len(self.text) - self.at))
-        self.text, self.at = self.text[self.at :] + self.decode.decode(part), 0  # a letter may be cut, and then gives none yet
+        self.text, self.at = (
+            self.text[self.at :] + self.decode.decode(part),
+            0,
+        )  # a letter may be cut, and then gives none yet
         return bool(part)
 
     def _next(self) -> str:
@@ -78,7 +88,9 @@ class Elements:
 
     def _sign(self, sign: str) -> None:
         if (found := self._next()) != sign:
-            raise self._wrong(f"{sign} is expected, not {found!r}" if found else "the array is cut short")
+            raise self._wrong(
+                f"{sign} is expected, not {found!r}" if found else "the array is cut short"
+            )
         self.at += 1
 
     def _element(self) -> str:
@@ -107,20 +119,27 @@ class Elements:
 
 
 def sheet(path: Path) -> tuple[Spooled, tuple[str, ...]]:
-    """The first sheet with cells of a workbook (xlsx, xlsb, ods, xls) as csv, and what to tell of it."""
+    """The first sheet with cells of a workbook (xlsx, xlsb, ods, xls) as csv, and what to tell of
+    it."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError as error:
-        raise ImportError(f"{path} may be a spreadsheet, which needs python-calamine to be read: pip install mercer[cli]") from error
+        raise ImportError(
+            f"{path} may be a spreadsheet, which needs python-calamine to be read: pip install mercer[cli]"
+        ) from error
     try:
         with reading(path), path.open("rb") as file:
             book = CalamineWorkbook.from_filelike(file)
             found = [s for s in map(book.get_sheet_by_name, book.sheet_names) if s.height]
     except (CalamineError, ValueError) as error:
-        raise DataError(f"{path} is a zip or Excel file that cannot be read as a sheet; unpack it or save the sheet as csv.") from error
+        raise DataError(
+            f"{path} is a zip or Excel file that cannot be read as a sheet; unpack it or save the sheet as csv."
+        ) from error
     if not found:
         raise DataError(f"{path} has no sheet with cells; check that it is the right file.")
-    said = (f'{path} has {len(found)} sheets with cells; the first, "{found[0].name}", was read, not {quoted(s.name for s in found[1:])}.',)
+    said = (
+        f'{path} has {len(found)} sheets with cells; the first, "{found[0].name}", was read, not {quoted(s.name for s in found[1:])}.',
+    )
     return spool(_csv(found[0].iter_rows()), str(path)), said * (len(found) > 1)
 
 
@@ -149,4 +168,10 @@ def as_text(cell: Any) -> str:
         return cell.isoformat(" ") if cell.time() != datetime.time() else cell.date().isoformat()
     if isinstance(cell, datetime.timedelta):
         return repr(cell.total_seconds())
-    return "" if cell is None else cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)
+    return (
+        ""
+        if cell is None
+        else cell.isoformat()
+        if isinstance(cell, datetime.date | datetime.time)
+        else str(cell)
+    )

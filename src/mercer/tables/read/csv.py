@@ -1,8 +1,10 @@
-"""csv files by pyarrow's streaming reader: every cell as text, so that no late value can stop a pass.
+"""csv files by pyarrow's streaming reader: every cell as text, so that no late value can stop a
+pass.
 
-What a column means is settled by `Columns` from all its rows; to read text and convert it costs no more than to parse
-numbers at once. Ragged rows end the pass with the line they are on.
+What a column means is settled by `Columns` from all its rows; to read text and convert it costs no
+more than to parse numbers at once. Ragged rows end the pass with the line they are on.
 """
+
 from __future__ import annotations
 
 import csv
@@ -41,8 +43,11 @@ def schema(found: Sniffed) -> Schema:
     return pa.schema([(name, pa.string()) for name in found.names])
 
 
-def batches(path: Path, found: Sniffed, columns: Sequence[str], block: int = BLOCK_BYTES) -> Iterator[Batch]:
-    """The rows of a csv file, block by block; rows longer than a block make the pass start again with larger ones."""
+def batches(
+    path: Path, found: Sniffed, columns: Sequence[str], block: int = BLOCK_BYTES
+) -> Iterator[Batch]:
+    """The rows of a csv file, block by block; rows longer than a block make the pass start again
+    with larger ones."""
     done = 0
     while True:
         try:
@@ -54,9 +59,15 @@ def batches(path: Path, found: Sniffed, columns: Sequence[str], block: int = BLO
             block = _larger(path, found, block, error)
 
 
-def _pass(path: Path, found: Sniffed, columns: Sequence[str], block: int, done: int) -> Iterator[Batch]:
+def _pass(
+    path: Path, found: Sniffed, columns: Sequence[str], block: int, done: int
+) -> Iterator[Batch]:
     """One pass, from the row after the `done` first ones."""
-    with reading(path), closing(_text(path, found)) as stream, _reader(stream, found, columns, block) as reader:
+    with (
+        reading(path),
+        closing(_text(path, found)) as stream,
+        _reader(stream, found, columns, block) as reader,
+    ):
         for batch in reader:
             new = batch.slice(min(done, batch.num_rows))
             done -= batch.num_rows - new.num_rows
@@ -74,11 +85,22 @@ def _text(path: Path, found: Sniffed) -> Utf8Stream:
 
 def _settings(found: Sniffed, columns: Sequence[str], block: int) -> tuple[Any, Any, Any]:
     o = found.options
-    read = arrow_csv.ReadOptions(column_names=list(found.names), skip_rows=(o.skip or 0), skip_rows_after_names=int(bool(o.header)),
-                                 block_size=block, use_threads=n_threads() > 1)  # fmt: skip
-    parse = arrow_csv.ParseOptions(delimiter=o.delimiter or ",", quote_char=o.quote or False, escape_char=o.escape or False,
-                                   newlines_in_values=bool(o.quote))  # fmt: skip
-    convert = arrow_csv.ConvertOptions(column_types={name: pa.string() for name in found.names}, include_columns=list(columns))
+    read = arrow_csv.ReadOptions(
+        column_names=list(found.names),
+        skip_rows=(o.skip or 0),
+        skip_rows_after_names=int(bool(o.header)),
+        block_size=block,
+        use_threads=n_threads() > 1,
+    )
+    parse = arrow_csv.ParseOptions(
+        delimiter=o.delimiter or ",",
+        quote_char=o.quote or False,
+        escape_char=o.escape or False,
+        newlines_in_values=bool(o.quote),
+    )
+    convert = arrow_csv.ConvertOptions(
+        column_types={name: pa.string() for name in found.names}, include_columns=list(columns)
+    )
     return read, parse, convert
 
 
@@ -89,7 +111,10 @@ def _mended(batch: Batch, found: Sniffed) -> Batch:
     if not local.intersection(names):
         return batch
     o = found.options
-    arrays = [plain(c, o.decimal or ".", o.thousands or "") if n in local else c for n, c in zip(names, batch.columns, strict=True)]
+    arrays = [
+        plain(c, o.decimal or ".", o.thousands or "") if n in local else c
+        for n, c in zip(names, batch.columns, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
@@ -98,13 +123,16 @@ def _larger(path: Path, found: Sniffed, block: int, error: Exception) -> int:
     if "straddling" in str(error) and block < MAX_ROW_BYTES:
         return block * 4
     if "straddling" in str(error):
-        raise DataError(f"{path} has a row of more than {MAX_ROW_BYTES >> 20} MB; a quote may never be closed.") from error
+        raise DataError(
+            f"{path} has a row of more than {MAX_ROW_BYTES >> 20} MB; a quote may never be closed."
+        ) from error
     ragged = _ragged(path, found)
     raise DataError(ragged or f"{path} cannot be read as csv: {said(error)}.") from error
 
 
 def _ragged(path: Path, found: Sniffed) -> str | None:
-    """The first row with too many or too few fields, found again line by line: only ever run to name the line."""
+    """The first row with too many or too few fields, found again line by line: only ever run to
+    name the line."""
     o, width = found.options, len(found.names)
     with reading(path), closing(_text(path, found)) as stream:
         lines = io.TextIOWrapper(cast(BinaryIO, _Buffered(stream)), "utf-8", newline="")
@@ -112,8 +140,10 @@ def _ragged(path: Path, found: Sniffed) -> str | None:
             lines.readline()
         for line, row in _numbered(csv.reader(lines, **dialect(o)), bool(o.header)):
             if row and len(row) != width:
-                return (f"{path}, line {line + (o.skip or 0):,}: {len(row)} field{'s' * (len(row) != 1)} where {width} are expected; "
-                        f"mend that row, or quote fields that hold the delimiter.")  # fmt: skip
+                return (
+                    f"{path}, line {line + (o.skip or 0):,}: {len(row)} field{'s' * (len(row) != 1)} where {width} are expected; "
+                    f"mend that row, or quote fields that hold the delimiter."
+                )
     return None
 
 
@@ -135,7 +165,8 @@ class _Buffered(io.RawIOBase):
     def __init__(self, stream: Utf8Stream) -> None:
         self.stream = stream
 
-    def readable(self) -> bool: return True
+    def readable(self) -> bool:
+        return True
 
     def read1(self, size: int = -1) -> bytes:
         return self.stream.read(size if size > 0 else BLOCK_BYTES)

@@ -1,4 +1,5 @@
 """Text in any of the usual encodings, as a stream of UTF-8 bytes."""
+
 from __future__ import annotations
 
 import codecs
@@ -8,12 +9,18 @@ from typing import Any, BinaryIO
 from mercer.tables.errors import DataError
 from mercer.tables.read.files import reading
 
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _UNDEFINED = b"\x81\x8d\x8f\x90\x9d"  # bytes that Windows-1252 leaves out
 
 
 def guess(start: bytes, whole: bool = False) -> str:
-    """The encoding of the first bytes of a text: by its mark, by the zeros of UTF-16, as UTF-8, else as Windows-1252 or Latin-1.
+    """The encoding of the first bytes of a text: by its mark, by the zeros of UTF-16, as UTF-8,
+    else as Windows-1252 or Latin-1.
 
     >>> guess("é".encode()), guess("é!".encode("cp1252")), guess(b"plain")
     ('utf-8', 'cp1252', 'ascii')
@@ -35,14 +42,17 @@ def single_byte(start: bytes) -> str:
 
 def _is_utf8(start: bytes, whole: bool) -> bool:
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(start, whole)  # unless whole, a letter may be cut at the end
+        codecs.getincrementaldecoder("utf-8")().decode(
+            start, whole
+        )  # unless whole, a letter may be cut at the end
     except UnicodeDecodeError:
         return False
     return True
 
 
 def _wide(start: bytes) -> str:
-    """UTF-16 without a mark: mostly ASCII text has its zeros in the odd or in the even places; "" for what is no text."""
+    """UTF-16 without a mark: mostly ASCII text has its zeros in the odd or in the even places; ""
+    for what is no text."""
     even, odd = start[0::2].count(0), start[1::2].count(0)
     if max(even, odd) < 0.15 * len(start) or min(even, odd) > 0.025 * len(start):
         return ""
@@ -51,26 +61,35 @@ def _wide(start: bytes) -> str:
 
 def decode(start: bytes, encoding: str) -> str:
     """The text of the first bytes; a letter cut at the end is left out."""
-    return codecs.getincrementaldecoder("utf-8" if encoding == "ascii" else encoding)().decode(start)
+    return codecs.getincrementaldecoder("utf-8" if encoding == "ascii" else encoding)().decode(
+        start
+    )
 
 
 def text_of(path: Path, start: bytes, whole: bool, encoding: str | None = None) -> tuple[str, str]:
     """The text of the first bytes of a file, and its encoding, guessed unless given."""
     encoding = encoding or guess(start, whole)
     if not encoding:
-        raise DataError(f"{path} holds zero bytes and is no text; save it as csv, parquet, arrow or jsonl.")
+        raise DataError(
+            f"{path} holds zero bytes and is no text; save it as csv, parquet, arrow or jsonl."
+        )
     try:
         return decode(start, encoding), encoding
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not {encoding} text at byte {error.start:,}; name its encoding or convert it to utf-8.") from error
+        raise DataError(
+            f"{path} is not {encoding} text at byte {error.start:,}; name its encoding or convert it to utf-8."
+        ) from error
     except LookupError as error:
-        raise DataError(f"encoding {encoding!r} is not known; use a Python codec such as utf-8 or cp1252.") from error
+        raise DataError(
+            f"encoding {encoding!r} is not known; use a Python codec such as utf-8 or cp1252."
+        ) from error
 
 
 class Utf8Stream:
     """A file-like object of UTF-8 bytes, for pyarrow.
 
-    "ascii" is undecided: the first part that is not ASCII shows whether the rest is UTF-8 or Windows-1252.
+    "ascii" is undecided: the first part that is not ASCII shows whether the rest is UTF-8 or
+    Windows-1252.
     """
 
     def __init__(self, raw: BinaryIO, encoding: str, path: Path) -> None:
@@ -82,10 +101,17 @@ class Utf8Stream:
     def closed(self) -> bool:
         return self.raw.closed
 
-    def close(self) -> None: self.raw.close()
-    def readable(self) -> bool: return True
-    def writable(self) -> bool: return False
-    def seekable(self) -> bool: return False
+    def close(self) -> None:
+        self.raw.close()
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
 
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes; none at the end."""
@@ -116,5 +142,7 @@ class Utf8Stream:
 
     def _sentence(self, error: UnicodeDecodeError) -> str:
         at, byte = self.at + error.start, error.object[error.start]
-        return (f"{self.path} is not {self.encoding} text at byte {at:,} (0x{byte:02x}); convert it, as in "
-                f"iconv -f cp1252 -t utf-8, or name its encoding.")  # fmt: skip
+        return (
+            f"{self.path} is not {self.encoding} text at byte {at:,} (0x{byte:02x}); convert it, as in "
+            f"iconv -f cp1252 -t utf-8, or name its encoding."
+        )

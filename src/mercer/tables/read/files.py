@@ -1,4 +1,6 @@
-"""Which files were meant, what they hold, their bytes without the compression, and whether they are still those that were opened."""
+"""Which files were meant, what they hold, their bytes without the compression, and whether they are
+still those that were opened."""
+
 from __future__ import annotations
 
 import bz2
@@ -21,14 +23,34 @@ from mercer.tables.errors import DataError, Misnamed, nearest, said
 from mercer.tables.read.pipes import Spooled, once, read_once
 
 HEAD = 1 << 18  # bytes that decide how a file is written
-_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
-_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "stream", b"PK\x03\x04": "sheet", b"\xd0\xcf\x11\xe0": "sheet"}
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "stream",
+    b"PK\x03\x04": "sheet",
+    b"\xd0\xcf\x11\xe0": "sheet",
+}
 WHOLE = ("parquet", "arrow", "sheet")  # that cannot be read in pieces while they are packed
 _ARRAY = re.compile(rb"\s*\[\s*[{\]]")
 _SUFFIXES = {
-    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".psv": "csv", ".dat": "csv", ".data": "csv",
-    ".jsonl": "json", ".ndjson": "json", ".json": "json",
-}  # fmt: skip
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".txt": "csv",
+    ".psv": "csv",
+    ".dat": "csv",
+    ".data": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
 _TYPED = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 _FOREIGN = {
     b"%PDF": "a PDF; save its table as csv",
@@ -42,7 +64,11 @@ STAMPED = 1 << 16  # bytes that are compared
 def find(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
     """The files that paths and globs name, in order, each once."""
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    found = [path for item in given for path in ([item] if isinstance(item, Spooled) else _matches(str(item)))]
+    found = [
+        path
+        for item in given
+        for path in ([item] if isinstance(item, Spooled) else _matches(str(item)))
+    ]
     if not found:
         raise Misnamed("no files were given; name at least one.")
     return tuple(_readable(path) for path in dict.fromkeys(found))
@@ -50,7 +76,9 @@ def find(paths: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
 
 def _matches(text: str) -> list[Path]:
     if text == "-" or Path(text).exists() or not has_magic(text):
-        return [Path(text) if text == "-" or str(Path(text)) != "-" else Path(text).absolute()]  # ./- is a file
+        return [
+            Path(text) if text == "-" or str(Path(text)) != "-" else Path(text).absolute()
+        ]  # ./- is a file
     found = sorted(Path(name) for name in glob(text, recursive=True) if not Path(name).is_dir())
     if not found:
         raise Misnamed(f"no file matches {text}; check the pattern and the folder.")
@@ -58,14 +86,17 @@ def _matches(text: str) -> list[Path]:
 
 
 def _readable(path: Path) -> Path:
-    """The path, after a look; what can be read only once is read, and held for as many passes as there will be."""
+    """The path, after a look; what can be read only once is read, and held for as many passes as
+    there will be."""
     path = read_once(path) if once(path) else path
     if path.is_dir():
         raise Misnamed(_directory(path))
     if not path.exists():
         beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
         near = nearest(path.name, beside)
-        raise Misnamed(f"{path} does not exist{near if 'did you mean' in near else '; check the name and the folder.'}")
+        raise Misnamed(
+            f"{path} does not exist{near if 'did you mean' in near else '; check the name and the folder.'}"
+        )
     with reading(path), path.open("rb") as file:
         if not file.read(1):
             raise DataError(f"{path} is empty; it holds no bytes.")
@@ -74,7 +105,11 @@ def _readable(path: Path) -> Path:
 
 def _directory(path: Path) -> str:
     """What to do about a folder, by the files in it."""
-    ends = Counter("".join(p.suffixes[-2:]) for p in path.iterdir() if p.is_file() and (_by_suffix(p) or p.suffix.lower() in _TYPED))
+    ends = Counter(
+        "".join(p.suffixes[-2:])
+        for p in path.iterdir()
+        if p.is_file() and (_by_suffix(p) or p.suffix.lower() in _TYPED)
+    )
     if not ends:
         return f"{path} is a directory without tables; name the files of the table."
     end, count = ends.most_common(1)[0]
@@ -87,9 +122,13 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        raise DataError(f"{path} cannot be read: permission denied; check who may read it.") from error
+        raise DataError(
+            f"{path} cannot be read: permission denied; check who may read it."
+        ) from error
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is damaged or cut short: its compression ends in an error ({said(error)}).") from error
+        raise DataError(
+            f"{path} is damaged or cut short: its compression ends in an error ({said(error)})."
+        ) from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {said(error)}.") from error
 
@@ -107,7 +146,9 @@ def unpacked(path: Path) -> BinaryIO:
     plain: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
     if kind in plain:
         return cast(BinaryIO, plain[kind](path, "rb"))
-    return cast(BinaryIO, pa.input_stream(os.fspath(path), compression=kind) if kind else path.open("rb"))
+    return cast(
+        BinaryIO, pa.input_stream(os.fspath(path), compression=kind) if kind else path.open("rb")
+    )
 
 
 def head(path: Path, size: int = HEAD) -> bytes:
@@ -121,7 +162,8 @@ def head(path: Path, size: int = HEAD) -> bytes:
 
 
 def kind(path: Path, start: bytes) -> str:
-    """csv, json, array (of JSON), parquet, arrow, stream or sheet: by the first bytes, the suffix, then by what the text looks like."""
+    """csv, json, array (of JSON), parquet, arrow, stream or sheet: by the first bytes, the suffix,
+    then by what the text looks like."""
     if not start:
         raise DataError(f"{path} is empty; it holds no bytes.")
     found = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
@@ -142,7 +184,9 @@ def _refuse_foreign(path: Path, start: bytes) -> None:
         if start.startswith(magic):
             raise DataError(f"{path} is {what}.")
     if path.suffix.lower() in _TYPED:
-        raise DataError(f"{path} is not a {path.suffix.lower()[1:]} file, whatever its name says; it may be damaged or cut short.")
+        raise DataError(
+            f"{path} is not a {path.suffix.lower()[1:]} file, whatever its name says; it may be damaged or cut short."
+        )
 
 
 def _by_suffix(path: Path) -> str | None:
@@ -164,9 +208,15 @@ class Stamp:
         with reading(path):
             found = path.stat()
             with path.open("rb") as file:
-                return cls(found.st_size, found.st_mtime_ns, blake2b(file.read(STAMPED), digest_size=16).digest())
+                return cls(
+                    found.st_size,
+                    found.st_mtime_ns,
+                    blake2b(file.read(STAMPED), digest_size=16).digest(),
+                )
 
     def check(self, path: Path) -> None:
         """Refuse a file that is another one by now: the passes over it would not agree."""
         if Stamp.of(path) != self:
-            raise DataError(f"{path} has changed since it was opened; give a file that nothing writes to while it is read.")
+            raise DataError(
+                f"{path} has changed since it was opened; give a file that nothing writes to while it is read."
+            )

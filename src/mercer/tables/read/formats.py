@@ -1,4 +1,5 @@
 """Parquet, arrow and jsonl files: their schema and their rows, in pieces."""
+
 from __future__ import annotations
 
 import json
@@ -24,13 +25,16 @@ _STEPS[[ord("["), ord("{")]], _STEPS[[ord("]"), ord("}")]] = 1, -1
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.S)
 BLOCK_BYTES = 1 << 20  # bytes of jsonl that are parsed together
 MAX_LINE_BYTES = 1 << 26  # bytes of a line
-BUFFER_BYTES = 1 << 16  # bytes of a parquet column that are read at a time, instead of those of its whole row group
+BUFFER_BYTES = (
+    1 << 16
+)  # bytes of a parquet column that are read at a time, instead of those of its whole row group
 
 
 def too_deep(block: bytes) -> int | None:
     """The number (from 0) of the first line that is nested deeper than `DEEPEST`, or None.
 
-    Brackets are counted wherever they stand, which is cheap; a line that seems deep is counted again without its texts.
+    Brackets are counted wherever they stand, which is cheap; a line that seems deep is counted
+    again without its texts.
 
     >>> too_deep(b"[1]" + chr(10).encode() + b"[" * 1000), too_deep(b'{"a": "' + b"[" * 1000 + b'"}')
     (1, None)
@@ -42,7 +46,14 @@ def too_deep(block: bytes) -> int | None:
     starts = np.concatenate([[0], ends[ends < len(codes)]])
     depth = np.cumsum(_STEPS[codes], dtype=np.int32)
     highest = np.maximum.reduceat(depth, starts) - np.where(starts > 0, depth[starts - 1], 0)
-    return next((int(i) for i in np.flatnonzero(highest > DEEPEST) if _is_deep(block[starts[i] :].split(b"\n", 1)[0])), None)
+    return next(
+        (
+            int(i)
+            for i in np.flatnonzero(highest > DEEPEST)
+            if _is_deep(block[starts[i] :].split(b"\n", 1)[0])
+        ),
+        None,
+    )
 
 
 def _is_deep(line: bytes) -> bool:
@@ -55,7 +66,12 @@ def _sound(path: Path, what: str) -> Iterator[None]:
     try:
         with reading(path):
             yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowSerializationError, UnicodeDecodeError) as error:
+    except (
+        pa.ArrowInvalid,
+        pa.ArrowNotImplementedError,
+        pa.ArrowSerializationError,
+        UnicodeDecodeError,
+    ) as error:
         raise DataError(f"{path} is not a sound {what} file: {said(error)}.") from error
     except MemoryError as error:
         raise DataError(f"{path} asks for more memory than there is; it may be damaged.") from error
@@ -67,7 +83,10 @@ def parquet_schema(path: Path) -> Schema:
 
 
 def parquet_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[Batch]:
-    with _sound(path, "parquet"), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
+    with (
+        _sound(path, "parquet"),
+        parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file,
+    ):
         yield from map(_checked, file.iter_batches(batch_size=rows, columns=list(columns)))
 
 
@@ -77,20 +96,26 @@ def arrow_schema(path: Path) -> Schema:
 
 
 def _named(schema: Schema) -> Schema:
-    """The schema, after a look at its names, which a damaged file may hold as bytes that are no text."""
+    """The schema, after a look at its names, which a damaged file may hold as bytes that are no
+    text."""
     schema.names  # noqa: B018 - read for its error
     return schema
 
 
 def arrow_batches(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
     with _sound(path, "arrow"), _opened(path) as reader:
-        stream = reader if isinstance(reader, pa.RecordBatchStreamReader) else map(reader.get_batch, range(reader.num_record_batches))
+        stream = (
+            reader
+            if isinstance(reader, pa.RecordBatchStreamReader)
+            else map(reader.get_batch, range(reader.num_record_batches))
+        )
         for batch in stream:
             yield _checked(batch.select(list(columns)))
 
 
 def _checked(batch: Batch) -> Batch:
-    """Arrow takes a file at its word, and would read offsets beyond its end and bytes that are no text."""
+    """Arrow takes a file at its word, and would read offsets beyond its end and bytes that are no
+    text."""
     batch.validate(full=True)
     return batch
 
@@ -109,7 +134,8 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def json_schema(path: Path, start: bytes, whole: bool) -> tuple[Schema, tuple[str, ...]]:
-    """Fields of the first lines: numbers as float64, and text where kinds are mixed or not yet known; later fields are not read.
+    """Fields of the first lines: numbers as float64, and text where kinds are mixed or not yet
+    known; later fields are not read.
 
     And the names of those that are whole numbers as far as seen.
     """
@@ -120,8 +146,15 @@ def json_schema(path: Path, start: bytes, whole: bool) -> tuple[Schema, tuple[st
         found = arrow_json.read_json(pa.BufferReader(body), _one_block(body)).schema
     except pa.ArrowInvalid:
         objects = _objects(path, body, 1)
-        found = pa.schema([(name, _kind([o.get(name) for o in objects])) for name in dict.fromkeys(k for o in objects for k in o)])
-    return pa.schema([(f.name, _widened(f.type)) for f in found]), tuple(f.name for f in found if pa.types.is_integer(f.type))
+        found = pa.schema(
+            [
+                (name, _kind([o.get(name) for o in objects]))
+                for name in dict.fromkeys(k for o in objects for k in o)
+            ]
+        )
+    return pa.schema([(f.name, _widened(f.type)) for f in found]), tuple(
+        f.name for f in found if pa.types.is_integer(f.type)
+    )
 
 
 def _one_block(body: bytes) -> Any:
@@ -146,7 +179,8 @@ def _kind(values: list[Any]) -> Kind:
 def json_batches(path: Path, schema: Schema, columns: Sequence[str]) -> Iterator[Batch]:
     """The objects of a jsonl file, a block of lines at a time.
 
-    A field that turns from a number into text counts as missing from there on where it does not read as a number.
+    A field that turns from a number into text counts as missing from there on where it does not
+    read as a number.
     """
     wanted = pa.schema([schema.field(name) for name in columns])
     quick = arrow_json.ParseOptions(explicit_schema=wanted, unexpected_field_behavior="ignore")
@@ -167,7 +201,9 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 yield left + body + sign
             left = rest if sign else left + part
             if len(left) > MAX_LINE_BYTES:
-                raise DataError(f"{path} has a line of more than {MAX_LINE_BYTES >> 20} MB; write one object a line.")
+                raise DataError(
+                    f"{path} has a line of more than {MAX_LINE_BYTES >> 20} MB; write one object a line."
+                )
     if left.strip():
         yield left
 
@@ -177,21 +213,31 @@ def _parsed(path: Path, block: bytes, wanted: Schema, quick: Schema, line: int) 
         return
     _shallow(path, block, line)
     try:
-        yield from arrow_json.read_json(pa.BufferReader(block), _one_block(block), quick).select(wanted.names).combine_chunks().to_batches()
+        yield from (
+            arrow_json.read_json(pa.BufferReader(block), _one_block(block), quick)
+            .select(wanted.names)
+            .combine_chunks()
+            .to_batches()
+        )
     except pa.ArrowInvalid:
         objects = _objects(path, block, line)
         _whole(path, objects, wanted, line)
-        yield pa.RecordBatch.from_arrays([_column([o.get(f.name) for o in objects], f.type) for f in wanted], schema=wanted)
+        yield pa.RecordBatch.from_arrays(
+            [_column([o.get(f.name) for o in objects], f.type) for f in wanted], schema=wanted
+        )
 
 
 def _shallow(path: Path, block: bytes, line: int) -> None:
     """Parsers recurse, and a stack that ends takes the process with it."""
     if (deep := too_deep(block)) is not None:
-        raise DataError(f"{path}, line {line + deep:,}: nested more than {DEEPEST} levels deep; write single values in each field.")
+        raise DataError(
+            f"{path}, line {line + deep:,}: nested more than {DEEPEST} levels deep; write single values in each field."
+        )
 
 
 def _objects(path: Path, block: bytes, line: int) -> list[dict[str, Any]]:
-    """Line by line: for blocks that do not fit the schema, and to name the line that is no object."""
+    """Line by line: for blocks that do not fit the schema, and to name the line that is no
+    object."""
     found = []
     for i, text in enumerate(block.split(b"\n")):
         if text.strip():
@@ -203,24 +249,33 @@ def _object(path: Path, text: bytes, line: int) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise DataError(f"{path}, line {line:,}: not a JSON object ({said(error)}); write one object a line.") from error
+        raise DataError(
+            f"{path}, line {line:,}: not a JSON object ({said(error)}); write one object a line."
+        ) from error
     if not isinstance(value, dict):
-        raise DataError(f"{path}, line {line:,}: a JSON object is expected, not {type(value).__name__}; write one object a line.")
+        raise DataError(
+            f"{path}, line {line:,}: a JSON object is expected, not {type(value).__name__}; write one object a line."
+        )
     return value
 
 
 def _whole(path: Path, objects: list[dict[str, Any]], wanted: Schema, line: int) -> None:
-    """That what is passed through as whole numbers stays that: an identifier is not rounded or lost."""
+    """That what is passed through as whole numbers stays that: an identifier is not rounded or
+    lost."""
     for name in (f.name for f in wanted if pa.types.is_integer(f.type)):
         for i, value in enumerate(o.get(name) for o in objects):
             if value is not None and not (type(value) is int and abs(value) < 2**63):
                 what = f'"{name}" turns from whole numbers into {json.dumps(value)[:40]}'
-                raise DataError(f"{path}, object {i + 1:,} from line {line:,}: {what}; write such values as text throughout.")
+                raise DataError(
+                    f"{path}, object {i + 1:,} from line {line:,}: {what}; write such values as text throughout."
+                )
 
 
 def _column(values: list[Any], kind: Kind) -> Column:
     if pa.types.is_string(kind):
-        return pa.array([v if v is None or isinstance(v, str) else json.dumps(v) for v in values], kind)
+        return pa.array(
+            [v if v is None or isinstance(v, str) else json.dumps(v) for v in values], kind
+        )
     if pa.types.is_boolean(kind):
         return pa.array([v if isinstance(v, bool) else None for v in values], kind)
     return pa.array(values if pa.types.is_integer(kind) else [_float(v) for v in values], kind)

@@ -1,4 +1,6 @@
-"""What can be read only once (standard input, named pipes, the shell's <(...)), and what has to be unpacked, held for many passes."""
+"""What can be read only once (standard input, named pipes, the shell's <(...)), and what has to be
+unpacked, held for many passes."""
+
 from __future__ import annotations
 
 import os
@@ -19,9 +21,11 @@ _ONCE = ("/dev/stdin", "/dev/fd/", "/proc/")  # where opening again need not beg
 
 
 class Spooled(type(Path())):  # type: ignore[misc]  # the class of paths depends on the system
-    """A path that is spelled as the user did, and opens what was read from there: any number of times, until it is collected.
+    """A path that is spelled as the user did, and opens what was read from there: any number of
+    times, until it is collected.
 
-    What is spooled has no name on disk where the system allows that, so that it vanishes however the process ends.
+    What is spooled has no name on disk where the system allows that, so that it vanishes however
+    the process ends.
     """
 
     holder: Any
@@ -73,7 +77,9 @@ def _standard() -> BinaryIO:
     if sys.stdin is None or sys.stdin.closed:
         raise DataError(f"{STANDARD} is closed; pipe the table into the command, or name a file.")
     if sys.stdin.isatty():
-        raise Misnamed(f"{STANDARD} is a terminal; pipe the table into the command, or name a file.")
+        raise Misnamed(
+            f"{STANDARD} is a terminal; pipe the table into the command, or name a file."
+        )
     return sys.stdin.buffer
 
 
@@ -114,13 +120,19 @@ def _room() -> Iterator[None]:
 
 def _first() -> IO[bytes]:
     """A file in memory, where the system has such."""
-    return os.fdopen(os.memfd_create("mercer"), "w+b") if _by_number() and hasattr(os, "memfd_create") else _on_disk()
+    return (
+        os.fdopen(os.memfd_create("mercer"), "w+b")
+        if _by_number() and hasattr(os, "memfd_create")
+        else _on_disk()
+    )
 
 
 def _on_disk() -> IO[bytes]:
     with _room():
         if _by_number():
-            return cast(IO[bytes], tempfile.TemporaryFile(prefix="mercer-"))  # it has no name, and goes however the process ends
+            return cast(
+                IO[bytes], tempfile.TemporaryFile(prefix="mercer-")
+            )  # it has no name, and goes however the process ends
         return cast(IO[bytes], tempfile.NamedTemporaryFile(prefix="mercer-"))
 
 

@@ -1,4 +1,6 @@
-"""How a csv file is written, from its first quarter of a megabyte: delimiter, quoting, header and number marks."""
+"""How a csv file is written, from its first quarter of a megabyte: delimiter, quoting, header and
+number marks."""
+
 from __future__ import annotations
 
 import csv
@@ -14,11 +16,16 @@ from mercer.tables.values import MONEY, looks_typed
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 _SPACES = " \u00a0\u2009\u202f"
 _MONEY = rf"(?:\s|%|{MONEY})*"
-_POINT = re.compile(r"[+-]?(\d{4,}|\d{0,3})\.(\d{1,2}|\d{4,})|[+-]?(\d{4,}|0?)\.\d{3}")  # a point that groups no thousands
+_POINT = re.compile(
+    r"[+-]?(\d{4,}|\d{0,3})\.(\d{1,2}|\d{4,})|[+-]?(\d{4,}|0?)\.\d{3}"
+)  # a point that groups no thousands
 _COMMA = re.compile(_POINT.pattern.replace(r"\.", ","))
 _DIGITS = re.compile(rf"[+-]?[\d.,'’{_SPACES}]*\d[\d.,'’{_SPACES}]*")
 _SIGNS = (*_SPACES, "'", "’", ",", ".")  # that group thousands; the decimal mark is another one
-_GROUPS = {s: re.compile(rf"[+-]?[1-9]\d{{0,2}}({re.escape(s)}\d{{3}})+([{'.,'.replace(s, '')}]\d+)?") for s in _SIGNS}
+_GROUPS = {
+    s: re.compile(rf"[+-]?[1-9]\d{{0,2}}({re.escape(s)}\d{{3}})+([{'.,'.replace(s, '')}]\d+)?")
+    for s in _SIGNS
+}
 DELIMITERS = (",", ";", "\t", "|")
 STYLES = (('"', ""), ('"', "\\"), ("'", ""), ("", ""))  # quote and escape, the likelier first
 ROWS = 2000  # rows of the sample that are looked at
@@ -86,25 +93,31 @@ def _mark(sign: str) -> str:
 def marks(rows: list[list[str]], delimiter: str) -> tuple[str, str]:
     """The decimal mark and the thousands mark (or "").
 
-    A comma followed by one, two or more than three digits is a decimal comma, a point likewise a decimal point: the more
-    frequent one is the mark. Where every comma is followed by three digits it marks thousands, unless fields are
-    separated by semicolons, as spreadsheets write them in countries with a decimal comma.
+    A comma followed by one, two or more than three digits is a decimal comma, a point likewise a
+    decimal point: the more frequent one is the mark. Where every comma is followed by three digits
+    it marks thousands, unless fields are separated by semicolons, as spreadsheets write them in
+    countries with a decimal comma.
 
     >>> marks([["1.234,5"], ["2,25"]], ";"), marks([["1,234"], ["1,234,567"]], ","), marks([["1.5"]], ",")
     ((',', '.'), ('.', ','), ('.', ''))
     """
     cells = [cell for column in zip(*rows, strict=True) for cell in _numbers(column)]
-    groups = Counter({sign: sum(1 for c in cells if form.fullmatch(c)) for sign, form in _GROUPS.items()})
+    groups = Counter(
+        {sign: sum(1 for c in cells if form.fullmatch(c)) for sign, form in _GROUPS.items()}
+    )
     commas = sum(1 for c in cells if _COMMA.fullmatch(_bare(c, ",")))
     points = sum(1 for c in cells if _POINT.fullmatch(_bare(c, ".")))
-    lone = groups[","] and not points and delimiter == ";" and not any(c.count(",") > 1 for c in cells)
+    lone = (
+        groups[","] and not points and delimiter == ";" and not any(c.count(",") > 1 for c in cells)
+    )
     decimal = "," if commas > points or lone else "."
     rest = {s: k for s, k in groups.items() if k and s != decimal and not (s == "." and not commas)}
     return decimal, max(rest, key=lambda s: rest[s]) if rest else ""
 
 
 def _numbers(column: tuple[str, ...]) -> list[str]:
-    """The cells of a column that is mostly made of digits and marks, without signs of money; none of any other column."""
+    """The cells of a column that is mostly made of digits and marks, without signs of money; none
+    of any other column."""
     bare = [re.sub(rf"^{_MONEY}|{_MONEY}$", "", cell) for cell in column if cell.strip()]
     found = [cell for cell in bare if _DIGITS.fullmatch(cell)]
     return found if 2 * len(found) >= len(bare) else []
@@ -119,7 +132,8 @@ def _bare(cell: str, mark: str) -> str:
 
 
 def localized(rows: list[list[str]], decimal: str, thousands: str) -> tuple[int, ...]:
-    """Columns of the sample in which most filled cells are numbers written with these marks, some of them visibly."""
+    """Columns of the sample in which most filled cells are numbers written with these marks, some
+    of them visibly."""
     if decimal == "." and not thousands:
         return ()
     form, found = _number(decimal, thousands), []
@@ -132,7 +146,9 @@ def localized(rows: list[list[str]], decimal: str, thousands: str) -> tuple[int,
 
 def _number(decimal: str, thousands: str) -> re.Pattern[str]:
     whole = rf"(\d{{1,3}}({re.escape(thousands)}\d{{3}})+|\d+)" if thousands else r"\d+"
-    return re.compile(rf"{_MONEY}[+-]?({whole}({re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)([eE][+-]?\d+)?{_MONEY}")
+    return re.compile(
+        rf"{_MONEY}[+-]?({whole}({re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)([eE][+-]?\d+)?{_MONEY}"
+    )
 
 
 def plain(column: Column, decimal: str, thousands: str) -> Column:
@@ -140,7 +156,9 @@ def plain(column: Column, decimal: str, thousands: str) -> Column:
     form = "^" + _number(decimal, thousands).pattern + "$"
     local = pc.match_substring_regex(column, form)
     bare = pc.replace_substring(column, thousands, "") if thousands else column
-    return pc.if_else(local, pc.replace_substring(bare, decimal, ".") if decimal != "." else bare, column)
+    return pc.if_else(
+        local, pc.replace_substring(bare, decimal, ".") if decimal != "." else bare, column
+    )
 
 
 Grid = list[list[str]]
@@ -148,7 +166,8 @@ Grid = list[list[str]]
 
 @dataclass(frozen=True)
 class Sniffed:
-    """What a sample of a csv file says: its options, the names of the columns, and which of them hold numbers in local form."""
+    """What a sample of a csv file says: its options, the names of the columns, and which of them
+    hold numbers in local form."""
 
     options: CsvOptions
     names: tuple[str, ...]
@@ -171,25 +190,41 @@ def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None
     below = rows[1:] if header else rows
     width = max((len(r) for r in rows), default=0) if not below else _width(below)
     decimal, thousands = marks([r for r in below if len(r) == width], form.delimiter or ",")
-    found = given.over(CsvOptions(form.delimiter, form.quote, header, encoding, decimal, thousands, form.escape, skip))
+    found = given.over(
+        CsvOptions(
+            form.delimiter, form.quote, header, encoding, decimal, thousands, form.escape, skip
+        )
+    )
     local = localized(below, found.decimal or ".", found.thousands or "")
     given_names = _given(rows[0] if header and rows else [], width)
     names = numbered(given_names)
-    return Sniffed(found, names, local, tuple((old, new) for old, new in zip(given_names, names, strict=True) if old != new))
+    return Sniffed(
+        found,
+        names,
+        local,
+        tuple((old, new) for old, new in zip(given_names, names, strict=True) if old != new),
+    )
 
 
 def _skipped(text: str) -> int:
-    """Lines before the table: Excel's "sep=" line, blank lines, and comments marked by # that are shaped unlike the rest."""
+    """Lines before the table: Excel's "sep=" line, blank lines, and comments marked by # that are
+    shaped unlike the rest."""
     lines = text[:65_536].splitlines()
     skip = 0
-    while skip < len(lines) and (not lines[skip].strip() or re.fullmatch(r"sep=.", lines[skip]) or _comment(lines, skip)):
+    while skip < len(lines) and (
+        not lines[skip].strip() or re.fullmatch(r"sep=.", lines[skip]) or _comment(lines, skip)
+    ):
         skip += 1
     return skip if skip < len(lines) else 0
 
 
 def _comment(lines: list[str], at: int) -> bool:
     below = [line for line in lines[at + 1 : at + 20] if line.strip()]
-    return lines[at].startswith("#") and bool(below) and _shape(lines[at]) not in {_shape(line) for line in below if line[0] != "#"}
+    return (
+        lines[at].startswith("#")
+        and bool(below)
+        and _shape(lines[at]) not in {_shape(line) for line in below if line[0] != "#"}
+    )
 
 
 def _shape(line: str) -> tuple[int, ...]:
@@ -197,7 +232,8 @@ def _shape(line: str) -> tuple[int, ...]:
 
 
 def _form(body: str, whole: bool, given: CsvOptions) -> CsvOptions:
-    """The delimiter and quoting under which the rows agree best on their number of fields, and cells are most often numbers."""
+    """The delimiter and quoting under which the rows agree best on their number of fields, and
+    cells are most often numbers."""
     styles = [s for s in STYLES if given.quote in (None, s[0]) and given.escape in (None, s[1])]
     styles = styles or [(given.quote or "", given.escape or "")]
     delimiters = (given.delimiter,) if given.delimiter else DELIMITERS
@@ -207,19 +243,29 @@ def _form(body: str, whole: bool, given: CsvOptions) -> CsvOptions:
 
 
 def _score(body: str, whole: bool, form: CsvOptions) -> tuple[bool, bool, float, int, float, int]:
-    """Whether there are several fields at all, also in the first row; the agreement of the rows; how well the quotes fit; the
-    share of cells that are numbers or dates; the fields.
+    """Whether there are several fields at all, also in the first row; the agreement of the rows;
+    how well the quotes fit; the share of cells that are numbers or dates; the fields.
 
-    The first row tells decimal commas from delimiters: names have none. The share tells them apart where there are no names.
+    The first row tells decimal commas from delimiters: names have none. The share tells them apart
+    where there are no names.
     """
     rows = grid(body, whole, form)
     if not rows:
         return (False, False, 0.0, 0, 0.0, 0)
     width, agree = Counter(len(r) for r in rows).most_common(1)[0]
     share = agree / len(rows)
-    first = len(rows[0]) == width or 1 < len(rows[0]) == width - 1  # the latter as R writes row names
+    first = (
+        len(rows[0]) == width or 1 < len(rows[0]) == width - 1
+    )  # the latter as R writes row names
     several = width > 1 and share > 0.5
-    return (several, several and first, round(share, 2) if width > 1 else 0.0, _fit(body, whole, form), _typed_share(rows), width)
+    return (
+        several,
+        several and first,
+        round(share, 2) if width > 1 else 0.0,
+        _fit(body, whole, form),
+        _typed_share(rows),
+        width,
+    )
 
 
 def _typed_share(rows: Grid) -> float:
@@ -229,16 +275,22 @@ def _typed_share(rows: Grid) -> float:
 
 
 def _fit(body: str, whole: bool, form: CsvOptions) -> int:
-    """0: quotes that close in the middle of a field, or a style that nothing in the text asks for; 1: no quoting; 2: it fits."""
+    """0: quotes that close in the middle of a field, or a style that nothing in the text asks for;
+    1: no quoting; 2: it fits."""
     if not form.quote:
         return 1
-    around = rf"(^|{re.escape(form.delimiter or ',')})'[^'\n]*'({re.escape(form.delimiter or ',')}|\r?$)"
-    unasked = (form.escape and '\\"' not in body) or (form.quote == "'" and not re.search(around, body, re.M))
+    around = (
+        rf"(^|{re.escape(form.delimiter or ',')})'[^'\n]*'({re.escape(form.delimiter or ',')}|\r?$)"
+    )
+    unasked = (form.escape and '\\"' not in body) or (
+        form.quote == "'" and not re.search(around, body, re.M)
+    )
     return 2 if not unasked and grid(body, whole, form, strict=True) else 0
 
 
 def grid(body: str, whole: bool, form: CsvOptions, strict: bool = False) -> Grid:
-    """The cells of the sample; empty where the form does not fit, without the last row where it may be cut."""
+    """The cells of the sample; empty where the form does not fit, without the last row where it may
+    be cut."""
     rows: Grid = []
     try:
         for row in csv.reader(io.StringIO(body, newline=""), strict=strict, **dialect(form)):
@@ -255,8 +307,13 @@ def grid(body: str, whole: bool, form: CsvOptions, strict: bool = False) -> Grid
 
 def dialect(form: CsvOptions) -> dict[str, Any]:
     """The settings of Python's own csv reader."""
-    return dict(delimiter=form.delimiter or ",", quotechar=form.quote or None, escapechar=form.escape or None,
-                quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE, doublequote=not form.escape)  # fmt: skip
+    return dict(
+        delimiter=form.delimiter or ",",
+        quotechar=form.quote or None,
+        escapechar=form.escape or None,
+        quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
+        doublequote=not form.escape,
+    )
 
 
 def _width(rows: Grid) -> int:
@@ -264,7 +321,8 @@ def _width(rows: Grid) -> int:
 
 
 def _has_header(rows: Grid) -> bool:
-    """Names are not numbers or dates; some column below is, or no name comes up again in its own column."""
+    """Names are not numbers or dates; some column below is, or no name comes up again in its own
+    column."""
     if not rows:
         return False
     first, below = rows[0], [r for r in rows[1:] if len(r) == _width(rows[1:])]
@@ -274,7 +332,9 @@ def _has_header(rows: Grid) -> bool:
     columns = list(zip(*below, strict=True))[max(shift, 0) :]
     if any(_typed(column) for column in columns):
         return True
-    return not any(cell in column for cell, column in zip(first, columns, strict=False) if cell.strip())
+    return not any(
+        cell in column for cell, column in zip(first, columns, strict=False) if cell.strip()
+    )
 
 
 def _typed(column: tuple[str, ...]) -> bool:

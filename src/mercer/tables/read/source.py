@@ -1,4 +1,6 @@
-"""Files as one table: a schema, and as many passes over record batches as are asked for, in constant memory."""
+"""Files as one table: a schema, and as many passes over record batches as are asked for, in
+constant memory."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -29,18 +31,27 @@ class FilePart:
     stamp: Stamp
     sniffed: Sniffed | None = None
     said: tuple[str, ...] = ()
-    whole: tuple[str, ...] = ()  # fields of JSON that are whole numbers in the first lines; read as floats, unless asked otherwise
+    whole: tuple[
+        str, ...
+        # fields of JSON that are whole numbers in the first lines; read as floats, unless asked
+        # otherwise
+    ] = ()
 
     def as_written(self, names: Sequence[str]) -> FilePart:
-        """With these columns as they are written: no local number made plain, no whole number made a float."""
+        """With these columns as they are written: no local number made plain, no whole number made
+        a float."""
         if self.sniffed:
             local = tuple(j for j in self.sniffed.local if self.sniffed.names[j] not in names)
             return replace(self, sniffed=replace(self.sniffed, local=local))
-        kinds = [(f.name, pa.int64() if f.name in names and f.name in self.whole else f.type) for f in self.schema]
+        kinds = [
+            (f.name, pa.int64() if f.name in names and f.name in self.whole else f.type)
+            for f in self.schema
+        ]
         return replace(self, schema=pa.schema(kinds)) if self.kind == "json" else self
 
     def batches(self, columns: Sequence[str], rows: int, most: int = BYTES) -> Iterator[Batch]:
-        """The rows of the file, in pieces of any size, smaller ones where batches are to have few bytes.
+        """The rows of the file, in pieces of any size, smaller ones where batches are to have few
+        bytes.
 
         A DataError where it is not the file that was opened.
         """
@@ -50,21 +61,34 @@ class FilePart:
 
     def _batches(self, columns: Sequence[str], rows: int, most: int) -> Iterator[Batch]:
         if self.kind == "csv" and self.sniffed:
-            return csv.batches(self.path, self.sniffed, columns, min(csv.BLOCK_BYTES, max(csv.MIN_BLOCK_BYTES, most // 16)))
+            return csv.batches(
+                self.path,
+                self.sniffed,
+                columns,
+                min(csv.BLOCK_BYTES, max(csv.MIN_BLOCK_BYTES, most // 16)),
+            )
         if self.kind == "json":
             return formats.json_batches(self.path, self.schema, columns)
-        return formats.parquet_batches(self.path, columns, rows) if self.kind == "parquet" else formats.arrow_batches(self.path, columns)
+        return (
+            formats.parquet_batches(self.path, columns, rows)
+            if self.kind == "parquet"
+            else formats.arrow_batches(self.path, columns)
+        )
 
 
 def open_source(
-    paths: str | Path | Sequence[str | Path], *, columns: Sequence[str] | None = None, options: CsvOptions | None = None
+    paths: str | Path | Sequence[str | Path],
+    *,
+    columns: Sequence[str] | None = None,
+    options: CsvOptions | None = None,
 ) -> Source:
     """One file, several, or globs, as one table.
 
-    csv and its kin, parquet, arrow, feather, jsonl, JSON arrays of objects and workbooks (xlsx, xls, ods: the first sheet with
-    cells), each told by its content first, by its suffix second; compressed by gzip, bzip2, xz, zstd or lz4 or not. "-" is
-    standard input; it and other pipes are read once and held, beyond 16 MB in a temporary file that has no name. A file that
-    changes between passes (size, time of its last change, first bytes) is refused.
+    csv and its kin, parquet, arrow, feather, jsonl, JSON arrays of objects and workbooks (xlsx,
+    xls, ods: the first sheet with cells), each told by its content first, by its suffix second;
+    compressed by gzip, bzip2, xz, zstd or lz4 or not. "-" is standard input; it and other pipes are
+    read once and held, beyond 16 MB in a temporary file that has no name. A file that changes
+    between passes (size, time of its last change, first bytes) is refused.
 
     Parameters
     ----------
@@ -92,7 +116,9 @@ def _part(path: Path, options: CsvOptions | None, first: FilePart | None) -> Fil
         return _part(convert.unpack(path), options, first)
     if kind == "sheet":
         made, told = convert.sheet(path)
-        part = _part(made, replace(convert.SHEET, header=options.header if options else None), first)
+        part = _part(
+            made, replace(convert.SHEET, header=options.header if options else None), first
+        )
         return replace(part, said=(*told, *part.said))
     if kind == "array":
         return _part_of_lines(convert.lines_of_array(path))
@@ -101,7 +127,12 @@ def _part(path: Path, options: CsvOptions | None, first: FilePart | None) -> Fil
     if kind == "csv":
         found = _named_like(csv.sniff_file(path, start, options), first)
         return FilePart(path, kind, csv.schema(found), stamp, found, _renamed(path, found))
-    return FilePart(path, kind, formats.parquet_schema(path) if kind == "parquet" else formats.arrow_schema(path), stamp)
+    return FilePart(
+        path,
+        kind,
+        formats.parquet_schema(path) if kind == "parquet" else formats.arrow_schema(path),
+        stamp,
+    )
 
 
 def _part_of_lines(path: Path, start: bytes | None = None, stamp: Stamp | None = None) -> FilePart:
@@ -113,12 +144,20 @@ def _part_of_lines(path: Path, start: bytes | None = None, stamp: Stamp | None =
 def _renamed(path: Path, found: Sniffed) -> tuple[str, ...]:
     """What to tell of names that come more than once."""
     each = ", ".join(f'"{old}" as "{new}"' for old, new in found.renamed[:8])
-    return (f"{path} has several columns of one name; they were numbered: {each}.",) * bool(found.renamed)
+    return (f"{path} has several columns of one name; they were numbered: {each}.",) * bool(
+        found.renamed
+    )
 
 
 def _named_like(found: Sniffed, first: FilePart | None) -> Sniffed:
-    """A file without a header takes the names of the first file, where that has as many columns: a file that was cut in pieces."""
-    if first and first.sniffed and not found.options.header and len(first.sniffed.names) == len(found.names):
+    """A file without a header takes the names of the first file, where that has as many columns: a
+    file that was cut in pieces."""
+    if (
+        first
+        and first.sniffed
+        and not found.options.header
+        and len(first.sniffed.names) == len(found.names)
+    ):
         return replace(found, names=first.sniffed.names, renamed=())
     return found
 
@@ -140,12 +179,17 @@ def _as_text(schemas: list[Schema]) -> Schema:
     """Text for the columns whose types have nothing in common."""
     first = schemas[0]
     kinds = {n: {str(s.field(n).type) for s in schemas} for n in first.names}
-    return pa.schema([(n, first.field(n).type if len(kinds[n]) == 1 else pa.string()) for n in first.names])
+    return pa.schema(
+        [(n, first.field(n).type if len(kinds[n]) == 1 else pa.string()) for n in first.names]
+    )
 
 
 def _bare(schema: Schema) -> Schema:
-    """Without metadata, dictionaries as their values, so that files written by different programs agree."""
-    return pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])
+    """Without metadata, dictionaries as their values, so that files written by different programs
+    agree."""
+    return pa.schema(
+        [(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema]
+    )
 
 
 def _same_names(first: FilePart, part: FilePart) -> None:
@@ -154,8 +198,12 @@ def _same_names(first: FilePart, part: FilePart) -> None:
         raise DataError(f"{part.path} has several columns named {quoted(repeated)}; rename them.")
     missing, extra = [n for n in known if n not in names], [n for n in names if n not in known]
     if missing or extra:
-        what = [f"lacks {quoted(missing)}"] * bool(missing) + [f"also has {quoted(extra)}"] * bool(extra)
-        raise DataError(f"{part.path} {' and '.join(what)}, unlike {first.path}; give files with the same columns.")
+        what = [f"lacks {quoted(missing)}"] * bool(missing) + [f"also has {quoted(extra)}"] * bool(
+            extra
+        )
+        raise DataError(
+            f"{part.path} {' and '.join(what)}, unlike {first.path}; give files with the same columns."
+        )
 
 
 @dataclass(frozen=True)
@@ -172,10 +220,13 @@ class Source:
     def __post_init__(self) -> None:
         for name in self.columns or ():
             if name not in self.full_schema.names:
-                raise Misnamed(f'there is no column "{name}"{nearest(name, self.full_schema.names)}')
+                raise Misnamed(
+                    f'there is no column "{name}"{nearest(name, self.full_schema.names)}'
+                )
 
     def as_written(self, *names: str) -> Source:
-        """The same rows with the values of some columns, such as identifiers, as they are written."""
+        """The same rows with the values of some columns, such as identifiers, as they are
+        written."""
         parts = [part.as_written(names) for part in self.parts]
         return replace(self, parts=tuple(parts), full_schema=_unified(parts))
 
@@ -192,11 +243,16 @@ class Source:
     @cached_property
     def schema(self) -> Schema:
         """The columns and their types, as a `pyarrow.Schema`; csv columns are text."""
-        return self.full_schema if self.columns is None else pa.schema([self.full_schema.field(n) for n in self.columns])
+        return (
+            self.full_schema
+            if self.columns is None
+            else pa.schema([self.full_schema.field(n) for n in self.columns])
+        )
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What was done to read the files that the user should know: columns renamed, sheets not read."""
+        """What was done to read the files that the user should know: columns renamed, sheets not
+        read."""
         return tuple(dict.fromkeys(text for part in self.parts for text in part.said))
 
     @property
@@ -205,7 +261,8 @@ class Source:
         return next((p.sniffed.options for p in self.parts if p.sniffed), None)
 
     def batches(self, rows: int | None = None) -> Iterator[Batch]:
-        """A fresh pass: record batches of `rows` rows, the last one shorter; fewer rows each where rows are very long."""
+        """A fresh pass: record batches of `rows` rows, the last one shorter; fewer rows each where
+        rows are very long."""
         rows = self.rows if rows is None else rows
         if rows < 1:
             raise ValueError(f"rows must be at least 1; it is {rows}.")
@@ -215,7 +272,9 @@ class Source:
             seen += batch.num_rows
             yield batch
         if not seen and not self.may_be_empty:
-            raise DataError(f"{', '.join(map(str, self.paths))} has columns but no rows; check that it is the right file.")
+            raise DataError(
+                f"{', '.join(map(str, self.paths))} has columns but no rows; check that it is the right file."
+            )
 
     def _pieces(self, rows: int) -> Iterator[Batch]:
         for part in self.parts:
@@ -228,9 +287,13 @@ def _cast(batch: Batch, schema: Schema, path: Path) -> Batch:
     if batch.schema.equals(schema):
         return batch
     try:
-        return pa.RecordBatch.from_arrays([batch.column(f.name).cast(f.type) for f in schema], schema=schema)
+        return pa.RecordBatch.from_arrays(
+            [batch.column(f.name).cast(f.type) for f in schema], schema=schema
+        )
     except pa.ArrowInvalid as error:
-        raise DataError(f"{path} holds values that do not fit the types of the other files: {said(error)}.") from error
+        raise DataError(
+            f"{path} holds values that do not fit the types of the other files: {said(error)}."
+        ) from error
 
 
 def even(batches: Iterator[Batch], rows: int, most: int = BYTES) -> Iterator[Batch]:
@@ -261,5 +324,7 @@ def batches_of(source: Any) -> Iterator[Batch]:
     if isinstance(source, pa.Table | pa.RecordBatch):
         return iter(source.to_batches() if isinstance(source, pa.Table) else [source])
     if not isinstance(source, Iterable):
-        raise TypeError(f"a Source, a pyarrow.Table or record batches are expected, not {type(source).__name__}.")
+        raise TypeError(
+            f"a Source, a pyarrow.Table or record batches are expected, not {type(source).__name__}."
+        )
     return iter(source)
