@@ -64,6 +64,7 @@ environment() {
 
 check() {
   run "$py" -m ruff check .
+  run "$py" -m ruff format --check --quiet .
   run "$py" -m mypy
   run "$py" .venv/bin/lint-imports
   run "$py" tools/shape.py
