@@ -312,9 +312,9 @@ class Kernel(Params):
         """The expression; only parameters that differ from their defaults are shown."""
         shown = [
             f"{f.name}={getattr(self, f.name)!r}"
-            for f in fields(self)
+            for f in fields(self)  # type: ignore[arg-type]
             if getattr(self, f.name) != f.default
-        ]  # type: ignore[arg-type]
+        ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def inside(self, precedence: int) -> str:

@@ -130,9 +130,9 @@ def _judge(scores: Array, label: int) -> tuple[int, int, float, float]:
 
 
 @njit
-def _update(
+def _update(  # type: ignore[no-untyped-def]
     i, K, G, X, ids, slots, draws, m, own, rival, sign, gap, policy, budget, eta, margin, power
-):  # type: ignore[no-untyped-def]
+):
     square = G[i, i] * (1 if rival < 0 else 2)
     step = 1.0 if not gap > 0 else min(1.0, (margin - gap) / square)
     before = m.tally[SEEN] ** (power + 1)

@@ -42,10 +42,8 @@ def to_bytes(arrays: list[Array]) -> bytes:
 
 def from_bytes(payload: bytes) -> list[Array]:
     """The arrays of a payload; each has memory of its own, and no more than the payload holds."""
-    found = {
-        name: _array(v["dtype"], v["shape"], v["data"])
-        for name, v in safetensors.deserialize(payload)
-    }  # type: ignore[no-untyped-call]
+    parts = safetensors.deserialize(payload)  # type: ignore[no-untyped-call]
+    found = {name: _array(v["dtype"], v["shape"], v["data"]) for name, v in parts}
     return [found[str(i)] for i in range(len(found))]
 
 
