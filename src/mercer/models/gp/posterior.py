@@ -161,6 +161,7 @@ class VarianceStarvationWarning(UserWarning):
 
     Examples
     --------
+    >>> import warnings
     >>> from mercer import GaussianProcessRegressor as GP, kernels, methods
     >>> with warnings.catch_warnings(record=True, action="always") as told:
     ...     m = GP(kernels.Gaussian(), 0.01, methods.Fourier(20)).fit(np.c_[:99], np.r_[:99])
