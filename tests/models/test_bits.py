@@ -102,7 +102,7 @@ def test_several_python_threads_at_once(n):
 def test_any_number_of_blas_threads_and_loky(n):
     from joblib import Parallel, delayed
 
-    code = f"import json; from tests.estimators.test_bits import all_of; print(json.dumps(all_of({n})))"
+    code = f"import json; from tests.models.test_bits import all_of; print(json.dumps(all_of({n})))"
     places = ({**os.environ, "OMP_NUM_THREADS": t} for t in ("1", "2"))
     runs = [
         subprocess.run(
