@@ -4,10 +4,12 @@ they could not answer."""
 from copy import deepcopy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mercer
 from mercer.kernels import Gaussian
+from mercer.lifts import Nystrom
 from mercer.store import decode, encode
 from mercer.store.arrays import from_bytes
 from mercer.store.files import parse, read
@@ -90,3 +92,11 @@ def test_a_noise_that_is_no_float():
     at(tree, place)["noise"] = 0
     with pytest.raises(ValueError, match="noise should be a floating-point number"):
         decode(tree, list(arrays))
+
+
+@pytest.mark.parametrize("wrong", ["x", {"tuple": []}, 3])
+def test_the_kernel_of_a_map_is_one(wrong):
+    tree, arrays = encode(Nystrom(Gaussian(), 3, random_state=0).fit(np.eye(4)))
+    name, given = tree["object"]
+    with pytest.raises(ValueError, match=r"Nystrom\.kernel_ "):
+        decode({"object": [name, {**given, "kernel_": wrong}]}, arrays)

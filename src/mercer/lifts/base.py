@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.inputs import Array, Matrix, Table, validate_data
-from mercer.invariants import Labels, Whole
+from mercer.invariants import Is, Labels, Text, Whole
 from mercer.ops.philox import Stream
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts, settle_allocator
@@ -60,6 +60,7 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
         n_features_in_=Whole(1),
         n_features_out_=Whole(1),
         feature_names_in_=Labels("n_features_in_"),
+        kernel_=Is("Kernel") | Text("precomputed") | None,  # None where a part has no kernel
     )
 
     def fit(self, X: Any, y: Any = None) -> Self:
