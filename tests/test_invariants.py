@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer.automl.cells import CellTree
+from mercer.models.cells import CellTree
 from mercer.automl.machines import Machine
 from mercer.invariants import (
     Broken,

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.automl.cells import CellTree
+from mercer.models.cells import CellTree
 from mercer.automl.predictors import class_codes_law
 from mercer.automl.recipes import rounded, widened
 from mercer.automl.rows import TableRows

@@ -40,7 +40,7 @@ ROOMS = {
         name: f"mercer.models.{name}"
         for name in ("ridge", "gp", "svm", "pca", "kmeans", "logistic", "perceptron")
     },
-    **{name: f"mercer.models.{name}" for name in ("smoothing", "two_sample")},
+    **{name: f"mercer.models.{name}" for name in ("feature_machine", "smoothing", "two_sample")},
     "automl": "mercer.automl",
 }
 _ARRAYS = re.compile(

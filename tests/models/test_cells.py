@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.automl import cells
-from mercer.automl.cells import CellTree
+from mercer.models import cells
+from mercer.models.cells import CellTree
 
 
 @pytest.mark.parametrize("overlap", [0.0, 0.05, 0.2])

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer.automl.rows import hashes
 from mercer.inputs import Array
 from mercer.invariants import Floats, Ints, check
 from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
+from mercer.stats.sample import mix
 from mercer.store import register
 
 OVERLAP = 0.05  # of a node's rows that each half takes from the other
@@ -25,7 +25,7 @@ MIN_SHARE = 0.05  # the smallest there may be
 BLOCK_VALUES = 1 << 22  # of rows held in float64 at a time
 
 
-@register("automl.CellTree")
+@register("models.CellTree")
 @dataclass(frozen=True, eq=False)
 class CellTree:
     """Node i sends x to `children[i][x'axes[i] > cuts[i]]`: a node, or with a negative number c the
@@ -187,8 +187,15 @@ class _TreeBuilder:
         return (
             rows
             if len(rows) <= self.most
-            else np.sort(rows[np.argsort(hashes(rows), kind="stable")[: self.most]])
+            else np.sort(rows[np.argsort(_hashes(rows), kind="stable")[: self.most]])
         )
+
+
+def _hashes(numbers: Array, seed: int = 0) -> Array:
+    """64 bits of every whole number, which depend on the seed only."""
+    words = numbers.astype(np.int64).view(np.uint64)
+    with np.errstate(over="ignore"):
+        return mix(mix(words + np.uint64(0x9E3779B97F4A7C15) * np.uint64(seed + 1)))
 
 
 def principal_direction(X: Array) -> Array:
@@ -201,8 +208,8 @@ def power_direction(X: Array, start: int = 0) -> Array:
     """A direction in which rows vary much: some steps towards the longest, from a start that no
     column is left out of."""
     A = np.asarray(X - X.mean(0), np.float64)
-    v = (0.5 + hashes(np.arange(X.shape[1]), start) / 2.0**64) * np.where(
-        hashes(np.arange(X.shape[1]), start + 101) % 2, 1.0, -1.0
+    v = (0.5 + _hashes(np.arange(X.shape[1]), start) / 2.0**64) * np.where(
+        _hashes(np.arange(X.shape[1]), start + 101) % 2, 1.0, -1.0
     )
     for _ in range(POWER_STEPS):
         w = A.T @ (A @ v)

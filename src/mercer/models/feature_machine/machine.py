@@ -1,0 +1,228 @@
+"""Fitted feature machines: kernel expansions under learnt metrics, in cells where there are many
+rows, and their mean."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from mercer.inputs import Array, Table
+from mercer.invariants import Each, Floats, Is, Number, Whole
+from mercer.kernels import Kernel
+from mercer.linalg.solvers import AutoSolver
+from mercer.models.cells import CellTree
+from mercer.models.feature_machine.paths import (
+    GRADIENT_ROWS,
+    MetricPath,
+    Rows,
+    median_distance,
+    pulled_back,
+    under,
+    walked,
+)
+from mercer.models.feature_machine.scaling import InputScaling
+from mercer.operators import KernelOperator
+from mercer.ops.threads import parallel_map
+from mercer.store import register
+
+TOLERANCE = 1e-4  # of the equations: what is beyond it is far below the noise of held-out rows
+METRIC_ROWS = 8_000  # on which a metric is learnt
+
+
+@register("feature_machine.CellFunction")
+@dataclass(frozen=True, eq=False)
+class CellFunction:
+    """f(u) = sum_i coef_i k(u, u_i) + intercept, of rows u in one cell."""
+
+    kernel: Kernel
+    points: Array
+    coef: Array
+    intercept: Array
+
+    must = dict(
+        kernel=Is("Kernel"),
+        points=Floats("n", "d"),
+        coef=Floats("n", "q"),
+        intercept=Floats("q"),
+    )
+
+    @property
+    def d(self) -> int:
+        return int(self.points.shape[1])
+
+    @property
+    def q(self) -> int:
+        return len(self.intercept)
+
+    def __call__(self, U: Array) -> Array:
+        """(n, q)"""
+        return np.asarray(self._operator(U) @ self.coef + self.intercept)
+
+    def gradients(self, U: Array) -> Array:
+        """By u, (n, q, d)."""
+        return np.asarray(self._operator(U).input_gradients(self.coef))
+
+    def outer_product(self, rows: Array) -> Array:
+        """The mean over some of its own points, their own terms aside, of g g'."""
+        return np.asarray(self._operator(self.points[rows]).gradient_outer_product(self.coef))
+
+    def _operator(self, U: Array) -> KernelOperator:
+        return KernelOperator(self.kernel, U, self.points)
+
+
+def solve_cell(kernel: Kernel, rows: Rows, penalty: float, memory: float) -> CellFunction:
+    """The coefficients at these rows, an intercept beside them."""
+    n = len(rows)
+    ridge = np.full(n, penalty) if rows.weight is None else penalty / rows.weight
+    op = KernelOperator(kernel, Table(rows.U))
+    handle = AutoSolver(memory=memory, tol=TOLERANCE).init(op, ridge, rows.Y.shape[1] + 1)
+    X = handle.solve(np.column_stack([rows.Y, np.ones(n)])).x
+    ones = X[:, -1]
+    b = X[:, :-1].sum(axis=0) / ones.sum()
+    return CellFunction(kernel, rows.U, X[:, :-1] - ones[:, None] * b, b)
+
+
+@register("feature_machine.Member")
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One machine: inputs, a metric S of them (identity, diagonal or full), and a function of u = S
+    x in every cell."""
+
+    path: MetricPath
+    inputs: InputScaling
+    metric: Array | None
+    tree: CellTree
+    cells: tuple[CellFunction, ...]
+
+    must = dict(
+        path=Is("MetricPath"),
+        inputs=Is("InputScaling", width="d"),
+        metric=Floats("d") | Floats("d", "d") | None,
+        tree=Is("CellTree", d="d"),
+        cells=Each(Is("CellFunction", d="d", q="q"), size="tree.n_cells"),
+    )
+
+    @property
+    def q(self) -> int:
+        return self.cells[0].q
+
+    def __call__(self, X: Array) -> Array:
+        """(n, q) of rows of numbers, in units of the targets."""
+        U = under(self.inputs(X), self.metric)
+        out = np.empty((len(X), self.q))
+        for c, rows in self._parts(U):
+            out[rows] = self.cells[c](U[rows])
+        return out
+
+    def gradients(self, X: Array) -> Array:
+        """By the columns of X, (n, q, d); borders of cells aside."""
+        U = under(self.inputs(X), self.metric)
+        G = np.empty((len(X), self.q, U.shape[1]))
+        for c, rows in self._parts(U):
+            G[rows] = self.cells[c].gradients(U[rows])
+        if self.metric is not None:
+            G = G * self.metric if self.metric.ndim == 1 else G @ self.metric
+        return np.asarray(G[:, :, : X.shape[1]] * self.inputs.slopes(X)[:, None])
+
+    def _parts(self, U: Array) -> list[tuple[int, Array]]:
+        cell = self.tree.cell(U)
+        return [(c, np.flatnonzero(cell == c)) for c in np.unique(cell).tolist()]
+
+    def importances(self, d: int) -> Array:
+        """Mean squared gradients by the inputs, which have about unit spread, summed by columns of
+        X, (d,)."""
+        total = np.zeros(self.inputs.width)
+        share = max(1, GRADIENT_ROWS // len(self.cells))
+        for f in self.cells:
+            some = np.linspace(0, len(f.points) - 1, min(share, len(f.points))).astype(int)
+            M = pulled_back(f.outer_product(some), self.metric)
+            total += len(f.points) * (M if M.ndim == 1 else M.diagonal())
+        return np.bincount(self.inputs.origins, weights=np.maximum(total, 0), minlength=d)
+
+
+def fit_member(
+    path: MetricPath,
+    X: Array,
+    Y: Array,
+    weight: Array | None,
+    *,
+    seed: int,
+    most: int,
+    memory: float,
+) -> Member:
+    """The metric on some of the rows by the path's rounds, then the equations on all, in cells of at
+    most so many."""
+    s = path.setting
+    inputs = InputScaling.of(X, s.inputs)
+    rows = Rows(inputs(X), Y, weight)
+    some = np.random.default_rng(seed).permutation(len(X))[:METRIC_ROWS]
+    sample = rows.take(some)
+    metric = walked(path, sample, seed)
+    U = under(rows.U, metric)
+    length = s.factor * median_distance(U[some], s.norm, np.random.default_rng(seed))
+    kernel = s.kernel(length)
+    tree, parts = CellTree.of(U, most)
+    moved = Rows(U, Y, weight)
+
+    def one(i: Array) -> CellFunction:
+        return solve_cell(kernel, moved.take(i), path.penalties[-1], memory / min(2, len(parts)))
+
+    cells = parallel_map(one, parts) if len(parts) > 1 else [one(parts[0])]
+    return Member(path, inputs, metric, tree, tuple(cells))
+
+
+@register("feature_machine.FeatureEnsemble")
+@dataclass(frozen=True, eq=False)
+class FeatureEnsemble:
+    """The weighted mean of machines, in the units of the targets: centre + scale times it."""
+
+    members: tuple[Member, ...]
+    weights: tuple[float, ...]
+    centre: Array
+    scale: Array
+
+    must = dict(
+        members=Each(Is("Member", q="q"), least=1, size="k"),
+        weights=Each(Number(0), size="k"),
+        centre=Floats("q"),
+        scale=Floats("q", low=0),
+    )
+
+    def __call__(self, X: Array) -> Array:
+        """(n, q)"""
+        return np.asarray(self.centre + self.scale * self._mean([m(X) for m in self.members]))
+
+    def gradients(self, X: Array) -> Array:
+        return np.asarray(
+            self.scale[:, None] * self._mean([m.gradients(X) for m in self.members])
+        )
+
+    def importances(self, d: int) -> Array:
+        """Shares of the columns, (d,), that add to 1; equal ones where the function is constant."""
+        parts = [m.importances(d) for m in self.members]
+        parts = [v / v.sum() if v.sum() > 0 else np.full(d, 1 / d) for v in parts]
+        return self._mean(parts)
+
+    def _mean(self, parts: list[Array]) -> Array:
+        return np.asarray(sum(w * v for w, v in zip(self.weights, parts, strict=True)))
+
+
+@register("feature_machine.Probabilities")
+@dataclass(frozen=True)
+class Probabilities:
+    """P(k | x) in proportion to exp(slope s_k(x) + offset_k)."""
+
+    slope: float
+    offsets: tuple[float, ...]
+
+    must = dict(slope=Number(), offsets=Each(Number(), size="K"))
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.offsets)
+
+    def __call__(self, scores: Array) -> Array:
+        return np.asarray(softmax(self.slope * scores + np.asarray(self.offsets), axis=1))

@@ -1,0 +1,155 @@
+"""Inputs of feature machines: columns standardised or rank-normalised, indicators as 0 and 1, what
+is missing filled and told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from mercer.inputs import Array
+from mercer.invariants import Floats, Ints, Text, Truths
+from mercer.store import register
+
+MAX_KNOTS = 1000  # values of a column between which normal scores are interpolated
+
+
+@register("feature_machine.InputScaling")
+@dataclass(frozen=True, eq=False)
+class InputScaling:
+    """Rows (n, d) as float32 inputs (n, d'): column j less its centre over its scale, or the normal
+    score of its rank among the rows of fit; after them a 0/1 column for each that has missing
+    values.
+
+    >>> X = np.array([[0.0, 1.0], [10.0, 0.0], [1000.0, 1.0]])
+    >>> InputScaling.of(X, "rank")(X).round(2)
+    array([[-0.97,  1.  ],
+           [ 0.  ,  0.  ],
+           [ 0.97,  1.  ]], dtype=float32)
+    """
+
+    kind: str
+    fill: Array  # (d,) for what is missing
+    missing: Array  # columns that have an indicator of it
+    centre: Array  # (d,)
+    scale: Array
+    ranked: Array  # which columns are read by their ranks
+    knots: Array  # (q, d) values, not descending, and their normal scores
+    scores: Array
+
+    must = dict(
+        kind=Text("standard", "rank"),
+        fill=Floats("d"),
+        missing=Ints("k", below="d", distinct=True),
+        centre=Floats("d"),
+        scale=Floats("d", low=1e-300),
+        ranked=Truths("d"),
+        knots=Floats("q", "d"),
+        scores=Floats("q", "d"),
+    )
+
+    @classmethod
+    def of(cls, X: Array, kind: str, weight: Array | None = None) -> InputScaling:
+        """As these rows (n, d) suggest; nan is what is missing."""
+        gaps = np.isnan(X)
+        lost = gaps.any(axis=0)
+        fill = np.array([_median(c[~g]) for c, g in zip(X.T, gaps.T, strict=True)])
+        filled = np.where(gaps, fill, X)
+        low, high = filled.min(axis=0), filled.max(axis=0)
+        two = ((filled == low) | (filled == high)).all(axis=0)
+        centre = np.where(two, low, _safe_mean(filled))
+        scale = np.where(two, high - low, _deviation(filled, centre))
+        ranked = ~two & (kind == "rank")
+        table = [
+            _normal_scores(c) if r else (np.zeros(1), np.zeros(1))
+            for c, r in zip(filled.T, ranked, strict=True)
+        ]
+        knots, scores = (_stacked([t[side] for t in table]) for side in (0, 1))
+        usable = np.isfinite(scale) & (scale > 1e-300)
+        return cls(
+            kind,
+            fill,
+            np.flatnonzero(lost),
+            centre,
+            np.where(usable, scale, 1.0),
+            ranked,
+            knots,
+            scores,
+        )
+
+    @property
+    def width(self) -> int:
+        """d'"""
+        return len(self.fill) + len(self.missing)
+
+    @property
+    def origins(self) -> Array:
+        """The column of X that each input comes from, (d',)."""
+        return np.concatenate([np.arange(len(self.fill)), self.missing])
+
+    def __call__(self, X: Array) -> Array:
+        gaps = np.isnan(X)
+        filled = np.where(gaps, self.fill, X)
+        with np.errstate(over="ignore"):
+            out = (filled - self.centre) / self.scale
+        for j in np.flatnonzero(self.ranked):
+            out[:, j] = np.interp(filled[:, j], self.knots[:, j], self.scores[:, j])
+        both = np.column_stack([out, gaps[:, self.missing]])
+        return np.clip(both, -1e15, 1e15).astype(np.float32)
+
+    def slopes(self, X: Array) -> Array:
+        """d input / d column for the first d inputs, (n, d); between two knots that of their line,
+        and 0 beyond them and where a value is missing."""
+        out = np.broadcast_to(1 / self.scale, X.shape).copy()
+        for j in np.flatnonzero(self.ranked):
+            out[:, j] = _line_slopes(X[:, j], self.knots[:, j], self.scores[:, j])
+        out[np.isnan(X)] = 0.0
+        return out
+
+
+def _median(values: Array) -> float:
+    return float(np.median(values)) if len(values) else 0.0
+
+
+def _safe_mean(X: Array) -> Array:
+    size = np.abs(X).max(axis=0)
+    size = np.where(size > 0, size, 1.0)
+    return np.asarray((X / size).mean(axis=0) * size)
+
+
+def _deviation(X: Array, centre: Array) -> Array:
+    """Standard deviations, whose squares need be no numbers."""
+    gap = X / 2 - centre / 2
+    size = np.abs(gap).max(axis=0)
+    size = np.where(size > 0, size, 1.0)
+    with np.errstate(over="ignore"):
+        return np.asarray(2 * np.sqrt(np.square(gap / size).mean(axis=0)) * size)
+
+
+def _normal_scores(column: Array) -> tuple[Array, Array]:
+    """Distinct values, and the normal law's quantile at their mid-ranks."""
+    values, counts = np.unique(column, return_counts=True)
+    upto = np.cumsum(counts)
+    score = ndtri((upto - counts / 2) / len(column))
+    if len(values) > MAX_KNOTS:
+        at = np.linspace(0, len(values) - 1, MAX_KNOTS).round().astype(int)
+        return values[at], score[at]
+    return values, score
+
+
+def _stacked(columns: list[Array]) -> Array:
+    """One column each, the shorter ones going on with their last value."""
+    most = max(map(len, columns), default=1)
+    return np.column_stack([np.append(c, np.full(most - len(c), c[-1])) for c in columns])
+
+
+def _line_slopes(x: Array, knots: Array, scores: Array) -> Array:
+    last = int(np.searchsorted(knots, knots[-1]))  # where the column's own knots end
+    knots, scores = knots[: last + 1], scores[: last + 1]
+    if last == 0:
+        return np.zeros(len(x))
+    at = np.clip(np.searchsorted(knots, x, side="right"), 1, last)
+    slope: Any = (scores[at] - scores[at - 1]) / (knots[at] - knots[at - 1])
+    return np.where((x < knots[0]) | (x > knots[-1]), 0.0, slope)

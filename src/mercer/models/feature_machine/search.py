@@ -1,0 +1,316 @@
+"""The search for a feature machine: paths screened on few rows, the best ones again on more, and
+those averaged that help; held-out rows decide everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+from mercer.inputs import Array
+from mercer.models.feature_machine.paths import (
+    PENALTIES,
+    FirstDistances,
+    MetricPath,
+    PathSetting,
+    Round,
+    Rows,
+    neighbours,
+    rounds,
+    settings,
+)
+from mercer.models.feature_machine.scaling import InputScaling
+from mercer.ops.threads import n_threads, parallel_map
+
+SCREEN_ROWS = 2_000  # of the first look
+PROMOTED_ROWS = 8_000  # of the second
+SCREEN_SHARE = 0.6  # of them that are fitted
+PROMOTED_SHARE = 0.75
+PROMOTED = 4  # paths that are looked at again
+MAX_MEMBERS = 5
+MAX_REPEATS = 6  # other cuts of the screened rows by which the best are judged,
+REPEATED_ROWS = 4_000  # and the rows of all of them
+HELPS = 0.999  # another machine must take the loss below this share of it
+BYTES_A_PAIR = 20.0  # of a path: distances, values, a factor
+
+Loss = Callable[[Array, Array, Array | None], float]  # of scores (m, q), targets and weights
+
+
+def squared_error(F: Array, Y: Array, weight: Array | None) -> float:
+    return float(np.average(np.square(F - Y).mean(axis=1), weights=weight))
+
+
+def classification_loss(F: Array, Y: Array, weight: Array | None) -> float:
+    """Log loss at the best slope of the scores, and the share of errors; targets are one-hot."""
+    F, hot = (_both_classes(A) for A in (F, Y))
+    top = hot.argmax(axis=1)
+    mine = F[np.arange(len(F)), top]
+
+    def log_loss(t: float) -> float:
+        z = np.exp(t)
+        return float(np.average(logsumexp(z * F, axis=1) - z * mine, weights=weight))
+
+    best = minimize_scalar(log_loss, bounds=(-2.0, 5.0), method="bounded", options=dict(xatol=0.05))
+    wrong = np.average(F.argmax(axis=1) != top, weights=weight)
+    return float(best.fun) + float(wrong)
+
+
+def _both_classes(A: Array) -> Array:
+    """Of two classes one column is kept."""
+    return np.column_stack([-A, A]) if A.shape[1] == 1 else A
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows X (n, d) with targets Y (n, q) about their means `offset`, weights, and what is to be
+    small."""
+
+    X: Array
+    Y: Array
+    weight: Array | None
+    offset: Array
+    classes: int  # 0 of numbers
+    seed: int
+    memory: float = 4e9
+    deadline: float | None = None  # of time.perf_counter()
+    say: Callable[[str], None] = field(default=lambda text: None)
+
+    def left(self) -> float:
+        return np.inf if self.deadline is None else self.deadline - time.perf_counter()
+
+    def loss(self, F: Array, Y: Array, weight: Array | None) -> float:
+        if not self.classes:
+            return squared_error(F, Y, weight)
+        shift = self.offset if self.classes > 2 else self.offset - 0.5
+        return classification_loss(F + shift, Y + self.offset - (self.classes == 2) * 0.5, weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A path that was tried up to a round, what it said of held-out rows, and its loss there."""
+
+    path: MetricPath
+    loss: float
+    held_out: Array
+
+    @property
+    def setting(self) -> PathSetting:
+        return self.path.setting
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search found: machines with weights that add to 1, and what was looked at."""
+
+    members: tuple[tuple[MetricPath, float], ...]
+    loss: float
+    single: float  # the loss of the best alone
+    tried: int
+    rows: int
+    trials: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Some rows, cut in two: of every kind of input the rows that are fitted and those held out."""
+
+    fitted: dict[str, Rows]
+    held: dict[str, Rows]
+    first: FirstDistances
+
+    @classmethod
+    def of(cls, p: Problem, rows: Array, share: float, kinds: tuple[str, ...]) -> Split:
+        cut = max(1, min(len(rows) - 1, int(share * len(rows))))
+        a, b = rows[:cut], rows[cut:]
+        fitted, held = {}, {}
+        for kind in kinds:
+            scaling = InputScaling.of(p.X[a], kind)
+            fitted[kind], held[kind] = (
+                Rows(scaling(p.X[i]), p.Y[i], _unit(p.weight, i)) for i in (a, b)
+            )
+        return cls(fitted, held, FirstDistances())
+
+    def __len__(self) -> int:
+        return len(next(iter(self.fitted.values())))
+
+
+def _unit(weight: Array | None, rows: Array) -> Array | None:
+    return None if weight is None else weight[rows] / weight[rows].mean()
+
+
+def search(p: Problem, most_rounds: int = 3) -> Found:
+    """The machines to be fitted, and their weights."""
+    order = np.random.default_rng(p.seed).permutation(len(p.X))
+    kinds = kinds_of(p.X)
+    split = Split.of(p, order[:SCREEN_ROWS], SCREEN_SHARE, kinds)
+    width = next(iter(split.fitted.values())).U.shape[1]
+    begun = time.perf_counter()
+    trials = _tried(p, split, settings(kinds, width), most_rounds, share=0.35, halve=True)
+    spent = time.perf_counter() - begun
+    count = len(trials)
+    best = best_of_families(trials)
+    rows = len(order[:SCREEN_ROWS])
+    held = split.held[kinds[0]]
+    larger = promoted_rows(p, len(order), spent / max(count, 1), len(split))
+    if larger > 1.5 * rows:
+        split = Split.of(p, order[:larger], PROMOTED_SHARE, kinds)
+        again = _again(best)
+        more = _tried(p, split, again, most_rounds + 1, share=0.75, halve=False)
+        count += len(more)
+        if more:
+            best, rows, held = best_of_families(more), larger, split.held[kinds[0]]
+    elif p.left() > 0:
+        best, held, extra = _repeated(p, order[:SCREEN_ROWS], kinds, best, held, most_rounds)
+        count += extra
+    chosen, loss = ensemble(p, best, held)
+    shown = tuple((f"{t.setting}, {t.path.rounds} rounds", t.loss) for t in best)
+    return Found(chosen, loss, best[0].loss, count, rows, shown)
+
+
+def kinds_of(X: Array) -> tuple[str, ...]:
+    """Kinds of inputs that differ: ranks of indicators are what they are."""
+    some = X[:: max(1, len(X) // 5000)]
+    two = all(len(np.unique(c[~np.isnan(c)])) <= 2 for c in some.T)
+    return ("standard",) if two else ("standard", "rank")
+
+
+def promoted_rows(p: Problem, n: int, seconds: float, screened: int) -> int:
+    """Rows of the second look: as many as time and memory leave, where a path of `screened` rows
+    took so many seconds."""
+    threads = n_threads()
+    most = min(n, PROMOTED_ROWS, int((p.memory / 2 / threads / BYTES_A_PAIR) ** 0.5))
+    if np.isfinite(left := p.left()):
+        each = 0.4 * left * threads / (2 * PROMOTED)
+        most = min(most, int(screened / PROMOTED_SHARE * (each / max(seconds, 1e-4)) ** (1 / 2.6)))
+    return most
+
+
+def _tried(
+    p: Problem, split: Split, todo: list[PathSetting], most: int, share: float, *, halve: bool
+) -> list[Trial]:
+    """All rounds of all settings while there is time, the first few whatever it is; where paths are
+    halved, only the better half goes on after the first round of a metric."""
+    stop = None if p.deadline is None else time.perf_counter() + share * p.left()
+    for key in dict.fromkeys((s.inputs, s.norm) for s in todo):  # before threads ask for them
+        _prepare(split, key, p.seed)
+    walks = [
+        rounds(s, split.fitted[s.inputs], split.held[s.inputs], most, p.seed, split.first)
+        for s in todo
+    ]
+
+    def go(i: int, steps: int, least: int) -> list[Round]:
+        late = stop is not None and i >= least and time.perf_counter() > stop
+        return [] if late else list(islice(walks[i], steps))
+
+    walked = parallel_map(lambda i: go(i, 2 if halve else most + 1, 2), range(len(todo)))
+    if halve:
+        best = [min((r.loss for r in part), default=np.inf) for part in walked]
+        order = sorted(range(len(todo)), key=lambda i: best[i])[: -(-len(todo) // 2)]
+        more = parallel_map(lambda i: go(i, most - 1, 0), order)
+        for i, part in zip(order, more, strict=True):
+            walked[i] = walked[i] + part
+    return [
+        t
+        for s, part in zip(todo, walked, strict=True)
+        for t in _judged(p, s, part, split.held[s.inputs])
+    ]
+
+
+def _prepare(split: Split, key: tuple[str, int], seed: int) -> None:
+    from mercer.models.feature_machine.paths import distances, median_distance
+
+    kind, norm = key
+    if key not in split.first.known:
+        U, V = split.fitted[kind].U, split.held[kind].U
+        rng = np.random.default_rng(seed)
+        split.first.known[key] = (
+            distances(U, U, norm),
+            distances(V, U, norm),
+            median_distance(U, norm, rng),
+        )
+
+
+def _judged(p: Problem, s: PathSetting, walk: list[Round], held: Rows) -> list[Trial]:
+    penalties = [PENALTIES[r.penalty] for r in walk]
+    return [
+        Trial(
+            MetricPath(s, tuple(penalties[: t + 1])),
+            p.loss(r.held_out, held.Y, held.weight),
+            r.held_out,
+        )
+        for t, r in enumerate(walk)
+    ]
+
+
+def best_of_families(trials: list[Trial]) -> list[Trial]:
+    """The best trial of every (inputs, norm, exponent, form), the best first."""
+    best: dict[tuple[object, ...], Trial] = {}
+    for t in sorted(trials, key=lambda t: t.loss):
+        best.setdefault((*t.setting.family, t.setting.form), t)
+    return list(best.values())
+
+
+def _again(best: list[Trial]) -> list[PathSetting]:
+    """The settings of the second look: the best, and those beside the very best."""
+    todo = [t.setting for t in best[:PROMOTED]]
+    return list(dict.fromkeys(todo + neighbours(best[0].setting)))
+
+
+def _repeated(
+    p: Problem, rows: Array, kinds: tuple[str, ...], best: list[Trial], held: Rows, most: int
+) -> tuple[list[Trial], Rows, int]:
+    """The best settings on other cuts of the same rows: judged by all that these hold out, which
+    come back with them."""
+    todo, table, parts = _again(best), {}, []
+    turns = max(2, min(MAX_REPEATS, REPEATED_ROWS // len(rows)))
+    for turn in range(turns):
+        if turn and p.left() < 0:
+            break
+        moved = np.roll(rows, (turn + 1) * len(rows) // (turns + 1))
+        split = Split.of(p, moved, PROMOTED_SHARE, kinds)
+        parts.append(split.held[kinds[0]])
+        for t in _tried(p, split, todo, most, share=0.5, halve=False):
+            table.setdefault((t.setting, t.path.rounds), []).append(t)
+    both = Rows(
+        np.concatenate([r.U for r in parts]),
+        np.concatenate([r.Y for r in parts]),
+        None if p.weight is None else np.concatenate([r.weight for r in parts]),
+    )
+    merged = []
+    for ts in table.values():
+        if len(ts) == len(parts):
+            F = np.concatenate([t.held_out for t in ts])
+            merged.append(
+                Trial(_middle_path([t.path for t in ts]), p.loss(F, both.Y, both.weight), F)
+            )
+    count = sum(map(len, table.values()))
+    return (best_of_families(merged), both, count) if merged else (best, held, count)
+
+
+def _middle_path(paths: list[MetricPath]) -> MetricPath:
+    """The geometric mean of their penalties, round by round."""
+    logs = np.log([q.penalties for q in paths]).mean(axis=0)
+    return MetricPath(paths[0].setting, tuple(float(v) for v in np.exp(logs)))
+
+
+def ensemble(
+    p: Problem, best: list[Trial], held: Rows
+) -> tuple[tuple[tuple[MetricPath, float], ...], float]:
+    """Machines whose mean is best on held-out rows, added one by one, with repeats, while each
+    helps (Caruana and others, 2004)."""
+    counts, total = np.zeros(len(best)), 0.0 * best[0].held_out
+    loss = np.inf
+    for size in range(1, MAX_MEMBERS + 1):
+        losses = [p.loss((total + t.held_out) / size, held.Y, held.weight) for t in best]
+        i = 0 if size == 1 else int(np.argmin(losses))
+        if not losses[i] < (HELPS * loss if size > 1 else np.inf):
+            break
+        loss, total = losses[i], total + best[i].held_out
+        counts[i] += 1
+    weights = counts / counts.sum()
+    return tuple((t.path, float(w)) for t, w in zip(best, weights, strict=True) if w > 0), loss
