@@ -29,6 +29,7 @@ from mercer.pairs import (
     contract,
     squares,
 )
+from mercer.pairs.inputs import pair_gradients
 
 if TYPE_CHECKING:
     from mercer.kernels.proof import Proof
@@ -152,6 +153,20 @@ class Kernel(Params):
         index = {path: i for i, path in enumerate(self.parameters())}
         k = substitute(self, lambda path, v: Dual(v, {index[path]: 1.0}))
         return contract(k.on(DualPairs(tile)), G, len(index))
+
+    def input_gradient(self, X: Any, Z: Any = None) -> Array:
+        """d k(x_i, z_j) / d x_i, shape (n, m, d), of small sets of rows of numbers.
+
+        0 where a kernel has a kink, which is what central differences give. Sparse rows are made
+        dense. Sums of it over many rows: `K.input_gradients(A)` of an operator, without an
+        array of this size.
+
+        >>> from mercer.kernels import Gaussian
+        >>> Gaussian().input_gradient([[1.0]], [[0.0], [1.0]])
+        array([[[-0.60653066],
+                [ 0.        ]]])
+        """
+        return pair_gradients(self.on, *self.tables(X, Z))
 
     def source(self) -> KernelSource:
         """The formula as source for a fused tile.
