@@ -100,7 +100,7 @@ def test_no_array_of_pairs_and_columns(k):
                 tracemalloc.reset_peak()
                 before = tracemalloc.get_traced_memory()[0]
                 K.gradient_outer_product(A[:, few], slice(200), diagonal)
-                assert tracemalloc.get_traced_memory()[1] - before < 40e6
+                assert tracemalloc.get_traced_memory()[1] - before < 60e6
         finally:
             tracemalloc.stop()
 

@@ -90,17 +90,8 @@ class InputFunctions(DualFunctions):
         return r._through(np.power(r.v, q), slope.astype(np.asarray(r.v).dtype))
 
 
-class Parts:
-    """What is made once, so that equal quantities share a slot; and what no reading by inputs
-    knows."""
-
-    def __init__(self) -> None:
-        self._parts: dict[Any, Any] = {}
-
-    def _part(self, key: Any, make: Callable[[], Any]) -> Any:
-        if key not in self._parts:
-            self._parts[key] = make()
-        return self._parts[key]
+class FormulasOnly:
+    """Pairs that are asked for derivatives: what runs Python code is refused in a sentence."""
 
     def of(self, f: Any) -> Any:
         return _none(f"weighted({_name(f)})")
@@ -110,6 +101,18 @@ class Parts:
 
     def call(self, f: Any) -> Any:
         return _none(f"Callable({_name(f)})")
+
+
+class Parts(FormulasOnly):
+    """Pairs whose equal quantities share a slot: each is made once."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Any, Any] = {}
+
+    def _part(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._parts:
+            self._parts[key] = make()
+        return self._parts[key]
 
 
 class InputPairs(Parts):
