@@ -18,6 +18,11 @@ MAPS = {
     "landmarks": Nystrom(Matern(nu=2.5), 12, random_state=0),
     "kernel": KernelLift(Gaussian(2.0) + 0.5 * Linear() + 1, 40, method=Fourier(), random_state=0),
     "columns": KernelLift(Gaussian().on_columns([2, 0]), 20, method=Fourier(), random_state=0),
+    "mapped": KernelLift(
+        (Gaussian() + Linear()).mapped([[1.0, 0.5, 0.0], [0.0, 2.0, -1.0]]), 30, random_state=0
+    ),
+    "factors": KernelLift(Linear().mapped([1.0, 0.5, 3.0]), random_state=0),
+    "rough": RandomFourier(Laplace(2.0, norm=1, exponent=0.9), 20, random_state=0),
     "scaled": 3.0 * (RandomFourier(Gaussian(), 10, random_state=1) + Nystrom(Linear(), 3)),
 }
 

@@ -22,7 +22,7 @@ from mercer.pairs.inputs import input_gradients
 from tests.market import KERNELS, WITH_FUNCTIONS, rows, trees
 
 SMOOTH = {name: k for name, k in KERNELS.items() if name not in WITH_FUNCTIONS}
-JUMPS_AT_ZERO = {"step", "normalized linear"}  # as an angle does
+JUMPS_AT_ZERO = {"step", "normalized linear", "mapped angles"}  # as an angle does
 
 
 def tile(X, Z):
@@ -91,6 +91,8 @@ OFFSET = [
     Gaussian(0.7),
     Laplace((0.5, 2.0)),
     Laplace(0.5, norm=1),
+    Laplace(0.5, norm=1, exponent=0.6),
+    Laplace(0.5, exponent=1.4).mapped([[1.0, 2.0], [0.0, 1.0]]),
     Matern(nu=1.5),
     Matern(nu=0.8),
     Cauchy(),
@@ -173,10 +175,10 @@ def test_wide_spread_in_units_of_the_bandwidth():
 
 def test_near_is_the_least_distance_that_slopes_divide_by():
     X, Z, A = np.array([[0.0]]), np.array([[0.01], [2.0]]), np.eye(2)
-    for k in (Laplace(), Laplace(2.0)):
-        b = k.bandwidth
+    for k in (Laplace(), Laplace(2.0), Laplace(exponent=0.7), Laplace(2.0, 1, exponent=0.7)):
         plain, floored = (input_gradients(k.on, tile(X, Z), A, near)[0, :, 0] for near in (0, 0.1))
-        np.testing.assert_allclose(floored, plain * np.array([0.01 / b / 0.1, 1.0]))
+        share = (0.01 / k.bandwidth / 0.1) ** (k.norm - k.exponent)
+        np.testing.assert_allclose(floored, plain * np.array([share, 1.0]))
 
 
 @pytest.mark.parametrize("name", WITH_FUNCTIONS)

@@ -14,10 +14,11 @@ from mercer.lifts.algebra import Concatenate, Scaled
 from mercer.lifts.fourier import RandomFourier
 from mercer.lifts.kernel import KernelLift
 from mercer.lifts.nystrom import Nystrom
-from mercer.lifts.structure import Identity, OnColumnsLift, One
+from mercer.lifts.structure import Identity, MappedLift, OnColumnsLift, One
 from mercer.operators import KernelOperator
 from mercer.ops.philox import uniforms
 from mercer.ops.tiles import cuts
+from mercer.pairs.linear import full, mapped_rows
 
 ANGLES_BYTES = 16 << 20  # of the cosines of a piece of rows
 ROWS = 256  # of a piece at most
@@ -49,6 +50,9 @@ def feature_gradients(phi: Any, X: Table, coef: Array) -> Array:
             for at, k in enumerate(phi.positions_):
                 out[..., k] += G[..., at]
             return out
+        case MappedLift():
+            G = feature_gradients(phi.lift_, mapped_rows(X, phi.matrix_), coef)
+            return np.asarray(G @ full(phi.matrix_), X.dtype)
         case One():
             return np.zeros((len(X), coef.shape[1], d), X.dtype)
         case Identity():

@@ -16,6 +16,7 @@ import numpy as np
 
 from mercer.inputs import Array, Table
 from mercer.ops import slopes
+from mercer.ops.frozen import FrozenArray
 from mercer.ops.slopes import product
 from mercer.ops.special import Numbers
 from mercer.ops.tiles import cuts
@@ -240,30 +241,24 @@ class InputPairs(Parts):
             ),
         )
 
-    def map(self, S: Any) -> InputPairs:
+    def map(self, S: FrozenArray) -> InputPairs:
         """The pairs (Sx, Sz): slopes by x are those by Sx times S."""
-        tile: Any = self.tile
         return self._part(
-            ("map", S), lambda: InputPairs(tile.map(S), self.near, through(S, self.back))
+            ("map", S), lambda: InputPairs(self.tile.map(S), self.near, through(S, self.back))
         )
 
     # inside
     @property
-    def _whole(self) -> Tile:
-        """The tile of the rows themselves: that of mapped rows is about a centre."""
-        return getattr(self.tile, "whole", self.tile)
-
-    @property
     def _X(self) -> Array:
-        return np.asarray(self._whole.X.data, self.tile.dtype)
+        return np.asarray(self.tile.whole.X.data, self.tile.dtype)
 
     @property
     def _Z(self) -> Array:
-        return np.asarray(self._whole.Z.data, self.tile.dtype)
+        return np.asarray(self.tile.whole.Z.data, self.tile.dtype)
 
     @property
     def _norms(self) -> tuple[Array, Array]:
-        x, z = (np.sqrt(s.norms) for s in (self._whole.X, self._whole.Z))
+        x, z = (np.sqrt(s.norms) for s in (self.tile.whole.X, self.tile.whole.Z))
         return x, z
 
     @property
@@ -324,9 +319,8 @@ class InputRows(Parts):
             ("pick", tuple(columns)), lambda: InputRows(self.base.pick(columns), back)
         )
 
-    def map(self, S: Any) -> InputRows:
-        base: Any = self.base
-        return self._part(("map", S), lambda: InputRows(base.map(S), through(S, self.back)))
+    def map(self, S: FrozenArray) -> InputRows:
+        return self._part(("map", S), lambda: InputRows(self.base.map(S), through(S, self.back)))
 
     def _quantity(self, key: Any, value: Array, slope: Callable[[Array], Array]) -> Dual:
         def pull(T: Array, A: Array) -> Array:

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array, Table
+from mercer.ops.frozen import FrozenArray
 from mercer.ops.special import Numbers
 from mercer.pairs.inputs import FormulasOnly
+from mercer.pairs.linear import full
 from mercer.pairs.side import per_column
 
 KINK = 1e-9  # of c_r beside the other parts: rounding leaves less
@@ -252,9 +254,8 @@ class Moving(FormulasOnly):
         at = [Table(self.X[:0]).position(c) for c in columns]
         return Moving(self.X[:, at], self.V[at], self.side)
 
-    def map(self, S: Any) -> Moving:
-        M = np.asarray(S)
-        M = np.diag(M) if M.ndim == 1 else M
+    def map(self, S: FrozenArray) -> Moving:
+        M = full(S)
         return Moving(self.X @ M.T, M @ self.V, self.side)
 
 

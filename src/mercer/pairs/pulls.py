@@ -12,6 +12,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops import slopes
 from mercer.ops.distances import TOLERANCE
+from mercer.ops.frozen import FrozenArray
 from mercer.ops.slopes import product
 from mercer.ops.tiles import cuts
 from mercer.pairs.side import per_column
@@ -107,9 +108,9 @@ def into(index: list[int], d: int, back: Back) -> Back:
     return all_columns
 
 
-def through(S: Any, back: Back) -> Back:
+def through(S: FrozenArray, back: Back) -> Back:
     """Slopes by Sx as those by x: times the matrix S (d', d), or the factors S (d,)."""
-    M = np.asarray(S)
+    M = S.values
 
     def by_x(G: Array) -> Array:
         if M.ndim == 1:
