@@ -22,7 +22,6 @@ MAPS = {
         (Gaussian() + Linear()).mapped([[1.0, 0.5, 0.0], [0.0, 2.0, -1.0]]), 30, random_state=0
     ),
     "factors": KernelLift(Linear().mapped([1.0, 0.5, 3.0]), random_state=0),
-    "rough": RandomFourier(Laplace(2.0, norm=1, exponent=0.9), 20, random_state=0),
     "scaled": 3.0 * (RandomFourier(Gaussian(), 10, random_state=1) + Nystrom(Linear(), 3)),
 }
 

@@ -66,7 +66,7 @@ def test_the_outer_product_does_not_change_when_outputs_are_rotated():
 
 
 def test_cuts_change_rounding_only(small_cuts, monkeypatch):
-    X, A = rng.normal(size=(70, COLUMNS)), rng.normal(size=(70, 4))
+    X, A = rng.normal(size=(30, COLUMNS)), rng.normal(size=(30, 4))
     K = Matern(nu=1.5).operator(X)
     cut = K.gradient_outer_product(A), K.input_gradients(A)
     monkeypatch.undo()
@@ -76,7 +76,7 @@ def test_cuts_change_rounding_only(small_cuts, monkeypatch):
 
 @pytest.mark.parametrize("k", [Gaussian(), Laplace(norm=1), ArcCosine(1)], ids=repr)
 def test_the_same_bits_for_any_number_of_threads(k):
-    X, A = rng.normal(size=(1500, 3)), rng.normal(size=(1500, 2))
+    X, A = rng.normal(size=(700, 3)), rng.normal(size=(700, 2))
     X[:, 0] = X[:, 0] > 0
     K, found = k.operator(X), []
     for n in (1, 3):
