@@ -64,6 +64,11 @@ LEAVES: dict[str, Kernel] = {
     "laplace ard": Laplace(bandwidth=(0.5, 1.0, 3.0)),
     "laplace 1-norm": Laplace(bandwidth=0.8, norm=1),
     "laplace 1-norm ard": Laplace(bandwidth=(0.5, 1.0, 3.0), norm=1),
+    "laplace rough": Laplace(bandwidth=0.8, exponent=0.7),
+    "laplace smooth ard": Laplace(bandwidth=(0.5, 1.0, 3.0), exponent=1.3),
+    "laplace squared": Laplace(bandwidth=(0.5, 1.0, 3.0), exponent=2.0),
+    "laplace 1-norm rough": Laplace(bandwidth=0.8, norm=1, exponent=0.7),
+    "laplace 1-norm rough ard": Laplace(bandwidth=(0.5, 1.0, 3.0), norm=1, exponent=0.4),
     "matern 1/2": Matern(nu=0.5),
     "matern 3/2": Matern(bandwidth=2.0),
     "matern 5/2 ard": Matern(bandwidth=(0.5, 1.0, 3.0), nu=2.5),
@@ -95,6 +100,22 @@ TREES: dict[str, Kernel] = {
     "columns of columns": Gaussian(0.5).on_columns([1]).on_columns([2, 0]),
     "sinc on a column": Sinc().on_columns([0]) + Linear(),
     "zero": 0 * Gaussian() + Laplace(),
+    "mapped": Gaussian(bandwidth=(1.0, 2.0)).mapped([[1.0, 0.5, -0.25], [0.0, 2.0, 1.0]]),
+    "mapped to one": Laplace(exponent=0.7, norm=1).mapped([[0.5, -1.0, 0.25]]),
+    "mapped up": Laplace(2.0, exponent=1.3).mapped(
+        [[1.0, 0.0, 0.5], [0.0, 1.0, 0.0], [0.25, 0.0, 1.0], [1.0, 1.0, 1.0]]
+    ),
+    "mapped by factors": 2.0 * Laplace(norm=1).mapped([0.5, 0.0, 3.0]),
+    "mapped dots": (Polynomial(degree=2) * ArcCosine(1) + AllSubsets()).mapped(
+        [[0.5, 0.25, 0.0], [0.0, 0.5, 1.0]]
+    ),
+    "mapped angles": Linear().normalized().mapped([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]),
+    "mapped circles": Periodic(period=1.7).mapped([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]),
+    "mapped twice": Matern().mapped([[1.0, 2.0]]).mapped([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]),
+    "mapped columns": Gaussian(0.5)
+    .on_columns([1])
+    .mapped([[1.0, 0.5], [0.25, 1.0]])
+    .on_columns([2, 0]),
 }
 
 WITH_FUNCTIONS: dict[str, Kernel] = {
@@ -108,6 +129,8 @@ KERNELS = LEAVES | TREES | WITH_FUNCTIONS
 
 _positive = st.floats(0.3, 3.0).map(lambda v: round(v, 3))
 _bandwidth = _positive | st.tuples(*[_positive] * COLUMNS)
+_entry = st.sampled_from([0.0, 0.5, -0.5, 0.25, 1.0])
+_matrix = st.tuples(*[st.tuples(*[_entry] * COLUMNS)] * COLUMNS) | st.tuples(*[_entry] * COLUMNS)
 
 leaves = st.one_of(
     st.sampled_from(
@@ -115,6 +138,8 @@ leaves = st.one_of(
     ),
     st.builds(Gaussian, _bandwidth),
     st.builds(Laplace, _bandwidth, st.sampled_from([1, 2])),
+    st.builds(Laplace, _bandwidth, st.just(1), st.sampled_from([0.3, 0.7])),
+    st.builds(Laplace, _bandwidth, st.just(2), st.sampled_from([0.7, 1.3, 1.9, 2.0])),
     st.builds(Matern, _bandwidth, st.sampled_from([0.5, 1.5, 2.5, 1.1])),
     st.builds(Cauchy, _bandwidth),
     st.builds(RationalQuadratic, _bandwidth, _positive),
@@ -130,6 +155,7 @@ trees = st.recursive(
         st.builds(lambda a, b: a * b, t, t),
         st.builds(lambda c, k: c * k, _positive, t),
         st.builds(lambda k: k**2, t),
+        st.builds(lambda k, S: k.mapped(S), t, _matrix),
         st.builds(lambda k: k.normalized(), t),
         st.builds(lambda k: exp(0.1 * k.normalized()), t),
         st.builds(lambda k, a: k.compose(a), t, st.lists(_positive, min_size=1, max_size=3)),

@@ -9,6 +9,8 @@ from mercer.kernels import (
     Cauchy,
     Gaussian,
     Kernel,
+    Laplace,
+    Mapped,
     Matern,
     Normalized,
     OnColumns,
@@ -119,7 +121,11 @@ def smooth(kernel: Kernel) -> bool:
             return True
         case Matern(nu=nu):
             return nu > 2
-        case Scale(kernel=t) | Normalized(kernel=t) | OnColumns(kernel=t) | Power(kernel=t):
+        case Laplace(exponent=q):
+            return q == 2
+        case Scale(kernel=t) | Normalized(kernel=t) | OnColumns(kernel=t) | Mapped(kernel=t):
+            return smooth(t)
+        case Power(kernel=t):
             return smooth(t)
         case Product(terms=ts):
             return all(map(smooth, ts))

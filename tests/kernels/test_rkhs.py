@@ -68,3 +68,14 @@ def test_rkhs_functions_add_up_and_know_their_width():
         f + RKHSFunction(Gaussian(), rows(4, 2), np.ones(4))
     with pytest.raises(ValueError, match="Z has 3 columns, 2 expected"):
         f(rows(4, 2))
+
+
+def test_gradient_is_that_of_central_differences():
+    rng = np.random.default_rng(0)
+    f = RKHSFunction(
+        Gaussian((1.0, 2.0)) + Polynomial(2), rng.normal(size=(7, 2)), rng.normal(size=7)
+    )
+    X, h = rng.normal(size=(5, 2)), 1e-5
+    expected = np.stack([(f(X + e) - f(X - e)) / (2 * h) for e in h * np.eye(2)], axis=1)
+    np.testing.assert_allclose(f.gradient(X), expected, atol=1e-8)
+    np.testing.assert_allclose((2 * f).gradient(X), 2 * f.gradient(X), rtol=1e-12)

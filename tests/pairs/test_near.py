@@ -51,6 +51,7 @@ class Digits:
     sin, cos = staticmethod(sin), staticmethod(lambda a: series(a, Decimal(1), 0))
     sinc = staticmethod(lambda a: sin(a) / a if a else Decimal(1))
     ratio = staticmethod(lambda a, b: a / b if b else Decimal(0))
+    power = staticmethod(lambda a, q: (q * a.ln()).exp() if a else Decimal(0))
 
 
 class Number(Decimal):
@@ -74,7 +75,7 @@ def numbered(f):
     return staticmethod(lambda *a: Number(f(*map(Decimal, a))))
 
 
-for _name in ("exp", "log1p", "sqrt", "sin", "cos", "sinc", "ratio"):
+for _name in ("exp", "log1p", "sqrt", "sin", "cos", "sinc", "ratio", "power"):
     setattr(Digits, _name, numbered(getattr(Digits, _name)))
 
 
@@ -148,6 +149,15 @@ class One:
         )
         return Number(2 * atan(Decimal(gap) / Decimal(both)))
 
+    def map(self, matrix):
+        S = matrix.values if matrix.values.ndim == 2 else np.diag(matrix.values)
+        return One(
+            *(
+                [Number(sum(float(s) * v for s, v in zip(row, u, strict=True))) for row in S]
+                for u in (self.x, self.z)
+            )
+        )
+
     def pick(self, columns):
         return One([self.x[c] for c in columns], [self.z[c] for c in columns])
 
@@ -178,6 +188,7 @@ def test_distances_to_80_digits(name, offset):
 
 UNITS = {
     "normalized linear": 1e-15,
+    "mapped angles": 1e-15,
     "step": 2e-8,
     "normalized": 1e-9,
 }  # rounding of unit vectors, of angles (as a root), of cosines
@@ -185,6 +196,7 @@ TURNS = {
     "periodic",
     "periodic ard",
     "columns",
+    "mapped circles",
 }  # a period forgets what is far: x itself has no digits left there
 
 

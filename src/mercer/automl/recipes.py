@@ -154,12 +154,18 @@ def widened(kernel: Any, factor: float) -> Kernel:
 
     >>> widened(Laplace(6.0, norm=1), 0.5)
     Laplace(bandwidth=3.0, norm=1)
+    >>> widened(Laplace(6.0, exponent=1.5), 0.5)
+    Laplace(bandwidth=3.0, exponent=1.5)
     """
     b = kernel.bandwidth
     new: Any = (
         tuple(rounded(v * factor) for v in b) if isinstance(b, tuple) else rounded(b * factor)
     )
-    return Laplace(new, kernel.norm) if isinstance(kernel, Laplace) else type(kernel)(new)
+    return (
+        Laplace(new, kernel.norm, kernel.exponent)
+        if isinstance(kernel, Laplace)
+        else type(kernel)(new)
+    )
 
 
 def rounded(value: float) -> float:

@@ -12,10 +12,10 @@ from mercer.kernels.algebra import (
     Warped,
     Weighted,
     exp,
-    positioned,
 )
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import AllSubsets, Anova, ArcCosine, Callable, Constant, Linear, Polynomial
+from mercer.kernels.maps import Mapped, measured, positioned
 from mercer.kernels.stationary import (
     Cauchy,
     Gaussian,
@@ -39,6 +39,7 @@ __all__ = [
     "Kernel",
     "Laplace",
     "Linear",
+    "Mapped",
     "Matern",
     "Normalized",
     "OnColumns",
@@ -55,5 +56,6 @@ __all__ = [
     "Warped",
     "Weighted",
     "exp",
+    "measured",
     "positioned",
 ]

@@ -8,7 +8,6 @@ from functools import reduce
 from operator import add, mul
 from typing import Any, ClassVar
 
-from mercer.inputs import Table
 from mercer.invariants import Each, Said, Text, Whole
 from mercer.kernels.base import Kernel, positive, whole
 from mercer.kernels.params import plain
@@ -381,17 +380,3 @@ class OnColumns(Kernel):
 
     def __repr__(self) -> str:
         return f"{self.kernel.inside(5)}.on_columns({list(self.columns)!r})"
-
-
-def positioned(k: Any, rows: Table) -> Any:
-    """The same tree with columns given by position, for rows that then need no names."""
-    if isinstance(k, tuple):
-        return tuple(positioned(t, rows) for t in k)
-    if isinstance(k, OnColumns):
-        at = tuple(map(rows.position, k.columns))
-        return OnColumns(positioned(k.kernel, rows.pick(at)), at)
-    if not isinstance(k, Kernel) or isinstance(k, Warped):  # a warp has columns of its own
-        return k
-    return type(k)(
-        **{name: positioned(value, rows) for name, value in k.get_params(deep=False).items()}
-    )

@@ -3,7 +3,6 @@ how it is read."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
@@ -13,6 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 import numpy as np
 
 from mercer.inputs import Array, Table, is_vector, table
+from mercer.kernels.checks import positive as positive
+from mercer.kernels.checks import positives as positives
+from mercer.kernels.checks import whole as whole
 from mercer.kernels.params import Params, substitute
 from mercer.ops.tiles import broadcast, cuts, fill
 from mercer.pairs import (
@@ -29,6 +31,7 @@ from mercer.pairs import (
     contract,
     squares,
 )
+from mercer.pairs.inputs import pair_gradients
 
 if TYPE_CHECKING:
     from mercer.kernels.proof import Proof
@@ -152,6 +155,20 @@ class Kernel(Params):
         index = {path: i for i, path in enumerate(self.parameters())}
         k = substitute(self, lambda path, v: Dual(v, {index[path]: 1.0}))
         return contract(k.on(DualPairs(tile)), G, len(index))
+
+    def input_gradient(self, X: Any, Z: Any = None) -> Array:
+        """d k(x_i, z_j) / d x_i, shape (n, m, d), of small sets of rows of numbers.
+
+        0 where a kernel has a kink, which is what central differences give. Sparse rows are made
+        dense. Sums of it over many rows: `K.input_gradients(A)` of an operator, without an
+        array of this size.
+
+        >>> from mercer.kernels import Gaussian
+        >>> Gaussian().input_gradient([[1.0]], [[0.0], [1.0]])
+        array([[[-0.60653066],
+                [ 0.        ]]])
+        """
+        return pair_gradients(self.on, *self.tables(X, Z))
 
     def source(self) -> KernelSource:
         """The formula as source for a fused tile.
@@ -301,6 +318,12 @@ class Kernel(Params):
 
         return Normalized(self)
 
+    def mapped(self, matrix: Any) -> Kernel:
+        """k(S x, S z) for a matrix S (d', d), of any rank; a vector (d,) is a diagonal."""
+        from mercer.kernels.maps import Mapped
+
+        return Mapped(self, matrix)
+
     def on_columns(self, columns: Sequence[int | str]) -> Kernel:
         """The kernel of some columns, by position, or by name with a dataframe."""
         from mercer.kernels.algebra import OnColumns
@@ -360,37 +383,3 @@ def empty(shape: tuple[int, int], dtype: Any) -> Array:
         raise MemoryError(
             f"the Gram matrix needs {size:,.0f} GB; use k.operator(X, Z), which never forms it."
         ) from e
-
-
-def positive(value: Any, name: str, *, zero: bool = False) -> float:
-    """A finite number > 0 (or >= 0), as a float."""
-    try:
-        number = (
-            float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-        )
-    except OverflowError:  # of an integer beyond all floats
-        number = math.inf
-    if not (math.isfinite(number) and (number > 0 or (zero and number == 0))):
-        raise ValueError(f"{name} must be a number {'>= 0' if zero else '> 0'}, got {value!r:.60}.")
-    return number
-
-
-def whole(value: Any, name: str, least: int = 0) -> int:
-    """An integer >= least; 2.0 counts as 2."""
-    if (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and value >= least
-        and value % 1 == 0
-    ):
-        return int(value)
-    raise ValueError(f"{name} must be an integer >= {least}, got {value!r}.")
-
-
-def positives(value: Any, name: str) -> float | tuple[float, ...]:
-    """One positive number, or one a column."""
-    if isinstance(value, tuple):
-        if not value:
-            raise ValueError(f"{name} is empty; give one number, or one a column.")
-        return tuple(positive(v, name) for v in value)
-    return positive(value, name)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 
-from mercer.kernels import algebra, dot, stationary
+from mercer.kernels import algebra, dot, maps, stationary
 from mercer.kernels.base import Kernel
 
 
@@ -117,6 +117,14 @@ def _warped(k: Kernel, d: int | None) -> Proof:
     )
 
 
+def _mapped(k: Kernel, d: int | None) -> Proof:
+    assert isinstance(k, maps.Mapped)
+    inner = prove(k.kernel, len(k.matrix))
+    return Proof(
+        repr(k), "k(Sx, Sz) has the features phi(Sx)", inner.holds, (inner,), inner.condition
+    )
+
+
 def _sinc(k: Kernel, d: int | None) -> Proof:
     if d is None:
         rule = (
@@ -160,8 +168,18 @@ def _linear(k: Kernel, d: int | None) -> Proof:
 
 def _laplace(k: Kernel, d: int | None) -> Proof:
     assert isinstance(k, stationary.Laplace)
-    law = "independent Cauchy laws" if k.norm == 1 else "a multivariate Cauchy law"
-    return Proof(repr(k), f"Bochner: its spectral measure is {law}")
+    p, q = k.norm, k.exponent
+    if q == 1:
+        law = "independent Cauchy laws" if p == 1 else "a multivariate Cauchy law"
+        return Proof(repr(k), f"Bochner: its spectral measure is {law}")
+    if q == 2:
+        return Proof(repr(k), "Bochner: its spectral measure is a normal law")
+    base = "|x - z|_1" if p == 1 else "|x - z|_2^2"
+    return Proof(
+        repr(k),
+        f"Schoenberg: exp(-t) is a kernel where t is conditionally negative definite; {base} is, and so is its "
+        f"power |x - z|_{p}^{q:g} for 0 < {q:g} <= {p}",
+    )
 
 
 register(dot.Linear, _linear)
@@ -183,3 +201,4 @@ register(algebra.Normalized, _closed("a kernel weighted by f(x) = 1 / sqrt(k(x, 
 register(algebra.Scale, _scaled)
 register(algebra.OnColumns, _on_columns)
 register(algebra.Warped, _warped)
+register(maps.Mapped, _mapped)

@@ -59,6 +59,18 @@ class RKHSFunction:
         """f(x_i), shape (n,)."""
         return np.asarray(self.kernel(X, self.points) @ self.weights)
 
+    def gradient(self, X: Any) -> Array:
+        """The gradient of f at every row, shape (n, d).
+
+        0 is what a point adds where the kernel has a kink, as central differences give it.
+
+        >>> from mercer.kernels import Polynomial
+        >>> RKHSFunction(Polynomial(degree=2), [[1.0, 2.0]], [0.5]).gradient([[1.0, 0.0]])
+        array([[2., 4.]])
+        """
+        K = self.kernel.operator(X, self.points)
+        return np.asarray(K.input_gradients(self.weights)[:, 0])
+
     def __add__(self, other: RKHSFunction) -> RKHSFunction:
         self._check_same(other)
         return RKHSFunction(

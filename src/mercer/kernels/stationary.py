@@ -82,7 +82,10 @@ class Gaussian(Stationary):
 
 @register("kernels.Laplace")
 class Laplace(Stationary):
-    """exp(-|x - z| / bandwidth), in the Euclidean norm or the 1-norm
+    """exp(-(|x - z| / bandwidth)^exponent), in the Euclidean norm or the 1-norm
+
+    Positive definite for 0 < exponent <= norm. At exponent 1 it is exp(-|x - z| / bandwidth); at
+    exponent 2, in the Euclidean norm, Gaussian(bandwidth / sqrt 2).
 
     Parameters
     ----------
@@ -90,23 +93,37 @@ class Laplace(Stationary):
         The length-scale, > 0; or one a column.
     norm : {1, 2}, default=2
         Which norm |x - z| is.
+    exponent : float, default=1.0
+        The power of the distance, > 0 and at most `norm`: the less, the rougher.
 
     Examples
     --------
     >>> Laplace(norm=1)([[0.0, 0.0]], [[1.0, 1.0]])
     array([[0.13533528]])
+    >>> Laplace(exponent=0.5)([[0.0]], [[4.0]])
+    array([[0.13533528]])
     """
 
     norm: int = 2
+    exponent: float = 1.0
+    static: ClassVar[tuple[str, ...]] = ("exponent",)
 
     def check(self) -> None:
         super().check()
         if self.norm not in (1, 2):
             raise ValueError(f"norm must be 1 or 2, got {self.norm!r}.")
         self.norm = int(self.norm)
+        self.exponent = positive(self.exponent, "exponent")
+        if self.exponent > self.norm:
+            raise ValueError(
+                f"exponent must be at most the norm, {self.norm}, as exp(-r^q) is no kernel beyond; got {self.exponent!r}."
+            )
 
     def on(self, p: Any) -> Any:
-        return p.xp.exp(-(p.absdist(self.bandwidth) if self.norm == 1 else p.dist(self.bandwidth)))
+        if self.exponent == 2:
+            return p.xp.exp(-p.sqdist(self.bandwidth))
+        r = p.absdist(self.bandwidth) if self.norm == 1 else p.dist(self.bandwidth)
+        return p.xp.exp(-(r if self.exponent == 1 else p.xp.power(r, self.exponent)))
 
     @classmethod
     def of(

@@ -25,6 +25,7 @@ from mercer.lifts.sink import KitchenSink
 from mercer.lifts.sketches import ArcCosineFeatures, PositiveFeatures, SketchedTensor, TensorSketch
 from mercer.lifts.structure import (
     Identity,
+    MappedLift,
     NormalizedLift,
     OnColumnsLift,
     One,
@@ -52,6 +53,7 @@ __all__ = [
     "KitchenSink",
     "Lift",
     "Maclaurin",
+    "MappedLift",
     "Monomials",
     "NormalizedLift",
     "Nothing",

@@ -19,6 +19,7 @@ from mercer.kernels import (
     Exp,
     Kernel,
     Linear,
+    Mapped,
     Normalized,
     OnColumns,
     Polynomial,
@@ -41,6 +42,7 @@ from mercer.lifts.sketches import ArcCosineFeatures, SketchedTensor, TensorSketc
 from mercer.lifts.spectral import spectrum
 from mercer.lifts.structure import (
     Identity,
+    MappedLift,
     NormalizedLift,
     OnColumnsLift,
     One,
@@ -48,6 +50,7 @@ from mercer.lifts.structure import (
     WeightedLift,
 )
 from mercer.lifts.widths import as_polynomial, expanded, factors, power_sum, width, width_by_rule
+from mercer.pairs.linear import mapped_rows
 from mercer.pairs.side import square_norms
 from mercer.pairs.tile import mapped
 
@@ -163,6 +166,8 @@ def around(k: Kernel, b: Budget, inner: Any) -> Lift:
             return OnColumnsLift(inner(t, replace(b, X=b.X.pick(c))), list(c))
         case Warped(kernel=t, f=f):
             return WarpedLift(inner(t, replace(b, X=mapped(b.X, f))), f)
+        case Mapped(kernel=t, matrix=S):
+            return MappedLift(inner(t, replace(b, X=mapped_rows(b.X, S))), S)
     raise ValueError(
         f"no feature map is known for {k!r}; use method=Landmarks(n), which serves any kernel."
     )

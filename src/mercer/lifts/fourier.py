@@ -14,12 +14,13 @@ from mercer.invariants import Is, Text
 from mercer.kernels import Kernel, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.base import Lift, by_rows, stream_of
-from mercer.lifts.spectral import SpectralMeasure, spectrum
+from mercer.lifts.spectral import SpectralMeasure, back, spectrum
 from mercer.ops.fastfood import Fastfood
 from mercer.ops.frequencies import RULES
 from mercer.ops.philox import Stream, uniforms
 from mercer.ops.tiles import cuts
 from mercer.ops.trig import sincos
+from mercer.pairs.linear import through
 from mercer.store import register
 
 Angles = Callable[[Matrix], Array]
@@ -84,11 +85,14 @@ class RandomFourier(Lift):
 
     def _laws(self) -> str | None:
         last = max((c for a in self.spectrum_.atoms for c in a.columns or ()), default=0)
-        return (
-            None
-            if last < self.n_features_in_
-            else f"draws frequencies of column {last} of {self.n_features_in_}"
-        )
+        if last >= self.n_features_in_:
+            return f"draws frequencies of column {last} of {self.n_features_in_}"
+        try:
+            for atom in self.spectrum_.atoms:
+                atom.seen(self.n_features_in_)
+        except ValueError as e:
+            return f"has a spectrum of other rows: {e}"
+        return None
 
     def __init__(
         self,
@@ -138,13 +142,14 @@ class RandomFourier(Lift):
     def draw(self, start: int = 0, stop: int | None = None) -> Array:
         """Frequencies start to stop, (stop - start, d); any of them alone are the same bits."""
         if self.frequencies == "structured":
-            return self._structured[0].matrix()[slice(start, stop)] / self._structured[1]
+            fast, bandwidth, S = self._structured
+            return back(fast.matrix()[slice(start, stop)] / bandwidth, S)
         return self.spectrum_.frequencies(
             self.n_features_in_, self.n_frequencies_, self.stream_, self.frequencies, start, stop
         )
 
     @property
-    def _structured(self) -> tuple[Fastfood, Array]:
+    def _structured(self) -> tuple[Fastfood, Array, Any]:
         return self.spectrum_.structured(self.n_features_in_, self.n_frequencies_, self.stream_)
 
     def _pieces(self, X: Matrix) -> Iterator[tuple[slice, Angles]]:
@@ -205,8 +210,9 @@ def _times(W: Array) -> Angles:
     return lambda x: np.asarray(x @ W.T)
 
 
-def _fast(frequencies: Fastfood, bandwidth: Array) -> Angles:
+def _fast(frequencies: Fastfood, bandwidth: Array, S: Any) -> Angles:
     def angles(x: Matrix) -> Array:
+        x = x if S is None else through(x, S)
         rows = (x.toarray() if sp.issparse(x) else x) / bandwidth.astype(x.dtype)
         out = np.empty((len(rows), frequencies.m), rows.dtype)
         frequencies.project(rows, out)

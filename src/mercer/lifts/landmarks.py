@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Rows, Table
+from mercer.kernels import measured
 from mercer.operators import Operator
 from mercer.operators.stored import GivenOperator
 from mercer.ops.philox import Stream, uniforms
@@ -211,22 +214,36 @@ CHOICES: dict[str, Callable[[Operator, int, Stream, Array, float], Array]] = {
 }
 
 
-def means(rows: Table, first: Array, weight: Array) -> Array:
-    """Lloyd's k-means from the rows `first`: the points about which the rows lie closest (Zhang,
-    Tsang and Kwok, 2008)."""
+def means(rows: Table, first: Array, weight: Array, kernel: Any = None) -> Array:
+    """Lloyd's k-means from the rows `first`, which lie as the kernel measures them: the points about
+    which the rows lie closest (Zhang, Tsang and Kwok, 2008)."""
     from sklearn.cluster import KMeans
 
-    start = rows.data[first]
-    start = start.toarray() if rows.sparse else start
+    seen = measured(kernel, rows)
+    start = seen[first]
+    start = start.toarray() if sp.issparse(seen) else start
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ConvergenceWarning
         )  # means that meet: those that are told by others are left out
-        return (
-            KMeans(len(first), init=start, n_init=1, max_iter=20)
-            .fit(rows.data, sample_weight=weight)
-            .cluster_centers_
+        found = KMeans(len(first), init=start, n_init=1, max_iter=20).fit(
+            seen, sample_weight=weight
         )
+    if seen is rows.data:
+        return found.cluster_centers_
+    return _centres(rows, found.labels_, weight)
+
+
+def _centres(rows: Table, labels: Array, weight: Array) -> Array:
+    """The means of the rows of each cluster that has some: a linear map takes them to the means of
+    what it makes of the rows."""
+    clusters, at = np.unique(labels[weight > 0], return_inverse=True)
+    share = sp.csr_array(
+        (weight[weight > 0], (at, np.flatnonzero(weight > 0))), (len(clusters), len(rows))
+    )
+    total = share @ rows.data
+    total = total.toarray() if sp.issparse(total) else total
+    return np.asarray(total / share.sum(1)[:, None])
 
 
 def all_rows(rows: Table, weight: Array) -> Array:

@@ -196,7 +196,8 @@ class Nystrom(Lift):
         index = self._indices(op, rows, weight)
         drawn = len(index) < np.count_nonzero(weight)
         if self.landmarks == "kmeans" and drawn:
-            return self._points(Table(means(rows, index, weight).astype(rows.dtype), rows.columns))
+            points = means(rows, index, weight, self.kernel_)
+            return self._points(Table(points.astype(rows.dtype), rows.columns))
         # Pivots keep the order in which they were drawn, unless weights chose rows that tell little
         # before rows that tell much.
         ordered = (

@@ -17,6 +17,7 @@ from mercer.kernels import (
     Gaussian,
     Kernel,
     Laplace,
+    Mapped,
     Matern,
     Normalized,
     OnColumns,
@@ -29,6 +30,7 @@ from mercer.kernels import (
 )
 from mercer.ops.fastfood import Fastfood
 from mercer.ops.frequencies import frequencies
+from mercer.ops.frozen import FrozenArray
 from mercer.ops.measures import (
     CauchyColumns,
     GammaMixture,
@@ -36,9 +38,12 @@ from mercer.ops.measures import (
     Normal,
     PeriodicColumns,
     Sphere,
+    Stable,
+    StableColumns,
     Student,
 )
 from mercer.ops.philox import Stream
+from mercer.pairs.linear import after, picked, width_in
 from mercer.pairs.side import per_column
 from mercer.store import register
 
@@ -46,18 +51,32 @@ from mercer.store import register
 @register("lifts.Atom")
 @dataclass(frozen=True)
 class Atom:
-    """One independent part of a frequency: a measure at unit bandwidth, the bandwidth, and the
-    columns it lives on."""
+    """One independent part of a frequency: a measure at unit bandwidth, the bandwidth, the columns
+    it lives on, and the map S of these, which makes S'w of a frequency w."""
 
     measure: Measure
     bandwidth: float | tuple[float, ...] = 1.0
     columns: tuple[int, ...] | None = None
+    map: FrozenArray | None = None
 
     must = dict(
         measure=Is("Measure"),
         bandwidth=Number(0) | Each(Number(0), least=1),
         columns=Each(Whole(0, 1 << 31), least=1) | None,
+        map=Is("FrozenArray") | None,
     )
+
+    def seen(self, d: int) -> int:
+        """The columns that it sees of rows of d: those chosen, or those that the map makes of
+        them."""
+        width = d if self.columns is None else len(self.columns)
+        if self.map is None:
+            return width
+        if width_in(self.map) != width:
+            raise ValueError(
+                f"the map has {width_in(self.map)} columns, but X has {width}; give a matrix with one column for each column of X."
+            )
+        return len(self.map)
 
 
 @register("lifts.Spectrum")
@@ -78,20 +97,22 @@ class SpectralMeasure:
         W = np.zeros((stop - start, d))
         for i, atom in enumerate(self.atoms):
             columns: Any = slice(None) if atom.columns is None else list(atom.columns)
-            width = d if atom.columns is None else len(atom.columns)
+            width = atom.seen(d)
             draws = frequencies(atom.measure, width, m, stream.child(i), kind, start, stop)
-            W[:, columns] += draws / per_column(atom.bandwidth, width)
+            W[:, columns] += back(draws / per_column(atom.bandwidth, width), atom.map)
         return W
 
-    def structured(self, d: int, m: int, stream: Stream) -> tuple[Fastfood, Any]:
-        """Frequencies that need no matrix, and what to divide the columns by; of one radial measure
-        on all columns."""
+    def structured(self, d: int, m: int, stream: Stream) -> tuple[Fastfood, Any, Any]:
+        """Frequencies that need no matrix, what to divide the columns by, and what they are first
+        mapped by; of one radial measure on all columns."""
         if len(self.atoms) != 1 or self.atoms[0].columns is not None:
             raise ValueError(
                 "structured frequencies need one stationary kernel on all columns, not a product; use 'auto'."
             )
         (atom,) = self.atoms
-        return Fastfood(atom.measure, d, m, stream), per_column(atom.bandwidth, d)  # type: ignore[arg-type]
+        width = atom.seen(d)
+        fast = Fastfood(atom.measure, width, m, stream)  # type: ignore[arg-type]
+        return fast, per_column(atom.bandwidth, width), atom.map
 
 
 def spectrum(k: Kernel) -> SpectralMeasure | None:
@@ -105,10 +126,12 @@ def spectrum(k: Kernel) -> SpectralMeasure | None:
             return SpectralMeasure(1.0, ())
         case Gaussian(bandwidth=b):
             return _one(Normal(), b)
-        case Laplace(bandwidth=b, norm=1):
-            return _one(CauchyColumns(), b)
-        case Laplace(bandwidth=b):
-            return _one(Student(1.0), b)
+        case Laplace(bandwidth=b, norm=p, exponent=1):
+            return _one(CauchyColumns() if p == 1 else Student(1.0), b)
+        case Laplace(bandwidth=b, exponent=2):
+            return _one(Normal(), _halved(b))
+        case Laplace(bandwidth=b, norm=p, exponent=q):
+            return _one(StableColumns(q) if p == 1 else Stable(q), b)
         case Matern(bandwidth=b, nu=nu):
             return _one(Student(2 * nu) if nu <= 1e7 else Normal(), b)
         case Cauchy(bandwidth=b):
@@ -125,6 +148,8 @@ def spectrum(k: Kernel) -> SpectralMeasure | None:
             return _normalized(spectrum(t))
         case OnColumns(kernel=t, columns=c):
             return _placed(spectrum(t), c)  # type: ignore[arg-type]
+        case Mapped(kernel=t, matrix=S):
+            return _through(spectrum(t), S)
         case Product(terms=ts):
             return _product([spectrum(t) for t in ts])
         case Power(kernel=t, degree=n):
@@ -134,6 +159,16 @@ def spectrum(k: Kernel) -> SpectralMeasure | None:
 
 def _one(measure: Measure, bandwidth: Any) -> SpectralMeasure:
     return SpectralMeasure(1.0, (Atom(measure, bandwidth),))
+
+
+def _halved(b: Any) -> Any:
+    """The bandwidth of exp(-(r/b)^2) as a Gaussian."""
+    return tuple(v / math.sqrt(2) for v in b) if isinstance(b, tuple) else b / math.sqrt(2)
+
+
+def back(W: Array, S: FrozenArray | None) -> Array:
+    """S'w of every frequency: w'(S x) is (S'w)'x."""
+    return W if S is None else W * S.values if S.values.ndim == 1 else W @ S.values
 
 
 def _scaled(s: SpectralMeasure | None, c: float) -> SpectralMeasure | None:
@@ -155,6 +190,17 @@ def _placed(s: SpectralMeasure | None, columns: tuple[int, ...]) -> SpectralMeas
     )
 
 
+def _through(s: SpectralMeasure | None, S: FrozenArray) -> SpectralMeasure | None:
+    """Atoms of S x: their columns are rows of S, their maps come after it."""
+    if s is None:
+        return None
+    first = [S if a.columns is None else picked(S, a.columns) for a in s.atoms]
+    maps = [f if a.map is None else after(a.map, f) for a, f in zip(s.atoms, first, strict=True)]
+    return replace(
+        s, atoms=tuple(replace(a, columns=None, map=m) for a, m in zip(s.atoms, maps, strict=True))
+    )
+
+
 def _product(parts: list[SpectralMeasure | None]) -> SpectralMeasure | None:
     """Amplitudes multiply and frequencies add; normal ones on the same columns are one normal."""
     found = [s for s in parts if s is not None]
@@ -164,7 +210,8 @@ def _product(parts: list[SpectralMeasure | None]) -> SpectralMeasure | None:
     normal: dict[Any, Atom] = {}
     for a in atoms:
         if a.measure == Normal():
-            normal[a.columns] = _joined(normal[a.columns], a) if a.columns in normal else a
+            at = a.columns, a.map
+            normal[at] = _joined(normal[at], a) if at in normal else a
     others = [a for a in atoms if a.measure != Normal()]
     return SpectralMeasure(math.prod(s.amplitude for s in found), (*normal.values(), *others))
 

@@ -13,6 +13,8 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Each, Floats, Is, Whole
 from mercer.kernels import Constant, Linear
 from mercer.lifts.base import Lift
+from mercer.ops.frozen import FrozenArray
+from mercer.pairs.linear import through, width_in
 from mercer.pairs.tile import mapped
 from mercer.store import register
 
@@ -173,6 +175,46 @@ class WarpedLift(Around):
 
     def _warp(self, X: Matrix) -> Matrix:
         return mapped(Table(X), self.f).data.astype(X.dtype)
+
+    def _renames(self) -> bool:
+        return True
+
+
+@register("lifts.MappedLift")
+class MappedLift(Around):
+    """phi(S x) for a matrix S; its kernel is k.mapped(S).
+
+    Parameters
+    ----------
+    lift : Lift
+        The phi.
+    matrix : array-like of shape (d', d) or (d,)
+        S; a vector is the diagonal of a square one.
+
+    Examples
+    --------
+    >>> MappedLift(Identity(), [[1.0, -1.0]]).fit_transform([[5.0, 2.0]])
+    array([[3.]])
+    """
+
+    must = dict(matrix_=Is("FrozenArray"))
+
+    def _laws(self) -> str | None:
+        shape = len(self.matrix_), width_in(self.matrix_)
+        wanted = self.lift_.n_features_in_, self.n_features_in_
+        return None if shape == wanted else f"maps by a matrix of shape {shape}, not {wanted}"
+
+    def __init__(self, lift: Any, matrix: Any) -> None:
+        self.lift = lift
+        self.matrix = matrix
+
+    def _learn(self, X: Matrix) -> None:
+        self.matrix_ = FrozenArray.of(self.matrix)
+        self._learn_inner(through(X, self.matrix_))
+        self.kernel_ = self.lift_.kernel_.mapped(self.matrix_)
+
+    def _map(self, X: Matrix) -> Matrix:
+        return self.lift_.transform(through(X, self.matrix_))
 
     def _renames(self) -> bool:
         return True

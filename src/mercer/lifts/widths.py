@@ -15,6 +15,7 @@ from mercer.kernels import (
     Constant,
     Kernel,
     Linear,
+    Mapped,
     Normalized,
     OnColumns,
     Polynomial,
@@ -26,6 +27,7 @@ from mercer.kernels import (
     Warped,
     Weighted,
 )
+from mercer.pairs.linear import mapped_rows
 from mercer.pairs.tile import mapped
 
 MAX_DEGREE = 32  # of polynomials in x'z that are expanded
@@ -62,6 +64,8 @@ def width_by_rule(k: Kernel, X: Table) -> int | None:
             return width(t, X.pick(c))
         case Warped(kernel=t, f=f):
             return width(t, mapped(X[:1], f))
+        case Mapped(kernel=t, matrix=S):
+            return width(t, mapped_rows(X[:1], S))
         case Sum(terms=ts):
             return _all(sum, [width(t, X) for t in ts])
         case Product(terms=ts):

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.inputs import Array, Rows
 from mercer.kernels.base import Kernel
+from mercer.operators.gradients import gradients_of
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, Tile, centre_of
@@ -176,6 +177,67 @@ class KernelOperator:
         """The weights of a tile in tr(U'KV)."""
         once = U[rows] @ V[cols].T
         return once + V[rows] @ U[cols].T if self.symmetric and rows != cols else once
+
+    def input_gradients(self, A: Any, rows: Rows | None = None, *, near: float = 0.0) -> Array:
+        """The gradients of the functions sum_j A_jt k(., z_j) at the rows of X, or at chosen ones.
+
+        Parameters
+        ----------
+        A : array-like of shape (m,) or (m, t)
+            Weights of the columns, for each function.
+        rows : slice, mask or positions, default=None
+            Which rows of X; None is all.
+        near : float, default=0.0
+            Distances below so many bandwidths count as that where slopes divide by them, as
+            those of rough kernels do: near-copies then do not dominate.
+
+        Returns
+        -------
+        ndarray of shape (n, t, d)
+            0 is what a pair adds where its distance, or under the 1-norm a column's difference,
+            is 0. No (n, m, d) array is formed.
+
+        Examples
+        --------
+        >>> from mercer.kernels import Polynomial
+        >>> K = KernelOperator(Polynomial(degree=2), [[1.0], [2.0]])
+        >>> K.input_gradients([1.0, 0.0], rows=[1])
+        array([[[6.]]])
+        """
+        return gradients_of(self, A, rows, near).all()
+
+    def gradient_outer_product(
+        self, A: Any, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+    ) -> Array:
+        """The mean over rows of J'J, where J (t, d) holds the gradients of all functions there.
+
+        That is the mean over rows and the sum over outputs of g g', so that it does not change
+        when outputs are rotated. One pass over tiles, in float64.
+
+        Parameters
+        ----------
+        A : array-like of shape (m,) or (m, t)
+            Weights of the columns, for each function sum_j A_jt k(., z_j).
+        rows : slice, mask or positions, default=None
+            Which rows of X the mean is over; None is all.
+        diagonal : bool, default=False
+            Whether only the diagonal is asked for.
+        near : float, default=0.0
+            As in `input_gradients`.
+
+        Returns
+        -------
+        ndarray of shape (d, d), or (d,) where `diagonal`
+
+        Examples
+        --------
+        >>> from mercer.kernels import Linear
+        >>> K = KernelOperator(Linear(), [[1.0, 2.0], [0.0, 1.0]])
+        >>> K.gradient_outer_product([1.0, 1.0])
+        array([[1., 3.],
+               [3., 9.]])
+        """
+        return gradients_of(self, A, rows, near).outer(diagonal=diagonal)
 
     def matvec(self, v: Any) -> Array:
         """K @ v, as SciPy's iterative solvers ask for it."""

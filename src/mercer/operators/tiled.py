@@ -11,6 +11,7 @@ import numpy as np
 from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
 from mercer.operators.base import TiledOperator
+from mercer.operators.gradients import Gradients, chosen, gradients_of, weights
 from mercer.operators.kernel import KernelOperator
 from mercer.operators.tiles import TILE_COLUMNS, TILE_ROWS, AboutTiles, Tiles, tiles_about, tiles_of
 from mercer.ops.threads import parallel_map
@@ -93,6 +94,16 @@ class TileOperator:
         return KernelOperator(self.kernel, self.X, None if self.symmetric else self.Z).pullback(
             U, V
         )
+
+    def input_gradients(self, A: Any, rows: Rows | None = None, *, near: float = 0.0) -> Array:
+        """As `KernelOperator.input_gradients`, from the rows in their own precision."""
+        return gradients_of(self, A, rows, near).all()
+
+    def gradient_outer_product(
+        self, A: Any, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+    ) -> Array:
+        """As `KernelOperator.gradient_outer_product`: mean over rows, sum over outputs."""
+        return gradients_of(self, A, rows, near).outer(diagonal=diagonal)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> TileOperator:
         return TileOperator(self.kernel, self.X[rows], self.dtype, _columns_of(self, rows, cols))
@@ -187,6 +198,23 @@ class AboutOperator:
             for W in (np.asarray(U, np.float64), np.asarray(V, np.float64))
         )
         return KernelOperator(self.kernel, X, Z).pullback(U, V)
+
+    def input_gradients(self, A: Any, rows: Rows | None = None, *, near: float = 0.0) -> Array:
+        """As `KernelOperator.input_gradients`, of the kernel about p."""
+        return self._gradients(A, rows, near).all()
+
+    def gradient_outer_product(
+        self, A: Any, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+    ) -> Array:
+        """As `KernelOperator.gradient_outer_product`, of the kernel about p."""
+        return self._gradients(A, rows, near).outer(diagonal=diagonal)
+
+    def _gradients(self, A: Any, rows: Rows | None, near: float) -> Gradients:
+        """Those of the kernel with p as one more column, of weights less the sums of the others."""
+        W, wide = weights(A, self.shape[1]), np.float64
+        Z = Table(np.concatenate([self.Z.data.astype(wide), self._about.p[None]]))
+        W = np.concatenate([W, -W.sum(0, dtype=wide)[None]])
+        return Gradients(self.kernel, chosen(self.X.astype(wide), rows), Z, W, near)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> AboutOperator:
         return AboutOperator(self._about, self.X[rows], self.dtype, _columns_of(self, rows, cols))

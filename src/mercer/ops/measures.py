@@ -22,11 +22,17 @@ from scipy.special import (
 )
 
 from mercer.inputs import Array
+from mercer.invariants import Number
+from mercer.ops.stable import MAX_ODDS, log_stable, log_stable_radius
 from mercer.store import register
 
 MIN_TAIL = 1e-18  # probability below which the tails of a tabulated law are left out
 # what a quotient divides by at least, where a law is so heavy-tailed that its quantiles underflow
 MIN_DIVISOR = 1e-250
+# frequencies beyond this are equally high: cosines of them are as good as random, and float32 has
+# room for their sums
+MAX = 1e30
+LOG_MAX = float(np.log(MAX))
 
 
 class Measure:
@@ -181,6 +187,43 @@ class Sphere(Radial):
         return N / np.sqrt((N * N).sum(1, keepdims=True))
 
 
+def _between(exponent: float, most: int) -> str | None:
+    return None if 0 < exponent < most else f"has an exponent of {exponent}, not in (0, {most})"
+
+
+@register("ops.Stable")
+@dataclass(frozen=True)
+class Stable(Radial):
+    """N sqrt(2 A) with A positive (exponent/2)-stable, of the kernel exp(-r^exponent), 0 < exponent
+    < 2: E exp(-A r^2) = exp(-r^exponent).
+
+    >>> Stable(1.0).radius(np.array([0.5]), 1).round(6)  # |Cauchy|
+    array([1.])
+    """
+
+    exponent: float
+
+    must = dict(exponent=Number(0))
+
+    def _laws(self) -> str | None:
+        return _between(self.exponent, 2)
+
+    def radius(self, u: Array, d: int) -> Array:
+        odds = np.clip(np.log(u) - np.log1p(-u), -MAX_ODDS, MAX_ODDS)
+        log = log_stable_radius(self.exponent / 2, d)(odds)
+        return np.exp(np.minimum(log, LOG_MAX))
+
+    def width(self, d: int) -> int:
+        return d + 2
+
+    def rows(self, U: Array, d: int) -> Array:
+        return self.scaled(ndtri(U[:, :-2]), U[:, -2:])
+
+    def scaled(self, N: Array, u: Array) -> Array:
+        log = (np.log(2) + log_stable(self.exponent / 2, u)) / 2
+        return N * np.exp(np.minimum(log, LOG_MAX))[:, None]
+
+
 class ColumnMeasure(Measure):
     """A measure with independent coordinates; rotations change it, so that it has no orthogonal
     frequencies."""
@@ -197,6 +240,33 @@ class CauchyColumns(ColumnMeasure):
 
     def rows(self, U: Array, d: int) -> Array:
         return -1 / np.tan(np.pi * U)
+
+
+@register("ops.StableColumns")
+@dataclass(frozen=True)
+class StableColumns(Measure):
+    """A times independent Cauchy coordinates, one A for all of them, positive exponent-stable: of
+    the kernel exp(-(sum_j |x_j - z_j|)^exponent), 0 < exponent < 1.
+
+    >>> W = StableColumns(0.5).rows(np.array([[0.5, 0.5, 0.25, 0.75]]), 2)
+    >>> bool(abs(W[0, 0] + W[0, 1]) < 1e-12)  # the A they share
+    True
+    """
+
+    exponent: float
+
+    must = dict(exponent=Number(0))
+
+    def _laws(self) -> str | None:
+        return _between(self.exponent, 1)
+
+    def width(self, d: int) -> int:
+        return d + 2
+
+    def rows(self, U: Array, d: int) -> Array:
+        A = np.exp(np.minimum(log_stable(self.exponent, U[:, :2]), LOG_MAX))
+        with np.errstate(over="ignore"):
+            return np.clip(A[:, None] * CauchyColumns().rows(U[:, 2:], d), -MAX, MAX)
 
 
 @register("ops.LaplaceColumns")

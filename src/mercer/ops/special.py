@@ -91,11 +91,16 @@ def matern_deficit(nu: float, r: Array) -> Array:
 
 
 class Numbers:
-    """exp, log, log1p, sqrt, sin, cos, sinc and the Matern profile of NumPy arrays and Python
-    floats: `p.xp` of tiles and diagonals."""
+    """exp, log, log1p, sqrt, sin, cos, powers, sinc and the Matern profile of NumPy arrays and
+    Python floats: `p.xp` of tiles and diagonals."""
 
     exp, log, log1p, sin, cos = np.exp, np.log, np.log1p, np.sin, np.cos
     sqrt = np.sqrt
+
+    @staticmethod
+    def power(r: Any, q: float) -> Any:
+        """r^q of r >= 0, for q > 0."""
+        return np.power(r, q)
 
     @staticmethod
     def sinc(a: Any) -> Any:

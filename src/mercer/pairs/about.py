@@ -11,6 +11,8 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops.distances import refine
+from mercer.ops.frozen import FrozenArray
+from mercer.pairs.linear import through
 from mercer.pairs.side import per_column, square
 
 MAX_ERROR = 1e-14  # error of squared distances, in bandwidths
@@ -170,6 +172,10 @@ class Functions:
     def sqrt(v: Any) -> Spread:
         return spread(v)._of(np.sqrt)
 
+    @staticmethod
+    def power(v: Any, q: float) -> Spread:
+        return spread(v)._of(lambda r: np.power(np.maximum(r, 0), q))
+
 
 class About:
     """All pairs of two sets of dense rows in float64, about p; or each row with itself. Formulas
@@ -224,12 +230,18 @@ class About:
 
     def pick(self, columns: Sequence[int | str]) -> About:
         some = [int(c) for c in columns]
-        return About(
-            self.X[:, some] + self.p[some],
-            self.Z[:, some] + self.p[some],
-            self.p[some],
-            paired=self.paired,
-        )
+        return About._of(self.X[:, some], self.Z[:, some], self.p[some], self.paired)
+
+    def map(self, matrix: FrozenArray) -> About:
+        X, Z, p = (through(A, matrix) for A in (self.X, self.Z, self.p[None]))
+        return About._of(X, Z, p[0], self.paired)
+
+    @classmethod
+    def _of(cls, X: Array, Z: Array, p: Array, paired: bool) -> About:
+        """Of rows less p already."""
+        pairs = object.__new__(cls)
+        pairs.X, pairs.Z, pairs.p, pairs.paired = X, Z, p, paired
+        return pairs
 
 
 def about(

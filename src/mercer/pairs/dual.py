@@ -16,6 +16,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops.distances import precise_enough
+from mercer.ops.frozen import FrozenArray
 from mercer.ops.special import Numbers, bessel
 from mercer.pairs.side import per_column
 from mercer.pairs.tile import Diagonal, Map, Tile
@@ -113,6 +114,12 @@ class DualFunctions:
     sinc = staticmethod(_lifted(Numbers.sinc, lambda x, y: Numbers.ratio(np.cos(x) - y, x)))
 
     @staticmethod
+    def power(r: Any, q: float) -> Any:
+        return _lifted(
+            lambda x: np.power(x, q), lambda x, y: q * Numbers.ratio(y, np.asarray(x, y.dtype))
+        )(r)
+
+    @staticmethod
     def bessel(nu: float, r: Any) -> Any:
         return _lifted(lambda x: bessel(nu, x), lambda x, y: -bessel(nu, x, shift=1))(r)
 
@@ -160,6 +167,9 @@ class DualPairs:
 
     def pick(self, columns: Any) -> DualPairs:
         return self._part(self.base.pick(columns))
+
+    def map(self, matrix: FrozenArray) -> DualPairs:
+        return self._part(self.base.map(matrix))
 
     def sqdist(self, bandwidth: Any = 1.0) -> Any:
         return self._quantity(

@@ -12,8 +12,10 @@ import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix, Table, table
 from mercer.ops import distances
+from mercer.ops.frozen import FrozenArray
 from mercer.ops.special import Numbers
 from mercer.ops.tiles import cuts
+from mercer.pairs.linear import after, mapped_rows, picked
 from mercer.pairs.side import (
     Bandwidth,
     Side,
@@ -60,20 +62,28 @@ def centre_of(X: Table, Z: Table) -> Array | None:
 class Tile:
     """All pairs (x_i, z_j): every quantity is an (n, m) array, computed on demand and once.
 
-    `diagonal` says which pairs are a row with itself, as an offset: x_i is z_(i + diagonal).
+    `diagonal` says which pairs are a row with itself, as an offset: x_i is z_(i + diagonal). The
+    sides of a mapped tile are S (x - centre), as distances need no more, and `origin` says of what:
+    another tile, and S.
     """
 
     xp: Any = Numbers
     one: Any = 1.0
 
-    def __init__(self, X: Side, Z: Side, diagonal: int | None = None) -> None:
+    def __init__(
+        self,
+        X: Side,
+        Z: Side,
+        diagonal: int | None = None,
+        origin: tuple[Any, FrozenArray] | None = None,
+    ) -> None:
         if X.rows.width != Z.rows.width:  # the loops below look at no bounds
             raise ValueError(
                 f"X has {X.rows.width} columns, and Z {Z.rows.width}; give the same columns on both sides."
             )
         if X.rows.sparse != Z.rows.sparse:  # a few rows at a time, about one centre
             X, Z = X.as_dense(), Z.as_dense()
-        self.X, self.Z, self.diagonal = X, Z, diagonal
+        self.X, self.Z, self.diagonal, self.origin = X, Z, diagonal, origin
         self.dtype = np.result_type(X.rows.dtype, Z.rows.dtype)
         self._squared: dict[Any, tuple[Array, float]] = {}
         self._parts: dict[Any, Any] = {}
@@ -86,11 +96,11 @@ class Tile:
     @cached_property
     def dot(self) -> Array:
         """x'z"""
-        return _product(self.X.data, self.Z.data)
+        return _product(self.whole.X.data, self.whole.Z.data)
 
     def bilinear(self, A: Array) -> Array:
         """x'Az"""
-        return _product(self.X.data @ square(A, self.width, self.dtype), self.Z.data)
+        return _product(self.whole.X.data @ square(A, self.width, self.dtype), self.whole.Z.data)
 
     def sqdist(self, bandwidth: Any = 1.0) -> Any:
         """sum_j ((x_j - z_j) / b_j)^2, for formulas that are smooth in it."""
@@ -129,11 +139,10 @@ class Tile:
     @cached_property
     def angle(self) -> Array:
         """The angle between x and z; a right angle where one of them is zero."""
-        x, z = (np.sqrt(square_norms(s.data)) for s in (self.X, self.Z))
+        sides = self.whole.X, self.whole.Z
+        x, z = (np.sqrt(square_norms(s.data)) for s in sides)
         scale = np.outer(x, z)
-        cosine = Numbers.ratio(
-            _product(*(s.data.astype(np.float64) for s in (self.X, self.Z))), scale
-        )
+        cosine = Numbers.ratio(_product(*(s.data.astype(np.float64) for s in sides)), scale)
         angle = np.arccos(np.clip(cosine, -1, 1))
         self._fill_diagonal(angle, np.where(x > 0, 0, math.pi / 2))
         return angle.astype(self.dtype)
@@ -142,24 +151,44 @@ class Tile:
     @cached_property
     def rows(self) -> Diagonal:
         """Each x with itself, as a column of the tile."""
-        return Diagonal(self.X, (-1, 1))
+        return Diagonal(self.whole.X, (-1, 1))
 
     @cached_property
     def cols(self) -> Diagonal:
         """Each z with itself, as a row of the tile."""
-        return Diagonal(self.Z, (1, -1))
+        return Diagonal(self.whole.Z, (1, -1))
+
+    @cached_property
+    def whole(self) -> Tile:
+        """The tile whose sides are the rows themselves: of a mapped one those with their
+        centre."""
+        if self.origin is None:
+            return self
+        base, S = self.origin
+        return base._part(("whole", S), lambda rows: mapped_rows(rows, S))
 
     def warp(self, f: Map) -> Tile:
         """The pairs (f(x), f(z))."""
-        return self._part(("warp", f), lambda rows: mapped(rows, f))
+        return self.whole._part(("warp", f), lambda rows: mapped(rows, f))
+
+    def map(self, matrix: FrozenArray) -> Tile:
+        """The pairs (S x, S z)."""
+        if self.origin is not None:
+            return self.origin[0].map(after(matrix, self.origin[1]))
+        centre = self.X.centre
+        return self._part(
+            ("map", matrix), lambda rows: mapped_rows(rows, matrix, centre), origin=(self, matrix)
+        )
 
     def pick(self, columns: Sequence[int | str]) -> Tile:
         """The same pairs seen in some columns."""
+        if self.origin is not None:
+            return self.origin[0].map(picked(self.origin[1], columns))
         return self._part(("pick", tuple(columns)), lambda rows: rows.pick(columns))
 
     def call(self, f: Callable[[Any, Any], Any]) -> Array:
         """f(X, Z) of a user's own function."""
-        out = np.asarray(f(self.X.data, self.Z.data))
+        out = np.asarray(f(self.whole.X.data, self.whole.Z.data))
         if out.shape != (len(self.X), len(self.Z)):
             raise ValueError(
                 f"Callable's f must return an array of shape {(len(self.X), len(self.Z))}; it returned {out.shape}."
@@ -167,11 +196,11 @@ class Tile:
         return out.astype(self.dtype, copy=False)
 
     # inside
-    def _part(self, key: Any, of: Callable[[Table], Table]) -> Tile:
+    def _part(self, key: Any, made: Callable[[Table], Table], origin: Any = None) -> Tile:
         if key not in self._parts:
-            X, Z = self.X.part(key, of), self.Z.part(key, of)
+            X, Z = self.X.part(key, made), self.Z.part(key, made)
             centre = centre_of(X, Z)
-            self._parts[key] = type(self)(Side(X, centre), Side(Z, centre), self.diagonal)
+            self._parts[key] = type(self)(Side(X, centre), Side(Z, centre), self.diagonal, origin)
         return self._parts[key]
 
     def _squares(self, b: Bandwidth) -> tuple[Array, float]:
@@ -218,12 +247,12 @@ class Tile:
         return distances.by_differences(*self._dense(per_column(b, self.width)))
 
     def _near(self, b: Bandwidth) -> Array:
-        """Squared distances whose root has the tolerance's digits: an error e moves the root r by e
-        / (2 r)."""
+        """Squared distances whose root r, and its root, have the tolerance's digits: an error e
+        moves sqrt(r) by e / (4 r^(3/2))."""
         D, error = self._squares(b)
         if math.isinf(error):
             return D
-        below = (error / distances.TOLERANCE[self.dtype]) ** 2 / 4
+        below = (error / distances.TOLERANCE[self.dtype] / 4) ** (4 / 3)
         if self.X.rows.sparse:
             return self._refine_sparse(D, b, below)
         return distances.refine(D, self.X.data, self.Z.data, per_column(b, self.width), below)
@@ -255,10 +284,10 @@ class Tile:
     def _shared(self) -> tuple[Array, Array]:
         """Dense rows; of sparse ones only the columns that both sides use, as others add
         nothing."""
-        columns = None
-        if self.X.rows.sparse:
-            columns = np.intersect1d(nonzero_columns(self.X.data), nonzero_columns(self.Z.data))
-        return self.X.dense(columns), self.Z.dense(columns)
+        columns, X, Z = None, self.whole.X, self.whole.Z
+        if X.rows.sparse:
+            columns = np.intersect1d(nonzero_columns(X.data), nonzero_columns(Z.data))
+        return X.dense(columns), Z.dense(columns)
 
 
 class Diagonal:
@@ -314,6 +343,9 @@ class Diagonal:
 
     def warp(self, f: Map, key: Any = None) -> Diagonal:
         return Diagonal(Side(mapped(self.X.rows, f)), self.shape)
+
+    def map(self, matrix: FrozenArray) -> Diagonal:
+        return Diagonal(Side(mapped_rows(self.X.rows, matrix)), self.shape)
 
     def pick(self, columns: Sequence[int | str]) -> Diagonal:
         return Diagonal(Side(self.X.rows.pick(columns)), self.shape)

@@ -9,19 +9,22 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.ops.frozen import FrozenArray
+from mercer.pairs.linear import after, picked
 from mercer.pairs.side import Side
 from mercer.pairs.tile import Tile
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A pairwise quantity that the source needs as an argument: its name, parameters, columns, and
-    side (rows, cols, both)."""
+    """A pairwise quantity that the source needs as an argument: its name, parameters, columns,
+    side (rows, cols, both), and the linear map of those columns before it is taken."""
 
     kind: str
     params: tuple[Any, ...] = ()
     columns: tuple[int | str, ...] | None = None
     side: str = "both"
+    map: FrozenArray | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class KernelSource:
 
     def _quantity(self, asked: Asked, tile: Tile) -> Any:
         pairs: Any = tile if asked.columns is None else tile.pick(asked.columns)
+        pairs = pairs if asked.map is None else pairs.map(asked.map)
         pairs = pairs if asked.side == "both" else getattr(pairs, asked.side)
         value = getattr(pairs, asked.kind)
         return value(*(self._value(p) for p in asked.params)) if asked.params else value
@@ -173,6 +177,13 @@ class TracedFunctions:
     def cos(self, a: Any) -> Any:
         return self._call("cos", a)
 
+    def power(self, a: Any, q: float) -> Any:
+        if isinstance(a, float):
+            return a**q
+        nonzero = self.trace.let(f"{a} != 0")
+        safe = self._call("where", nonzero, a, 1.0)
+        return self._call("where", nonzero, f"xp.exp({q!r} * xp.log({safe}))", 0.0)
+
     def ratio(self, a: Any, b: Any) -> Any:
         nonzero = self.trace.let(f"{b} != 0")
         safe = self._call("where", nonzero, b, 1.0)
@@ -195,21 +206,29 @@ class Traced:
     one: Any = 1.0
 
     def __init__(
-        self, trace: Trace, columns: tuple[int | str, ...] | None = None, side: str = "both"
+        self,
+        trace: Trace,
+        columns: tuple[int | str, ...] | None = None,
+        side: str = "both",
+        through: FrozenArray | None = None,
     ) -> None:
-        self.trace, self.columns, self.side = trace, columns, side
+        self.trace, self.columns, self.side, self.through = trace, columns, side, through
         self.xp: Any = TracedFunctions(trace)
 
     def _ask(self, kind: str, *params: Any) -> Symbol:
-        return self.trace.ask(Asked(kind, params, self.columns, self.side))
+        return self.trace.ask(Asked(kind, params, self.columns, self.side, self.through))
 
     @property
     def rows(self) -> Traced:
-        return Traced(self.trace, self.columns, "rows")
+        return self._sided("rows")
 
     @property
     def cols(self) -> Traced:
-        return Traced(self.trace, self.columns, "cols")
+        return self._sided("cols")
+
+    def _sided(self, side: str) -> Traced:
+        """Each row of one side with itself, which is both sides of such pairs."""
+        return Traced(self.trace, self.columns, side, self.through) if self.side == "both" else self
 
     @property
     def dot(self) -> Any:
@@ -238,7 +257,13 @@ class Traced:
     def sinsq(self, period: Any, bandwidth: Any) -> Any:
         return self._ask("sinsq", period, bandwidth) if self.side == "both" else 0.0
 
+    def map(self, matrix: FrozenArray) -> Traced:
+        S = matrix if self.through is None else after(matrix, self.through)
+        return Traced(self.trace, self.columns, self.side, S)
+
     def pick(self, columns: Any) -> Traced:
+        if self.through is not None:
+            return Traced(self.trace, self.columns, self.side, picked(self.through, columns))
         if self.columns is not None and any(isinstance(c, str) for c in columns):
             raise NotImplementedError(
                 "columns by name inside other columns have no GPU source; give the inner ones by position."

@@ -10,12 +10,14 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel, Matern, Periodic, RationalQuadratic
 from mercer.kernels.algebra import OnColumns, Warped
+from mercer.kernels.maps import Mapped
 from mercer.kernels.params import substitute
 from mercer.kernels.stationary import Stationary
 from mercer.models.gp.hyperparameters import BoundSpec, HyperparameterSpec, amplitude, fits
 from mercer.models.gp.search import Start, scattered
 from mercer.models.gp.space import SearchSpace, space
 from mercer.ops.philox import Stream
+from mercer.pairs.linear import mapped_rows
 
 WIDEST = 64  # columns up to which each has a bandwidth of its own, where no kernel is given
 MIN_ROUGH_ROWS = 200  # rows from which two bandwidths a column can be told
@@ -61,6 +63,8 @@ def scaled(k: Kernel, rows: Table) -> Kernel:
         return tuple(scaled(t, rows) for t in k)
     if isinstance(k, OnColumns):
         return OnColumns(scaled(k.kernel, rows.pick(k.columns)), k.columns)
+    if isinstance(k, Mapped):
+        return Mapped(scaled(k.kernel, mapped_rows(rows, k.matrix)), k.matrix)
     if not isinstance(k, Kernel) or isinstance(
         k, Warped | Periodic
     ):  # a warp has columns of its own, a circle its own unit

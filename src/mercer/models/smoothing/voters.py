@@ -25,6 +25,7 @@ from mercer.kernels.algebra import (
 )
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
+from mercer.kernels.maps import Mapped
 from mercer.kernels.stationary import Sinc, Stationary
 from mercer.models.settings import FittedKernel
 from mercer.operators.products import times
@@ -44,6 +45,7 @@ CLOSED = (
     Series,
     Normalized,
     OnColumns,
+    Mapped,
     Warped,
 )  # nonnegative parts give a nonnegative whole
 
