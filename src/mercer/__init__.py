@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mercer.kernels.rkhs import RKHSFunction
     from mercer.models import (
         FarAwayWarning,
+        FeatureMachineClassifier,
+        FeatureMachineRegressor,
         GaussianProcessClassifier,
         GaussianProcessRegressor,
         KernelKMeans,
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
         KernelRidge,
         KernelSVC,
         KernelSVR,
+        LearnedMetric,
         NadarayaWatson,
         OneClassSVM,
         Perceptron,
@@ -37,6 +40,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Counterexample",
     "FarAwayWarning",
+    "FeatureMachineClassifier",
+    "FeatureMachineRegressor",
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "Kernel",
@@ -47,6 +52,7 @@ __all__ = [
     "KernelRidge",
     "KernelSVC",
     "KernelSVR",
+    "LearnedMetric",
     "NadarayaWatson",
     "OneClassSVM",
     "Perceptron",

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.automl import budget, machines
 from mercer.automl.budget import Clock
-from mercer.automl.cells import OVERLAP, CellTree
+from mercer.models.cells import OVERLAP, CellTree
 from mercer.automl.machines import MachineSetting
 from mercer.automl.metrics import log_loss
 from mercer.automl.predictors import TargetTransform

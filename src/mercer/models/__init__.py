@@ -7,6 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mercer.models.feature_machine import (
+        FeatureMachineClassifier,
+        FeatureMachineRegressor,
+        LearnedMetric,
+    )
     from mercer.models.gp import (
         GaussianProcessClassifier,
         GaussianProcessRegressor,
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FarAwayWarning",
+    "FeatureMachineClassifier",
+    "FeatureMachineRegressor",
     "GaussianProcessClassifier",
     "GaussianProcessRegressor",
     "KernelKMeans",
@@ -31,6 +38,7 @@ __all__ = [
     "KernelRidge",
     "KernelSVC",
     "KernelSVR",
+    "LearnedMetric",
     "NadarayaWatson",
     "OneClassSVM",
     "Perceptron",
@@ -38,6 +46,7 @@ __all__ = [
     "VarianceStarvationWarning",
 ]
 ROOMS = {
+    "feature_machine": ("FeatureMachineClassifier", "FeatureMachineRegressor", "LearnedMetric"),
     "gp": ("GaussianProcessClassifier", "GaussianProcessRegressor", "VarianceStarvationWarning"),
     "kmeans": ("KernelKMeans",),
     "logistic": ("KernelLogistic",),

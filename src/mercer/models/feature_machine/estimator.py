@@ -17,7 +17,7 @@ from mercer.models.feature_machine.fit import FeatureSettings, FittedMachine, cl
 from mercer.models.feature_machine.search import Problem
 from mercer.models.intervals import Interval, conformal_quantile
 from mercer.lifts.base import seed_of
-from mercer.models.settings import MemoryLimit, Seed, number
+from mercer.models.settings import MemoryLimit, Seed, number, two_or_more
 from mercer.plans import Plan
 from mercer.store import Saved, register
 
@@ -60,32 +60,38 @@ class FeatureMachine(Saved, BaseEstimator):
         memory = 4e9 if self.memory_limit is None else bytes_of(self.memory_limit)
         return FeatureSettings(limit, memory, seed_of(self.random_state))
 
-    def _numbers(self, X: Any, *, reset: bool, y: Any = None, **options: Any) -> Any:
-        given = (X,) if y is None else (X, y)
+    def _numbers(self, X: Any, *targets: Any, reset: bool, **options: Any) -> Any:
         return validate_data(
             self,
-            *given,
+            X,
+            *targets,
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",
             **options,
         )
 
-    def _fit(self, X: Array, Y: Array, sample_weight: Any, units: tuple[Array, Array], K: int) -> None:
-        s = self._settings()
+    def _weighted(self, X: Array, sample_weight: Any) -> tuple[Array, Array]:
+        """The rows that count, and their weights of mean 1."""
         if np.isinf(X).any():
-            raise ValueError("Input X contains infinity; replace it by numbers, or by nan where unknown.")
-        weight = None
-        if sample_weight is not None:
-            weight = np.asarray(
-                _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            )
-            some = weight > 0
-            if not some.any():
-                raise ValueError("sample_weight is zero for every row; give some row a positive weight.")
-            X, Y, weight = X[some], Y[some], weight[some] / weight[some].mean()
+            raise ValueError("X contains infinity; replace it by numbers, or by nan where unknown.")
+        w = np.asarray(
+            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
+        some = np.flatnonzero(w > 0)
+        return some, w[some] / w[some].mean()
+
+    def _fit(self, X: Array, Y: Array, weight: Array, units: tuple[Array, Array], K: int) -> None:
+        """Y are in these units, (y - centre) / scale; of no classes K is 0."""
+        s = self._settings()
         p = Problem(
-            np.asarray(X, np.float64), Y.astype(np.float32), weight, units[0], K, s.seed, s.memory
+            np.asarray(X, np.float64),
+            Y.astype(np.float32),
+            None if (weight == 1).all() else weight,
+            units[0],
+            K,
+            s.seed,
+            s.memory,
         )
         self.machine_ = fit(p, s, *units)
 
@@ -159,16 +165,17 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search, then fit y (n,) or (n, q) of rows X (n, d) with weights (n,)."""
-        X, y = self._numbers(X, reset=True, y=y, multi_output=True, y_numeric=True)
-        Y = np.asarray(y, np.float64).reshape(len(y), -1)
-        centre = Y.mean(axis=0)
-        with np.errstate(over="ignore"):
-            scale = (Y - centre).std(axis=0)
+        X, y = self._numbers(X, y, reset=True, multi_output=True, y_numeric=True)
+        some, w = self._weighted(X, sample_weight)
+        Y = np.asarray(y, np.float64).reshape(len(y), -1)[some]
+        with np.errstate(over="ignore", invalid="ignore"):
+            centre = np.average(Y, axis=0, weights=w)
+            scale = np.sqrt(np.average(np.square(Y - centre), axis=0, weights=w))
         if not np.isfinite(scale).all():
             raise ValueError("y is too large to square; give it in larger units.")
         scale = np.where(scale > 0, scale, 1.0)
         self._flat = np.ndim(y) == 1
-        self._fit(X, (Y - centre) / scale, sample_weight, (centre, scale), 0)
+        self._fit(X[some], (Y - centre) / scale, w, (centre, scale), 0)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -240,18 +247,15 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search, then fit classes y (n,) of rows X (n, d) with weights (n,)."""
-        X, y = self._numbers(X, reset=True, y=y)
+        X, y = self._numbers(X, y, reset=True)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        K = len(self.classes_)
-        if K < 2:
-            raise ValueError(
-                f"y has one class, {self.classes_[0]!r}; classification needs rows of two or more."
-            )
+        some, w = self._weighted(X, sample_weight)
+        self.classes_, codes = np.unique(y[some], return_inverse=True)
+        K = len(two_or_more(self.classes_))
         hot = np.eye(K)[codes]
         hot = hot[:, 1:] if K == 2 else hot
-        centre = hot.mean(axis=0)
-        self._fit(X, hot - centre, sample_weight, (centre, np.ones(len(centre))), K)
+        centre = np.average(hot, axis=0, weights=w)
+        self._fit(X[some], hot - centre, w, (centre, np.ones(len(centre))), K)
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -268,7 +272,8 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
 
     def predict(self, X: Any) -> Array:
         """The most probable class, (n,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most]
 
     def gradient(self, X: Any) -> Array:
         """d f_k / d x at every row, (n, K, d); of two classes that of the second, (n, d)."""

@@ -24,7 +24,7 @@ CALIBRATION_SHARE = 0.2  # of the rows
 MAX_CALIBRATION = 2_000
 MIN_CALIBRATION = 10  # fewer are not kept back: no 90 % interval could follow from them
 MAX_ONE_CELL = 20_000  # rows up to which all are in one cell, given the memory
-CELL_ROWS = 8_000  # of a cell where time is short
+MIN_CELL = 500  # rows of a cell, however short time and memory are
 PAIR_SECONDS = 6e-8  # of the equations, for every pair of rows and one output, measured
 SEARCH_SHARE = 0.5  # of the time
 REFIT_SHARE = 0.02  # calibration rows below this share of all are not worth another fit
@@ -62,11 +62,11 @@ def choose(n: int, outputs: int, s: FeatureSettings) -> FeaturePlan:
     kept = min(int(CALIBRATION_SHARE * n), MAX_CALIBRATION)
     kept = kept if kept >= MIN_CALIBRATION else 0
     fits = int(math.sqrt(s.memory / 2 / 4))
-    cell = min(n, max(MAX_ONE_CELL, CELL_ROWS), fits)
+    cell = min(n, MAX_ONE_CELL, fits)
     if s.time_limit is not None:
         pairs = 0.35 * s.time_limit * n_threads() / (PAIR_SECONDS * (1 + 0.2 * outputs))
-        cell = min(cell, max(1_000, int(pairs / n)))
-    return FeaturePlan(kept, max(cell, min(n, 500)), kept > REFIT_SHARE * n)
+        cell = min(cell, int(pairs / n))
+    return FeaturePlan(kept, max(cell, min(n, MIN_CELL)), kept > REFIT_SHARE * n)
 
 
 @register("feature_machine.FittedMachine")

@@ -70,14 +70,15 @@ class CellFunction:
         return np.asarray(self._operator(self.points[rows]).gradient_outer_product(self.coef))
 
     def _operator(self, U: Array) -> KernelOperator:
-        return KernelOperator(self.kernel, U, self.points)
+        """In float64, as coefficients of small penalties cancel."""
+        return KernelOperator(self.kernel, U.astype(np.float64), self.points.astype(np.float64))
 
 
 def solve_cell(kernel: Kernel, rows: Rows, penalty: float, memory: float) -> CellFunction:
     """The coefficients at these rows, an intercept beside them."""
     n = len(rows)
     ridge = np.full(n, penalty) if rows.weight is None else penalty / rows.weight
-    op = KernelOperator(kernel, Table(rows.U))
+    op = KernelOperator(kernel, Table(rows.U.astype(np.float64)))
     handle = AutoSolver(memory=memory, tol=TOLERANCE).init(op, ridge, rows.Y.shape[1] + 1)
     X = handle.solve(np.column_stack([rows.Y, np.ones(n)])).x
     ones = X[:, -1]

@@ -22,7 +22,9 @@ from mercer.store import register
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 3.0)
 FIRST_PENALTY = 2  # from where the climb begins
-FLOOR = 0.1  # of the length: nearer pairs weigh as if so far, or near-copies rule the metric
+# of the length: a kernel that is smooth within this has no slope at near-copies, which would
+# otherwise rule the metric
+FLOOR = 0.1
 MEDIAN_ROWS = 400  # by whose pairs the length is taken
 GRADIENT_ROWS = 1000  # at which gradients are taken
 MAX_OUTPUTS = 8  # directions of outputs whose gradients are taken
@@ -248,9 +250,12 @@ def outer_product(
     """Mean over rows `at` of g g', or its diagonal, of gradients g in u = S x of all functions sum_j
     A_jt k(., u_j) without the row's own point; R and K (m, n) are of these rows."""
     p, q = setting.norm, setting.exponent
-    W = np.maximum(R, np.float32(FLOOR * length))
-    W = K * (W ** np.float32(q - p)) if q != p else K.copy()
+    near = np.float32(FLOOR * length)
+    floored = np.maximum(R, near)
+    W = K * (floored ** np.float32(q - p)) if q != p else K.copy()
     W *= np.float32(-q / length**q)
+    if p == 1:  # signs do not shrink as differences do
+        W *= R / floored
     W[np.arange(len(at)), at] = 0
     V = U - U.mean(axis=0)  # lest sums of large inputs cancel
     few = _few_outputs(A)

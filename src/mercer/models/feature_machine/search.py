@@ -185,7 +185,7 @@ def promoted_rows(p: Problem, n: int, seconds: float, screened: int) -> int:
     threads = n_threads()
     most = min(n, PROMOTED_ROWS, int((p.memory / 2 / threads / BYTES_A_PAIR) ** 0.5))
     if np.isfinite(left := p.left()):
-        each = 0.4 * left * threads / (2 * PROMOTED)
+        each = 0.4 * max(left, 0.0) * threads / (2 * PROMOTED)
         most = min(most, int(screened / PROMOTED_SHARE * (each / max(seconds, 1e-4)) ** (1 / 2.6)))
     return most
 

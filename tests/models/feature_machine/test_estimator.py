@@ -1,0 +1,195 @@
+"""Feature machines as users meet them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from sklearn.utils.estimator_checks import check_estimator
+
+import mercer
+from mercer import FeatureMachineClassifier, FeatureMachineRegressor, KernelRidge
+from mercer.models.feature_machine import fit as fitting
+from mercer.models.feature_machine.fit import FeatureSettings, choose
+
+
+@pytest.fixture(scope="module")
+def friedman() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    X, y = make_friedman1(700, 10, noise=1.0, random_state=0)
+    return X[:350], y[:350], X[350:], y[350:]
+
+
+@pytest.fixture(scope="module")
+def machine(friedman: tuple[np.ndarray, ...]) -> FeatureMachineRegressor:
+    X, y, _, _ = friedman
+    return FeatureMachineRegressor(random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [FeatureMachineRegressor, FeatureMachineClassifier])
+def test_check_estimator(model: type) -> None:
+    # rows are split by their places, so that copies may lie on both sides and weights may not
+    why = {"check_sample_weight_equivalence_on_dense_data": "splits are of rows"}
+    check_estimator(model(random_state=0), on_skip=None, expected_failed_checks=why)
+
+
+def test_a_learnt_metric_beats_a_gaussian(machine, friedman) -> None:
+    X, y, X_new, y_new = friedman
+    plain = KernelRidge(cv="loo", bandwidths=[0.5, 1, 2], via="exact").fit(X, y)
+    gap, plain_gap = (np.mean((m.predict(X_new) - y_new) ** 2) for m in (machine, plain))
+    assert gap < 0.8 * plain_gap
+
+
+def test_importances_are_those_of_the_columns_that_matter(machine) -> None:
+    v = machine.importances_
+    assert v.sum() == pytest.approx(1) and v[:5].min() > 2 * v[5:].max()
+
+
+def test_intervals_cover_new_rows(machine, friedman) -> None:
+    X, _, X_new, y_new = friedman
+    low, high = found = machine.predict_interval(X_new, coverage=0.9)
+    p = machine.predict(X_new)
+    assert ((low <= p) & (p <= high)).all() and "70 rows" in found.guarantee
+    # 350 new rows by a quantile of 70: a standard error of about 0.04
+    assert 0.78 < np.mean((low <= y_new) & (y_new <= high)) < 0.99
+    wide = machine.predict_interval(X_new, coverage=0.95)
+    assert (wide.upper >= high).all() and (wide.lower <= low).all()
+
+
+def test_gradients_are_those_of_predictions(friedman) -> None:
+    X, y, X_new, _ = friedman
+    m = FeatureMachineRegressor(random_state=1).fit(X, y)
+    X_new = X_new[:30]
+    G = m.gradient(X_new)
+    assert G.shape == (30, 10)
+    h = 1e-3
+    steps = [(m.predict(X_new + h * e) - m.predict(X_new - h * e)) / (2 * h) for e in np.eye(10)]
+    D = np.column_stack(steps)
+    # kinks of 1-norms at a few values aside
+    assert np.median(np.abs(G - D)) < 0.02 * np.abs(D).max()
+    assert np.corrcoef(G.ravel(), D.ravel())[0, 1] > 0.95
+
+
+def test_the_same_seed_gives_the_same_machine(machine, friedman, tmp_path) -> None:
+    X, y, X_new, _ = friedman
+    again = clone(machine).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X_new), machine.predict(X_new))
+    machine.save(tmp_path / "m.mercer")
+    loaded = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(loaded.predict(X_new), machine.predict(X_new))
+    np.testing.assert_array_equal(
+        loaded.predict_interval(X_new).lower, machine.predict_interval(X_new).lower
+    )
+    assert "calibrate" in str(loaded.plan_)
+
+
+def test_float32_stays(machine, friedman) -> None:
+    X32 = friedman[2].astype(np.float32)
+    assert machine.predict(X32).dtype == np.float32
+    np.testing.assert_allclose(machine.predict(X32), machine.predict(friedman[2]), rtol=1e-3)
+
+
+def test_weights_are_copies(friedman) -> None:
+    X, y = friedman[0][:80], friedman[1][:80]
+    w = np.zeros(80)
+    w[:60] = 1
+    a = FeatureMachineRegressor(random_state=0).fit(X, y, w)
+    b = FeatureMachineRegressor(random_state=0).fit(X[:60], y[:60])
+    np.testing.assert_allclose(a.predict(X), b.predict(X), rtol=1e-4)
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        a.fit(X, y, np.zeros(80))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes_and_their_probabilities(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    X = rng.normal(size=(400, 4))
+    f = X[:, 0] + np.abs(X[:, 1])
+    names = np.array(["a", "b", "c"])[:classes]
+    y = names[np.digitize(f, np.quantile(f, np.arange(1, classes) / classes))]
+    m = FeatureMachineClassifier(random_state=0).fit(X[:200], y[:200])
+    assert m.score(X[200:], y[200:]) > 0.85
+    P = m.predict_proba(X[200:])
+    np.testing.assert_allclose(P.sum(1), 1, rtol=1e-6)
+    assert (m.classes_[P.argmax(1)] == m.predict(X[200:])).all()
+    right = np.mean(P.max(1))
+    assert abs(right - m.score(X[200:], y[200:])) < 0.12
+    assert m.importances_[:2].sum() > 0.8
+    shape = (5, 4) if classes == 2 else (5, classes, 4)
+    assert m.gradient(X[:5]).shape == shape
+
+
+def test_missing_values_are_told() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0].copy()
+    gaps = rng.random(200) < 0.3
+    y[gaps] += 3  # what is missing says something
+    X[gaps, 1] = np.nan
+    m = FeatureMachineRegressor(random_state=0).fit(X[:150], y[:150])
+    assert np.mean((m.predict(X[150:]) - y[150:]) ** 2) < 0.2
+    assert m.importances_[1] > 0.1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 12])
+def test_few_rows(n: int) -> None:
+    rng = np.random.default_rng(n)
+    X, y = rng.normal(size=(n, 7)), rng.normal(size=n)
+    m = FeatureMachineRegressor(random_state=0).fit(X, y)
+    assert np.isfinite(m.predict(X)).all()
+    assert not np.isfinite(m.predict_interval(X).upper).any() or n >= 10
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda r: np.repeat(r.normal(size=(10, 3)), 6, axis=0),  # copies
+        lambda r: np.outer(r.normal(size=60), [1.0, 2.0, 3.0]),  # a line
+        lambda r: r.normal(size=(60, 3)) + 1e6,
+        lambda r: np.column_stack([r.normal(size=60), np.ones(60), np.zeros(60)]),
+        lambda r: 1e200 * r.normal(size=(60, 3)),
+        lambda r: 1e-200 * r.normal(size=(60, 3)),
+        lambda r: r.normal(size=(60, 90)),  # n < d
+    ],
+)
+def test_hostile_rows(make) -> None:
+    rng = np.random.default_rng(0)
+    X = make(rng)
+    y = X[:, 0] / np.abs(X[:, 0]).max() + 0.01 * rng.normal(size=60)
+    m = FeatureMachineRegressor(random_state=0).fit(X, y)
+    assert np.isfinite(m.predict(X)).all() and m.score(X, y) > 0.3
+
+
+def test_wrong_settings_say_so(friedman) -> None:
+    X, y = friedman[0][:20], friedman[1][:20]
+    with pytest.raises(ValueError, match="time_limit must be a number of seconds > 0 or None, got -1"):
+        FeatureMachineRegressor(time_limit=-1).fit(X, y)
+    with pytest.raises(ValueError, match="memory_limit must be a number of bytes"):
+        FeatureMachineRegressor(memory_limit="much").fit(X, y)
+    with pytest.raises(ValueError, match="contains infinity"):
+        FeatureMachineRegressor().fit(np.where(X > 0.9, np.inf, X), y)
+    with pytest.raises(ValueError, match="one class only"):
+        FeatureMachineClassifier().fit(X, np.ones(20))
+
+
+def test_many_rows_are_solved_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "MAX_ONE_CELL", 100)
+    monkeypatch.setattr(fitting, "MIN_CELL", 100)
+    X, y = make_friedman1(600, 5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m = FeatureMachineRegressor(random_state=0).fit(X[:400], y[:400])
+    assert len(m.machine_.ensemble.members[0].cells) > 3
+    assert m.score(X[400:], y[400:]) > 0.85
+    assert m.gradient(X[:3]).shape == (3, 5)
+
+
+def test_the_plan_follows_from_sizes() -> None:
+    s = FeatureSettings(None, 4e9, 0)
+    assert choose(30, 1, s).calibration == 0 and not choose(30, 1, s).refit
+    assert choose(1_000, 1, s) == fitting.FeaturePlan(200, 1_000, True)
+    big = choose(80_000, 7, s)
+    assert big.calibration == 2_000 and big.cell <= 20_000
+    hurried = choose(80_000, 7, FeatureSettings(10.0, 4e9, 0))
+    assert hurried.cell < big.cell
+    assert choose(80_000, 1, FeatureSettings(None, 1e8, 0)).cell < 4_000
