@@ -74,10 +74,10 @@ def reference_differences(
 
 
 @njit
-def _differences(T, rows, cols, A, X, Z, scale, least, out):  # type: ignore[no-untyped-def]
+def _differences(T, pairs, A, X, Z, scale, least, out):  # type: ignore[no-untyped-def]
     u = np.empty(X.shape[1])
-    for p in range(rows.shape[0]):
-        i, j, s = rows[p], cols[p], 0.0
+    for p in range(pairs.shape[1]):
+        i, j, s = pairs[0, p], pairs[1, p], 0.0
         for k in range(X.shape[1]):
             u[k] = (X[i, k] - Z[j, k]) * scale[k]
             s += u[k] * u[k]
@@ -95,10 +95,10 @@ def add_differences(
 ) -> None:
     """out += the sums of `reference_differences` over the pairs that are `near`, (n, m); `sides`
     are X, Z and scale, in float64."""
-    rows, cols = np.nonzero(near)
-    if len(rows):
+    pairs = np.array(np.nonzero(near))
+    if pairs.size:
         A = np.ascontiguousarray(A)
-        _differences(np.ascontiguousarray(T), rows, cols, A, *sides, float(least), out)
+        _differences(np.ascontiguousarray(T), pairs, A, *sides, float(least), out)
 
 
 def _others(d: int, k: int) -> Array:

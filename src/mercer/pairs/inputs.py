@@ -83,12 +83,14 @@ class InputFunctions(DualFunctions):
     def __init__(self, near: float = 0.0) -> None:
         self.near = near
 
-    def power(self, r: Any, q: Any) -> Any:
+    def power(self, r: Any, q: float) -> Any:  # type: ignore[override]
         """r^q of r >= 0; its slope is taken as 0 at r = 0."""
         r = dual(r)
-        far = np.maximum(r.v, self.near)
-        slope = np.where(r.v > 0, q * np.power(np.where(r.v > 0, far, 1), q - 1), 0)
-        return r._through(np.power(r.v, q), slope.astype(np.asarray(r.v).dtype))
+        value = np.power(r.v, q)
+        if not self.near:
+            return r._through(value, q * Numbers.ratio(value, r.v))
+        far = np.where(r.v > 0, q * np.power(np.maximum(r.v, self.near), q - 1), 0)
+        return r._through(value, far.astype(np.asarray(value).dtype))
 
 
 class FormulasOnly:
@@ -104,7 +106,7 @@ class FormulasOnly:
         return _none(f"Callable({_name(f)})")
 
 
-class Parts(FormulasOnly):
+class SharedSlots(FormulasOnly):
     """Pairs whose equal quantities share a slot: each is made once."""
 
     def __init__(self) -> None:
@@ -116,7 +118,7 @@ class Parts(FormulasOnly):
         return self._parts[key]
 
 
-class InputPairs(Parts):
+class InputPairs(SharedSlots):
     """A tile of dense rows whose quantities are dual numbers over the left rows."""
 
     one: Any = 1.0
@@ -274,7 +276,7 @@ class InputPairs(Parts):
         return Dual(value, {self._part(key, lambda: self._slope(pull)): 1.0})
 
 
-class InputRows(Parts):
+class InputRows(SharedSlots):
     """Each left row with itself, as a column of the tile."""
 
     xp: Any = InputFunctions()
