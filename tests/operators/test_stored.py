@@ -5,6 +5,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mercer.inputs import Table
+from mercer.kernels import Gaussian
+from mercer.operators.products import given_scores, scores
 from mercer.operators.stored import GivenOperator
 
 K = np.array([[2.0, 0.0, 1.0], [0.0, 3.0, 0.0], [1.0, 0.0, 4.0]])
@@ -23,6 +26,31 @@ def test_given_values_are_read_like_a_kernels(made, dtype):
         np.testing.assert_array_equal(block, K[[2, 0], 1:3])
     assert op.astype(np.float64) is op  # as precise as it is
     assert op.pullback(K, K).shape == (0,)
+
+
+@pytest.mark.parametrize("made", [np.asarray, np.asfortranarray, sp.csr_array])
+def test_blocks_are_copies_of_any_rows_and_columns(made):
+    op, full = GivenOperator(made(K)), np.arange(3)
+    some = (slice(None), slice(1, 3), [2, 0], np.array([True, False, True]), np.array([1]), 2)
+    for rows in some:
+        for cols in some:
+            block = op.block(rows, cols)
+            i, j = np.atleast_1d(full[rows]), np.atleast_1d(full[cols])
+            np.testing.assert_array_equal(block, K[np.ix_(i, j)])
+            block[:] = -1.0  # the matrix that was given stays as it is
+            np.testing.assert_array_equal(op @ np.eye(3), K)
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("made", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_scores_of_a_given_matrix_are_those_of_its_kernel(made, balanced):
+    rng = np.random.default_rng(0)
+    X, Z, coef = rng.normal(size=(300, 3)), rng.normal(size=(40, 3)), rng.normal(size=(2, 25))
+    vectors, parts = rng.permutation(40)[:25], [(slice(0, 25), [0, 1], coef)]
+    coef -= coef.mean(1, keepdims=True)
+    given = given_scores(made(Gaussian()(X, Z)), vectors, parts, 2, balanced=balanced)
+    expected = scores(Gaussian(), Table(X), Z[vectors], parts, 2, balanced=balanced)
+    np.testing.assert_allclose(given, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_what_is_no_matrix_is_refused():

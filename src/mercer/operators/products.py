@@ -10,6 +10,7 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.kernels.base import Kernel
 from mercer.operators.kernel import KernelOperator
+from mercer.operators.stored import GivenOperator
 from mercer.operators.tiles import (
     TILE_COLUMNS,
     TILE_ROWS,
@@ -70,10 +71,12 @@ def given_scores(
     K: Array, vectors: Array, parts: list[Part], width: int, *, balanced: bool = False
 ) -> Array:
     """The same of a given matrix K (n, m), whose columns `vectors` are those of the vectors."""
-    out, parts = np.zeros((len(K), width), K.dtype), _filled(parts)
-    mean = K[:, vectors].mean(1, dtype=np.float64)[:, None] if balanced and len(vectors) else 0.0
+    op, parts = GivenOperator(K), _filled(parts)
+    out, mean = np.zeros((op.shape[0], width), op.dtype), np.zeros((), op.dtype)
+    if balanced and len(vectors):
+        mean = op.block(cols=vectors).mean(1, dtype=np.float64)[:, None]
     for s, rules, coef in parts:
-        out[:, rules] += ((K[:, vectors[s]] - mean) @ coef.T).astype(out.dtype)
+        out[:, rules] += ((op.block(cols=vectors[s]) - mean) @ coef.T).astype(out.dtype)
     return out
 
 

@@ -100,9 +100,13 @@ class GivenOperator:
         self.X = Table(self.K)
 
     def block(self, rows: Rows = slice(None), cols: Rows = slice(None)) -> Array:
-        """K[rows, cols]"""
-        part: Any = self.K[_many(rows)][:, _many(cols)]
-        return part.toarray() if sp.issparse(part) else np.array(part)
+        """K[rows, cols], copied."""
+        i, j = _many(rows), _many(cols)
+        if sp.issparse(self.K):
+            return np.asarray(self.K[i][:, j].toarray())
+        if isinstance(i, slice):  # a view where both are slices
+            return np.array(self.K[i, j], copy=True if isinstance(j, slice) else None)
+        return np.asarray(self.K[i, j] if isinstance(j, slice) else self.K[np.ix_(i, j)])
 
     def diag(self) -> Array:
         return np.array(self.K.diagonal())

@@ -29,7 +29,7 @@ from mercer.models.perceptron.budget import (
 )
 from mercer.models.perceptron.scan import MistakeBound, margins
 from mercer.models.settings import FittedKernel, KernelSetting, shown
-from mercer.operators import KernelOperator
+from mercer.operators import GivenOperator, KernelOperator
 from mercer.ops import budget as ops
 from mercer.plans import Plan
 from mercer.store import register
@@ -68,16 +68,16 @@ class TableSource:
 class GramSource:
     """Rows that are known by a given kernel matrix; points are positions."""
 
-    K: Array
+    K: GivenOperator
 
     def __len__(self) -> int:
-        return len(self.K)
+        return self.K.shape[0]
 
     def take(self, rows: Array) -> Array:
         return rows
 
     def values(self, piece: Array, points: Array) -> Array:
-        return np.asarray(self.K[np.ix_(piece, points)])
+        return self.K.block(piece, points)
 
     def join(self, points: Array, piece: Array, index: Array) -> Array:
         return np.concatenate([points, piece])[index]
@@ -85,7 +85,9 @@ class GramSource:
 
 def source_of(kernel: FittedKernel, rows: Table) -> TableSource | GramSource:
     """Rows to scan, as the kernel reads them."""
-    return GramSource(rows.data) if isinstance(kernel, str) else TableSource(kernel, rows)
+    if isinstance(kernel, str):
+        return GramSource(GivenOperator(rows.data))
+    return TableSource(kernel, rows)
 
 
 def rule_of(m: Any) -> UpdateRule:
@@ -168,7 +170,7 @@ class KernelScan:
         if not len(W):
             out = np.zeros((len(X), W.shape[1]), X.dtype)
         elif isinstance(self.kernel, str):
-            out = X.data[:, self.scanner.points] @ W
+            out = GivenOperator(X.data).restrict(slice(None), self.scanner.points) @ W
         else:
             out = KernelOperator(self.kernel, X, self.scanner.points.astype(X.dtype)) @ W
         out = out.astype(X.dtype, copy=False)

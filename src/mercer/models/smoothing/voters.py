@@ -27,6 +27,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot import ArcCosine, Constant, Polynomial
 from mercer.kernels.stationary import Sinc, Stationary
 from mercer.models.settings import FittedKernel
+from mercer.operators import GivenOperator
 from mercer.operators.products import times
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
@@ -118,13 +119,15 @@ class GivenVotes:
         return self.n
 
     def products(self, X: Table, V: Array) -> Array:
-        log(X.data)
-        return np.asarray(X.data @ V.astype(X.dtype))
+        """K @ V; negative values are refused first."""
+        K = GivenOperator(X.data)
+        log(K.block())
+        return K @ V.astype(X.dtype)
 
     def logs(
         self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
     ) -> Iterator[tuple[slice, Iterable[Array]]]:
-        yield slice(0, self.n), [log(X.data)]
+        yield slice(0, self.n), [log(GivenOperator(X.data).block())]
 
 
 def _of_shape(L: Any, shape: tuple[int, int]) -> Array:
