@@ -241,7 +241,9 @@ class Nystrom(Lift):
     def _values(self, rows: Table) -> Callable[[Table], Array]:
         """The function k(x, L) of pieces of these rows."""
         if self._pairwise:
-            return lambda part: GivenOperator(part.data).block(cols=self.landmark_indices_)
+            index = self.landmark_indices_
+            assert index is not None
+            return lambda part: GivenOperator(part.data).block(cols=index)
         kernel, points = self.kernel_, Table(self.landmarks_, rows.columns).astype(rows.dtype)
         points = Table(_like(points.data, rows), rows.columns)
         centre = centre_of(points, points)

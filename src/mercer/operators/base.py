@@ -42,10 +42,10 @@ class Operator(Protocol):
     def pullback(self, U: Any, V: Any) -> Array:
         """d tr(U'KV) / d parameter."""
 
-    def restrict(self, rows: Rows, cols: Rows | None = None) -> Self:
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> Operator:
         """The operator of some rows, and of these or other columns."""
 
-    def astype(self, dtype: Any) -> Self:
+    def astype(self, dtype: Any) -> Operator:
         """The same matrix with its values in another precision."""
 
 
@@ -74,6 +74,12 @@ class TiledOperator(Operator, Protocol):
 
     def block(self, rows: Rows = ..., cols: Rows = ..., out: Array | None = None) -> Array:
         """K[rows, cols], formed, where it is to be kept."""
+
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> Self:
+        """That of some rows, read by tiles too."""
+
+    def astype(self, dtype: Any) -> Self:
+        """The same with tiles of another precision, where their range allows."""
 
     @property
     def wide(self) -> TiledOperator:
