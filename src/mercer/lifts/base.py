@@ -170,7 +170,7 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
 
     def __rshift__(self, other: Any) -> Lift:
         """Compose: `phi >> psi` is psi(phi(x))."""
-        from mercer.lifts.algebra import Chain
+        from mercer.lifts.chain import Chain
 
         return (
             Chain([*_parts(self, Chain), *_parts(other, Chain)])
