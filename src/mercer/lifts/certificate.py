@@ -15,7 +15,7 @@ from sklearn.base import clone
 from mercer.inputs import Array, Table, table
 from mercer.kernels.defaults import is_precomputed
 from mercer.lifts.algebra import reseeded
-from mercer.lifts.base import Lift
+from mercer.lifts.base import Lift, Seed
 from mercer.store import register
 
 SAMPLED_PAIRS, SAMPLED_ROWS, REDRAWN_MAPS = 20_000, 400, 16
@@ -117,7 +117,7 @@ def certify(
     *,
     alpha: float | None = None,
     n_pairs: int = SAMPLED_PAIRS,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Certificate:
     """Certify a fitted map on the rows X.
 

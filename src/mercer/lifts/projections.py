@@ -15,7 +15,7 @@ from mercer.invariants import Is
 from mercer.kernels import Linear
 from mercer.kernels.base import whole
 from mercer.kernels.params import plain
-from mercer.lifts.base import Lift, by_rows, stream_of
+from mercer.lifts.base import Lift, Seed, by_rows, stream_of
 from mercer.ops.projections import Hashed, Normals, projection_dim
 from mercer.ops.tiles import cuts
 from mercer.store import register
@@ -115,7 +115,7 @@ class GaussianProjection(Projection):
         *,
         eps: float | None = None,
         delta: float = 0.01,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_features = n_features
         self.eps = eps
@@ -192,7 +192,7 @@ class SparseProjection(Projection):
         signed: bool = True,
         *,
         dense_output: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_features = n_features
         self.s = s
@@ -233,7 +233,7 @@ class SparseProjection(Projection):
         return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
 
 
-def _hashed(n_features: Any, s: Any, signed: Any, random_state: Any) -> Hashed:
+def _hashed(n_features: Any, s: Any, signed: Any, random_state: Seed) -> Hashed:
     """The matrix of s entries a column, by what users said of it."""
     m = whole(plain(n_features), "n_features", least=1)
     if isinstance(s, str) and s == "auto":
@@ -299,7 +299,7 @@ class HashedFeatures(Projection):
     """
 
     def __init__(
-        self, n_features: int = 2**18, s: int = 1, signed: bool = True, *, random_state: Any = 0
+        self, n_features: int = 2**18, s: int = 1, signed: bool = True, *, random_state: Seed = 0
     ) -> None:
         self.n_features = n_features
         self.s = s

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from mercer.inputs import Array, Rows
 from mercer.kernels.base import Kernel
@@ -81,7 +82,7 @@ class KernelOperator:
             return KernelOperator(self.kernel, left)
         return KernelOperator(self.kernel, left, self.Z[_many(rows if cols is None else cols)])
 
-    def astype(self, dtype: Any) -> KernelOperator:
+    def astype(self, dtype: DTypeLike) -> KernelOperator:
         """The same matrix with its rows, and so its values, in another precision.
 
         Items have but one.
@@ -97,11 +98,11 @@ class KernelOperator:
             raise ValueError(f"diag needs as many rows as columns; K has shape {self.shape}.")
         return self.kernel.diag(self.X) if self.symmetric else self.kernel.paired(self.X, self.Z)
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         """K @ V for one vector (m,) or many (m, q)."""
         return self.product(V, self.values)
 
-    def product(self, V: Any, values: TileValues) -> Array:
+    def product(self, V: ArrayLike, values: TileValues) -> Array:
         """K @ V from the values of tiles, computed or kept."""
         W = self._vectors(V, self.shape[1], "V")
         lanes = min(LANES, LANE_BYTES // max(8 * W.size, 1)) if self.symmetric else 0
@@ -145,7 +146,7 @@ class KernelOperator:
         tiles.settle_allocator()
         return np.sum(parallel_map(add, range(min(lanes, len(columns)))), axis=0)
 
-    def pullback(self, U: Any, V: Any) -> Array:
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`.
 
         U is (n,) or (n, q), V (m,) or (m, q).
@@ -178,17 +179,17 @@ class KernelOperator:
         once = U[rows] @ V[cols].T
         return once + V[rows] @ U[cols].T if self.symmetric and rows != cols else once
 
-    def matvec(self, v: Any) -> Array:
+    def matvec(self, v: ArrayLike) -> Array:
         """K @ v, as SciPy's iterative solvers ask for it."""
         return self @ v
 
     matmat = matvec
 
-    def rmatvec(self, v: Any) -> Array:
+    def rmatvec(self, v: ArrayLike) -> Array:
         """K.T @ v."""
         return self.T @ v
 
-    def __rmatmul__(self, V: Any) -> Array:
+    def __rmatmul__(self, V: ArrayLike) -> Array:
         """V @ K, for (n,) or (q, n)."""
         return np.asarray((self.T @ np.asarray(V).T).T)
 
@@ -240,7 +241,7 @@ class KernelOperator:
         )
         return [(cols, Side(self.Z[cols], self._centre) if small else None) for cols in pieces]
 
-    def _vectors(self, V: Any, n: int, name: str) -> Array:
+    def _vectors(self, V: ArrayLike, n: int, name: str) -> Array:
         V = np.asarray(V)
         V = V.astype(np.float64) if V.dtype.kind in "biu" else V
         if V.ndim not in (1, 2) or len(V) != n or V.dtype.kind != "f":

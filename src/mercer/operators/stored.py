@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 
 from mercer.inputs import Array, Matrix, Rows, Table
 from mercer.kernels.base import Kernel
@@ -75,7 +76,7 @@ class StoredOperator:
             else:
                 yield cols, kept
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         """K @ V for one vector (n,) or many (n, q)."""
         return self.computed.product(V, self._values)
 
@@ -88,7 +89,7 @@ class StoredOperator:
         """k(x_i, x_i)"""
         return self.computed.diag()
 
-    def pullback(self, U: Any, V: Any) -> Array:
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`."""
         return self.computed.pullback(U, V)
 
@@ -96,7 +97,7 @@ class StoredOperator:
         """The operator of some rows, and of these or other columns; nothing of it is kept."""
         return self.computed.restrict(rows, cols)
 
-    def astype(self, dtype: Any) -> StoredOperator | KernelOperator:
+    def astype(self, dtype: DTypeLike) -> StoredOperator | KernelOperator:
         """Itself, or the same matrix in another precision, of which nothing is kept."""
         same = self.dtype == dtype or self.X.items
         return self if same else self.computed.astype(dtype)
@@ -150,7 +151,7 @@ class GivenOperator:
     def diag(self) -> Array:
         return np.array(self.K.diagonal())
 
-    def pullback(self, U: Any, V: Any) -> Array:
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         """Given values have no parameters: (0,)."""
         return np.zeros(0)
 
@@ -158,7 +159,7 @@ class GivenOperator:
         """Some rows, and these or other columns."""
         return GivenOperator(self.block(rows, rows if cols is None else cols))
 
-    def astype(self, dtype: Any) -> GivenOperator:
+    def astype(self, dtype: DTypeLike) -> GivenOperator:
         """Itself: what was given is as precise as it is."""
         return self
 
@@ -166,7 +167,7 @@ class GivenOperator:
     def T(self) -> GivenOperator:
         return GivenOperator(self.K.T)
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         V = np.asarray(V)
         out = np.empty((self.shape[0], *V.shape[1:]), np.result_type(self.dtype, V.dtype))
 
@@ -204,7 +205,11 @@ class CentredOperator:
     __array_ufunc__ = None
 
     def __init__(
-        self, K: Array, dtype: Any = np.float64, edge: Array | None = None, middle: float = 0.0
+        self,
+        K: Array,
+        dtype: DTypeLike = np.float64,
+        edge: Array | None = None,
+        middle: float = 0.0,
     ) -> None:
         self.given = GivenOperator(K)
         self.X, self.shape, self.symmetric = self.given.X, self.given.shape, True
@@ -232,10 +237,10 @@ class CentredOperator:
     def diag(self) -> Array:
         return self._diag
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         return tiled.product(self, V)
 
-    def pullback(self, U: Any, V: Any) -> Array:
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         """Given values have no parameters: (0,)."""
         return self.given.pullback(U, V)
 
@@ -250,7 +255,7 @@ class CentredOperator:
             self.given.block(i, i), self.dtype, self.edge[i] if self.middle else None, self.middle
         )
 
-    def astype(self, dtype: Any) -> CentredOperator:
+    def astype(self, dtype: DTypeLike) -> CentredOperator:
         """The same with tiles of another precision, where their range allows."""
         return CentredOperator(self.K, dtype, self._means, self.middle)
 

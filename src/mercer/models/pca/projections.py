@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -295,14 +295,18 @@ class FeatureProjection:
 
     def taking(self, batch: Statistics, n_components: int) -> FeatureProjection:
         """With a batch that was gathered, which is spent."""
-        held: Any = self.source
-        return self._holding(
-            held.joined(batch) if isinstance(self.source, Moments) else held + batch, n_components
-        )
+        held = self.source
+        if isinstance(held, Moments) and isinstance(batch, Moments):
+            return self._holding(held.joined(batch), n_components)
+        return self.merged(batch, n_components)
 
     def merged(self, other: Statistics, n_components: int) -> FeatureProjection:
         """With the statistics of another model, which stay as they are."""
-        held: Any = self.source
+        held = self.source
+        if isinstance(held, Moments) and isinstance(other, Moments):
+            return self._holding(held + other, n_components)
+        assert isinstance(held, SketchedMoments)
+        assert isinstance(other, SketchedMoments)
         return self._holding(held + other, n_components)
 
     def _holding(self, source: Statistics, n_components: int) -> FeatureProjection:

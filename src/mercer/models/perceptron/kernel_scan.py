@@ -4,9 +4,9 @@ what it leaves behind."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +33,8 @@ from mercer.operators import GivenOperator, KernelOperator
 from mercer.ops import budget as ops
 from mercer.plans import Plan
 from mercer.store import register
+
+Comparator: TypeAlias = RKHSFunction | Iterable[RKHSFunction] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,13 +160,13 @@ class KernelScan:
         """For more rows: nothing is said of those of one `fit` any more."""
         return replace(self, counts=None, converged=None)
 
-    def weights(self, average: Any) -> Array:
+    def weights(self, average: bool | float) -> Array:
         """(C, n): those of the last hypothesis, or a mean of all."""
         last = isinstance(average, bool | np.bool_) and not average
         return self.scanner.weights if last else self.scanner.mean
 
     @np.errstate(over="ignore", invalid="ignore")
-    def decision(self, X: Table, average: Any) -> Array:
+    def decision(self, X: Table, average: bool | float) -> Array:
         """f(x), (n, C)."""
         W = self.weights(average).T
         if not len(W):
@@ -297,19 +299,16 @@ class KernelScan:
         return bound
 
 
-def comparators(given: Any, kernel: FittedKernel, classes: int) -> list[RKHSFunction]:
+def comparators(given: Comparator, kernel: FittedKernel, classes: int) -> list[RKHSFunction]:
     """Functions of this kernel's space, one for two classes, else one a class."""
-    us, need = (
+    came, need = (
         list(given) if isinstance(given, Iterable) else [given],
         1 if classes == 2 else classes,
     )
-    if (
-        is_precomputed(kernel)
-        or len(us) != need
-        or not all(isinstance(u, RKHSFunction) and u.kernel == kernel for u in us)
-    ):
+    us = [u for u in came if isinstance(u, RKHSFunction) and u.kernel == kernel]
+    if is_precomputed(kernel) or len(came) != need or len(us) != need:
         raise ValueError(
-            f"comparator must be {need} RKHSFunction(s) of the kernel {kernel!r}, got {_kinds(us)}."
+            f"comparator must be {need} RKHSFunction(s) of the kernel {kernel!r}, got {_kinds(came)}."
         )
     return us
 
@@ -320,7 +319,7 @@ def values_of(us: list[RKHSFunction], X: Table) -> Array:
     return finite(np.column_stack([KernelOperator(u.kernel, X, u.points) @ u.weights for u in us]))
 
 
-def _kinds(values: list[Any]) -> str:
+def _kinds(values: Sequence[object]) -> str:
     """What came, by types: values may be long."""
     names = [
         f"a function of {u.kernel!r}" if isinstance(u, RKHSFunction) else type(u).__name__

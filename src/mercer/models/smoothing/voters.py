@@ -33,6 +33,7 @@ from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, centre_of
 from mercer.pairs.logs import LogTile, log
+from mercer.pairs.side import Bandwidth
 from mercer.store import register
 
 COLUMNS = 256  # of a tile
@@ -53,10 +54,14 @@ class QueryKernel(Protocol):
     """The training points as seen from queries: by logarithms of kernel values, where an operator's
     values would underflow."""
 
+    @property
+    def kernel(self) -> Kernel | None:
+        """None where values are given."""
+
     def __len__(self) -> int: ...
     def products(self, X: Table, V: Array) -> Array: ...
     def logs(
-        self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
+        self, X: Table, kernels: Sequence[Kernel | None], *, exact: bool = False
     ) -> Iterator[tuple[slice, Iterable[Array]]]: ...
 
 
@@ -64,7 +69,7 @@ class ExactTile(LogTile):
     """Distances by differences only, whose rounding is relative: which of two far points is nearer
     stays to be seen."""
 
-    def _measured(self, b: Any) -> tuple[Array, float]:
+    def _measured(self, b: Bandwidth) -> tuple[Array, float]:
         return self._by_differences(b), math.inf
 
 
@@ -91,10 +96,11 @@ class Points:
         return times(self.kernel, X, self.rows.astype(X.dtype).data, V)
 
     def logs(
-        self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
+        self, X: Table, kernels: Sequence[Kernel | None], *, exact: bool = False
     ) -> Iterator[tuple[slice, Iterable[Array]]]:
-        """log k(x, z) tile by tile for each kernel; distances are computed once for all their
-        bandwidths, least first."""
+        """log k(x, z) tile by tile for each kernel, None its own; distances are computed once for
+        all their bandwidths, least first."""
+        asked = [self.kernel if k is None else k for k in kernels]
         left, right = self.kernel.tables(X, self.rows)
         centre = centre_of(left, right)
         x = Side(left, centre)
@@ -102,7 +108,7 @@ class Points:
             tile = (ExactTile if exact else LogTile)(x, Side(right[cols], centre))
             yield (
                 cols,
-                (_of_shape(log(k.on(tile)), (len(x), cols.stop - cols.start)) for k in kernels),
+                (_of_shape(log(k.on(tile)), (len(x), cols.stop - cols.start)) for k in asked),
             )
 
 
@@ -115,6 +121,10 @@ class GivenVotes:
 
     must = dict(n=Whole(1))
 
+    @property
+    def kernel(self) -> None:
+        return None
+
     def __len__(self) -> int:
         return self.n
 
@@ -125,7 +135,7 @@ class GivenVotes:
         return K @ V.astype(X.dtype)
 
     def logs(
-        self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
+        self, X: Table, kernels: Sequence[Kernel | None], *, exact: bool = False
     ) -> Iterator[tuple[slice, Iterable[Array]]]:
         yield slice(0, self.n), [log(GivenOperator(X.data).block())]
 
