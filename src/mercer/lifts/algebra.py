@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import reduce
 from itertools import product
 from operator import add, mul
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -60,7 +60,7 @@ class Composite(Lift):
             out |= {f"lifts__{i}__{name}": value for name, value in phi.get_params().items()}
         return out
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         """By the names of `get_params`."""
         self.lifts = params.pop("lifts", self.lifts)
         for name, value in params.items():

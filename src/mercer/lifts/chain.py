@@ -30,6 +30,7 @@ from mercer.lifts.projections import (
 )
 from mercer.ops.monomials import Program, expand
 from mercer.ops.monomials_csr import expand_csr
+from mercer.ops.projections import Hashed
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.store import register
@@ -193,7 +194,7 @@ class Fused(Lift):
     def _add_csr(self, X: Matrix, out: Array) -> None:
         phi, A = self.lift_, self.projection_.projection_
         F = expand_csr(phi.program_, X, phi.weights_)[:, phi.start_ :]
-        if hasattr(A, "add_csr"):
+        if isinstance(A, Hashed):
             A.add_csr(F, out)
             return
         F = F.tocsc()

@@ -175,7 +175,7 @@ class KernelLift(Lift):
         return list(self.map_.get_feature_names_out(inputs))
 
 
-def _whole(n: Any) -> int:
+def _whole(n: object) -> int:
     if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1:
         return int(n)
     raise ValueError(

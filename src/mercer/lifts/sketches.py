@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from functools import reduce
 from operator import mul
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +31,7 @@ OWN = 0x5E7C
 PART_BYTES = 64 << 20  # of the parts' features at a time
 
 
-def _size(n_features: Any) -> int:
+def _size(n_features: object) -> int:
     return whole(
         int(n_features) if isinstance(n_features, np.integer) else n_features, "n_features", least=1
     )
@@ -147,7 +147,7 @@ class SketchedTensor(Composite):
             "random_state": self.random_state,
         }
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         self.n_features = params.pop("n_features", self.n_features)
         self.random_state = params.pop("random_state", self.random_state)
         return super().set_params(**params) if params else self
@@ -245,7 +245,7 @@ class PositiveFeatures(Lift):
         return F
 
 
-def _scale_of(kernel: Any) -> float:
+def _scale_of(kernel: object) -> float:
     """c of exp(c x'z)."""
     match kernel:
         case Exp(kernel=Linear(metric=None)):
