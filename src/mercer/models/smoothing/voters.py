@@ -130,9 +130,9 @@ class GivenVotes:
 
     def products(self, X: Table, V: Array) -> Array:
         """K @ V; negative values are refused first."""
-        K = GivenOperator(X.data)
-        log(K.block())
-        return K @ V.astype(X.dtype)
+        K = GivenOperator(X.data).block()
+        log(K)
+        return np.asarray(K @ V.astype(K.dtype))
 
     def logs(
         self, X: Table, kernels: Sequence[Kernel | None], *, exact: bool = False
