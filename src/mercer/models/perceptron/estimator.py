@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_random_state
 
@@ -107,7 +108,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
         average: bool = False,
         max_iter: int = 100,
         shuffle: bool = False,
-        comparator: Any = None,
+        comparator: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
@@ -263,7 +264,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
 
     # asking
     def mistake_bound(
-        self, X: Any, y: Any, comparator: Any = None, passes: int | None = None
+        self, X: Any, y: Any, comparator: ArrayLike | None = None, passes: int | None = None
     ) -> float:
         """No more mistakes than this can be made in `passes` passes over these rows.
 

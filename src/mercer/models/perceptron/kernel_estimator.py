@@ -21,6 +21,7 @@ from mercer.models.expansion import scaled_kernel_at
 from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
 from mercer.models.perceptron.kernel_scan import (
+    Comparator,
     KernelScan,
     comparators,
     rule_of,
@@ -137,12 +138,12 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         budget: int | None = None,
         policy: str = "projectron",
         *,
-        average: Any = False,
+        average: bool | float = False,
         margin: float = 0.0,
         eta: float = 0.1,
         max_iter: int = 1,
         shuffle: bool = False,
-        comparator: Any = None,
+        comparator: Comparator = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
@@ -297,7 +298,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
     # asking
     @np.errstate(over="ignore", invalid="ignore")
     def mistake_bound(
-        self, X: Any, y: Any, comparator: Any = None, passes: int | None = None
+        self, X: Any, y: Any, comparator: Comparator = None, passes: int | None = None
     ) -> float:
         """No more mistakes than this can be made in `passes` passes over these rows.
 
