@@ -93,6 +93,18 @@ class StoredOperator:
         """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`."""
         return self.computed.pullback(U, V)
 
+    def input_gradients(
+        self, A: ArrayLike, rows: Rows | None = None, *, near: float = 0.0
+    ) -> Array:
+        """As `KernelOperator.input_gradients`."""
+        return self.computed.input_gradients(A, rows, near=near)
+
+    def gradient_outer_product(
+        self, A: ArrayLike, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+    ) -> Array:
+        """As `KernelOperator.gradient_outer_product`: mean over rows, sum over outputs."""
+        return self.computed.gradient_outer_product(A, rows, diagonal, near=near)
+
     def restrict(self, rows: Rows, cols: Rows | None = None) -> KernelOperator:
         """The operator of some rows, and of these or other columns; nothing of it is kept."""
         return self.computed.restrict(rows, cols)
