@@ -65,9 +65,12 @@ def _differences(
     """sum_j V_ij A_jt (x_ik - z_jk) / b_k^2; pairs so near that a product would lose their digits
     are taken one by one."""
     widths, some = per_column(b, tile.width), bool(near.any())
-    X, Z = (s.scaled(b)[0].astype(V.dtype, copy=False) for s in (tile.X, tile.Z))
-    far = np.where(near, 0, V).astype(V.dtype, copy=False) if some else V
-    out = product(far, A)[..., None] * X[:, None] - carried(far, A, Z)
+    if some and not (V[~near] != 0).any():  # all of them, as where rows are too large to square
+        out = np.zeros((len(V), A.shape[1], tile.width), np.result_type(V, A))
+    else:
+        X, Z = (s.scaled(b)[0].astype(V.dtype, copy=False) for s in (tile.X, tile.Z))
+        far = np.where(near, 0, V).astype(V.dtype, copy=False) if some else V
+        out = product(far, A)[..., None] * X[:, None] - carried(far, A, Z)
     if some:
         sides = tile.X.data.astype(np.float64), tile.Z.data.astype(np.float64), 1 / widths
         slopes.add_differences(T, near, A, sides, least, out)
