@@ -206,7 +206,7 @@ class KernelOperator:
         >>> K.input_gradients([1.0, 0.0], rows=[1])
         array([[[6.]]])
         """
-        return gradients_of(self, A, rows, near).all()
+        return gradients_of(self.kernel, self.X, self.Z, A, rows, near).all()
 
     def gradient_outer_product(
         self, A: ArrayLike, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
@@ -239,7 +239,7 @@ class KernelOperator:
         array([[1., 3.],
                [3., 9.]])
         """
-        return gradients_of(self, A, rows, near).outer(diagonal=diagonal)
+        return gradients_of(self.kernel, self.X, self.Z, A, rows, near).outer(diagonal=diagonal)
 
     def matvec(self, v: ArrayLike) -> Array:
         """K @ v, as SciPy's iterative solvers ask for it."""

@@ -103,15 +103,17 @@ class TileOperator:
             U, V
         )
 
-    def input_gradients(self, A: Any, rows: Rows | None = None, *, near: float = 0.0) -> Array:
+    def input_gradients(
+        self, A: ArrayLike, rows: Rows | None = None, *, near: float = 0.0
+    ) -> Array:
         """As `KernelOperator.input_gradients`, from the rows in their own precision."""
-        return gradients_of(self, A, rows, near).all()
+        return gradients_of(self.kernel, self.X, self.Z, A, rows, near).all()
 
     def gradient_outer_product(
-        self, A: Any, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+        self, A: ArrayLike, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
     ) -> Array:
         """As `KernelOperator.gradient_outer_product`: mean over rows, sum over outputs."""
-        return gradients_of(self, A, rows, near).outer(diagonal=diagonal)
+        return gradients_of(self.kernel, self.X, self.Z, A, rows, near).outer(diagonal=diagonal)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> TileOperator:
         return TileOperator(self.kernel, self.X[rows], self.dtype, _columns_of(self, rows, cols))
@@ -209,17 +211,19 @@ class AboutOperator:
         )
         return KernelOperator(self.kernel, X, Z).pullback(U, V)
 
-    def input_gradients(self, A: Any, rows: Rows | None = None, *, near: float = 0.0) -> Array:
+    def input_gradients(
+        self, A: ArrayLike, rows: Rows | None = None, *, near: float = 0.0
+    ) -> Array:
         """As `KernelOperator.input_gradients`, of the kernel about p."""
         return self._gradients(A, rows, near).all()
 
     def gradient_outer_product(
-        self, A: Any, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+        self, A: ArrayLike, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
     ) -> Array:
         """As `KernelOperator.gradient_outer_product`, of the kernel about p."""
         return self._gradients(A, rows, near).outer(diagonal=diagonal)
 
-    def _gradients(self, A: Any, rows: Rows | None, near: float) -> Gradients:
+    def _gradients(self, A: ArrayLike, rows: Rows | None, near: float) -> Gradients:
         """Those of the kernel with p as one more column, of weights less the sums of the others."""
         W, wide = weights(A, self.shape[1]), np.float64
         Z = Table(np.concatenate([self.Z.data.astype(wide), self._about.p[None]]))
