@@ -180,7 +180,9 @@ class KernelOperator:
         once = U[rows] @ V[cols].T
         return once + V[rows] @ U[cols].T if self.symmetric and rows != cols else once
 
-    def input_gradients(self, A: ArrayLike, rows: Rows | None = None, *, near: float = 0.0) -> Array:
+    def input_gradients(
+        self, A: ArrayLike, rows: Rows | None = None, *, near: float = 0.0
+    ) -> Array:
         """The gradients of the functions sum_j A_jt k(., z_j) at the rows of X, or at chosen ones.
 
         Parameters
