@@ -9,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.inputs import Table
 from mercer.kernels import Gaussian, Matern
 from mercer.linalg.precondition import Woodbury
-from mercer.models.gp.exact import ExactPosterior
-from mercer.models.gp.iterative import IterativePosterior, explained
+from mercer.models.gp.points import PointPosterior
+from mercer.models.gp.sources import KernelPoints
+from mercer.models.gp.systems import CholeskySystem, IterativeSystem, explained
 
 
 def data(n=40, q=1, seed=0):
@@ -37,7 +38,8 @@ def test_the_iterative_way_forms_no_matrix():
     X, Y, each = rng.normal(size=(3000, 3)), rng.normal(size=(3000, 1)), np.full(3000, 0.5)
 
     def fit():
-        p = IterativePosterior.of(Gaussian(2.0), Table(X), Y, each, 1.0, tol=1e-3, memory=5e6)
+        points = KernelPoints(Gaussian(2.0), Table(X))
+        p = PointPosterior.of(IterativeSystem(points, each, 1.0, tol=1e-3, memory=5e6), Y)
         return p.mean(Table(X[:100]))
 
     assert peak(fit) < 8 * 3000**2 / 2
@@ -48,8 +50,8 @@ def test_iterative_is_cholesky(noise):
     (X, Y), (Z, _) = data(400), data(50, seed=1)
     each = np.full(400, noise)
     exact, ours = (
-        ExactPosterior.of(Gaussian(0.9), Table(X), Y, each, 1.3),
-        IterativePosterior.of(Gaussian(0.9), Table(X), Y, each, 1.3),
+        PointPosterior.of(system(KernelPoints(Gaussian(0.9), Table(X)), each, 1.3), Y)
+        for system in (CholeskySystem, IterativeSystem)
     )
     np.testing.assert_allclose(ours.mean(Table(Z)), exact.mean(Table(Z)), atol=1e-5)
     np.testing.assert_allclose(
@@ -72,8 +74,8 @@ def test_the_iterative_way_is_within_what_it_states(kernel):
     Y = np.sin(3 * X[:, :1]) + 0.2 * rng.normal(size=(1300, 1))
     noise = np.full(1300, 0.05)
     ours, exact = (
-        IterativePosterior.of(kernel, Table(X), Y, noise, 1.0),
-        ExactPosterior.of(kernel, Table(X), Y, noise, 1.0),
+        PointPosterior.of(system(KernelPoints(kernel, Table(X)), noise, 1.0), Y)
+        for system in (IterativeSystem, CholeskySystem)
     )
     np.testing.assert_allclose(ours.mean(Table(Z)), exact.mean(Table(Z)), atol=1e-4)
     assert (np.abs(ours.variance(Table(Z)) - exact.variance(Table(Z))) <= 0.02 * 0.05 + 1e-6).all()

@@ -15,7 +15,7 @@ from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator
 from mercer.models.gp.features import FeaturePosterior
-from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
+from mercer.models.gp.landmarks import LandmarkResidual, is_projection
 from mercer.models.gp.linear import FeatureTargets
 from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
@@ -179,8 +179,6 @@ class ProcessEstimator(KernelEstimator):
         """
         return self._posterior().left_out.score()
 
-    # files from before
-
     # draws
     def sample_functions(
         self,
@@ -234,16 +232,16 @@ def _over_features(s: ProcessSettings, old: dict[str, Any]) -> FeaturePosterior:
         FittedMap(old["lift_"], min(BATCH_BYTES, s.memory / 8)),
         float(np.finfo(old["_dtype"]).eps),
     )
-    parts = dict(
+    residual = (
+        LandmarkResidual(s.restore_variance, old.get("_shares")) if is_projection(phi) else None
+    )
+    return FeaturePosterior(
         plan=old["plan_"],
         phi=phi,
         targets=targets,
         moments=old.get("moments_"),
         approximate=old["_approximate"],
         eps=eps,
+        solved=found,
+        residual=residual,
     )
-    if is_projection(phi):
-        return LandmarkPosterior(
-            **parts, solved=found, restore=s.restore_variance, row_weights=old.get("_shares")
-        )
-    return FeaturePosterior(**parts, solved=found)

@@ -17,8 +17,8 @@ from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing
 from mercer.models.gp.base import ProcessEstimator
 from mercer.models.gp.fit import begin, fit, prior_draws
-from mercer.models.gp.gram import NO_STREAM
 from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
+from mercer.models.gp.sources import NO_STREAM
 from mercer.models.intervals import (
     COVERAGES,
     MODEL,
