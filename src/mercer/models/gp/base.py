@@ -60,14 +60,6 @@ class ProcessEstimator(KernelEstimator):
             else f"has a posterior over {reads} columns, which are not those that it takes"
         )
 
-    @classmethod
-    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """From files that had the parts of a posterior one by one."""
-        return upgraded(
-            cls(**{name: state[name] for name in cls().get_params(deep=False) if name in state}),
-            state,
-        )
-
     # what is known
     def __sklearn_is_fitted__(self) -> bool:
         return "posterior_" in vars(self)
@@ -201,11 +193,13 @@ class ProcessEstimator(KernelEstimator):
         )
 
 
-def upgraded(model: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """The attributes as they are now; model : an unfitted one of the same parameters."""
+def upgraded(cls: type[ProcessEstimator], state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes as they are now, from files that had the parts of a posterior one by one."""
     old = {name: state.pop(name) for name in PARTS if name in state}
     if "plan_" not in old:
         return state
+    known = cls().get_params(deep=False)
+    model = cls(**{name: state[name] for name in known if name in state})
     s = ProcessSettings.of(model)
     return {
         **state,

@@ -47,8 +47,8 @@ class LaplacePosterior:
     @classmethod
     def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
         """From files in which the parts of the system were its own."""
-        kept = {name: values[name] for name in ("coef", "log")}
-        return {"system": system_of_before(values), **kept}
+        system = system_of_before(values)
+        return {"system": system, "coef": values["coef"], "log": values["log"]}
 
     @classmethod
     def at_mode(cls, kernel: Kernel, X: Table, y: Array, scale: float) -> Self:

@@ -64,9 +64,13 @@ class PointPosterior:
         estimator knew the units."""
         q = values["Y"].shape[1]
         units = Outputs(np.zeros(q), np.ones(q), flat=False)
-        kept = {name: values[name] for name in ("Y", "coef", "plan") if name in values}
-        outputs = values.get("outputs", units)
-        return {"system": system_of_before(values), **kept, "outputs": outputs}
+        return {
+            "system": system_of_before(values),
+            "Y": values["Y"],
+            "coef": values["coef"],
+            "outputs": values.get("outputs", units),
+            "plan": values.get("plan", NO_PLAN),
+        }
 
     # fitting
     @classmethod
