@@ -1,4 +1,5 @@
-"""The iterative posterior is the exact one to what it states, and forms no matrix."""
+"""Systems: what both solve on hard rows, rows that come and go; the iterative one is the exact one to
+what it states, and forms no matrix."""
 
 import tracemalloc
 
@@ -11,7 +12,7 @@ from mercer.kernels import Gaussian, Matern
 from mercer.linalg.precondition import Woodbury
 from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.sources import KernelPoints
-from mercer.models.gp.systems import CholeskySystem, IterativeSystem, explained
+from mercer.models.gp.systems import CholeskySystem, IterativeSystem, explained, latent
 
 
 def data(n=40, q=1, seed=0):
@@ -20,6 +21,65 @@ def data(n=40, q=1, seed=0):
     return X, np.column_stack(
         [np.sin(X[:, :1] + j) + 0.1 * rng.normal(size=(n, 1)) for j in range(q)]
     )
+
+
+def rows_of(case, dtype):
+    rng = np.random.default_rng(3)
+    X = {
+        "plain": rng.normal(size=(23, 3)),
+        "copies": np.repeat(rng.normal(size=(6, 2)), 4, axis=0),
+        "near copies": np.repeat(rng.normal(size=(6, 2)), 4, axis=0)
+        + 1e-7 * rng.normal(size=(24, 2)),
+        "a line": np.outer(np.linspace(-1, 1, 17), np.ones(4)),
+        "far away": 1e6 + rng.normal(size=(19, 2)),
+        "one row": rng.normal(size=(1, 5)),
+        "few rows": rng.normal(size=(4, 30)),
+    }[case]
+    return Table(X.astype(dtype)).astype(np.float64)
+
+
+CASES = ["plain", "copies", "near copies", "a line", "far away", "one row", "few rows"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", [CholeskySystem, IterativeSystem])
+def test_systems_on_hard_rows(kind, case, dtype):
+    """Against plain algebra: solutions, determinants, variances and covariances of new rows."""
+    X = rows_of(case, dtype)
+    n, rng = len(X), np.random.default_rng(4)
+    noise = rng.uniform(0.05, 0.2, size=n)
+    s = kind(KernelPoints(Gaussian(1.3), X), noise, 1.7)
+    A, B = 1.7 * Gaussian(1.3)(X) + np.diag(noise), rng.normal(size=(n, 2))
+    np.testing.assert_allclose(A @ s.solve(B), B, atol=1e-5)
+    d = s.determinant(1)
+    assert d.log == pytest.approx(np.linalg.slogdet(A)[1], abs=4 * d.error + 1e-6 * n)
+    Z = Table(np.vstack([X.data[:2], X.data[:1] + 0.5]))
+    K = 1.7 * Gaussian(1.3)(Z, X)
+    C = 1.7 * Gaussian(1.3)(Z) - K @ np.linalg.solve(A, K.T)
+    np.testing.assert_allclose(s.covariance(Z, 0.1), C + 0.1 * np.eye(len(C)), atol=1e-4)
+    if (kind, case) != (IterativeSystem, "far away"):  # open: rows are cast to float32 as they are
+        np.testing.assert_allclose(s.variance(Z, 0.1), C.diagonal() + 0.1, atol=2e-3)
+    np.testing.assert_allclose(latent(s, B, Z), K @ B, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", [CholeskySystem, IterativeSystem])
+def test_systems_grow_and_shrink(kind, case):
+    X, rng = rows_of(case, np.float64), np.random.default_rng(5)
+    n = len(X)
+    more = Table(X.data[rng.integers(0, n, 3)] + 0.1 * rng.normal(size=(3, X.width)))
+    s = kind(KernelPoints(Gaussian(1.3), X), np.full(n, 0.1), 1.7)
+    B = rng.normal(size=(n, 1))
+    before = s.solve(B)
+    grown = s.grown(more, np.full(3, 0.2))
+    fresh = kind(KernelPoints(Gaussian(1.3), grown.points.X), grown.noise, 1.7)
+    C = rng.normal(size=(n + 3, 1))
+    np.testing.assert_allclose(grown.solve(C), fresh.solve(C), atol=1e-5)
+    back = grown.shrunk(np.arange(n))
+    np.testing.assert_array_equal(back.points.X.data, X.data)
+    np.testing.assert_array_equal(back.noise, s.noise)
+    np.testing.assert_allclose(back.solve(B), before, atol=1e-5)
 
 
 def peak(call):
