@@ -1,5 +1,5 @@
 """Files of earlier layouts load and answer as they did: `old` and `old/gp` are from before explicit
-names, `old/ridge` from before that.
+names, `old/ridge` from before that; in `old/posteriors` every way of a Gaussian process is a class.
 
 Written by fitting each model to `X` (24 rows) and asking it about `new`; `answers.npz` holds both
 and what was answered.
@@ -33,7 +33,7 @@ def answered(path):
 
 @pytest.mark.parametrize(
     "path",
-    [f for f in FILES if not f.stem.startswith("table")],
+    [f for f in FILES if not f.stem.startswith(("table", "functions"))],
     ids=lambda f: f"{f.parent.name}-{f.stem}",
 )
 def test_models_answer_as_they_did(path):
@@ -63,6 +63,41 @@ def test_tables_answer_as_they_did(name):
     pd.testing.assert_frame_equal(
         now, pd.read_csv(FOLDER / f"{name}-answers.csv"), rtol=1e-9, check_dtype=False
     )
+
+
+def test_functions_of_before_are_the_same():
+    path = FOLDER / "posteriors" / "functions.mercer"
+    f, (rows, kept) = mercer.load(path), answered(path)
+    np.testing.assert_allclose(f(rows), kept["__call__"], rtol=1e-9)
+    np.testing.assert_array_equal(decode(*encode(f))(rows), f(rows))
+
+
+@pytest.mark.parametrize("name", ["gp-exact", "gp-grown", "gp-iterative", "gp-landmarks"])
+def test_posteriors_of_before_go_on(name):
+    """Rows come and go as in a posterior that was never in a file of before."""
+    old = mercer.load(FOLDER / "posteriors" / f"{name}.mercer")
+    with np.load(FOLDER / "posteriors" / "answers.npz") as kept:
+        rows, X = kept["new"], kept["X"]
+    before = old.predict(rows)
+    y = np.ones((5, *before.shape[1:]))
+    grown = old.partial_fit(rows, y).predict(rows)
+    assert np.abs(grown - before).max() > 1e-3
+    np.testing.assert_allclose(old.forget(rows, y).predict(rows), before, rtol=1e-5, atol=1e-6)
+    assert old.predict(X).shape == (24, *before.shape[1:])
+
+
+@pytest.mark.parametrize("lost", ["kernel", "X", "noise", "scale", "Y", "coef"])
+def test_a_posterior_of_before_that_lacks_a_part_is_refused(lost):
+    tree, arrays = encode(mercer.load(FOLDER / "posteriors" / "gp-exact.mercer"))
+    posterior = tree["object"][1]["posterior_"]["value"]
+    system = posterior[1].pop("system")["value"][1]
+    points = system.pop("points")["value"][1]
+    posterior[0] = "gp.ExactPosterior"
+    posterior[1].update(system, **points)
+    decode(tree, arrays)
+    del posterior[1][lost]
+    with pytest.raises(ValueError, match=r"older layout|PointPosterior|coef"):
+        decode(tree, arrays)
 
 
 def test_streams_of_before_go_on():

@@ -15,7 +15,7 @@ from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator
 from mercer.models.gp.features import FeaturePosterior
-from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
+from mercer.models.gp.landmarks import LandmarkResidual, is_projection
 from mercer.models.gp.linear import FeatureTargets
 from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
@@ -58,14 +58,6 @@ class ProcessEstimator(KernelEstimator):
             None
             if reads in (None, self.n_features_in_)
             else f"has a posterior over {reads} columns, which are not those that it takes"
-        )
-
-    @classmethod
-    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """From files that had the parts of a posterior one by one."""
-        return upgraded(
-            cls(**{name: state[name] for name in cls().get_params(deep=False) if name in state}),
-            state,
         )
 
     # what is known
@@ -179,8 +171,6 @@ class ProcessEstimator(KernelEstimator):
         """
         return self._posterior().left_out.score()
 
-    # files from before
-
     # draws
     def sample_functions(
         self,
@@ -203,11 +193,13 @@ class ProcessEstimator(KernelEstimator):
         )
 
 
-def upgraded(model: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """The attributes as they are now; model : an unfitted one of the same parameters."""
+def upgraded(cls: type[ProcessEstimator], state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes as they are now, from files that had the parts of a posterior one by one."""
     old = {name: state.pop(name) for name in PARTS if name in state}
     if "plan_" not in old:
         return state
+    known = cls().get_params(deep=False)
+    model = cls(**{name: state[name] for name in known if name in state})
     s = ProcessSettings.of(model)
     return {
         **state,
@@ -234,16 +226,16 @@ def _over_features(s: ProcessSettings, old: dict[str, Any]) -> FeaturePosterior:
         FittedMap(old["lift_"], min(BATCH_BYTES, s.memory / 8)),
         float(np.finfo(old["_dtype"]).eps),
     )
-    parts = dict(
+    residual = (
+        LandmarkResidual(s.restore_variance, old.get("_shares")) if is_projection(phi) else None
+    )
+    return FeaturePosterior(
         plan=old["plan_"],
         phi=phi,
         targets=targets,
         moments=old.get("moments_"),
         approximate=old["_approximate"],
         eps=eps,
+        solved=found,
+        residual=residual,
     )
-    if is_projection(phi):
-        return LandmarkPosterior(
-            **parts, solved=found, restore=s.restore_variance, row_weights=old.get("_shares")
-        )
-    return FeaturePosterior(**parts, solved=found)
