@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
-from mercer.inputs import Array
+from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator
@@ -21,6 +21,7 @@ from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.problem import ProcessSettings, check_count
 from mercer.models.gp.samples import SampledFunctions
+from mercer.models.gp.slopes import mean_slopes, slope_variance
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.models.settings import FittedKernel, FittedLift, Seed
 from mercer.plans import Plan
@@ -137,6 +138,41 @@ class ProcessEstimator(KernelEstimator):
                 "moments_ is there for models over features whose D x D statistics fit memory_limit."
             )
         return found
+
+    # slopes
+    def gradient(self, X: Any, return_var: bool = False) -> Any:
+        """The posterior mean of df/dx at every row of X, and with it its variance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The rows.
+        return_var : bool, default=False
+            Whether to give the variances of all slopes too. They are finite where the kernel is
+            smooth enough where rows meet: refused for Matern with nu <= 1, Laplace with an
+            exponent < 2 and the like; and over features.
+
+        Returns
+        -------
+        ndarray of shape (n, d), or (n, q, d) of several outputs; or a pair of such
+
+        Examples
+        --------
+        >>> from mercer import GaussianProcessRegressor, kernels
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> m = GaussianProcessRegressor(kernels.Gaussian(), noise=1e-4).fit(X, np.sin(X[:, 0]))
+        >>> slope, variance = m.gradient([[np.pi]], return_var=True)
+        >>> slope.round(2), bool(variance < 0.01)
+        (array([[-1.]]), True)
+        """
+        p, rows, o = self._posterior(), self._rows(X, reset=False), self._outputs()
+        rows = Table(rows.data)
+        G = mean_slopes(p, rows)
+        mean = G[:, 0] if o.flat else G
+        if not return_var:
+            return mean
+        V = slope_variance(p, rows)[:, None] * o.unit[:, None] ** 2
+        return mean, (V[:, 0] if o.flat else V).astype(rows.dtype)
 
     # leave-one-out
     def _left_out(self) -> tuple[LeaveOneOut, Outputs]:
