@@ -187,14 +187,17 @@ def upgraded(state: dict[str, Any]) -> dict[str, Any]:
     items = (
         isinstance(machine, DualMachine) and machine.vectors is not None and machine.vectors.items
     )
-    last = (
-        WarmStart(*old._last[0], *old._last[1:3], tuple(old._last[3])) if "_last" in state else None
-    )
+    last = _warm_start(*old._last) if "_last" in state else None
     return left | {"machine_": _with_last(machine, last), "_of_items": items}
 
 
-def _with_last(machine: Machine, last: WarmStart | None) -> Machine:
+def _with_last(machine: Any, last: WarmStart | None) -> Machine:
     return machine if last is None else replace(machine, last=last)
+
+
+def _warm_start(kind: tuple[str, bool, str], codes: Any, c: Any, rules: Any) -> WarmStart:
+    loss, bias, multiclass = kind
+    return WarmStart(loss, bias, multiclass, codes, c, tuple(rules))
 
 
 def _summary(old: Any) -> FitSummary:
