@@ -101,9 +101,9 @@ def test_a_fit_starts_where_one_of_before_ended():
         ended = m.machine_.last
         assert len(ended.rules) == 3
         np.testing.assert_array_equal(ended.codes, y)
+        assert all(r.solution.b.any() for r in ended.rules)
         m.set_params(C=1.5).fit(X, y)
         np.testing.assert_allclose(m.dual_coef_, cold.dual_coef_, atol=1e-6)
-        assert (m.dual_coef_ != cold.dual_coef_).any()
 
 
 def test_the_factor_of_a_kernel_had_another_name():
