@@ -1,5 +1,6 @@
 """Files of earlier layouts load and answer as they did: `old` and `old/gp` are from before explicit
-names, `old/ridge` from before that; in `old/posteriors` every way of a Gaussian process is a class.
+names, `old/ridge` from before that; in `old/posteriors` every way of a Gaussian process is a class,
+in `old/beside` rows and warm starts lie beside fitted values.
 
 Written by fitting each model to `X` (24 rows) and asking it about `new`; `answers.npz` holds both
 and what was answered.
@@ -109,6 +110,36 @@ def test_streams_of_before_go_on():
     np.testing.assert_allclose(
         model.partial_fit(X[:5], y[:5]).predict(X), new.predict(X), rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("name", ["ridge", "ridge-weights", "ridge-features", "given-ridge"])
+def test_what_lay_beside_a_solution_is_with_it(name):
+    model = mercer.load(FOLDER / "beside" / f"{name}.mercer")
+    with np.load(FOLDER / "beside" / "answers.npz") as kept:
+        new, X, known = kept["new"], kept["X"], dict(kept)
+    rows = Gaussian(1.2)(new, X) if name.startswith("given") else new
+    for m in (model, decode(*encode(model))):
+        np.testing.assert_allclose(
+            m.predict_interval(rows, 0.5), known[f"interval|{name}"], rtol=1e-9
+        )
+        assert hasattr(m, "loo_predictions_") == (f"left out|{name}" in known)
+        if hasattr(m, "loo_predictions_"):
+            np.testing.assert_allclose(m.loo_predictions_, known[f"left out|{name}"], rtol=1e-9)
+
+
+def test_a_fit_starts_where_one_of_before_ended():
+    model = mercer.load(FOLDER / "beside" / "svc.mercer")
+    with np.load(FOLDER / "beside" / "answers.npz") as kept:
+        X = kept["X"]
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    cold = clone(model).set_params(C=1.5).fit(X, y)
+    for m in (decode(*encode(model)), model):
+        ended = m.machine_.last
+        assert len(ended.rules) == 3
+        np.testing.assert_array_equal(ended.codes, y)
+        assert all(r.solution.b.any() for r in ended.rules)
+        m.set_params(C=1.5).fit(X, y)
+        np.testing.assert_allclose(m.dual_coef_, cold.dual_coef_, atol=1e-6)
 
 
 def test_the_factor_of_a_kernel_had_another_name():

@@ -152,8 +152,9 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
                 "sample_weight is zero for every row; give some row a positive weight."
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            self.clusters_, found, distinct = fit(s, rows, weight)
+            clusters, found, distinct = fit(s, rows, weight)
         _warn(found, s.n_clusters, distinct)
+        self.clusters_ = clusters
         return self
 
     # what is known

@@ -218,12 +218,13 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
         """
         s = SmoothingSettings.of(self)
         rows, y = self._rows_and_targets(X, y, reset=True, multi_output=True, y_numeric=True)
-        self._flat, Y = y.ndim == 1, np.array(y.reshape(len(y), -1), np.float64)
+        Y = np.array(y.reshape(len(y), -1), np.float64)
         if np.abs(Y).max() > np.finfo(rows.dtype).max:
             raise ValueError(
                 f"y is too large for {rows.dtype}, in which X asks for answers; scale y, or give X as float64."
             )
-        self.smoothing_ = fit(s, rows, Y, self._shares_of_weight(sample_weight, rows))
+        found = fit(s, rows, Y, self._shares_of_weight(sample_weight, rows))
+        self._flat, self.smoothing_ = y.ndim == 1, found
         return self
 
     def predict(self, X: Any) -> Array:
@@ -324,8 +325,9 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         weight = self._shares_of_weight(sample_weight, rows)
-        self.classes_, at = np.unique(y, return_inverse=True)
-        self.smoothing_ = fit(s, rows, np.eye(len(self.classes_))[at], weight)
+        classes, at = np.unique(y, return_inverse=True)
+        found = fit(s, rows, np.eye(len(classes))[at], weight)
+        self.classes_, self.smoothing_ = classes, found
         return self
 
     def predict_proba(self, X: Any) -> Array:
