@@ -111,6 +111,22 @@ class RidgeEstimator(KernelEstimator):
         """Over rows, landmarks or features."""
         return self._fitted().solution
 
+    def gradient(self, X: Any) -> Array:
+        """df/dx at every row of X, (n, d), or (n, q, d) of several outputs.
+
+        Over features it is that of the map, which Fourier features and landmarks have.
+
+        >>> from mercer import KernelRidge, kernels
+        >>> X = np.linspace(0, 6, 200)[:, None]
+        >>> m = KernelRidge(kernels.Gaussian(), alpha=1e-4).fit(X, np.sin(X[:, 0]))
+        >>> m.gradient([[np.pi / 3], [np.pi]]).round(2)
+        array([[ 0.5],
+               [-1. ]])
+        """
+        s = self.solution_
+        G = s.gradient(self._rows(X, reset=False))
+        return G[:, 0] if s.flat else G
+
     @property
     def plan_(self) -> Plan:
         return self.solution_.plan

@@ -77,6 +77,20 @@ class SupportVectorEstimator(KernelEstimator):
         machine = self._dual()
         return machine.queried(self._rows(X, reset=False))
 
+    def gradient(self, X: Any) -> Array:
+        """df/dx of the scores at every row of X, (n, d), or (n, K, d) of K > 2 classes.
+
+        Votes among pairs of classes have none; there multiclass="ovr" has one a class.
+
+        >>> from mercer import KernelSVC, kernels
+        >>> X = np.linspace(-3, 3, 60)[:, None]
+        >>> m = KernelSVC(kernels.Linear(), C=1.0).fit(X, X[:, 0] > 0)
+        >>> bool(np.all(m.gradient(X) > 0))
+        True
+        """
+        G = self._machine().gradient(self._rows(X, reset=False))
+        return G[:, 0] if G.shape[1] == 1 else G
+
     def compress(self, budget: int, X: Any = None, random_state: Seed = 0) -> Self:
         """The same model over at most `budget` of its support vectors.
 

@@ -12,6 +12,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Each, Floats, Ints, Is, Number, Text, Whole
 from mercer.kernels.base import Kernel
 from mercer.lifts.landmarks import in_float64, rpcholesky
+from mercer.models.expansion import Expansion
 from mercer.models.maps import FittedMap
 from mercer.models.settings import FittedKernel
 from mercer.models.svm.multiclass import BinaryRule, pair_functions, pair_parts, votes
@@ -225,6 +226,14 @@ class DualMachine:
         """(n,) for two classes, else (n, K): one score a class, or its votes among pairs."""
         return self.combined(self.queried(X))
 
+    def gradient(self, X: Table) -> Array:
+        """(n, k, d) of the scores."""
+        if len(self.counts) > 2 and self.multiclass == "ovo":
+            raise ValueError(
+                "votes among pairs of classes have no gradient; fit with multiclass='ovr', one score a class."
+            )
+        return Expansion(self.kernel, self.vectors).gradient(X, self.functions.T)
+
     def combined(self, f: Array) -> Array:
         """The scores of classes from those of all rules."""
         f, K = f + self.intercept.astype(f.dtype), len(self.counts)
@@ -276,6 +285,10 @@ class FeatureMachine:
         """(n,) for two classes, the second where positive, else (n, K)."""
         f = self.phi.linear(X, self.coef.T, self.intercept)
         return f[:, 0] if len(self.coef) == 1 else f
+
+    def gradient(self, X: Table) -> Array:
+        """(n, k, d) of the scores."""
+        return self.phi.gradient(X, self.coef.T)
 
 
 Machine = DualMachine | FeatureMachine
