@@ -47,8 +47,6 @@ SAID = {
     "Plan.settings",
     "Warped.f",
     "Weighted.f",
-    "KernelSVC._last",
-    "ExactClassifier._last",
 }
 
 

@@ -15,7 +15,7 @@ from mercer.lifts import (
     SparseProjection,
     Subsets,
 )
-from mercer.lifts.fused import fuse
+from mercer.lifts.chain import fuse
 from mercer.testing import check_lift
 
 PROJECTIONS = {

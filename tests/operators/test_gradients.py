@@ -170,3 +170,16 @@ def test_refusals_are_sentences():
         Constant().operator(["a", "b"]).input_gradients(np.ones(2))
     with pytest.raises(ValueError, match=r"warped\(square\) has no derivative"):
         Gaussian().warped(np.square).operator(X).input_gradients(np.ones(5))
+
+
+def test_no_columns_have_no_slope():
+    K = Gaussian().operator(Table(np.ones((2, 3))), Table(np.ones((0, 3))))
+    np.testing.assert_array_equal(K.input_gradients(np.ones((0, 4))), np.zeros((2, 4, 3)))
+
+
+def test_ties_of_mapped_rows_far_from_zero():
+    """Equal differences are equal however far from zero the rows are."""
+    X = np.array([[0.1, 0.2], [0.1, 0.7], [0.3, 0.2]]) + 1e6
+    X[:, 0] = X[0, 0]
+    K = Laplace(norm=1).mapped([[0.3, 0.0], [0.0, 0.7]]).operator(X)
+    assert (K.input_gradients(rng.normal(size=3))[..., 0] == 0).all()

@@ -173,6 +173,20 @@ def test_wide_spread_in_units_of_the_bandwidth():
     )
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [Gaussian(), Laplace(), Cauchy(), Laplace(norm=1)], ids=repr)
+def test_rows_too_large_to_square(k, dtype):
+    """Pairs so far apart add nothing; near ones add what they would anywhere."""
+    big = np.finfo(dtype).max / 8
+    X = np.array([[big, 0.0], [-big, 0.0], [big, 0.5]], dtype)
+    expected = np.zeros((3, 3, 2))
+    near = k.input_gradient(np.array([[0.0, 0.0], [0.0, 0.5]]))
+    expected[0, 2], expected[2, 0] = near[0, 1], near[1, 0]
+    np.testing.assert_allclose(k.input_gradient(X), expected, atol=1e-6)
+    one = k.operator(X).input_gradients(np.ones(3, dtype))
+    np.testing.assert_allclose(one[:, 0], expected.sum(1), atol=1e-6)
+
+
 def test_near_is_the_least_distance_that_slopes_divide_by():
     X, Z, A = np.array([[0.0]]), np.array([[0.01], [2.0]]), np.eye(2)
     for k in (Laplace(), Laplace(2.0), Laplace(exponent=0.7), Laplace(2.0, 1, exponent=0.7)):

@@ -1,8 +1,9 @@
 """Feature maps: explicit ones, random ones, and the table that turns a kernel into one."""
 
-from mercer.lifts.algebra import Chain, Concatenate, Scaled, Tensor
+from mercer.lifts.algebra import Concatenate, Scaled, Tensor
 from mercer.lifts.base import Lift
 from mercer.lifts.certificate import Certificate
+from mercer.lifts.chain import Chain
 from mercer.lifts.columnwise import Basis, Jumps, Splines
 from mercer.lifts.fourier import RandomFourier
 from mercer.lifts.gaussian import Hermite, Taylor

@@ -1,21 +1,20 @@
-"""The algebra of feature maps: concatenation, tensor products, scales and chains; their kernels
-add, multiply, scale, compose."""
+"""The algebra of feature maps: concatenation, tensor products and scales; their kernels add,
+multiply, scale."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from operator import add, mul
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from mercer.inputs import Array, Matrix, Table
+from mercer.inputs import Array, Matrix
 from mercer.invariants import Each, Is, Number
-from mercer.kernels import Kernel, Linear, Scale
+from mercer.kernels import Kernel, Scale
 from mercer.lifts.base import Lift, by_rows, seed_of
 from mercer.store import register
 
@@ -61,7 +60,7 @@ class Composite(Lift):
             out |= {f"lifts__{i}__{name}": value for name, value in phi.get_params().items()}
         return out
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         """By the names of `get_params`."""
         self.lifts = params.pop("lifts", self.lifts)
         for name, value in params.items():
@@ -208,88 +207,3 @@ class Scaled(Lift):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = getattr(self.lift, "sparse", False)
         return tags
-
-
-@register("lifts.Chain")
-class Chain(Composite):
-    """psi(phi(x)): the kernel is that of psi between features phi.
-
-    After a projection, whose kernel is Linear(), it is that of phi.
-
-    Products of columns followed by a projection are fused: the products are never formed.
-
-    Parameters
-    ----------
-    lifts : list of Lift or transformer
-        phi, psi, ..., in the order in which they are applied.
-
-    Examples
-    --------
-    >>> from mercer.lifts import Monomials, Parabolic
-    >>> (Parabolic() >> Monomials(2, include_bias=False)).fit_transform([[2.0]])
-    array([[ 2.,  4.,  4.,  8., 16.]])
-    """
-
-    must = dict(lifts_=Each(Is("Lift", "TransformerMixin")))
-
-    def _learn(self, X: Matrix) -> None:
-        first, *others = _fused(independent(self.lifts))
-        self.lifts_ = [first.fit(self._for(first, X))]
-        self.kernel_ = first.kernel_
-        F = first.transform(self._for(first, X)) if others else X
-        for i, psi in enumerate(others):
-            self.lifts_.append(psi.fit(F))
-            self.kernel_ = self._after(psi)
-            F = psi.transform(F) if i < len(others) - 1 else F
-        last = self.lifts_[-1]
-        self.n_features_out_ = getattr(last, "n_features_out_", None) or len(
-            last.get_feature_names_out()
-        )
-
-    def _after(self, psi: Any) -> Any:
-        """The kernel of the chain so far."""
-        k = getattr(psi, "kernel_", None)
-        if k is None or k == Linear():
-            return self.kernel_ if k is not None else None
-        return k.warped(Before(tuple(self.lifts_[:-1])))
-
-    def _map(self, X: Matrix) -> Matrix:
-        return Before(tuple(self.lifts_))(X)
-
-    def _names(self, inputs: list[str]) -> list[str]:
-        return list(
-            reduce(lambda names, phi: phi.get_feature_names_out(names), self.lifts_, inputs)
-        )
-
-
-@register("lifts.Before")
-@dataclass(frozen=True)
-class Before:
-    """Fitted maps one after the other, as a function of rows."""
-
-    lifts: tuple[Any, ...]
-
-    must = dict(lifts=Each(Is("Lift", "TransformerMixin")))
-
-    def __call__(self, X: Matrix) -> Matrix:
-        return reduce(
-            lambda F, phi: phi.transform(
-                Table(F) if isinstance(phi, Lift) and hasattr(F, "shape") else F
-            ),
-            self.lifts,
-            X,
-        )
-
-    def __repr__(self) -> str:
-        return " >> ".join(type(phi).__name__ for phi in self.lifts)
-
-
-def _fused(lifts: list[Any]) -> list[Any]:
-    """Neighbours as one map, where there is one that never forms what lies between them."""
-    from mercer.lifts.fused import fuse
-
-    out = lifts[:1]
-    for psi in lifts[1:]:
-        one = fuse(out[-1], psi)
-        out = [*out, psi] if one is None else [*out[:-1], one]
-    return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -21,6 +21,7 @@ from mercer.store import Saved
 if TYPE_CHECKING:
     from mercer.lifts.certificate import Certificate
 
+Seed: TypeAlias = int | np.integer[Any] | np.random.RandomState | np.random.Generator | None
 TILE_BYTES = 1 << 20  # of features for one task
 
 
@@ -170,7 +171,7 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
 
     def __rshift__(self, other: Any) -> Lift:
         """Compose: `phi >> psi` is psi(phi(x))."""
-        from mercer.lifts.algebra import Chain
+        from mercer.lifts.chain import Chain
 
         return (
             Chain([*_parts(self, Chain), *_parts(other, Chain)])
@@ -183,7 +184,7 @@ def _parts(phi: Any, node: type[Any]) -> list[Any]:
     return list(phi.lifts) if isinstance(phi, node) else [phi]
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: Seed) -> int:
     """An integer that stands for all the randomness of a map.
 
     >>> seed_of(7)
@@ -202,7 +203,7 @@ def seed_of(random_state: Any) -> int:
     )
 
 
-def stream_of(random_state: Any) -> Stream:
+def stream_of(random_state: Seed) -> Stream:
     """The stream of randomness of a map."""
     return Stream(seed_of(random_state))
 

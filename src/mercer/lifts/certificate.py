@@ -15,7 +15,7 @@ from sklearn.base import clone
 from mercer.inputs import Array, Table, table
 from mercer.kernels.defaults import is_precomputed
 from mercer.lifts.algebra import reseeded
-from mercer.lifts.base import Lift
+from mercer.lifts.base import Lift, Seed
 from mercer.store import register
 
 SAMPLED_PAIRS, SAMPLED_ROWS, REDRAWN_MAPS = 20_000, 400, 16
@@ -110,14 +110,14 @@ class Certificate:
 
 
 def certify(
-    phi: Any,
+    phi: Lift,
     X: Any,
     confidence: float = 0.99,
     quantile: float = 0.995,
     *,
     alpha: float | None = None,
     n_pairs: int = SAMPLED_PAIRS,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Certificate:
     """Certify a fitted map on the rows X.
 
@@ -169,7 +169,7 @@ def draw_pairs(n: int, size: int, rng: np.random.Generator) -> tuple[Array, Arra
     return i, (i + rng.integers(1, max(n, 2), size=size)) % n
 
 
-def errors(phi: Any, rows: Table, i: Array, j: Array, piece: int = 2048) -> tuple[Array, Array]:
+def errors(phi: Lift, rows: Table, i: Array, j: Array, piece: int = 2048) -> tuple[Array, Array]:
     """The errors of the kernel, and the relative errors of the kernel distance, of the pairs
     (i, j).
     """
@@ -180,7 +180,7 @@ def errors(phi: Any, rows: Table, i: Array, j: Array, piece: int = 2048) -> tupl
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
 
-def _errors(phi: Any, x: Table, z: Table) -> tuple[Array, Array]:
+def _errors(phi: Lift, x: Table, z: Table) -> tuple[Array, Array]:
     F, G, k = _features(phi, x), _features(phi, z), phi.kernel_
     x, z = x.astype(np.float64), z.astype(np.float64)  # exact values, also of float32 rows
     exact, size = k.paired(x, z), k.diag(x) + k.diag(z)
@@ -192,7 +192,7 @@ def _errors(phi: Any, x: Table, z: Table) -> tuple[Array, Array]:
     return np.einsum("ij,ij->i", F, G) - exact, relative
 
 
-def _features(phi: Any, rows: Table) -> Array:
+def _features(phi: Lift, rows: Table) -> Array:
     plain = type(phi)._map is Lift._map  # a map that reads its rows itself
     F = (
         phi.transform(rows.data) if plain else phi._map(rows.data)
@@ -204,7 +204,7 @@ def _at(values: Array, rank: int) -> float:
     return float(np.sort(values)[rank])
 
 
-def _spectral(phi: Any, sample: Table, alpha: float | None) -> tuple[float, float, float]:
+def _spectral(phi: Lift, sample: Table, alpha: float | None) -> tuple[float, float, float]:
     """The spectral error against K + alpha I, alpha (the mean of k(x, x) where not given), and
     the effective dimension.
     """
@@ -217,7 +217,7 @@ def _spectral(phi: Any, sample: Table, alpha: float | None) -> tuple[float, floa
     return float(np.abs(gap).max()), a, float((values / (values + a)).sum())
 
 
-def _bias(phi: Any, sample: Table, rng: np.random.Generator) -> float:
+def _bias(phi: Lift, sample: Table, rng: np.random.Generator) -> float:
     """The mean error of maps drawn anew, over its standard error; 0 for maps that have no
     randomness.
     """
@@ -233,7 +233,7 @@ def _bias(phi: Any, sample: Table, rng: np.random.Generator) -> float:
     return float(means.mean() / spread) if spread > 1e-9 * np.abs(K).max() else 0.0
 
 
-def _same_kernel(phi: Any) -> Any:
+def _same_kernel(phi: Lift) -> Any:
     """A clone for the same kernel, also where that was scaled to the data or names columns."""
     twin = clone(phi)
     return (

@@ -21,12 +21,12 @@ from mercer.lifts.base import Lift
 from mercer.store import register
 
 
-def inputs_of(phi: Any) -> list[str]:
+def inputs_of(phi: Lift) -> list[str]:
     """The names of the columns that a lift was fitted on: those of the dataframe, or x0, x1, ..."""
     return list(_check_feature_names_in(phi))
 
 
-def position(phi: Any, column: Any) -> int:
+def position(phi: Lift, column: object) -> int:
     """Where a column of the fitted rows stands."""
     names = inputs_of(phi)
     if isinstance(column, str) and column in names:
@@ -43,7 +43,7 @@ def position(phi: Any, column: Any) -> int:
     )
 
 
-def positions(phi: Any, columns: Iterable[Any] | str | int | None) -> list[int]:
+def positions(phi: Lift, columns: Iterable[object] | str | int | None) -> list[int]:
     """Where the chosen columns stand; None means all of them."""
     if columns is None:
         return list(range(phi.n_features_in_))

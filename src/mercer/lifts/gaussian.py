@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.special import gammainc, xlogy
 from sklearn.utils.validation import check_is_fitted
 
@@ -176,7 +177,7 @@ def _directions(Y: Matrix, r: Array) -> Matrix:
     return U
 
 
-def _root(metric: Any, d: int) -> Array:
+def _root(metric: ArrayLike, d: int) -> Array:
     """R with R R' = A."""
     values, vectors = np.linalg.eigh(square(np.asarray(metric), d, np.float64))
     return vectors * np.sqrt(np.maximum(values, 0))

@@ -14,7 +14,7 @@ from mercer.invariants import Is
 from mercer.kernels import Sum, positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts.algebra import Concatenate
-from mercer.lifts.base import Lift, seed_of
+from mercer.lifts.base import Lift, Seed, seed_of
 from mercer.lifts.certificate import SAMPLED_PAIRS, Certificate, certify, draw_pairs, errors, order
 from mercer.lifts.duality import EXACT_LIMIT, Budget, build, probe
 from mercer.lifts.fourier import MAX_PROMISED_FEATURES
@@ -81,7 +81,7 @@ class KernelLift(Lift):
         eps: float | None = None,
         delta: float = 0.01,
         method: Any = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.n_features = n_features
@@ -175,7 +175,7 @@ class KernelLift(Lift):
         return list(self.map_.get_feature_names_out(inputs))
 
 
-def _whole(n: Any) -> int:
+def _whole(n: object) -> int:
     if isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1:
         return int(n)
     raise ValueError(

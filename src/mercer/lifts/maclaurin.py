@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from mercer.kernels import (
     exp,
 )
 from mercer.kernels.base import whole
-from mercer.lifts.base import Lift, by_rows, stream_of
+from mercer.lifts.base import Lift, Seed, by_rows, stream_of
 from mercer.ops.philox import Stream, signs, uniforms
 from mercer.pairs.side import square_norms
 from mercer.store import register
@@ -142,7 +142,7 @@ class Maclaurin(Lift):
         return None if fits else f"has signs or orders that are not those of {m} random features"
 
     def __init__(
-        self, kernel: Kernel | None = None, n_features: int = 256, random_state: Any = None
+        self, kernel: Kernel | None = None, n_features: int = 256, random_state: Seed = None
     ) -> None:
         self.kernel = kernel
         self.n_features = n_features

@@ -16,7 +16,7 @@ from mercer.invariants import Floats, Ints, Samples
 from mercer.kernels import Gaussian, Kernel, positioned
 from mercer.kernels.base import whole
 from mercer.kernels.defaults import is_precomputed, resolve
-from mercer.lifts.base import Lift, by_rows, stream_of
+from mercer.lifts.base import Lift, Seed, by_rows, stream_of
 from mercer.lifts.landmarks import CHOICES, all_rows, in_float64, independent, means, pivoted
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.stored import GivenOperator
@@ -102,7 +102,7 @@ class Nystrom(Lift):
         kernel: Any = None,
         n_landmarks: int = 100,
         landmarks: Any = "rpcholesky",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.n_landmarks = n_landmarks
@@ -242,7 +242,9 @@ class Nystrom(Lift):
     def _values(self, rows: Table) -> Callable[[Table], Array]:
         """The function k(x, L) of pieces of these rows."""
         if self._pairwise:
-            return lambda part: _dense(part.data[:, self.landmark_indices_])
+            index = self.landmark_indices_
+            assert index is not None
+            return lambda part: GivenOperator(part.data).block(cols=index)
         kernel, points = self.kernel_, Table(self.landmarks_, rows.columns).astype(rows.dtype)
         points = Table(_like(points.data, rows), rows.columns)
         centre = centre_of(points, points)

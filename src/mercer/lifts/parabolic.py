@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from mercer.inputs import Array, Matrix
 from mercer.kernels import Constant, Linear
@@ -18,14 +19,14 @@ from mercer.pairs.side import square_norms
 from mercer.store import register
 
 
-def _vector(v: Any, name: str) -> tuple[float, ...]:
+def _vector(v: ArrayLike, name: str) -> tuple[float, ...]:
     out = np.ravel(np.asarray(v, np.float64))  # also the (1, D) coefficients of a linear model
     if not len(out) or not np.isfinite(out).all():
         raise ValueError(f"{name} must hold one or more finite numbers, got {v!r}.")
     return tuple(out.tolist())
 
 
-def _rows(X: Any, d: int) -> Array:
+def _rows(X: ArrayLike, d: int) -> Array:
     rows = np.asarray(X, np.float64)
     if rows.ndim != 2 or rows.shape[1] != d:
         raise ValueError(f"X must hold rows of {d} columns, but its shape is {rows.shape}.")
@@ -50,7 +51,7 @@ class Everything:
 
     d: int
 
-    def contains(self, X: Any) -> Array:
+    def contains(self, X: ArrayLike) -> Array:
         return np.ones(len(_rows(X, self.d)), bool)
 
     def lifted(self) -> Halfspace:
@@ -78,7 +79,7 @@ class Nothing:
 
     d: int
 
-    def contains(self, X: Any) -> Array:
+    def contains(self, X: ArrayLike) -> Array:
         return np.zeros(len(_rows(X, self.d)), bool)
 
     def lifted(self) -> Halfspace:
@@ -123,7 +124,7 @@ class Ball:
         if not (math.isfinite(self.radius) and self.radius >= 0):
             raise ValueError(f"radius must be a number >= 0, got {self.radius!r}.")
 
-    def contains(self, X: Any) -> Array:
+    def contains(self, X: ArrayLike) -> Array:
         """Whether each row is inside."""
         r = np.sqrt(square_norms(_rows(X, len(self.centre)) - self.centre))
         within = r < self.radius if self.strict != self.complement else r <= self.radius
@@ -178,7 +179,7 @@ class Halfspace:
         if not math.isfinite(self.offset):
             raise ValueError(f"offset must be a finite number, got {self.offset!r}.")
 
-    def contains(self, X: Any) -> Array:
+    def contains(self, X: ArrayLike) -> Array:
         """Whether each row is inside."""
         value = _rows(X, len(self.normal)) @ np.asarray(self.normal)
         return value > self.offset if self.strict else value >= self.offset

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix
@@ -15,7 +16,7 @@ from mercer.invariants import Is
 from mercer.kernels import Linear
 from mercer.kernels.base import whole
 from mercer.kernels.params import plain
-from mercer.lifts.base import Lift, by_rows, stream_of
+from mercer.lifts.base import Lift, Seed, by_rows, stream_of
 from mercer.ops.projections import Hashed, Normals, projection_dim
 from mercer.ops.tiles import cuts
 from mercer.store import register
@@ -30,7 +31,7 @@ class Projection(Lift):
     """x -> A x for a random matrix A (m, d) that is its seed: nothing of it is kept."""
 
     sparse: ClassVar[bool] = True
-    projection_: Any
+    projection_: Normals | Hashed
 
     must = dict(projection_=Is("Normals", "Hashed", m="n_features_out_"))
 
@@ -44,14 +45,14 @@ class Projection(Lift):
     def _learn(self, X: Matrix) -> None:
         self.prepare(*X.shape)
 
-    def _draw(self, n: int) -> Any:
+    def _draw(self, n: int) -> Normals | Hashed:
         raise NotImplementedError(f"{type(self).__name__} must define _draw(self, n).")
 
     def finish(self, F: Array) -> Array:
         """The features of A x, in place: A x itself."""
         return F
 
-    def inner(self, X: Any, w: Any) -> Array:
+    def inner(self, X: Any, w: ArrayLike) -> Array:
         """The inner products (A x, w) of every row with w (m,), without A x.
 
         The row meets A'w, piece by piece.
@@ -66,7 +67,7 @@ class Projection(Lift):
             out += X[:, piece] @ self.projection_.back(piece.start, piece.stop, w)
         return out
 
-    def _weights(self, w: Any, dtype: Any) -> Array:
+    def _weights(self, w: ArrayLike, dtype: DTypeLike) -> Array:
         w = np.ascontiguousarray(w, dtype)
         if w.shape != (self.n_features_out_,):
             raise ValueError(
@@ -109,13 +110,15 @@ class GaussianProjection(Projection):
     (True, True)
     """
 
+    projection_: Normals
+
     def __init__(
         self,
         n_features: int | str | None = None,
         *,
         eps: float | None = None,
         delta: float = 0.01,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_features = n_features
         self.eps = eps
@@ -185,6 +188,8 @@ class SparseProjection(Projection):
     (12, array([1., 1., 1.]))
     """
 
+    projection_: Hashed
+
     def __init__(
         self,
         n_features: int = 1024,
@@ -192,7 +197,7 @@ class SparseProjection(Projection):
         signed: bool = True,
         *,
         dense_output: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_features = n_features
         self.s = s
@@ -233,7 +238,7 @@ class SparseProjection(Projection):
         return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
 
 
-def _hashed(n_features: Any, s: Any, signed: Any, random_state: Any) -> Hashed:
+def _hashed(n_features: object, s: object, signed: object, random_state: Seed) -> Hashed:
     """The matrix of s entries a column, by what users said of it."""
     m = whole(plain(n_features), "n_features", least=1)
     if isinstance(s, str) and s == "auto":
@@ -298,8 +303,10 @@ class HashedFeatures(Projection):
     (2, 8)
     """
 
+    projection_: Hashed
+
     def __init__(
-        self, n_features: int = 2**18, s: int = 1, signed: bool = True, *, random_state: Any = 0
+        self, n_features: int = 2**18, s: int = 1, signed: bool = True, *, random_state: Seed = 0
     ) -> None:
         self.n_features = n_features
         self.s = s
@@ -335,7 +342,7 @@ class HashedFeatures(Projection):
         return _rows_of_items(X) if items else super()._check(X, reset=reset)
 
 
-def _rows_of_items(rows: Any) -> Any:
+def _rows_of_items(rows: Iterable[Mapping[object, object]]) -> Matrix:
     """CSR rows of dicts; a name is a column by 63 bits of its digest, so the width is never
     known.
     """
@@ -349,7 +356,7 @@ def _rows_of_items(rows: Any) -> Any:
     )
 
 
-def _item(name: Any, value: Any, seen: dict[str, int]) -> tuple[int, float]:
+def _item(name: object, value: object, seen: dict[str, int]) -> tuple[int, float]:
     token, number = (
         (f"{name}={value}", 1.0) if isinstance(value, str) else (str(name), _number(name, value))
     )
@@ -358,7 +365,7 @@ def _item(name: Any, value: Any, seen: dict[str, int]) -> tuple[int, float]:
     return seen[token], number
 
 
-def _number(name: Any, value: Any) -> float:
+def _number(name: object, value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from functools import reduce
 from operator import mul
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,7 @@ from mercer.invariants import Each, Floats, Is
 from mercer.kernels import ArcCosine, Exp, Kernel, Linear, Polynomial, Scale
 from mercer.kernels.base import positive, whole
 from mercer.lifts.algebra import Composite, independent
-from mercer.lifts.base import Lift, by_rows, stream_of
+from mercer.lifts.base import Lift, Seed, by_rows, stream_of
 from mercer.lifts.maclaurin import exponential
 from mercer.ops.frequencies import frequencies
 from mercer.ops.measures import Normal
@@ -31,13 +31,13 @@ OWN = 0x5E7C
 PART_BYTES = 64 << 20  # of the parts' features at a time
 
 
-def _size(n_features: Any) -> int:
+def _size(n_features: object) -> int:
     return whole(
         int(n_features) if isinstance(n_features, np.integer) else n_features, "n_features", least=1
     )
 
 
-def _sketches(random_state: Any, widths: list[int], D: int) -> list[CountSketch]:
+def _sketches(random_state: Seed, widths: list[int], D: int) -> list[CountSketch]:
     """Independent hashes for every factor."""
     stream: Stream = stream_of(random_state).child(OWN)
     return [CountSketch.draw(stream.child(i), p, D) for i, p in enumerate(widths)]
@@ -78,7 +78,7 @@ class TensorSketch(Lift):
     must = dict(sketches_=Each(Is("CountSketch", D="n_features_out_")))
 
     def __init__(
-        self, degree: int = 2, n_features: int = 256, bias: float = 1.0, random_state: Any = None
+        self, degree: int = 2, n_features: int = 256, bias: float = 1.0, random_state: Seed = None
     ) -> None:
         self.degree = degree
         self.n_features = n_features
@@ -135,7 +135,7 @@ class SketchedTensor(Composite):
 
     must = dict(sketches_=Each(Is("CountSketch", D="n_features_out_")))
 
-    def __init__(self, lifts: Any, n_features: int = 256, random_state: Any = None) -> None:
+    def __init__(self, lifts: Any, n_features: int = 256, random_state: Seed = None) -> None:
         self.lifts = lifts
         self.n_features = n_features
         self.random_state = random_state
@@ -147,7 +147,7 @@ class SketchedTensor(Composite):
             "random_state": self.random_state,
         }
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         self.n_features = params.pop("n_features", self.n_features)
         self.random_state = params.pop("random_state", self.random_state)
         return super().set_params(**params) if params else self
@@ -214,7 +214,7 @@ class PositiveFeatures(Lift):
     must = dict(directions_=Floats(None, "n_features_in_"), mean_=Floats("n_features_in_"))
 
     def __init__(
-        self, kernel: Kernel | None = None, n_features: int = 256, random_state: Any = None
+        self, kernel: Kernel | None = None, n_features: int = 256, random_state: Seed = None
     ) -> None:
         self.kernel = kernel
         self.n_features = n_features
@@ -245,7 +245,7 @@ class PositiveFeatures(Lift):
         return F
 
 
-def _scale_of(kernel: Any) -> float:
+def _scale_of(kernel: object) -> float:
     """c of exp(c x'z)."""
     match kernel:
         case Exp(kernel=Linear(metric=None)):
@@ -257,7 +257,7 @@ def _scale_of(kernel: Any) -> float:
     )
 
 
-def _normals(random_state: Any, d: int, m: int) -> Array:
+def _normals(random_state: Seed, d: int, m: int) -> Array:
     """m rows of N(0, I), orthogonal to each other in blocks."""
     return frequencies(Normal(), d, m, stream_of(random_state), "orthogonal")
 
@@ -293,7 +293,7 @@ class ArcCosineFeatures(Lift):
 
     must = dict(directions_=Floats(None, "n_features_in_"))
 
-    def __init__(self, order: int = 1, n_features: int = 256, random_state: Any = None) -> None:
+    def __init__(self, order: int = 1, n_features: int = 256, random_state: Seed = None) -> None:
         self.order = order
         self.n_features = n_features
         self.random_state = random_state

@@ -75,7 +75,7 @@ def _of_cosines(phi: RandomFourier, X: Table, coef: Array) -> Array:
     coef = coef.astype(np.float64) * np.sqrt(phi.spectrum_.amplitude / m)
     out = np.empty((len(X), coef.shape[1], X.width))
     if phi.form == "pairs":
-        by_cos, by_sin, shift = coef[:m], coef[m:], 0.0
+        by_cos, by_sin, shift = coef[:m], coef[m:], np.zeros(m)
     else:
         by_cos, by_sin = np.sqrt(2) * coef, np.zeros_like(coef)
         shift = 2 * np.pi * uniforms(phi.stream_.child(-1 % 2**32), 0, m, 1)[:, 0]

@@ -23,17 +23,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V")
 
 
+# what the look at rows writes to an estimator, before its fit has found anything
+COLUMNS = ("n_features_in_", "feature_names_in_", "_of_items")
+
+
 def all_or_nothing(method: F) -> F:
-    """A call that fails, or is refused, leaves the model as it was."""
+    """A call that fails, or is refused, leaves the model as it was.
+
+    `method` computes everything and assigns it at its end; only what scikit-learn's validation
+    notes of the columns comes before, and is put back.
+    """
 
     @wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
-        before = dict(vars(self))
+        before = {name: vars(self)[name] for name in COLUMNS if name in vars(self)}
         try:
             return method(self, *args, **options)
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            for name in COLUMNS:
+                if name in before:
+                    setattr(self, name, before[name])
+                elif name in vars(self):
+                    delattr(self, name)
             raise
 
     return call  # type: ignore[return-value]

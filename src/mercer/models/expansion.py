@@ -76,6 +76,16 @@ class Expansion:
             X.dtype
         )  # sums in float64: large coefficients cancel
 
+    def gradient(self, X: Table, coef: Array) -> Array:
+        """d sum_i coef_iq k(x, x_i) / dx, (n, q, d), in the precision of the rows."""
+        if isinstance(self.kernel, str):
+            raise ValueError(
+                "a model of kernel='precomputed' sees no columns, so there is no gradient by them; fit it with a kernel."
+            )
+        return np.asarray(
+            KernelOperator(self.kernel, X, self.points).input_gradients(coef), X.dtype
+        )
+
 
 def kernel_at(kernel: KernelSetting, rows: Table, weight: Array | None = None) -> Kernel:
     """The kernel that was meant, for these rows.

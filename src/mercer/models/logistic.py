@@ -248,31 +248,35 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map of rows X (n, d), then rounds over its features; y and weights are (n,)."""
         s = LogisticSettings.of(self)
-        rows, codes, weight = self._checked(X, y, sample_weight)
+        rows, classes, codes, weight = self._checked(X, y, sample_weight)
         phi = fitted_map(
             s.kernel, s.lift, s.method, rows, weight, seed=s.random_state, memory=s.memory
         )
         w = np.ones(len(codes)) if weight is None else weight
-        w = w * class_weights(self.class_weight, self.classes_, codes, w)[codes]
-        self.solution_, converged = fit(s, rows, codes, len(self.classes_), w, phi)
+        w = w * class_weights(self.class_weight, classes, codes, w)[codes]
+        found, converged = fit(s, rows, codes, len(classes), w, phi)
         if not converged:
-            text = f"stopped after {self.n_iter_} rounds (max_iter={self.max_iter}) before tol was reached; raise max_iter or alpha."
+            text = f"stopped after {found.steps} rounds (max_iter={self.max_iter}) before tol was reached; raise max_iter or alpha."
             warnings.warn(f"KernelLogistic {text}", ConvergenceWarning, stacklevel=3)
+        self.classes_, self.solution_ = classes, found
         return self
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Array, Array | None]:
-        """Rows, the number of each row's class and its weight; a row of weight 0 is as absent."""
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Table, Array, Array, Array | None]:
+        """Rows, the classes, the number of each row's and its weight; a row of weight 0 is as
+        absent."""
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         w = self._weights(sample_weight, rows)
         if w is not None:
             rows, y, w = rows[w > 0], y[w > 0], w[w > 0]
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
             raise ValueError(
-                f"y has {len(self.classes_)} class among rows of positive weight; give rows of at least two classes."
+                f"y has {len(classes)} class among rows of positive weight; give rows of at least two classes."
             )
-        return rows, codes, w
+        return rows, classes, codes, w
 
     # what is known
     def __sklearn_is_fitted__(self) -> bool:

@@ -16,6 +16,7 @@ from mercer.invariants import Is, Number, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
+from mercer.lifts.slopes import feature_gradients
 from mercer.models.base import checked
 from mercer.models.settings import (
     FittedKernel,
@@ -122,6 +123,11 @@ class FittedMap:
         for at, F in self.batches(rows):
             out[at] = F @ coef.astype(F.dtype) + intercept
         return out
+
+    def gradient(self, rows: Table, coef: Array) -> Array:
+        """d phi(x)'coef / dx, (n, q, d), in the precision of the rows; of maps with a formula for
+        it."""
+        return feature_gradients(self.lift, Table(rows.data), coef)
 
     # sums
     def shift(self, rows: Table) -> Array:

@@ -14,6 +14,7 @@ from mercer import methods
 from mercer.inputs import Array
 from mercer.kernels import Kernel
 from mercer.lifts import Lift
+from mercer.lifts.base import Seed as Seed  # of maps and of models alike
 from mercer.methods import Method
 
 KernelSetting: TypeAlias = Kernel | str | None  # None: one that is scaled to the rows
@@ -21,7 +22,6 @@ FittedKernel: TypeAlias = Kernel | str  # text: "precomputed"
 FittedLift: TypeAlias = Lift | TransformerMixin
 LiftSetting: TypeAlias = FittedLift | None
 Via: TypeAlias = Method | str
-Seed: TypeAlias = int | np.integer[Any] | np.random.RandomState | np.random.Generator | None
 MemoryLimit: TypeAlias = float | str | None  # of bytes
 
 

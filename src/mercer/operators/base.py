@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from mercer.inputs import Array, Rows, Table
 
@@ -30,7 +31,7 @@ class Operator(Protocol):
     @property
     def dtype(self) -> np.dtype[Any]: ...
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         """K @ V for one vector (m,) or many (m, q)."""
 
     def block(self, rows: Rows = ..., cols: Rows = ...) -> Array:
@@ -39,13 +40,13 @@ class Operator(Protocol):
     def diag(self) -> Array:
         """The diagonal of a square K."""
 
-    def pullback(self, U: Any, V: Any) -> Array:
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         """d tr(U'KV) / d parameter."""
 
-    def restrict(self, rows: Rows, cols: Rows | None = None) -> Self:
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> Operator:
         """The operator of some rows, and of these or other columns."""
 
-    def astype(self, dtype: Any) -> Self:
+    def astype(self, dtype: DTypeLike) -> Operator:
         """The same matrix with its values in another precision."""
 
 
@@ -75,6 +76,12 @@ class TiledOperator(Operator, Protocol):
     def block(self, rows: Rows = ..., cols: Rows = ..., out: Array | None = None) -> Array:
         """K[rows, cols], formed, where it is to be kept."""
 
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> Self:
+        """That of some rows, read by tiles too."""
+
+    def astype(self, dtype: DTypeLike) -> Self:
+        """The same with tiles of another precision, where their range allows."""
+
     @property
     def wide(self) -> TiledOperator:
         """The same in float64; itself where it is that."""
@@ -92,6 +99,6 @@ class TiledOperator(Operator, Protocol):
         """
 
 
-def dense(op: Operator, dtype: Any) -> Array:
+def dense(op: Operator, dtype: DTypeLike) -> Array:
     """K as one new array."""
     return np.array(op.astype(dtype).block(), dtype, copy=None)

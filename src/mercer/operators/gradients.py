@@ -4,9 +4,9 @@ one pass over tiles."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
@@ -111,7 +111,7 @@ class Gradients:
         return np.sum(parallel_map(add, range(lanes)), axis=0) / len(self.X)
 
 
-def weights(A: Any, m: int) -> Array:
+def weights(A: ArrayLike, m: int) -> Array:
     """One column of weights for each function."""
     A = np.asarray(A)
     A = A.astype(np.float64) if A.dtype.kind in "biu" else A
@@ -119,12 +119,14 @@ def weights(A: Any, m: int) -> Array:
         raise ValueError(
             f"A must be numbers of shape ({m},) or ({m}, t), got shape {A.shape} of dtype {A.dtype}."
         )
-    return A.reshape(m, -1)
+    return A if A.ndim == 2 else A[:, None]
 
 
-def gradients_of(op: Any, A: Any, rows: Rows | None, near: float) -> Gradients:
-    """Those of an operator with rows X and columns Z, at chosen rows."""
-    return Gradients(op.kernel, chosen(op.X, rows), op.Z, weights(A, op.shape[1]), near)
+def gradients_of(
+    kernel: Kernel, X: Table, Z: Table, A: ArrayLike, rows: Rows | None, near: float
+) -> Gradients:
+    """Those at chosen rows of X."""
+    return Gradients(kernel, chosen(X, rows), Z, weights(A, len(Z)), near)
 
 
 def chosen(X: Table, rows: Rows | None) -> Table:

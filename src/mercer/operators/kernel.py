@@ -3,11 +3,12 @@ parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from mercer.inputs import Array, Rows
 from mercer.kernels.base import Kernel
@@ -17,6 +18,8 @@ from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, Tile, centre_of
 
 Columns = list[tuple[slice, Side | None]]
+# of some rows, the values of tiles from left to right, and the columns they are of
+TileValues = Callable[[slice, Columns], Iterator[tuple[slice, Array]]]
 WIDE_BYTES = 2 << 20  # of the rows on one side of a tile
 LANES, LANE_BYTES = (
     16,
@@ -80,7 +83,7 @@ class KernelOperator:
             return KernelOperator(self.kernel, left)
         return KernelOperator(self.kernel, left, self.Z[_many(rows if cols is None else cols)])
 
-    def astype(self, dtype: Any) -> KernelOperator:
+    def astype(self, dtype: DTypeLike) -> KernelOperator:
         """The same matrix with its rows, and so its values, in another precision.
 
         Items have but one.
@@ -96,33 +99,37 @@ class KernelOperator:
             raise ValueError(f"diag needs as many rows as columns; K has shape {self.shape}.")
         return self.kernel.diag(self.X) if self.symmetric else self.kernel.paired(self.X, self.Z)
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         """K @ V for one vector (m,) or many (m, q)."""
+        return self.product(V, self.values)
+
+    def product(self, V: ArrayLike, values: TileValues) -> Array:
+        """K @ V from the values of tiles, computed or kept."""
         W = self._vectors(V, self.shape[1], "V")
         lanes = min(LANES, LANE_BYTES // max(8 * W.size, 1)) if self.symmetric else 0
-        out = self._times_symmetric(W, lanes) if lanes > 1 else self._times(W)
+        out = self._times_symmetric(W, lanes, values) if lanes > 1 else self._times(W, values)
         out = out.astype(np.result_type(self.dtype, W.dtype), copy=False)
         return out if np.ndim(V) == 2 else out[:, 0]
 
-    def _times(self, W: Array) -> Array:
+    def _times(self, W: Array, values: TileValues) -> Array:
         """K @ W by rows of tiles."""
         out = np.empty((self.shape[0], W.shape[1]), np.result_type(self.dtype, W.dtype))
 
         def add(rows: slice) -> None:
             total = np.zeros((rows.stop - rows.start, W.shape[1]))
-            for cols, tile in self._tiles(rows, self._columns):
-                total += self._value(tile) @ W[cols]
+            for cols, K in values(rows, self._columns):
+                total += K @ W[cols]
             out[rows] = total
 
         tiles.settle_allocator()
         parallel_map(add, tiles.cuts(self.shape[0], self._step(tiles.TILE_ROWS)))
         return out
 
-    def _times_symmetric(self, W: Array, lanes: int) -> Array:
+    def _times_symmetric(self, W: Array, lanes: int, values: TileValues) -> Array:
         """K @ W by the tiles of one triangle, each used twice; lanes add up apart, so that
         threads change nothing.
         """
-        columns = self._prepared(self._step(tiles.square(self.dtype.itemsize)))
+        columns = self.triangle()
 
         def add(lane: int) -> Array:
             total = np.zeros(W.shape)
@@ -131,8 +138,7 @@ class KernelOperator:
                 *range(2 * lanes - 1 - lane, len(columns), 2 * lanes),
             ):
                 rows = columns[i][0]
-                for cols, tile in self._tiles(rows, columns[i:]):
-                    K = self._value(tile)
+                for cols, K in values(rows, columns[i:]):
                     total[rows] += K @ W[cols]
                     if cols != rows:
                         total[cols] += K.T @ W[rows]
@@ -141,7 +147,7 @@ class KernelOperator:
         tiles.settle_allocator()
         return np.sum(parallel_map(add, range(min(lanes, len(columns)))), axis=0)
 
-    def pullback(self, U: Any, V: Any) -> Array:
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`.
 
         U is (n,) or (n, q), V (m,) or (m, q).
@@ -153,11 +159,7 @@ class KernelOperator:
             )
 
         # Of a symmetric operator one triangle: the weights of a pair and of its mirror image add.
-        columns = (
-            self._prepared(self._step(tiles.square(self.dtype.itemsize)))
-            if self.symmetric
-            else self._columns
-        )
+        columns = self.triangle() if self.symmetric else self._columns
 
         def add(i: int) -> Array:
             rows, right = (columns[i][0], columns[i:]) if self.symmetric else (pieces[i], columns)
@@ -178,7 +180,9 @@ class KernelOperator:
         once = U[rows] @ V[cols].T
         return once + V[rows] @ U[cols].T if self.symmetric and rows != cols else once
 
-    def input_gradients(self, A: Any, rows: Rows | None = None, *, near: float = 0.0) -> Array:
+    def input_gradients(
+        self, A: ArrayLike, rows: Rows | None = None, *, near: float = 0.0
+    ) -> Array:
         """The gradients of the functions sum_j A_jt k(., z_j) at the rows of X, or at chosen ones.
 
         Parameters
@@ -204,10 +208,10 @@ class KernelOperator:
         >>> K.input_gradients([1.0, 0.0], rows=[1])
         array([[[6.]]])
         """
-        return gradients_of(self, A, rows, near).all()
+        return gradients_of(self.kernel, self.X, self.Z, A, rows, near).all()
 
     def gradient_outer_product(
-        self, A: Any, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+        self, A: ArrayLike, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
     ) -> Array:
         """The mean over rows of J'J, where J (t, d) holds the gradients of all functions there.
 
@@ -237,23 +241,35 @@ class KernelOperator:
         array([[1., 3.],
                [3., 9.]])
         """
-        return gradients_of(self, A, rows, near).outer(diagonal=diagonal)
+        return gradients_of(self.kernel, self.X, self.Z, A, rows, near).outer(diagonal=diagonal)
 
-    def matvec(self, v: Any) -> Array:
+    def matvec(self, v: ArrayLike) -> Array:
         """K @ v, as SciPy's iterative solvers ask for it."""
         return self @ v
 
     matmat = matvec
 
-    def rmatvec(self, v: Any) -> Array:
+    def rmatvec(self, v: ArrayLike) -> Array:
         """K.T @ v."""
         return self.T @ v
 
-    def __rmatmul__(self, V: Any) -> Array:
+    def __rmatmul__(self, V: ArrayLike) -> Array:
         """V @ K, for (n,) or (q, n)."""
         return np.asarray((self.T @ np.asarray(V).T).T)
 
-    # inside
+    # tiles
+    def values(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Array]]:
+        """K of these rows by columns, from left to right."""
+        for cols, tile in self._tiles(rows, columns):
+            shape = (len(tile.X), len(tile.Z))
+            yield cols, tiles.broadcast(self.kernel.on(tile), shape, self.dtype)
+
+    def triangle(self) -> Columns:
+        """The pieces of a symmetric operator's rows; those from number i on are the columns of the
+        i-th.
+        """
+        return self._prepared(self._step(tiles.square(self.dtype.itemsize)))
+
     def _tiles(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Tile]]:
         """The tiles of these rows, from left to right: an order that does not depend on the
         threads.
@@ -289,10 +305,7 @@ class KernelOperator:
         )
         return [(cols, Side(self.Z[cols], self._centre) if small else None) for cols in pieces]
 
-    def _value(self, tile: Tile) -> Array:
-        return tiles.broadcast(self.kernel.on(tile), (len(tile.X), len(tile.Z)), self.dtype)
-
-    def _vectors(self, V: Any, n: int, name: str) -> Array:
+    def _vectors(self, V: ArrayLike, n: int, name: str) -> Array:
         V = np.asarray(V)
         V = V.astype(np.float64) if V.dtype.kind in "biu" else V
         if V.ndim not in (1, 2) or len(V) != n or V.dtype.kind != "f":
@@ -302,12 +315,12 @@ class KernelOperator:
         return V.reshape(n, -1)
 
 
-def _many(rows: Rows) -> Rows:
+def _many(rows: Rows) -> slice | Array:
     """Rows as a slice, a mask or a list of positions."""
     if isinstance(rows, slice):
         return rows
     index = np.atleast_1d(np.asarray(rows))
-    return index if index.dtype == bool else index.astype(np.intp)
+    return index if index.dtype == bool else index.astype(np.intp, copy=False)
 
 
 def operator(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:

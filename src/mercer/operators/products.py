@@ -3,19 +3,18 @@ that are precise enough."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from mercer.inputs import Array, Table
+from mercer.inputs import Array, Matrix, Table
 from mercer.kernels.base import Kernel
 from mercer.operators.kernel import KernelOperator
+from mercer.operators.stored import GivenOperator
 from mercer.operators.tiles import (
     TILE_COLUMNS,
     TILE_ROWS,
-    AboutTiles,
     BitTiles,
     GaussianTiles,
+    PreciseTiles,
     tiles_about,
     tiles_of,
 )
@@ -36,14 +35,22 @@ def dense_enough(rows: Table, limit: float) -> Table:
     return Table(rows.data.toarray(), rows.columns)
 
 
-def times(kernel: Kernel, X: Table, vectors: Any, coef: Array, *, balanced: bool = False) -> Array:
+def times(
+    kernel: Kernel, X: Table, vectors: Matrix, coef: Array, *, balanced: bool = False
+) -> Array:
     """k(X, vectors) @ coef, (n, k)."""
     m, k = coef.shape
     return scores(kernel, X, vectors, [(slice(0, m), list(range(k)), coef.T)], k, balanced=balanced)
 
 
 def scores(
-    kernel: Kernel, X: Table, vectors: Any, parts: list[Part], width: int, *, balanced: bool = False
+    kernel: Kernel,
+    X: Table,
+    vectors: Matrix,
+    parts: list[Part],
+    width: int,
+    *,
+    balanced: bool = False,
 ) -> Array:
     """(n, width), where each part adds to some of its columns: k(X, vectors[part]) @ coefficients'.
 
@@ -70,10 +77,12 @@ def given_scores(
     K: Array, vectors: Array, parts: list[Part], width: int, *, balanced: bool = False
 ) -> Array:
     """The same of a given matrix K (n, m), whose columns `vectors` are those of the vectors."""
-    out, parts = np.zeros((len(K), width), K.dtype), _filled(parts)
-    mean = K[:, vectors].mean(1, dtype=np.float64)[:, None] if balanced and len(vectors) else 0.0
+    op, parts = GivenOperator(K), _filled(parts)
+    out, mean = np.zeros((op.shape[0], width), op.dtype), np.zeros((), op.dtype)
+    if balanced and len(vectors):
+        mean = op.block(cols=vectors).mean(1, dtype=np.float64)[:, None]
     for s, rules, coef in parts:
-        out[:, rules] += ((K[:, vectors[s]] - mean) @ coef.T).astype(out.dtype)
+        out[:, rules] += ((op.block(cols=vectors[s]) - mean) @ coef.T).astype(out.dtype)
     return out
 
 
@@ -89,9 +98,7 @@ def _alike(X: Table, Z: Table) -> tuple[Table, Table]:
     return X.astype(dtype), Z.astype(dtype)
 
 
-def by_tiles(
-    tiles: GaussianTiles | BitTiles | AboutTiles, X: Table, Z: Table, parts: list[Part], width: int
-) -> Array:
+def by_tiles(tiles: PreciseTiles, X: Table, Z: Table, parts: list[Part], width: int) -> Array:
     """The same by tiles of vectors (down) and rows (across), summed in float64; several rules of a
     tile by one product of its precision."""
     out, every = np.zeros((width, len(X))), np.arange(TILE_ROWS)

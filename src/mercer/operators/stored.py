@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, DTypeLike
 
-from mercer.inputs import Array, Rows, Table
+from mercer.inputs import Array, Matrix, Rows, Table
 from mercer.kernels.base import Kernel
 from mercer.operators import tiled
 from mercer.operators.kernel import Columns, KernelOperator, _many
@@ -22,7 +23,7 @@ PIECE_ROWS = 256  # rows of a given matrix that are multiplied at a time
 MEAN_ROWS = 1024  # rows of it whose means are taken at a time
 
 
-class StoredOperator(KernelOperator):
+class StoredOperator:
     """K = k(X, X) by the tiles of one triangle, computed once.
 
     That is half the memory of K, and products at the speed of memory.
@@ -43,12 +44,20 @@ class StoredOperator(KernelOperator):
     True
     """
 
+    __array_ufunc__ = None
+    symmetric = True
+
     def __init__(self, kernel: Kernel, X: Any) -> None:
-        super().__init__(kernel, X)
+        self.computed = KernelOperator(kernel, X)
+        self.kernel, self.X = kernel, self.computed.X
+        self.shape, self.dtype = self.computed.shape, self.computed.dtype
         self._kept: dict[tuple[int, int, int, int], Array] = {}
-        columns = self._prepared(self._step(tiles.square(self.dtype.itemsize)))
+        columns = self.computed.triangle()
         tiles.settle_allocator()
         parallel_map(lambda i: self._keep(columns[i][0], columns[i:]), range(len(columns)))
+
+    def __repr__(self) -> str:
+        return f"StoredOperator({self.kernel!r}, shape={self.shape}, dtype={self.dtype})"
 
     @staticmethod
     def bytes(n: int, itemsize: int) -> float:
@@ -56,16 +65,59 @@ class StoredOperator(KernelOperator):
         return itemsize * (n * n / 2 + n * tiles.square(itemsize))
 
     def _keep(self, rows: slice, columns: Columns) -> None:
-        for cols, tile in super()._tiles(rows, columns):
-            self._kept[_corners(rows, cols)] = np.array(super()._value(tile))
+        for cols, K in self.computed.values(rows, columns):
+            self._kept[_corners(rows, cols)] = np.array(K)
 
-    def _tiles(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Any]]:
+    def _values(self, rows: slice, columns: Columns) -> Iterator[tuple[slice, Array]]:
         for cols, side in columns:
             kept = self._kept.get(_corners(rows, cols))
-            yield from [(cols, kept)] if kept is not None else super()._tiles(rows, [(cols, side)])
+            if kept is None:
+                yield from self.computed.values(rows, [(cols, side)])
+            else:
+                yield cols, kept
 
-    def _value(self, tile: Any) -> Array:
-        return tile if isinstance(tile, np.ndarray) else super()._value(tile)
+    def __matmul__(self, V: ArrayLike) -> Array:
+        """K @ V for one vector (n,) or many (n, q)."""
+        return self.computed.product(V, self._values)
+
+    # what products do not need is computed
+    def block(self, rows: Rows = slice(None), cols: Rows = slice(None)) -> Array:
+        """K[rows, cols], formed."""
+        return self.computed.block(rows, cols)
+
+    def diag(self) -> Array:
+        """k(x_i, x_i)"""
+        return self.computed.diag()
+
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
+        """d tr(U'KV) / d parameter, in the order of `kernel.parameters()`."""
+        return self.computed.pullback(U, V)
+
+    def input_gradients(
+        self, A: ArrayLike, rows: Rows | None = None, *, near: float = 0.0
+    ) -> Array:
+        """As `KernelOperator.input_gradients`."""
+        return self.computed.input_gradients(A, rows, near=near)
+
+    def gradient_outer_product(
+        self, A: ArrayLike, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+    ) -> Array:
+        """As `KernelOperator.gradient_outer_product`: mean over rows, sum over outputs."""
+        return self.computed.gradient_outer_product(A, rows, diagonal, near=near)
+
+    def restrict(self, rows: Rows, cols: Rows | None = None) -> KernelOperator:
+        """The operator of some rows, and of these or other columns; nothing of it is kept."""
+        return self.computed.restrict(rows, cols)
+
+    def astype(self, dtype: DTypeLike) -> StoredOperator | KernelOperator:
+        """Itself, or the same matrix in another precision, of which nothing is kept."""
+        same = self.dtype == dtype or self.X.items
+        return self if same else self.computed.astype(dtype)
+
+    @property
+    def T(self) -> StoredOperator:
+        """Itself."""
+        return self
 
 
 def _corners(rows: slice, cols: slice) -> tuple[int, int, int, int]:
@@ -92,7 +144,7 @@ class GivenOperator:
 
     def __init__(self, K: Any) -> None:
         real = (isinstance(K, np.ndarray) or sp.issparse(K)) and K.dtype in (np.float32, np.float64)
-        self.K = K if real else np.asarray(K, np.float64)
+        self.K: Matrix = K if real else np.asarray(K, np.float64)
         if self.K.ndim != 2:
             raise ValueError(f"a Gram matrix must have two dimensions, got shape {self.K.shape}.")
         self.shape, self.dtype = self.K.shape, self.K.dtype
@@ -100,14 +152,18 @@ class GivenOperator:
         self.X = Table(self.K)
 
     def block(self, rows: Rows = slice(None), cols: Rows = slice(None)) -> Array:
-        """K[rows, cols]"""
-        part: Any = self.K[_many(rows)][:, _many(cols)]
-        return part.toarray() if sp.issparse(part) else np.array(part)
+        """K[rows, cols], copied."""
+        i, j = _many(rows), _many(cols)
+        if sp.issparse(self.K):
+            return np.asarray(self.K[i][:, j].toarray())
+        if isinstance(i, slice):  # a view where both are slices
+            return np.array(self.K[i, j], copy=True if isinstance(j, slice) else None)
+        return np.asarray(self.K[i, j] if isinstance(j, slice) else self.K[np.ix_(i, j)])
 
     def diag(self) -> Array:
         return np.array(self.K.diagonal())
 
-    def pullback(self, U: Any, V: Any) -> Array:
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         """Given values have no parameters: (0,)."""
         return np.zeros(0)
 
@@ -115,7 +171,7 @@ class GivenOperator:
         """Some rows, and these or other columns."""
         return GivenOperator(self.block(rows, rows if cols is None else cols))
 
-    def astype(self, dtype: Any) -> GivenOperator:
+    def astype(self, dtype: DTypeLike) -> GivenOperator:
         """Itself: what was given is as precise as it is."""
         return self
 
@@ -123,7 +179,7 @@ class GivenOperator:
     def T(self) -> GivenOperator:
         return GivenOperator(self.K.T)
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         V = np.asarray(V)
         out = np.empty((self.shape[0], *V.shape[1:]), np.result_type(self.dtype, V.dtype))
 
@@ -134,7 +190,7 @@ class GivenOperator:
         return out
 
 
-class CentredOperator(GivenOperator):
+class CentredOperator:
     """A given matrix (n, n) that is read by tiles in a precision of their own.
 
     It is less its row means where duals do not see them.
@@ -158,22 +214,29 @@ class CentredOperator(GivenOperator):
            [-1.5,  1.5]]), array([11., 12.]))
     """
 
+    __array_ufunc__ = None
+
     def __init__(
-        self, K: Array, dtype: Any = np.float64, edge: Array | None = None, middle: float = 0.0
+        self,
+        K: Array,
+        dtype: DTypeLike = np.float64,
+        edge: Array | None = None,
+        middle: float = 0.0,
     ) -> None:
-        super().__init__(K)
+        self.given = GivenOperator(K)
+        self.X, self.shape, self.symmetric = self.given.X, self.given.shape, True
         self.middle, self.edge = middle, np.zeros(len(K)) if edge is None else edge
-        raw = tiled.checked(K.diagonal())
+        raw = tiled.checked(self.given.diag())
         self._diag = raw if edge is None else (raw - edge) - (edge - middle)
         self.scale = np.abs(self._diag)
         self.dtype = tiled.in_range(dtype, self._diag)
 
     def side(self, rows: Rows, *, left: bool) -> Array:
         """Positions."""
-        return np.arange(len(self.K))[rows]
+        return np.arange(self.shape[0])[rows]
 
     def fill(self, left: Array, right: Array, out: Array) -> None:
-        K = self.K[left[:, None], right]
+        K = self.given.block(left, right)
         out[:] = (
             (K - self.edge[left][:, None]) - (self.edge[right] - self.middle) if self.middle else K
         )
@@ -186,8 +249,12 @@ class CentredOperator(GivenOperator):
     def diag(self) -> Array:
         return self._diag
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         return tiled.product(self, V)
+
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
+        """Given values have no parameters: (0,)."""
+        return self.given.pullback(U, V)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> CentredOperator:
         """Some rows and their columns."""
@@ -197,16 +264,17 @@ class CentredOperator(GivenOperator):
             )
         i = self.side(rows, left=True)
         return CentredOperator(
-            self.K[i[:, None], i], self.dtype, self.edge[i] if self.middle else None, self.middle
+            self.given.block(i, i), self.dtype, self.edge[i] if self.middle else None, self.middle
         )
 
-    def astype(self, dtype: Any) -> CentredOperator:
+    def astype(self, dtype: DTypeLike) -> CentredOperator:
         """The same with tiles of another precision, where their range allows."""
         return CentredOperator(self.K, dtype, self._means, self.middle)
 
     @property
-    def T(self) -> CentredOperator:
-        return self
+    def K(self) -> Array:
+        """The matrix as it was given."""
+        return self.given.K
 
     @property
     def _means(self) -> Array | None:
@@ -220,7 +288,10 @@ class CentredOperator(GivenOperator):
     def balanced(self) -> CentredOperator:
         """As duals that sum to zero see it: less its row means, where these are most of it."""
         means = np.concatenate(
-            [self.K[s].mean(1, dtype=np.float64) for s in tiles.cuts(len(self.K), MEAN_ROWS)]
+            [
+                self.given.block(s).mean(1, dtype=np.float64)
+                for s in tiles.cuts(self.shape[0], MEAN_ROWS)
+            ]
         )
         less = CentredOperator(self.K, self.dtype, means, float(means.mean()))
         return less if self._diag.mean() > MIN_SHARED_MEAN * abs(less._diag.mean()) else self

@@ -7,13 +7,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from mercer.inputs import Array, Rows, Table
 from mercer.kernels.base import Kernel
 from mercer.operators.base import TiledOperator
 from mercer.operators.gradients import Gradients, chosen, gradients_of, weights
 from mercer.operators.kernel import KernelOperator
-from mercer.operators.tiles import TILE_COLUMNS, TILE_ROWS, AboutTiles, Tiles, tiles_about, tiles_of
+from mercer.operators.tiles import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    CentredTiles,
+    Tiles,
+    tiles_about,
+    tiles_of,
+)
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
@@ -54,7 +62,7 @@ class TileOperator:
         self,
         kernel: Kernel,
         X: Table,
-        dtype: Any = np.float64,
+        dtype: DTypeLike = np.float64,
         Z: Table | None = None,
         *,
         diagonal: Array | None = None,
@@ -87,28 +95,30 @@ class TileOperator:
     def diag(self) -> Array:
         return own_diagonal(self, self._diag)
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         return product(self, V)
 
-    def pullback(self, U: Any, V: Any) -> Array:
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         return KernelOperator(self.kernel, self.X, None if self.symmetric else self.Z).pullback(
             U, V
         )
 
-    def input_gradients(self, A: Any, rows: Rows | None = None, *, near: float = 0.0) -> Array:
+    def input_gradients(
+        self, A: ArrayLike, rows: Rows | None = None, *, near: float = 0.0
+    ) -> Array:
         """As `KernelOperator.input_gradients`, from the rows in their own precision."""
-        return gradients_of(self, A, rows, near).all()
+        return gradients_of(self.kernel, self.X, self.Z, A, rows, near).all()
 
     def gradient_outer_product(
-        self, A: Any, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+        self, A: ArrayLike, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
     ) -> Array:
         """As `KernelOperator.gradient_outer_product`: mean over rows, sum over outputs."""
-        return gradients_of(self, A, rows, near).outer(diagonal=diagonal)
+        return gradients_of(self.kernel, self.X, self.Z, A, rows, near).outer(diagonal=diagonal)
 
     def restrict(self, rows: Rows, cols: Rows | None = None) -> TileOperator:
         return TileOperator(self.kernel, self.X[rows], self.dtype, _columns_of(self, rows, cols))
 
-    def astype(self, dtype: Any) -> TileOperator:
+    def astype(self, dtype: DTypeLike) -> TileOperator:
         return TileOperator(
             self.kernel, self.X, dtype, None if self.symmetric else self.Z, diagonal=self._diag
         )
@@ -140,7 +150,7 @@ class AboutOperator:
 
     Parameters
     ----------
-    tiles : AboutTiles
+    tiles : AboutTiles or DifferenceTiles
         The tiles of the kernel about the point p.
     X : Table
         The rows.
@@ -161,7 +171,9 @@ class AboutOperator:
 
     __array_ufunc__ = None
 
-    def __init__(self, tiles: AboutTiles, X: Table, dtype: Any, Z: Table | None = None) -> None:
+    def __init__(
+        self, tiles: CentredTiles, X: Table, dtype: DTypeLike, Z: Table | None = None
+    ) -> None:
         self.X, self.Z, self.symmetric = X, X if Z is None else Z, Z is None
         self.shape, self.kernel, self._about = (len(self.X), len(self.Z)), tiles.kernel, tiles
         raw = checked_diag(self.kernel, X)
@@ -186,10 +198,10 @@ class AboutOperator:
     def diag(self) -> Array:
         return own_diagonal(self, self._diag)
 
-    def __matmul__(self, V: Any) -> Array:
+    def __matmul__(self, V: ArrayLike) -> Array:
         return product(self, V)
 
-    def pullback(self, U: Any, V: Any) -> Array:
+    def pullback(self, U: ArrayLike, V: ArrayLike) -> Array:
         """That of the kernel with p as one more row, of weights less the sums of the others."""
         p = self._about.p[None]
         X, Z = (Table(np.concatenate([t.data.astype(np.float64), p])) for t in (self.X, self.Z))
@@ -199,17 +211,19 @@ class AboutOperator:
         )
         return KernelOperator(self.kernel, X, Z).pullback(U, V)
 
-    def input_gradients(self, A: Any, rows: Rows | None = None, *, near: float = 0.0) -> Array:
+    def input_gradients(
+        self, A: ArrayLike, rows: Rows | None = None, *, near: float = 0.0
+    ) -> Array:
         """As `KernelOperator.input_gradients`, of the kernel about p."""
         return self._gradients(A, rows, near).all()
 
     def gradient_outer_product(
-        self, A: Any, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
+        self, A: ArrayLike, rows: Rows | None = None, diagonal: bool = False, *, near: float = 0.0
     ) -> Array:
         """As `KernelOperator.gradient_outer_product`, of the kernel about p."""
         return self._gradients(A, rows, near).outer(diagonal=diagonal)
 
-    def _gradients(self, A: Any, rows: Rows | None, near: float) -> Gradients:
+    def _gradients(self, A: ArrayLike, rows: Rows | None, near: float) -> Gradients:
         """Those of the kernel with p as one more column, of weights less the sums of the others."""
         W, wide = weights(A, self.shape[1]), np.float64
         Z = Table(np.concatenate([self.Z.data.astype(wide), self._about.p[None]]))
@@ -219,7 +233,7 @@ class AboutOperator:
     def restrict(self, rows: Rows, cols: Rows | None = None) -> AboutOperator:
         return AboutOperator(self._about, self.X[rows], self.dtype, _columns_of(self, rows, cols))
 
-    def astype(self, dtype: Any) -> AboutOperator:
+    def astype(self, dtype: DTypeLike) -> AboutOperator:
         return AboutOperator(self._about, self.X, dtype, None if self.symmetric else self.Z)
 
     @cached_property
@@ -259,7 +273,7 @@ def strip(op: TiledOperator, rows: Array, cols: Array) -> Array:
     return _with_diagonal(op, out, rows, cols)
 
 
-def product(op: TiledOperator, V: Any) -> Array:
+def product(op: TiledOperator, V: ArrayLike) -> Array:
     """K @ V, summed in float64 from left to right, whatever the number of threads."""
     V = np.asarray(V)
     W = V.reshape(len(V), -1)
@@ -280,7 +294,7 @@ def product(op: TiledOperator, V: Any) -> Array:
     return out.reshape(op.shape[0], *V.shape[1:]).astype(np.result_type(op.dtype, V.dtype))
 
 
-def own_diagonal(op: Any, found: Array) -> Array:
+def own_diagonal(op: TileOperator | AboutOperator, found: Array) -> Array:
     """The diagonal of a square operator."""
     if not op.symmetric:
         raise ValueError(
@@ -305,7 +319,7 @@ def checked(diagonal: Array) -> Array:
     return diagonal
 
 
-def in_range(dtype: Any, diagonal: Array) -> np.dtype[Any]:
+def in_range(dtype: DTypeLike, diagonal: Array) -> np.dtype[Any]:
     """This precision, or float64 where values beside this diagonal are beyond it."""
     return np.dtype(dtype if np.abs(diagonal).max() < MAX_FLOAT32_VALUE else np.float64)
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Gaussian, Kernel
@@ -26,6 +27,12 @@ class Tiles(Protocol):
     def fill(self, left: Any, right: Any, out: Array) -> None: ...
 
 
+class PreciseTiles(Tiles, Protocol):
+    """Those whose values have a precision of their own, whatever the rows have."""
+
+    dtype: np.dtype[Any]
+
+
 class PairTiles:
     """k(x, z) for any two sets of rows, about one centre, so that an entry is always the same
     number."""
@@ -33,10 +40,10 @@ class PairTiles:
     def __init__(self, kernel: Kernel, centre: Array | None) -> None:
         self.kernel, self.centre = kernel, centre
 
-    def side(self, rows: Table, *, left: bool) -> Any:
+    def side(self, rows: Table, *, left: bool) -> Side:
         return Side(rows, self.centre)
 
-    def fill(self, left: Any, right: Any, out: Array) -> None:
+    def fill(self, left: Side, right: Side, out: Array) -> None:
         out[:] = self.kernel.on(Tile(left, right))
 
 
@@ -70,7 +77,7 @@ class BitTiles:
     """The same for rows whose columns have two values each, all equally far apart, as indicators
     have: distances are counts."""
 
-    def __init__(self, kernel: Gaussian, high: Array, step: float, dtype: Any) -> None:
+    def __init__(self, kernel: Gaussian, high: Array, step: float, dtype: DTypeLike) -> None:
         self.high, self.dtype = high, np.dtype(dtype)
         with np.errstate(over="ignore"):
             square = np.square(np.float64(step) / np.max(kernel.bandwidth))
@@ -86,7 +93,7 @@ class BitTiles:
         lookup(left, right, self.values, out)
 
     @classmethod
-    def of(cls, kernel: Gaussian, X: Table, Z: Table, dtype: Any) -> BitTiles | None:
+    def of(cls, kernel: Gaussian, X: Table, Z: Table, dtype: DTypeLike) -> BitTiles | None:
         """None where the rows are not such, or the bandwidths of columns differ."""
         if np.ptp(kernel.bandwidth) > 0 or not len(X) or not len(Z):
             return None
@@ -109,7 +116,7 @@ def _either(A: Array, low: Array, high: Array) -> bool:
     return all(bool(((part == low) | (part == high)).all()) for part in (A[:100], A))
 
 
-def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: Any) -> Tiles:
+def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: DTypeLike) -> Tiles:
     """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells
     squared distances well enough."""
     centre = centre_of(X, Z)
@@ -139,11 +146,11 @@ MIN_SHARED_MEAN_FAST = (
 class AboutTiles:
     """k(x, z) - k(x, p) - k(p, z) + k(p, p) from the kernel's formula, without cancellation."""
 
-    def __init__(self, kernel: Kernel, p: Array, dtype: Any) -> None:
+    def __init__(self, kernel: Kernel, p: Array, dtype: DTypeLike) -> None:
         self.kernel, self.p, self.dtype = kernel, p, np.dtype(dtype)
 
-    def astype(self, dtype: Any) -> Self:
-        return type(self)(self.kernel, self.p, dtype)
+    def astype(self, dtype: DTypeLike) -> AboutTiles:
+        return AboutTiles(self.kernel, self.p, dtype)
 
     def of(self, X: Array, Z: Array, *, paired: bool = False) -> Spread:
         return about(
@@ -154,10 +161,10 @@ class AboutTiles:
             paired=paired,
         )
 
-    def side(self, rows: Table, *, left: bool) -> Any:
+    def side(self, rows: Table, *, left: bool) -> Array:
         return rows.data
 
-    def fill(self, left: Any, right: Any, out: Array) -> None:
+    def fill(self, left: Array, right: Array, out: Array) -> None:
         out[:] = self.of(left, right).core
 
     def diag(self, X: Table) -> Array:
@@ -172,9 +179,15 @@ class AboutTiles:
         return np.broadcast_to(self.of(X.data, X.data, paired=True).left, len(X)).astype(np.float64)
 
 
-class DifferenceTiles(AboutTiles):
+class DifferenceTiles:
     """The same by differences of kernel values, where the formula asks for more than is known about
     a point."""
+
+    def __init__(self, kernel: Kernel, p: Array, dtype: DTypeLike) -> None:
+        self.kernel, self.p, self.dtype = kernel, p, np.dtype(dtype)
+
+    def astype(self, dtype: DTypeLike) -> DifferenceTiles:
+        return DifferenceTiles(self.kernel, self.p, dtype)
 
     def rounded(self, X: Table) -> bool:
         return True
@@ -184,13 +197,13 @@ class DifferenceTiles(AboutTiles):
         K = self.kernel.on(Tile(Side(Table(X), self.p), Side(Table(Z), self.p)))
         return np.broadcast_to(K, (len(X), len(Z)))
 
-    def side(self, rows: Table, *, left: bool) -> Any:
+    def side(self, rows: Table, *, left: bool) -> tuple[Array, Array]:
         edge = self.edge(rows)
         return rows.data, edge[:, None] + float(
             self._values(self.p[None], self.p[None])[0, 0]
         ) if left else edge
 
-    def fill(self, left: Any, right: Any, out: Array) -> None:
+    def fill(self, left: tuple[Array, Array], right: tuple[Array, Array], out: Array) -> None:
         out[:] = (self._values(left[0], right[0]) - left[1]) - right[1]
 
     def edge(self, X: Table) -> Array:
@@ -204,7 +217,10 @@ class DifferenceTiles(AboutTiles):
         )
 
 
-def tiles_about(kernel: Any, X: Table, dtype: Any) -> AboutTiles | None:
+CentredTiles = AboutTiles | DifferenceTiles
+
+
+def tiles_about(kernel: Kernel | str, X: Table, dtype: DTypeLike) -> CentredTiles | None:
     """The tiles about the mean of dense rows, where most of k(x, x) is shared by all of them; else
     None."""
     if not isinstance(kernel, Kernel) or X.items or X.sparse or not len(X):
@@ -219,7 +235,7 @@ def tiles_about(kernel: Any, X: Table, dtype: Any) -> AboutTiles | None:
     return tiles if shares else None
 
 
-def _readable(kernel: Kernel, p: Array, X: Table, dtype: Any) -> AboutTiles:
+def _readable(kernel: Kernel, p: Array, X: Table, dtype: DTypeLike) -> CentredTiles:
     tiles = AboutTiles(kernel, p, dtype)
     try:
         tiles.of(X.data[:1], X.data[:1])

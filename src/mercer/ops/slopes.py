@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.ops.distances import reference_elementary, reference_prod1p
+from mercer.ops.distances import MAX_SQUARE, reference_elementary, reference_prod1p
 from mercer.ops.jit import njit
 
 FEW_OUTPUTS = 3  # up to so many go one by one; more share the signs of a tile, and a matrix product
@@ -74,14 +74,14 @@ def reference_differences(
 
 
 @njit
-def _differences(T, rows, cols, A, X, Z, scale, least, out):  # type: ignore[no-untyped-def]
-    u = np.empty(X.shape[1])
-    for p in range(rows.shape[0]):
-        i, j, s = rows[p], cols[p], 0.0
+def _differences(T, pairs, A, X, Z, scale, limits, out):  # type: ignore[no-untyped-def]
+    u, least, most = np.empty(X.shape[1]), limits[0], limits[1]
+    for p in range(pairs.shape[1]):
+        i, j, s = pairs[0, p], pairs[1, p], 0.0
         for k in range(X.shape[1]):
             u[k] = (X[i, k] - Z[j, k]) * scale[k]
             s += u[k] * u[k]
-        if s == 0:
+        if s == 0 or not s < most:
             continue
         r = max(np.sqrt(s), least) if least < np.inf else 1.0
         for t in range(A.shape[1]):
@@ -94,11 +94,12 @@ def add_differences(
     T: Array, near: Array, A: Array, sides: tuple[Array, Array, Array], least: float, out: Array
 ) -> None:
     """out += the sums of `reference_differences` over the pairs that are `near`, (n, m); `sides`
-    are X, Z and scale, in float64."""
-    rows, cols = np.nonzero(near)
-    if len(rows):
-        A = np.ascontiguousarray(A)
-        _differences(np.ascontiguousarray(T), rows, cols, A, *sides, float(least), out)
+    are X, Z and scale, in float64. Those beyond `MAX_SQUARE` are equally far, and add nothing."""
+    pairs = np.array(np.nonzero(near))
+    if pairs.size:
+        limits = np.array([least, MAX_SQUARE[T.dtype]])
+        T, A = np.ascontiguousarray(T), np.ascontiguousarray(A)
+        _differences(T, pairs, A, *sides, limits, out)
 
 
 def _others(d: int, k: int) -> Array:

@@ -32,12 +32,13 @@ from mercer.pairs.pulls import (
     through,
     without_each,
 )
-from mercer.pairs.side import Side, per_column, square
+from mercer.pairs.side import Bandwidth, Side, per_column, square
 from mercer.pairs.tile import Diagonal, Tile, centre_of
 
 NO_COLUMNS = (
     "items have no derivative by the inputs, as they have no columns; give rows of numbers."
 )
+Formula = Callable[[Any], Any]  # `on` of a kernel
 ALONE = 16  # right rows whose slopes are taken apart by one tile
 
 
@@ -48,7 +49,7 @@ class Slope:
     pull: Pull
 
 
-def input_gradients(on: Callable[[Any], Any], tile: Tile, A: Array, near: float = 0.0) -> Array:
+def input_gradients(on: Formula, tile: Tile, A: Array, near: float = 0.0) -> Array:
     """sum_j A_jt d k(x_i, z_j) / d x_ik, (n, t, d), of a tile of dense rows.
 
     Distances below `near` bandwidths count as `near` where slopes divide by them or by their
@@ -61,7 +62,7 @@ def input_gradients(on: Callable[[Any], Any], tile: Tile, A: Array, near: float 
     return out
 
 
-def pair_gradients(on: Callable[[Any], Any], X: Table, Z: Table) -> Array:
+def pair_gradients(on: Formula, X: Table, Z: Table) -> Array:
     """d k(x_i, z_j) / d x_ik, (n, m, d), of few rows."""
     if X.items or Z.items:
         raise ValueError(NO_COLUMNS)
@@ -83,12 +84,14 @@ class InputFunctions(DualFunctions):
     def __init__(self, near: float = 0.0) -> None:
         self.near = near
 
-    def power(self, r: Any, q: Any) -> Any:
+    def power(self, r: Any, q: float) -> Any:  # type: ignore[override]
         """r^q of r >= 0; its slope is taken as 0 at r = 0."""
         r = dual(r)
-        far = np.maximum(r.v, self.near)
-        slope = np.where(r.v > 0, q * np.power(np.where(r.v > 0, far, 1), q - 1), 0)
-        return r._through(np.power(r.v, q), slope.astype(np.asarray(r.v).dtype))
+        value = np.power(r.v, q)
+        if not self.near:
+            return r._through(value, q * Numbers.ratio(value, r.v))
+        far = np.where(r.v > 0, q * np.power(np.maximum(r.v, self.near), q - 1), 0)
+        return r._through(value, far.astype(np.asarray(value).dtype))
 
 
 class FormulasOnly:
@@ -104,7 +107,7 @@ class FormulasOnly:
         return _none(f"Callable({_name(f)})")
 
 
-class Parts(FormulasOnly):
+class SharedSlots(FormulasOnly):
     """Pairs whose equal quantities share a slot: each is made once."""
 
     def __init__(self) -> None:
@@ -116,7 +119,7 @@ class Parts(FormulasOnly):
         return self._parts[key]
 
 
-class InputPairs(Parts):
+class InputPairs(SharedSlots):
     """A tile of dense rows whose quantities are dual numbers over the left rows."""
 
     one: Any = 1.0
@@ -139,33 +142,33 @@ class InputPairs(Parts):
         Z = self._Z @ square(M, self.width, self.tile.dtype).T
         return Dual(self.tile.bilinear(M), {self._slope(lambda T, A: carried(T, A, Z)): 1.0})
 
-    def sqdist(self, bandwidth: Any = 1.0) -> Dual:
+    def sqdist(self, bandwidth: Bandwidth = 1.0) -> Dual:
         return self._quantity(
             ("sqdist", bandwidth),
             self.tile.sqdist(bandwidth),
             lambda T, A: squares(self.tile, bandwidth, T, A),
         )
 
-    def dist(self, bandwidth: Any = 1.0) -> Dual:
+    def dist(self, bandwidth: Bandwidth = 1.0) -> Dual:
         return self._quantity(
             ("dist", bandwidth),
             self.tile.dist(bandwidth),
             lambda T, A: roots(self.tile, bandwidth, T, A, self.near),
         )
 
-    def absdist(self, bandwidth: Any = 1.0) -> Dual:
+    def absdist(self, bandwidth: Bandwidth = 1.0) -> Dual:
         b = per_column(bandwidth, self.width)
         return self._quantity(
             ("absdist", bandwidth),
             self.tile.absdist(bandwidth),
-            lambda T, A: signs(T, A, self._X, self._Z) / b,
+            lambda T, A: signs(T, A, *self._apart) / b,
         )
 
-    def sinsq(self, period: Any, bandwidth: Any) -> Dual:
+    def sinsq(self, period: Bandwidth, bandwidth: Bandwidth) -> Dual:
         p, b = per_column(period, self.width, "period"), per_column(bandwidth, self.width)
 
         def pull(T: Array, A: Array) -> Array:
-            x, z = ((R.astype(np.float64) * (2 * np.pi / p)) for R in (self._X, self._Z))
+            x, z = ((R.astype(np.float64) * (2 * np.pi / p)) for R in self._apart)
             sines, cosines = (carried(T, A, f(z).astype(T.dtype)) for f in (np.sin, np.cos))
             G = np.sin(x)[:, None] * cosines - np.cos(x)[:, None] * sines
             return G * (np.pi / (p * b**2))
@@ -257,6 +260,11 @@ class InputPairs(Parts):
         return np.asarray(self.tile.whole.Z.data, self.tile.dtype)
 
     @property
+    def _apart(self) -> tuple[Array, Array]:
+        """The rows as differences see them: mapped ones about their centre."""
+        return self.tile.X.data, self.tile.Z.data
+
+    @property
     def _norms(self) -> tuple[Array, Array]:
         x, z = (np.sqrt(s.norms) for s in (self.tile.whole.X, self.tile.whole.Z))
         return x, z
@@ -274,7 +282,7 @@ class InputPairs(Parts):
         return Dual(value, {self._part(key, lambda: self._slope(pull)): 1.0})
 
 
-class InputRows(Parts):
+class InputRows(SharedSlots):
     """Each left row with itself, as a column of the tile."""
 
     xp: Any = InputFunctions()

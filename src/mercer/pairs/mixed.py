@@ -18,10 +18,11 @@ import numpy as np
 from mercer.inputs import Array, Table
 from mercer.ops.frozen import FrozenArray
 from mercer.ops.special import Numbers
-from mercer.pairs.inputs import FormulasOnly
+from mercer.pairs.inputs import Formula, FormulasOnly
 from mercer.pairs.linear import full
-from mercer.pairs.side import per_column
+from mercer.pairs.side import Bandwidth, per_column
 
+Value = Any  # a number, or an array that broadcasts over (n, d)
 KINK = 1e-9  # of c_r beside the other parts: rounding leaves less
 
 
@@ -36,11 +37,11 @@ class Jet:
     36.0
     """
 
-    c: Any
-    s: Any = 0.0
-    u: Any = 0.0
-    su: Any = 0.0
-    kink: Any = 0.0
+    c: Value
+    s: Value = 0.0
+    u: Value = 0.0
+    su: Value = 0.0
+    kink: Value = 0.0
 
     __array_ufunc__ = None
 
@@ -82,7 +83,7 @@ class Jet:
         second = n * (n - 1) * self.c ** (n - 2) if n not in (0, 1) else 0.0
         return self.through(self.c**n, n * self.c ** (n - 1) if n else 0.0, second)
 
-    def through(self, value: Any, first: Any, second: Any) -> Jet:
+    def through(self, value: Value, first: Value, second: Value) -> Jet:
         """f of it, given the value and two derivatives of f at c."""
         curved = second * (self.s * self.u - self.kink * self.kink)
         parts = first * self.s, first * self.u, first * self.su + curved, first * self.kink
@@ -105,7 +106,7 @@ def _lifted(f: Lift, first: Lift, second: Lift) -> Lift:
     return on
 
 
-def _rough(value: Any, a: Any) -> Jet:
+def _rough(value: Value, a: Value) -> Jet:
     """A value with a kink, where a is not 0."""
     return Jet(value, kink=np.where(np.asarray(a) != 0, 1.0, 0.0))
 
@@ -198,24 +199,24 @@ class Moving(FormulasOnly):
         one_sided = {"rows": Jet(c, s=s + u), "cols": Jet(c, u=s + u)}
         return one_sided.get(self.side, Jet(c, s, u, su + zero))
 
-    def _measured(self, kink: Any = 0.0, su: Any = 0.0) -> Jet:
+    def _measured(self, kink: Value = 0.0, su: Value = 0.0) -> Jet:
         """A quantity of the difference (s - u) v alone."""
         zero = np.zeros((len(self.X), self.V.shape[1]))
         return Jet(zero, su=su + zero, kink=kink + zero) if self.side == "both" else Jet(zero)
 
-    def sqdist(self, bandwidth: Any = 1.0) -> Jet:
+    def sqdist(self, bandwidth: Bandwidth = 1.0) -> Jet:
         v = self.V / per_column(bandwidth, self.width)[:, None]
         return self._measured(su=-2 * (v**2).sum(0))
 
-    def dist(self, bandwidth: Any = 1.0) -> Jet:
+    def dist(self, bandwidth: Bandwidth = 1.0) -> Jet:
         v = self.V / per_column(bandwidth, self.width)[:, None]
         return self._measured(kink=np.sqrt((v**2).sum(0)))
 
-    def absdist(self, bandwidth: Any = 1.0) -> Jet:
+    def absdist(self, bandwidth: Bandwidth = 1.0) -> Jet:
         v = self.V / per_column(bandwidth, self.width)[:, None]
         return self._measured(kink=np.abs(v).sum(0))
 
-    def sinsq(self, period: Any, bandwidth: Any) -> Jet:
+    def sinsq(self, period: Bandwidth, bandwidth: Bandwidth) -> Jet:
         rate = math.pi / per_column(period, self.width, "period")
         v = self.V * (rate / per_column(bandwidth, self.width))[:, None]
         return self._measured(su=-2 * (v**2).sum(0))
@@ -259,7 +260,7 @@ class Moving(FormulasOnly):
         return Moving(self.X @ M.T, M @ self.V, self.side)
 
 
-def slope_variances(on: Callable[[Any], Any], rows: Table, name: str = "the kernel") -> Array:
+def slope_variances(on: Formula, rows: Table, name: str = "the kernel") -> Array:
     """d^2 k(x, z) / dx_k dz_k at z = x, (n, d), in float64; refused where it is not finite.
 
     >>> slope_variances(lambda p: p.xp.exp(-0.5 * p.sqdist(2.0)), Table(np.zeros((1, 2))))

@@ -15,7 +15,7 @@ from mercer.ops.distances import TOLERANCE
 from mercer.ops.frozen import FrozenArray
 from mercer.ops.slopes import product
 from mercer.ops.tiles import cuts
-from mercer.pairs.side import per_column
+from mercer.pairs.side import Bandwidth, per_column
 from mercer.pairs.tile import Tile
 
 CARRIED_BYTES = 4 << 20  # of weights times columns, made for a matrix product
@@ -33,14 +33,14 @@ def carried(T: Array, A: Array, Z: Array) -> Array:
     return out
 
 
-def squares(tile: Tile, b: Any, T: Array, A: Array) -> Array:
+def squares(tile: Tile, b: Bandwidth, T: Array, A: Array) -> Array:
     """sum_j T_ij A_jt 2 (x_ik - z_jk) / b_k^2: the slopes of squared distances."""
     dtype, error = _enough(tile, b)
     near = np.zeros(T.shape, bool) if error <= 1 else T != 0
     return _differences(tile, b, (2 * T).astype(dtype), 2 * T, A, near, math.inf)
 
 
-def roots(tile: Tile, b: Any, T: Array, A: Array, least: float) -> Array:
+def roots(tile: Tile, b: Bandwidth, T: Array, A: Array, least: float) -> Array:
     """sum_j T_ij A_jt (x_ik - z_jk) / (b_k^2 r_ij), 0 where r = 0: the slopes of distances; r is at
     least `least`."""
     (dtype, error), r, of_r = _enough(tile, b), tile.dist(b), tile._squares(b)[1]
@@ -50,7 +50,7 @@ def roots(tile: Tile, b: Any, T: Array, A: Array, least: float) -> Array:
     return _differences(tile, b, V, T, A, near, least)
 
 
-def _enough(tile: Tile, b: Any) -> tuple[np.dtype[Any], float]:
+def _enough(tile: Tile, b: Bandwidth) -> tuple[np.dtype[Any], float]:
     """A precision for differences by matrix products, and the distance from which on they have the
     digits of a tolerance."""
     size = math.sqrt(float(max(s.scaled(b)[1].max() for s in (tile.X, tile.Z))))
@@ -60,14 +60,17 @@ def _enough(tile: Tile, b: Any) -> tuple[np.dtype[Any], float]:
 
 
 def _differences(
-    tile: Tile, b: Any, V: Array, T: Array, A: Array, near: Array, least: float
+    tile: Tile, b: Bandwidth, V: Array, T: Array, A: Array, near: Array, least: float
 ) -> Array:
     """sum_j V_ij A_jt (x_ik - z_jk) / b_k^2; pairs so near that a product would lose their digits
     are taken one by one."""
     widths, some = per_column(b, tile.width), bool(near.any())
-    X, Z = (s.scaled(b)[0].astype(V.dtype, copy=False) for s in (tile.X, tile.Z))
-    far = np.where(near, 0, V).astype(V.dtype, copy=False) if some else V
-    out = product(far, A)[..., None] * X[:, None] - carried(far, A, Z)
+    if some and not (V[~near] != 0).any():  # all of them, as where rows are too large to square
+        out = np.zeros((len(V), A.shape[1], tile.width), np.result_type(V, A))
+    else:
+        X, Z = (s.scaled(b)[0].astype(V.dtype, copy=False) for s in (tile.X, tile.Z))
+        far = np.where(near, 0, V).astype(V.dtype, copy=False) if some else V
+        out = product(far, A)[..., None] * X[:, None] - carried(far, A, Z)
     if some:
         sides = tile.X.data.astype(np.float64), tile.Z.data.astype(np.float64), 1 / widths
         slopes.add_differences(T, near, A, sides, least, out)

@@ -74,7 +74,7 @@ def unpack(kind: Any, body: Any, r: Reader) -> Any:
         and not _has_state(cls)
         and kind == ("object" if names is None else "value")
     ):
-        upgrade = _upgrade(cls, body[0] in OLD or not given.keys() <= set(names or given), r)
+        upgrade = _upgrade(cls, body[0] in OLD or _of_before(cls, names, given), r)
         return r.made(
             _object(cls, given, r, upgrade)
             if names is None
@@ -115,6 +115,12 @@ def _checked(obj: Any, cls: type[Any]) -> Any:
     if type(obj) is not cls:
         raise ValueError(f"the state of {cls.__name__} gave something else.")
     return obj
+
+
+def _of_before(cls: type[Any], names: list[str] | None, given: dict[str, Any]) -> bool:
+    """Whether there are fields that the class has no more, or attributes that nothing can be set
+    to any more."""
+    return any(not _may_be_set(cls, n) if names is None else n not in names for n in given)
 
 
 def _upgrade(cls: type[Any], old: bool, r: Reader) -> Upgrade:

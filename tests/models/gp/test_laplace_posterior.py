@@ -29,5 +29,5 @@ def test_logs_of_a_process():
     logs = p.logs(Table(X))
     np.testing.assert_allclose(np.exp(logs).sum(1), 1)
     np.testing.assert_allclose(
-        np.exp(logs[:, 1]), probability(p.mean(Table(X))[:, 0], p.variance(Table(X)))
+        np.exp(logs[:, 1]), probability(p.mean(Table(X)), p.variance(Table(X)))
     )

@@ -12,7 +12,9 @@ from mercer.kernels import Gaussian, Linear, Matern, Scale
 from mercer.methods import Landmarks
 from mercer.models import GaussianProcessRegressor as GP
 from mercer.models.gp import likelihood, quadrature, sparse
-from mercer.models.gp.iterative import IterativePosterior
+from mercer.models.gp.points import PointPosterior
+from mercer.models.gp.sources import KernelPoints
+from mercer.models.gp.systems import IterativeSystem
 from mercer.priors import LogNormal
 
 FLOOR = 1e-9  # of var(y), as documented
@@ -77,10 +79,9 @@ def test_bounds_of_ones_own_may_be_lower():
 def test_the_floor_holds_where_all_rows_rescale():
     X, y = copies(0, 0.0)
     Y = (y - y.mean())[:, None]
-    p = IterativePosterior.of(
-        Gaussian(), Table(X), Y, np.full(len(y), 1e-6), 1.0, rescale=True, least=0.5
-    )
-    assert p.noise.min() == pytest.approx(0.5)
+    system = IterativeSystem(KernelPoints(Gaussian(), Table(X)), np.full(len(y), 1e-6), 1.0)
+    p = PointPosterior.of(system, Y).rescaled(least=0.5)
+    assert p.system.noise.min() == pytest.approx(0.5)
     assert p.scale == pytest.approx(0.5e6)
 
 

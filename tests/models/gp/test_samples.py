@@ -10,24 +10,26 @@ from mercer.lifts import Nystrom
 from mercer.methods import Landmarks
 from mercer.models import GaussianProcessRegressor as GP
 from mercer.models.gp import VarianceStarvationWarning
-from mercer.models.gp.exact import ExactPosterior
-from mercer.models.gp.iterative import IterativePosterior
+from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.samples import Beside, drawn, residual_functions
+from mercer.models.gp.sources import KernelPoints
+from mercer.models.gp.systems import CholeskySystem, IterativeSystem
 from tests.models.gp.examples import data
 
-WAYS = {"exact": ExactPosterior.of, "iterative": IterativePosterior.of}
+WAYS = {"exact": CholeskySystem, "iterative": IterativeSystem}
 
 
 def process(way, noise=1e-8, n=15):
     X = np.random.default_rng(0).uniform(-2, 2, size=(n, 2))
-    return WAYS[way](Gaussian(0.8), Table(X), np.sin(3 * X[:, :1]), np.full(n, noise), 2.0)
+    system = WAYS[way](KernelPoints(Gaussian(0.8), Table(X)), np.full(n, noise), 2.0)
+    return PointPosterior.of(system, np.sin(3 * X[:, :1]))
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_posterior_draws_pass_through_the_points(way):
     p = process(way)
     F = drawn(p, 4, posterior=True, n_features=512, seed=0)
-    np.testing.assert_allclose(F(p.X), np.tile(p.Y, 4), atol=1e-2)
+    np.testing.assert_allclose(F(p.system.points.X), np.tile(p.Y, 4), atol=1e-2)
     far = F(np.random.default_rng(1).uniform(30, 60, size=(200, 2)))
     assert far.std() == pytest.approx(np.sqrt(2.0), rel=0.2)
 
@@ -47,7 +49,8 @@ def test_values_are_of_one_function():
 def test_an_exact_map_draws_from_the_very_posterior():
     """A linear kernel: two features, and the moments to what so many draws tell."""
     X = np.random.default_rng(0).normal(size=(10, 2))
-    p = ExactPosterior.of(Linear(), Table(X), X[:, :1] - X[:, 1:], np.full(10, 0.5), 1.5)
+    system = CholeskySystem(KernelPoints(Linear(), Table(X)), np.full(10, 0.5), 1.5)
+    p = PointPosterior.of(system, X[:, :1] - X[:, 1:])
     Z = np.random.default_rng(1).normal(size=(4, 2))
     values = drawn(p, 40_000, posterior=True, n_features=64, seed=0)(Z)
     np.testing.assert_allclose(values.mean(1), p.mean(Table(Z))[:, 0], atol=0.02)

@@ -1,5 +1,7 @@
 """Attributes of before are put together to one machine, which answers the same."""
 
+import copy
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import mercer
 from mercer import KernelSVC, KernelSVR, OneClassSVM
+from mercer.invariants import check
 from mercer.kernels import Callable, Gaussian
 from mercer.models.svm.base import LEARNT, upgraded
 
@@ -118,3 +121,28 @@ def test_a_machine_keeps_its_limit_of_memory_in_files(tmp_path):
     m = KernelSVR(Gaussian(), memory_limit="3MB").fit(X, Y)
     m.save(tmp_path / "m")
     assert mercer.load(tmp_path / "m").machine_.memory == m.machine_.memory == 3e6
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_holds_one_machine(name):
+    m = clone(MODELS[name])
+    m.fit(rows_of(m), Y)
+    held = {"machine_", "n_features_in_", "_of_items"}
+    held |= {"classes_"} if isinstance(m, KernelSVC) else set()
+    assert vars(m).keys() - m.get_params().keys() == held
+
+
+def test_the_end_of_a_fit_goes_with_its_machine(tmp_path):
+    m = clone(MODELS["ovo"]).fit(X, Y)
+    m.save(tmp_path / "m")
+    ended, others = m._last, [mercer.load(tmp_path / "m"), copy.deepcopy(m), m.compress(5)]
+    m.set_params(C=1.5).fit(X, Y)
+    assert len(ended.rules) == 3
+    for other in others:
+        for mine, theirs in zip(ended.rules, other._last.rules, strict=True):
+            np.testing.assert_array_equal(mine.solution.b, theirs.solution.b)
+        np.testing.assert_array_equal(other.set_params(C=1.5).fit(X, Y).dual_coef_, m.dual_coef_)
+    wrong = replace(m.machine_.last, codes=m.machine_.last.codes + 3)
+    m.machine_ = replace(m.machine_, last=wrong)
+    with pytest.raises(ValueError, match="starts at classes that are not there"):
+        check(m)

@@ -10,17 +10,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
-from mercer.inputs import Array
+from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator
 from mercer.models.gp.features import FeaturePosterior
-from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
+from mercer.models.gp.landmarks import LandmarkResidual, is_projection
 from mercer.models.gp.linear import FeatureTargets
 from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.problem import ProcessSettings, check_count
 from mercer.models.gp.samples import SampledFunctions
+from mercer.models.gp.slopes import mean_slopes, slope_variance
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.models.settings import FittedKernel, FittedLift, Seed
 from mercer.plans import Plan
@@ -58,14 +59,6 @@ class ProcessEstimator(KernelEstimator):
             None
             if reads in (None, self.n_features_in_)
             else f"has a posterior over {reads} columns, which are not those that it takes"
-        )
-
-    @classmethod
-    def _upgraded(cls, state: dict[str, Any]) -> dict[str, Any]:
-        """From files that had the parts of a posterior one by one."""
-        return upgraded(
-            cls(**{name: state[name] for name in cls().get_params(deep=False) if name in state}),
-            state,
         )
 
     # what is known
@@ -146,6 +139,41 @@ class ProcessEstimator(KernelEstimator):
             )
         return found
 
+    # slopes
+    def gradient(self, X: Any, return_var: bool = False) -> Any:
+        """The posterior mean of df/dx at every row of X, and with it its variance.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The rows.
+        return_var : bool, default=False
+            Whether to give the variances of all slopes too. They are finite where the kernel is
+            smooth enough where rows meet: refused for Matern with nu <= 1, Laplace with an
+            exponent < 2 and the like; and over features.
+
+        Returns
+        -------
+        ndarray of shape (n, d), or (n, q, d) of several outputs; or a pair of such
+
+        Examples
+        --------
+        >>> from mercer import GaussianProcessRegressor, kernels
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> m = GaussianProcessRegressor(kernels.Gaussian(), noise=1e-4).fit(X, np.sin(X[:, 0]))
+        >>> slope, variance = m.gradient([[np.pi]], return_var=True)
+        >>> slope.round(2), bool(variance < 0.01)
+        (array([[-1.]]), True)
+        """
+        p, rows, o = self._posterior(), self._rows(X, reset=False), self._outputs()
+        rows = Table(rows.data)
+        G = mean_slopes(p, rows)
+        mean = G[:, 0] if o.flat else G
+        if not return_var:
+            return mean
+        V = slope_variance(p, rows)[:, None] * o.unit[:, None] ** 2
+        return mean, (V[:, 0] if o.flat else V).astype(rows.dtype)
+
     # leave-one-out
     def _left_out(self) -> tuple[LeaveOneOut, Outputs]:
         return self._posterior().left_out, self._outputs()
@@ -179,8 +207,6 @@ class ProcessEstimator(KernelEstimator):
         """
         return self._posterior().left_out.score()
 
-    # files from before
-
     # draws
     def sample_functions(
         self,
@@ -203,11 +229,13 @@ class ProcessEstimator(KernelEstimator):
         )
 
 
-def upgraded(model: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """The attributes as they are now; model : an unfitted one of the same parameters."""
+def upgraded(cls: type[ProcessEstimator], state: dict[str, Any]) -> dict[str, Any]:
+    """The attributes as they are now, from files that had the parts of a posterior one by one."""
     old = {name: state.pop(name) for name in PARTS if name in state}
     if "plan_" not in old:
         return state
+    known = cls().get_params(deep=False)
+    model = cls(**{name: state[name] for name in known if name in state})
     s = ProcessSettings.of(model)
     return {
         **state,
@@ -234,16 +262,16 @@ def _over_features(s: ProcessSettings, old: dict[str, Any]) -> FeaturePosterior:
         FittedMap(old["lift_"], min(BATCH_BYTES, s.memory / 8)),
         float(np.finfo(old["_dtype"]).eps),
     )
-    parts = dict(
+    residual = (
+        LandmarkResidual(s.restore_variance, old.get("_shares")) if is_projection(phi) else None
+    )
+    return FeaturePosterior(
         plan=old["plan_"],
         phi=phi,
         targets=targets,
         moments=old.get("moments_"),
         approximate=old["_approximate"],
         eps=eps,
+        solved=found,
+        residual=residual,
     )
-    if is_projection(phi):
-        return LandmarkPosterior(
-            **parts, solved=found, restore=s.restore_variance, row_weights=old.get("_shares")
-        )
-    return FeaturePosterior(**parts, solved=found)

@@ -191,13 +191,13 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         s = LaplaceSettings.of(self)
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
             raise ValueError(
-                f"y has one class only ({self.classes_[:1].tolist()[0]!r}); give rows of at least two."
+                f"y has one class only ({classes[:1].tolist()[0]!r}); give rows of at least two."
             )
         plan = choose(len(rows), s)
-        targets = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
+        targets = range(1, 2) if len(classes) == 2 else range(len(classes))
         labels = [np.where(codes == c, 1.0, -1.0) for c in targets]
         found = [(learnt(rows.astype(np.float64), signs, s), signs) for signs in labels]
         X = Table(rows.data)
@@ -216,7 +216,7 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
             each = [
                 LaplaceFeatures.at_mode(make(f.kernel), X, signs, f.scale) for f, signs in found
             ]
-        self.posterior_ = OneVersusRest(plan, tuple(each))
+        self.classes_, self.posterior_ = classes, OneVersusRest(plan, tuple(each))
         return self
 
     # what is known

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -15,6 +15,8 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is, Number
 from mercer.kernels import Kernel
 from mercer.linalg.decompose import POWER_ROUNDS, Eigenpairs, eigen, ritz
+from mercer.models.base import fields_alone
+from mercer.models.gp.landmarks import STARVED, LandmarkResidual, RowWeights, is_projection
 from mercer.models.gp.linear import (
     FeatureSolution,
     FeatureTargets,
@@ -38,7 +40,6 @@ from mercer.stats import Moments
 from mercer.store import register
 
 PROBE = 64  # rows on which a map is compared with its kernel
-STARVED = 0.5  # the share of the prior variance below which a variance is said to be starved
 
 
 @register("gp.FeaturePosterior")
@@ -57,6 +58,7 @@ class FeaturePosterior:
     approximate: bool  # whether phi phi' is not the kernel
     eps: float  # of the coarsest rows: what is rounding
     solved: FeatureSolution | None = None  # of the moments as they are, where it was asked for
+    residual: LandmarkResidual | None = None  # where phi is a projection on landmarks
 
     must = dict(
         plan=Is("Plan"),
@@ -65,7 +67,9 @@ class FeaturePosterior:
         moments=Is("Moments") | None,
         eps=Number(0),
         solved=Is("FeatureSolution") | None,
+        residual=Is("LandmarkResidual") | None,
     )
+    __getstate__ = fields_alone
 
     def _laws(self) -> str | None:
         D, m = self.phi.width, self.moments
@@ -73,43 +77,43 @@ class FeaturePosterior:
             return "has neither moments nor a solution"
         if m is not None and len(m.shift) != D + 1:
             return f"has moments that are not of {D} features and y"
+        if self.residual is not None and not is_projection(self.phi):
+            return "has landmarks that its map does not have"
         return (
             None
             if self.solved is None or len(self.solved.posterior.coef) == D
             else f"has a solution that is not of {D} features"
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is computed when asked for."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+    @classmethod
+    def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """From files in which landmarks had a class of their own."""
+        names = ("restore", "row_weights")
+        residual = LandmarkResidual(*(values.pop(name) for name in names))
+        return {**values, "residual": residual}
 
     # fitting
     @classmethod
     def begun(cls, s: ProcessSettings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
         """Before any row was summed."""
-        return cls(
-            Plan("features", ""),
-            phi,
-            targets,
-            None,
-            approximate(phi, Table(X.data)),
-            float(np.finfo(X.dtype).eps),
-        )
+        residual = LandmarkResidual(s.restore_variance) if is_projection(phi) else None
+        starved = residual is None and approximate(phi, Table(X.data))
+        eps = float(np.finfo(X.dtype).eps)
+        return cls(Plan("features", ""), phi, targets, None, starved, eps, residual=residual)
 
     def fitted(self, s: ProcessSettings, X: Table, y: Array) -> Self:
         """The moments of [phi, y] in one pass."""
         z = self.targets.in_units(y)
         targets = replace(self.targets, spread=float(z.var()))
-        new, weight = replace(self, targets=targets)._weighing(s, X, z)
+        residual, weight = self.residual, None
+        if residual is not None:
+            residual, weight = residual.weighing(s, self.phi, targets, X, z)
         weight = s.precision(len(y)) if weight is None else weight
         moments = self.phi.moments(X, np.append(self.phi.shift(X), 0.0), z, weight)
         why = f"{self.phi.width:,} features: their D x D moments fit, and tell mean, variance and evidence in one pass"
-        made = replace(new, moments=moments, plan=self.phi.plan(len(y), "features", why, 1))
+        plan = self.phi.plan(len(y), "features", why, 1)
+        made = replace(self, targets=targets, residual=residual, moments=moments, plan=plan)
         return replace(made, solved=made.solution)
-
-    def _weighing(self, s: ProcessSettings, X: Table, z: Array) -> tuple[Self, Array | None]:
-        """Itself, and what the rows of a first fit weigh; None where all weigh the same."""
-        return self, None
 
     def by_passes(self, s: ProcessSettings, X: Table, y: Array) -> Self:
         """Along as many leading directions as memory lets, without moments."""
@@ -154,11 +158,10 @@ class FeaturePosterior:
         if self.moments is None:
             raise ValueError("partial_fit cannot continue a fit by passes; raise memory_limit.")
         z = self.targets.in_units(one_output(Y))
-        new, weight = self._taking(X, z, 1)
+        residual, weight = self._taking(X, z, 1)
         total = self.moments.joined(self.phi.moments(X, self.moments.shift, z, weight))
-        return replace(
-            new, moments=total, eps=max(self.eps, float(np.finfo(X.dtype).eps)), solved=None
-        )._counted()
+        eps = max(self.eps, float(np.finfo(X.dtype).eps))
+        return replace(self, residual=residual, moments=total, eps=eps, solved=None)._counted()
 
     def without_points(self, X: Table, Y: Array) -> Self:
         if np.ndim(self.targets.noise) or self.moments is None:  # type: ignore[arg-type]
@@ -166,17 +169,21 @@ class FeaturePosterior:
                 "forget needs moments that subtract: give one noise, or 'learn', and a larger memory_limit."
             )
         z = self.targets.in_units(one_output(Y))
-        new, weight = self._taking(X, z, -1)
+        residual, weight = self._taking(X, z, -1)
         left = self.moments - self.phi.moments(X, self.moments.shift, z, weight)
         if left.count < 1 or not left.possible:
             raise ValueError(
                 f"cannot forget {len(Y)} rows of {self.moments.count}; give rows that were seen, not all."
             )
-        return replace(new, moments=left, solved=None)._recounted()
+        return replace(self, residual=residual, moments=left, solved=None)._recounted()
 
-    def _taking(self, X: Table, z: Array, sign: int) -> tuple[Self, Array | None]:
-        """Itself with rows that come later, or go, and what they weigh."""
-        return self, None
+    def _taking(
+        self, X: Table, z: Array, sign: int
+    ) -> tuple[LandmarkResidual | None, Array | None]:
+        """The residual with rows that come later, or go, and what they weigh."""
+        if self.residual is None:
+            return None, None
+        return self.residual.taking(self.phi, X, z, sign)
 
     def merged(self, other: Posterior) -> Self:
         if not isinstance(other, FeaturePosterior):
@@ -195,8 +202,10 @@ class FeaturePosterior:
             raise ValueError(
                 "noise has one number a row, whose weights do not add; give one number, or 'learn', to merge."
             )
-        self._check_mergeable()
-        other._check_mergeable()
+        if self.row_weights is not None or other.row_weights is not None:
+            raise ValueError(
+                "rows over landmarks weigh by the noise learnt in fit, which differs; give the rows to partial_fit."
+            )
         total = self.moments + other._moments_in(self.targets)
         return replace(self, moments=total, eps=max(self.eps, other.eps), solved=None)._recounted()
 
@@ -209,9 +218,6 @@ class FeaturePosterior:
                 self.moments.count, self.plan.way, self.plan.why, self.plan.passes or 1
             ),
         )
-
-    def _check_mergeable(self) -> None:
-        """Refuse where moments of two fits do not add."""
 
     def _moments_in(self, t: FeatureTargets) -> Moments:
         """The moments with y in other units."""
@@ -231,16 +237,14 @@ class FeaturePosterior:
             return self.solved
         assert self.moments is not None
         D, m = self.phi.width, self.moments
-        mean = self.targets.mean_in_units(self._mean_of_y())
+        w = self.row_weights
+        seen = float(m.mean[D]) if w is None else w.total / m.count
+        mean = self.targets.mean_in_units(seen)
         S = m.about(np.append(np.zeros(D), mean)).S
         s = eigen(S[:D, :D], m.count).above(self._rounding())
         found = self._from(s, s.vectors.T @ S[:D, D], float(S[D, D]), m.count, mean)
         self._warn_if_starved(found)
         return found
-
-    def _mean_of_y(self) -> float:
-        assert self.moments is not None
-        return float(self.moments.mean[self.phi.width])
 
     def _rounding(self) -> float:
         return self.eps * math.sqrt(self.phi.width)
@@ -248,43 +252,29 @@ class FeaturePosterior:
     def _from(
         self, s: Eigenpairs, beta: Array, square: float, n: int, mean: float
     ) -> FeatureSolution:
-        """Everything in the units of y again."""
-        e = LinearLikelihood(n, s.values, beta, square)
+        """At the noise and scale that are given, or of the largest likelihood; everything in the
+        units of y again."""
+        e, t, w = LinearLikelihood(n, s.values, beta, square), self.targets, self.row_weights
         floor = NOISE[0] * self._variance_of_y() or np.finfo(float).eps * (
             square / n or mean**2 or 1.0
         )
-        return self._best(s, e, floor, mean)
-
-    def _best(
-        self, s: Eigenpairs, e: LinearLikelihood, floor: float, mean: float
-    ) -> FeatureSolution:
-        """At the noise and scale that are given, or of the largest likelihood."""
-        t = self.targets
-        noise, scale = (
-            e.best(floor, 1 / self._rounding())
-            if t.held is None
-            else (v / t.unit**2 for v in t.held)
-        )
-        return self._told(
-            WeightPosterior.of(s, e.beta, noise, scale),
-            noise,
-            mean,
-            e.log(noise, scale) - e.n * math.log(t.unit),
-        )
+        held = None if t.held is None else tuple(v / t.unit**2 for v in t.held)
+        if w is None:
+            level, scale = e.best(floor, 1 / self._rounding()) if held is None else held
+            log, noise = e.log(level, scale), level
+        else:
+            level, scale, log = w.best(e, floor, None if held is None else held[1])
+            noise = w.ratio * scale
+        p = WeightPosterior.of(s, beta, level, scale).in_units(t.unit)
+        log -= n * math.log(t.unit)
+        return FeatureSolution(p, noise * t.unit**2, p.scale, mean * t.unit + t.origin, log)
 
     def _variance_of_y(self) -> float:
         """In its unit."""
-        if self.moments is None:
+        if self.moments is None or self.row_weights is not None:
             return self.targets.spread
         m = self.moments
         return max(float(m.S[-1, -1] / m.n - (m.s[-1] / m.n) ** 2), 0.0)
-
-    def _told(self, p: WeightPosterior, noise: float, mean: float, log: float) -> FeatureSolution:
-        origin, unit = self.targets.origin, self.targets.unit
-        scaled = WeightPosterior(
-            p.vectors, p.coef * unit, p.spread * unit**2, p.scale * unit**2, p.effective
-        )
-        return FeatureSolution(scaled, noise * unit**2, scaled.scale, mean * unit + origin, log)
 
     def _warn_if_starved(self, found: FeatureSolution) -> None:
         left = 1 - found.posterior.effective / self.phi.width
@@ -297,6 +287,11 @@ class FeaturePosterior:
             )
 
     # what is known
+    @property
+    def row_weights(self) -> RowWeights | None:
+        """What rows weigh; None where all weigh the same."""
+        return None if self.residual is None else self.residual.row_weights
+
     @property
     def outputs(self) -> Outputs:
         return Outputs(
@@ -348,15 +343,16 @@ class FeaturePosterior:
         out, p = np.full(len(X), noise), self.solution.posterior
         for at, F in self.phi.batches(X):
             out[at] += p.variance(F)
-            self._add_residual(out, at, X, F)
+            if self.residual is not None:
+                self.residual.add_variance(out[at], self.phi, X[at], F, p.scale)
         return out
 
-    def _add_residual(self, out: Array, at: slice, X: Table, F: Array) -> None:
-        """Add the variance that the features leave out, where that is known."""
-
     def covariance(self, X: Table, noise: float = 0.0) -> Array:
-        F = self.phi.features(X)
-        return np.asarray(self.solution.posterior.covariance(F) + noise * np.eye(len(F)))
+        F, p = self.phi.features(X), self.solution.posterior
+        out = np.asarray(p.covariance(F) + noise * np.eye(len(F)))
+        if self.residual is not None:
+            self.residual.add_covariance(out, self.phi, X, p.scale)
+        return out
 
     def sample(
         self,
@@ -368,11 +364,9 @@ class FeaturePosterior:
         posterior: bool = True,
     ) -> Array:
         out = self.phi.linear(X, self._weights(count, rng, posterior), self.solution.prior_mean)
-        self._add_residual_draws(out, X, rng)
+        if self.residual is not None:
+            self.residual.add_draws(out, self.phi, X, self.scale, rng)
         return np.asarray(out + math.sqrt(noise) * rng.standard_normal(out.shape), X.dtype)[:, None]
-
-    def _add_residual_draws(self, out: Array, X: Table, rng: np.random.Generator) -> None:
-        """Add draws of what the features leave out, where its law is known."""
 
     def _weights(self, count: int, rng: np.random.Generator, posterior: bool) -> Array:
         p = self.solution.posterior
@@ -382,7 +376,10 @@ class FeaturePosterior:
         self, count: int, *, posterior: bool, n_features: int, seed: int
     ) -> SampledFunctions:
         W = self._weights(count, np.random.default_rng(seed), posterior)
-        return SampledFunctions(self.phi.lift, W, None, (self.solution.prior_mean,))
+        within = SampledFunctions(self.phi.lift, W, None, (self.solution.prior_mean,))
+        if self.residual is None:
+            return within
+        return self.residual.beside(within, self.phi, self.scale, n_features=n_features, seed=seed)
 
 
 def approximate(phi: FittedMap, X: Table) -> bool:

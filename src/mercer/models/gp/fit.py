@@ -15,21 +15,24 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.lifts import KernelLift, Nystrom
 from mercer.lifts.base import seed_of
-from mercer.models.gp.exact import ExactPosterior
 from mercer.models.gp.features import FeaturePosterior, moments_fit
-from mercer.models.gp.gram import GramPosterior, noise_and_scale
-from mercer.models.gp.iterative import IterativePosterior
-from mercer.models.gp.landmarks import LandmarkPosterior, is_projection
-from mercer.models.gp.linear import FeatureSolution, FeatureTargets, WeightPosterior
+from mercer.models.gp.linear import (
+    FeatureSolution,
+    FeatureTargets,
+    WeightPosterior,
+    noise_and_scale,
+)
 from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import Outputs, one_output
 from mercer.models.gp.problem import ProcessSettings, choose
 from mercer.models.gp.quadrature import estimated_likelihood
 from mercer.models.gp.samples import draws
 from mercer.models.gp.search import FittedHyperparameters, Measure, learn, refined, unlearnt
+from mercer.models.gp.sources import GivenPoints, KernelPoints
 from mercer.models.gp.space import NOISE, SearchSpace, space
 from mercer.models.gp.sparse import fitc, vfe
 from mercer.models.gp.starts import defaults, magnitude, starts
+from mercer.models.gp.systems import CholeskySystem, IterativeSystem
 from mercer.models.maps import FittedMap, asked, default_features, fitted_map
 from mercer.ops.philox import Stream, permutation
 from mercer.plans import Plan
@@ -189,19 +192,21 @@ def of_points(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) ->
     learnt = n if s.all_rows else min(n, s.search_rows(plan.way) or n)
     settings = {"rows": n, "learnt from": learnt, "steps": found.steps}
     plan = Plan(plan.way, plan.why, settings, plan.bytes, plan.flops, rejected=plan.rejected)
-    given = (found.kernel, X, problem.Z, each, found.scale, problem.outputs, plan)
-    if plan.way == "exact":
-        p: PointPosterior = ExactPosterior.of(*given)
-    else:
-        few = n > most and found.steps > 0 and not refine
-        p = IterativePosterior.of(
-            *given, memory=s.memory, rescale=few and found.profiled, least=NOISE[0]
-        )
+    system = (KernelPoints(found.kernel, X), each, found.scale)
+    exact = plan.way == "exact"
+    p = PointPosterior.of(
+        CholeskySystem(*system) if exact else IterativeSystem(*system, memory=s.memory),
+        problem.Z,
+        problem.outputs,
+        plan,
+    )
+    if not (exact or refine) and n > most and found.steps > 0 and found.profiled:
+        p = p.rescaled(NOISE[0])
     p.warn_if_singular(stacklevel=6)
     return p
 
 
-def of_gram(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> GramPosterior:
+def of_gram(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> PointPosterior:
     """X is the matrix; noise and scale alone are learnt."""
     if s.spec.told or s.spec.tied or s.spec.kept or s.spec.fixed is True:
         raise ValueError(
@@ -218,7 +223,7 @@ def of_gram(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) -> G
         level, scale = noise_and_scale(K, Z) if np.any(Z) else (1 / (n + 1),) * 2
         noise = np.full(n, level)
     plan = replace(plan, settings={"rows": n, "learnt from": n})
-    p = GramPosterior.of("precomputed", Table(K), Z, noise, scale, outputs, plan)
+    p = PointPosterior.of(CholeskySystem(GivenPoints(K), noise, scale), Z, outputs, plan)
     p.warn_if_singular(stacklevel=6)
     return p
 
@@ -238,7 +243,7 @@ def over_features(
     )
     if not isinstance(s.method, methods.Landmarks):
         return p
-    made, weighs = p.plan, isinstance(p, LandmarkPosterior) and p.row_weights is not None
+    made, weighs = p.plan, p.row_weights is not None
     why = f"{plan.why}: {made.settings['n_features']:,} landmarks stand for {made.settings['rows']:,} rows"
     settings = {**made.settings, **({} if c is None else c.told(len(y)))}
     settings |= {"noise of a row": "with what landmarks leave out of it"} if weighs else {}
@@ -303,8 +308,7 @@ def begun(
     held: tuple[float, float] | None = None,
 ) -> FeaturePosterior:
     """A posterior over this map, before any row was summed."""
-    kind = LandmarkPosterior if is_projection(phi) else FeaturePosterior
-    return kind.begun(s, phi, X, FeatureTargets.of(s, y, held, flat))
+    return FeaturePosterior.begun(s, phi, X, FeatureTargets.of(s, y, held, flat))
 
 
 def begin(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> FeaturePosterior:

@@ -1,5 +1,5 @@
-"""The posterior over landmarks (FITC): what they leave out of a row, k(x, x) - |phi(x)|^2, is noise
-of its own, and variance of f.
+"""What landmarks add to a posterior over features (FITC): what they leave out of a row, k(x, x) -
+|phi(x)|^2, is noise of its own, and variance of f.
 
 Snelson and Ghahramani, Sparse Gaussian processes using pseudo-inputs (2006).
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Self, cast
+from typing import cast
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
@@ -19,26 +19,19 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.kernels import Kernel
 from mercer.lifts import Nystrom
-from mercer.linalg.decompose import Eigenpairs
 from mercer.models.gp.factor import best_scale
-from mercer.models.gp.features import STARVED, FeaturePosterior
-from mercer.models.gp.linear import (
-    FeatureSolution,
-    FeatureTargets,
-    LinearLikelihood,
-    WeightPosterior,
-)
+from mercer.models.gp.linear import FeatureTargets, LinearLikelihood
 from mercer.models.gp.posterior import VarianceStarvationWarning
 from mercer.models.gp.problem import ProcessSettings
 from mercer.models.gp.samples import Beside, SampledFunctions, residual_functions, square_root
 from mercer.models.gp.space import NOISE
 from mercer.models.gp.starts import magnitude
 from mercer.models.maps import FittedMap
-from mercer.plans import Plan
 from mercer.store import register
 
 SAMPLE = 2048  # rows that tell how much is left out
 NOTHING = 1e-6  # of k(x, x): where no row has more left out, all are told
+STARVED = 0.5  # the share of the prior variance below which a variance is said to be starved
 
 GROUPS = 8  # of rows by what is left out of them, in the search for the ratio
 NONE = (
@@ -150,6 +143,16 @@ class RowWeights:
         logs = float(np.log(self.weights(left)).sum())
         return replace(self, logs=self.logs + sign * logs, total=self.total + sign * float(y.sum()))
 
+    def best(
+        self, e: LinearLikelihood, floor: float, scale: float | None
+    ) -> tuple[float, float, float]:
+        """The noise of a row of weight 1 and the scale of the largest likelihood at the ratio, or at
+        a scale that is given; and log p(y)."""
+        floor *= self.level / self.ratio  # the noise is ratio / level of what is found here
+        level = e.best_noise(1 / self.level, floor) if scale is None else scale * self.level
+        scale = level / self.level
+        return level, scale, e.log(level, scale) + 0.5 * self.logs
+
 
 def is_projection(phi: FittedMap) -> bool:
     """Whether phi is a projection of its kernel's features, so that k - phi phi' is known and a
@@ -158,11 +161,11 @@ def is_projection(phi: FittedMap) -> bool:
     return isinstance(nystrom, Nystrom) and isinstance(nystrom.kernel_, Kernel)
 
 
-@register("gp.LandmarkPosterior")
+@register("gp.LandmarkResidual")
 @dataclass(frozen=True, eq=False)
-class LandmarkPosterior(FeaturePosterior):
-    """phi is a projection of the kernel's features on landmarks; rows weigh 1 / (noise + scale
-    left) where their noise was learnt in fit.
+class LandmarkResidual:
+    """What a projection phi on landmarks leaves out of its kernel, k - phi phi'; rows weigh 1 /
+    (noise + scale left) where their noise was learnt in fit.
 
     restore : whether what is left out is put back into variances and draws
     row_weights : what rows weigh, at the ratio of noise to scale of the best likelihood of all rows
@@ -173,98 +176,50 @@ class LandmarkPosterior(FeaturePosterior):
 
     must = dict(row_weights=Is("RowWeights") | None)
 
-    @classmethod
-    def begun(cls, s: ProcessSettings, phi: FittedMap, X: Table, targets: FeatureTargets) -> Self:
-        return cls(
-            Plan("features", ""),
-            phi,
-            targets,
-            None,
-            False,
-            float(np.finfo(X.dtype).eps),
-            restore=s.restore_variance,
-        )
-
-    @property
-    def _kernel(self) -> Kernel:
-        return self.phi.lift.kernel_
-
-    def _left_of(self, X: Table, F: Array) -> Array:
-        """k(x, x) - |phi(x)|^2, never below zero."""
-        whole = self._kernel.diag(X).astype(np.float64)
-        return np.maximum(whole - np.square(F, dtype=np.float64).sum(1), 0)
-
-    def _left(self, X: Table) -> Array:
-        return np.concatenate([self._left_of(X[at], F) for at, F in self.phi.batches(X)])
-
     # what rows weigh
-    def _weighing(self, s: ProcessSettings, X: Table, z: Array) -> tuple[Self, Array | None]:
-        D, held = self.phi.width, self.targets.held
+    def weighing(
+        self, s: ProcessSettings, phi: FittedMap, targets: FeatureTargets, X: Table, z: Array
+    ) -> tuple[LandmarkResidual, Array | None]:
+        """Itself with what the rows of a first fit weigh; None where all weigh the same."""
+        D, held, kernel = phi.width, targets.held, kernel_of(phi)
         if not self.restore or s.noise is not None or len(X) <= D:
             return self, None
         some = X[:: -(-len(X) // SAMPLE)]
-        sample = self._left(some)
-        if not (sample > NOTHING * self._kernel.diag(some)).any():
+        sample = left_by(phi, some)
+        if not (sample > NOTHING * kernel.diag(some)).any():
             return self, None
         groups = ResidualGroups.between(
             sample, D, int(np.clip(s.memory // (32 * D * D), 3, GROUPS))
         )
-        left, mean = np.empty(len(z)), self.targets.mean_in_units(float(z.mean()))
-        for at, F in self.phi.batches(X):
-            left[at] = self._left_of(X[at], F)
+        left, mean = np.empty(len(z)), targets.mean_in_units(float(z.mean()))
+        for at, F in phi.batches(X):
+            left[at] = left_of(kernel, X[at], F)
             groups.add(F, left[at], z[at] - mean)
-        least, size = NOISE[0] * float(z.var()), magnitude(self._kernel, some)
+        least, size = NOISE[0] * float(z.var()), magnitude(kernel, some)
         row_weights = RowWeights.of(
             groups.best(least, size) if held is None else held[0] / held[1], left, z
         )
         return replace(self, row_weights=row_weights), row_weights.weights(left)
 
-    def _taking(self, X: Table, z: Array, sign: int) -> tuple[Self, Array | None]:
-        """At the ratio that was found."""
+    def taking(
+        self, phi: FittedMap, X: Table, z: Array, sign: int
+    ) -> tuple[LandmarkResidual, Array | None]:
+        """Itself with rows that come later, or go, and what they weigh at the ratio that was
+        found."""
         if self.row_weights is None:
             return self, None
-        left = self._left(X)
-        return replace(
-            self, row_weights=self.row_weights.taking(left, z, sign)
-        ), self.row_weights.weights(left)
-
-    def _check_mergeable(self) -> None:
-        if self.row_weights is not None:
-            raise ValueError(
-                "rows over landmarks weigh by the noise learnt in fit, which differs; give the rows to partial_fit."
-            )
-
-    # solving
-    def _mean_of_y(self) -> float:
-        if self.row_weights is None or self.moments is None:
-            return super()._mean_of_y()
-        return self.row_weights.total / self.moments.count
-
-    def _variance_of_y(self) -> float:
-        return super()._variance_of_y() if self.row_weights is None else self.targets.spread
-
-    def _best(
-        self, s: Eigenpairs, e: LinearLikelihood, floor: float, mean: float
-    ) -> FeatureSolution:
-        """At the ratio of noise to scale that was found; the rows weigh what they are told."""
-        if self.row_weights is None:
-            return super()._best(s, e, floor, mean)
-        t, w = self.targets, self.row_weights
-        floor *= w.level / w.ratio  # the noise is ratio / level of what is found here
-        level = (
-            e.best_noise(1 / w.level, floor) if t.held is None else t.held[1] / t.unit**2 * w.level
-        )
-        scale = level / w.level
-        log = e.log(level, scale) + 0.5 * w.logs - e.n * math.log(t.unit)
-        return self._told(WeightPosterior.of(s, e.beta, level, scale), w.ratio * scale, mean, log)
+        left = left_by(phi, X)
+        row_weights = self.row_weights.taking(left, z, sign)
+        return replace(self, row_weights=row_weights), self.row_weights.weights(left)
 
     # asking
-    def _add_residual(self, out: Array, at: slice, X: Table, F: Array) -> None:
+    def add_variance(self, out: Array, phi: FittedMap, X: Table, F: Array, scale: float) -> None:
         """k(x, x) - |phi(x)|^2 where it is to be put back, else a warning where it is more than
         half."""
-        whole, missing = self._kernel.diag(X[at]), self._left_of(X[at], F)
+        kernel = kernel_of(phi)
+        whole, missing = kernel.diag(X), left_of(kernel, X, F)
         if self.restore:
-            out[at] += self.solution.posterior.scale * missing
+            out += scale * missing
         elif (missing > STARVED * whole).any():
             share = f"{np.mean(missing > STARVED * whole):.0%}"
             warnings.warn(
@@ -273,35 +228,25 @@ class LandmarkPosterior(FeaturePosterior):
                 stacklevel=4,
             )
 
-    def covariance(self, X: Table, noise: float = 0.0) -> Array:
-        C = super().covariance(X, noise)
-        return C + self.solution.posterior.scale * self._left_pairs(X) if self.restore else C
-
-    def _left_pairs(self, X: Table) -> Array:
-        """k(X, X) - phi phi', in float64, no entry of its diagonal below zero."""
-        Z = X.astype(np.float64)
-        F = self.phi.features(Z)
-        M = self._kernel(Z) - F @ F.T
-        np.fill_diagonal(M, np.maximum(np.diag(M), 0))
-        return np.asarray(M)
-
-    def _add_residual_draws(self, out: Array, X: Table, rng: np.random.Generator) -> None:
+    def add_covariance(self, out: Array, phi: FittedMap, X: Table, scale: float) -> None:
+        """At all pairs of rows."""
         if self.restore:
-            out += square_root(
-                self.solution.posterior.scale * self._left_pairs(X)
-            ) @ rng.standard_normal(out.shape)
+            out += scale * left_pairs(phi, X)
 
-    def functions(
-        self, count: int, *, posterior: bool, n_features: int, seed: int
+    def add_draws(
+        self, out: Array, phi: FittedMap, X: Table, scale: float, rng: np.random.Generator
+    ) -> None:
+        """From the prior, for every column."""
+        if self.restore:
+            out += square_root(scale * left_pairs(phi, X)) @ rng.standard_normal(out.shape)
+
+    def beside(
+        self, within: SampledFunctions, phi: FittedMap, scale: float, *, n_features: int, seed: int
     ) -> SampledFunctions:
-        """With what the landmarks leave out, from the prior."""
-        within, lift, scale = (
-            super().functions(count, posterior=posterior, n_features=n_features, seed=seed),
-            self.phi.lift,
-            self.scale,
-        )
+        """Functions with what the landmarks leave out of them, from the prior."""
         if not self.restore:
             return within
+        lift, count = phi.lift, within.weights.shape[1]
         try:
             psi, V, less = residual_functions(
                 cast(Nystrom, getattr(lift, "map_", lift)),
@@ -312,8 +257,32 @@ class LandmarkPosterior(FeaturePosterior):
             )
         except ValueError as e:
             said = "these functions vary too little far from the landmarks (sample_y does not), for what is left out cannot be drawn: "
-            warnings.warn(f"{said}{e}", VarianceStarvationWarning, stacklevel=3)
+            warnings.warn(f"{said}{e}", VarianceStarvationWarning, stacklevel=4)
             return within
         return replace(
             within, lift=Beside(lift, psi), weights=np.vstack([within.weights - less, V])
         )
+
+
+def kernel_of(phi: FittedMap) -> Kernel:
+    return phi.lift.kernel_
+
+
+def left_of(kernel: Kernel, X: Table, F: Array) -> Array:
+    """k(x, x) - |phi(x)|^2, never below zero."""
+    whole = kernel.diag(X).astype(np.float64)
+    return np.maximum(whole - np.square(F, dtype=np.float64).sum(1), 0)
+
+
+def left_by(phi: FittedMap, X: Table) -> Array:
+    """`left_of` all rows."""
+    return np.concatenate([left_of(kernel_of(phi), X[at], F) for at, F in phi.batches(X)])
+
+
+def left_pairs(phi: FittedMap, X: Table) -> Array:
+    """k(X, X) - phi phi', in float64, no entry of its diagonal below zero."""
+    Z = X.astype(np.float64)
+    F = phi.features(Z)
+    M = kernel_of(phi)(Z) - F @ F.T
+    np.fill_diagonal(M, np.maximum(np.diag(M), 0))
+    return np.asarray(M)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +14,11 @@ from scipy.special import log_expit
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number
 from mercer.kernels import Kernel
-from mercer.models.gp.exact import ExactPosterior
 from mercer.models.gp.factor import few_threads
 from mercer.models.gp.laplace import STEPS, TOL, curvature, log_probability, mode
+from mercer.models.gp.sources import KernelPoints
 from mercer.models.gp.space import times
+from mercer.models.gp.systems import CholeskySystem, latent, system_of_before
 from mercer.models.maps import FittedMap
 from mercer.models.settings import FittedKernel
 from mercer.ops.tiles import cuts
@@ -30,25 +30,57 @@ BLOCK_ROWS = 2048  # that features are made of at a time
 
 @register("gp.LaplacePosterior")
 @dataclass(frozen=True, eq=False)
-class LaplacePosterior(ExactPosterior):
-    """The posterior of f given labels Y (n, 1) in {-1, 1}; coef = d log p(y | f), noise = 1 / W."""
+class LaplacePosterior:
+    """The posterior of f given labels y in {-1, 1} at the points of a system whose noise is 1 / W;
+    coef = d log p(y | f), (n, 1)."""
 
-    log: float = 0.0
+    system: CholeskySystem
+    coef: Array
+    log: float  # the approximate marginal likelihood
+
+    must = dict(system=Is("CholeskySystem"), coef=Floats("n", 1), log=Number(finite=False))
+
+    def _laws(self) -> str | None:
+        n, points = len(self.coef), len(self.system.noise)
+        return None if points == n else f"has {points} points and coefficients of {n}"
+
+    @classmethod
+    def _upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """From files in which the parts of the system were its own."""
+        system = system_of_before(values)
+        return {"system": system, "coef": values["coef"], "log": values["log"]}
 
     @classmethod
     def at_mode(cls, kernel: Kernel, X: Table, y: Array, scale: float) -> Self:
         with few_threads(len(y)):
             m = mode(scale * kernel(X), y)
-        return cls(kernel, X, y[:, None], 1 / m.W, scale, curvature(m.f, y)[0][:, None], log=m.log)
+        system = CholeskySystem(KernelPoints(kernel, X), 1 / m.W, scale)
+        return cls(system, curvature(m.f, y)[0][:, None], m.log)
 
-    @cached_property
+    @property
+    def reads(self) -> int | None:
+        """The columns of rows that it takes; None for items."""
+        return self.system.points.reads
+
+    @property
+    def scaled_kernel(self) -> FittedKernel:
+        return self.system.points.scaled(self.system.scale)
+
+    @property
     def log_marginal_likelihood(self) -> float:
         return self.log
 
+    def mean(self, X: Table) -> Array:
+        """Of f, (m,)."""
+        return latent(self.system, self.coef, X.astype(np.float64))[:, 0]
+
+    def variance(self, X: Table) -> Array:
+        """Of f, (m,)."""
+        return self.system.variance(X.astype(np.float64))
+
     def logs(self, X: Table) -> Array:
         """log p(y = -1) and log p(y = 1) at new rows, (m, 2)."""
-        Z = X.astype(np.float64)
-        return _both(self.latent(Z)[:, 0], self.variance(Z))
+        return _both(self.mean(X), self.variance(X))
 
 
 @register("gp.LaplaceWeights")

@@ -12,8 +12,9 @@ from scipy.optimize import minimize_scalar
 
 from mercer.inputs import Array
 from mercer.invariants import Each, Floats, Is, Number, Text
-from mercer.linalg.decompose import Eigenpairs
+from mercer.linalg.decompose import Eigenpairs, eigen
 from mercer.models.gp.problem import ProcessSettings
+from mercer.models.gp.space import NOISE
 from mercer.models.maps import HEAD
 from mercer.store import register
 
@@ -112,6 +113,17 @@ class WeightPosterior:
     def prior(cls, D: int, scale: float) -> WeightPosterior:
         """Before any data."""
         return cls(np.zeros((D, 0)), np.zeros(D), np.zeros(0), scale, 0.0)
+
+    def in_units(self, unit: float) -> WeightPosterior:
+        """Of weights that are so many times as large."""
+        square = unit**2
+        return WeightPosterior(
+            self.vectors,
+            self.coef * unit,
+            self.spread * square,
+            self.scale * square,
+            self.effective,
+        )
 
     def _split(self, F: Array) -> tuple[Array, Array]:
         """Features along V, and what is left of them."""
@@ -220,3 +232,21 @@ class FeatureTargets:
 
     def mean_in_units(self, seen: float) -> float:
         return seen if isinstance(self.mean, str) else (self.mean - self.origin) / self.unit
+
+
+def noise_and_scale(K: Array, Y: Array) -> tuple[float, float]:
+    """The (noise, scale) of the largest likelihood of N(0, scale K + noise I), the same for all
+    columns of Y, whose variance is 1.
+
+    >>> K = np.kron(np.eye(100), np.ones((4, 4)))  # rows in fours, equal but for their noise
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(2 * rng.normal(size=100), 4) + 0.5 * rng.normal(size=400)
+    >>> noise, scale = noise_and_scale(K, y[:, None])
+    >>> 0.2 < noise < 0.3, 3 < scale < 5
+    (True, True)
+    """
+    s = eigen((K + K.T) / 2).above(np.finfo(float).eps * len(K))
+    along = np.square(s.vectors.T @ Y).mean(1)
+    square = float(np.square(Y).sum(0).mean())
+    e = LinearLikelihood(len(K), s.values, np.sqrt(s.values * along), square)
+    return e.best(NOISE[0], 1 / (np.finfo(float).eps * math.sqrt(len(K))))

@@ -15,10 +15,10 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing
-from mercer.models.gp.base import ProcessEstimator
+from mercer.models.gp.base import ProcessEstimator, upgraded
 from mercer.models.gp.fit import begin, fit, prior_draws
-from mercer.models.gp.gram import NO_STREAM
 from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
+from mercer.models.gp.sources import NO_STREAM
 from mercer.models.intervals import (
     COVERAGES,
     MODEL,
@@ -210,6 +210,8 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         self.restore_variance = restore_variance
         self.memory_limit = memory_limit
         self.random_state = random_state
+
+    _upgraded = classmethod(upgraded)
 
     # fitting
     @all_or_nothing

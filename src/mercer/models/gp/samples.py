@@ -91,23 +91,18 @@ def drawn(
 
     Wilson et al., Efficiently sampling functions from Gaussian process posteriors (2020).
     """
-    try:
-        phi = KernelLift(p.kernel, n_features, random_state=seed).fit(p.X)
-    except ValueError as e:
-        raise ValueError(
-            f"no random features of {p.kernel!r} are known to draw functions by; use sample_y at the rows wanted."
-        ) from e
+    system, n = p.system, len(p.Y)
+    phi, X = system.points.features(n_features, seed), system.points.X
     stream, each, count = Stream(seed).child(7), count, count * p.Y.shape[1]
-    W = math.sqrt(p.scale) * normals(stream.child(0), 0, phi.n_features_out_, count)
+    W = math.sqrt(system.scale) * normals(stream.child(0), 0, phi.n_features_out_, count)
     if not posterior:
         return SampledFunctions(phi, W, None)
-    noise = np.sqrt(p.noise)[:, None] * normals(stream.child(1), 0, len(p.Y), count)
-    prior = np.concatenate(
-        [np.asarray(phi.transform(p.X[at]) @ W) for at in cuts(len(p.Y), BLOCK_ROWS)]
-    )
+    noise = np.sqrt(system.noise)[:, None] * normals(stream.child(1), 0, n, count)
+    prior = np.concatenate([np.asarray(phi.transform(X[at]) @ W) for at in cuts(n, BLOCK_ROWS)])
     right = np.repeat(p.Y, each, axis=1) - prior - noise
     plain = replace(p.outputs, mean=np.zeros(count), unit=np.ones(count), flat=False)
-    return SampledFunctions(phi, W, replace(p, Y=right, coef=p.solve(right), outputs=plain))
+    coef, bare = system.solve(right), replace(system)  # means need no factor
+    return SampledFunctions(phi, W, replace(p, system=bare, Y=right, coef=coef, outputs=plain))
 
 
 # what landmarks leave out

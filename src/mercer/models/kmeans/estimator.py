@@ -6,6 +6,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
@@ -135,7 +136,7 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         )
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Seeds by k-means++ and swaps of them, then steps until no row changes its cluster.
 
         Weights of rows are (n,), or none; y is not read.
@@ -151,8 +152,9 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
                 "sample_weight is zero for every row; give some row a positive weight."
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            self.clusters_, found, distinct = fit(s, rows, weight)
+            clusters, found, distinct = fit(s, rows, weight)
         _warn(found, s.n_clusters, distinct)
+        self.clusters_ = clusters
         return self
 
     # what is known
@@ -291,12 +293,12 @@ class KernelKMeans(ClusterMixin, KernelEstimator):
         means = self._clusters()
         return np.asarray(_partial(means, self._rows(X, reset=False)).argmin(axis=1))
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Array:
         """`fit`, and the clusters of its rows, (n,)."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
     @available_if(lambda self: not self._precomputed)
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """- sum_i w_i min_c |phi(x_i) - m_c|^2."""
         nearest = np.square(self.distances(X).astype(np.float64)).min(axis=1)
         w = self._weights(sample_weight, Table(nearest[:, None]))

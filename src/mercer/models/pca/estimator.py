@@ -25,10 +25,16 @@ from mercer.models.base import (
 )
 from mercer.models.expansion import Expansion
 from mercer.models.maps import FittedMap
-from mercer.models.pca import dual, features
-from mercer.models.pca.dual import DualProjection
-from mercer.models.pca.features import FeatureProjection, mergeable
 from mercer.models.pca.problem import DUAL, PCASettings, choose
+from mercer.models.pca.projections import (
+    DualProjection,
+    FeatureProjection,
+    begin,
+    fit_dual,
+    fit_features,
+    mergeable,
+    way_back,
+)
 from mercer.models.settings import (
     FittedKernel,
     FittedLift,
@@ -69,7 +75,7 @@ def _inverts(self: KernelPCA) -> bool:
     `fit`, `inverse_transform` says it.
     """
     if self.lift is not None:
-        return features.way_back(self.lift) is not None
+        return way_back(self.lift) is not None
     return not self._precomputed and not isinstance(self.via, methods.Fourier | methods.Sketch)
 
 
@@ -180,7 +186,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         ):  # values too large are refused by a sentence
             way = choose(len(rows), s.own_width(rows), s, items=rows.items).way
             self.projection_ = (
-                features.fit(s, rows) if way == "features" else dual.fit(s, rows, way)
+                fit_features(s, rows) if way == "features" else fit_dual(s, rows, way)
             )
         return rows
 
@@ -201,13 +207,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         rows = self._rows(X, reset=before is None)
         with np.errstate(over="ignore", invalid="ignore"):
             if before is None:
-                self.projection_ = features.begin(s, rows)
+                self.projection_ = begin(s, rows)
                 return self
-            stream = (
-                before
-                if isinstance(before, FeatureProjection)
-                else features.begin(s, before.points)
-            )
+            stream = before if isinstance(before, FeatureProjection) else begin(s, before.points)
             self.projection_ = stream.taking(stream.gathered(rows), s.n_components)
         return self
 

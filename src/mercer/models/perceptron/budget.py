@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from mercer.ops.budget_merging import merged
 from mercer.ops.philox import Stream, uniforms
 from mercer.store import register
 
+N = TypeVar("N", bound="float | Array")
 POLICIES = {
     "random": ops.RANDOM,
     "oldest": ops.OLDEST,
@@ -250,7 +251,7 @@ def _dense(piece: Table) -> Array:
     return np.asarray(piece.data.toarray() if piece.sparse else piece.data, np.float64)
 
 
-def finite(values: Any) -> Any:
+def finite(values: N) -> N:
     """The values, where all are numbers."""
     if not np.isfinite(values).all():
         raise ValueError(

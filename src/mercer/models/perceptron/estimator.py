@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_random_state
 
@@ -107,7 +108,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
         average: bool = False,
         max_iter: int = 100,
         shuffle: bool = False,
-        comparator: Any = None,
+        comparator: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
@@ -137,8 +138,8 @@ class Perceptron(ScanEstimator[FeatureScan]):
         """
         passes = whole(self.max_iter, "max_iter", least=1)
         rows, y = self._checked(X, y, reset=True)
-        self.classes_ = two_or_more(np.unique(y))
-        labels, begun = coded(y, self.classes_), self._begun(rows)
+        classes = two_or_more(np.unique(y))
+        labels, begun = coded(y, classes), self._begun(rows, len(classes))
         rng = check_random_state(self.random_state)
         scan = begun.repeated(
             rows, labels, self._comparator(begun), passes, rng if self.shuffle else None
@@ -148,7 +149,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
             if scan.converged
             else f"mistakes up to the last of {scan.steps} passes"
         )
-        self.scan_ = scan.planned(len(labels), why)
+        self.classes_, self.scan_ = classes, scan.planned(len(labels), why)
         return self
 
     @all_or_nothing
@@ -162,17 +163,19 @@ class Perceptron(ScanEstimator[FeatureScan]):
         first = not self.__sklearn_is_fitted__()
         rows, y = self._checked(X, y, reset=first)
         if first:
-            self.classes_ = two_or_more(np.unique(y if classes is None else classes))
+            known = two_or_more(np.unique(y if classes is None else classes))
         else:
-            check_same_classes(classes, self.classes_)
-        labels = coded(y, self.classes_)
+            known = self.classes_
+            check_same_classes(classes, known)
+        labels = coded(y, known)
         begun = (
-            self._begun(rows, stream=True) if first else self.scan_.continued(self.fit_intercept)
+            self._begun(rows, len(known), stream=True)
+            if first
+            else self.scan_.continued(self.fit_intercept)
         )
         scan, _ = begun.over(begun.pieces(rows, labels), self._comparator(begun))
-        self.scan_ = scan.planned(
-            scan.state.seen, "a stream: every row is seen once, in the order of its coming"
-        )
+        why = "a stream: every row is seen once, in the order of its coming"
+        self.classes_, self.scan_ = known, scan.planned(scan.state.seen, why)
         return self
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Table, Array]:
@@ -182,12 +185,10 @@ class Perceptron(ScanEstimator[FeatureScan]):
         check_classification_targets(y)
         return rows, y
 
-    def _begun(self, rows: Table, *, stream: bool = False) -> FeatureScan:
+    def _begun(self, rows: Table, classes: int, *, stream: bool = False) -> FeatureScan:
         """A scan that has seen no row, over the map of these."""
         phi = self._map_of(rows, stream)
-        begun = FeatureScan(
-            phi, ScanState.zero(len(self.classes_), phi.width), bool(self.fit_intercept)
-        )
+        begun = FeatureScan(phi, ScanState.zero(classes, phi.width), bool(self.fit_intercept))
         if self.comparator is None:
             return begun
         return begun.against(MistakeBound(float(np.linalg.norm(begun.comparator(self.comparator)))))
@@ -263,7 +264,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
 
     # asking
     def mistake_bound(
-        self, X: Any, y: Any, comparator: Any = None, passes: int | None = None
+        self, X: Any, y: Any, comparator: ArrayLike | None = None, passes: int | None = None
     ) -> float:
         """No more mistakes than this can be made in `passes` passes over these rows.
 

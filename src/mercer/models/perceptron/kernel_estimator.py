@@ -21,6 +21,7 @@ from mercer.models.expansion import scaled_kernel_at
 from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.budget import Scanner, UpdateRule, can_merge, finite
 from mercer.models.perceptron.kernel_scan import (
+    Comparator,
     KernelScan,
     comparators,
     rule_of,
@@ -137,12 +138,12 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         budget: int | None = None,
         policy: str = "projectron",
         *,
-        average: Any = False,
+        average: bool | float = False,
         margin: float = 0.0,
         eta: float = 0.1,
         max_iter: int = 1,
         shuffle: bool = False,
-        comparator: Any = None,
+        comparator: Comparator = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
@@ -177,18 +178,22 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         """
         passes, rule = whole(shown(self.max_iter), "max_iter", least=1), rule_of(self)
         rows, y = self._checked(X, y, None)
-        self.classes_ = two_or_more(np.unique(y))
-        labels, begun = coded(y, self.classes_), self._begun(rows, rule)
+        classes = two_or_more(np.unique(y))
+        labels, begun = coded(y, classes), self._begun(rows, rule, len(classes))
         rng = check_random_state(self.random_state)
         scan = begun.repeated(
-            rows, labels, self._comparators(begun), passes, rng if self.shuffle else None
+            rows,
+            labels,
+            self._comparators(begun, len(classes)),
+            passes,
+            rng if self.shuffle else None,
         )
         why = (
             "no mistake in the last pass"
             if scan.converged
             else f"mistakes up to the last of {scan.steps} passes"
         )
-        return self._become(scan, why)
+        return self._become(scan, classes, why)
 
     @available_if(_streams)
     @all_or_nothing
@@ -204,14 +209,16 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         rule = rule_of(self)
         rows, y = self._checked(X, y, before)
         if before is None:
-            self.classes_ = two_or_more(np.unique(y if classes is None else classes))
+            known = two_or_more(np.unique(y if classes is None else classes))
         else:
-            check_same_classes(classes, self.classes_)
+            known = self.classes_
+            check_same_classes(classes, known)
             before.check_same(rule, self.kernel, rows, compared=self.comparator is not None)
-        labels = coded(y, self.classes_)
-        begun = self._begun(rows, rule) if before is None else before.continued()
-        scan, _ = begun.over(rows, labels, self._comparators(begun))
-        return self._become(scan, "a stream: every row is seen once, in the order of its coming")
+        labels, K = coded(y, known), len(known)
+        begun = self._begun(rows, rule, K) if before is None else before.continued()
+        scan, _ = begun.over(rows, labels, self._comparators(begun, K))
+        why = "a stream: every row is seen once, in the order of its coming"
+        return self._become(scan, known, why)
 
     def _checked(self, X: Any, y: Any, fitted: KernelScan | None) -> tuple[Table, Array]:
         """Rows as the fitted kernel reads them, or of a new fit, and their classes."""
@@ -222,7 +229,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
         check_classification_targets(y)
         return rows, y
 
-    def _begun(self, rows: Table, rule: UpdateRule) -> KernelScan:
+    def _begun(self, rows: Table, rule: UpdateRule, classes: int) -> KernelScan:
         """A scan that has seen no row."""
         kernel = scaled_kernel_at(self.kernel, rows)
         if rule.merges and not can_merge(kernel):
@@ -230,22 +237,18 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
                 f"policy='merging' makes points between points, which needs a Gaussian; for {kernel!r} use 'projectron'."
             )
         seed = int(check_random_state(self.random_state).randint(2**31))
-        scanner = Scanner.start(rule, len(self.classes_), source_of(kernel, rows), Stream(seed))
+        scanner = Scanner.start(rule, classes, source_of(kernel, rows), Stream(seed))
         if self.comparator is None:
             return KernelScan(kernel, scanner)
-        us = comparators(self.comparator, kernel, len(self.classes_))
+        us = comparators(self.comparator, kernel, classes)
         return KernelScan(kernel, scanner, bound=MistakeBound(math.hypot(*(u.norm() for u in us))))
 
-    def _comparators(self, scan: KernelScan) -> list[RKHSFunction]:
-        return (
-            []
-            if scan.bound is None
-            else comparators(self.comparator, scan.kernel, len(self.classes_))
-        )
+    def _comparators(self, scan: KernelScan, classes: int) -> list[RKHSFunction]:
+        return [] if scan.bound is None else comparators(self.comparator, scan.kernel, classes)
 
-    def _become(self, scan: KernelScan, why: str) -> Self:
+    def _become(self, scan: KernelScan, classes: Array, why: str) -> Self:
         kept = "all mistakes" if self.budget is None else f"{self.policy}, budget {self.budget}"
-        self.scan_ = scan.planned(kept, self.n_features_in_, why)
+        self.classes_, self.scan_ = classes, scan.planned(kept, self.n_features_in_, why)
         return self
 
     # what is known
@@ -297,7 +300,7 @@ class KernelPerceptron(ScanEstimator[KernelScan]):
     # asking
     @np.errstate(over="ignore", invalid="ignore")
     def mistake_bound(
-        self, X: Any, y: Any, comparator: Any = None, passes: int | None = None
+        self, X: Any, y: Any, comparator: Comparator = None, passes: int | None = None
     ) -> float:
         """No more mistakes than this can be made in `passes` passes over these rows.
 

@@ -4,9 +4,9 @@ what it leaves behind."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,10 +29,12 @@ from mercer.models.perceptron.budget import (
 )
 from mercer.models.perceptron.scan import MistakeBound, margins
 from mercer.models.settings import FittedKernel, KernelSetting, shown
-from mercer.operators import KernelOperator
+from mercer.operators import GivenOperator, KernelOperator
 from mercer.ops import budget as ops
 from mercer.plans import Plan
 from mercer.store import register
+
+Comparator: TypeAlias = RKHSFunction | Iterable[RKHSFunction] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +70,16 @@ class TableSource:
 class GramSource:
     """Rows that are known by a given kernel matrix; points are positions."""
 
-    K: Array
+    K: GivenOperator
 
     def __len__(self) -> int:
-        return len(self.K)
+        return self.K.shape[0]
 
     def take(self, rows: Array) -> Array:
         return rows
 
     def values(self, piece: Array, points: Array) -> Array:
-        return np.asarray(self.K[np.ix_(piece, points)])
+        return self.K.block(piece, points)
 
     def join(self, points: Array, piece: Array, index: Array) -> Array:
         return np.concatenate([points, piece])[index]
@@ -85,7 +87,9 @@ class GramSource:
 
 def source_of(kernel: FittedKernel, rows: Table) -> TableSource | GramSource:
     """Rows to scan, as the kernel reads them."""
-    return GramSource(rows.data) if isinstance(kernel, str) else TableSource(kernel, rows)
+    if isinstance(kernel, str):
+        return GramSource(GivenOperator(rows.data))
+    return TableSource(kernel, rows)
 
 
 def rule_of(m: Any) -> UpdateRule:
@@ -156,19 +160,19 @@ class KernelScan:
         """For more rows: nothing is said of those of one `fit` any more."""
         return replace(self, counts=None, converged=None)
 
-    def weights(self, average: Any) -> Array:
+    def weights(self, average: bool | float) -> Array:
         """(C, n): those of the last hypothesis, or a mean of all."""
         last = isinstance(average, bool | np.bool_) and not average
         return self.scanner.weights if last else self.scanner.mean
 
     @np.errstate(over="ignore", invalid="ignore")
-    def decision(self, X: Table, average: Any) -> Array:
+    def decision(self, X: Table, average: bool | float) -> Array:
         """f(x), (n, C)."""
         W = self.weights(average).T
         if not len(W):
             out = np.zeros((len(X), W.shape[1]), X.dtype)
         elif isinstance(self.kernel, str):
-            out = X.data[:, self.scanner.points] @ W
+            out = GivenOperator(X.data).restrict(slice(None), self.scanner.points) @ W
         else:
             out = KernelOperator(self.kernel, X, self.scanner.points.astype(X.dtype)) @ W
         out = out.astype(X.dtype, copy=False)
@@ -295,19 +299,16 @@ class KernelScan:
         return bound
 
 
-def comparators(given: Any, kernel: FittedKernel, classes: int) -> list[RKHSFunction]:
+def comparators(given: Comparator, kernel: FittedKernel, classes: int) -> list[RKHSFunction]:
     """Functions of this kernel's space, one for two classes, else one a class."""
-    us, need = (
+    came, need = (
         list(given) if isinstance(given, Iterable) else [given],
         1 if classes == 2 else classes,
     )
-    if (
-        is_precomputed(kernel)
-        or len(us) != need
-        or not all(isinstance(u, RKHSFunction) and u.kernel == kernel for u in us)
-    ):
+    us = [u for u in came if isinstance(u, RKHSFunction) and u.kernel == kernel]
+    if is_precomputed(kernel) or len(came) != need or len(us) != need:
         raise ValueError(
-            f"comparator must be {need} RKHSFunction(s) of the kernel {kernel!r}, got {_kinds(us)}."
+            f"comparator must be {need} RKHSFunction(s) of the kernel {kernel!r}, got {_kinds(came)}."
         )
     return us
 
@@ -318,7 +319,7 @@ def values_of(us: list[RKHSFunction], X: Table) -> Array:
     return finite(np.column_stack([KernelOperator(u.kernel, X, u.points) @ u.weights for u in us]))
 
 
-def _kinds(values: list[Any]) -> str:
+def _kinds(values: Sequence[object]) -> str:
     """What came, by types: values may be long."""
     names = [
         f"a function of {u.kernel!r}" if isinstance(u, RKHSFunction) else type(u).__name__

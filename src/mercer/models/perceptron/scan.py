@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Counts, Floats, Is, Whole
@@ -163,7 +164,7 @@ class FeatureScan:
         """For more rows: nothing is said of those of one `fit` any more."""
         return replace(self, offset=bool(offset), counts=None, converged=None)
 
-    def comparator(self, u: Array) -> Array:
+    def comparator(self, u: ArrayLike | None) -> Array:
         """A comparator as weights (C, D + 1)."""
         A = np.atleast_2d(np.asarray(u, dtype=np.float64))
         shape = (len(self.state.W), self.phi.width + self.offset)

@@ -3,6 +3,7 @@ fitted value are put together to it."""
 
 from __future__ import annotations
 
+import warnings
 from copy import deepcopy
 from dataclasses import replace
 from types import SimpleNamespace
@@ -13,16 +14,15 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Items, Matrix, Table
-from mercer.invariants import Ints, Is
+from mercer.invariants import Is
 from mercer.models.base import KernelEstimator, bytes_of, part
 from mercer.models.expansion import Expansion
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.models.ridge.dual import DualRidge
-from mercer.models.ridge.fit import Solution
-from mercer.models.ridge.leave_one_out import Calibration
+from mercer.models.ridge.fit import FittedRidge, Solution
 from mercer.models.ridge.moments import MomentRidge
 from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import RidgeSettings, TrainingRows
+from mercer.models.ridge.problem import RidgeSettings
 from mercer.models.settings import FittedKernel, FittedLift, MemoryLimit
 from mercer.plans import Plan
 from mercer.stats import Moments
@@ -43,53 +43,40 @@ LEARNT = (
     "n_iter_",
     "plan_",
     "residual_",
+    "solution_",
+    "_training",
+    "_settings",
+    "_split",
+    "_kept",
 )
+# what models held beside `solution_`, by what it is called in the fitted value
+BESIDE = {"rows": "_training", "settings": "_settings", "split": "_split", "columns": "_kept"}
 
 
 class RidgeEstimator(KernelEstimator):
-    """An estimator that holds one solution: `solution_`, over rows, landmarks or features."""
+    """An estimator that holds one fitted value: `fitted_`, a solution and what its fit has at hand."""
 
     memory_limit: MemoryLimit
-    solution_: Solution
-    _training: TrainingRows | None = None  # the rows of `fit`, while they are at hand
-    _settings: RidgeSettings | None = (
-        None  # what they were fitted by, whatever was set since; None in files of before
-    )
-    _split: Calibration | None = None  # what `predict_interval` needs, found when first asked for
-    _kept: Array | None = (
-        None  # columns of kernel matrices to come that belong to rows of positive weight
-    )
+    fitted_: FittedRidge
 
-    must = dict(
-        solution_=Is("DualRidge", "MomentRidge", "FeatureRidge"),
-        _training=Is("TrainingRows") | None,
-        _settings=Is("RidgeSettings") | None,
-        _split=Is("Calibration") | None,
-        _kept=Ints("kept", below="n_features_in_", distinct=True) | None,
-    )
+    must = dict(fitted_=Is("FittedRidge"))
 
     def _laws(self) -> str | None:
-        """Rows, targets and coefficients are of the same sizes, whichever of them is asked."""
-        model, rows, kept, reads = self.solution_, self._training, self._kept, self.solution_.reads
-        if reads is not None and reads != (self.n_features_in_ if kept is None else len(kept)):
-            return f"has a solution over {reads} columns, which are not those that it takes"
-        if rows is not None and rows.Y.shape[1] != _outputs(model):
-            return f"has targets of {rows.Y.shape[1]} outputs and a solution of {_outputs(model)}"
-        if rows is not None and rows.idle is not None and reads not in (None, rows.idle[1].width):
-            return f"has rows of weight zero with {rows.idle[1].width} columns"
-        return None if self._split is None else self._split.misfit(reads)
+        return self.fitted_.misfit(self.n_features_in_)
 
     @staticmethod
     def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
         return upgraded(state)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if self._training is not None:
-            points = self.solution_.over.points if isinstance(self.solution_, DualRidge) else None
-            if points is None or len(points) != len(self._training):
-                raise ValueError("the rows of the model are not those of its targets.")
-            self._training = replace(self._training, X=points)
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels with the model."""
+        if not self.__sklearn_is_fitted__():
+            return super().__getstate__()
+        if self.fitted_.loses_intervals:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # said by `fit`, or when intervals are asked for
+                self.fitted_ = self.fitted_.calibrated(self._fitted_by())
+        return {**super().__getstate__(), "fitted_": self.fitted_.kept_in_files()}
 
     def __copy__(self) -> Self:
         """With the rows of `fit`, which files leave behind; fitted values are never changed, so
@@ -105,39 +92,68 @@ class RidgeEstimator(KernelEstimator):
 
     # what is known
     def __sklearn_is_fitted__(self) -> bool:
-        return "solution_" in vars(self)
+        return "fitted_" in vars(self)
 
-    def _solution(self) -> Solution:
+    def _fitted(self) -> FittedRidge:
         check_is_fitted(self)
-        return self.solution_
+        return self.fitted_
+
+    def _fitted_by(self) -> RidgeSettings:
+        """The settings of the fit, but for today's memory_limit; of files of before, and of streams,
+        which have none, today's."""
+        held = self._fitted().settings
+        if held is None:
+            return RidgeSettings.of(self)
+        return replace(held, memory=bytes_of(self.memory_limit))
+
+    @property
+    def solution_(self) -> Solution:
+        """Over rows, landmarks or features."""
+        return self._fitted().solution
+
+    def gradient(self, X: Any) -> Array:
+        """df/dx at every row of X, (n, d), or (n, q, d) of several outputs.
+
+        Over features it is that of the map, which Fourier features and landmarks have.
+
+        >>> from mercer import KernelRidge, kernels
+        >>> X = np.linspace(0, 6, 200)[:, None]
+        >>> m = KernelRidge(kernels.Gaussian(), alpha=1e-4).fit(X, np.sin(X[:, 0]))
+        >>> m.gradient([[np.pi / 3], [np.pi]]).round(2)
+        array([[ 0.5],
+               [-1. ]])
+        """
+        s = self.solution_
+        G = s.gradient(self._rows(X, reset=False))
+        return G[:, 0] if s.flat else G
 
     @property
     def plan_(self) -> Plan:
-        return self._solution().plan
+        return self.solution_.plan
 
     @property
     def kernel_(self) -> FittedKernel:
-        return self._solution().kernel
+        return self.solution_.kernel
 
     @property
     def n_iter_(self) -> int:
-        return self._solution().steps
+        return self.solution_.steps
 
     @property
     def alpha_(self) -> Any:
         """The penalty given, or chosen."""
-        return self._solution().weights.alpha
+        return self.solution_.weights.alpha
 
     @property
     def intercept_(self) -> Any:
-        s = self._solution()
+        s = self.solution_
         return s.weights.shaped(s.flat)[1]
 
     @property
     def coef_(self) -> Array:
         """(D,) or (D, q); AttributeError for models over rows."""
         part(
-            self._solution(),
+            self.solution_,
             "phi",
             "coef_ is there for models over features; this one has dual_coef_.",
         )
@@ -147,7 +163,7 @@ class RidgeEstimator(KernelEstimator):
     def dual_coef_(self) -> Array:
         """(n,) or (n, q); AttributeError over features."""
         part(
-            self._solution(),
+            self.solution_,
             "over",
             "dual_coef_ is there for models over rows (via='exact', 'iterative') or many landmarks.",
         )
@@ -157,7 +173,7 @@ class RidgeEstimator(KernelEstimator):
     def X_fit_(self) -> Matrix:
         """The rows (or landmarks) that dual_coef_ are of; empty for a given kernel matrix."""
         over = part(
-            self._solution(),
+            self.solution_,
             "over",
             "X_fit_ is there for models over rows (via='exact', 'iterative') or many landmarks.",
         )
@@ -172,7 +188,7 @@ class RidgeEstimator(KernelEstimator):
     @property
     def lift_(self) -> FittedLift:
         return part(
-            self._solution(),
+            self.solution_,
             "phi",
             "lift_ is there for models over features; this one has dual_coef_.",
         ).lift
@@ -181,7 +197,7 @@ class RidgeEstimator(KernelEstimator):
     def n_features_lifted_(self) -> int:
         """D"""
         return part(
-            self._solution(),
+            self.solution_,
             "phi",
             "n_features_lifted_ is there for models over features; this one has dual_coef_.",
         ).width
@@ -190,7 +206,7 @@ class RidgeEstimator(KernelEstimator):
     def moments_(self) -> list[Moments]:
         """Of [phi, y], one of every fold."""
         return part(
-            self._solution(),
+            self.solution_,
             "moments",
             "moments_ is there for models over features whose D x D statistics fit memory_limit.",
         )
@@ -199,7 +215,7 @@ class RidgeEstimator(KernelEstimator):
     def rounding_(self) -> float:
         """How far an entry of the moments may be off."""
         return part(
-            self._solution(),
+            self.solution_,
             "total",
             "rounding_ is that of moments, which this model has not; fit with via='features'.",
         ).rounding
@@ -208,58 +224,35 @@ class RidgeEstimator(KernelEstimator):
     def residual_(self) -> float:
         """Of the equations, relative to |y|."""
         what = "residual_ is there for models over rows, landmarks or passes; moments are solved directly."
-        return part(self._solution(), "residual", what)
+        return part(self.solution_, "residual", what)
 
     @property
     def loo_scores_(self) -> Array:
         """R^2 of left-out rows for every penalty (of every bandwidth)."""
-        return part(self._solution(), "loo_scores", "loo_scores_ is there with cv='loo'.")
-
-    def _at_hand(self) -> TrainingRows:
-        check_is_fitted(self)
-        if self._training is None:
-            raise AttributeError(
-                "left-out rows need the rows of one `fit` at hand; streams, merged models and loaded ones "
-                "of a given kernel matrix or over features or landmarks have none; fit once more."
-            )
-        return self._training
-
-    def _fitted_by(self) -> RidgeSettings:
-        """The settings of the fit, but for today's memory_limit."""
-        return (
-            RidgeSettings.of(self)
-            if self._settings is None
-            else replace(self._settings, memory=bytes_of(self.memory_limit))
-        )
+        return part(self.solution_, "loo_scores", "loo_scores_ is there with cv='loo'.")
 
     def without_statistics(self) -> Self:
         """A copy that only predicts: without the moments of features, and the rows of `fit`."""
-        model, s = clone(self).set_params(alpha=self.alpha_, cv=None, alphas=None), self._solution()
-        for name in vars(self).keys() & {
-            "n_features_in_",
-            "feature_names_in_",
-            "_of_items",
-            "_kept",
-        }:
+        model = clone(self).set_params(alpha=self.alpha_, cv=None, alphas=None)
+        for name in vars(self).keys() & {"n_features_in_", "feature_names_in_", "_of_items"}:
             setattr(model, name, getattr(self, name))
-        model.solution_ = s.alone() if isinstance(s, MomentRidge) else s
+        model.fitted_ = self.fitted_.alone()
         return model
-
-
-def _outputs(model: Solution) -> int:
-    return model.outputs if isinstance(model, MomentRidge) else model.weights.outputs
 
 
 # files from before
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a `KernelRidge` as they are now."""
-    if "solution_" in state or not any(name in state for name in ("X_fit_", "lift_")):
+    """The attributes of a `KernelRidge` as they are now: a solution was one by one, then beside the
+    rows of its fit."""
+    old, left = SimpleNamespace(**state), {n: v for n, v in state.items() if n not in LEARNT}
+    if "solution_" in state:
+        model = old.solution_
+    elif "fitted_" not in state and ("X_fit_" in state or "lift_" in state):
+        model = _over_rows(old) if "X_fit_" in state else _over_features(old)
+    else:
         return state
-    old, left = (
-        SimpleNamespace(**state),
-        {name: value for name, value in state.items() if name not in LEARNT},
-    )
-    return left | {"solution_": _over_rows(old) if "X_fit_" in state else _over_features(old)}
+    beside = {name: state.get(before) for name, before in BESIDE.items()}
+    return left | {"fitted_": FittedRidge(model, **beside)}
 
 
 def _over_rows(old: Any) -> DualRidge:

@@ -71,6 +71,10 @@ class DualRidge:
     def predict(self, X: Table) -> Array:
         return self.over.combined(X, *self.weights.shaped(self.flat))
 
+    def gradient(self, X: Table) -> Array:
+        """(n, q, d)"""
+        return self.over.gradient(X, self.weights.coef)
+
     def fold_errors(
         self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Refit
     ) -> FoldErrors:

@@ -3,14 +3,11 @@ merge."""
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.inputs import Array, Table
@@ -19,15 +16,11 @@ from mercer.models.folds import Folds
 from mercer.models.intervals import Interval
 from mercer.models.ridge.base import RidgeEstimator
 from mercer.models.ridge.dual import DualRidge
-from mercer.models.ridge.fit import Solution, fit, map_of
-from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval, with_idle
+from mercer.models.ridge.fit import FittedRidge, fit, map_of
 from mercer.models.ridge.moments import MomentRidge, begin, mergeable
-from mercer.models.ridge.passes import FeatureRidge
-from mercer.models.ridge.problem import Refit, RidgeSettings, TrainingRows
+from mercer.models.ridge.problem import RidgeSettings, TrainingRows
 from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via, grid
 from mercer.store import register
-
-NONE = Table(np.empty((0, 0)))  # rows that are those of the solution
 
 
 def _streams(self: KernelRidge) -> bool:
@@ -85,7 +78,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     Attributes
     ----------
     solution_ : DualRidge, MomentRidge or FeatureRidge
-        The fitted value.
+        The fitted function.
     intercept_ : float or ndarray of shape (n_outputs,)
     alpha_ : ndarray of shape () or (n_outputs,)
         The penalty given, or chosen.
@@ -149,13 +142,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=True)
         settings = s.of_model(Y.shape[1])  # refuses what is none
         training = TrainingRows.of(rows, Y, w, self.cv, gram=self._precomputed)
-        self.solution_, self._training, self._split, self._kept = (
-            fit(s, training, flat),
-            training,
-            None,
-            training.kept,
-        )
-        self._settings = settings
+        self.fitted_ = FittedRidge.of(fit(s, training, flat), training, settings)
         return self
 
     @available_if(_streams)
@@ -166,12 +153,9 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         A batch that is refused leaves the model as it was. A model that "auto" fitted exactly
         becomes one over features, whose first batch are the rows of its `fit`.
         """
-        s, folds, begun = (
-            RidgeSettings.of(self),
-            Folds.by_hash(self.cv),
-            self.__sklearn_is_fitted__(),
-        )
-        stream = self._stream(s, folds) if begun else None
+        s, folds = RidgeSettings.of(self), Folds.by_hash(self.cv)
+        begun = self.__sklearn_is_fitted__()
+        stream = self.fitted_.stream(s, folds) if begun else None
         rows, Y, w, flat = self._checked(X, y, sample_weight, reset=not begun)
         s.penalties(Y.shape[1])  # refuses what is none, before a pass
         if stream is None:
@@ -179,38 +163,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
                 s, map_of(s, TrainingRows(rows, Y, w, folds), stream=True), folds, rows, Y, flat
             )
         stream.check_outputs(Y)
-        return self._become(
-            stream.taking(
-                stream.gathered(rows, Y, w), s, "of a stream, over a map that its first batch fixed"
-            )
-        )
-
-    def _stream(self, s: RidgeSettings, folds: Folds) -> MomentRidge:
-        """The statistics that batches add to; those of an exact model are begun from its rows."""
-        model = self.solution_
-        if isinstance(model, MomentRidge):
-            if model.folds.given is not None or model.folds.k != folds.k:
-                raise ValueError(
-                    "the folds of a stream are fixed by its first batch, as a number; fit anew to change cv."
-                )
-            return model
-        rows = self._training
-        if not isinstance(model, DualRidge) or rows is None:
-            raise ValueError(
-                "the model has no statistics that batches could add to; refit with via='features' (and more memory_limit)."
-            )
-        stream = begin(s, map_of(s, rows, stream=True), folds, rows.X, rows.Y, model.flat)
-        return stream.taking(stream.gathered(rows.X, rows.Y, rows.weight), s, "")
-
-    def _become(self, model: MomentRidge) -> Self:
-        """The model of other rows, which are not at hand."""
-        self.solution_, self._training, self._settings, self._split, self._kept = (
-            model,
-            None,
-            None,
-            None,
-            None,
-        )
+        why = "of a stream, over a map that its first batch fixed"
+        self.fitted_ = FittedRidge(stream.taking(stream.gathered(rows, Y, w), s, why))
         return self
 
     @available_if(_streams)
@@ -218,14 +172,14 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     def merge(self, other: KernelRidge) -> Self:
         """Take in the rows that another model of the same map has seen."""
         mine = self._statistics()
-        if not isinstance(other, KernelRidge) or not isinstance(
-            theirs := vars(other).get("solution_"), MomentRidge | FeatureRidge
-        ):
+        fitted = isinstance(other, KernelRidge) and other.__sklearn_is_fitted__()
+        if not fitted or isinstance(theirs := other.solution_, DualRidge):
             raise ValueError(
                 f"merge takes another fitted KernelRidge over features, got {type(other).__name__}."
             )
         s, more = RidgeSettings.of(self), mergeable(mine, theirs)
-        return self._become(mine.merged(more, s))
+        self.fitted_ = FittedRidge(mine.merged(more, s))
+        return self
 
     @available_if(_streams)
     @all_or_nothing
@@ -242,19 +196,20 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
             )
         rows, Y, w, _ = self._checked(X, y, sample_weight, reset=False)
         mine.check_outputs(Y)
-        return self._become(mine.losing(mine.gathered(rows, Y, w), len(Y), RidgeSettings.of(self)))
+        gone = mine.gathered(rows, Y, w)
+        self.fitted_ = FittedRidge(mine.losing(gone, len(Y), RidgeSettings.of(self)))
+        return self
 
     def _statistics(self) -> MomentRidge:
-        check_is_fitted(self)
-        if not isinstance(self.solution_, MomentRidge):
+        if not isinstance(found := self.solution_, MomentRidge):
             raise ValueError(
                 "only a model over features has statistics that add and subtract; fit with via='features'."
             )
-        if self.solution_.penalties.by == "loo" or self.cv == "loo":
+        if found.penalties.by == "loo" or self.cv == "loo":
             raise ValueError(
                 "cv='loo' needs the rows of one fit, which statistics do not keep; give cv as a number of folds."
             )
-        return self.solution_
+        return found
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
@@ -271,11 +226,7 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
     # asking
     def predict(self, X: Any) -> Array:
         """f(x) + intercept, (n,) or (n, q)."""
-        return self._solution().predict(self._asked(X))
-
-    def _asked(self, X: Any) -> Table:
-        rows = self._rows(X, reset=False)
-        return rows if self._kept is None else Table(rows.data[:, self._kept])
+        return self._fitted().predict(self._rows(X, reset=False))
 
     def cv_scores(self, alphas: Any = None) -> Array:
         """R^2 on each fold of the model of the others, (len(alphas), cv), for any penalties.
@@ -283,10 +234,8 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         nan where y does not vary. Over features it comes from the statistics alone. A model
         without statistics goes over the rows of its `fit` again.
         """
-        model, rows = self._solution(), self._training
-        folds = (
-            model.folds if isinstance(model, MomentRidge) else None if rows is None else rows.folds
-        )
+        fitted = self._fitted()
+        model, folds = fitted.solution, fitted.folds
         if self.cv is None if folds is None else folds.k < 2:
             raise ValueError(
                 "cv_scores needs folds, which are fixed before the pass; give cv=5 and fit again."
@@ -298,30 +247,23 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         s = self._fitted_by()
         if alphas is None:
             alphas = model.penalties.grid if isinstance(model, MomentRidge) else s.grid()
-        return model.fold_errors(s, rows, grid(alphas, "alphas"), _refit(model)).scores()  # type: ignore[arg-type]
+        return fitted.fold_errors(s, grid(alphas, "alphas")).scores()
 
     # left-out rows
-    def _left_out(self) -> Array:
-        """y_i - f_-i(x_i), (n, q)."""
-        rows, model = self._at_hand(), self._solution()
-        return model.left_out(self._fitted_by(), rows).residuals(model.weights.alpha, model.predict)
-
     @property
     def loo_predictions_(self) -> Array:
         """The prediction of each row of `fit` by the model of all others, in closed form.
 
         nan where that is not known.
         """
-        rows, model = self._at_hand(), self._solution()
-        out = with_idle(rows, rows.Y - self._left_out(), model.predict)
-        return out[:, 0] if model.flat else out
+        self._fitted().needed()
+        return self.fitted_.loo_predictions(self._fitted_by())
 
     @property
     def loo_score_(self) -> float:
         """R^2 of `loo_predictions_`, over the rows of positive weight."""
-        rows = self._at_hand()
-        error, spread = (rows.weights @ np.square(self._left_out())).mean(), rows.spread().mean()
-        return float(1 - error / spread) if spread > 0 else float(error == 0)
+        self._fitted().needed()
+        return self.fitted_.loo_score(self._fitted_by())
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "split") -> Interval:
         """(lower, upper) that cover new y at rows X (n, d); `.guarantee` says how surely.
@@ -334,10 +276,10 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         finite. A saved model keeps what "split" needs; "jackknife+" needs the rows, which
         models over features and landmarks leave behind.
         """
-        model = self._solution()
-        if self._split is None:
-            self._at_hand()
-        if model.weights.coef.shape[1] > 1:
+        fitted = self._fitted()
+        if fitted.split is None:
+            fitted.needed()
+        if fitted.solution.weights.outputs > 1:
             raise ValueError("predict_interval is for one output; fit one model an output.")
         if (
             isinstance(coverage, bool)
@@ -345,52 +287,11 @@ class KernelRidge(MultiOutputMixin, RegressorMixin, RidgeEstimator):
             or not 0 < coverage < 1
         ):
             raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
-        new = self._asked(X)
+        rows = self._rows(X, reset=False)
         if method == "split":
-            return self._calibration().interval(new, float(coverage))
+            if fitted.split is None:
+                self.fitted_ = fitted = fitted.calibrated(self._fitted_by())
+            return fitted.by_split(rows, float(coverage))
         if method != "jackknife+":
             raise ValueError(f"method must be 'split' or 'jackknife+', got {method!r}.")
-        rows = self._at_hand()
-        if isinstance(model, FeatureRidge) and len(rows) > model.phi.width:
-            raise ValueError(
-                "jackknife+ over features needs their D x D statistics; use method='split', or raise memory_limit."
-            )
-        left = model.left_out(self._fitted_by(), rows)
-        return jackknife_interval(
-            left, len(rows), model.weights.alpha, model.predict, new, float(coverage)
-        )
-
-    def _calibration(self) -> Calibration:
-        if self._split is None:
-            rows, model, s = self._at_hand(), self._solution(), self._fitted_by()
-            self._split = calibrated(rows, lambda held: model.without(s, rows, held, _refit(model)))
-        return self._split
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What travels with the model: rows only where it is a sum over them, else what
-        `predict_interval` needs of them.
-        """
-        state, rows = super().__getstate__(), self._training
-        if rows is None:
-            return state
-        model = self.solution_
-        if isinstance(model, DualRidge) and model.over.points is rows.X:
-            return {**state, "_training": replace(rows, X=NONE), "_split": None}
-        return {
-            **state,
-            "_training": None,
-            "_settings": None,
-            "_split": self._calibration_to_keep(len(rows)),
-        }
-
-    def _calibration_to_keep(self, n: int) -> Calibration | None:
-        if self._solution().weights.coef.shape[1] > 1 or n < 2:
-            return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said by `fit`, or when intervals are asked for
-            return self._calibration()
-
-
-def _refit(model: Solution) -> Refit:
-    """The fit of some rows by other settings, with outputs as this model has them."""
-    return lambda settings, rows: fit(settings, rows, model.flat)
+        return fitted.by_jackknife(self._fitted_by(), rows, float(coverage))

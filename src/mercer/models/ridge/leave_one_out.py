@@ -216,5 +216,5 @@ def _promise(text: str, values: tuple[float, ...], n: int, coverage: float) -> s
         return text.format(*values)
     least = int(np.ceil(coverage / (1 - coverage) - 1e-9))
     few = f"the intervals are infinite: {_rows(n, 'calibrates', 'calibrate')} them, and a coverage of {coverage:g} takes {least:,}"
-    warnings.warn(f"{few}; give more rows.", UserWarning, stacklevel=4)
+    warnings.warn(f"{few}; give more rows.", UserWarning, stacklevel=5)
     return f"all rows are covered, as {few}"

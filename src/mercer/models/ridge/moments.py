@@ -132,6 +132,10 @@ class MomentRidge:
     def predict(self, X: Table) -> Array:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
+    def gradient(self, X: Table) -> Array:
+        """(n, q, d)"""
+        return self.phi.gradient(X, self.weights.coef)
+
     def _errors(self, alphas: Array) -> FoldErrors:
         return moment_fold_errors(
             self.moments, self.phi.width, alphas, intercept=self.penalties.intercept

@@ -61,6 +61,10 @@ class FeatureRidge:
     def predict(self, X: Table) -> Array:
         return self.phi.linear(X, *self.weights.shaped(self.flat))
 
+    def gradient(self, X: Table) -> Array:
+        """(n, q, d)"""
+        return self.phi.gradient(X, self.weights.coef)
+
     def fold_errors(
         self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Refit
     ) -> FoldErrors:

@@ -116,8 +116,8 @@ class FittedSmoother:
 
     @property
     def kernel(self) -> FittedKernel:
-        voters = self.smoother.voters
-        return voters.kernel if isinstance(voters, Points) else "precomputed"
+        kernel = self.smoother.kernel
+        return "precomputed" if kernel is None else kernel
 
     @property
     def reads(self) -> int | None:

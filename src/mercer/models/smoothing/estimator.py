@@ -7,6 +7,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets
@@ -54,7 +55,7 @@ class VotingEstimator(KernelEstimator):
             else f"has rows of {reads} columns, which are not those that it takes"
         )
 
-    def _shares_of_weight(self, sample_weight: Any, rows: Table) -> Array | None:
+    def _shares_of_weight(self, sample_weight: ArrayLike | None, rows: Table) -> Array | None:
         """Weights as shares of the largest."""
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError(
@@ -109,7 +110,7 @@ class VotingEstimator(KernelEstimator):
         fitted = self._smoothing()
         return fitted, self._rows(X, reset=False, kernel=fitted.kernel)
 
-    def _smooth(self, X: Any) -> tuple[Array, Any]:
+    def _smooth(self, X: Any) -> tuple[Array, np.dtype[Any]]:
         fitted, rows = self._asked(X)
         out, far, none = fitted.smoother.smooth(rows)
         if far.any():
@@ -199,7 +200,7 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
         kernel: KernelSetting = None,
         *,
         bandwidth: str = "auto",
-        scales: Any = None,
+        scales: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
@@ -210,19 +211,20 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, VotingEstimator):
     _flat: bool = True  # whether y had one axis
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Keep rows X (n, d) with y (n,) or (n, q) and weights (n,), and choose the bandwidth.
 
         A call that is refused leaves the model as it was.
         """
         s = SmoothingSettings.of(self)
         rows, y = self._rows_and_targets(X, y, reset=True, multi_output=True, y_numeric=True)
-        self._flat, Y = y.ndim == 1, np.array(y.reshape(len(y), -1), np.float64)
+        Y = np.array(y.reshape(len(y), -1), np.float64)
         if np.abs(Y).max() > np.finfo(rows.dtype).max:
             raise ValueError(
                 f"y is too large for {rows.dtype}, in which X asks for answers; scale y, or give X as float64."
             )
-        self.smoothing_ = fit(s, rows, Y, self._shares_of_weight(sample_weight, rows))
+        found = fit(s, rows, Y, self._shares_of_weight(sample_weight, rows))
+        self._flat, self.smoothing_ = y.ndim == 1, found
         return self
 
     def predict(self, X: Any) -> Array:
@@ -303,7 +305,7 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
         kernel: KernelSetting = None,
         *,
         bandwidth: str = "auto",
-        scales: Any = None,
+        scales: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
@@ -314,7 +316,7 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
     classes_: Array
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Keep rows X (n, d) with labels y (n,) and weights (n,), and choose the bandwidth.
 
         A call that is refused leaves the model as it was.
@@ -323,8 +325,9 @@ class SoftNeighborsClassifier(ClassifierMixin, VotingEstimator):
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         weight = self._shares_of_weight(sample_weight, rows)
-        self.classes_, at = np.unique(y, return_inverse=True)
-        self.smoothing_ = fit(s, rows, np.eye(len(self.classes_))[at], weight)
+        classes, at = np.unique(y, return_inverse=True)
+        found = fit(s, rows, np.eye(len(classes))[at], weight)
+        self.classes_, self.smoothing_ = classes, found
         return self
 
     def predict_proba(self, X: Any) -> Array:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -121,9 +120,9 @@ class Smoother:
         return np.asarray(total <= self.w.sum() * float(info.tiny / info.eps))
 
     # by logarithms
-    @cached_property
-    def kernel(self) -> Any:
-        return getattr(self.voters, "kernel", None)
+    @property
+    def kernel(self) -> Kernel | None:
+        return self.voters.kernel
 
     @np.errstate(over="ignore", invalid="ignore")
     def sums(self, X: Table, without: Groups | None = None) -> Array:
@@ -156,7 +155,7 @@ class Smoother:
             np.sum(parallel_map(of, tiles.cuts(len(index), step)), axis=0) / self.w[index].sum()
         )
 
-    def _swept(self, X: Table, kernels: Sequence[Kernel], without: Groups | None) -> Array:
+    def _swept(self, X: Table, kernels: Sequence[Kernel | None], without: Groups | None) -> Array:
         """Sums (kernels, n, q + 1) of a tile of rows."""
         out, top = self._tallied(X, kernels, without)
         for i, kernel in enumerate(kernels):
@@ -170,7 +169,12 @@ class Smoother:
         return out
 
     def _tallied(
-        self, X: Table, kernels: Sequence[Kernel], without: Groups | None, *, exact: bool = False
+        self,
+        X: Table,
+        kernels: Sequence[Kernel | None],
+        without: Groups | None,
+        *,
+        exact: bool = False,
     ) -> tuple[Array, Array]:
         """Sums and the logarithm of the largest vote (kernels, n), all kernels in one sweep over
         training points."""
@@ -216,7 +220,7 @@ class Smoother:
         return found
 
     def _largest(
-        self, X: Table, kernel: Kernel, k: int, *, exact: bool = False
+        self, X: Table, kernel: Kernel | None, k: int, *, exact: bool = False
     ) -> tuple[Array, Array]:
         """Names and shares of the k largest votes, (n, 2, k), and the logarithm of the largest."""
         best, at = np.zeros((len(X), 0)), np.zeros((len(X), 0), np.intp)
@@ -237,7 +241,10 @@ class Smoother:
 
 
 def _mend(
-    kernel: Kernel, found: Array, top: Array, ask: Callable[[Array, Kernel], tuple[Array, Array]]
+    kernel: Kernel | None,
+    found: Array,
+    top: Array,
+    ask: Callable[[Array, Kernel], tuple[Array, Array]],
 ) -> None:
     """Answers again, by the nearest points alone, for the rows where even logarithms of votes have
     lost their digits."""
@@ -249,8 +256,10 @@ def _mend(
             return
 
 
-def _wider(kernel: Kernel) -> Iterator[Kernel]:
+def _wider(kernel: Kernel | None) -> Iterator[Kernel]:
     """The kernel with larger and larger bandwidths, sharpened."""
+    if kernel is None:
+        return
     sizes, c = [kernel.parameters()[path] for path in bandwidths(kernel)], WIDER
     while sizes and c * max(1.0, *sizes) < 1e300:
         yield Power(scaled(kernel, c), SHARP)

@@ -28,11 +28,13 @@ from mercer.kernels.dot import ArcCosine, Constant, Polynomial
 from mercer.kernels.maps import Mapped
 from mercer.kernels.stationary import Sinc, Stationary
 from mercer.models.settings import FittedKernel
+from mercer.operators import GivenOperator
 from mercer.operators.products import times
 from mercer.ops import tiles
 from mercer.ops.threads import parallel_map
 from mercer.pairs import Side, centre_of
 from mercer.pairs.logs import LogTile, log
+from mercer.pairs.side import Bandwidth
 from mercer.store import register
 
 COLUMNS = 256  # of a tile
@@ -54,10 +56,14 @@ class QueryKernel(Protocol):
     """The training points as seen from queries: by logarithms of kernel values, where an operator's
     values would underflow."""
 
+    @property
+    def kernel(self) -> Kernel | None:
+        """None where values are given."""
+
     def __len__(self) -> int: ...
     def products(self, X: Table, V: Array) -> Array: ...
     def logs(
-        self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
+        self, X: Table, kernels: Sequence[Kernel | None], *, exact: bool = False
     ) -> Iterator[tuple[slice, Iterable[Array]]]: ...
 
 
@@ -65,7 +71,7 @@ class ExactTile(LogTile):
     """Distances by differences only, whose rounding is relative: which of two far points is nearer
     stays to be seen."""
 
-    def _measured(self, b: Any) -> tuple[Array, float]:
+    def _measured(self, b: Bandwidth) -> tuple[Array, float]:
         return self._by_differences(b), math.inf
 
 
@@ -92,10 +98,11 @@ class Points:
         return times(self.kernel, X, self.rows.astype(X.dtype).data, V)
 
     def logs(
-        self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
+        self, X: Table, kernels: Sequence[Kernel | None], *, exact: bool = False
     ) -> Iterator[tuple[slice, Iterable[Array]]]:
-        """log k(x, z) tile by tile for each kernel; distances are computed once for all their
-        bandwidths, least first."""
+        """log k(x, z) tile by tile for each kernel, None its own; distances are computed once for
+        all their bandwidths, least first."""
+        asked = [self.kernel if k is None else k for k in kernels]
         left, right = self.kernel.tables(X, self.rows)
         centre = centre_of(left, right)
         x = Side(left, centre)
@@ -103,7 +110,7 @@ class Points:
             tile = (ExactTile if exact else LogTile)(x, Side(right[cols], centre))
             yield (
                 cols,
-                (_of_shape(log(k.on(tile)), (len(x), cols.stop - cols.start)) for k in kernels),
+                (_of_shape(log(k.on(tile)), (len(x), cols.stop - cols.start)) for k in asked),
             )
 
 
@@ -116,17 +123,23 @@ class GivenVotes:
 
     must = dict(n=Whole(1))
 
+    @property
+    def kernel(self) -> None:
+        return None
+
     def __len__(self) -> int:
         return self.n
 
     def products(self, X: Table, V: Array) -> Array:
-        log(X.data)
-        return np.asarray(X.data @ V.astype(X.dtype))
+        """K @ V; negative values are refused first."""
+        K = GivenOperator(X.data).block()
+        log(K)
+        return np.asarray(K @ V.astype(K.dtype))
 
     def logs(
-        self, X: Table, kernels: Sequence[Kernel], *, exact: bool = False
+        self, X: Table, kernels: Sequence[Kernel | None], *, exact: bool = False
     ) -> Iterator[tuple[slice, Iterable[Array]]]:
-        yield slice(0, self.n), [log(X.data)]
+        yield slice(0, self.n), [log(GivenOperator(X.data).block())]
 
 
 def _of_shape(L: Any, shape: tuple[int, int]) -> Array:

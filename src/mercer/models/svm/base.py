@@ -4,6 +4,7 @@ vectors, files from before."""
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -16,13 +17,13 @@ from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator, bytes_of
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.models.settings import FittedKernel, MemoryLimit, Seed, whole
-from mercer.models.svm.fit import WarmStart
 from mercer.models.svm.machine import (
     Compression,
     DualMachine,
     FeatureMachine,
     FitSummary,
     Machine,
+    WarmStart,
     compress,
 )
 from mercer.plans import Plan
@@ -75,6 +76,20 @@ class SupportVectorEstimator(KernelEstimator):
         """Scores (n, k) of new rows, without the intercept."""
         machine = self._dual()
         return machine.queried(self._rows(X, reset=False))
+
+    def gradient(self, X: Any) -> Array:
+        """df/dx of the scores at every row of X, (n, d), or (n, K, d) of K > 2 classes.
+
+        Votes among pairs of classes have none; there multiclass="ovr" has one a class.
+
+        >>> from mercer import KernelSVC, kernels
+        >>> X = np.linspace(-3, 3, 60)[:, None]
+        >>> m = KernelSVC(kernels.Linear(), C=1.0).fit(X, X[:, 0] > 0)
+        >>> bool(np.all(m.gradient(X) > 0))
+        True
+        """
+        G = self._machine().gradient(self._rows(X, reset=False))
+        return G[:, 0] if G.shape[1] == 1 else G
 
     def compress(self, budget: int, X: Any = None, random_state: Seed = 0) -> Self:
         """The same model over at most `budget` of its support vectors.
@@ -175,19 +190,28 @@ class SupportVectorEstimator(KernelEstimator):
 
 # files from before there was one fitted value: their attributes, put together to one
 def upgraded(state: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of an estimator of support vectors as they are now."""
+    """The attributes of an estimator of support vectors as they are now: a machine was one by one,
+    then beside the end of its fit."""
+    old, left = SimpleNamespace(**state), {n: v for n, v in state.items() if n not in LEARNT}
+    if "machine_" in state and "_last" in state:
+        return left | {"machine_": _with_last(old.machine_, old._last)}
     if "machine_" in state or "intercept_" not in state:
         return state
-    old, left = (
-        SimpleNamespace(**state),
-        {name: value for name, value in state.items() if name not in LEARNT},
-    )
     machine = _over_rows(old) if "dual_coef_" in state else _over_features(old)
     items = (
         isinstance(machine, DualMachine) and machine.vectors is not None and machine.vectors.items
     )
-    last = {"_last": _last(*old._last)} if "_last" in state else {}
-    return left | last | {"machine_": machine, "_of_items": items}
+    last = _warm_start(*old._last) if "_last" in state else None
+    return left | {"machine_": _with_last(machine, last), "_of_items": items}
+
+
+def _with_last(machine: Any, last: WarmStart | None) -> Machine:
+    return machine if last is None else replace(machine, last=last)
+
+
+def _warm_start(kind: tuple[str, bool, str], codes: Any, c: Any, rules: Any) -> WarmStart:
+    loss, bias, multiclass = kind
+    return WarmStart(loss, bias, multiclass, codes, c, tuple(rules))
 
 
 def _summary(old: Any) -> FitSummary:
@@ -218,8 +242,3 @@ def _over_features(old: Any) -> FeatureMachine:
     return FeatureMachine(
         phi, old.coef_, old.intercept_, _summary(old), getattr(old, "sigmoid_", None)
     )
-
-
-def _last(kind: tuple[str, bool, str], codes: Any, c: Any, rules: Any) -> WarmStart:
-    loss, bias, multiclass = kind
-    return WarmStart(loss, bias, multiclass, codes, c, tuple(rules))

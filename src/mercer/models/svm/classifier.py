@@ -25,8 +25,8 @@ from mercer.models.settings import (
 )
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.calibration import probabilities
-from mercer.models.svm.fit import WarmStart, fit, with_probabilities
-from mercer.models.svm.machine import DualMachine, FeatureMachine
+from mercer.models.svm.fit import fit, with_probabilities
+from mercer.models.svm.machine import DualMachine, FeatureMachine, WarmStart
 from mercer.models.svm.plan import ClassifierSettings, LabelledRows
 from mercer.store import register
 
@@ -117,9 +117,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     """
 
     classes_: Array
-    _last: WarmStart | None = None  # where a next fit may start
 
-    must = dict(machine_=Is("DualMachine", "FeatureMachine"), _last=Is("WarmStart") | None)
+    must = dict(machine_=Is("DualMachine", "FeatureMachine"))
 
     def _laws(self) -> str | None:
         m, K = self.machine_, len(self.classes_)
@@ -128,7 +127,7 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         )
         if said != K or K < 2:
             return f"has a machine of {said} classes for {K} classes"
-        if self._last is not None and self._last.codes.max(initial=0) >= K:
+        if m.last is not None and m.last.codes.max(initial=0) >= K:
             return "starts at classes that are not there"
         return m.misfit(self.n_features_in_)
 
@@ -175,12 +174,15 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         every, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         rows = LabelledRows.of(every, y, self._weights(sample_weight, every), gram=s.precomputed)
-        machine, self._last = fit(s, rows, len(every), self._last)
-        self.classes_, self.machine_ = (
-            rows.classes,
-            with_probabilities(s, rows, machine) if s.probability else machine,
-        )
+        machine = fit(s, rows, len(every), self._last)
+        found = with_probabilities(s, rows, machine) if s.probability else machine
+        self.classes_, self.machine_ = rows.classes, found
         return self
+
+    @property
+    def _last(self) -> WarmStart | None:
+        """Where the last fit ended, and a next may start."""
+        return self.machine_.last if self.__sklearn_is_fitted__() else None
 
     # what is known
     @property

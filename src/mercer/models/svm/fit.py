@@ -5,24 +5,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.invariants import Each, Floats, Ints, Is, Text
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.maps import fitted_map
 from mercer.models.settings import FittedKernel, class_weights
 from mercer.models.svm import hinge
 from mercer.models.svm.calibration import cross_fitted, enough_rows
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
-from mercer.models.svm.machine import DualMachine, FeatureMachine, Machine
+from mercer.models.svm.machine import DualMachine, FeatureMachine, Machine, WarmStart
 from mercer.models.svm.multiclass import BinaryRule, HingeSettings, OneVsOne, by_class, one_vs_rest
 from mercer.models.svm.plan import ClassifierSettings, LabelledRows, choose, some_rows
 from mercer.operators import TiledOperator
 from mercer.plans import Plan
-from mercer.store import register
 
 REMEDIES = (
     "lower C",
@@ -30,63 +28,22 @@ REMEDIES = (
 )  # where rounds ran out, and where rounding is what is left
 
 
-@register("svm.WarmStart")
-@dataclass(frozen=True, eq=False)
-class WarmStart:
-    """The rules of a fit, and what decided where their duals may lie: the loss, the bias, the
-    classes and the bounds c."""
-
-    loss: str
-    bias: bool
-    multiclass: str
-    codes: Array
-    c: Array
-    rules: tuple[BinaryRule, ...]
-
-    must = dict(
-        loss=Text(),
-        multiclass=Text("ovr", "ovo"),
-        codes=Ints("n", below=1 << 31),
-        c=Floats("n", low=0),
-        rules=Each(Is("BinaryRule")),
-    )
-
-    def _laws(self) -> str | None:
-        beyond = any(r.index.max(initial=0) >= len(self.codes) for r in self.rules)
-        return "starts at rows that are not there" if beyond else None
-
-    def starts(
-        self, s: ClassifierSettings, multiclass: str, codes: Array, c: Array
-    ) -> list[Array] | None:
-        """Its duals, scaled to the new bounds, where it was of the same problems and only C
-        differs."""
-        same = (self.loss, self.bias, self.multiclass) == (s.loss, bool(s.intercept), multiclass)
-        if not same or not np.array_equal(self.codes, codes):
-            return None
-        ratio = c / self.c
-        if s.loss != "hinge" or not np.allclose(ratio, ratio[0], rtol=1e-12, atol=0):
-            return None
-        return [np.clip(r.solution.b * ratio[0], -c[r.index], c[r.index]) for r in self.rules]
-
-
 def fit(
     s: ClassifierSettings, rows: LabelledRows, n: int, last: WarmStart | None = None
-) -> tuple[Machine, WarmStart | None]:
-    """One of the fitted values, of n rows of which these count; and where a next fit may start."""
+) -> Machine:
+    """One of the fitted values, of n rows of which these count; it may start where the last fit
+    ended."""
     plan = choose(n, s)
     if s.probability and plan.way == "exact":
         enough_rows(rows.codes)
-    return (
-        over_rows(s, rows, plan, last)
-        if plan.way == "exact"
-        else (over_features(s, rows, plan), None)
-    )
+    exact = plan.way == "exact"
+    return over_rows(s, rows, plan, last) if exact else over_features(s, rows, plan)
 
 
 # the exact dual
 def over_rows(
     s: ClassifierSettings, rows: LabelledRows, plan: Plan, last: WarmStart | None
-) -> tuple[DualMachine, WarmStart | None]:
+) -> DualMachine:
     """One rule for two classes; for more, one for every two of them, or one a class against the
     rest."""
     w, codes, K = rows.weights, rows.codes, len(rows.classes)
@@ -109,9 +66,8 @@ def over_rows(
         op, codes, c, HingeSettings(s.loss, bias, s.tol, s.max_iter, s.memory), multiclass, starts
     )
     machine = machine_of(s, rows, op, rules, multiclass, kernel, plan.why)
-    return machine, WarmStart(
-        s.loss, bias, multiclass, codes, c, tuple(rules)
-    ) if s.warm_start else None
+    ended = WarmStart(s.loss, bias, multiclass, codes, c, tuple(rules))
+    return replace(machine, last=ended) if s.warm_start else machine
 
 
 def rules_of(
@@ -208,7 +164,7 @@ def with_probabilities(s: ClassifierSettings, rows: LabelledRows, machine: Machi
         some = LabelledRows.of(
             some_rows(rows.X, train, train, gram=gram), y[train], rows.weights[train], gram=gram
         )
-        part, _ = fit(replace(s, random_state=copy.deepcopy(s.random_state)), some, len(some))
+        part = fit(replace(s, random_state=copy.deepcopy(s.random_state)), some, len(some))
         return part.decide(some_rows(rows.X, test, train, gram=gram))
 
     return replace(machine, sigmoid=cross_fitted(rows.codes, rows.weights, scores))

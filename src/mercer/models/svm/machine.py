@@ -12,9 +12,11 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Counts, Each, Floats, Ints, Is, Number, Text, Whole
 from mercer.kernels.base import Kernel
 from mercer.lifts.landmarks import in_float64, rpcholesky
+from mercer.models.expansion import Expansion
 from mercer.models.maps import FittedMap
 from mercer.models.settings import FittedKernel
-from mercer.models.svm.multiclass import pair_functions, pair_parts, votes
+from mercer.models.svm.multiclass import BinaryRule, pair_functions, pair_parts, votes
+from mercer.models.svm.plan import ClassifierSettings
 from mercer.operators import KernelOperator, Operator
 from mercer.operators.products import Part, dense_enough, given_scores, scores
 from mercer.ops.philox import Stream
@@ -66,6 +68,45 @@ class Compression:
         return f"{self.after} of {self.before} support vectors: {cost}"
 
 
+@register("svm.WarmStart")
+@dataclass(frozen=True, eq=False)
+class WarmStart:
+    """The rules of a fit, and what decided where their duals may lie: the loss, the bias, the
+    classes and the bounds c."""
+
+    loss: str
+    bias: bool
+    multiclass: str
+    codes: Array
+    c: Array
+    rules: tuple[BinaryRule, ...]
+
+    must = dict(
+        loss=Text(),
+        multiclass=Text("ovr", "ovo"),
+        codes=Ints("n", below=1 << 31),
+        c=Floats("n", low=0),
+        rules=Each(Is("BinaryRule")),
+    )
+
+    def _laws(self) -> str | None:
+        beyond = any(r.index.max(initial=0) >= len(self.codes) for r in self.rules)
+        return "starts at rows that are not there" if beyond else None
+
+    def starts(
+        self, s: ClassifierSettings, multiclass: str, codes: Array, c: Array
+    ) -> list[Array] | None:
+        """Its duals, scaled to the new bounds, where it was of the same problems and only C
+        differs."""
+        same = (self.loss, self.bias, self.multiclass) == (s.loss, bool(s.intercept), multiclass)
+        if not same or not np.array_equal(self.codes, codes):
+            return None
+        ratio = c / self.c
+        if s.loss != "hinge" or not np.allclose(ratio, ratio[0], rtol=1e-12, atol=0):
+            return None
+        return [np.clip(r.solution.b * ratio[0], -c[r.index], c[r.index]) for r in self.rules]
+
+
 @register("svm.DualMachine")
 @dataclass(frozen=True, eq=False)
 class DualMachine:
@@ -89,6 +130,7 @@ class DualMachine:
     sigmoid: tuple[Array, Array] | None = None
     compression: Compression | None = None
     memory: float = 1e9  # bytes that sparse queries may take when they are made dense
+    last: WarmStart | None = None  # where a next fit of the same rows may start
 
     must = dict(
         kernel=Is("Kernel") | Text("precomputed"),
@@ -103,6 +145,7 @@ class DualMachine:
         sigmoid=Each(Floats("s"), Floats("s")) | None,
         compression=Is("Compression") | None,
         memory=Number(0),
+        last=Is("WarmStart") | None,
     )
 
     def _laws(self) -> str | None:
@@ -183,6 +226,14 @@ class DualMachine:
         """(n,) for two classes, else (n, K): one score a class, or its votes among pairs."""
         return self.combined(self.queried(X))
 
+    def gradient(self, X: Table) -> Array:
+        """(n, k, d) of the scores."""
+        if len(self.counts) > 2 and self.multiclass == "ovo":
+            raise ValueError(
+                "votes among pairs of classes have no gradient; fit with multiclass='ovr', one score a class."
+            )
+        return Expansion(self.kernel, self.vectors).gradient(X, self.functions.T)
+
     def combined(self, f: Array) -> Array:
         """The scores of classes from those of all rules."""
         f, K = f + self.intercept.astype(f.dtype), len(self.counts)
@@ -209,6 +260,7 @@ class FeatureMachine:
     summary: FitSummary
     sigmoid: tuple[Array, Array] | None = None
 
+    last = None
     must = dict(
         phi=Is("FittedMap"),
         coef=Floats("k", "phi.width"),
@@ -233,6 +285,10 @@ class FeatureMachine:
         """(n,) for two classes, the second where positive, else (n, K)."""
         f = self.phi.linear(X, self.coef.T, self.intercept)
         return f[:, 0] if len(self.coef) == 1 else f
+
+    def gradient(self, X: Table) -> Array:
+        """(n, k, d) of the scores."""
+        return self.phi.gradient(X, self.coef.T)
 
 
 Machine = DualMachine | FeatureMachine

@@ -141,8 +141,9 @@ class OneClassSVM(OutlierMixin, SupportVectorEstimator):
             **parts, intercept=rho, counts=counts, summary=summary, size=size, memory=memory
         )
         used = every[kept] if self._precomputed else dense_enough(rows, memory)
-        self.machine_ = replace(machine, intercept=-offset(machine, used, c, float(self.nu)))
+        machine = replace(machine, intercept=-offset(machine, used, c, float(self.nu)))
         warn_if_open(type(self).__name__, [found], summary, tol, most, REMEDIES)
+        self.machine_ = machine
         return self
 
     @property

@@ -1,9 +1,14 @@
-"""A projection fused with the products of columns before it: they go in run by run, and are never
-all formed."""
+"""Chains of feature maps: psi(phi(x)), whose kernel is that of psi between features phi.
+
+A projection after products of columns is fused with them: they go in run by run, and are never all
+formed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
 from math import comb
 from typing import Any, ClassVar
 
@@ -11,8 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from mercer.inputs import Array, Matrix
-from mercer.invariants import Is
+from mercer.inputs import Array, Matrix, Table
+from mercer.invariants import Each, Is
+from mercer.kernels import Linear
+from mercer.lifts.algebra import Composite, independent
 from mercer.lifts.base import Lift
 from mercer.lifts.polynomial import Monomials, Products, Subsets
 from mercer.lifts.projections import (
@@ -23,6 +30,7 @@ from mercer.lifts.projections import (
 )
 from mercer.ops.monomials import Program, expand
 from mercer.ops.monomials_csr import expand_csr
+from mercer.ops.projections import Hashed
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 from mercer.store import register
@@ -32,6 +40,90 @@ TILE_BYTES = 1 << 22  # of products held in a task: of dense rows those of lower
 SHARED_BYTES = 1 << 28  # the same where all rows meet one drawing of normals
 
 
+@register("lifts.Chain")
+class Chain(Composite):
+    """psi(phi(x)): the kernel is that of psi between features phi.
+
+    After a projection, whose kernel is Linear(), it is that of phi.
+
+    Products of columns followed by a projection are fused: the products are never formed.
+
+    Parameters
+    ----------
+    lifts : list of Lift or transformer
+        phi, psi, ..., in the order in which they are applied.
+
+    Examples
+    --------
+    >>> from mercer.lifts import Monomials, Parabolic
+    >>> (Parabolic() >> Monomials(2, include_bias=False)).fit_transform([[2.0]])
+    array([[ 2.,  4.,  4.,  8., 16.]])
+    """
+
+    must = dict(lifts_=Each(Is("Lift", "TransformerMixin")))
+
+    def _learn(self, X: Matrix) -> None:
+        first, *others = _fused(independent(self.lifts))
+        self.lifts_ = [first.fit(self._for(first, X))]
+        self.kernel_ = first.kernel_
+        F = first.transform(self._for(first, X)) if others else X
+        for i, psi in enumerate(others):
+            self.lifts_.append(psi.fit(F))
+            self.kernel_ = self._after(psi)
+            F = psi.transform(F) if i < len(others) - 1 else F
+        last = self.lifts_[-1]
+        self.n_features_out_ = getattr(last, "n_features_out_", None) or len(
+            last.get_feature_names_out()
+        )
+
+    def _after(self, psi: Any) -> Any:
+        """The kernel of the chain so far."""
+        k = getattr(psi, "kernel_", None)
+        if k is None or k == Linear():
+            return self.kernel_ if k is not None else None
+        return k.warped(Before(tuple(self.lifts_[:-1])))
+
+    def _map(self, X: Matrix) -> Matrix:
+        return Before(tuple(self.lifts_))(X)
+
+    def _names(self, inputs: list[str]) -> list[str]:
+        return list(
+            reduce(lambda names, phi: phi.get_feature_names_out(names), self.lifts_, inputs)
+        )
+
+
+@register("lifts.Before")
+@dataclass(frozen=True)
+class Before:
+    """Fitted maps one after the other, as a function of rows."""
+
+    lifts: tuple[Any, ...]
+
+    must = dict(lifts=Each(Is("Lift", "TransformerMixin")))
+
+    def __call__(self, X: Matrix) -> Matrix:
+        return reduce(
+            lambda F, phi: phi.transform(
+                Table(F) if isinstance(phi, Lift) and hasattr(F, "shape") else F
+            ),
+            self.lifts,
+            X,
+        )
+
+    def __repr__(self) -> str:
+        return " >> ".join(type(phi).__name__ for phi in self.lifts)
+
+
+def _fused(lifts: list[Any]) -> list[Any]:
+    """Neighbours as one map, where there is one that never forms what lies between them."""
+    out = lifts[:1]
+    for psi in lifts[1:]:
+        one = fuse(out[-1], psi)
+        out = [*out, psi] if one is None else [*out[:-1], one]
+    return out
+
+
+# a projection and the products of columns before it
 def fuse(phi: Any, psi: Any) -> Lift | None:
     """phi >> psi as one map that never forms phi(x), or None where there is no such map.
 
@@ -102,7 +194,7 @@ class Fused(Lift):
     def _add_csr(self, X: Matrix, out: Array) -> None:
         phi, A = self.lift_, self.projection_.projection_
         F = expand_csr(phi.program_, X, phi.weights_)[:, phi.start_ :]
-        if hasattr(A, "add_csr"):
+        if isinstance(A, Hashed):
             A.add_csr(F, out)
             return
         F = F.tocsc()
