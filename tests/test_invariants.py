@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer.models.cells import CellTree
 from mercer.automl.machines import Machine
 from mercer.invariants import (
     Broken,
@@ -27,6 +26,7 @@ from mercer.invariants import (
     lists_places,
 )
 from mercer.lifts import Monomials
+from mercer.models.cells import CellTree
 from mercer.ops.fastfood import Fastfood
 from mercer.ops.measures import Normal
 from mercer.ops.monomials import Program, expand, plan

@@ -14,7 +14,6 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.models.cells import CellTree
 from mercer.automl.predictors import class_codes_law
 from mercer.automl.recipes import rounded, widened
 from mercer.automl.rows import TableRows
@@ -22,6 +21,7 @@ from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
 from mercer.kernels import Kernel
 from mercer.models import KernelRidge, KernelSVC
+from mercer.models.cells import CellTree
 from mercer.models.svm.multiclass import votes
 from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.store import register

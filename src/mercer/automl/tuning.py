@@ -12,7 +12,6 @@ import numpy as np
 
 from mercer.automl import budget, machines
 from mercer.automl.budget import Clock
-from mercer.models.cells import OVERLAP, CellTree
 from mercer.automl.machines import MachineSetting
 from mercer.automl.metrics import log_loss
 from mercer.automl.predictors import TargetTransform
@@ -23,6 +22,7 @@ from mercer.automl.splits import FoldPlan, make_folds
 from mercer.inputs import Array
 from mercer.kernels import Gaussian, Kernel, Laplace, Matern
 from mercer.kernels.defaults import spread
+from mercer.models.cells import OVERLAP, CellTree
 from mercer.ops.threads import parallel_map, single_blas
 
 FIRST_ROWS = 3_000  # rows of the first round

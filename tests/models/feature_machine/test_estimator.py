@@ -42,18 +42,21 @@ def test_a_learnt_metric_beats_a_gaussian(machine, friedman) -> None:
 
 def test_importances_are_those_of_the_columns_that_matter(machine) -> None:
     v = machine.importances_
-    assert v.sum() == pytest.approx(1) and v[:5].min() > 2 * v[5:].max()
+    assert v.sum() == pytest.approx(1)
+    assert v[:5].min() > 2 * v[5:].max()
 
 
 def test_intervals_cover_new_rows(machine, friedman) -> None:
-    X, _, X_new, y_new = friedman
+    _X, _, X_new, y_new = friedman
     low, high = found = machine.predict_interval(X_new, coverage=0.9)
     p = machine.predict(X_new)
-    assert ((low <= p) & (p <= high)).all() and "70 rows" in found.guarantee
+    assert ((low <= p) & (p <= high)).all()
+    assert "70 rows" in found.guarantee
     # 350 new rows by a quantile of 70: a standard error of about 0.04
     assert 0.78 < np.mean((low <= y_new) & (y_new <= high)) < 0.99
     wide = machine.predict_interval(X_new, coverage=0.95)
-    assert (wide.upper >= high).all() and (wide.lower <= low).all()
+    assert (wide.upper >= high).all()
+    assert (wide.lower <= low).all()
 
 
 def test_gradients_are_those_of_predictions(friedman) -> None:
@@ -157,12 +160,15 @@ def test_hostile_rows(make) -> None:
     X = make(rng)
     y = X[:, 0] / np.abs(X[:, 0]).max() + 0.01 * rng.normal(size=60)
     m = FeatureMachineRegressor(random_state=0).fit(X, y)
-    assert np.isfinite(m.predict(X)).all() and m.score(X, y) > 0.3
+    assert np.isfinite(m.predict(X)).all()
+    assert m.score(X, y) > 0.3
 
 
 def test_wrong_settings_say_so(friedman) -> None:
     X, y = friedman[0][:20], friedman[1][:20]
-    with pytest.raises(ValueError, match="time_limit must be a number of seconds > 0 or None, got -1"):
+    with pytest.raises(
+        ValueError, match="time_limit must be a number of seconds > 0 or None, got -1"
+    ):
         FeatureMachineRegressor(time_limit=-1).fit(X, y)
     with pytest.raises(ValueError, match="memory_limit must be a number of bytes"):
         FeatureMachineRegressor(memory_limit="much").fit(X, y)
@@ -186,10 +192,12 @@ def test_many_rows_are_solved_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_plan_follows_from_sizes() -> None:
     s = FeatureSettings(None, 4e9, 0)
-    assert choose(30, 1, s).calibration == 0 and not choose(30, 1, s).refit
+    assert choose(30, 1, s).calibration == 0
+    assert not choose(30, 1, s).refit
     assert choose(1_000, 1, s) == fitting.FeaturePlan(200, 1_000, True)
     big = choose(80_000, 7, s)
-    assert big.calibration == 2_000 and big.cell <= 20_000
+    assert big.calibration == 2_000
+    assert big.cell <= 20_000
     hurried = choose(80_000, 7, FeatureSettings(10.0, 4e9, 0))
     assert hurried.cell < big.cell
     assert choose(80_000, 1, FeatureSettings(None, 1e8, 0)).cell < 4_000

@@ -13,7 +13,7 @@ from mercer.models.feature_machine.paths import (
     FirstDistances,
     MetricPath,
     PathSetting,
-    Rows,
+    PathRows,
     distances,
     kernel_values,
     metric_of,
@@ -47,7 +47,7 @@ def test_equations_with_an_intercept_and_weights() -> None:
     U, Y = made(2, 40, 3, 2)
     w = np.random.default_rng(0).uniform(0.5, 2, 40)
     K = kernel_values(distances(U, U, 2), 2.0, 1.0).astype(float)
-    A, b = solved(K.astype(np.float32), Rows(U, Y, w), 0.1)
+    A, b = solved(K.astype(np.float32), PathRows(U, Y, w), 0.1)
     # K A + diag(penalty / w) A + b = Y, and the coefficients add to zero
     left = K @ A + (0.1 / w)[:, None] * A + b
     np.testing.assert_allclose(left, Y, atol=1e-3)
@@ -123,9 +123,11 @@ def test_a_direction_is_found() -> None:
     v = np.array([1.0, -2.0, 0.5, 0.0, 0.0, 1.0])
     X = rng.normal(size=(400, 6))
     Y = np.sin(X @ v / 1.5)[:, None]
-    rows = Rows(X.astype(np.float32), (Y - Y.mean()).astype(np.float32))
+    rows = PathRows(X.astype(np.float32), (Y - Y.mean()).astype(np.float32))
     s = PathSetting("standard", 2, 1.0, 1.0, "full")
-    walk = list(rounds(s, rows.take(np.arange(240)), rows.take(np.arange(240, 400)), 3, 0, FirstDistances()))
+    walk = list(
+        rounds(s, rows.take(np.arange(240)), rows.take(np.arange(240, 400)), 3, 0, FirstDistances())
+    )
     assert min(r.loss for r in walk[1:]) < 0.5 * walk[0].loss
     S = walk[-1].metric
     lead = np.linalg.eigh(S)[1][:, -1]
@@ -140,19 +142,25 @@ def test_near_copies_do_not_rule_the_metric() -> None:
     X = np.vstack([X, X[some] + 1e-6 * rng.normal(size=(60, 8))])
     y = np.append(y, y[some]) + 0.1 * rng.normal(size=360)
     order = rng.permutation(360)
-    rows = Rows(X[order].astype(np.float32), ((y - y.mean()) / y.std())[order, None].astype(np.float32))
+    rows = PathRows(
+        X[order].astype(np.float32), ((y - y.mean()) / y.std())[order, None].astype(np.float32)
+    )
     s = PathSetting("standard", 1, 0.7, 1.0, "diagonal", 1.0)
-    walk = list(rounds(s, rows.take(np.arange(220)), rows.take(np.arange(220, 360)), 2, 0, FirstDistances()))
+    walk = list(
+        rounds(s, rows.take(np.arange(220)), rows.take(np.arange(220, 360)), 2, 0, FirstDistances())
+    )
     S = walk[-1].metric
     assert S[:2].min() > 3 * S[2:].max()
 
 
 @pytest.mark.parametrize("form", ["diagonal", "full"])
-def test_a_path_walked_again_has_the_same_metric(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_walked_again_has_the_same_metric(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(paths, "GRADIENT_ROWS", 10**6)  # all rows, in whatever order
     U, _ = made(8, 120, 4)
     Y = (np.sin(U[:, :1]) + U[:, 1:2]).astype(np.float32)
-    rows = Rows(U, Y - Y.mean())
+    rows = PathRows(U, Y - Y.mean())
     s = PathSetting("standard", 2, 1.0, 1.0, form)
     walk = list(islice(rounds(s, rows, rows.take(np.arange(30)), 2, 0, FirstDistances()), 3))
     path = MetricPath(s, tuple(paths.PENALTIES[r.penalty] for r in walk))
@@ -165,8 +173,10 @@ def test_constant_targets_and_equal_rows_have_paths() -> None:
     Y = np.zeros((20, 1), np.float32)
     for norm, exponent in SHAPES:
         s = PathSetting("standard", norm, exponent, 1.0, "diagonal")
-        walk = list(rounds(s, Rows(U, Y), Rows(U, Y), 3, 0, FirstDistances()))
-        assert len(walk) == 1 and walk[0].loss < 1e-12 and walk[0].metric is None
+        walk = list(rounds(s, PathRows(U, Y), PathRows(U, Y), 3, 0, FirstDistances()))
+        assert len(walk) == 1
+        assert walk[0].loss < 1e-12
+        assert walk[0].metric is None
 
 
 def test_rows_under_a_metric() -> None:

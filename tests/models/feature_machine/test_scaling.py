@@ -43,13 +43,15 @@ def test_what_is_missing_is_filled_and_told(kind: str) -> None:
     assert s.width == 6
     np.testing.assert_array_equal(U[:, 5], np.isnan(X[:, 2]))
     np.testing.assert_array_equal(s.origins, [0, 1, 2, 3, 4, 2])
-    assert np.isfinite(U).all() and len(np.unique(U[::7, 2])) == 1
+    assert np.isfinite(U).all()
+    assert len(np.unique(U[::7, 2])) == 1
 
 
 def test_all_missing_and_constant_columns_are_zeros() -> None:
     X = np.column_stack([np.full(9, np.nan), np.full(9, 4.0), np.arange(9.0)])
     U = InputScaling.of(X, "rank")(X)
-    assert (U[:, :2] == 0).all() and np.isfinite(U).all()
+    assert (U[:, :2] == 0).all()
+    assert np.isfinite(U).all()
 
 
 def test_huge_and_tiny_numbers_stay_finite() -> None:
@@ -66,6 +68,8 @@ def test_slopes_are_those_of_the_inputs(kind: str) -> None:
     s = InputScaling.of(X, kind)
     Q = rng.uniform(X.min(0) - 1, X.max(0) + 1, size=(40, 3))
     h = 1e-6
-    steps = [(s(Q + h * e).astype(float) - s(Q - h * e))[:, j] / (2 * h) for j, e in enumerate(np.eye(3))]
+    steps = [
+        (s(Q + h * e).astype(float) - s(Q - h * e))[:, j] / (2 * h) for j, e in enumerate(np.eye(3))
+    ]
     np.testing.assert_allclose(s.slopes(Q), np.column_stack(steps), atol=0.3)
     assert (s.slopes(np.full((1, 3), np.nan)) == 0).all()

@@ -4,21 +4,23 @@ import numpy as np
 import pytest
 
 from mercer.models.feature_machine import search as s
-from mercer.models.feature_machine.search import Problem, Split, Trial, ensemble, search
-from mercer.models.feature_machine.paths import MetricPath, PathSetting, Rows
+from mercer.models.feature_machine.paths import MetricPath, PathSetting, PathRows
+from mercer.models.feature_machine.search import MetricProblem, Split, PathTrial, ensemble, search
 from mercer.ops.threads import limit
 
 
-def problem(seed: int = 0, n: int = 120, classes: int = 0) -> Problem:
+def problem(seed: int = 0, n: int = 120, classes: int = 0) -> MetricProblem:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     f = np.sin(2 * X[:, 0]) + X[:, 1]
     if not classes:
         Y = (f - f.mean())[:, None] / f.std()
-        return Problem(X, Y.astype(np.float32), None, np.zeros(1), 0, seed)
+        return MetricProblem(X, Y.astype(np.float32), None, np.zeros(1), 0, seed)
     codes = np.digitize(f, np.quantile(f, np.arange(1, classes) / classes))
     hot = np.eye(classes)[codes][:, 1:] if classes == 2 else np.eye(classes)[codes]
-    return Problem(X, (hot - hot.mean(0)).astype(np.float32), None, hot.mean(0), classes, seed)
+    return MetricProblem(
+        X, (hot - hot.mean(0)).astype(np.float32), None, hot.mean(0), classes, seed
+    )
 
 
 @pytest.mark.parametrize("classes", [0, 2, 4])
@@ -54,12 +56,14 @@ def test_machines_that_err_apart_are_averaged() -> None:
     noise = np.random.default_rng(1).normal(size=(2, *p.Y.shape)) / 2
     paths = [MetricPath(PathSetting("standard", n, 1.0, 1.0, "diagonal"), (0.1,)) for n in (1, 2)]
     trials = [
-        Trial(path, p.loss(p.Y + e, p.Y, None), p.Y + e) for path, e in zip(paths, noise, strict=True)
+        PathTrial(path, p.loss(p.Y + e, p.Y, None), p.Y + e)
+        for path, e in zip(paths, noise, strict=True)
     ]
     trials.sort(key=lambda t: t.loss)
-    members, loss = ensemble(p, trials, Rows(p.X, p.Y))
-    assert len(members) == 2 and loss < 0.7 * trials[0].loss
-    alone, _ = ensemble(p, [trials[0], Trial(paths[0], 9.0, p.Y + 9)], Rows(p.X, p.Y))
+    members, loss = ensemble(p, trials, PathRows(p.X, p.Y))
+    assert len(members) == 2
+    assert loss < 0.7 * trials[0].loss
+    alone, _ = ensemble(p, [trials[0], PathTrial(paths[0], 9.0, p.Y + 9)], PathRows(p.X, p.Y))
     assert len(alone) == 1
 
 
@@ -68,7 +72,7 @@ def test_time_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s.time, "perf_counter", lambda: next(clock))
     full = search(problem(5)).tried
     cut = search(
-        Problem(**{**vars(problem(5)), "deadline": 40.0})
+        MetricProblem(**{**vars(problem(5)), "deadline": 40.0})
     ).tried  # seconds of a clock that goes by one a look
     assert 0 < cut < full / 3
 

@@ -12,11 +12,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.inputs import Array, validate_data
 from mercer.invariants import Is, Labels, Whole
+from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing, bytes_of
 from mercer.models.feature_machine.fit import FeatureSettings, FittedMachine, class_scores, fit
-from mercer.models.feature_machine.search import Problem
+from mercer.models.feature_machine.search import MetricProblem
 from mercer.models.intervals import Interval, conformal_quantile
-from mercer.lifts.base import seed_of
 from mercer.models.settings import MemoryLimit, Seed, number, two_or_more
 from mercer.plans import Plan
 from mercer.store import Saved, register
@@ -27,7 +27,7 @@ COVERED = (
 )
 
 
-class FeatureMachine(Saved, BaseEstimator):
+class FeatureMachineBase(Saved, BaseEstimator):
     """What both tasks share."""
 
     machine_: FittedMachine
@@ -55,7 +55,9 @@ class FeatureMachine(Saved, BaseEstimator):
         if limit is not None:
             seconds = number(limit)
             if isinstance(limit, bool) or seconds is None or not seconds > 0:
-                raise ValueError(f"time_limit must be a number of seconds > 0 or None, got {limit!r}.")
+                raise ValueError(
+                    f"time_limit must be a number of seconds > 0 or None, got {limit!r}."
+                )
             limit = seconds
         memory = 4e9 if self.memory_limit is None else bytes_of(self.memory_limit)
         return FeatureSettings(limit, memory, seed_of(self.random_state))
@@ -81,10 +83,12 @@ class FeatureMachine(Saved, BaseEstimator):
         some = np.flatnonzero(w > 0)
         return some, w[some] / w[some].mean()
 
-    def _fit(self, X: Array, Y: Array, weight: Array, units: tuple[Array, Array], K: int) -> None:
+    def _fit(
+        self, X: Array, Y: Array, weight: Array, units: tuple[Array, Array], K: int
+    ) -> FittedMachine:
         """Y are in these units, (y - centre) / scale; of no classes K is 0."""
         s = self._settings()
-        p = Problem(
+        p = MetricProblem(
             np.asarray(X, np.float64),
             Y.astype(np.float32),
             None if (weight == 1).all() else weight,
@@ -93,7 +97,7 @@ class FeatureMachine(Saved, BaseEstimator):
             s.seed,
             s.memory,
         )
-        self.machine_ = fit(p, s, *units)
+        return fit(p, s, *units)
 
     def _machine(self) -> FittedMachine:
         check_is_fitted(self)
@@ -122,7 +126,7 @@ class FeatureMachine(Saved, BaseEstimator):
 
 
 @register("feature_machine.FeatureMachineRegressor")
-class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
+class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBase):
     """f(x) = sum_i a_i exp(-(|S x - S x_i|_p / L)^q) + b, with a metric S learnt from gradients.
 
     Ridge regression is alternated with S = M^(1/2), M = mean of g g' over the gradients g of the
@@ -174,8 +178,8 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
         if not np.isfinite(scale).all():
             raise ValueError("y is too large to square; give it in larger units.")
         scale = np.where(scale > 0, scale, 1.0)
+        self.machine_ = self._fit(X[some], (Y - centre) / scale, w, (centre, scale), 0)
         self._flat = np.ndim(y) == 1
-        self._fit(X[some], (Y - centre) / scale, w, (centre, scale), 0)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -209,7 +213,7 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachine):
 
 
 @register("feature_machine.FeatureMachineClassifier")
-class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
+class FeatureMachineClassifier(ClassifierMixin, FeatureMachineBase):
     """Classes by the largest of functions f_k(x) = sum_i a_ik exp(-(|S x - S x_i|_p / L)^q) + b_k.
 
     They are fitted to indicators of the classes by ridge regression, with a learnt metric S; see
@@ -250,12 +254,14 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachine):
         X, y = self._numbers(X, y, reset=True)
         check_classification_targets(y)
         some, w = self._weighted(X, sample_weight)
-        self.classes_, codes = np.unique(y[some], return_inverse=True)
-        K = len(two_or_more(self.classes_))
+        classes, codes = np.unique(y[some], return_inverse=True)
+        K = len(two_or_more(classes))
         hot = np.eye(K)[codes]
         hot = hot[:, 1:] if K == 2 else hot
         centre = np.average(hot, axis=0, weights=w)
-        self._fit(X[some], hot - centre, w, (centre, np.ones(len(centre))), K)
+        units = centre, np.ones(len(centre))
+        self.machine_ = self._fit(X[some], hot - centre, w, units, K)
+        self.classes_ = classes
         return self
 
     def decision_function(self, X: Any) -> Array:

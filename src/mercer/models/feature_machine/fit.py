@@ -15,7 +15,7 @@ from mercer.inputs import Array
 from mercer.invariants import Floats, Is
 from mercer.models.feature_machine.machine import FeatureEnsemble, Probabilities, fit_member
 from mercer.models.feature_machine.paths import MetricPath
-from mercer.models.feature_machine.search import Found, Problem, search
+from mercer.models.feature_machine.search import FoundMachines, MetricProblem, search
 from mercer.ops.threads import n_threads
 from mercer.plans import Plan
 from mercer.store import register
@@ -91,7 +91,7 @@ class FittedMachine:
     )
 
 
-def fit(p: Problem, s: FeatureSettings, centre: Array, scale: Array) -> FittedMachine:
+def fit(p: MetricProblem, s: FeatureSettings, centre: Array, scale: Array) -> FittedMachine:
     """p's targets are (y - centre) / scale."""
     begun, n = time.perf_counter(), len(p.X)
     plan = choose(n, p.Y.shape[1], s)
@@ -114,22 +114,24 @@ def fit(p: Problem, s: FeatureSettings, centre: Array, scale: Array) -> FittedMa
     )
 
 
-def _rows_of(p: Problem, rows: Array) -> Problem:
-    return replace(
-        p, X=p.X[rows], Y=p.Y[rows], weight=None if p.weight is None else p.weight[rows]
-    )
+def _rows_of(p: MetricProblem, rows: Array) -> MetricProblem:
+    return replace(p, X=p.X[rows], Y=p.Y[rows], weight=None if p.weight is None else p.weight[rows])
 
 
-def _without_search(p: Problem) -> Found:
+def _without_search(p: MetricProblem) -> FoundMachines:
     """Of rows too few to hold any out."""
     from mercer.models.feature_machine.paths import PathSetting
 
     path = MetricPath(PathSetting("standard", 1, 1.0, 1.0, "diagonal", 1.0), (0.1,))
-    return Found(((path, 1.0),), math.inf, math.inf, 0, len(p.X), ())
+    return FoundMachines(((path, 1.0),), math.inf, math.inf, 0, len(p.X), ())
 
 
 def _fitted(
-    p: Problem, found: Found, plan: FeaturePlan, s: FeatureSettings, units: tuple[Array, Array]
+    p: MetricProblem,
+    found: FoundMachines,
+    plan: FeaturePlan,
+    s: FeatureSettings,
+    units: tuple[Array, Array],
 ) -> FeatureEnsemble:
     members = tuple(
         fit_member(path, p.X, p.Y, p.weight, seed=s.seed, most=plan.cell, memory=s.memory / 2)
@@ -138,13 +140,13 @@ def _fitted(
     return FeatureEnsemble(members, tuple(w for _, w in found.members), *units)
 
 
-def _residuals(p: Problem, f: FeatureEnsemble, rows: Array) -> Array:
+def _residuals(p: MetricProblem, f: FeatureEnsemble, rows: Array) -> Array:
     if not len(rows):
         return np.empty((0, p.Y.shape[1]))
     return np.abs(f.centre + f.scale * p.Y[rows] - f(p.X[rows]))
 
 
-def probabilities(p: Problem, f: FeatureEnsemble, rows: Array) -> Probabilities:
+def probabilities(p: MetricProblem, f: FeatureEnsemble, rows: Array) -> Probabilities:
     """Of the least log loss on rows that were not fitted, drawn to (slope 1, offsets 0) as if by one
     row."""
     scores = class_scores(f(p.X[rows])) if len(rows) else np.empty((0, p.classes))
@@ -156,7 +158,9 @@ def probabilities(p: Problem, f: FeatureEnsemble, rows: Array) -> Probabilities:
         z = np.exp(v[0]) * scores + v[1:]
         top = logsumexp(z, axis=1)
         d = w[:, None] * (np.exp(z - top[:, None]) - np.eye(p.classes)[y])
-        value = w @ (top - z[np.arange(len(y)), y]) + 0.5 * float(v[1:] @ v[1:]) + 0.5 * (v[0] - 1) ** 2
+        value = (
+            w @ (top - z[np.arange(len(y)), y]) + 0.5 * float(v[1:] @ v[1:]) + 0.5 * (v[0] - 1) ** 2
+        )
         slopes = np.concatenate([[np.exp(v[0]) * np.sum(d * scores) + v[0] - 1], d.sum(0) + v[1:]])
         return float(value), slopes
 
@@ -172,7 +176,7 @@ def class_scores(F: Array) -> Array:
     return np.column_stack([1 - F, F]) if F.shape[1] == 1 else F
 
 
-def _told(plan: FeaturePlan, found: Found, n: int) -> Plan:
+def _told(plan: FeaturePlan, found: FoundMachines, n: int) -> Plan:
     shown = {
         f"machine {i + 1}": f"{path.setting}, {path.rounds} rounds, penalty {path.penalties[-1]:.2g}, weight {w:.2g}"
         for i, (path, w) in enumerate(found.members)

@@ -21,7 +21,7 @@ from mercer.models.feature_machine.paths import (
     FIRST_PENALTY,
     GRADIENT_ROWS,
     WORSE,
-    Rows,
+    PathRows,
     best_fit,
     median_distance,
     metric_of,
@@ -88,7 +88,7 @@ class _Walk:
     shrink: float  # so that rows stay as far apart as they were
 
 
-def learn(kernel: Kernel | None, rows: Rows, form: str, most: int, seed: int) -> list[_Walk]:
+def learn(kernel: Kernel | None, rows: PathRows, form: str, most: int, seed: int) -> list[_Walk]:
     """Round by round: the equations on some rows, their loss on the others, the next metric."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
@@ -109,9 +109,7 @@ def learn(kernel: Kernel | None, rows: Rows, form: str, most: int, seed: int) ->
             break
         start = fit.penalty
         at = np.sort(rng.permutation(len(U))[:GRADIENT_ROWS])
-        M = KernelOperator(k, U[at], U).gradient_outer_product(
-            fit.A, diagonal=form == "diagonal"
-        )
+        M = KernelOperator(k, U[at], U).gradient_outer_product(fit.A, diagonal=form == "diagonal")
         M = pulled_back(np.asarray(M, np.float64) * shrink**2, metric)
         out.append(_Walk(fit.loss, t, metric, M, shrink))
         new = metric_of(M, 0.5)
@@ -244,14 +242,20 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
     def _learnt(self, X: Array, Y: Array, seed: int) -> FittedMetric:
         some = np.random.default_rng(seed).permutation(len(X))[:MAX_ROWS]
         scaling = InputScaling.of(np.asarray(X[some], np.float64), "standard")
-        rows = Rows(scaling(np.asarray(X[some], np.float64)), Y[some].astype(np.float32))
+        rows = PathRows(scaling(np.asarray(X[some], np.float64)), Y[some].astype(np.float32))
         d = X.shape[1]
-        forms = [self.form] if self.form != "auto" else ["diagonal", "full"][: 1 + (d <= MAX_FULL_COLUMNS)]
+        forms = (
+            [self.form]
+            if self.form != "auto"
+            else ["diagonal", "full"][: 1 + (d <= MAX_FULL_COLUMNS)]
+        )
         walks = [
             (form, w) for form in forms for w in learn(self.kernel, rows, form, self.rounds, seed)
         ]
         if not walks:
-            raise ValueError("no kernel ridge regression could be solved; scale the columns of X first.")
+            raise ValueError(
+                "no kernel ridge regression could be solved; scale the columns of X first."
+            )
         form, best = min(walks, key=lambda pair: pair[1].loss)
         metric = np.ones(d) if best.metric is None else best.metric
         if form == "full" and metric.ndim == 1:

@@ -3,21 +3,20 @@ rows, and their mean."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
 
 from mercer.inputs import Array, Table
-from mercer.invariants import Each, Floats, Is, Number, Whole
+from mercer.invariants import Each, Floats, Is, Number
 from mercer.kernels import Kernel
 from mercer.linalg.solvers import AutoSolver
 from mercer.models.cells import CellTree
 from mercer.models.feature_machine.paths import (
     GRADIENT_ROWS,
     MetricPath,
-    Rows,
+    PathRows,
     median_distance,
     pulled_back,
     under,
@@ -74,7 +73,7 @@ class CellFunction:
         return KernelOperator(self.kernel, U.astype(np.float64), self.points.astype(np.float64))
 
 
-def solve_cell(kernel: Kernel, rows: Rows, penalty: float, memory: float) -> CellFunction:
+def solve_cell(kernel: Kernel, rows: PathRows, penalty: float, memory: float) -> CellFunction:
     """The coefficients at these rows, an intercept beside them."""
     n = len(rows)
     ridge = np.full(n, penalty) if rows.weight is None else penalty / rows.weight
@@ -158,7 +157,7 @@ def fit_member(
     most so many."""
     s = path.setting
     inputs = InputScaling.of(X, s.inputs)
-    rows = Rows(inputs(X), Y, weight)
+    rows = PathRows(inputs(X), Y, weight)
     some = np.random.default_rng(seed).permutation(len(X))[:METRIC_ROWS]
     sample = rows.take(some)
     metric = walked(path, sample, seed)
@@ -166,7 +165,7 @@ def fit_member(
     length = s.factor * median_distance(U[some], s.norm, np.random.default_rng(seed))
     kernel = s.kernel(length)
     tree, parts = CellTree.of(U, most)
-    moved = Rows(U, Y, weight)
+    moved = PathRows(U, Y, weight)
 
     def one(i: Array) -> CellFunction:
         return solve_cell(kernel, moved.take(i), path.penalties[-1], memory / min(2, len(parts)))
@@ -197,9 +196,7 @@ class FeatureEnsemble:
         return np.asarray(self.centre + self.scale * self._mean([m(X) for m in self.members]))
 
     def gradients(self, X: Array) -> Array:
-        return np.asarray(
-            self.scale[:, None] * self._mean([m.gradients(X) for m in self.members])
-        )
+        return np.asarray(self.scale[:, None] * self._mean([m.gradients(X) for m in self.members]))
 
     def importances(self, d: int) -> Array:
         """Shares of the columns, (d,), that add to 1; equal ones where the function is constant."""

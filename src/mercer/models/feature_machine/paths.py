@@ -59,7 +59,7 @@ class PathSetting:
         return self.inputs, self.norm, self.exponent
 
     def kernel(self, length: float) -> Laplace:
-        return Laplace(length, self.norm, self.exponent)  # type: ignore
+        return Laplace(length, self.norm, self.exponent)
 
     def __str__(self) -> str:
         inputs = "rank-normalised" if self.inputs == "rank" else "standardised"
@@ -110,7 +110,7 @@ class MetricPath:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class PathRows:
     """Inputs (n, d), targets (n, q) about zero, and weights of mean 1 or none."""
 
     U: Array
@@ -120,8 +120,8 @@ class Rows:
     def __len__(self) -> int:
         return len(self.U)
 
-    def take(self, rows: Array) -> Rows:
-        return Rows(
+    def take(self, rows: Array) -> PathRows:
+        return PathRows(
             self.U[rows], self.Y[rows], None if self.weight is None else self.weight[rows]
         )
 
@@ -139,7 +139,7 @@ class Round:
 
 # kernel values
 def under(U: Array, metric: Array | None) -> Array:
-    """Rows u as S u: no metric, a diagonal one (d,), or a symmetric one (d, d)."""
+    """PathRows u as S u: no metric, a diagonal one (d,), or a symmetric one (d, d)."""
     if metric is None:
         return U
     S = metric.astype(np.float32)
@@ -179,7 +179,7 @@ def median_distance(U: Array, norm: int, rng: np.random.Generator) -> float:
 
 
 # equations
-def solved(K: Array, rows: Rows, penalty: float) -> tuple[Array, Array] | None:
+def solved(K: Array, rows: PathRows, penalty: float) -> tuple[Array, Array] | None:
     """(A, b) of K A + b with an intercept that is not penalised; None where K + penalty has no
     factor."""
     n = len(K)
@@ -188,11 +188,13 @@ def solved(K: Array, rows: Rows, penalty: float) -> tuple[Array, Array] | None:
         (np.float32, lapack.spotrf, lapack.spotrs),
         (np.float64, lapack.dpotrf, lapack.dpotrs),
     ):
-        M = np.array(K, dtype, order="F")
-        M.flat[:: n + 1] += np.asarray(ridge, dtype)
+        M: Array = np.array(K, dtype, order="F")
+        M[np.diag_indices(n)] += np.asarray(ridge, dtype)
         L, failed = factor(M, lower=1, overwrite_a=1)
         if not failed:
-            X = solve(L, np.asfortranarray(np.column_stack([rows.Y, np.ones(n)]), dtype), lower=1)[0]
+            X = solve(L, np.asfortranarray(np.column_stack([rows.Y, np.ones(n)]), dtype), lower=1)[
+                0
+            ]
             ones = X[:, -1]
             b = X[:, :-1].sum(axis=0) / ones.sum()
             A = X[:, :-1] - ones[:, None] * b
@@ -212,7 +214,7 @@ class Fit:
     held_out: Array
 
 
-def best_fit(K: Array, K_out: Array, rows: Rows, out: Rows, start: int) -> Fit | None:
+def best_fit(K: Array, K_out: Array, rows: PathRows, out: PathRows, start: int) -> Fit | None:
     """At the best penalty by held-out rows, found by a climb from `start`."""
     tried: dict[int, Fit | None] = {}
 
@@ -233,7 +235,7 @@ def best_fit(K: Array, K_out: Array, rows: Rows, out: Rows, start: int) -> Fit |
     return tried[best]
 
 
-def _fit_at(K: Array, K_out: Array, rows: Rows, out: Rows, i: int) -> Fit | None:
+def _fit_at(K: Array, K_out: Array, rows: PathRows, out: PathRows, i: int) -> Fit | None:
     found = solved(K, rows, PENALTIES[i])
     if found is None:
         return None
@@ -312,7 +314,7 @@ class FirstDistances:
 
 
 def rounds(
-    setting: PathSetting, rows: Rows, out: Rows, most: int, seed: int, first: FirstDistances
+    setting: PathSetting, rows: PathRows, out: PathRows, most: int, seed: int, first: FirstDistances
 ) -> Iterator[Round]:
     """The rounds of a path, round 0 without a metric."""
     rng = np.random.default_rng(seed)
@@ -335,8 +337,8 @@ def rounds(
 
 def _one_round(
     s: PathSetting,
-    rows: Rows,
-    out: Rows,
+    rows: PathRows,
+    out: PathRows,
     metric: Array | None,
     start: int,
     at: Array,
@@ -367,7 +369,7 @@ def _distances(
     return found
 
 
-def walked(path: MetricPath, rows: Rows, seed: int) -> Array | None:
+def walked(path: MetricPath, rows: PathRows, seed: int) -> Array | None:
     """The metric after the rounds of a path that was chosen, on these rows."""
     s, rng = path.setting, np.random.default_rng(seed)
     metric: Array | None = None

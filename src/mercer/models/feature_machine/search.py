@@ -19,7 +19,7 @@ from mercer.models.feature_machine.paths import (
     MetricPath,
     PathSetting,
     Round,
-    Rows,
+    PathRows,
     neighbours,
     rounds,
     settings,
@@ -66,8 +66,8 @@ def _both_classes(A: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """Rows X (n, d) with targets Y (n, q) about their means `offset`, weights, and what is to be
+class MetricProblem:
+    """PathRows X (n, d) with targets Y (n, q) about their means `offset`, weights, and what is to be
     small."""
 
     X: Array
@@ -91,7 +91,7 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class PathTrial:
     """A path that was tried up to a round, what it said of held-out rows, and its loss there."""
 
     path: MetricPath
@@ -104,7 +104,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundMachines:
     """What a search found: machines with weights that add to 1, and what was looked at."""
 
     members: tuple[tuple[MetricPath, float], ...]
@@ -119,19 +119,19 @@ class Found:
 class Split:
     """Some rows, cut in two: of every kind of input the rows that are fitted and those held out."""
 
-    fitted: dict[str, Rows]
-    held: dict[str, Rows]
+    fitted: dict[str, PathRows]
+    held: dict[str, PathRows]
     first: FirstDistances
 
     @classmethod
-    def of(cls, p: Problem, rows: Array, share: float, kinds: tuple[str, ...]) -> Split:
+    def of(cls, p: MetricProblem, rows: Array, share: float, kinds: tuple[str, ...]) -> Split:
         cut = max(1, min(len(rows) - 1, int(share * len(rows))))
         a, b = rows[:cut], rows[cut:]
         fitted, held = {}, {}
         for kind in kinds:
             scaling = InputScaling.of(p.X[a], kind)
             fitted[kind], held[kind] = (
-                Rows(scaling(p.X[i]), p.Y[i], _unit(p.weight, i)) for i in (a, b)
+                PathRows(scaling(p.X[i]), p.Y[i], _unit(p.weight, i)) for i in (a, b)
             )
         return cls(fitted, held, FirstDistances())
 
@@ -143,7 +143,7 @@ def _unit(weight: Array | None, rows: Array) -> Array | None:
     return None if weight is None else weight[rows] / weight[rows].mean()
 
 
-def search(p: Problem, most_rounds: int = 3) -> Found:
+def search(p: MetricProblem, most_rounds: int = 3) -> FoundMachines:
     """The machines to be fitted, and their weights."""
     order = np.random.default_rng(p.seed).permutation(len(p.X))
     kinds = kinds_of(p.X)
@@ -169,7 +169,7 @@ def search(p: Problem, most_rounds: int = 3) -> Found:
         count += extra
     chosen, loss = ensemble(p, best, held)
     shown = tuple((f"{t.setting}, {t.path.rounds} rounds", t.loss) for t in best)
-    return Found(chosen, loss, best[0].loss, count, rows, shown)
+    return FoundMachines(chosen, loss, best[0].loss, count, rows, shown)
 
 
 def kinds_of(X: Array) -> tuple[str, ...]:
@@ -179,8 +179,8 @@ def kinds_of(X: Array) -> tuple[str, ...]:
     return ("standard",) if two else ("standard", "rank")
 
 
-def promoted_rows(p: Problem, n: int, seconds: float, screened: int) -> int:
-    """Rows of the second look: as many as time and memory leave, where a path of `screened` rows
+def promoted_rows(p: MetricProblem, n: int, seconds: float, screened: int) -> int:
+    """PathRows of the second look: as many as time and memory leave, where a path of `screened` rows
     took so many seconds."""
     threads = n_threads()
     most = min(n, PROMOTED_ROWS, int((p.memory / 2 / threads / BYTES_A_PAIR) ** 0.5))
@@ -191,8 +191,8 @@ def promoted_rows(p: Problem, n: int, seconds: float, screened: int) -> int:
 
 
 def _tried(
-    p: Problem, split: Split, todo: list[PathSetting], most: int, share: float, *, halve: bool
-) -> list[Trial]:
+    p: MetricProblem, split: Split, todo: list[PathSetting], most: int, share: float, *, halve: bool
+) -> list[PathTrial]:
     """All rounds of all settings while there is time, the first few whatever it is; where paths are
     halved, only the better half goes on after the first round of a metric."""
     stop = None if p.deadline is None else time.perf_counter() + share * p.left()
@@ -235,10 +235,10 @@ def _prepare(split: Split, key: tuple[str, int], seed: int) -> None:
         )
 
 
-def _judged(p: Problem, s: PathSetting, walk: list[Round], held: Rows) -> list[Trial]:
+def _judged(p: MetricProblem, s: PathSetting, walk: list[Round], held: PathRows) -> list[PathTrial]:
     penalties = [PENALTIES[r.penalty] for r in walk]
     return [
-        Trial(
+        PathTrial(
             MetricPath(s, tuple(penalties[: t + 1])),
             p.loss(r.held_out, held.Y, held.weight),
             r.held_out,
@@ -247,26 +247,32 @@ def _judged(p: Problem, s: PathSetting, walk: list[Round], held: Rows) -> list[T
     ]
 
 
-def best_of_families(trials: list[Trial]) -> list[Trial]:
+def best_of_families(trials: list[PathTrial]) -> list[PathTrial]:
     """The best trial of every (inputs, norm, exponent, form), the best first."""
-    best: dict[tuple[object, ...], Trial] = {}
+    best: dict[tuple[object, ...], PathTrial] = {}
     for t in sorted(trials, key=lambda t: t.loss):
         best.setdefault((*t.setting.family, t.setting.form), t)
     return list(best.values())
 
 
-def _again(best: list[Trial]) -> list[PathSetting]:
+def _again(best: list[PathTrial]) -> list[PathSetting]:
     """The settings of the second look: the best, and those beside the very best."""
     todo = [t.setting for t in best[:PROMOTED]]
     return list(dict.fromkeys(todo + neighbours(best[0].setting)))
 
 
 def _repeated(
-    p: Problem, rows: Array, kinds: tuple[str, ...], best: list[Trial], held: Rows, most: int
-) -> tuple[list[Trial], Rows, int]:
+    p: MetricProblem,
+    rows: Array,
+    kinds: tuple[str, ...],
+    best: list[PathTrial],
+    held: PathRows,
+    most: int,
+) -> tuple[list[PathTrial], PathRows, int]:
     """The best settings on other cuts of the same rows: judged by all that these hold out, which
     come back with them."""
-    todo, table, parts = _again(best), {}, []
+    todo, parts = _again(best), []
+    table: dict[tuple[PathSetting, int], list[PathTrial]] = {}
     turns = max(2, min(MAX_REPEATS, REPEATED_ROWS // len(rows)))
     for turn in range(turns):
         if turn and p.left() < 0:
@@ -276,7 +282,7 @@ def _repeated(
         parts.append(split.held[kinds[0]])
         for t in _tried(p, split, todo, most, share=0.5, halve=False):
             table.setdefault((t.setting, t.path.rounds), []).append(t)
-    both = Rows(
+    both = PathRows(
         np.concatenate([r.U for r in parts]),
         np.concatenate([r.Y for r in parts]),
         None if p.weight is None else np.concatenate([r.weight for r in parts]),
@@ -286,7 +292,7 @@ def _repeated(
         if len(ts) == len(parts):
             F = np.concatenate([t.held_out for t in ts])
             merged.append(
-                Trial(_middle_path([t.path for t in ts]), p.loss(F, both.Y, both.weight), F)
+                PathTrial(_middle_path([t.path for t in ts]), p.loss(F, both.Y, both.weight), F)
             )
     count = sum(map(len, table.values()))
     return (best_of_families(merged), both, count) if merged else (best, held, count)
@@ -299,7 +305,7 @@ def _middle_path(paths: list[MetricPath]) -> MetricPath:
 
 
 def ensemble(
-    p: Problem, best: list[Trial], held: Rows
+    p: MetricProblem, best: list[PathTrial], held: PathRows
 ) -> tuple[tuple[tuple[MetricPath, float], ...], float]:
     """Machines whose mean is best on held-out rows, added one by one, with repeats, while each
     helps (Caruana and others, 2004)."""
