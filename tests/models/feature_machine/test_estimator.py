@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import mercer
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor, KernelRidge
 from mercer.models.feature_machine import fit as fitting
-from mercer.models.feature_machine.fit import FeatureSettings, choose
+from mercer.models.feature_machine.fit import FeatureSettings, cell_rows, choose
 
 
 @pytest.fixture(scope="module")
@@ -192,12 +192,9 @@ def test_many_rows_are_solved_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_plan_follows_from_sizes() -> None:
     s = FeatureSettings(None, 4e9, 0)
-    assert choose(30, 1, s).calibration == 0
-    assert not choose(30, 1, s).refit
-    assert choose(1_000, 1, s) == fitting.FeaturePlan(200, 1_000, True)
-    big = choose(80_000, 7, s)
-    assert big.calibration == 2_000
-    assert big.cell <= 20_000
-    hurried = choose(80_000, 7, FeatureSettings(10.0, 4e9, 0))
-    assert hurried.cell < big.cell
-    assert choose(80_000, 1, FeatureSettings(None, 1e8, 0)).cell < 4_000
+    assert choose(30, s) == fitting.FeaturePlan(0, 30, False)
+    assert choose(1_000, s) == fitting.FeaturePlan(200, 1_000, True)
+    assert choose(80_000, s) == fitting.FeaturePlan(2_000, 20_000, True)
+    assert choose(80_000, FeatureSettings(None, 1e8, 0)).cell < 4_000
+    hurried, slow = (cell_rows(80_000, 7, 1, seconds) for seconds in (5.0, 50.0))
+    assert 500 <= hurried < slow < cell_rows(80_000, 1, 1, 50.0)

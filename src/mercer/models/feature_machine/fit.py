@@ -14,8 +14,13 @@ from scipy.special import logsumexp
 from mercer.inputs import Array
 from mercer.invariants import Floats, Is
 from mercer.models.feature_machine.machine import FeatureEnsemble, Probabilities, fit_member
-from mercer.models.feature_machine.paths import MetricPath
-from mercer.models.feature_machine.search import FoundMachines, MetricProblem, search
+from mercer.models.feature_machine.search import (
+    MIN_SEARCH,
+    FoundMachines,
+    MetricProblem,
+    search,
+    without_search,
+)
 from mercer.ops.threads import n_threads
 from mercer.plans import Plan
 from mercer.store import register
@@ -23,11 +28,12 @@ from mercer.store import register
 CALIBRATION_SHARE = 0.2  # of the rows
 MAX_CALIBRATION = 2_000
 MIN_CALIBRATION = 10  # fewer are not kept back: no 90 % interval could follow from them
-MAX_ONE_CELL = 20_000  # rows up to which all are in one cell, given the memory
-MIN_CELL = 500  # rows of a cell, however short time and memory are
-PAIR_SECONDS = 6e-8  # of the equations, for every pair of rows and one output, measured
-SEARCH_SHARE = 0.5  # of the time
 REFIT_SHARE = 0.02  # calibration rows below this share of all are not worth another fit
+MAX_ONE_CELL = 20_000  # rows up to which all are in one cell, given the memory and the time
+MIN_CELL = 500  # rows of a cell, however short time and memory are
+PAIR_SECONDS = 7e-8  # of the equations, for every pair of rows of a cell, measured on one core
+OUTPUT_SHARE = 0.1  # what another output adds to it
+SEARCH_SHARE = 0.4  # of the time
 
 
 @dataclass(frozen=True)
@@ -53,20 +59,32 @@ class FeaturePlan:
         return f"{n:,} rows, solved {cells}; {self.calibration:,} of them calibrate"
 
 
-def choose(n: int, outputs: int, s: FeatureSettings) -> FeaturePlan:
-    """From sizes and settings alone.
+def choose(n: int, s: FeatureSettings) -> FeaturePlan:
+    """From sizes and settings alone; the time may make cells smaller still, once the search has
+    ended.
 
-    >>> choose(2_000, 1, FeatureSettings(None, 4e9, 0))
+    >>> choose(2_000, FeatureSettings(None, 4e9, 0))
     FeaturePlan(calibration=400, cell=2000, refit=True)
     """
     kept = min(int(CALIBRATION_SHARE * n), MAX_CALIBRATION)
     kept = kept if kept >= MIN_CALIBRATION else 0
     fits = int(math.sqrt(s.memory / 2 / 4))
-    cell = min(n, MAX_ONE_CELL, fits)
-    if s.time_limit is not None:
-        pairs = 0.35 * s.time_limit * n_threads() / (PAIR_SECONDS * (1 + 0.2 * outputs))
-        cell = min(cell, int(pairs / n))
-    return FeaturePlan(kept, max(cell, min(n, MIN_CELL)), kept > REFIT_SHARE * n)
+    return FeaturePlan(
+        kept, max(min(n, MAX_ONE_CELL, fits), min(n, MIN_CELL)), kept > REFIT_SHARE * n
+    )
+
+
+def cell_rows(n: int, outputs: int, machines: int, seconds: float) -> int:
+    """Rows of a cell so that all cells of so many machines take so many seconds, on the threads
+    there are.
+
+    >>> cell_rows(10_000, 1, 1, math.inf), cell_rows(10_000_000, 1, 5, 0.1)
+    (10000, 500)
+    """
+    if not np.isfinite(seconds):
+        return n
+    pair = PAIR_SECONDS * (1 + OUTPUT_SHARE * (outputs - 1)) * machines
+    return max(MIN_CELL, int(max(seconds, 0.0) * n_threads() / (pair * n)))
 
 
 @register("feature_machine.FittedMachine")
@@ -94,20 +112,27 @@ class FittedMachine:
 def fit(p: MetricProblem, s: FeatureSettings, centre: Array, scale: Array) -> FittedMachine:
     """p's targets are (y - centre) / scale."""
     begun, n = time.perf_counter(), len(p.X)
-    plan = choose(n, p.Y.shape[1], s)
+    end = math.inf if s.time_limit is None else begun + s.time_limit
+    plan = choose(n, s)
     order = np.random.default_rng([s.seed, 1]).permutation(n)
     kept, rest = order[: plan.calibration], order[plan.calibration :]
     deadline = None if s.time_limit is None else begun + SEARCH_SHARE * s.time_limit
     part = _rows_of(replace(p, deadline=deadline), rest)
-    found = search(part) if len(rest) >= 5 else _without_search(p)
-    units = centre, scale
+    found = search(part) if len(rest) >= MIN_SEARCH else without_search(len(rest))
+    left = end - time.perf_counter()
+    if n > MAX_ONE_CELL and math.isfinite(left):
+        found = found.best_alone()
+    turns = 2 if plan.refit else 1
+    cell = cell_rows(n, p.Y.shape[1], turns * len(found.members), 0.8 * left)
+    plan = replace(plan, cell=min(plan.cell, cell))
+    before, units = time.perf_counter(), (centre, scale)
     cautious = _fitted(part, found, plan, s, units)
-    residuals = _residuals(p, cautious, kept)
-    ensemble = _fitted(p, found, plan, s, units) if plan.refit else cautious
+    enough = end - time.perf_counter() > time.perf_counter() - before
+    ensemble = _fitted(p, found, plan, s, units) if plan.refit and enough else cautious
     return FittedMachine(
         ensemble,
         cautious,
-        residuals,
+        _residuals(p, cautious, kept),
         probabilities(p, cautious, kept) if p.classes else None,
         ensemble.importances(p.X.shape[1]),
         _told(plan, found, n),
@@ -116,14 +141,6 @@ def fit(p: MetricProblem, s: FeatureSettings, centre: Array, scale: Array) -> Fi
 
 def _rows_of(p: MetricProblem, rows: Array) -> MetricProblem:
     return replace(p, X=p.X[rows], Y=p.Y[rows], weight=None if p.weight is None else p.weight[rows])
-
-
-def _without_search(p: MetricProblem) -> FoundMachines:
-    """Of rows too few to hold any out."""
-    from mercer.models.feature_machine.paths import PathSetting
-
-    path = MetricPath(PathSetting("standard", 1, 1.0, 1.0, "diagonal", 1.0), (0.1,))
-    return FoundMachines(((path, 1.0),), math.inf, math.inf, 0, len(p.X), ())
 
 
 def _fitted(

@@ -3,21 +3,25 @@ rows, and their mean."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import softmax
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number
-from mercer.kernels import Kernel
+from mercer.kernels import Laplace
 from mercer.linalg.solvers import AutoSolver
 from mercer.models.cells import CellTree
 from mercer.models.feature_machine.paths import (
     GRADIENT_ROWS,
     MetricPath,
     PathRows,
+    PathSetting,
+    distances,
+    kernel_values,
     median_distance,
+    outer_product,
     pulled_back,
     under,
     walked,
@@ -36,13 +40,13 @@ METRIC_ROWS = 8_000  # on which a metric is learnt
 class CellFunction:
     """f(u) = sum_i coef_i k(u, u_i) + intercept, of rows u in one cell."""
 
-    kernel: Kernel
+    kernel: Laplace
     points: Array
     coef: Array
     intercept: Array
 
     must = dict(
-        kernel=Is("Kernel"),
+        kernel=Is("Laplace"),
         points=Floats("n", "d"),
         coef=Floats("n", "q"),
         intercept=Floats("q"),
@@ -56,6 +60,10 @@ class CellFunction:
     def q(self) -> int:
         return len(self.intercept)
 
+    @property
+    def length(self) -> float:
+        return float(np.max(self.kernel.bandwidth))  # there is one
+
     def __call__(self, U: Array) -> Array:
         """(n, q)"""
         return np.asarray(self._operator(U) @ self.coef + self.intercept)
@@ -64,16 +72,22 @@ class CellFunction:
         """By u, (n, q, d)."""
         return np.asarray(self._operator(U).input_gradients(self.coef))
 
-    def outer_product(self, rows: Array) -> Array:
-        """The mean over some of its own points, their own terms aside, of g g'."""
-        return np.asarray(self._operator(self.points[rows]).gradient_outer_product(self.coef))
+    def squared_slopes(self, s: PathSetting, metric: Array | None, rows: Array) -> Array:
+        """The mean over some of its own points of the squared gradients by the inputs, (d,)."""
+        length, full = self.length, metric is not None and metric.ndim == 2
+        R = distances(self.points[rows], self.points, s.norm)
+        K = kernel_values(R, length, s.exponent)
+        form = replace(s, form="full" if full else "diagonal")
+        M = outer_product(form, R, K, rows, self.points, self.coef.astype(np.float32), length)
+        back = pulled_back(M, metric)
+        return back.diagonal() if full else back
 
     def _operator(self, U: Array) -> KernelOperator:
         """In float64, as coefficients of small penalties cancel."""
         return KernelOperator(self.kernel, U.astype(np.float64), self.points.astype(np.float64))
 
 
-def solve_cell(kernel: Kernel, rows: PathRows, penalty: float, memory: float) -> CellFunction:
+def solve_cell(kernel: Laplace, rows: PathRows, penalty: float, memory: float) -> CellFunction:
     """The coefficients at these rows, an intercept beside them."""
     n = len(rows)
     ridge = np.full(n, penalty) if rows.weight is None else penalty / rows.weight
@@ -138,8 +152,7 @@ class Member:
         share = max(1, GRADIENT_ROWS // len(self.cells))
         for f in self.cells:
             some = np.linspace(0, len(f.points) - 1, min(share, len(f.points))).astype(int)
-            M = pulled_back(f.outer_product(some), self.metric)
-            total += len(f.points) * (M if M.ndim == 1 else M.diagonal())
+            total += len(f.points) * f.squared_slopes(self.path.setting, self.metric, some)
         return np.bincount(self.inputs.origins, weights=np.maximum(total, 0), minlength=d)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
@@ -17,9 +17,9 @@ from mercer.models.feature_machine.paths import (
     PENALTIES,
     FirstDistances,
     MetricPath,
+    PathRows,
     PathSetting,
     Round,
-    PathRows,
     neighbours,
     rounds,
     settings,
@@ -27,6 +27,7 @@ from mercer.models.feature_machine.paths import (
 from mercer.models.feature_machine.scaling import InputScaling
 from mercer.ops.threads import n_threads, parallel_map
 
+MIN_SEARCH = 5  # rows of which some can be held out
 SCREEN_ROWS = 2_000  # of the first look
 PROMOTED_ROWS = 8_000  # of the second
 SCREEN_SHARE = 0.6  # of them that are fitted
@@ -113,6 +114,17 @@ class FoundMachines:
     tried: int
     rows: int
     trials: tuple[tuple[str, float], ...]
+
+    def best_alone(self) -> FoundMachines:
+        """The machine of the largest weight."""
+        path, _ = max(self.members, key=lambda member: member[1])
+        return replace(self, members=((path, 1.0),), loss=self.single)
+
+
+def without_search(rows: int) -> FoundMachines:
+    """Of rows too few to hold any out."""
+    path = MetricPath(PathSetting("standard", 1, 1.0, 1.0, "diagonal", 1.0), (0.1,))
+    return FoundMachines(((path, 1.0),), np.inf, np.inf, 0, rows, ())
 
 
 @dataclass(frozen=True, eq=False)
