@@ -44,7 +44,7 @@ def check_kernel(k: Kernel, X: Any = None) -> None:
             f"check_kernel takes a kernel, an object of a class that inherits from mercer.kernels.Kernel, got {k!r:.60}."
         )
     X = np.random.default_rng(0).normal(size=(12, 2)) if X is None else X
-    for law in (_gram, _value, _kernel_precision, _gradients, _source):
+    for law in (_gram, _value, _kernel_precision, _gradients, _slopes, _source):
         law(k, X)
 
 
@@ -131,6 +131,24 @@ def _gradients(k: Kernel, X: Any) -> None:
     _say(
         "gradients equal finite differences", np.allclose(analytic, numeric, rtol=1e-5, atol=scale)
     )
+
+
+def _slopes(k: Kernel, X: Any) -> None:
+    """By the rows, along one direction; a kernel that runs Python code says that it has none. At
+    points between rows, as differences mean little next to a kink."""
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+        return
+    rng, (A, B) = np.random.default_rng(2), np.array_split(X.astype(np.float64), 2)
+    A = A + rng.uniform(0.2, 0.4, (len(A), 1)) * (np.roll(A, 1, axis=0) - A)
+    try:
+        G = k.input_gradient(A, B)
+    except ValueError as e:
+        _say("input_gradient gives slopes or says why not", "no derivative" in str(e))
+        return
+    v = 1e-5 * rng.uniform(0.5, 1.0, X.shape[1])
+    numeric = (k(A + v, B) - k(A - v, B)) / 2
+    scale = 1e-5 * max(1e-5, float(np.abs(numeric).max()))
+    _say("input_gradient equals finite differences", np.allclose(G @ v, numeric, atol=scale))
 
 
 def _central(k: Kernel, X: Any, G: Array, name: str, value: float) -> float:

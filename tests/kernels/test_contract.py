@@ -73,8 +73,20 @@ class Crooked(Kernel):
         return p.rows.dot * self.by + p.dot
 
 
+class Flat(Kernel):
+    """It hides from derivatives by the rows what it computes of them."""
+
+    def on(self, p):
+        return 1 / (1 + getattr(p.sqdist(), "v", p.sqdist()))
+
+
 @pytest.mark.parametrize(
-    ("k", "law"), [(Wrong(), "positive semidefinite"), (Crooked(), "transpose")]
+    ("k", "law"),
+    [
+        (Wrong(), "positive semidefinite"),
+        (Crooked(), "transpose"),
+        (Flat(), "input_gradient equals finite differences"),
+    ],
 )
 def test_the_contract_can_fail(k, law):
     with pytest.raises(AssertionError, match=law):

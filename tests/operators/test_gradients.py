@@ -31,9 +31,9 @@ def close(found, expected, tolerance=1e-9):
 def small_cuts(monkeypatch):
     """Pieces of few rows, columns and outputs, so that small sets have many."""
     monkeypatch.setattr(tiles, "TILE_ROWS", 8)
-    monkeypatch.setattr(tiles, "columns", lambda itemsize: 5)
-    monkeypatch.setattr(gradients, "LEAST_ROWS", 1)
-    monkeypatch.setattr(gradients, "SUM_BYTES", 3 * 8 * COLUMNS)
+    monkeypatch.setattr(tiles, "columns", lambda itemsize: 9)
+    monkeypatch.setattr(gradients, "LEAST_ROWS", 5)
+    monkeypatch.setattr(gradients, "SUM_BYTES", 3 * 5 * 8 * COLUMNS)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
