@@ -19,6 +19,7 @@ from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing
 from mercer.models.feature_machine.paths import (
     FIRST_PENALTY,
+    FLOOR,
     GRADIENT_ROWS,
     WORSE,
     PathRows,
@@ -109,7 +110,9 @@ def learn(kernel: Kernel | None, rows: PathRows, form: str, most: int, seed: int
             break
         start = fit.penalty
         at = np.sort(rng.permutation(len(U))[:GRADIENT_ROWS])
-        M = KernelOperator(k, U[at], U).gradient_outer_product(fit.A, diagonal=form == "diagonal")
+        M = KernelOperator(k, U[at], U).gradient_outer_product(
+            fit.A, diagonal=form == "diagonal", near=FLOOR
+        )
         M = pulled_back(np.asarray(M, np.float64) * shrink**2, metric)
         out.append(_Walk(fit.loss, t, metric, M, shrink))
         new = metric_of(M, 0.5)
