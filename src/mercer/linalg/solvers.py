@@ -20,6 +20,7 @@ from mercer.store import register
 # a round of conjugate gradients on a float32 matrix takes the residual down by this, not below its
 # rounding
 INNER_TOLERANCE = 1e-4
+SAMPLE_ROWS = 256  # by which the rounding of a kernel matrix is judged
 MAX_CHOLESKY_ROWS = 3000  # rows up to which a Cholesky factor is quicker than anything else
 
 
@@ -91,13 +92,24 @@ def _narrow(op: Operator, ridge: Array) -> bool:
     return isinstance(op, KernelOperator) and not op.X.items and float32_serves(op, ridge)
 
 
-def float32_serves(op: Operator, ridge: Array) -> bool:
-    """Whether refinement gains a factor of ten a round: |K32 - K|, about eps sqrt(n) max k(x, x),
-    is small beside the ridge."""
-    rounding = (
-        float(np.finfo(np.float32).eps) * math.sqrt(len(ridge)) * float(np.abs(op.diag()).max())
-    )
-    return bool(10 * rounding <= ridge.min()) and _in_range(op.X)
+def float32_serves(op: KernelOperator, ridge: Array) -> bool:
+    """Whether refinement gains a factor of ten a round: |K32 - K|, about eps sqrt(n) max k(x, x) or
+    more where rows lose digits that tell them apart, is small beside the ridge."""
+    if not _in_range(op.X):
+        return False
+    rounding = float(np.finfo(np.float32).eps) * float(np.abs(op.diag()).max())
+    if 10 * math.sqrt(len(ridge)) * rounding > ridge.min():
+        return False
+    return bool(10 * math.sqrt(len(ridge)) * max(rounding, _lost(op)) <= ridge.min())
+
+
+def _lost(op: KernelOperator) -> float:
+    """The root mean square of what rows in float32 change in K, by some of them."""
+    n = len(op.X)
+    some = np.unique(np.linspace(0, n - 1, min(n, SAMPLE_ROWS)).astype(int))
+    rows = op.restrict(some)
+    gap = rows.block() - rows.astype(np.float32).block()
+    return float(np.sqrt(np.mean(np.square(gap, dtype=np.float64))))
 
 
 def _in_range(rows: Table) -> bool:
