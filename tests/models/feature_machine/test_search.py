@@ -1,5 +1,7 @@
 """The search for feature machines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,22 @@ def test_fitted_and_held_out_rows_share_none() -> None:
     split = Split.of(p, np.arange(len(p.X)), 0.6, ("standard", "rank"))
     assert not set(split.fitted["standard"].U[:, 2]) & set(split.held["standard"].U[:, 2])
     assert len(split) == 72
+
+
+def test_groups_stay_together_and_later_rows_are_held_out() -> None:
+    p, rng = problem(6, 200), np.random.default_rng(0)
+    group, when = rng.integers(0, 12, 200), rng.permutation(200)
+    grouped, timed = replace(p, group=group), replace(p, time=when)
+    for turn in range(4):
+        rows = s.cut_order(grouped, np.arange(200), turn, 3)
+        assert sorted(rows) == list(range(200))
+        fitted = len(Split.of(grouped, rows, 0.6, ("standard",)))
+        assert not set(group[rows[:fitted]]) & set(group[rows[fitted:]])
+        assert 80 < fitted < 160
+    later = s.cut_order(timed, rng.permutation(200), 0, 1)
+    assert (np.diff(when[later]) > 0).all()
+    assert search(timed).tried > 20
+    assert search(grouped).tried > 20
 
 
 def test_classification_loss_is_least_at_the_truth() -> None:

@@ -139,7 +139,7 @@ class Round:
 
 # kernel values
 def under(U: Array, metric: Array | None) -> Array:
-    """PathRows u as S u: no metric, a diagonal one (d,), or a symmetric one (d, d)."""
+    """Rows u as S u: no metric, a diagonal one (d,), or a symmetric one (d, d)."""
     if metric is None:
         return U
     S = metric.astype(np.float32)

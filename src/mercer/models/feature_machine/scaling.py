@@ -19,7 +19,7 @@ MAX_KNOTS = 1000  # values of a column between which normal scores are interpola
 @register("feature_machine.InputScaling")
 @dataclass(frozen=True, eq=False)
 class InputScaling:
-    """PathRows (n, d) as float32 inputs (n, d'): column j less its centre over its scale, or the normal
+    """Rows (n, d) as float32 inputs (n, d'): column j less its centre over its scale, or the normal
     score of its rank among the rows of fit; after them a 0/1 column for each that has missing
     values.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -20,6 +20,8 @@ from mercer.models.feature_machine.paths import (
     PathRows,
     PathSetting,
     Round,
+    distances,
+    median_distance,
     neighbours,
     rounds,
     settings,
@@ -68,8 +70,8 @@ def _both_classes(A: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class MetricProblem:
-    """PathRows X (n, d) with targets Y (n, q) about their means `offset`, weights, and what is to be
-    small."""
+    """Rows X (n, d) with targets Y (n, q) about their means `offset`, weights, and what is to be
+    small; rows of one group stay together, and those of a later time are held out."""
 
     X: Array
     Y: Array
@@ -79,7 +81,8 @@ class MetricProblem:
     seed: int
     memory: float = 4e9
     deadline: float | None = None  # of time.perf_counter()
-    say: Callable[[str], None] = field(default=lambda text: None)
+    group: Array | None = None
+    time: Array | None = None
 
     def left(self) -> float:
         return np.inf if self.deadline is None else self.deadline - time.perf_counter()
@@ -137,7 +140,11 @@ class Split:
 
     @classmethod
     def of(cls, p: MetricProblem, rows: Array, share: float, kinds: tuple[str, ...]) -> Split:
+        """The first share of the rows is fitted, to the nearest border of a group."""
         cut = max(1, min(len(rows) - 1, int(share * len(rows))))
+        if p.group is not None:
+            borders = np.flatnonzero(np.diff(p.group[rows])) + 1
+            cut = int(borders[np.argmin(np.abs(borders - cut))]) if len(borders) else cut
         a, b = rows[:cut], rows[cut:]
         fitted, held = {}, {}
         for kind in kinds:
@@ -155,28 +162,42 @@ def _unit(weight: Array | None, rows: Array) -> Array | None:
     return None if weight is None else weight[rows] / weight[rows].mean()
 
 
+def cut_order(p: MetricProblem, rows: Array, turn: int, turns: int) -> Array:
+    """These rows in an order of which a cut parts those fitted from those held out: another one each
+    turn, groups in one piece; by time there is but one."""
+    if p.time is not None:
+        return rows[np.argsort(p.time[rows], kind="stable")]
+    if p.group is not None:
+        names, codes = np.unique(p.group[rows], return_inverse=True)
+        rank = np.random.default_rng([p.seed, turn]).permutation(len(names))
+        return rows[np.argsort(rank[codes], kind="stable")]
+    return np.roll(rows, turn * len(rows) // (turns + 1))
+
+
 def search(p: MetricProblem, most_rounds: int = 3) -> FoundMachines:
     """The machines to be fitted, and their weights."""
     order = np.random.default_rng(p.seed).permutation(len(p.X))
     kinds = kinds_of(p.X)
-    split = Split.of(p, order[:SCREEN_ROWS], SCREEN_SHARE, kinds)
+    split = Split.of(p, cut_order(p, order[:SCREEN_ROWS], 0, 1), SCREEN_SHARE, kinds)
     width = next(iter(split.fitted.values())).U.shape[1]
     begun = time.perf_counter()
     trials = _tried(p, split, settings(kinds, width), most_rounds, share=0.35, halve=True)
     spent = time.perf_counter() - begun
     count = len(trials)
+    if not trials:
+        return without_search(len(order))
     best = best_of_families(trials)
     rows = len(order[:SCREEN_ROWS])
     held = split.held[kinds[0]]
     larger = promoted_rows(p, len(order), spent / max(count, 1), len(split))
     if larger > 1.5 * rows:
-        split = Split.of(p, order[:larger], PROMOTED_SHARE, kinds)
+        split = Split.of(p, cut_order(p, order[:larger], 0, 1), PROMOTED_SHARE, kinds)
         again = _again(best)
         more = _tried(p, split, again, most_rounds + 1, share=0.75, halve=False)
         count += len(more)
         if more:
             best, rows, held = best_of_families(more), larger, split.held[kinds[0]]
-    elif p.left() > 0:
+    elif p.left() > 0 and p.time is None:
         best, held, extra = _repeated(p, order[:SCREEN_ROWS], kinds, best, held, most_rounds)
         count += extra
     chosen, loss = ensemble(p, best, held)
@@ -192,7 +213,7 @@ def kinds_of(X: Array) -> tuple[str, ...]:
 
 
 def promoted_rows(p: MetricProblem, n: int, seconds: float, screened: int) -> int:
-    """PathRows of the second look: as many as time and memory leave, where a path of `screened` rows
+    """Rows of the second look: as many as time and memory leave, where a path of `screened` rows
     took so many seconds."""
     threads = n_threads()
     most = min(n, PROMOTED_ROWS, int((p.memory / 2 / threads / BYTES_A_PAIR) ** 0.5))
@@ -234,8 +255,6 @@ def _tried(
 
 
 def _prepare(split: Split, key: tuple[str, int], seed: int) -> None:
-    from mercer.models.feature_machine.paths import distances, median_distance
-
     kind, norm = key
     if key not in split.first.known:
         U, V = split.fitted[kind].U, split.held[kind].U
@@ -289,8 +308,7 @@ def _repeated(
     for turn in range(turns):
         if turn and p.left() < 0:
             break
-        moved = np.roll(rows, (turn + 1) * len(rows) // (turns + 1))
-        split = Split.of(p, moved, PROMOTED_SHARE, kinds)
+        split = Split.of(p, cut_order(p, rows, turn + 1, turns), PROMOTED_SHARE, kinds)
         parts.append(split.held[kinds[0]])
         for t in _tried(p, split, todo, most, share=0.5, halve=False):
             table.setdefault((t.setting, t.path.rounds), []).append(t)
