@@ -18,11 +18,11 @@ from mercer.kernels import Kernel, Laplace
 from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing
 from mercer.models.feature_machine.paths import (
-    FIRST_PENALTY,
     FLOOR,
     GRADIENT_ROWS,
     WORSE,
     PathRows,
+    PenaltyClimb,
     best_fit,
     median_distance,
     metric_of,
@@ -100,15 +100,15 @@ def learn(kernel: Kernel | None, rows: PathRows, form: str, most: int, seed: int
     apart = median_distance(fitted.U, norm, np.random.default_rng(seed))
     k = Laplace(apart) if kernel is None else kernel
     out: list[_Walk] = []
-    start = FIRST_PENALTY
+    climb = PenaltyClimb()
     for t in range(most + 1):
         U, V = under(fitted.U, metric), under(held.U, metric)
         shrink = apart / median_distance(U, norm, np.random.default_rng(seed))
         U, V = U * np.float32(shrink), V * np.float32(shrink)
-        fit = best_fit(np.asarray(k(U)), np.asarray(k(V, U)), fitted, held, start)
-        if fit is None:
+        found = best_fit(np.asarray(k(U)), np.asarray(k(V, U)), fitted, held, climb)
+        if found is None:
             break
-        start = fit.penalty
+        fit, climb = found
         at = np.sort(rng.permutation(len(U))[:GRADIENT_ROWS])
         M = KernelOperator(k, U[at], U).gradient_outer_product(
             fit.A, diagonal=form == "diagonal", near=FLOOR

@@ -25,8 +25,13 @@ FIRST_PENALTY = 2  # from where the climb begins
 # of the length: a kernel that is smooth within this has no slope at near-copies, which would
 # otherwise rule the metric
 FLOOR = 0.1
+SIDE_WORSE = (
+    1.03  # a penalty beside the best that loses so much more is left aside in the next round
+)
 MEDIAN_ROWS = 400  # by whose pairs the length is taken
-GRADIENT_ROWS = 1000  # at which gradients are taken
+# at which gradients are taken, of one output; of many outputs fewer, as each row then gives many
+GRADIENT_ROWS = 1000
+MIN_GRADIENT_ROWS = 300
 MAX_OUTPUTS = 8  # directions of outputs whose gradients are taken
 WORSE = 1.15  # a path that gets so much worse than its best ends
 
@@ -214,8 +219,26 @@ class Fit:
     held_out: Array
 
 
-def best_fit(K: Array, K_out: Array, rows: PathRows, out: PathRows, start: int) -> Fit | None:
-    """At the best penalty by held-out rows, found by a climb from `start`."""
+@dataclass(frozen=True)
+class PenaltyClimb:
+    """From which penalty the next round begins, and to which sides of it it looks."""
+
+    start: int = FIRST_PENALTY
+    sides: tuple[int, ...] = (1, -1)
+
+    @classmethod
+    def after(cls, losses: dict[int, float], best: int) -> PenaltyClimb:
+        """Sides that were tried and much worse are not looked at again; untried ones are."""
+        sides = [
+            step for step in (1, -1) if losses.get(best + step, 0.0) < SIDE_WORSE * losses[best]
+        ]
+        return cls(best, tuple(sides))
+
+
+def best_fit(
+    K: Array, K_out: Array, rows: PathRows, out: PathRows, climb: PenaltyClimb
+) -> tuple[Fit, PenaltyClimb] | None:
+    """At the best penalty by held-out rows, and how the next round goes on from it."""
     tried: dict[int, Fit | None] = {}
 
     def at(i: int) -> float:
@@ -224,15 +247,16 @@ def best_fit(K: Array, K_out: Array, rows: PathRows, out: PathRows, start: int) 
         found = tried[i]
         return np.inf if found is None else found.loss
 
-    best = start
-    for step in (1, -1):
-        i = start + step
+    best = climb.start
+    for step in climb.sides:
+        i = climb.start + step
         while 0 <= i < len(PENALTIES) and at(i) < at(best):
             best, i = i, i + step
-        if best != start:
+        if best != climb.start:
             break
-    at(best)
-    return tried[best]
+    losses = {i: at(i) for i in (*tried, best)}
+    fit = tried[best]
+    return None if fit is None else (fit, PenaltyClimb.after(losses, best))
 
 
 def _fit_at(K: Array, K_out: Array, rows: PathRows, out: PathRows, i: int) -> Fit | None:
@@ -246,6 +270,11 @@ def _fit_at(K: Array, K_out: Array, rows: PathRows, out: PathRows, i: int) -> Fi
 
 
 # metrics
+def gradient_rows(outputs: int) -> int:
+    """At how many rows gradients are taken."""
+    return max(MIN_GRADIENT_ROWS, GRADIENT_ROWS * 3 // max(3, min(outputs, MAX_OUTPUTS)))
+
+
 def outer_product(
     setting: PathSetting, R: Array, K: Array, at: Array, U: Array, A: Array, length: float
 ) -> Array:
@@ -318,18 +347,18 @@ def rounds(
 ) -> Iterator[Round]:
     """The rounds of a path, round 0 without a metric."""
     rng = np.random.default_rng(seed)
-    at = rng.permutation(len(rows))[:GRADIENT_ROWS]
+    at = rng.permutation(len(rows))[: gradient_rows(rows.Y.shape[1])]
     metric: Array | None = None
-    start, best = FIRST_PENALTY, np.inf
+    climb, best = PenaltyClimb(), np.inf
     for t in range(most + 1):
-        fit, M = _one_round(setting, rows, out, metric, start, at, rng, first if t == 0 else None)
-        if fit is None:
+        found = _one_round(setting, rows, out, metric, climb, at, rng, first if t == 0 else None)
+        if found is None:
             return
+        fit, climb, M = found
         best = min(best, fit.loss)
         yield Round(fit.loss, fit.penalty, metric, fit.held_out)
         if t == most or fit.loss > WORSE * best:
             return
-        start = fit.penalty
         metric = metric_of(pulled_back(M, metric), setting.power)
         if metric is None:
             return
@@ -340,21 +369,21 @@ def _one_round(
     rows: PathRows,
     out: PathRows,
     metric: Array | None,
-    start: int,
+    climb: PenaltyClimb,
     at: Array,
     rng: np.random.Generator,
     first: FirstDistances | None,
-) -> tuple[Fit | None, Array]:
+) -> tuple[Fit, PenaltyClimb, Array] | None:
     """The fit under a metric, and the outer product of its gradients by u; nothing of size n x n is
     left behind."""
     U, V = under(rows.U, metric), under(out.U, metric)
     R, R_out, median = _distances(s, U, V, rng, first)
     length = s.factor * median
     K = kernel_values(R, length, s.exponent)
-    fit = best_fit(K, kernel_values(R_out, length, s.exponent), rows, out, start)
-    if fit is None:
-        return None, np.zeros(U.shape[1])
-    return fit, outer_product(s, R[at], K[at], at, U, fit.A, length)
+    found = best_fit(K, kernel_values(R_out, length, s.exponent), rows, out, climb)
+    if found is None:
+        return None
+    return *found, outer_product(s, R[at], K[at], at, U, found[0].A, length)
 
 
 def _distances(
@@ -381,7 +410,7 @@ def walked(path: MetricPath, rows: PathRows, seed: int) -> Array | None:
         found = solved(K, rows, penalty)
         if found is None:
             return metric
-        at = rng.permutation(len(rows))[:GRADIENT_ROWS]
+        at = rng.permutation(len(rows))[: gradient_rows(rows.Y.shape[1])]
         M = outer_product(s, R[at], K[at], at, U, found[0], length)
         new = metric_of(pulled_back(M, metric), s.power)
         if new is None:
