@@ -4,18 +4,23 @@ import numpy as np
 import pytest
 
 from mercer.inputs import Table
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian, Laplace, Linear
 from mercer.operators.tiles import BitTiles, GaussianTiles, tiles_of
 from mercer.ops.distances import by_product
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (3.0, 3.25)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_of_two_values_a_column_have_the_kernel_values_of_any_rows(low, high, dtype):
+@pytest.mark.parametrize(
+    "k",
+    [Gaussian(1.3), Laplace(1.3), Laplace(5.0, norm=1, exponent=0.7), Laplace(2.0, exponent=1.3)],
+    ids=repr,
+)
+def test_rows_of_two_values_a_column_have_the_kernel_values_of_any_rows(low, high, dtype, k):
     rng = np.random.default_rng(3)
     X, Z = (np.where(rng.random((n, 70)) < 0.2, high, low).astype(dtype) for n in (30, 12))
     X[:, 5] = Z[:, 5] = high
-    k, out = Gaussian(1.3), np.empty((30, 12), dtype)
+    out = np.empty((30, 12), dtype)
     tiles = tiles_of(k, Table(X), Table(Z), dtype)
     assert isinstance(tiles, BitTiles)
     tiles.fill(tiles.side(Table(X), left=True), tiles.side(Table(Z), left=False), out)

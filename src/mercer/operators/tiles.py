@@ -1,5 +1,5 @@
 """Tiles of kernel values, written where they are to be kept: of any kernel, fast ones of Gaussians
-(float32, bits), and about a point."""
+(float32), of bits, and about a point."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from mercer.inputs import Array, Table
-from mercer.kernels import Gaussian, Kernel
+from mercer.kernels import Gaussian, Kernel, Laplace
 from mercer.ops.distances import TOLERANCE, augmented, half_exp, lookup, packed, precise_enough
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.about import Spread, about
@@ -68,15 +68,18 @@ class GaussianTiles:
 
 class BitTiles:
     """The same for rows whose columns have two values each, all equally far apart, as indicators
-    have: distances are counts."""
+    have: distances are counts, or their roots."""
 
-    def __init__(self, kernel: Gaussian, high: Array, step: float, dtype: Any) -> None:
+    def __init__(self, kernel: Gaussian | Laplace, high: Array, step: float, dtype: Any) -> None:
         self.high, self.dtype = high, np.dtype(dtype)
         with np.errstate(over="ignore"):
-            square = np.square(np.float64(step) / np.max(kernel.bandwidth))
-        self.values = np.exp(-0.5 * np.minimum(square, 1e6) * np.arange(len(high) + 1)).astype(
-            dtype
-        )
+            r = np.minimum(np.float64(step) / np.max(kernel.bandwidth), 1e150)
+        count = np.arange(len(high) + 1)
+        if isinstance(kernel, Laplace):
+            logs = np.power(r * np.power(count, 1 / kernel.norm), kernel.exponent)
+        else:
+            logs = 0.5 * np.square(r) * count
+        self.values = np.exp(-logs).astype(dtype)
 
     def side(self, rows: Table, *, left: bool) -> Array:
         words = packed(rows.data == self.high)
@@ -86,7 +89,7 @@ class BitTiles:
         lookup(left, right, self.values, out)
 
     @classmethod
-    def of(cls, kernel: Gaussian, X: Table, Z: Table, dtype: Any) -> BitTiles | None:
+    def of(cls, kernel: Gaussian | Laplace, X: Table, Z: Table, dtype: Any) -> BitTiles | None:
         """None where the rows are not such, or the bandwidths of columns differ."""
         if np.ptp(kernel.bandwidth) > 0 or not len(X) or not len(Z):
             return None
@@ -113,11 +116,12 @@ def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: Any) -> Tiles:
     """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells
     squared distances well enough."""
     centre = centre_of(X, Z)
-    if not isinstance(kernel, Gaussian) or centre is None:
+    if type(kernel) not in (Gaussian, Laplace) or centre is None:
         return PairTiles(kernel, centre)
-    if (bits := BitTiles.of(kernel, X, Z, dtype)) is not None:
+    if (bits := BitTiles.of(kernel, X, Z, dtype)) is not None:  # type: ignore[arg-type]
         return bits
-    return _narrow(kernel, centre, X, Z) if np.dtype(dtype) == NARROW else PairTiles(kernel, centre)
+    narrow = isinstance(kernel, Gaussian) and np.dtype(dtype) == NARROW
+    return _narrow(kernel, centre, X, Z) if narrow else PairTiles(kernel, centre)  # type: ignore[arg-type]
 
 
 def _narrow(kernel: Gaussian, centre: Array, X: Table, Z: Table) -> Tiles:
