@@ -62,11 +62,16 @@ def _sum(i, asked):
     """The line that adds a column to quantity i."""
     if asked.kind == "dot" and asked.map is None:
         return f"q{i} += x * z"
-    if asked.kind not in ("sqdist", "dist") or asked.columns is not None or asked.map is not None:
+    if (
+        asked.kind not in ("sqdist", "dist", "absdist")
+        or asked.columns is not None
+        or asked.map is not None
+    ):
         raise NotImplementedError(
             f"the probe has no {asked.kind} of {asked.columns or 'all columns'}, or of mapped ones."
         )
-    return f"t = (x - z) / {_divisor(asked.params)}; q{i} += t * t"
+    term = "xp.abs(t)" if asked.kind == "absdist" else "t * t"
+    return f"t = (x - z) / {_divisor(asked.params)}; q{i} += {term}"
 
 
 def generate(k: Kernel) -> str:

@@ -98,6 +98,20 @@ def test_offsets_cost_no_digits(k, dtype):
         )
 
 
+@pytest.mark.parametrize("n", [2, 3, 17, 65, 257])
+@pytest.mark.parametrize("d", [3, 13, 50])
+def test_equal_rows_stay_equal(n, d):
+    """Else a small exponent would make much of their rounding."""
+    X = np.random.default_rng(n).normal(size=(n, d))
+    X[-1] = X[0]
+    for e in (1, 2, 7):
+        matrix = np.random.default_rng(e).normal(size=(e, d))
+        for norm in (1, 2):
+            k = Laplace(norm=norm, exponent=0.1).mapped(matrix)
+            assert k(X)[0, -1] == 1
+            assert k(X[:1], X[-1:])[0, 0] == 1
+
+
 def test_maps_of_maps_and_columns_fold():
     X, A = rows(8), rng.normal(size=(2, 3))
     B = np.array([[1.0, 2.0]])
