@@ -219,7 +219,8 @@ def test_rows_as_kernels_measure_them():
 def test_means_lie_as_the_kernel_measures():
     """A column that the kernel hardly sees must not take the means: with raw columns it takes all
     of them."""
-    X = np.concatenate([1e3 * rng.normal(size=(300, 1)), rng.uniform(size=(300, 2))], axis=1)
+    own = np.random.default_rng(1)
+    X = np.concatenate([1e3 * own.normal(size=(300, 1)), own.uniform(size=(300, 2))], axis=1)
     k = Gaussian((1e6, 0.2, 0.2))
     same = Gaussian(0.2).mapped([0.2e-6, 1.0, 1.0])
     errors = {}
@@ -231,3 +232,20 @@ def test_means_lie_as_the_kernel_measures():
         errors[name] = np.trace(k(X)) - np.square(F).sum()
     assert errors["seen"] < 0.5 * errors["raw"]
     assert errors["mapped"] == pytest.approx(errors["seen"], rel=0.2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_means_of_sparse_and_weighted_rows(dtype):
+    own = np.random.default_rng(1)
+    X = np.where(own.random((120, 3)) < 0.5, own.normal(size=(120, 3)), 0).astype(dtype)
+    X[:40] += 100
+    weight = np.r_[np.zeros(40), np.ones(80)]
+    for k in (Gaussian((1.0, 2.0, 4.0)), Matern().mapped([[1.0, 0.0, 2.0]])):
+        make = Nystrom(k, 12, "kmeans", random_state=0)
+        dense = clone(make).fit(X, sample_weight=weight).landmarks_
+        sparse = clone(make).fit(sp.csr_array(X), sample_weight=weight).landmarks_
+        sparse = sparse.toarray() if sp.issparse(sparse) else sparse
+        assert dense.dtype == sparse.dtype == dtype
+        assert dense.shape == (12, 3)
+        np.testing.assert_allclose(sparse, dense, atol=1e-5)
+        assert np.abs(dense).max() < 50  # rows without weight take none of them
