@@ -16,6 +16,7 @@ from mercer.operators.tiles import (
     AboutTiles,
     BitTiles,
     GaussianTiles,
+    MappedTiles,
     tiles_about,
     tiles_of,
 )
@@ -59,7 +60,7 @@ def scores(
             rest[rules] += coef @ edge[s]
         return (by_tiles(centred, X, Z, parts, width) + rest).astype(X.dtype)
     tiles = tiles_of(kernel, Z, X, X.dtype)
-    if isinstance(tiles, GaussianTiles | BitTiles):
+    if isinstance(tiles, GaussianTiles | BitTiles | MappedTiles):
         return by_tiles(tiles, X, Z, parts, width).astype(X.dtype)
     for s, rules, coef in parts:
         out[:, rules] += KernelOperator(kernel, X, Z[s]) @ coef.T.astype(X.dtype)
@@ -90,7 +91,11 @@ def _alike(X: Table, Z: Table) -> tuple[Table, Table]:
 
 
 def by_tiles(
-    tiles: GaussianTiles | BitTiles | AboutTiles, X: Table, Z: Table, parts: list[Part], width: int
+    tiles: GaussianTiles | BitTiles | MappedTiles | AboutTiles,
+    X: Table,
+    Z: Table,
+    parts: list[Part],
+    width: int,
 ) -> Array:
     """The same by tiles of vectors (down) and rows (across), summed in float64; several rules of a
     tile by one product of its precision."""

@@ -8,10 +8,12 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from mercer.inputs import Array, Table
-from mercer.kernels import Gaussian, Kernel, Laplace
+from mercer.kernels import Gaussian, Kernel, Laplace, Mapped
 from mercer.ops.distances import TOLERANCE, augmented, half_exp, lookup, packed, precise_enough
+from mercer.ops.frozen import FrozenArray
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.about import Spread, about
+from mercer.pairs.linear import mapped_rows
 from mercer.pairs.side import per_column, square_norms
 
 NARROW = np.dtype(np.float32)
@@ -106,6 +108,33 @@ class BitTiles:
         return cls(kernel, high, float(wide.max()), dtype)
 
 
+class MappedTiles:
+    """Fast tiles of rows under a linear map, of which distances alone are asked: each side is
+    mapped once, about the centre."""
+
+    def __init__(self, inner: GaussianTiles | BitTiles, S: FrozenArray, centre: Array) -> None:
+        self.inner, self.S, self.centre, self.dtype = inner, S, centre, inner.dtype
+
+    def side(self, rows: Table, *, left: bool) -> Array:
+        return self.inner.side(mapped_rows(rows, self.S, self.centre), left=left)
+
+    def fill(self, left: Array, right: Array, out: Array) -> None:
+        self.inner.fill(left, right, out)
+
+    @classmethod
+    def of(
+        cls, kernel: Mapped, centre: Array, X: Table, Z: Table, dtype: Any
+    ) -> MappedTiles | None:
+        """None where there are no fast tiles of the mapped rows."""
+        left = mapped_rows(X, kernel.matrix, centre)
+        right = left if Z is X else mapped_rows(Z, kernel.matrix, centre)
+        inner = tiles_of(kernel.kernel, left, right, dtype)
+        # the two values of a column are those of any few rows only where no sums are rounded
+        exact = kernel.matrix.values.ndim == 1
+        fast = isinstance(inner, GaussianTiles) or (exact and isinstance(inner, BitTiles))
+        return cls(inner, kernel.matrix, centre) if fast else None  # type: ignore[arg-type]
+
+
 def _either(A: Array, low: Array, high: Array) -> bool:
     """Whether every value is one of the two of its column; the first rows tell most of the others
     apart."""
@@ -116,6 +145,8 @@ def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: Any) -> Tiles:
     """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells
     squared distances well enough."""
     centre = centre_of(X, Z)
+    if isinstance(kernel, Mapped) and centre is not None:
+        return MappedTiles.of(kernel, centre, X, Z, dtype) or PairTiles(kernel, centre)
     if type(kernel) not in (Gaussian, Laplace) or centre is None:
         return PairTiles(kernel, centre)
     if (bits := BitTiles.of(kernel, X, Z, dtype)) is not None:  # type: ignore[arg-type]
