@@ -20,6 +20,8 @@ EXPRESSIONS = {
     "gaussian": Gaussian(2.0),
     "sum of three": 0.5 * Gaussian(3.0) + 0.1 * Linear() * Polynomial(2, bias=0.5) + Laplace(4.0),
     "ARD Matern times Gaussian": Matern(tuple(np.linspace(1.0, 3.0, 16).tolist())) * Gaussian(2.5),
+    "Laplace of exponent .7": Laplace(3.0, exponent=0.7),
+    "Laplace in the 1-norm": Laplace(5.0, norm=1, exponent=0.7) + 0.5 * Laplace(4.0, norm=1),
 }
 
 TEMPLATE = '''"""Generated: {title}."""
