@@ -20,6 +20,8 @@ EXPRESSIONS = {
     "gaussian": Gaussian(2.0),
     "sum of three": 0.5 * Gaussian(3.0) + 0.1 * Linear() * Polynomial(2, bias=0.5) + Laplace(4.0),
     "ARD Matern times Gaussian": Matern(tuple(np.linspace(1.0, 3.0, 16).tolist())) * Gaussian(2.5),
+    "Laplace of exponent .7": Laplace(3.0, exponent=0.7),
+    "Laplace in the 1-norm": Laplace(5.0, norm=1, exponent=0.7) + 0.5 * Laplace(4.0, norm=1),
 }
 
 TEMPLATE = '''"""Generated: {title}."""
@@ -62,11 +64,16 @@ def _sum(i, asked):
     """The line that adds a column to quantity i."""
     if asked.kind == "dot" and asked.map is None:
         return f"q{i} += x * z"
-    if asked.kind not in ("sqdist", "dist") or asked.columns is not None or asked.map is not None:
+    if (
+        asked.kind not in ("sqdist", "dist", "absdist")
+        or asked.columns is not None
+        or asked.map is not None
+    ):
         raise NotImplementedError(
             f"the probe has no {asked.kind} of {asked.columns or 'all columns'}, or of mapped ones."
         )
-    return f"t = (x - z) / {_divisor(asked.params)}; q{i} += t * t"
+    term = "xp.abs(t)" if asked.kind == "absdist" else "t * t"
+    return f"t = (x - z) / {_divisor(asked.params)}; q{i} += {term}"
 
 
 def generate(k: Kernel) -> str:

@@ -1,13 +1,15 @@
-"""K @ v without K, against scikit-learn's Gram matrix times v; and the pullback against the
-operator's own product."""
+"""K @ v without K, against scikit-learn's Gram matrix times v; the pullback against the operator's own
+product; and tiles of distances in the 1-norm against SciPy's."""
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Matern as TheirMatern
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
 from bench.harness import Case
-from mercer.kernels import Gaussian, Linear, Matern, Polynomial
+from mercer.kernels import Gaussian, Laplace, Linear, Matern, Polynomial
 from mercer.operators import KernelOperator
+from mercer.ops.absolute import absdist
 
 
 def near(tol):
@@ -90,6 +92,41 @@ def pullback(n, d, k, name):
     )
 
 
+def absolute(seed, dtype, share, target):
+    """A tile of distances in the 1-norm, of a shape drawn by the seed; a share of the columns are
+    indicators of which one in twelve is set."""
+    rng = np.random.default_rng(seed)
+    n, m, d = (
+        int(v) for v in (rng.integers(128, 513), rng.integers(256, 1025), rng.integers(4, 121))
+    )
+    bits = round(share * d)
+    X, Z = (rng.normal(size=(k, d)) for k in (n, m))
+    for A in (X, Z):
+        A[:, :bits] = rng.random((len(A), bits)) < 1 / 12
+    X, Z, b = X.astype(dtype), Z.astype(dtype), rng.uniform(0.5, 2, d)
+    return Case(
+        f"1-norm distances, {n} x {m}, d={d}, {bits} of them indicators, {np.dtype(dtype)} (peer: SciPy)",
+        ours=lambda: absdist(X, Z, b),
+        peer=lambda: cdist(X / b, Z / b, "cityblock"),
+        check=near(1e-5 if dtype == np.float32 else 1e-12),
+        target=target,
+        repeats=15,
+    )
+
+
+def laplace(n, d, dtype, target):
+    X, v = rows(n, d, dtype), rows(n, 1, dtype, seed=1)[:, 0]
+    K = KernelOperator(Laplace(float(d), norm=1, exponent=0.7), X)
+    return Case(
+        f"Laplace in the 1-norm, exponent .7, K @ v, {n:,} x {n:,}, d={d}, {np.dtype(dtype)}",
+        ours=lambda: K @ v,
+        peer=lambda: np.exp(-((cdist(X, X, "cityblock") / d) ** 0.7)) @ v,
+        check=near(1e-4 if dtype == np.float32 else 1e-10),
+        target=target,
+        repeats=3,
+    )
+
+
 def cases():
     yield gaussian(20_000, 16, np.float32, 8.0)
     yield gaussian(20_000, 16, np.float64, 4.0)
@@ -105,3 +142,11 @@ def cases():
         "the expression above",
     )
     yield pullback(6_000, 3, 0.5 * Matern((2.0, 3.0, 4.0)), "one bandwidth a column")
+    for seed in range(4):
+        yield absolute(seed, np.float32, 0.0, 3.0)
+        yield absolute(seed, np.float64, 0.0, 2.0)
+    for seed in (4, 6):
+        yield absolute(seed, np.float32, 0.8, 8.0)
+        yield absolute(seed, np.float64, 0.8, 5.0)
+    yield laplace(5_000, 16, np.float32, 3.0)
+    yield laplace(5_000, 16, np.float64, 2.0)

@@ -83,6 +83,8 @@ def test_slip_relative_distances_need_a_smooth_kernel():
     assert bounds.smooth(Gaussian())
     assert bounds.smooth(Matern(nu=2.5))
     assert not bounds.smooth(Laplace())
+    assert not bounds.smooth(Laplace(exponent=1.9))
+    assert bounds.smooth(Laplace(exponent=2.0).mapped([[1.0, 2.0]]))
 
 
 def test_one_point_needs_next_to_nothing():

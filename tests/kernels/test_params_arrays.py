@@ -42,6 +42,13 @@ def test_copies_are_equal_and_as_frozen(again):
     assert not a.values.flags.writeable
 
 
+def test_equal_arrays_are_one_in_memory():
+    a, b = FrozenArray(A), FrozenArray(A.tolist())
+    assert a.values is b.values
+    assert decode(*encode(a)).values is a.values
+    assert FrozenArray(A.ravel()).values is not a.values
+
+
 def test_it_is_a_copy():
     given = A.copy()
     a = FrozenArray(given)

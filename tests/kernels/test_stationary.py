@@ -10,6 +10,7 @@ from scipy.special import gamma, kv
 from sklearn.gaussian_process import kernels as gp
 
 from mercer.kernels import Cauchy, Gaussian, Laplace, Linear, Matern, Periodic, Sinc
+from mercer.store import decode, encode
 from tests.market import rows
 
 X, Z = rows(8), rows(5, seed=1)
@@ -109,3 +110,67 @@ def test_bandwidths_below_float32(k):
 def test_distances_in_float32_have_digits():
     X = (1e4 + rng.normal(size=(5, 3))).astype(np.float32)
     np.testing.assert_allclose(Linear().distance(X), Linear().distance(X.astype(float)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("q", [0.7, 1.0, 1.3, 2.0])
+def test_laplace_of_an_exponent(norm, q):
+    b = (0.5, 1.0, 3.0)
+    if q > norm:
+        with pytest.raises(ValueError, match=r"exponent must be at most the norm, 1, .* got"):
+            Laplace(b, norm, q)
+        return
+    k = Laplace(b, norm, q)
+    r = np.linalg.norm((X[:, None] - Z) / b, ord=norm, axis=-1)
+    np.testing.assert_allclose(k(X, Z), np.exp(-(r**q)), rtol=1e-10)
+    hostile = np.concatenate([X, X, X + 1e-8, 1e6 + X, np.linspace(0, 1, 20)[:, None] * X[0]])
+    assert smallest(k(hostile)) > -1e-9
+    K32 = k(hostile.astype(np.float32))
+    np.testing.assert_allclose(K32, k(hostile.astype(np.float32).astype(float)), atol=3e-4)
+
+
+def test_laplace_of_exponent_two_is_a_gaussian():
+    for b in (0.7, (0.5, 1.0, 3.0)):
+        k, g = Laplace(b, exponent=2.0), Gaussian(tuple(np.atleast_1d(b) / math.sqrt(2)))
+        g = g if isinstance(b, tuple) else Gaussian(b / math.sqrt(2))
+        np.testing.assert_allclose(k(X, Z), g(X, Z), rtol=1e-13)
+        np.testing.assert_allclose(k.distance(X, Z), g.distance(X, Z), rtol=1e-12)
+
+
+def test_slip_an_exponent_above_the_norm_is_no_kernel():
+    """exp(-r_1^1.1) in two columns and exp(-r_2^2.1) have negative eigenvalues."""
+    points = np.stack(np.meshgrid(*[np.arange(8.0) / 4] * 2), -1).reshape(-1, 2)
+    for p, q in ((1, 1.1), (2, 2.1)):
+        D = np.linalg.norm(points[:, None] - points, ord=p, axis=-1)
+        assert smallest(np.exp(-(D**q))) < -1e-4
+        assert smallest(Laplace(norm=p, exponent=float(p))(points)) > -1e-9
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, np.inf, "1", True, None])
+def test_exponents_that_are_none(wrong):
+    with pytest.raises(ValueError, match="exponent must be a number > 0, got"):
+        Laplace(exponent=wrong)
+
+
+def test_the_exponent_is_no_parameter_of_gradients():
+    assert Laplace(2.0, 1, 0.7).parameters() == {"bandwidth": 2.0}
+    assert Laplace(exponent=1) == Laplace()
+    assert repr(Laplace(norm=1, exponent=0.5)) == "Laplace(norm=1, exponent=0.5)"
+    assert "Schoenberg" in str(Laplace(exponent=0.5).proof())
+
+
+@pytest.mark.parametrize("q", [0.05, 0.3, 0.7, 1.3])
+def test_near_copies_keep_the_digits_of_small_exponents(q):
+    """By r^q an error of a distance near zero is magnified: near pairs are by differences."""
+    x = np.random.default_rng(0).normal(size=(40, 3)) * 10
+    z = x + 10.0 ** -np.arange(1, 15).repeat(3)[:40, None] * rng.normal(size=(40, 3))
+    r = np.linalg.norm(x - z, axis=1)
+    np.testing.assert_allclose(
+        np.diag(Laplace(exponent=q)(x, z)), np.exp(-(r**q)), rtol=1e-6 if q > 0.1 else 1e-5
+    )
+
+
+def test_laplace_of_files_of_before():
+    tree, arrays = encode(Laplace((1.0, 2.0), norm=1))
+    del tree["value"][1]["exponent"]
+    assert decode(tree, arrays) == Laplace((1.0, 2.0), norm=1)

@@ -27,6 +27,10 @@ STATIONARY = {
     "gaussian": Gaussian(0.7),
     "laplace": Laplace(0.7),
     "laplace 1-norm": Laplace(0.7, norm=1),
+    "laplace .7": Laplace(0.7, exponent=0.7),
+    "laplace 1.3": Laplace(0.7, exponent=1.3),
+    "laplace 2": Laplace(0.7, exponent=2.0),
+    "laplace 1-norm .7": Laplace(0.7, norm=1, exponent=0.7),
     "matern 1/2": Matern(0.7, nu=0.5),
     "matern 3/2": Matern(0.7),
     "matern 2.2": Matern(0.7, nu=2.2),
@@ -41,6 +45,14 @@ STATIONARY = {
 COMPOSED = {
     "columns": Gaussian(0.8).on_columns([0, 2]) * Periodic(0.9).on_columns([1]),
     "ard": Gaussian((0.5, 1.0, 2.0)) * Matern((1.0, 2.0, 3.0)),
+    "laplace ard": Laplace((0.5, 1.0, 2.0), exponent=1.3) * Laplace((1.0, 2.0, 3.0), 1, 0.7),
+    "mapped": Gaussian((0.5, 1.0)).mapped([[1.0, 0.5, 0.0], [0.0, 1.0, -1.0]]),
+    "mapped 1-norm": 2.0 * Laplace((1.0, 2.0), 1, 0.7).mapped([[1.0, 0.5, 0.0], [0.0, 1.0, -1.0]]),
+    "mapped by factors": Laplace(exponent=0.7).mapped([0.5, 0.0, 2.0]) * Matern(),
+    "mapped columns": (Gaussian().on_columns([1]) * Laplace())
+    .mapped([[1.0, 0.5], [0.25, 1.0]])
+    .mapped([[1.0, 1.0], [0.0, 2.0]])
+    .on_columns([2, 0]),
     "inner columns": (Gaussian(0.5).on_columns([1]) * Laplace()).on_columns([2, 0]),
 }
 
@@ -74,6 +86,47 @@ def test_slip_independent_draws_are_wrong_for_radial_kernels():
     X = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
     F = RandomFourier(Matern(nu=1.5), 200_000, frequencies="iid", random_state=0).fit_transform(X)
     assert F[0] @ F[1] == pytest.approx(0.1992, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["orthogonal", "qmc", "design", "structured"])
+@pytest.mark.parametrize("k", [Laplace(0.7, exponent=0.7), Laplace(exponent=1.3)], ids=repr)
+def test_designed_frequencies_of_stable_laws(k, kind):
+    mapped = k.mapped([[1.0, 0.5, 0.0], [0.0, 1.0, -1.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])
+    check_lift(RandomFourier(mapped, 48, frequencies=kind, random_state=0), rows(6), exact=False)
+
+
+def test_slip_stable_columns_are_not_independent():
+    """exp(-(|x|_1)^.7) at (1, 1, 1): 0.116; independent stable columns would give exp(-3)."""
+    X = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    k = Laplace(norm=1, exponent=0.7)
+    F = RandomFourier(k, 200_000, frequencies="iid", random_state=0).fit_transform(X)
+    assert F[0] @ F[1] == pytest.approx(np.exp(-(3**0.7)), abs=0.01)
+    assert F[0] @ F[1] != pytest.approx(np.exp(-3), abs=0.03)
+
+
+def test_frequencies_at_the_ends_are_those_of_other_kernels():
+    X = rows(9)
+    for k, other in (
+        (Laplace((1.0, 2.0, 3.0), exponent=2.0), Gaussian(tuple(np.array([1, 2, 3]) / 2**0.5))),
+        (Laplace(exponent=1.0), Matern(nu=0.5)),
+    ):
+        one, two = (RandomFourier(t, 64, random_state=0).fit(X) for t in (k, other))
+        np.testing.assert_allclose(one.draw(), two.draw(), rtol=1e-12)
+    assert (
+        spectrum(Laplace(exponent=2.0) * Gaussian()).atoms
+        == spectrum(Gaussian(2**-0.5) * Gaussian()).atoms
+    )
+
+
+def test_a_mapped_frequency_is_mapped_back():
+    S, X = np.random.default_rng(0).normal(size=(2, 5)), rows(9, 5)
+    for kind in ("auto", "structured"):
+        phi = RandomFourier(Matern().mapped(S), 64, frequencies=kind, random_state=0).fit(X)
+        plain = RandomFourier(Matern(), 64, frequencies=kind, random_state=0).fit(X @ S.T)
+        np.testing.assert_allclose(phi.draw(), plain.draw() @ S, atol=1e-12)
+        np.testing.assert_allclose(phi.transform(X), plain.transform(X @ S.T), atol=1e-9)
+    with pytest.raises(ValueError, match="the map has 5 columns, but X has 3"):
+        RandomFourier(Matern().mapped(S)).fit(rows(9, 3))
 
 
 def test_slips_of_note_000():
@@ -229,6 +282,9 @@ def test_spectra():
     assert spectrum(Linear()) is None
     assert spectrum(Gaussian() + Gaussian()) is None
     assert len(spectrum(Gaussian() * Matern() * Gaussian(2.0)).atoms) == 2
+    S = [[1.0, 2.0]]
+    assert len(spectrum(Gaussian().mapped(S) * Gaussian().mapped(S)).atoms) == 1
+    assert len(spectrum(Gaussian().mapped(S) * Gaussian()).atoms) == 2
 
 
 @pytest.mark.parametrize("form", ["pairs", "shift"])

@@ -4,18 +4,23 @@ import numpy as np
 import pytest
 
 from mercer.inputs import Table
-from mercer.kernels import Gaussian, Linear
-from mercer.operators.tiles import BitTiles, GaussianTiles, tiles_of
+from mercer.kernels import Gaussian, Laplace, Linear, Matern
+from mercer.operators.tiles import BitTiles, GaussianTiles, MappedTiles, PairTiles, tiles_of
 from mercer.ops.distances import by_product
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (3.0, 3.25)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_of_two_values_a_column_have_the_kernel_values_of_any_rows(low, high, dtype):
+@pytest.mark.parametrize(
+    "k",
+    [Gaussian(1.3), Laplace(1.3), Laplace(5.0, norm=1, exponent=0.7), Laplace(2.0, exponent=1.3)],
+    ids=repr,
+)
+def test_rows_of_two_values_a_column_have_the_kernel_values_of_any_rows(low, high, dtype, k):
     rng = np.random.default_rng(3)
     X, Z = (np.where(rng.random((n, 70)) < 0.2, high, low).astype(dtype) for n in (30, 12))
     X[:, 5] = Z[:, 5] = high
-    k, out = Gaussian(1.3), np.empty((30, 12), dtype)
+    out = np.empty((30, 12), dtype)
     tiles = tiles_of(k, Table(X), Table(Z), dtype)
     assert isinstance(tiles, BitTiles)
     tiles.fill(tiles.side(Table(X), left=True), tiles.side(Table(Z), left=False), out)
@@ -56,6 +61,32 @@ def test_bits_are_used_only_where_distances_are_counts():
     ):
         assert not isinstance(tiles_of(k, Table(X), Table(Z), float), BitTiles)
     assert not isinstance(tiles_of(Linear(), Table(bits), Table(bits), float), BitTiles)
+
+
+@pytest.mark.parametrize("offset", [0.0, 2.0**12])
+@pytest.mark.parametrize("S", [[[1.0, 0.5, 0.0], [0.0, 1.0, -1.0]], [0.5, 1.0, 2.0]])
+def test_mapped_rows_have_the_fast_tiles_of_what_they_are_mapped_to(offset, S):
+    rng = np.random.default_rng(5)
+    X, Z = (
+        (np.round(rng.normal(size=(n, 3)) * 64) / 64 + offset).astype(np.float32) for n in (30, 12)
+    )
+    k, out = Gaussian((1.5,) * len(S)).mapped(S), np.empty((30, 12), np.float32)
+    tiles = tiles_of(k, Table(X), Table(Z), np.float32)
+    assert isinstance(tiles, MappedTiles)
+    tiles.fill(tiles.side(Table(X), left=True), tiles.side(Table(Z), left=False), out)
+    np.testing.assert_allclose(out, k(X.astype(float), Z.astype(float)), atol=3e-5)
+    assert isinstance(tiles_of(Matern().mapped(S), Table(X), Table(Z), np.float32), PairTiles)
+    assert isinstance(tiles_of(k, Table(X), Table(Z), np.float64), PairTiles)
+
+
+def test_bits_under_factors_are_bits():
+    bits = Table(np.random.default_rng(0).integers(0, 2, (40, 6)).astype(float))
+    k, out = Laplace(3.0, norm=1).mapped([0.7] * 6), np.empty((40, 40))
+    tiles = tiles_of(k, bits, bits, float)
+    assert isinstance(tiles, MappedTiles)
+    tiles.fill(tiles.side(bits, left=True), tiles.side(bits, left=False), out)
+    np.testing.assert_allclose(out, k(bits), rtol=1e-12)
+    assert isinstance(tiles_of(k.kernel.mapped(np.eye(6)), bits, bits, float), PairTiles)
 
 
 def test_flags_of_a_product_are_no_warnings():

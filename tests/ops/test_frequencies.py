@@ -15,6 +15,8 @@ from mercer.ops.measures import (
     Normal,
     PeriodicColumns,
     Sphere,
+    Stable,
+    StableColumns,
     Student,
 )
 from mercer.ops.philox import Stream
@@ -28,6 +30,9 @@ KERNELS = {  # measure: the kernel as a function of differences (n, d)
     GammaMixture(0.5, 2.0): lambda D: (1 + (D**2).sum(-1)) ** -0.5,
     Sphere(): lambda D: np.sinc(np.linalg.norm(D, axis=-1) / np.pi),
     CauchyColumns(): lambda D: np.exp(-abs(D).sum(-1)),
+    Stable(0.7): lambda D: np.exp(-(np.linalg.norm(D, axis=-1) ** 0.7)),
+    Stable(1.3): lambda D: np.exp(-(np.linalg.norm(D, axis=-1) ** 1.3)),
+    StableColumns(0.7): lambda D: np.exp(-(abs(D).sum(-1) ** 0.7)),
     LaplaceColumns(): lambda D: np.prod(1 / (1 + D**2), axis=-1),
     PeriodicColumns(0.8, 3.0): lambda D: np.exp(-2 * (np.sin(np.pi * D / 3) ** 2).sum(-1) / 0.8**2),
 }

@@ -32,6 +32,7 @@ from mercer.lifts import (
     KitchenSink,
     Lift,
     Maclaurin,
+    MappedLift,
     Monomials,
     NormalizedLift,
     Nystrom,
@@ -67,6 +68,11 @@ LIFTS = {
         [Monomials(2), RandomFourier(K, 8, random_state=0)], 16, random_state=0
     ),
     "kmeans": Nystrom(Laplace(2.0), 10, landmarks="kmeans", random_state=0),
+    "mapped": MappedLift(Monomials(2), [[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]]),
+    "stable": RandomFourier(
+        Laplace(2.0, exponent=1.3).mapped([[1.0, 0.0, 2.0]]), 16, random_state=0
+    ),
+    "stable columns": RandomFourier(Laplace(2.0, norm=1, exponent=0.7), 16, random_state=0),
     "points": Nystrom(K, landmarks=X[:7]),
     "promised": KernelLift(K, eps=0.5, random_state=0),
     "probed": KernelLift(Laplace(2.0) + Polynomial(2), eps=0.9, random_state=0),

@@ -14,7 +14,8 @@ import pytest
 from sklearn.base import clone
 
 import mercer
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Laplace
+from mercer.lifts.spectral import spectrum
 from mercer.store import decode, encode
 
 FOLDER = Path(__file__).parent / "old"
@@ -153,3 +154,11 @@ def test_the_factor_of_a_kernel_had_another_name():
     )
     with pytest.raises(ValueError, match="Scale has no field 'times'"):
         decode({"value": [name, {**fields, "times": factor}]}, arrays)
+
+
+def test_frequencies_of_before_had_no_map():
+    atoms = spectrum(Laplace((1.0, 2.0), norm=1) * Gaussian()).atoms
+    for atom in atoms:
+        tree, arrays = encode(atom)
+        del tree["value"][1]["map"]
+        assert decode(tree, arrays) == atom

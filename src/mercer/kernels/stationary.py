@@ -84,8 +84,8 @@ class Gaussian(Stationary):
 class Laplace(Stationary):
     """exp(-(|x - z| / bandwidth)^exponent), in the Euclidean norm or the 1-norm
 
-    Positive definite for 0 < exponent <= norm. At exponent 1 it is exp(-|x - z| / bandwidth); at
-    exponent 2, in the Euclidean norm, Gaussian(bandwidth / sqrt 2).
+    Positive definite for 0 < exponent <= norm. At exponent 1 it is exp(-|x - z| / bandwidth);
+    at exponent 2, in the Euclidean norm, Gaussian(bandwidth / sqrt 2).
 
     Parameters
     ----------

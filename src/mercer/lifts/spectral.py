@@ -118,8 +118,8 @@ class SpectralMeasure:
 def spectrum(k: Kernel) -> SpectralMeasure | None:
     """The spectrum of a stationary kernel, of products and powers of them; None of others.
 
-    >>> spectrum(2.0 * Gaussian(3.0) * Gaussian(4.0))
-    SpectralMeasure(amplitude=2.0, atoms=(Atom(measure=Normal(), bandwidth=2.4, columns=None),))
+    >>> spectrum(2.0 * Gaussian(3.0) * Gaussian(4.0)).atoms
+    (Atom(measure=Normal(), bandwidth=2.4, columns=None, map=None),)
     """
     match k:
         case Constant():

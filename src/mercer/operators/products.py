@@ -14,6 +14,7 @@ from mercer.operators.tiles import (
     TILE_ROWS,
     BitTiles,
     GaussianTiles,
+    MappedTiles,
     PreciseTiles,
     tiles_about,
     tiles_of,
@@ -66,7 +67,7 @@ def scores(
             rest[rules] += coef @ edge[s]
         return (by_tiles(centred, X, Z, parts, width) + rest).astype(X.dtype)
     tiles = tiles_of(kernel, Z, X, X.dtype)
-    if isinstance(tiles, GaussianTiles | BitTiles):
+    if isinstance(tiles, GaussianTiles | BitTiles | MappedTiles):
         return by_tiles(tiles, X, Z, parts, width).astype(X.dtype)
     for s, rules, coef in parts:
         out[:, rules] += KernelOperator(kernel, X, Z[s]) @ coef.T.astype(X.dtype)

@@ -1,5 +1,5 @@
 """Tiles of kernel values, written where they are to be kept: of any kernel, fast ones of Gaussians
-(float32, bits), and about a point."""
+(float32), of bits, and about a point."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from mercer.inputs import Array, Table
-from mercer.kernels import Gaussian, Kernel
+from mercer.kernels import Gaussian, Kernel, Laplace, Mapped
 from mercer.ops.distances import TOLERANCE, augmented, half_exp, lookup, packed, precise_enough
+from mercer.ops.frozen import FrozenArray
 from mercer.pairs import Side, Tile, centre_of
 from mercer.pairs.about import Spread, about
+from mercer.pairs.linear import mapped_rows
 from mercer.pairs.side import per_column, square_norms
 
 NARROW = np.dtype(np.float32)
@@ -75,15 +77,20 @@ class GaussianTiles:
 
 class BitTiles:
     """The same for rows whose columns have two values each, all equally far apart, as indicators
-    have: distances are counts."""
+    have: distances are counts, or their roots."""
 
-    def __init__(self, kernel: Gaussian, high: Array, step: float, dtype: DTypeLike) -> None:
+    def __init__(
+        self, kernel: Gaussian | Laplace, high: Array, step: float, dtype: DTypeLike
+    ) -> None:
         self.high, self.dtype = high, np.dtype(dtype)
         with np.errstate(over="ignore"):
-            square = np.square(np.float64(step) / np.max(kernel.bandwidth))
-        self.values = np.exp(-0.5 * np.minimum(square, 1e6) * np.arange(len(high) + 1)).astype(
-            dtype
-        )
+            r = np.minimum(np.float64(step) / np.max(kernel.bandwidth), 1e150)
+        count = np.arange(len(high) + 1)
+        if isinstance(kernel, Laplace):
+            logs = np.power(r * np.power(count, 1 / kernel.norm), kernel.exponent)
+        else:
+            logs = 0.5 * np.square(r) * count
+        self.values = np.exp(-logs).astype(dtype)
 
     def side(self, rows: Table, *, left: bool) -> Array:
         words = packed(rows.data == self.high)
@@ -93,7 +100,9 @@ class BitTiles:
         lookup(left, right, self.values, out)
 
     @classmethod
-    def of(cls, kernel: Gaussian, X: Table, Z: Table, dtype: DTypeLike) -> BitTiles | None:
+    def of(
+        cls, kernel: Gaussian | Laplace, X: Table, Z: Table, dtype: DTypeLike
+    ) -> BitTiles | None:
         """None where the rows are not such, or the bandwidths of columns differ."""
         if np.ptp(kernel.bandwidth) > 0 or not len(X) or not len(Z):
             return None
@@ -110,6 +119,33 @@ class BitTiles:
         return cls(kernel, high, float(wide.max()), dtype)
 
 
+class MappedTiles:
+    """Fast tiles of rows under a linear map, of which distances alone are asked: each side is
+    mapped once, about the centre."""
+
+    def __init__(self, inner: GaussianTiles | BitTiles, S: FrozenArray, centre: Array) -> None:
+        self.inner, self.S, self.centre, self.dtype = inner, S, centre, inner.dtype
+
+    def side(self, rows: Table, *, left: bool) -> Array:
+        return self.inner.side(mapped_rows(rows, self.S, self.centre), left=left)
+
+    def fill(self, left: Array, right: Array, out: Array) -> None:
+        self.inner.fill(left, right, out)
+
+    @classmethod
+    def of(
+        cls, kernel: Mapped, centre: Array, X: Table, Z: Table, dtype: Any
+    ) -> MappedTiles | None:
+        """None where there are no fast tiles of the mapped rows."""
+        left = mapped_rows(X, kernel.matrix, centre)
+        right = left if Z is X else mapped_rows(Z, kernel.matrix, centre)
+        inner = tiles_of(kernel.kernel, left, right, dtype)
+        # the two values of a column are those of any few rows only where no sums are rounded
+        exact = kernel.matrix.values.ndim == 1
+        fast = isinstance(inner, GaussianTiles) or (exact and isinstance(inner, BitTiles))
+        return cls(inner, kernel.matrix, centre) if fast else None  # type: ignore[arg-type]
+
+
 def _either(A: Array, low: Array, high: Array) -> bool:
     """Whether every value is one of the two of its column; the first rows tell most of the others
     apart."""
@@ -120,11 +156,14 @@ def tiles_of(kernel: Kernel, X: Table, Z: Table, dtype: DTypeLike) -> Tiles:
     """The tiles between rows of X and Z: fast ones of bits, or where float32 is asked for and tells
     squared distances well enough."""
     centre = centre_of(X, Z)
-    if not isinstance(kernel, Gaussian) or centre is None:
+    if isinstance(kernel, Mapped) and centre is not None:
+        return MappedTiles.of(kernel, centre, X, Z, dtype) or PairTiles(kernel, centre)
+    if type(kernel) not in (Gaussian, Laplace) or centre is None:
         return PairTiles(kernel, centre)
-    if (bits := BitTiles.of(kernel, X, Z, dtype)) is not None:
+    if (bits := BitTiles.of(kernel, X, Z, dtype)) is not None:  # type: ignore[arg-type]
         return bits
-    return _narrow(kernel, centre, X, Z) if np.dtype(dtype) == NARROW else PairTiles(kernel, centre)
+    narrow = isinstance(kernel, Gaussian) and np.dtype(dtype) == NARROW
+    return _narrow(kernel, centre, X, Z) if narrow else PairTiles(kernel, centre)  # type: ignore[arg-type]
 
 
 def _narrow(kernel: Gaussian, centre: Array, X: Table, Z: Table) -> Tiles:

@@ -8,15 +8,14 @@ from itertools import combinations
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.ops.absolute import MAX_SQUARE
+from mercer.ops.absolute import absdist as absdist
+from mercer.ops.absolute import reference_absdist as reference_absdist
 from mercer.ops.jit import njit
 
 # What rounding may do to a squared distance (in units of the bandwidth): an error of e changes
 # exp(-r2/2) by at most e/2.
 TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-9}
-
-# Squared distances beyond this are equally far, lest profiles such as t^p exp(-t) meet infinity
-# times zero.
-MAX_SQUARE = {np.dtype(np.float32): 1e12, np.dtype(np.float64): 1e30}
 
 NEAR_SHARE = (
     1e-6  # squared distances below this share of the squared norms are taken by differences
@@ -61,12 +60,6 @@ def reference_sqdist(X: Array, Z: Array, bandwidth: Array) -> Array:
         return np.square((X[:, None] - Z) / bandwidth).sum(-1)
 
 
-def reference_absdist(X: Array, Z: Array, bandwidth: Array) -> Array:
-    """sum_j |x_j - z_j| / b_j, plainly."""
-    with np.errstate(over="ignore"):
-        return np.abs((X[:, None] - Z) / bandwidth).sum(-1)
-
-
 @njit
 def _sqdist(X, Z, b, out):  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
@@ -76,19 +69,6 @@ def _sqdist(X, Z, b, out):  # type: ignore[no-untyped-def]
                 t = (X[i, k] - Z[j, k]) / b[k]
                 s += t * t
             out[i, j] = s
-
-
-@njit
-def _absdist(X, Zt, inverse, out):  # type: ignore[no-untyped-def]
-    # Columns outside, so that the inner loop over j is contiguous and vectorises without reordering
-    # any sum.
-    for i in range(X.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = 0
-        for k in range(X.shape[1]):
-            x, c = X[i, k], inverse[k]
-            for j in range(out.shape[1]):
-                out[i, j] += abs(x - Zt[k, j]) * c
 
 
 @njit
@@ -106,17 +86,6 @@ def by_differences(X: Array, Z: Array, bandwidth: Array) -> Array:
     out = np.empty((len(X), len(Z)), X.dtype)
     _sqdist(X, Z, np.ascontiguousarray(bandwidth, np.float64), out)
     return np.minimum(out, MAX_SQUARE[out.dtype], out=out)
-
-
-def absdist(X: Array, Z: Array, bandwidth: Array) -> Array:
-    """`reference_absdist` without its (n, m, d) array."""
-    with np.errstate(over="ignore", divide="ignore"):
-        inverse = (1 / bandwidth).astype(X.dtype)
-    if not np.isfinite(inverse).all():
-        return np.minimum(reference_absdist(X, Z, bandwidth), MAX_SQUARE[X.dtype]).astype(X.dtype)
-    out = np.empty((len(X), len(Z)), X.dtype)
-    _absdist(X, np.ascontiguousarray(Z.T), inverse, out)
-    return out
 
 
 def refine(D: Array, X: Array, Z: Array, bandwidth: Array, below: float) -> Array:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -13,6 +15,14 @@ from mercer.invariants import Floats
 from mercer.store import register
 
 MAX_SHOWN = 16  # numbers of an array that are printed
+
+
+_known: WeakValueDictionary[tuple[tuple[int, ...], bytes], Array] = WeakValueDictionary()
+
+
+def _shared(values: Array) -> Array:
+    """Equal arrays are one in memory, and so in files, however often they were made."""
+    return _known.setdefault((values.shape, blake2b(values.tobytes()).digest()), values)
 
 
 @register("kernels.FrozenArray")
@@ -41,7 +51,7 @@ class FrozenArray:
                 f"an array of a kernel must be a vector or a matrix of finite numbers, got shape {values.shape}."
             )
         values.setflags(write=False)
-        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "values", _shared(values))
 
     @classmethod
     def of(cls, value: Any) -> Self:

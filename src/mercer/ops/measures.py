@@ -225,7 +225,7 @@ class Stable(Radial):
 
 
 class ColumnMeasure(Measure):
-    """A measure with independent coordinates; rotations change it, so that it has no orthogonal
+    """A measure drawn column by column; rotations change it, so that it has no orthogonal
     frequencies."""
 
 
@@ -244,7 +244,7 @@ class CauchyColumns(ColumnMeasure):
 
 @register("ops.StableColumns")
 @dataclass(frozen=True)
-class StableColumns(Measure):
+class StableColumns(ColumnMeasure):
     """A times independent Cauchy coordinates, one A for all of them, positive exponent-stable: of
     the kernel exp(-(sum_j |x_j - z_j|)^exponent), 0 < exponent < 1.
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.inputs import Array
-from mercer.ops.distances import MAX_SQUARE, reference_elementary, reference_prod1p
+from mercer.ops.absolute import MAX_SQUARE
+from mercer.ops.distances import reference_elementary, reference_prod1p
 from mercer.ops.jit import njit
 
 FEW_OUTPUTS = 3  # up to so many go one by one; more share the signs of a tile, and a matrix product

@@ -92,7 +92,7 @@ def _scaled_chi(k: float, d: int) -> tuple[Array, tuple[Any, Any]]:
         z = np.exp(np.minimum((y - v[:, None]) / k, 600))
         sums = [np.exp(-z) @ weight, -np.expm1(-z) @ weight]
     logs = [np.log(np.maximum(s / weight.sum(), MIN_LOG)) for s in sums]
-    return v, tuple(make_interp_spline(v, log, k=3) for log in logs)  # type: ignore[return-value]
+    return v, tuple(make_interp_spline(v, log, k=3) for log in logs)
 
 
 def _peak(d: int) -> float:
@@ -103,4 +103,4 @@ def _peak(d: int) -> float:
 def _crowded(mean: float, width: float, low: float, high: float) -> Array:
     """Points from low to high, close where most of a law is."""
     ends = np.arcsinh((np.array([low, high]) - mean) / width)
-    return np.asarray(mean + width * np.sinh(np.linspace(*ends, POINTS)))
+    return np.asarray(mean + width * np.sinh(np.linspace(ends[0], ends[1], POINTS)))

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from mercer.inputs import Array, Matrix, Table
 from mercer.ops.frozen import FrozenArray
 
+BLOCK_ROWS = 16  # of a product, of which every one is summed alike
+
 
 def full(S: FrozenArray) -> Array:
     """The matrix, also of a diagonal.
@@ -46,7 +48,12 @@ def _applied(rows: Matrix, S: FrozenArray) -> Matrix:
     rows = rows.astype(np.float64, copy=False)
     if S.values.ndim == 1:
         return (rows @ sp.diags_array(S.values)).tocsr() if sp.issparse(rows) else rows * S.values
-    return np.ascontiguousarray(rows @ S.values.T)
+    if sp.issparse(rows):
+        return np.ascontiguousarray(rows @ S.values.T)
+    # BLAS sums the last rows of an odd number in another order: equal rows shall stay equal
+    n, spare = len(rows), -len(rows) % BLOCK_ROWS
+    rows = np.concatenate([rows, np.zeros((spare, rows.shape[1]))]) if spare else rows
+    return np.ascontiguousarray((rows @ S.values.T)[:n])
 
 
 def mapped_rows(rows: Table, S: FrozenArray, centre: Array | None = None) -> Table:

@@ -75,6 +75,10 @@ class Logs(Numbers):
         return Log(a.log / 2) if isinstance(a, Log) else np.sqrt(a)
 
     @staticmethod
+    def power(r: Any, q: float) -> Any:
+        return r**q if isinstance(r, Log) else Numbers.power(r, q)
+
+    @staticmethod
     def ratio(a: Any, b: Any) -> Any:
         return Log(np.where(number(b) != 0, log(a) - np.where(number(b) != 0, log(b), 0), -np.inf))
 

@@ -30,9 +30,8 @@ class Near:
     ) -> None:
         self.a, self.b, self.value, self.e, self.unit = a, b, v, e, unit
         plain = a + b - 2 * v
-        self.s = np.where(
-            np.abs(plain) >= PLAIN_SHARE * (np.abs(a) + np.abs(b) + 2 * np.abs(v)), plain, s
-        )
+        size = np.abs(a) + np.abs(b) + 2 * np.abs(v)  # zero where a value was rounded to zero
+        self.s = np.where((size > 0) & (np.abs(plain) >= PLAIN_SHARE * size), plain, s)
 
     @property
     def m(self) -> Any:
@@ -126,15 +125,17 @@ class Nears(Numbers):
 
     @staticmethod
     def log1p(a: Any) -> Any:  # type: ignore[override]
-        """log(A B / K^2) = log1p((2 M s - s^2 - e^2) / (4 K^2)), of A = 1 + a and so on."""
+        """As log of 1 + a, and with the digits of a where that is small."""
         k = near(a)
-        A = k + 1.0
-        s = np.log1p((2 * A.m * A.s - A.s**2 - A.e**2) / (4 * A.value**2))
-        return Near(np.log1p(k.a), np.log1p(k.b), np.log1p(k.value), np.log1p(A.e / A.b), s)
+        found = Nears.log(k + 1.0)
+        return Near(np.log1p(k.a), np.log1p(k.b), np.log1p(k.value), found.e, found.s)
 
     @staticmethod
     def log(a: Any) -> Any:  # type: ignore[override]
-        return Nears.log1p(near(a) + -1.0)
+        """log(a b / k^2) = log1p((2 m s - s^2 - e^2) / (4 k^2))."""
+        k = near(a)
+        s = np.log1p((2 * k.m * k.s - k.s**2 - k.e**2) / (4 * k.value**2))
+        return Near(np.log(k.a), np.log(k.b), np.log(k.value), np.log1p(k.e / k.b), s)
 
     @staticmethod
     def power(a: Any, q: float) -> Any:

@@ -91,3 +91,10 @@ def test_starts_keep_what_is_fixed():
     )  # the given one, the scaled one at two noises, and five about it
     again = starts(k, rows(), Spec(fixed=("bandwidth__1",)), None, **{**OPTIONS, "restarts": 5})
     np.testing.assert_array_equal([s.z for s in found], [s.z for s in again])
+
+
+def test_a_mapped_kernel_is_scaled_to_mapped_rows():
+    X = Table(np.random.default_rng(0).normal(size=(50, 3)))
+    S = [[100.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    inner = scaled(Matern((9.0, 9.0)), Table(X.data @ np.transpose(S)))
+    assert scaled(Matern((9.0, 9.0)).mapped(S), X) == inner.mapped(S)
