@@ -127,14 +127,14 @@ class FeatureMachineBase(Saved, BaseEstimator):
 
 @register("feature_machine.FeatureMachineRegressor")
 class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBase):
-    """f(x) = sum_i a_i exp(-(|S x - S x_i|_p / L)^q) + b, with a metric S learnt from gradients.
+    """f(x) = sum_i a_i exp(-(|S x - S x_i|_p / L)^q) + b, with a metric S that is learnt.
 
-    Ridge regression is alternated with S = M^(1/2), M = mean of g g' over the gradients g of the
-    fitted function: a column, or a direction, counts as much as f changes along it. Norm p,
+    Ridge regression is alternated with S = M^(1/2), M = mean of g g' over the gradients g of
+    the fitted function: a column, or a direction, counts as much as f changes along it. Norm p,
     exponent q, length L, the form of M (diagonal or full), rounds, penalty and the scaling of
-    inputs (standardised, or normal scores of ranks) are chosen by held-out rows; several machines
-    are averaged where that helps on them. Missing values (nan) are filled by medians and told by
-    columns of their own.
+    inputs (standardised, or normal scores of ranks) are chosen by held-out rows; several
+    machines are averaged where that helps on them. Missing values (nan) are filled by medians
+    and told by columns of their own.
 
     Parameters
     ----------
@@ -154,8 +154,8 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBa
 
     References
     ----------
-    Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning in neural networks
-    and backpropagation-free machine learning models (2024).
+    Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning in neural
+    networks and backpropagation-free machine learning models (2024).
 
     Examples
     --------
@@ -214,11 +214,11 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBa
 
 @register("feature_machine.FeatureMachineClassifier")
 class FeatureMachineClassifier(ClassifierMixin, FeatureMachineBase):
-    """Classes by the largest of functions f_k(x) = sum_i a_ik exp(-(|S x - S x_i|_p / L)^q) + b_k.
+    """The largest of functions f_k(x) = sum_i a_ik exp(-(|S x - S x_i|_p / L)^q) + b_k.
 
-    They are fitted to indicators of the classes by ridge regression, with a learnt metric S; see
-    `FeatureMachineRegressor` for the search. Probabilities are in proportion to exp(slope f_k +
-    offset_k), the slope and offsets fitted to rows that neither metric nor search saw.
+    They are fitted to indicators of the classes by ridge regression, with a learnt metric S;
+    see `FeatureMachineRegressor` for the search. Probabilities are in proportion to exp(slope
+    f_k + offset_k), the slope and offsets fitted to rows that neither metric nor search saw.
 
     Parameters
     ----------

@@ -124,23 +124,23 @@ def learn(kernel: Kernel | None, rows: PathRows, form: str, most: int, seed: int
 
 @register("feature_machine.LearnedMetric")
 class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
-    """x -> S x with S = M^(1/2), M the mean of g g' over gradients g of kernel ridge regression.
+    """x -> S x with S = M^(1/2), M the mean of g g' over gradients g of a kernel machine.
 
-    Each round fits the kernel at S x, takes the gradients of the fitted function, and has the next
-    S; of the rounds, the first without a metric among them, the one counts that is best on
-    held-out rows. Columns are brought to unit spread inside, and rows stay as far apart as they
-    were in the median, so that a bandwidth keeps its meaning.
+    Each round fits ridge regression with the kernel at S x, takes the gradients of the fitted
+    function, and has the next S; of the rounds, the first without a metric among them, the one
+    counts that is best on held-out rows. Columns are brought to unit spread inside, and rows
+    stay as far apart as they were in the median, so that a bandwidth keeps its meaning.
 
-    S has seen all labels: leave-one-out of an estimator behind it, or intervals from that, are too
-    good. Use `cross_fit`, or folds around the whole pipeline.
+    S has seen all labels: leave-one-out of an estimator behind it, or intervals from that, are
+    too good. Use `cross_fit`, or folds around the whole pipeline.
 
     Parameters
     ----------
     kernel : Kernel, default=None
         Of columns of unit spread; None is exp(-r / L), L the median distance.
     form : {"auto", "diagonal", "full"}, default="auto"
-        One weight a column, or any directions (up to 1,000 columns); "auto" takes what is better
-        on held-out rows.
+        One weight a column, or any directions (up to 1,000 columns); "auto" takes what is
+        better on held-out rows.
     rounds : int, default=3
         The most.
     cross_fit : int, default=None

@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 from mercer.inputs import Array
 from mercer.invariants import Each, Number, Text, Whole
 from mercer.kernels import Laplace
-from mercer.ops.distances import absdist
+from mercer.ops.absolute import absdist
 from mercer.ops.slopes import signs
 from mercer.store import register
 
