@@ -90,6 +90,13 @@ class Study:
     def n_classes(self) -> int:
         return len(self.data.columns.classes_)
 
+    @property
+    def rarest(self) -> float:
+        """The share of the rarest class in the training rows."""
+        return float(np.bincount(self.data.train.y, minlength=self.n_classes).min()) / len(
+            self.data.train
+        )
+
     @cached_property
     def problem(self) -> SearchProblem:
         """The training rows that memory holds at once: all of most tables, else a sample."""

@@ -95,9 +95,11 @@ def decision_of(study: Study, found: StudyResult) -> Decision:
     finds it.
     """
     chosen = found.selection.chosen
-    if study.why and found.known is not None:
+    if not study.why or study.rarest >= metrics.VERY_RARE_CLASS:
+        return Decision()
+    if found.known is not None:
         return best_f1_decision(*found.known)
-    if not study.why or chosen.probabilities is None:
+    if chosen.probabilities is None:
         return Decision()
     return best_f1_decision(
         study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities
