@@ -23,6 +23,7 @@ from mercer.automl.metrics import Metric
 from mercer.automl.model import TableModel
 from mercer.automl.study import Study, StudyResult
 from mercer.automl.summarise import decision_of, fit_result, target_of
+from mercer.automl.treat import KernelJudge
 from mercer.inputs import Array
 from mercer.models.base import bytes_of
 from mercer.tables import Columns
@@ -128,10 +129,13 @@ def fit_table(
         time_column,
     )
     with budget.limited_threads(able):
+        judge, clock = KernelJudge.within(time), Clock(time, say)
         data = prepare_data(
-            table, roles, held, task=task, memory=able, seed=seed, clock=Clock(time, say)
+            table, roles, held, task=task, memory=able, seed=seed, clock=clock, judge=judge
         )
-        study = Study(data, *_metric(data, metric), able, seed, Clock(time, say))
+        judged = 0.0 if judge is None else judge.seconds
+        clock = Clock(time, say, start=clocks.perf_counter() - judged)
+        study = Study(data, *_metric(data, metric), able, seed, clock)
         with _ignore_many_classes():
             found = study.run()
         say("evaluating on the holdout")

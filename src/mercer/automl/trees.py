@@ -44,11 +44,9 @@ class TreeColumns:
         each."""
         single: list[int] = []
         blocks: list[tuple[int, ...]] = []
-        for j, kind in enumerate(kinds):
+        for j in range(len(kinds)):
             mine = [i for i, o in enumerate(origin) if o == j]
-            hot = [
-                i for i in mine if kind in ("category", "text") and len(np.unique(X[:5000, i])) <= 2
-            ]
+            hot = [i for i in mine if len(np.unique(X[:5000, i])) <= 2]
             joined = 2 < len(hot) <= MAX_CODES
             blocks += [tuple(hot)] * joined
             single += [i for i in mine if not (joined and i in hot)]
