@@ -12,10 +12,18 @@ from mercer.automl import budget, evaluate, refit, trees
 from mercer.automl.budget import Clock
 from mercer.automl.candidates import ModelCandidate
 from mercer.automl.data import TableData
+from mercer.automl.ensemble import described
 from mercer.automl.evaluate import Evaluation
+from mercer.automl.machines import MachinePlan
 from mercer.automl.metrics import Metric
-from mercer.automl.predictors import Classifier, LogTarget, Predictor, Regressor
-from mercer.automl.recipes import Recipe
+from mercer.automl.predictors import (
+    Classifier,
+    ConstantPredictor,
+    LogTarget,
+    Predictor,
+    Regressor,
+    WeightedMean,
+)
 from mercer.automl.refit import FitSize, max_rows_held
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
@@ -24,11 +32,11 @@ from mercer.automl.trees import BoostedTrees
 from mercer.automl.validate import ValidationResult, compare_on_validation, refit_machine
 from mercer.inputs import Array
 
-# the share of the time by which models are fitted; the least that the chosen one and trees get
+# the share of the time by which models are fitted; the least that the chosen one gets, and what
+# trees get
 FIT_SHARE = 0.8
-MIN_FIT_SHARE = 0.25
+MIN_FIT_SHARE = 0.1
 TREE_SHARE = 0.15
-MAX_TREE_SHARE = 0.4
 REFIT_FACTOR = (
     1.2  # times the seconds of a rival's fit that must be left to do it once more, with all rows
 )
@@ -122,8 +130,10 @@ class Study:
             if validation is not None and validation.machine_wins
             else selection.chosen.kind
         )
-        first = {"constant", "linear", kind} - {e.kind for e in entries}
+        parts = {name for name, _ in selection.chosen.members} if kind == "ensemble" else {kind}
+        first = {"constant", "linear", *parts} - {e.kind for e in entries}
         entries += [self._entry(selection, f) for f in selection.candidates if f.kind in first]
+        entries += self._mean(selection.chosen, entries) if kind == "ensemble" else []
         entries += self._trees()
         others = [f for f in selection.candidates if f.kind not in {e.kind for e in entries}]
         entries += [self._entry(selection, f) for f in others if self._affordable(selection, f)]
@@ -186,10 +196,21 @@ class Study:
             m,
             self._evaluated(m),
             seconds,
-            machine_detail(tuned.recipe, tuned.setting.penalty, m),
+            machine_detail(tuned.setting, m),
             note,
             rows,
         )
+
+    def _mean(self, f: ModelCandidate, entries: list[FittedCandidate]) -> list[FittedCandidate]:
+        """The mean of models that are fitted already."""
+        known = {e.kind: e for e in entries}
+        members = [known[kind] for kind, _ in f.members]
+        parts = [e.predictor for e in members]
+        mean = WeightedMean(tuple(map(_single, parts)), tuple(weight for _, weight in f.members))
+        rows, seconds = min(e.rows for e in members), sum(e.seconds for e in members)
+        note = self._note("fitted", rows)
+        made = (described(f.members), note, rows)
+        return [FittedCandidate("ensemble", mean, self._evaluated(mean), seconds, *made)]
 
     def _affordable(self, selection: Selection, f: ModelCandidate) -> bool:
         """On all rows, with room to spare for what a guess of seconds is worth."""
@@ -201,7 +222,8 @@ class Study:
     def _entry(self, selection: Selection, f: ModelCandidate) -> FittedCandidate:
         n, left = self._reach(f), max(self.clock.left(FIT_SHARE), MIN_FIT_SHARE * self.clock.budget)
         whole = FitSize(f.size, min(n, max_rows_held(selection.here, f, self.memory)))
-        timed = f is selection.chosen or f.kind == "linear"
+        chosen = selection.chosen
+        timed = f is chosen or f.kind == "linear" or f.kind in dict(chosen.members)
         size = refit.fit_size(selection.here, f, n, left, self.memory) if timed else whole
         self.clock.say(f"fitting {f.name.lower()} to {size.rows:,} rows")
         watch = Clock(0)
@@ -250,20 +272,17 @@ class Study:
         kinds, used = [t.kind for t in self.data.columns.treatments_], self._within_memory()
         if used is None:
             return []
-        seconds = min(
-            max(self.clock.left(), TREE_SHARE * self.clock.budget),
-            MAX_TREE_SHARE * self.clock.budget,
-        )
+        seconds = TREE_SHARE * self.clock.budget
         if self.n_classes and (
             len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds
         ):
             return []
         design, watch = trees.TreeColumns.of(self.data.columns.origin_, kinds, used.X), Clock(0)
         grown, n = trees.grow_trees(used, design, self.n_classes, self.seed, self.clock, seconds)
-        detail = f"scikit-learn's {type(grown.estimator).__name__}, default settings"
+        detail = f"scikit-learn's {type(grown.estimator).__name__}, {grown.settings}"
         short = (
             f"stopped after {grown.rounds} of {trees.N_ROUNDS} rounds, to keep to time"
-            if grown.rounds < trees.N_ROUNDS
+            if grown.starved
             else ""
         )
         note = "; ".join(text for text in (self._note("grown", n), short) if text)
@@ -299,6 +318,12 @@ class Study:
         )
 
 
+def _single(predictor: Predictor | BoostedTrees) -> ConstantPredictor | Regressor | Classifier:
+    """A predictor that is no mean itself."""
+    assert isinstance(predictor, ConstantPredictor | Regressor | Classifier)
+    return predictor
+
+
 def scaled_seconds(seconds: float, rows: int, n: int, power: float) -> float:
     """The seconds of a fit to n rows, by those of a fit to fewer.
 
@@ -308,15 +333,11 @@ def scaled_seconds(seconds: float, rows: int, n: int, power: float) -> float:
     return float(seconds * (n / rows) ** power)
 
 
-def machine_detail(recipe: Recipe, penalty: float, predictor: Predictor) -> str:
+def machine_detail(plan: MachinePlan, predictor: Predictor) -> str:
     """What it is: its loss, kernel, penalty and cells."""
-    how = (
-        f"support vectors, C {1 / penalty:.3g}"
-        if isinstance(predictor, Classifier)
-        else f"ridge regression, penalty {penalty:.3g}"
-    )
     cells = len(getattr(getattr(predictor, "estimator", None), "models", ()))
-    return f"{recipe.detail(0)}: {how}{_target(predictor)}" + (
+    how = plan.how(getattr(predictor, "n_classes", 0))
+    return f"{plan.detail}: {how}{_target(predictor)}" + (
         f"; in {cells:,} cells that overlap" if cells > 1 else ""
     )
 
@@ -330,10 +351,10 @@ def _target(predictor: Predictor) -> str:
 
 
 def _detail(f: ModelCandidate, size: int, predictor: Predictor) -> str:
+    if f.plan is not None:
+        return machine_detail(f.plan, predictor)
     if f.recipe is None:
         return "the mean of the target, or the share of each class"
-    if f.kind == "machine":
-        return machine_detail(f.recipe, f.alpha, predictor)
     target = _target(predictor)
     penalty = getattr(getattr(predictor, "estimator", None), "alpha", f.alpha)
     return f"{f.recipe.detail(size)}; penalty {float(np.max(penalty)):.3g}{target}"

@@ -13,7 +13,14 @@ from mercer.automl.data import enumerate_batches
 from mercer.automl.evaluate import Decision, best_f1_decision
 from mercer.automl.frames import Table
 from mercer.automl.intervals import Margin
-from mercer.automl.predictors import ConstantPredictor, Predictor, Regressor, TargetTransform
+from mercer.automl.predictors import (
+    ConstantPredictor,
+    LogTarget,
+    Predictor,
+    Regressor,
+    TargetTransform,
+    WeightedMean,
+)
 from mercer.automl.recipes import NAMES
 from mercer.automl.result import Contender, FitResult
 from mercer.automl.study import FittedCandidate, Study, StudyResult
@@ -108,7 +115,11 @@ def decision_of(study: Study, found: StudyResult) -> Decision:
 
 def target_of(predictor: Predictor) -> TargetTransform | None:
     """The transformation of the target that a predictor fits."""
-    return predictor.target if isinstance(predictor, Regressor) else None
+    if not isinstance(predictor, WeightedMean):
+        return predictor.target if isinstance(predictor, Regressor) else None
+    of = {t.shift for m in predictor.members if isinstance(t := target_of(m), LogTarget)}
+    every = all(isinstance(target_of(m), LogTarget) for m in predictor.members)
+    return LogTarget(of.pop()) if every and len(of) == 1 else None
 
 
 def _scores(study: Study, e: FittedCandidate, decision: Decision) -> dict[str, float]:
@@ -174,6 +185,8 @@ def _contender(
 
 
 def _plan(predictor: Predictor) -> str:
+    if isinstance(predictor, WeightedMean):
+        return "; ".join(_plan(m) for m in predictor.members)
     return (
         "constant"
         if isinstance(predictor, ConstantPredictor)
