@@ -35,7 +35,7 @@ def test_a_few_extreme_rows_do_not_hide_that_nearly_every_row_is_worse():
         found = [candidate(p, "linear", line, 0.01), candidate(p, "machine", machine)]
         assert found[0].score.error() > abs(found[0].score.value - found[1].score.value)
         kept += choose_candidate(p, found).kind == "linear"
-    assert kept <= 10  # where it is better on the wild rows by chance, it is the best
+    assert kept <= 8  # where it is surely better on the wild rows, by chance, it is the best
     even = [
         choose_candidate(
             p,
@@ -66,7 +66,7 @@ def test_worse_errors_at_worst_keep_a_simple_model_out():
 def test_a_simpler_model_must_be_readable_or_ten_times_as_fast():
     p, rng = problem(600), np.random.default_rng(0)
     errors = rng.normal(size=(2, 600))
-    errors *= np.array([[1.002], [1.0]]) / errors.std(1, keepdims=True)
+    errors *= np.array([[1.04], [1.0]]) / errors.std(1, keepdims=True)
     even = p.rows.y + 0.3 * errors
     for kind, seconds, wins in (
         ("linear", 1.0, True),

@@ -1,5 +1,5 @@
-"""Which candidate is chosen: the best by the metric, a tie decided by the smooth loss; a simpler one
-in its place only where nothing speaks against it.
+"""Which candidate is chosen: the best by the metric, a tie decided by the smooth loss of all but the
+extreme rows; a simpler one in its place only where nothing speaks against it.
 
 Scores of a few thousand rows often rest on a few extreme ones, which make the error of a difference
 wide: a linear model of prices was kept within such an error though it was worse on nearly every
@@ -22,7 +22,7 @@ from mercer.inputs import Array
 
 READABLE = ("constant", "linear")
 CHEAPER = 10.0  # times as fast as the best, which makes up for a difference within its error
-TIE = 0.5  # standard errors of a difference, within which the smooth loss decides
+TIE = 1.0  # standard errors of a difference, within which the smooth loss decides
 SURE = 2.0  # standard errors of the signed ranks
 NEGLIGIBLE = 0.01  # of the loss: less is no difference to speak of
 TRIMMED = 0.01  # share of the rows, at either end, that the typical difference leaves out
@@ -43,15 +43,16 @@ def choose_candidate(p: SearchProblem, found: Sequence[ModelCandidate]) -> Model
 
 
 def best_candidate(p: SearchProblem, found: Sequence[ModelCandidate]) -> ModelCandidate:
-    """By the metric; of those within half a standard error of the first, the one of the least log
-    loss or squared error."""
+    """By the metric; of those within a standard error of the first, the one of the least log loss or
+    squared error, without the hundredth of the rows on which any of them has the largest."""
     first = max(found, key=lambda f: _gain(p, f))
     tied = [f for f in found if _gap(p, f, first) <= TIE * _error(p, f, first)]
-    losses = [row_losses(p, f) for f in tied]
-    if any(loss is None for loss in losses) or len(tied) < 2:
+    losses = [loss for f in tied if (loss := row_losses(p, f)) is not None]
+    if len(tied) < 2 or len(losses) < len(tied) or not np.isfinite(losses).all():
         return first
-    means = [float(np.mean(loss)) for loss in losses if loss is not None]
-    return tied[int(np.argmin(means))] if np.isfinite(means).all() else first
+    kept = np.argsort(np.max(losses, axis=0), kind="stable")
+    kept = kept[: len(kept) - int(TRIMMED * len(kept))]
+    return tied[int(np.argmin([loss[kept].mean() for loss in losses]))]
 
 
 def stands_in(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool:

@@ -84,7 +84,7 @@ def ensemble_candidate(
     if not w.any() or not all(np.isfinite(part).all() for part in parts):
         return None
     out = np.full_like(np.asarray(best.predicted, np.float64), np.nan)
-    out[where] = _cross_weighted(parts, y, w, folds_of(p).block[where])
+    out[where] = cross_weighted(parts, y, w, folds_of(p).block[where])
     weights = best_weights(parts, y, w, MAX_MEMBERS)
     members = tuple((f.kind, v) for f, v in zip(able, weights, strict=True) if v)
     if len(members) < 2:
@@ -96,7 +96,7 @@ def ensemble_candidate(
     return made if _helps(p, made, best) else None
 
 
-def _cross_weighted(parts: Sequence[Array], y: Array, w: Array, fold: Array) -> Array:
+def cross_weighted(parts: Sequence[Array], y: Array, w: Array, fold: Array) -> Array:
     """Each fold's mean with the weights of the others."""
     out = np.empty_like(np.asarray(parts[0], np.float64))
     for k in np.unique(fold):

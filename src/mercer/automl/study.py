@@ -3,6 +3,7 @@ of each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from mercer.automl import budget, evaluate, refit, trees
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import ModelCandidate
+from mercer.automl.candidates import ModelCandidate, folds_of
 from mercer.automl.data import TableData
 from mercer.automl.ensemble import described
 from mercer.automl.evaluate import Evaluation
@@ -66,6 +67,21 @@ class StudyResult:
     known: tuple[Array, Array] | None = (
         None  # classes and probabilities of rows that a chosen machine was not fitted to
     )
+    members: tuple[tuple[str, float], ...] = ()  # of a chosen mean: kinds and weights
+    validation: ValidationResult | None = None
+
+    @property
+    def apart(self) -> tuple[Array, Array] | None:
+        """The targets of training rows, and what was predicted of them by a model of the chosen
+        kind that was not fitted to them."""
+        if self.validation is not None:
+            told, y = self.validation.told, self.validation.y
+            return None if told is None or y is None else (y, told)
+        out, here = self.selection.chosen.predicted, self.selection.here
+        if out is None:
+            return None
+        where = folds_of(here).tested()
+        return here.rows.y[where], out[where]
 
     def __getitem__(self, kind: str) -> FittedCandidate | None:
         return next((e for e in self.entries if e.kind == kind), None)
@@ -125,26 +141,27 @@ class Study:
             )
         )
         entries = [] if validation is None else self._validated(selection, validation)
+        members = _members(selection, validation)
         kind = (
-            "machine"
+            "ensemble"
+            if members
+            else "machine"
             if validation is not None and validation.machine_wins
             else selection.chosen.kind
         )
-        parts = {name for name, _ in selection.chosen.members} if kind == "ensemble" else {kind}
-        first = {"constant", "linear", *parts} - {e.kind for e in entries}
-        entries += [self._entry(selection, f) for f in selection.candidates if f.kind in first]
-        entries += self._mean(selection.chosen, entries) if kind == "ensemble" else []
+        first = {"constant", "linear", kind, *dict(members)} - {e.kind for e in entries}
+        wanted = [f for f in selection.candidates if f.kind in first - {"ensemble"}]
+        entries += [self.entry(selection, f) for f in wanted]
+        entries += self._mean(members, entries) if members else []
         entries += self._trees()
         others = [f for f in selection.candidates if f.kind not in {e.kind for e in entries}]
-        entries += [self._entry(selection, f) for f in others if self._affordable(selection, f)]
-        return StudyResult(
-            selection,
-            tuple(entries),
-            kind,
-            validation.machine.known
-            if validation is not None and validation.machine_wins
-            else None,
-        )
+        entries += [self.entry(selection, f) for f in others if self._affordable(selection, f)]
+        known = None
+        if validation is not None and self.n_classes and (members or kind == "machine"):
+            assert validation.y is not None
+            assert validation.told is not None
+            known = validation.y, validation.told
+        return StudyResult(selection, tuple(entries), kind, known, members, validation)
 
     def _validated(
         self, selection: Selection, validation: ValidationResult
@@ -201,15 +218,15 @@ class Study:
             rows,
         )
 
-    def _mean(self, f: ModelCandidate, entries: list[FittedCandidate]) -> list[FittedCandidate]:
+    def _mean(
+        self, members: Sequence[tuple[str, float]], entries: Sequence[FittedCandidate]
+    ) -> list[FittedCandidate]:
         """The mean of models that are fitted already."""
         known = {e.kind: e for e in entries}
-        members = [known[kind] for kind, _ in f.members]
-        parts = [e.predictor for e in members]
-        mean = WeightedMean(tuple(map(_single, parts)), tuple(weight for _, weight in f.members))
-        rows, seconds = min(e.rows for e in members), sum(e.seconds for e in members)
-        note = self._note("fitted", rows)
-        made = (described(f.members), note, rows)
+        parts = [known[kind] for kind, _ in members]
+        mean = mean_of([e.predictor for e in parts], members)
+        rows, seconds = min(e.rows for e in parts), sum(e.seconds for e in parts)
+        made = (described(members), self._note("fitted", rows), rows)
         return [FittedCandidate("ensemble", mean, self._evaluated(mean), seconds, *made)]
 
     def _affordable(self, selection: Selection, f: ModelCandidate) -> bool:
@@ -219,7 +236,7 @@ class Study:
             < self.clock.left()
         )
 
-    def _entry(self, selection: Selection, f: ModelCandidate) -> FittedCandidate:
+    def entry(self, selection: Selection, f: ModelCandidate) -> FittedCandidate:
         n, left = self._reach(f), max(self.clock.left(FIT_SHARE), MIN_FIT_SHARE * self.clock.budget)
         whole = FitSize(f.size, min(n, max_rows_held(selection.here, f, self.memory)))
         chosen = selection.chosen
@@ -316,6 +333,23 @@ class Study:
         return evaluate.evaluate_predictions(
             self.data.held, self.metric, predictor(self.data.held.X)
         )
+
+
+def _members(
+    selection: Selection, validation: ValidationResult | None
+) -> tuple[tuple[str, float], ...]:
+    """Of a mean, by folds or by validation."""
+    if validation is None:
+        return selection.chosen.members
+    w, rival = validation.weight, selection.chosen.kind
+    return (("machine", w), (rival, 1 - w)) if w and rival != "constant" else ()
+
+
+def mean_of(
+    parts: Sequence[Predictor | BoostedTrees], members: Sequence[tuple[str, float]]
+) -> WeightedMean:
+    """The mean of fitted predictors, with the weights of the members."""
+    return WeightedMean(tuple(map(_single, parts)), tuple(weight for _, weight in members))
 
 
 def _single(predictor: Predictor | BoostedTrees) -> ConstantPredictor | Regressor | Classifier:

@@ -21,6 +21,7 @@ import numpy as np
 
 from mercer.automl import machines, refit
 from mercer.automl.budget import Clock
+from mercer.automl.ensemble import MIN_ROWS, best_weights, cross_weighted
 from mercer.automl.machines import Machine
 from mercer.automl.metrics import TITLES, Score, difference_error, number
 from mercer.automl.predictors import (
@@ -61,6 +62,7 @@ class ScoredFit:
         None  # of a machine's calibration: the classes and probabilities of the validation rows
     )
     fitting: float = 0.0  # seconds of the fit of one of its cells
+    told: Array | None = None  # what it predicted of the validation rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,22 @@ class ValidationResult:
     summary: str
     n_validation: int  # rows that neither was fitted to
     power: float = 2.0  # of the rows in the seconds of the machine
+    y: Array | None = None  # of the validation rows
+    weight: float = 0.0  # of the machine in a mean of both that is better than either; 0: none is
+
+    @property
+    def winner(self) -> ScoredFit:
+        return self.machine if self.machine_wins or self.rival is None else self.rival
+
+    @property
+    def told(self) -> Array | None:
+        """What was predicted of the validation rows by what is chosen."""
+        if not self.weight or self.rival is None:
+            return self.winner.told
+        assert self.machine.told is not None
+        return np.asarray(
+            self.weight * self.machine.told + (1 - self.weight) * np.asarray(self.rival.told)
+        )
 
 
 def compare_on_validation(
@@ -120,7 +138,8 @@ class Validation:
         if few < n and self.ahead(mine, theirs) > CLEAR_LEAD:
             last = self.machine(*self.tuned.size(n, left, self.memory))
             words = f"chosen after both were fitted to {few:,} rows: {self.summary(mine, theirs)}"
-            return ValidationResult(last, None, True, words, self.n_validation, self.tuned.power)
+            y = self.held.rows.y
+            return ValidationResult(last, None, True, words, self.n_validation, self.tuned.power, y)
         if few < n:
             size = refit.fit_size(
                 self.selection.here, self.selection.chosen, n, left / 2, self.memory
@@ -138,7 +157,24 @@ class Validation:
             self.summary(mine, theirs),
             self.n_validation,
             self.tuned.power,
+            self.held.rows.y,
+            self.mean_weight(mine, theirs),
         )
+
+    def mean_weight(self, mine: ScoredFit, theirs: ScoredFit) -> float:
+        """The weight of the machine in the mean of both, where each half of the validation rows
+        says by the weights of the other that it is better than the better of them, by more than a
+        standard error; else 0."""
+        if mine.told is None or theirs.told is None or len(self.held.rows) < MIN_ROWS:
+            return 0.0
+        parts, y = [mine.told, theirs.told], self.held.rows.y
+        mean = cross_weighted(parts, y, self.weights, self.half)
+        score, gain = self.score(mean), self.rest.metric.gain
+        best = max(mine, theirs, key=lambda f: gain(f.score.value))
+        gap = gain(score.value) - gain(best.score.value)
+        error = difference_error(score, best.score, self.held.rows.group)
+        weight = best_weights(parts, y, self.weights, 2)[0]
+        return weight if np.isfinite(gap) and gap > error and 0 < weight < 1 else 0.0
 
     def ahead(self, mine: ScoredFit, theirs: ScoredFit) -> float:
         """By how many standard errors of their difference the machine is better."""
@@ -156,7 +192,8 @@ class Validation:
             f"fitting {f.name.lower()} to {len(p.rows):,} rows, to compare with a kernel machine"
         )
         predictor, told = self.retransformed(refit.fit_all_rows(p, f, features, self.memory))
-        return ScoredFit(predictor, len(p.rows), watch.spent, self.score(told), features)
+        score = self.score(told)
+        return ScoredFit(predictor, len(p.rows), watch.spent, score, features, told=told)
 
     def machine(self, rows: int, cell: int) -> ScoredFit:
         """In cells of so many rows."""
@@ -170,17 +207,15 @@ class Validation:
             predictor, told = self.retransformed(
                 refit.machine_predictor(m, self.tuned.target, None, p)
             )
-            return ScoredFit(
-                predictor, len(p.rows), watch.spent, self.score(told), cell, None, each
-            )
+            score = self.score(told)
+            return ScoredFit(predictor, len(p.rows), watch.spent, score, cell, None, each, told)
         s = in_blocks(m.scores, held.X)
         P = machines.cross_fitted_probabilities(s, held.y, self.weights, self.half)
         predictor = refit.machine_predictor(
             m, IdentityTarget(), machines.calibration(s, held.y, self.weights), p
         )
-        return ScoredFit(
-            predictor, len(p.rows), watch.spent, self.score(P), cell, (held.y, P), each
-        )
+        known = (held.y, P)
+        return ScoredFit(predictor, len(p.rows), watch.spent, self.score(P), cell, known, each, P)
 
     def retransformed(self, predictor: Predictor) -> tuple[Predictor, Array]:
         """A logarithm with the retransformation of the validation rows; and what is predicted of
