@@ -34,7 +34,8 @@ MACHINE_SHARE = 0.6
 COMPARE_SHARE = 0.7
 REPEAT_SHARE = 0.75
 # rows on which classifiers of two classes, and of more, are compared
-MAX_ROWS = {True: 8_000, False: 5_000}
+MAX_BINARY_ROWS = 8_000
+MAX_MULTICLASS_ROWS = 5_000
 # rows up to which a machine of numbers is cross-validated; of classes, those on which all are
 # compared
 MAX_MACHINE_ROWS = 8_000
@@ -80,7 +81,8 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
     """Every kind on the same rows and folds; a machine only where those are all rows, see
     `mercer.automl.validate`."""
     best, here = successive_halving(p, clock, SEARCH_SHARE)
-    most = MAX_MACHINE_ROWS if p.numeric else MAX_ROWS[p.n_classes == 2]
+    most = MAX_BINARY_ROWS if p.n_classes == 2 else MAX_MULTICLASS_ROWS
+    most = MAX_MACHINE_ROWS if p.numeric else most
     here = p if len(p.rows) <= most else here if p.numeric else p.sample(min(len(here.rows), most))
     here = _affordable(p, _held(p, here), best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")

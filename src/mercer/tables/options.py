@@ -126,13 +126,11 @@ def _ranked(choice: Choice, encoder: Encoder, name: str, sample: RowSample) -> C
     words = choice.action.replace(" after a signed log, since its tails are heavy", "").replace(
         "Standardised number", "Number by its rank, to a normal law", 1
     )
-    both = isinstance(encoder, CodedNumberEncoder)
-    return replace(
-        choice,
-        action=words,
-        details=choice.details.split("; log(")[0],
-        encoder=replace(encoder, number=made) if both else made,
+    both = (
+        CodedNumberEncoder(made, encoder.codes) if isinstance(encoder, CodedNumberEncoder) else made
     )
+    details = choice.details.split("; log(")[0]
+    return replace(choice, action=words, details=details, encoder=both)
 
 
 def _with_means(found: Choices, sample: RowSample, target: Target) -> list[Choices]:
