@@ -61,18 +61,18 @@ def fit_table(
     """A model of a table, and the result of the fit: all that was measured on the way.
 
     The holdout (`test`: a share or a file; whole groups with `group`, the last rows with
-    `time_column`) is told apart first: no treatment, choice or fit sees it. What is a choice about
-    the columns (numbers by size or by rank, whole numbers as numbers or codes, the mean of the
-    target at levels) is settled on training rows. A kernel machine, and constant, linear, explicit,
-    Fourier and landmark models are compared by cross-validation on the training rows, those near
-    the best on repeated folds. The best is fitted to all of them, or a mean of two or three where
-    that is better on rows left out; a simpler one where it is readable or ten times as fast, within
-    one standard error, not worse row by row and no worse at its worst. Beyond 8,000 rows, 5,000
-    where there are more than two classes, few rows would under-rate a machine: it is validated
-    against the best of the others on a tenth of the training rows that neither was fitted to
-    (though settings of both were chosen with them); it is fitted in cells that overlap where all
-    rows at once would take too long. Gradient-boosted trees are grown for comparison in 15 % of the
-    time.
+    `time_column`) is told apart first: no treatment, choice or fit sees it. What is a choice
+    about the columns (numbers by size or by rank, whole numbers as numbers or codes, the mean
+    of the target at levels) is settled on training rows. A kernel machine, and constant,
+    linear, explicit, Fourier and landmark models are compared by cross-validation on the
+    training rows, those near the best on repeated folds. The best is fitted to all of them,
+    or a mean of two or three where that is better on rows left out; a simpler one where it is
+    readable or ten times as fast, within one standard error, not worse row by row and no
+    worse at its worst. Beyond 8,000 rows, 5,000 where there are more than two classes, few
+    rows would under-rate a machine: it is validated against the best of the others on a tenth
+    of the training rows that neither was fitted to (though settings of both were chosen with
+    them); it is fitted in cells that overlap where all rows at once would take too long.
+    Gradient-boosted trees are grown for comparison in 15 % of the time.
 
     Parameters
     ----------
