@@ -28,6 +28,8 @@ from mercer.store import register
 
 TOLERANCE = 1e-3
 PARALLEL_CELLS = 4  # cells that share the memory, whatever the number of cores
+HINGE_POWER = 2.0
+SQUARED_POWER = 2.5
 FACTOR_BYTES = 16.0  # bytes for each pair of rows in a factorisation
 
 
@@ -48,6 +50,8 @@ class MachinePlan(Protocol):
     def detail(self) -> str: ...
 
     def how(self, n_classes: int) -> str: ...
+
+    def power(self, n_classes: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,11 @@ class MachineSetting:
     @property
     def detail(self) -> str:
         return f"{spelled(self.kernel)} at the rows themselves"
+
+    def power(self, n_classes: int) -> float:
+        """Of the rows in the seconds of a fit, before larger fits tell it: squares take a
+        factorisation."""
+        return HINGE_POWER if n_classes and self.loss == "hinge" else SQUARED_POWER
 
     def how(self, n_classes: int) -> str:
         """The loss and its penalty."""

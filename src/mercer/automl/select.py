@@ -33,6 +33,8 @@ TUNE_SHARE = 0.4
 MACHINE_SHARE = 0.6
 COMPARE_SHARE = 0.7
 REPEAT_SHARE = 0.75
+# of the time, as which the whole counts for the others where a machine is validated on more rows
+VALIDATED_SHARE = 0.65
 # rows on which classifiers of two classes, and of more, are compared
 MAX_BINARY_ROWS = 8_000
 MAX_MULTICLASS_ROWS = 5_000
@@ -92,6 +94,8 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
     _compare(here, first, best, clock, found, targets)
     tuned, why = _machine(p, here, best, clock, memory, found)
     optional = OPTIONAL if tuned is None else (*OPTIONAL, "fourier")
+    if _validated(p, here):  # what is left is for fits to more rows
+        clock = replace(clock, budget=VALIDATED_SHARE * clock.budget)
     for recipe in others:
         late = _skipped(here, recipe, best, clock, optional) or _compare(
             here, recipe, best, clock, found, targets, optional

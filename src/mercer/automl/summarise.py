@@ -49,7 +49,7 @@ def fit_result(
     values are put down.
     """
     e, columns, held = found.chosen, study.data.columns, study.data.held
-    f, classes, linear = e.evaluation.predicted, columns.classes_, found["linear"]
+    f, classes = e.evaluation.predicted, columns.classes_
     codes = decision(f) if classes else None
     names = [t.name for t in columns.treatments_]
     return FitResult(
@@ -70,9 +70,7 @@ def fit_result(
         holdout_rule=study.data.rule,
         contenders=_contenders(study, found),
         verdict=verdict_of(study, found),
-        lift_gain=None
-        if linear is None or e is linear
-        else metrics.difference(e.evaluation.score, linear.evaluation.score, held.group),
+        lift_gain=_gain(study, e, found["linear"]),
         importance=evaluate.importance(
             found.predictor, held, study.metric, columns.origin_, names, study.seed
         ),
@@ -99,6 +97,16 @@ def fit_result(
         decision=_decision(decision, classes),
         learnt=learnt_importances(found.predictor, columns.origin_, names),
     )
+
+
+def _gain(
+    study: Study, e: FittedCandidate, linear: FittedCandidate | None
+) -> tuple[float, float, float] | None:
+    """Of the chosen one over a linear model."""
+    if linear is None or e is linear:
+        return None
+    groups = study.data.held.group
+    return metrics.difference(e.evaluation.score, linear.evaluation.score, groups)
 
 
 def decision_of(study: Study, found: StudyResult) -> Decision:

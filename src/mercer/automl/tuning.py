@@ -251,9 +251,8 @@ def _round(
         )
         fits = parallel_map(one, trials) if len(trials) > 1 else [one(trials[0])]
         loss, rows = (float(np.mean(values)) for values in zip(*fits, strict=True))
-        out.append(
-            (loss, TunedMachine(setting, target, max(watch.spent / count, 1e-4), max(int(rows), 1)))
-        )
+        seconds, power = max(watch.spent / count, 1e-4), setting.power(trials[0][0].n_classes)
+        out.append((loss, TunedMachine(setting, target, seconds, max(int(rows), 1), power)))
     return sorted(out, key=_loss_of)
 
 
