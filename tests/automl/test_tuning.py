@@ -108,5 +108,6 @@ def test_a_larger_fit_tells_how_seconds_grow():
     tuned = TunedMachine(SETTING, IdentityTarget(), 1.0, 1_000)
     assert tuned.timed(2**2.5, 2_000).power == pytest.approx(2.5)
     assert tuned.timed(2**2.5, 2_000).guess(4_000, 4_000) == pytest.approx(4**2.5)
-    assert tuned.timed(100.0, 2_000).power == tuning.POWER_RANGE[1]
+    assert tuned.timed(100.0, 2_000).power == tuning.MAX_POWER
     assert tuned.timed(9.0, 1_100) is tuned
+    assert replace(tuned, power=2.7).timed(2.0, 2_000).power == 2.7  # what small fits do not tell

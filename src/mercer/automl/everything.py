@@ -4,6 +4,7 @@ its intervals rest on residuals of rows that the models which predicted them wer
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def joined_rows(a: TableRows, b: TableRows, most: float) -> TableRows:
     >>> len(joined_rows(one, one, 1e9))
     4
     """
-    found = {}
+    found: dict[str, Any] = {}
     for name in (f.name for f in fields(a)):
         parts = [getattr(side, name) for side in (a, b)]
         if any(part is None for part in parts):

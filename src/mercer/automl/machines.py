@@ -29,7 +29,7 @@ from mercer.store import register
 TOLERANCE = 1e-3
 PARALLEL_CELLS = 4  # cells that share the memory, whatever the number of cores
 HINGE_POWER = 2.0
-SQUARED_POWER = 2.5
+SQUARED_POWER = 2.7
 FACTOR_BYTES = 16.0  # bytes for each pair of rows in a factorisation
 
 

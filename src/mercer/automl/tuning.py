@@ -51,7 +51,9 @@ CELL_SIZES = (
     2_000,
     1_000,
 )  # of cells in the last fit; the smallest where memory is
-POWER_RANGE = (2.0, 3.0)  # what the power of rows may be: 1.6 to 2.6 were measured
+# the most that the power of rows may be: 1.6 to 2.6 were measured on a few thousand rows, of which
+# those of a factorisation grow
+MAX_POWER = 3.0
 MIN_GROWTH = 1.5  # how much larger a fit must be to tell it
 SAFE_SHARE = 0.7  # of the time left: what a guess of seconds is worth
 
@@ -78,7 +80,7 @@ class TunedMachine:
             self,
             seconds=max(seconds, 1e-4),
             rows=rows,
-            power=min(max(power, POWER_RANGE[0]), POWER_RANGE[1]),
+            power=min(max(power, self.power), MAX_POWER),
         )
 
     @property
