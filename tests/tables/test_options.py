@@ -37,13 +37,13 @@ def test_a_judge_is_asked_about_every_kind_of_choice():
         asked.append(X.shape)
         assert np.isfinite(X).all()
         assert Y.shape == (N, 1)
-        return -len(asked)  # always the last
+        return 1 / len(asked)  # always the last
 
     rows = batch(WORTH[GRADE])
     c = Columns("y").fit([rows], judge=judge)
-    assert len(asked) == 5  # the rules, numbers, both, ranks, means
+    assert len(asked) == 5  # both, codes, numbers; ranks; means
     assert kinds(c) == {
-        "grade": "CodedNumberEncoder",
+        "grade": "NumberEncoder",
         "size": "NumberEncoder",
         "town": "LevelMeansEncoder",
     }
@@ -52,6 +52,16 @@ def test_a_judge_is_asked_about_every_kind_of_choice():
     assert list(c.level_means_) == ["town"]
     assert c.feature_names_[c.level_means_["town"][0]] == "town mean of target"
     assert "by its rank" in next(t.action for t in c.treatments_ if t.name == "size")
+
+
+def test_where_nothing_is_clearly_better_both_stay_and_nothing_is_bent():
+    c = Columns("y").fit([batch(WORTH[GRADE])], judge=lambda X, Y: 1.0 - 1e-4 * X.shape[1])
+    assert kinds(c) == {
+        "grade": "CodedNumberEncoder",
+        "size": "NumberEncoder",
+        "town": "CategoryEncoder",
+    }
+    assert not isinstance(c.encoders_["size"].scale, RankNormalizer)
 
 
 def test_without_a_judge_the_rules_hold():

@@ -28,8 +28,8 @@ from mercer.store import register
 
 TOLERANCE = 1e-3
 PARALLEL_CELLS = 4  # cells that share the memory, whatever the number of cores
-HINGE_POWER = 2.0
-SQUARED_POWER = 2.7
+ITERATED_POWER = 2.0
+FACTOR_POWER = 2.7
 FACTOR_BYTES = 16.0  # bytes for each pair of rows in a factorisation
 
 
@@ -89,9 +89,9 @@ class MachineSetting:
         return f"{spelled(self.kernel)} at the rows themselves"
 
     def power(self, n_classes: int) -> float:
-        """Of the rows in the seconds of a fit, before larger fits tell it: squares take a
+        """Of the rows in the seconds of a fit, before larger fits tell it: many outputs take a
         factorisation."""
-        return HINGE_POWER if n_classes and self.loss == "hinge" else SQUARED_POWER
+        return FACTOR_POWER if n_classes and self.loss == "squared" else ITERATED_POWER
 
     def how(self, n_classes: int) -> str:
         """The loss and its penalty."""

@@ -34,7 +34,7 @@ MACHINE_SHARE = 0.6
 COMPARE_SHARE = 0.7
 REPEAT_SHARE = 0.75
 # of the time, as which the whole counts for the others where a machine is validated on more rows
-VALIDATED_SHARE = 0.65
+VALIDATED_SHARE = 0.72
 # rows on which classifiers of two classes, and of more, are compared
 MAX_BINARY_ROWS = 8_000
 MAX_MULTICLASS_ROWS = 5_000
@@ -198,7 +198,8 @@ def _machine(
         return None, f"{p.n_classes:,} classes are too many for it"
     if p.n_classes and len(np.unique(here.rows.y)) < 2:
         return None, "the rows have one class"
-    until = max(TUNE_SHARE, clock.spent / clock.budget + CHEAP_SHARE)
+    share = VALIDATED_SHARE * TUNE_SHARE if _validated(p, here) else TUNE_SHARE
+    until = max(share, clock.spent / clock.budget + CHEAP_SHARE)
     with ignore_convergence():
         tuned = tune_machine(p, best.target, best.recipe.kernel, clock, until, memory)
         if _validated(p, here):

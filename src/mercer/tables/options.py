@@ -31,22 +31,27 @@ Judge = Callable[[Array, Array], float]  # the loss on rows left out, of feature
 Choices = dict[str, Choice]
 
 JUDGED_ROWS = 1_600
+CLEAR = 0.01  # of the loss: less is chance
 MAX_JUDGED_FEATURES = 2_000  # columns beyond which nothing is judged
 MANY_LEVELS = 12  # levels from which on the mean of the target at each is tried
 JUDGED_CLASSES = 12  # whose indicators are scores
 
 
 def settle(found: Choices, sample: RowSample, target: Target, judge: Judge | None) -> Choices:
-    """The choices of the least loss: each kind of choice in turn, with what won before it."""
+    """Each kind of choice in turn, with what won before it: the first option, unless the best of
+    the others has a loss that is clearly less."""
     if judge is None or not _judgeable(found):
         return found
     judged = _Judged(sample, target, judge)
-    best, least = found, judged.loss(found)
+    best, least = found, np.nan
     for options in (_as_numbers, _by_ranks, _with_means):
-        for other in options(best, sample, target):
-            loss = judged.loss(other)
-            if loss < least:
-                best, least = other, loss
+        able = options(best, sample, target)
+        known = np.isfinite(least)
+        losses = [least if known and o is best else judged.loss(o) for o in able]
+        if able:
+            at = int(np.argmin(losses))
+            at = at if losses[at] < (1 - CLEAR) * losses[0] else 0
+            best, least = able[at], losses[at]
     return best
 
 
@@ -86,12 +91,13 @@ class _Judged:
 
 
 def _as_numbers(found: Choices, sample: RowSample, target: Target) -> list[Choices]:
-    """Whole numbers that act as codes: as numbers, and as both."""
+    """Whole numbers that act as codes: as both, which lacks nothing, as codes and as numbers."""
     coded = {name: c for name, c in found.items() if c.number is not None}
     if not coded:
         return []
     plain = {name: c.number for name, c in coded.items() if c.number is not None}
-    return [_replaced(found, plain), _replaced(found, {n: _both(c) for n, c in coded.items()})]
+    both = {name: _both(c) for name, c in coded.items()}
+    return [_replaced(found, both), found, _replaced(found, plain)]
 
 
 def _both(choice: Choice) -> Choice:
@@ -105,13 +111,13 @@ def _both(choice: Choice) -> Choice:
 
 
 def _by_ranks(found: Choices, sample: RowSample, target: Target) -> list[Choices]:
-    """Numbers by their ranks."""
+    """Numbers by their size, and by their ranks."""
     ranked = {
         name: made
         for name, c in found.items()
         if c.encoder is not None and (made := _ranked(c, c.encoder, name, sample)) is not None
     }
-    return [_replaced(found, ranked)] if ranked else []
+    return [found, _replaced(found, ranked)] if ranked else []
 
 
 def _ranked(choice: Choice, encoder: Encoder, name: str, sample: RowSample) -> Choice | None:
@@ -134,7 +140,7 @@ def _ranked(choice: Choice, encoder: Encoder, name: str, sample: RowSample) -> C
 
 
 def _with_means(found: Choices, sample: RowSample, target: Target) -> list[Choices]:
-    """Categories of many levels with the mean of the target at each."""
+    """Categories of many levels without the mean of the target at each, and with it."""
     codes = TargetScores.of(np.zeros(1), target.counts).codes
     outputs = tuple(target.classes[c] for c in codes) or ("target",)
     able = {
@@ -142,7 +148,7 @@ def _with_means(found: Choices, sample: RowSample, target: Target) -> list[Choic
         for name, c in found.items()
         if isinstance(c.encoder, CategoryEncoder) and len(c.encoder.levels) >= MANY_LEVELS
     }
-    return [_replaced(found, able)] if able else []
+    return [found, _replaced(found, able)] if able else []
 
 
 def _meant(choice: Choice, encoder: CategoryEncoder, outputs: tuple[str, ...]) -> Choice:
