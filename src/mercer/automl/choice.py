@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from mercer.automl.candidates import ModelCandidate, folds_of
-from mercer.automl.metrics import Score, difference_error
+from mercer.automl.metrics import Metric, Score, difference_error
 from mercer.automl.recipes import KINDS
 from mercer.automl.search import SearchProblem
 from mercer.inputs import Array
@@ -105,9 +105,13 @@ def row_losses(p: SearchProblem, f: ModelCandidate) -> Array | None:
     if f.predicted is None:
         return None
     where = _where(p)
-    y, out = p.rows.y[where], f.predicted[where]
-    if p.numeric:
-        return np.abs(y - out) if p.metric.name == "mae" else np.square(y - out)
+    return losses_of(p.metric, p.rows.y[where], f.predicted[where])
+
+
+def losses_of(metric: Metric, y: Array, out: Array) -> Array:
+    """Of every row, of numbers or of probabilities (n, K)."""
+    if out.ndim == 1:
+        return np.abs(y - out) if metric.name == "mae" else np.square(y - out)
     return -np.log(np.maximum(out[np.arange(len(y)), y], LEAST_PROBABILITY))
 
 

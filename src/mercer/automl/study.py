@@ -226,7 +226,8 @@ class Study:
         parts = [known[kind] for kind, _ in members]
         mean = mean_of([e.predictor for e in parts], members)
         rows, seconds = min(e.rows for e in parts), sum(e.seconds for e in parts)
-        made = (described(members), self._note("fitted", rows), rows)
+        what, fewer = described(members), self._note("fitted", rows)
+        made = (what, "; ".join(filter(None, (what, fewer))), rows)
         return [FittedCandidate("ensemble", mean, self._evaluated(mean), seconds, *made)]
 
     def _affordable(self, selection: Selection, f: ModelCandidate) -> bool:

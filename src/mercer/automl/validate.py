@@ -5,8 +5,8 @@ Comparing all kinds on a few thousand rows would under-rate a machine, which is 
 every row more than a map of fixed size does. So a tenth of the training rows is set aside for
 validation: both are fitted to the same few thousand of the others first. A machine that is ahead
 there by more than two standard errors of the difference has won, and the time left is its own. Else
-both are fitted to the rest, each in half of the time left, and the machine wins where it is ahead
-by more than one.
+both are fitted to the rest, each in half of the time left, and the machine wins where it is ahead,
+of a linear model by more than one; or a mean of both, where that is better than either.
 
 Neither is fitted to the validation rows, but the settings of both were chosen with them: what is
 compared is fair, and no measure of how good they are. What is learnt of these rows for a score (a
@@ -21,6 +21,7 @@ import numpy as np
 
 from mercer.automl import machines, refit
 from mercer.automl.budget import Clock
+from mercer.automl.choice import READABLE, losses_of, worse_by_rows
 from mercer.automl.ensemble import MIN_ROWS, best_weights, cross_weighted
 from mercer.automl.machines import Machine
 from mercer.automl.metrics import TITLES, Score, difference_error, number
@@ -153,7 +154,7 @@ class Validation:
         return ValidationResult(
             mine,
             theirs,
-            self.ahead(mine, theirs) > 1,
+            self.ahead(mine, theirs) > (1 if self.selection.chosen.kind in READABLE else 0),
             self.summary(mine, theirs),
             self.n_validation,
             self.tuned.power,
@@ -163,18 +164,23 @@ class Validation:
 
     def mean_weight(self, mine: ScoredFit, theirs: ScoredFit) -> float:
         """The weight of the machine in the mean of both, where each half of the validation rows
-        says by the weights of the other that it is better than the better of them, by more than a
-        standard error; else 0."""
+        says by the weights of the other that it is better than the better of them: by more than a
+        standard error, or row by row; else 0."""
         if mine.told is None or theirs.told is None or len(self.held.rows) < MIN_ROWS:
             return 0.0
-        parts, y = [mine.told, theirs.told], self.held.rows.y
+        parts, y, metric = [mine.told, theirs.told], self.held.rows.y, self.rest.metric
         mean = cross_weighted(parts, y, self.weights, self.half)
-        score, gain = self.score(mean), self.rest.metric.gain
-        best = max(mine, theirs, key=lambda f: gain(f.score.value))
-        gap = gain(score.value) - gain(best.score.value)
-        error = difference_error(score, best.score, self.held.rows.group)
+        score = self.score(mean)
+        best = max(mine, theirs, key=lambda f: metric.gain(f.score.value))
+        gap = metric.gain(score.value) - metric.gain(best.score.value)
+        if not np.isfinite(gap) or gap <= 0:
+            return 0.0
+        group = self.held.rows.group
+        sure = gap > difference_error(score, best.score, group) or worse_by_rows(
+            losses_of(metric, y, np.asarray(best.told)), losses_of(metric, y, mean), group
+        )
         weight = best_weights(parts, y, self.weights, 2)[0]
-        return weight if np.isfinite(gap) and gap > error and 0 < weight < 1 else 0.0
+        return weight if sure and 0 < weight < 1 else 0.0
 
     def ahead(self, mine: ScoredFit, theirs: ScoredFit) -> float:
         """By how many standard errors of their difference the machine is better."""
