@@ -8,8 +8,8 @@ from mercer.automl.candidates import (
     ModelCandidate,
     constant_candidate,
     feature_candidate,
-    one_standard_error_rule,
 )
+from mercer.automl.choice import choose_candidate
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget
 from mercer.automl.recipes import EXPLICIT, LINEAR, Recipe
@@ -48,20 +48,20 @@ def test_the_simplest_within_an_error_is_chosen():
             for r in (LINEAR, EXPLICIT, Recipe("fourier", Gaussian(1.0)))
         ),
     ]
-    assert one_standard_error_rule(line, found).kind == "linear"
+    assert choose_candidate(line, found).kind == "linear"
     noise = SearchProblem(TableRows(X, rng.normal(size=400), np.arange(400)), METRICS["r2"], 0)
     found = [
         constant_candidate(noise),
         *(feature_candidate(noise, r, 128) for r in (LINEAR, Recipe("fourier", Gaussian(1.0)))),
     ]
-    assert one_standard_error_rule(noise, found).kind == "constant"
+    assert choose_candidate(noise, found).kind == "constant"
     wave = problem(600)
     found = [
         constant_candidate(wave),
         feature_candidate(wave, LINEAR, 3),
         feature_candidate(wave, Recipe("fourier", Gaussian(1.0)), 256),
     ]
-    assert one_standard_error_rule(wave, found).kind == "fourier"
+    assert choose_candidate(wave, found).kind == "fourier"
 
 
 def test_one_row_more_is_no_reason_for_a_more_flexible_model():
@@ -76,13 +76,13 @@ def test_one_row_more_is_no_reason_for_a_more_flexible_model():
         ModelCandidate(kind, None, 0, 0.0, IdentityTarget(), METRICS["accuracy"](y, P), 0.0)
         for kind, P in (("linear", almost), ("fourier", right))
     )
-    assert one_standard_error_rule(p, [simple, flexible]) is simple
+    assert choose_candidate(p, [simple, flexible]) is simple
     worse = right.copy()
     worse[:10] = worse[:10, ::-1]
     far = ModelCandidate(
         "linear", None, 0, 0.0, IdentityTarget(), METRICS["accuracy"](y, worse), 0.0
     )
-    assert one_standard_error_rule(p, [far, flexible]) is flexible
+    assert choose_candidate(p, [far, flexible]) is flexible
 
 
 @pytest.mark.parametrize("seed", range(3))

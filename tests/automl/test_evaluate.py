@@ -1,6 +1,7 @@
 """What the holdout says of predictors, and the decision for a rare class."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 from sklearn.metrics import f1_score
@@ -12,6 +13,7 @@ from mercer.automl.metrics import METRICS
 from mercer.automl.recipes import LINEAR, Recipe
 from mercer.automl.refit import fit_all_rows
 from mercer.automl.rows import TableRows
+from mercer.automl.summarise import learnt_importances
 from mercer.kernels import Gaussian
 from tests.automl.arrays import problem
 
@@ -87,3 +89,11 @@ def test_what_rounding_loses_is_nothing():
         0.0,
         0.0,
     )
+
+
+def test_importances_of_a_learnt_metric_are_summed_by_column():
+    machine = SimpleNamespace(models=[SimpleNamespace(importances_=np.array([1.0, 2.0, 1.0]))] * 2)
+    found = learnt_importances(SimpleNamespace(estimator=machine), [0, 2, 2], ["a", "y", "b"])
+    assert found == (("b", 0.75), ("a", 0.25))
+    plain = SimpleNamespace(estimator=SimpleNamespace())
+    assert learnt_importances(plain, [0, 2, 2], ["a", "y", "b"]) == ()

@@ -8,6 +8,7 @@ from mercer.automl import machines, refit
 from mercer.automl.budget import Clock, OutOfTime
 from mercer.automl.candidates import feature_candidate, machine_candidate
 from mercer.automl.machines import (
+    IndicatorRidge,
     Machine,
     MachineSetting,
     SingleClass,
@@ -44,6 +45,31 @@ def test_one_cell_is_the_estimator_itself(classes):
     else:
         own = KernelRidge(SETTING.kernel, alpha=0.1, via="exact").fit(p.rows.X, p.rows.y)
         assert m.predict(p.rows.X) == pytest.approx(own.predict(p.rows.X), abs=1e-2)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 12])
+@pytest.mark.parametrize("most", [400, 100])
+def test_squares_of_indicators_learn_classes_and_survive_a_file(classes, most):
+    p = problem(400, classes=classes)
+    m = machines.fit_machine(
+        p.rows, p.rows.y, classes, MachineSetting(SETTING.kernel, 0.1, "squared"), most, 1e9
+    )
+    assert all(isinstance(model, IndicatorRidge | SingleClass) for model in m.models)
+    assert np.mean(m.scores(p.rows.X).argmax(1) == p.rows.y) > 0.85
+    made = Classifier(m, classes)
+    assert np.array_equal(decode(*encode(made))(p.rows.X), made(p.rows.X))
+    if most == 400:
+        own = KernelRidge(SETTING.kernel, alpha=0.1, via="exact").fit(
+            p.rows.X, np.eye(classes)[p.rows.y]
+        )
+        assert m.scores(p.rows.X) == pytest.approx(own.predict(p.rows.X), abs=1e-2)
+
+
+def test_outputs_and_classes_that_differ_are_refused():
+    ridge = KernelRidge(SETTING.kernel).fit(np.eye(3), np.eye(3))
+    for codes in ((0, 1), (0, 1, 1)):
+        with pytest.raises(ValueError, match="outputs for"):
+            decode(*encode(IndicatorRidge(ridge, codes)))
 
 
 def test_cells_do_about_as_well_as_all_rows_at_once():

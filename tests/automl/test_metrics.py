@@ -115,12 +115,32 @@ def test_auc_without_one_of_the_classes_is_no_number():
     assert np.isnan(METRICS["auc"](np.zeros(4, int), np.full((4, 2), 0.5)).value)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_average_precision_is_scikit_learns_and_its_influence_the_derivative(seed):
+    rng = np.random.default_rng(seed)
+    y, p, w = rng.integers(0, 2, 60), rng.integers(0, 12, 60) / 12, rng.uniform(0.2, 2, 60)
+    P = np.stack([1 - p, p], axis=1)
+    mine, rare = METRICS["average_precision"](y, P, w), int(w[y == 1].sum() <= w[y == 0].sum())
+    assert mine.value == pytest.approx(
+        sk.average_precision_score(y == rare, P[:, rare], sample_weight=w)
+    )
+    assert mine.influence.sum() == pytest.approx(0, abs=1e-12)
+    for j in rng.choice(60, 5, replace=False):
+        step = np.where(np.arange(60) == j, 1e-6, 0)
+        slope = (METRICS["average_precision"](y, P, w + step).value - mine.value) / 1e-6
+        assert w[j] * slope == pytest.approx(mine.influence[j], abs=1e-4)
+    assert METRICS["average_precision"](y, np.eye(2)[y], w).value == pytest.approx(1)
+    assert np.isnan(METRICS["average_precision"](np.zeros(9, int), P[:9]).value)
+
+
 def test_defaults_and_their_reasons():
     assert choose_metric("regression")[0].name == "r2"
     assert choose_metric("classification", shares=[0.4, 0.6]) == (METRICS["accuracy"], "")
     metric, why = choose_metric("classification", shares=[0.95, 0.05])
     assert metric.name == "auc"
     assert "5.0%" in why
+    assert choose_metric("classification", shares=[0.84, 0.16])[0].name == "auc"
+    assert choose_metric("classification", shares=[0.76, 0.24])[0].name == "accuracy"
     assert choose_metric("classification", shares=[0.9, 0.05, 0.05])[0].name == "accuracy"
 
 

@@ -42,3 +42,21 @@ def test_trees_stop_where_time_is_up_and_say_so(monkeypatch):
         whole(p.rows.X),
         HistGradientBoostingRegressor(random_state=0).fit(p.rows.X, p.rows.y).predict(p.rows.X),
     )
+
+
+def test_with_time_for_some_rounds_steps_are_larger_and_it_is_said(monkeypatch):
+    p = problem(300)
+    monkeypatch.setattr(trees.Clock, "spent", property(lambda clock: 0.1))
+    design = trees.TreeColumns((0, 1, 2), ())
+    grown = trees.grow_trees(p.rows, design, 0, 0, forever(), 2.0)[0]  # 57 rounds are promised
+    assert trees.MIN_ROUNDS <= grown.rounds < trees.N_ROUNDS
+    assert grown.rate == pytest.approx(10 / grown.rounds)
+    assert not grown.starved
+    assert f"{grown.rounds} rounds" in grown.settings
+
+
+def test_leaves_of_many_classes_are_penalised():
+    p = problem(300, classes=3)
+    grown = trees.grow_trees(p.rows, trees.TreeColumns((0, 1, 2), ()), 3, 0, forever(), 10.0)[0]
+    assert grown.estimator.l2_regularization == trees.MULTICLASS_PENALTY
+    assert "penalised" in grown.settings

@@ -68,7 +68,13 @@ def of_classes(found, held, labels):
         multi_class="ovr",
         labels=labels,
     )
+    counts = [np.sum((1.0 if w is None else w) * (y == c)) for c in labels]
+    asked = range(len(labels)) if len(labels) > 2 else [1 if counts[1] <= counts[0] else 0]
+    precision = [
+        sk.average_precision_score(y == labels[c], P[:, c], sample_weight=w) for c in asked
+    ]
     return {
+        "average_precision": np.mean(precision),
         "accuracy": sk.accuracy_score(y, said, sample_weight=w),
         "balanced_accuracy": sk.balanced_accuracy_score(y, said, sample_weight=w),
         "log_loss": sk.log_loss(y, P, sample_weight=w, labels=labels),

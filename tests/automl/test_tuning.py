@@ -1,5 +1,7 @@
 """The kernel and penalty of a machine, and the size that its time allows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from mercer.automl import candidates, tuning
 from mercer.automl.budget import Clock
 from mercer.automl.candidates import machine_candidate
 from mercer.automl.machines import MachineSetting
+from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget
 from mercer.automl.tuning import TunedMachine, tune_machine
 from mercer.kernels import Gaussian
@@ -47,12 +50,31 @@ def test_the_search_prefers_what_fits_and_is_timed():
     assert found < 0.5 * poor
     assert tuned.seconds > 0
     assert tuned.rows > 500
-    X = checkers(2500).rows.X
-    assert tuned.setting.kernel in tuning.kernel_candidates(X[:2500], None)
+    first = tuning.first_settings(p, tuning.kernel_candidates(p.rows.X, None))
+    assert tuned.setting not in first  # the search went on from the best of them
+    assert found <= 1.05 * min(tuning._loss(trial, s, IdentityTarget(), 1e9)[0] for s in first[:3])
     dense = tune_machine(
         checkers(8000), IdentityTarget(), None, forever(), 1.0, 1e9
     )  # now on cells of all rows
     assert dense.rows <= tuning.CELL_ROWS
+
+
+@pytest.mark.parametrize(
+    ("classes", "metric", "first", "then"),
+    [
+        (0, "r2", "squared", []),
+        (2, "accuracy", "hinge", ["squared"] * 4),
+        (2, "log_loss", "squared", ["hinge"] * 4),
+        (2, "auc", "squared", ["hinge"] * 4),
+        (3, "accuracy", "squared", ["hinge"] * 4),
+        (12, "accuracy", "squared", []),  # a machine for every two would take too long
+    ],
+)
+def test_the_loss_that_suits_the_metric_comes_first(classes, metric, first, then):
+    p = replace(problem(40, classes=classes), metric=METRICS[metric])
+    settings = tuning.first_settings(p, [Gaussian(1.0), Gaussian(2.0), Gaussian(3.0)])
+    assert {s.loss for s in settings} == {first}
+    assert [s.loss for s in tuning.other_losses(p, settings)] == then
 
 
 def test_a_search_without_time_tries_one_setting_a_round(monkeypatch):
@@ -86,5 +108,6 @@ def test_a_larger_fit_tells_how_seconds_grow():
     tuned = TunedMachine(SETTING, IdentityTarget(), 1.0, 1_000)
     assert tuned.timed(2**2.5, 2_000).power == pytest.approx(2.5)
     assert tuned.timed(2**2.5, 2_000).guess(4_000, 4_000) == pytest.approx(4**2.5)
-    assert tuned.timed(100.0, 2_000).power == tuning.POWER_RANGE[1]
+    assert tuned.timed(100.0, 2_000).power == tuning.MAX_POWER
     assert tuned.timed(9.0, 1_100) is tuned
+    assert replace(tuned, power=2.7).timed(2.0, 2_000).power == 2.7  # what small fits do not tell

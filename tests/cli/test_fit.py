@@ -33,6 +33,25 @@ def test_json_is_the_result_and_nothing_else(folder, tmp_path):
     assert (tmp_path / "m.html").exists()
 
 
+def test_a_fit_to_all_rows_is_asked_for_and_said(folder, tmp_path):
+    words = ["fit", folder / "d.csv", "-t", "progression", "--time", "0.01", "--refit"]
+    found = call(*words, "--out", tmp_path / "m.mercer")
+    assert found.exit_code == 0, found.output
+    assert "model before it was fitted to all rows" in found.stdout
+    assert "--refit" in (tmp_path / "m.html").read_text(encoding="utf-8")
+    (tmp_path / "t.csv").write_bytes((folder / "d.csv").read_bytes())
+    refused = call(*words, "--test", tmp_path / "t.csv", "--out", tmp_path / "n.mercer")
+    assert refused.exit_code == 2
+    assert "never fitted" in refused.output
+
+
+def test_paired_differences_stand_beside_the_scores(folder):
+    lines = (folder / "stdout").read_text().splitlines()
+    head = next(line for line in lines if "chosen minus it" in line)
+    trees = next(line for line in lines if line.strip().startswith("Gradient-boosted trees"))
+    assert " to " in trees[head.index("cross-validated") :]
+
+
 def test_names_come_from_the_data():
     asked = FitOptions(("folder/my houses.csv.gz",), "y")
     assert (str(asked.model_path), str(asked.report_path)) == ("my houses.mercer", "my houses.html")

@@ -102,3 +102,9 @@ def test_the_summary_names_a_metric_once_and_writes_numbers_out(fitted):
     assert "metric    R² (1 is perfect" in text
     assert "160,500" in text
     assert "same seed may give another model" in text
+
+
+def test_a_learnt_metric_is_shown(result):
+    assert "learnt metric" not in summary(result)
+    shown = summary(replace(result, learnt=(("size", 0.7), ("age", 0.3), ("none", 0.0))))
+    assert "learnt metric: size (70%), age (30%)." in shown

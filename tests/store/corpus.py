@@ -248,7 +248,31 @@ def _machines(n_classes):
     return type(t)(t.columns, predictor, t.margin, t.decision, t.result, t.unusual)
 
 
+def _mean():
+    """A mean of models, one of which is a machine of squares of indicators; a number by its
+    ranks."""
+    from copy import copy
+    from dataclasses import replace
+
+    from mercer.automl.machines import MachineSetting, fit_machine
+    from mercer.automl.predictors import Classifier, ConstantPredictor, WeightedMean
+    from mercer.automl.rows import TableRows
+    from mercer.tables.scale import RankNormalizer
+
+    t = _table("k", "y")
+    columns = copy(t.columns)
+    ranked = replace(columns.encoders_["a"], scale=RankNormalizer.of(np.arange(40.0) ** 2))
+    columns.encoders_ = columns.encoders_ | {"a": ranked}
+    Z = np.random.default_rng(0).normal(size=(90, len(columns.feature_names_)))
+    y = (Z[:, 0] > 0).astype(int)
+    plan = MachineSetting(Gaussian(2.0), 0.1, "squared")
+    m = fit_machine(TableRows(Z, y, np.arange(90)), y, 2, plan, 90, 1e9)
+    mean = WeightedMean((Classifier(m, 2), ConstantPredictor((0.5, 0.5), 2)), (0.75, 0.25))
+    return replace(t, columns=columns, predictor=mean)
+
+
 TABLES = {
+    "mean of models": _mean,
     "table of numbers": lambda: _table("y", "k"),
     "table of classes": lambda: _table("k", "y"),
     "machines of numbers": lambda: _machines(0),

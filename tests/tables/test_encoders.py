@@ -12,7 +12,8 @@ from mercer.tables.encoders import (
     TextEncoder,
     from_state,
 )
-from mercer.tables.scale import Standardizer
+from mercer.tables.levels import CodedNumberEncoder, LevelMeansEncoder
+from mercer.tables.scale import RankNormalizer, Standardizer
 
 NUMBER = NumberEncoder(Standardizer(2.0, 2.0), 5.0, True)
 TOWNS = CategoryEncoder(
@@ -27,6 +28,10 @@ ENCODERS = {
     "codes": CODES,
     "text": TextEncoder(TOWNS, Standardizer(), Standardizer()),
     "new text": TextEncoder(None, Standardizer(), Standardizer()),
+    "ranks": NumberEncoder(RankNormalizer((1.0, 2.0, 9.0), 2.0), 5.0, True),
+    "number and codes": CodedNumberEncoder(NUMBER, CODES),
+    "positions of levels": LevelMeansEncoder(TOWNS, ("target",)),
+    "means of levels": LevelMeansEncoder(TOWNS, ("a", "b"), tuple(float(i) for i in range(10))),
 }
 CELLS = pa.array(["Oslo", "yes", "3", "", "2021-05-06", "7.0", None, "no", "Paris"])
 

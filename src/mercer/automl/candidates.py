@@ -1,5 +1,4 @@
-"""Candidates: every kind at its best setting, scored by the same folds of the same rows; the
-simplest near the best is chosen."""
+"""Candidates: every kind at its best setting, scored by the same folds of the same rows."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.automl.budget import Clock
 from mercer.automl.crossval import NO_LIMIT, refits
-from mercer.automl.machines import calibration, cross_fitted_probabilities
-from mercer.automl.metrics import Score, difference_error, log_loss, over_folds
+from mercer.automl.machines import MachinePlan, calibration, cross_fitted_probabilities
+from mercer.automl.metrics import Score, log_loss, over_folds
 from mercer.automl.predictors import ConstantPredictor, IdentityTarget, TargetTransform, all_classes
-from mercer.automl.recipes import KINDS, NAMES, Recipe
+from mercer.automl.recipes import NAMES, Recipe
 from mercer.automl.search import UNTRANSFORMED, SearchProblem, Trial, try_recipe
 from mercer.automl.splits import N_FOLDS, FoldPlan, make_folds
 from mercer.automl.tuning import TunedMachine, out_of_fold
@@ -41,12 +40,19 @@ class ModelCandidate:
     target: TargetTransform
     score: Score
     seconds: float
-    probabilities: Array | None = None  # out of fold
+    predicted: Array | None = None  # out of fold: numbers (n,) or probabilities (n, K), else nan
     scale: tuple[float, tuple[float, ...]] | None = None  # of a machine's scores: slope and offsets
+    plan: MachinePlan | None = None  # of a machine
+    members: tuple[tuple[str, float], ...] = ()  # of a mean of models: their kinds and weights
 
     @property
     def name(self) -> str:
         return NAMES[self.kind]
+
+    @property
+    def probabilities(self) -> Array | None:
+        """Out of fold, of classes."""
+        return self.predicted if self.predicted is not None and self.predicted.ndim == 2 else None
 
 
 def folds_of(p: SearchProblem) -> FoldPlan:
@@ -66,7 +72,7 @@ def constant_candidate(p: SearchProblem) -> ModelCandidate:
         out = np.full((len(p.rows), *found.shape[1:]), np.nan) if out is None else out
         out[test] = found
     return ModelCandidate(
-        "constant", None, 0, 0.0, IdentityTarget(), _score(p, out, split), clock.spent
+        "constant", None, 0, 0.0, IdentityTarget(), score_of(p, out), clock.spent, out
     )
 
 
@@ -87,20 +93,17 @@ def feature_candidate(
         else try_recipe(p, recipe, size, targets=targets, until=until)
     )
     if p.numeric:
-        where = folds_of(p).tested()
-        f = tried.predicted
-        assert f is not None
-        score = p.metric(
-            p.rows.y[where], p.kept(tried.target.back(f[where, 0])), p.rows.weights()[where]
-        )
+        assert tried.predicted is not None
+        f = p.kept(tried.target.back(tried.predicted[:, 0]))
         return ModelCandidate(
             recipe.kind,
             recipe,
             tried.size,
             tried.alpha,
             tried.target,
-            score,
+            score_of(p, f),
             clock.spent + tried.seconds,
+            f,
         )
     alpha, P = _logistic(p, recipe, tried, until)
     return ModelCandidate(
@@ -109,7 +112,7 @@ def feature_candidate(
         tried.size,
         alpha,
         IdentityTarget(),
-        _score(p, P, folds_of(p)),
+        score_of(p, P),
         clock.spent,
         P,
     )
@@ -137,17 +140,17 @@ def machine_candidate(
             cross_fitted_probabilities(s[where], y, w, split.block[where]),
             calibration(s[where], y, w),
         )
-    found = None if p.numeric else P
     return ModelCandidate(
         "machine",
         tuned.recipe,
         len(p.rows),
-        setting.penalty,
+        float(getattr(setting, "penalty", 0.0)),
         target,
-        _score(p, P, split),
+        score_of(p, P),
         clock.spent,
-        found,
+        P,
         scale,
+        setting,
     )
 
 
@@ -210,28 +213,11 @@ class LenientLogistic:
         return all_classes(self.estimator, self.estimator.predict_proba(X), self.n_classes)
 
 
-def _score(p: SearchProblem, out: Array | None, split: FoldPlan) -> Score:
+def score_of(p: SearchProblem, out: Array | None) -> Score:
+    """The metric of out-of-fold predictions."""
     assert out is not None
+    split = folds_of(p)
     where = split.tested()
     return over_folds(
         p.metric, p.rows.y[where], out[where], p.rows.weights()[where], split.block[where]
     )
-
-
-def one_standard_error_rule(p: SearchProblem, found: list[ModelCandidate]) -> ModelCandidate:
-    """The simplest whose score is within one standard error of the best, the error being that of
-    their difference."""
-    where = folds_of(p).tested()
-    groups = None if p.rows.group is None else p.rows.group[where]
-    best = max(
-        found, key=lambda f: p.metric.gain(f.score.value) if np.isfinite(f.score.value) else -np.inf
-    )
-    near = [
-        f for f in found if _behind(p, f, best) <= difference_error(f.score, best.score, groups)
-    ]
-    return min(near or [best], key=lambda f: KINDS.index(f.kind))
-
-
-def _behind(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> float:
-    gap = p.metric.gain(best.score.value) - p.metric.gain(f.score.value)
-    return gap if np.isfinite(gap) else np.inf

@@ -16,6 +16,7 @@ from mercer.automl.budget import Clock
 from mercer.automl.frames import Table, in_batches, only
 from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows
 from mercer.automl.splits import Holdout
+from mercer.automl.treat import fill_level_means
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.stats import row_hashes
@@ -23,6 +24,7 @@ from mercer.tables import Columns, DataError
 from mercer.tables.arrow import Batch, pa
 from mercer.tables.dates import moments, time_form
 from mercer.tables.errors import Misnamed, many, nearest
+from mercer.tables.options import Judge
 from mercer.tables.sketch import CELLS
 from mercer.tables.treatment import DroppedRows, weights
 
@@ -107,6 +109,7 @@ def prepare_data(
     memory: float,
     seed: int,
     clock: Clock,
+    judge: Judge | None = None,
 ) -> TableData:
     """Two passes over the data, three where groups or times decide the holdout; rows that memory
     does not hold wait on disk."""
@@ -127,9 +130,8 @@ def prepare_data(
         random_state=seed,
     )
     gone = DroppedRows()
-    columns.fit(
-        _training(source, apart, roles, gone), min(CELLS, budget.sample_cells(memory)), gone
-    )
+    some = min(CELLS, budget.sample_cells(memory))
+    columns.fit(_training(source, apart, roles, gone), some, gone, judge)
     columns.warnings_ = (*source.said, *columns.warnings_)
     budget.release_memory()
     clock.say("treating the columns")
@@ -169,6 +171,7 @@ def _table_data(
             "no column is left to predict from; see which were left out and why, and give columns that vary."
         )
     _check_splittable(rows, columns)
+    fill_level_means(columns, rows, test)
     some = test.sample(
         budget.holdout_rows(memory, rows.X.shape[1], test.vectors, len(columns.classes_)), seed
     )

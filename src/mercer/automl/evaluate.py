@@ -25,7 +25,7 @@ ROUNDING = 1e-12  # of a score, or in shares: what is lost by less is lost by ro
 MAX_PREDICTED_ROWS = 200_000  # rows for all columns together
 MAX_SHUFFLED = 200  # columns at most
 MIN_SHUFFLED_ROWS = 300  # rows that are shuffled in any case
-MAX_WORK = 1e10  # values of the model that all predictions together may meet
+MAX_WORK = 2e9  # values of the model that all predictions together may meet
 
 
 @register("automl.Decision")

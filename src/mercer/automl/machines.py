@@ -6,8 +6,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
 
 import numpy as np
 from scipy.optimize import minimize
@@ -15,7 +15,7 @@ from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.automl.predictors import class_codes_law
-from mercer.automl.recipes import rounded, widened
+from mercer.automl.recipes import rounded, spelled, widened
 from mercer.automl.rows import TableRows
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
@@ -28,27 +28,77 @@ from mercer.store import register
 
 TOLERANCE = 1e-3
 PARALLEL_CELLS = 4  # cells that share the memory, whatever the number of cores
+ITERATED_POWER = 2.0
+FACTOR_POWER = 2.7
 FACTOR_BYTES = 16.0  # bytes for each pair of rows in a factorisation
+
+
+class MachinePlan(Protocol):
+    """All that the contest knows of a machine: how it is fitted to the rows of a cell once its
+    search is over, and what it is in words.
+
+    A plan holds what was chosen (a kernel, a penalty, the path of a learnt metric) and no row of
+    training: so every fold, the validation and the last fit make the same machine of other rows.
+    What it makes is a `CellModel`; `scores` reads those of classes.
+    """
+
+    def fit(
+        self, X: Array, y: Array, w: Array | None, n_classes: int, memory: float
+    ) -> CellModel: ...
+
+    @property
+    def detail(self) -> str: ...
+
+    def how(self, n_classes: int) -> str: ...
+
+    def power(self, n_classes: int) -> float: ...
 
 
 @dataclass(frozen=True)
 class MachineSetting:
-    """A kernel and its penalty: of ridge regression alpha, of support vectors 1/C."""
+    """A kernel, its penalty (of squares alpha, of support vectors 1/C), and of classes the loss:
+    hinge, or squared on one indicator a class.
+    """
 
     kernel: Kernel
     penalty: float
+    loss: str = "hinge"
 
     def neighbour(self, wider: float, penalty: float) -> MachineSetting:
         """With factors on the bandwidths and the penalty."""
-        return MachineSetting(widened(self.kernel, wider), rounded(self.penalty * penalty))
+        return replace(
+            self, kernel=widened(self.kernel, wider), penalty=rounded(self.penalty * penalty)
+        )
 
-    def estimator(self, n_classes: int, memory: float) -> KernelRidge | KernelSVC:
-        """The machine of one cell."""
-        if n_classes:
-            return KernelSVC(self.kernel, C=1 / self.penalty, via="exact", memory_limit=memory)
-        return KernelRidge(
+    def fit(self, X: Array, y: Array, w: Array | None, n_classes: int, memory: float) -> CellModel:
+        """The machine of these rows; y are codes of at least two classes, or numbers."""
+        if n_classes and self.loss == "hinge":
+            svc = KernelSVC(self.kernel, C=1 / self.penalty, via="exact", memory_limit=memory)
+            return svc.fit(X, y, w)
+        ridge = KernelRidge(
             self.kernel, alpha=self.penalty, via="exact", tol=TOLERANCE, memory_limit=memory
         )
+        if not n_classes:
+            return ridge.fit(X, y, w)
+        codes = np.unique(y)
+        hot = (y[:, None] == codes).astype(np.float64)
+        return IndicatorRidge(ridge.fit(X, hot, w), tuple(codes.tolist()))
+
+    @property
+    def detail(self) -> str:
+        return f"{spelled(self.kernel)} at the rows themselves"
+
+    def power(self, n_classes: int) -> float:
+        """Of the rows in the seconds of a fit, before larger fits tell it: many outputs take a
+        factorisation."""
+        return FACTOR_POWER if n_classes and self.loss == "squared" else ITERATED_POWER
+
+    def how(self, n_classes: int) -> str:
+        """The loss and its penalty."""
+        if n_classes and self.loss == "hinge":
+            return f"support vectors, C {1 / self.penalty:.3g}"
+        what = "ridge regression of indicators" if n_classes else "ridge regression"
+        return f"{what}, penalty {self.penalty:.3g}"
 
 
 @register("automl.Machine")
@@ -71,7 +121,8 @@ class Machine:
     must = dict(
         tree=Is("CellTree", d="d"),
         models=Each(
-            Is("KernelRidge", "KernelSVC", "SingleClass", n_features_in_="d"), size="tree.n_cells"
+            Is("KernelRidge", "KernelSVC", "IndicatorRidge", "SingleClass", n_features_in_="d"),
+            size="tree.n_cells",
         ),
         n_classes=Whole(),
         rows=Whole(),
@@ -126,6 +177,42 @@ class Machine:
         return out
 
 
+@register("automl.IndicatorRidge")
+@dataclass(frozen=True, eq=False)
+class IndicatorRidge:
+    """Ridge regression of one indicator a class, all by one factorisation: the highest is the
+    class."""
+
+    ridge: KernelRidge
+    codes: tuple[int, ...]
+
+    must = dict(ridge=Is("KernelRidge"), codes=Each(Whole(0, 1 << 31)))
+
+    def _laws(self) -> str | None:
+        outputs = int(np.size(self.ridge.intercept_))
+        return (
+            None
+            if outputs == len(set(self.codes)) == len(self.codes)
+            else f"has {outputs} outputs for {len(self.codes)} classes"
+        )
+
+    @property
+    def classes_(self) -> Array:
+        return np.asarray(self.codes, np.int64)
+
+    @property
+    def n_features_in_(self) -> int:
+        return int(self.ridge.n_features_in_)
+
+    @property
+    def plan_(self) -> object:
+        return self.ridge.plan_
+
+    def decision_function(self, X: Array) -> Array:
+        """(n, classes)."""
+        return np.asarray(self.ridge.predict(X), np.float64).reshape(len(X), len(self.codes))
+
+
 @register("automl.SingleClass")
 @dataclass(frozen=True)
 class SingleClass:
@@ -136,7 +223,7 @@ class SingleClass:
     must = dict(code=Whole(0, 1 << 31))
 
 
-CellModel = KernelRidge | KernelSVC | SingleClass
+CellModel = KernelRidge | KernelSVC | IndicatorRidge | SingleClass
 
 
 @contextmanager
@@ -149,7 +236,7 @@ def ignore_convergence() -> Iterator[None]:
 
 
 def fit_machine(
-    rows: TableRows, y: Array, n_classes: int, setting: MachineSetting, most: int, memory: float
+    rows: TableRows, y: Array, n_classes: int, plan: MachinePlan, most: int, memory: float
 ) -> Machine:
     """A machine for every cell of at most so many rows, side by side; y are codes of classes, or
     numbers to be fitted.
@@ -168,7 +255,7 @@ def fit_machine(
             y[i],
             None if rows.weight is None else rows.weight[i],
             n_classes,
-            setting,
+            plan,
             each,
         )
 
@@ -194,22 +281,26 @@ def _with_positive_weight(rows: TableRows, y: Array) -> tuple[TableRows, Array]:
 
 
 def _fit_cell(
-    X: Array, y: Array, w: Array | None, n_classes: int, setting: MachineSetting, memory: float
+    X: Array, y: Array, w: Array | None, n_classes: int, plan: MachinePlan, memory: float
 ) -> CellModel:
     present = np.unique(y)
     if n_classes and len(present) == 1:
         return SingleClass(int(present[0]))
-    return setting.estimator(n_classes, memory).fit(X, y, w)
+    return plan.fit(X, y, w, n_classes, memory)
 
 
 def scores(m: CellModel, X: Array, n_classes: int) -> Array:
-    """Of two classes -f/2 and f/2; of more the votes, where a class that the cell lacks has one
-    less than none."""
+    """Of two classes -f/2 and f/2; of more the votes, or what was predicted of indicators, where a
+    class that the cell lacks has one less than none."""
     out = np.full((len(X), n_classes), -1.0)
     if isinstance(m, SingleClass):
         out[:, m.code] = 1.0 if n_classes == 2 else n_classes - 1.0
         return out
+    assert not isinstance(m, KernelRidge)
     f = np.asarray(m.decision_function(X), np.float64)
+    if isinstance(m, IndicatorRidge):
+        out[:, m.classes_] = f
+        return out
     if n_classes == 2:
         return np.stack([-f / 2, f / 2], axis=1)
     out[:, np.asarray(m.classes_, np.int64)] = votes(-f[:, None], 2) if f.ndim == 1 else f

@@ -9,12 +9,16 @@ from statistics import NormalDist
 
 import numpy as np
 
+from mercer.automl import ranking
 from mercer.inputs import Array
 from mercer.tables.errors import Misnamed
 
 CONFIDENCE = 0.95
 Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
-RARE_CLASS = 0.1  # share of the rarer of two classes below which accuracy says little
+# share of the rarer of two classes below which accuracy says little; below which a threshold is
+# sought that finds it, as the likelier class would hardly ever be that one
+RARE_CLASS = 0.2
+VERY_RARE_CLASS = 0.1
 TITLES = {
     "r2": "R²",
     "rmse": "RMSE",
@@ -23,6 +27,7 @@ TITLES = {
     "balanced_accuracy": "balanced accuracy",
     "log_loss": "log loss",
     "auc": "area under the curve",
+    "average_precision": "average precision",
 }
 IN_UNITS = ("rmse", "mae")  # of the target
 
@@ -161,11 +166,30 @@ def auc(y: Array, P: Array, w: Array) -> Score:
     codes = (
         [1] if P.shape[1] == 2 else [c for c in range(P.shape[1]) if 0 < np.sum(y == c) < len(y)]
     )
-    parts = [_auc(y == c, np.asarray(P[:, c], np.float64), w) for c in codes]
-    parts = [s for s in parts if np.isfinite(s.value)]
-    if not parts:
-        return Score(float("nan"), np.zeros(len(y)))
-    return _together(parts)
+    return _ranked(ranking.area, codes, y, P, w)
+
+
+def average_precision(y: Array, P: Array, w: Array) -> Score:
+    """The mean, over the rows of the class, of the share of it among the rows that are ranked as
+    high; of two classes the rarer, of more the mean over them.
+
+    >>> y = np.array([0, 0, 1, 1])
+    >>> round(average_precision(y, np.array([[0.9, 0.1], [0.6, 0.4], [0.65, 0.35], [0.2, 0.8]]), np.ones(4)).value, 4)
+    0.8333
+    """
+    counts = np.bincount(y, w, minlength=P.shape[1])
+    present = [c for c in range(P.shape[1]) if 0 < counts[c] < counts.sum()]
+    codes = [1 if counts[1] <= counts[0] else 0] if P.shape[1] == 2 else present
+    return _ranked(ranking.precision, codes, y, P, w)
+
+
+def _ranked(of: ranking.Ranking, codes: list[int], y: Array, P: Array, w: Array) -> Score:
+    """The mean over the classes of which there are rows on both sides."""
+    found = [of(y == c, np.asarray(P[:, c], np.float64), w) for c in codes]
+    parts = [
+        Score(value, influence, True, count) for value, influence, count in filter(None, found)
+    ]
+    return _together(parts) if parts else Score(float("nan"), np.zeros(len(y)))
 
 
 def _together(parts: list[Score]) -> Score:
@@ -177,32 +201,6 @@ def _together(parts: list[Score]) -> Score:
         True,
         count,
     )
-
-
-def _auc(positive: Array, p: Array, w: Array) -> Score:
-    """With the influences of DeLong, DeLong and Clarke-Pearson (1988); a row counts as much as its
-    weight."""
-    own, sums = (positive, ~positive), [float(w[side].sum()) for side in (positive, ~positive)]
-    if not all(s > 0 for s in sums):
-        return Score(float("nan"), np.zeros(len(p)))
-    share = np.empty(len(p))
-    share[positive] = _below(p[positive], p[~positive], w[~positive])
-    share[~positive] = 1 - _below(p[~positive], p[positive], w[positive])
-    value = min(
-        1.0, float(w[positive] @ share[positive]) / float(w[positive] @ np.ones(positive.sum()))
-    )
-    fewest = min(int(np.sum(w[side] > 0)) for side in own)
-    return Score(value, w * (share - value) / np.where(positive, *sums), True, 2.0 * fewest)
-
-
-def _below(p: Array, other: Array, w: Array) -> Array:
-    """The share of the weight of the others that is below each, equal ones counting half."""
-    order = np.argsort(other, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(w[order])])
-    return (
-        sums[np.searchsorted(other[order], p, "left")]
-        + sums[np.searchsorted(other[order], p, "right")]
-    ) / (2 * sums[-1])
 
 
 def _mean(values: Array, w: Array, *, proportion: bool = False) -> Score:
@@ -222,7 +220,7 @@ def over_folds(metric: Metric, y: Array, P: Array, w: Array, fold: Array) -> Sco
     that is rarer in the rows which train is more frequent in those which test: a constant would be
     below chance. Classes with fewer rows than folds are left out, where two remain.
     """
-    if metric.of not in (auc, balanced_accuracy):
+    if metric.of not in (auc, average_precision, balanced_accuracy):
         return metric(y, P, w)
     counts, k = np.bincount(y), len(np.unique(fold))
     frequent = np.flatnonzero(counts >= k)
@@ -310,6 +308,13 @@ METRICS = {
             auc,
             True,
             "chance that a row of the class is ranked above one that is not (0.5 is chance)",
+        ),
+        Metric(
+            "average_precision",
+            "classification",
+            average_precision,
+            True,
+            "precision averaged over the rows of the rarer class, most probable first",
         ),
     )
 }

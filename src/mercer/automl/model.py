@@ -17,7 +17,13 @@ from mercer.automl.frames import as_source, like
 from mercer.automl.intervals import COVERAGE, Margin, NoveltyDetector, widening
 from mercer.automl.metrics import metric_named, number
 from mercer.automl.predict import PredictionJob
-from mercer.automl.predictors import Classifier, ConstantPredictor, Predictor, Regressor
+from mercer.automl.predictors import (
+    Classifier,
+    ConstantPredictor,
+    Predictor,
+    Regressor,
+    WeightedMean,
+)
 from mercer.automl.result import FitResult, card
 from mercer.inputs import Array
 from mercer.store import register, save
@@ -254,7 +260,7 @@ class TableModel:
             state["result"] if "result" in state else state["evidence"],
         )  # as before
         if not isinstance(
-            state["predictor"], ConstantPredictor | Regressor | Classifier
+            state["predictor"], ConstantPredictor | Regressor | Classifier | WeightedMean
         ) or not isinstance(state["decision"], Decision):
             raise ValueError("the file holds no predictor of a table; fit the model again.")
         if not isinstance(state.get("unusual"), NoveltyDetector) or not isinstance(

@@ -20,6 +20,7 @@ MIN_SKEWNESS = 1.0  # skewness beyond which a logarithm is tried
 # 1977: "far out")
 TUKEY_FENCE = 3.0
 BLOCK_ROWS = 1 << 13
+MAX_LOG_STEP = 0.4  # of a logarithm beyond the largest seen: half as much again
 
 
 @register("automl.IdentityTarget")
@@ -83,7 +84,7 @@ class LogTarget:
         """With the factor of retransformation, or none, of the better score on these targets and
         the z that were predicted of them."""
         seen = self.to(y)
-        plain = LogTarget(self.shift, 1.0, float(seen.max() + seen.std()))
+        plain = LogTarget(self.shift, 1.0, float(seen.max() + min(seen.std(), MAX_LOG_STEP)))
         with_factor = replace(
             plain, retransformation=robust_retransformation(seen - np.minimum(z, plain.top), w)
         )
@@ -214,7 +215,36 @@ class Classifier:
         )
 
 
-Predictor = ConstantPredictor | Regressor | Classifier
+@register("automl.WeightedMean")
+@dataclass(frozen=True, eq=False)
+class WeightedMean:
+    """The weighted mean of what two or three predictors say: numbers, or probabilities."""
+
+    members: tuple[Regressor | Classifier | ConstantPredictor, ...]
+    weights: tuple[float, ...]
+
+    must = dict(
+        members=Each(Is("Regressor", "Classifier", "ConstantPredictor")), weights=Each(Number(0))
+    )
+
+    def __post_init__(self) -> None:
+        if not 1 < len(self.members) == len(self.weights) or abs(sum(self.weights) - 1) > 1e-6:
+            raise ValueError(
+                f"WeightedMean needs a weight for each of at least two members, which add up to 1, got {self.weights}."
+            )
+
+    def _laws(self) -> str | None:
+        classes = {getattr(m, "n_classes", 0) for m in self.members}
+        return None if len(classes) == 1 else f"has members of {sorted(classes)} classes"
+
+    def __call__(self, X: Array) -> Array:
+        out = self.weights[0] * self.members[0](X)
+        for w, member in zip(self.weights[1:], self.members[1:], strict=True):
+            out = out + w * member(X)
+        return np.asarray(out)
+
+
+Predictor = ConstantPredictor | Regressor | Classifier | WeightedMean
 
 
 def class_codes_law(codes: Iterable[Array], n_classes: int) -> str | None:

@@ -21,7 +21,8 @@ from mercer.models.base import KernelEstimator
 from mercer.ops.threads import single_blas
 from mercer.stats import Moments
 
-KINDS = ("constant", "linear", "explicit", "fourier", "landmarks", "machine")  # simplest first
+# simplest first
+KINDS = ("constant", "linear", "explicit", "fourier", "landmarks", "machine", "ensemble")
 NAMES = {
     "constant": "Constant",
     "linear": "Linear",
@@ -29,6 +30,7 @@ NAMES = {
     "fourier": "Fourier features",
     "landmarks": "Landmarks",
     "machine": "Kernel machine",
+    "ensemble": "Mean of models",
     "trees": "Gradient-boosted trees",
 }
 BANDWIDTH_FACTORS = (1.0, 0.5, 2.0, 0.25, 4.0)  # of the bandwidth, about that of the data
@@ -105,12 +107,19 @@ class Recipe:
 
     @property
     def spelled(self) -> str:
-        """The kernel, with the range of its bandwidths where there is one a column."""
-        b = getattr(self.kernel, "bandwidth", None)
-        if not isinstance(b, tuple):
-            return repr(self.kernel)
-        norm = " in the 1-norm" if getattr(self.kernel, "norm", 2) == 1 else ""
-        return f"{type(self.kernel).__name__}{norm}, one bandwidth a column, from {min(b):.3g} to {max(b):.3g}"
+        """The kernel."""
+        return spelled(self.kernel)
+
+
+def spelled(kernel: Kernel | None) -> str:
+    """A kernel, with the range of its bandwidths where there is one a column."""
+    b = getattr(kernel, "bandwidth", None)
+    if not isinstance(b, tuple):
+        return repr(kernel)
+    norm = " in the 1-norm" if getattr(kernel, "norm", 2) == 1 else ""
+    return (
+        f"{type(kernel).__name__}{norm}, one bandwidth a column, from {min(b):.3g} to {max(b):.3g}"
+    )
 
 
 LINEAR = Recipe("linear")

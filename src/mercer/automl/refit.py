@@ -63,20 +63,12 @@ def fit_all_rows(p: SearchProblem, f: ModelCandidate, size: int, memory: float) 
 def _machine(p: SearchProblem, f: ModelCandidate, memory: float) -> Predictor:
     """At all rows, as it was cross-validated on them; the retransformation and the calibration are
     those of rows that were left out."""
-    assert f.recipe is not None
-    assert f.recipe.kernel is not None
+    assert f.plan is not None
     if p.n_classes and len(np.unique(p.rows.with_positive_weight().y)) < 2:
         return ConstantPredictor.of(p.rows.y, p.rows.weights(), p.n_classes)
     with machines.ignore_convergence():
         y = f.target.to(p.rows.y) if p.numeric else p.rows.y
-        m = machines.fit_machine(
-            p.rows,
-            y,
-            p.n_classes,
-            machines.MachineSetting(f.recipe.kernel, f.alpha),
-            len(p.rows),
-            memory,
-        )
+        m = machines.fit_machine(p.rows, y, p.n_classes, f.plan, len(p.rows), memory)
     return machine_predictor(m, f.target, f.scale, p)
 
 

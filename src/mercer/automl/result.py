@@ -20,7 +20,7 @@ class Contender:
     """One model that was tried: its score by cross-validation and on the holdout, with the interval
     from `low` to `high`.
 
-    `kind` is one of constant, linear, explicit, fourier, landmarks, machine, trees.
+    `kind` is one of constant, linear, explicit, fourier, landmarks, machine, ensemble, trees.
     """
 
     name: str
@@ -34,6 +34,10 @@ class Contender:
     seconds: float
     chosen: bool
     note: str
+    # the score of the chosen one less this one's, on the same rows, with its 95 % interval: on the
+    # holdout, and by cross-validation
+    difference: tuple[float, float, float] | None = None
+    cv_difference: tuple[float, float, float] | None = None
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Contender:
@@ -94,6 +98,8 @@ class FitResult:
         # of two classes: class, and the threshold of its probability from which on it is predicted
         None
     )
+    learnt: tuple[tuple[str, float], ...] = ()  # original column, its share in a learnt metric
+    rows_refitted: int = 0  # that the saved model was fitted to after its scores were taken
 
     @property
     def chosen(self) -> Contender | None:
@@ -187,6 +193,7 @@ _CONTENDER: dict[str, Reader] = {
     **dict.fromkeys(("cv", "cv_error", "holdout", "low", "high"), _optional(_number)),
     "seconds": _number,
     "chosen": _flag,
+    **dict.fromkeys(("difference", "cv_difference"), _optional(_record(_number, _number, _number))),
 }
 _RESULT: dict[str, Reader] = {
     **dict.fromkeys(
@@ -195,6 +202,8 @@ _RESULT: dict[str, Reader] = {
     ),
     **dict.fromkeys(("holdout_rule", "verdict", "plan"), _text),
     **dict.fromkeys(("seed", "rows_train", "rows_holdout", "rows_dropped", "model_bytes"), _whole),
+    "rows_refitted": _whole,
+    "learnt": _tuple(_record(_text, _number)),
     **dict.fromkeys(("latency_row_ms", "latency_1000_ms", "seconds", "confidence"), _number),
     **dict.fromkeys(("classes", "warnings"), _tuple(_text)),
     **dict.fromkeys(("columns", "worst"), _tuple(_mapping)),

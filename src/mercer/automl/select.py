@@ -1,9 +1,9 @@
-"""Selection: baselines first, then the search, then every kind at its best, as long as there is
-time; one is chosen."""
+"""Selection: a short search, baselines, the kernel machine, then every other kind at its best, as
+long as there is time; those near the best once more, on other folds; one is chosen, or a mean."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,21 +13,28 @@ from mercer.automl.candidates import (
     ModelCandidate,
     constant_candidate,
     feature_candidate,
+    folds_of,
     machine_candidate,
-    one_standard_error_rule,
 )
+from mercer.automl.choice import best_candidate, choose_candidate, mean_score
 from mercer.automl.crossval import NO_LIMIT
+from mercer.automl.ensemble import ensemble_candidate
 from mercer.automl.machines import ignore_convergence
+from mercer.automl.metrics import difference_error
 from mercer.automl.predictors import IdentityTarget, TargetTransform, transformations
 from mercer.automl.recipes import LINEAR, MAX_EXPLICIT_FEATURES, NAMES, Recipe, explicit
 from mercer.automl.search import MANY_CLASSES, SearchProblem, Trial, successive_halving
-from mercer.automl.splits import N_FOLDS
 from mercer.automl.tuning import TunedMachine, tune_machine
 
-# shares of the time by which the search, the cross-validation and a machine's search are over
-SEARCH_SHARE = 0.25
-COMPARE_SHARE = 0.45
-TUNE_SHARE = 0.55
+# shares of the time by which the search of features, that of a machine, its cross-validation where
+# it is in the folds of all, the others, and repeats are over
+SEARCH_SHARE = 0.15
+TUNE_SHARE = 0.4
+MACHINE_SHARE = 0.6
+COMPARE_SHARE = 0.7
+REPEAT_SHARE = 0.75
+# of the time, as which the whole counts for the others where a machine is validated on more rows
+VALIDATED_SHARE = 0.72
 # rows on which classifiers of two classes, and of more, are compared
 MAX_BINARY_ROWS = 8_000
 MAX_MULTICLASS_ROWS = 5_000
@@ -40,7 +47,9 @@ MIN_ROWS = 1_000  # rows that are always compared
 PATIENCE = 2  # times the guess after which an optional kind is given up
 SOLVES_A_TRIAL = 30  # factorisations of an attempt
 LOGISTIC_COST = 3  # how much longer logistic regression takes than ridge regression
-MACHINE_SHARE = 0.7  # the share of the time by which the cross-validation of a machine is over
+N_REPEATS = 3  # of the folds, while there is time
+MAX_REPEATED_ROWS = 4_000  # rows, beyond which folds tell enough
+NEAR = 2.0  # standard errors behind the best, within which candidates are compared again
 EXPLICIT_COST = 0.3  # an explicit lift needs less than random features: 0.2 and 0.27 were measured
 CLASSIFIER_FEATURES = 640  # their features: beyond 512 their rounds are cheaper
 NO_TIME = "no time was left to try it"
@@ -74,24 +83,96 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
     """Every kind on the same rows and folds; a machine only where those are all rows, see
     `mercer.automl.validate`."""
     best, here = successive_halving(p, clock, SEARCH_SHARE)
-    if not p.numeric:
-        here = p.sample(
-            min(len(here.rows), MAX_BINARY_ROWS if p.n_classes == 2 else MAX_MULTICLASS_ROWS)
-        )
+    most = MAX_BINARY_ROWS if p.n_classes == 2 else MAX_MULTICLASS_ROWS
+    most = MAX_MACHINE_ROWS if p.numeric else most
+    here = p if len(p.rows) <= most else here if p.numeric else p.sample(min(len(here.rows), most))
     here = _affordable(p, _held(p, here), best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
     found, left_out = [constant_candidate(here)], list[tuple[str, str]]()
     targets = tuple(transformations(p.rows.y)) if p.numeric else (IdentityTarget(),)
-    for recipe in _recipes_to_compare(here, best.recipe):
-        why = _skipped(here, recipe, best, clock) or _compare(
-            here, recipe, best, clock, found, targets
-        )
-        left_out += [(NAMES[recipe.kind], why)] if why else []
+    first, *others = _recipes_to_compare(here, best.recipe)
+    _compare(here, first, best, clock, found, targets)
     tuned, why = _machine(p, here, best, clock, memory, found)
+    optional = OPTIONAL if tuned is None else (*OPTIONAL, "fourier")
+    if _validated(p, here):  # what is left is for fits to more rows
+        clock = replace(clock, budget=VALIDATED_SHARE * clock.budget)
+    for recipe in others:
+        late = _skipped(here, recipe, best, clock, optional) or _compare(
+            here, recipe, best, clock, found, targets, optional
+        )
+        left_out += [(NAMES[recipe.kind], late)] if late else []
     left_out += [(NAMES["machine"], why)] if why else []
-    return Selection(
-        here, tuple(found), one_standard_error_rule(here, found), tuple(left_out), tuned
-    )
+    pending = tuned if _validated(p, here) else None
+    found = _again(here, found, tuned, clock, memory) if pending is None else found
+    return _chosen(here, found, left_out, pending)
+
+
+def _chosen(
+    here: SearchProblem,
+    found: list[ModelCandidate],
+    left_out: list[tuple[str, str]],
+    pending: TunedMachine | None,
+) -> Selection:
+    """One of them, or where that is the best and a mean is better, the mean."""
+    chosen = choose_candidate(here, found)
+    if chosen is best_candidate(here, found) and pending is None:
+        mean = ensemble_candidate(here, found, chosen)
+        found, chosen = ([*found, mean], mean) if mean is not None else (found, chosen)
+    return Selection(here, tuple(found), chosen, tuple(left_out), pending)
+
+
+def _validated(p: SearchProblem, here: SearchProblem) -> bool:
+    """Whether a machine is validated on rows set aside: there are more than are compared by
+    folds."""
+    return len(p.rows) > len(here.rows) or len(p.rows) > MAX_MACHINE_ROWS
+
+
+def _again(
+    here: SearchProblem,
+    found: list[ModelCandidate],
+    tuned: TunedMachine | None,
+    clock: Clock,
+    memory: float,
+) -> list[ModelCandidate]:
+    """With the mean score over repeated folds, of those that are near the best, while there is
+    time; the folds of a time are what they are."""
+    if here.rows.time is not None or len(here.rows) > MAX_REPEATED_ROWS:
+        return found
+    best = best_candidate(here, found)
+    near = [f for f in found if f is best or _near(here, f, best)]
+    scores, cost = {f.kind: [f.score] for f in near}, sum(f.seconds for f in near)
+    for repeat in range(1, N_REPEATS):
+        if len(near) < 2 or PATIENCE * cost > clock.left(REPEAT_SHARE):
+            break
+        clock.say(f"comparing {len(near)} models again, on other folds")
+        other = replace(here, seed=here.seed + 1000 * repeat)
+        for f in near:
+            scores[f.kind].append(_repeated(other, f, tuned, memory).score)
+    return [replace(f, score=mean_score(scores.get(f.kind, [f.score]))) for f in found]
+
+
+def _near(here: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool:
+    gap = here.metric.gain(best.score.value) - here.metric.gain(f.score.value)
+    error = difference_error(f.score, best.score, None)
+    return bool(np.isfinite(gap) and gap <= NEAR * error and f.kind != "constant")
+
+
+def _repeated(
+    other: SearchProblem, f: ModelCandidate, tuned: TunedMachine | None, memory: float
+) -> ModelCandidate:
+    """The same on other folds."""
+    if f.kind == "machine":
+        assert tuned is not None
+        with ignore_convergence():
+            return machine_candidate(other, tuned, memory)
+    if f.recipe is None:
+        return constant_candidate(other)
+    return feature_candidate(other, f.recipe, f.size, targets=(_untold(f.target),))
+
+
+def _untold(target: TargetTransform) -> TargetTransform:
+    """Without the retransformation, which folds tell themselves."""
+    return target if isinstance(target, IdentityTarget) else type(target)(target.shift)
 
 
 def _held(p: SearchProblem, here: SearchProblem) -> SearchProblem:
@@ -109,32 +190,32 @@ def _machine(
     memory: float,
     found: list[ModelCandidate],
 ) -> tuple[TunedMachine | None, str]:
-    """The machine to validate against the chosen one, where it was not compared with all; and why
-    there is none."""
+    """The machine that was tuned, which is among the candidates where it is compared by the folds
+    of all; and why there is none."""
     if clock.left(MACHINE_SHARE) <= 0:
         return None, NO_TIME
     if p.n_classes > MANY_CLASSES:
         return None, f"{p.n_classes:,} classes are too many for it"
     if p.n_classes and len(np.unique(here.rows.y)) < 2:
         return None, "the rows have one class"
-    until = max(TUNE_SHARE, clock.spent / clock.budget + CHEAP_SHARE)
+    share = VALIDATED_SHARE * TUNE_SHARE if _validated(p, here) else TUNE_SHARE
+    until = max(share, clock.spent / clock.budget + CHEAP_SHARE)
     with ignore_convergence():
         tuned = tune_machine(p, best.target, best.recipe.kernel, clock, until, memory)
-        if len(p.rows) > len(here.rows) or len(p.rows) > MAX_MACHINE_ROWS:
+        if _validated(p, here):
             return tuned, ""
-        guess = N_FOLDS * tuned.seconds * (len(p.rows) / tuned.rows) ** tuned.power
+        folds = len(folds_of(here).plan)
+        rows = len(p.rows) * (folds - 1) / folds
+        guess = folds * tuned.seconds * (rows / tuned.rows) ** tuned.power
         if guess > max(clock.left(MACHINE_SHARE), CHEAP_SHARE * clock.budget):
-            return None, NO_TIME
+            return tuned, NO_TIME
         clock.say(f"comparing by cross-validation: {NAMES['machine'].lower()}")
+        until_then = Clock(max(clock.left(MACHINE_SHARE), PATIENCE * guess))
         try:
-            found.append(
-                machine_candidate(
-                    here, tuned, memory, Clock(max(clock.left(MACHINE_SHARE), PATIENCE * guess))
-                )
-            )
+            found.append(machine_candidate(here, tuned, memory, until_then))
         except OutOfTime:
-            return None, LATE
-    return None, ""
+            return tuned, LATE
+    return tuned, ""
 
 
 def _affordable(p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock) -> SearchProblem:
@@ -158,18 +239,15 @@ def _compare(
     clock: Clock,
     found: list[ModelCandidate],
     targets: tuple[TargetTransform, ...],
+    optional: tuple[str, ...] = OPTIONAL,
 ) -> str:
-    """Compare a kind; why not, where time was up on the way. Linear and Fourier features are
-    compared to the end."""
+    """Compare a kind; why not, where time was up on the way. The linear model, and Fourier features
+    where there is no machine, are compared to the end."""
     clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
     until = NO_LIMIT
-    if recipe.kind in OPTIONAL or here.n_classes > MANY_CLASSES:
-        until = Clock(
-            max(
-                _left(clock),
-                PATIENCE * _guess(here, recipe, best) if here.n_classes <= MANY_CLASSES else 0.0,
-            )
-        )
+    if recipe.kind in optional or here.n_classes > MANY_CLASSES:
+        patient = PATIENCE * _guess(here, recipe, best) if here.n_classes <= MANY_CLASSES else 0.0
+        until = Clock(max(_left(clock), min(patient, _left(clock) + CHEAP_SHARE * clock.budget)))
     try:
         found.append(_candidate(here, recipe, best, until, targets))
     except OutOfTime:
@@ -203,9 +281,15 @@ def _candidate(
     return feature_candidate(here, recipe, size, known, asked, until)
 
 
-def _skipped(here: SearchProblem, recipe: Recipe, best: Trial, clock: Clock) -> str:
-    """Why a kind does not take part; linear and Fourier features always do, and what costs next to
-    nothing."""
+def _skipped(
+    here: SearchProblem,
+    recipe: Recipe,
+    best: Trial,
+    clock: Clock,
+    optional: tuple[str, ...] = OPTIONAL,
+) -> str:
+    """Why a kind does not take part; linear and Fourier features do where there is no machine, and
+    what costs next to nothing."""
     if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * MAX_EXPLICIT_FEATURES:
         return f"{here.rows.X.shape[1]:,} columns are too many to expand"
     if recipe.kind == "explicit" and recipe.size(
@@ -213,7 +297,7 @@ def _skipped(here: SearchProblem, recipe: Recipe, best: Trial, clock: Clock) -> 
     ) > 2 * budget.max_features(here.memory):
         return NO_ROOM
     crowded = here.n_classes > MANY_CLASSES and recipe.kind != "linear"
-    if (recipe.kind in OPTIONAL or crowded) and _left(clock) < _guess(here, recipe, best):
+    if (recipe.kind in optional or crowded) and _left(clock) < _guess(here, recipe, best):
         return NO_TIME
     return ""
 

@@ -3,6 +3,7 @@ of each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,12 +11,20 @@ import numpy as np
 
 from mercer.automl import budget, evaluate, refit, trees
 from mercer.automl.budget import Clock
-from mercer.automl.candidates import ModelCandidate
+from mercer.automl.candidates import ModelCandidate, folds_of
 from mercer.automl.data import TableData
+from mercer.automl.ensemble import described
 from mercer.automl.evaluate import Evaluation
+from mercer.automl.machines import MachinePlan
 from mercer.automl.metrics import Metric
-from mercer.automl.predictors import Classifier, LogTarget, Predictor, Regressor
-from mercer.automl.recipes import Recipe
+from mercer.automl.predictors import (
+    Classifier,
+    ConstantPredictor,
+    LogTarget,
+    Predictor,
+    Regressor,
+    WeightedMean,
+)
 from mercer.automl.refit import FitSize, max_rows_held
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
@@ -24,11 +33,11 @@ from mercer.automl.trees import BoostedTrees
 from mercer.automl.validate import ValidationResult, compare_on_validation, refit_machine
 from mercer.inputs import Array
 
-# the share of the time by which models are fitted; the least that the chosen one and trees get
+# the share of the time by which models are fitted; the least that the chosen one gets, and what
+# trees get
 FIT_SHARE = 0.8
-MIN_FIT_SHARE = 0.25
+MIN_FIT_SHARE = 0.1
 TREE_SHARE = 0.15
-MAX_TREE_SHARE = 0.4
 REFIT_FACTOR = (
     1.2  # times the seconds of a rival's fit that must be left to do it once more, with all rows
 )
@@ -58,6 +67,21 @@ class StudyResult:
     known: tuple[Array, Array] | None = (
         None  # classes and probabilities of rows that a chosen machine was not fitted to
     )
+    members: tuple[tuple[str, float], ...] = ()  # of a chosen mean: kinds and weights
+    validation: ValidationResult | None = None
+
+    @property
+    def apart(self) -> tuple[Array, Array] | None:
+        """The targets of training rows, and what was predicted of them by a model of the chosen
+        kind that was not fitted to them."""
+        if self.validation is not None:
+            told, y = self.validation.told, self.validation.y
+            return None if told is None or y is None else (y, told)
+        out, here = self.selection.chosen.predicted, self.selection.here
+        if out is None:
+            return None
+        where = folds_of(here).tested()
+        return here.rows.y[where], out[where]
 
     def __getitem__(self, kind: str) -> FittedCandidate | None:
         return next((e for e in self.entries if e.kind == kind), None)
@@ -90,6 +114,13 @@ class Study:
     def n_classes(self) -> int:
         return len(self.data.columns.classes_)
 
+    @property
+    def rarest(self) -> float:
+        """The share of the rarest class in the training rows."""
+        return float(np.bincount(self.data.train.y, minlength=self.n_classes).min()) / len(
+            self.data.train
+        )
+
     @cached_property
     def problem(self) -> SearchProblem:
         """The training rows that memory holds at once: all of most tables, else a sample."""
@@ -110,24 +141,27 @@ class Study:
             )
         )
         entries = [] if validation is None else self._validated(selection, validation)
+        members = _members(selection, validation)
         kind = (
-            "machine"
+            "ensemble"
+            if members
+            else "machine"
             if validation is not None and validation.machine_wins
             else selection.chosen.kind
         )
-        first = {"constant", "linear", kind} - {e.kind for e in entries}
-        entries += [self._entry(selection, f) for f in selection.candidates if f.kind in first]
+        first = {"constant", "linear", kind, *dict(members)} - {e.kind for e in entries}
+        wanted = [f for f in selection.candidates if f.kind in first - {"ensemble"}]
+        entries += [self.entry(selection, f) for f in wanted]
+        entries += self._mean(members, entries) if members else []
         entries += self._trees()
         others = [f for f in selection.candidates if f.kind not in {e.kind for e in entries}]
-        entries += [self._entry(selection, f) for f in others if self._affordable(selection, f)]
-        return StudyResult(
-            selection,
-            tuple(entries),
-            kind,
-            validation.machine.known
-            if validation is not None and validation.machine_wins
-            else None,
-        )
+        entries += [self.entry(selection, f) for f in others if self._affordable(selection, f)]
+        known = None
+        if validation is not None and self.n_classes and (members or kind == "machine"):
+            assert validation.y is not None
+            assert validation.told is not None
+            known = validation.y, validation.told
+        return StudyResult(selection, tuple(entries), kind, known, members, validation)
 
     def _validated(
         self, selection: Selection, validation: ValidationResult
@@ -179,10 +213,22 @@ class Study:
             m,
             self._evaluated(m),
             seconds,
-            machine_detail(tuned.recipe, tuned.setting.penalty, m),
+            machine_detail(tuned.setting, m),
             note,
             rows,
         )
+
+    def _mean(
+        self, members: Sequence[tuple[str, float]], entries: Sequence[FittedCandidate]
+    ) -> list[FittedCandidate]:
+        """The mean of models that are fitted already."""
+        known = {e.kind: e for e in entries}
+        parts = [known[kind] for kind, _ in members]
+        mean = mean_of([e.predictor for e in parts], members)
+        rows, seconds = min(e.rows for e in parts), sum(e.seconds for e in parts)
+        what, fewer = described(members), self._note("fitted", rows)
+        made = (what, "; ".join(filter(None, (what, fewer))), rows)
+        return [FittedCandidate("ensemble", mean, self._evaluated(mean), seconds, *made)]
 
     def _affordable(self, selection: Selection, f: ModelCandidate) -> bool:
         """On all rows, with room to spare for what a guess of seconds is worth."""
@@ -191,10 +237,11 @@ class Study:
             < self.clock.left()
         )
 
-    def _entry(self, selection: Selection, f: ModelCandidate) -> FittedCandidate:
+    def entry(self, selection: Selection, f: ModelCandidate) -> FittedCandidate:
         n, left = self._reach(f), max(self.clock.left(FIT_SHARE), MIN_FIT_SHARE * self.clock.budget)
         whole = FitSize(f.size, min(n, max_rows_held(selection.here, f, self.memory)))
-        timed = f is selection.chosen or f.kind == "linear"
+        chosen = selection.chosen
+        timed = f is chosen or f.kind == "linear" or f.kind in dict(chosen.members)
         size = refit.fit_size(selection.here, f, n, left, self.memory) if timed else whole
         self.clock.say(f"fitting {f.name.lower()} to {size.rows:,} rows")
         watch = Clock(0)
@@ -243,20 +290,17 @@ class Study:
         kinds, used = [t.kind for t in self.data.columns.treatments_], self._within_memory()
         if used is None:
             return []
-        seconds = min(
-            max(self.clock.left(), TREE_SHARE * self.clock.budget),
-            MAX_TREE_SHARE * self.clock.budget,
-        )
+        seconds = TREE_SHARE * self.clock.budget
         if self.n_classes and (
             len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds
         ):
             return []
         design, watch = trees.TreeColumns.of(self.data.columns.origin_, kinds, used.X), Clock(0)
         grown, n = trees.grow_trees(used, design, self.n_classes, self.seed, self.clock, seconds)
-        detail = f"scikit-learn's {type(grown.estimator).__name__}, default settings"
+        detail = f"scikit-learn's {type(grown.estimator).__name__}, {grown.settings}"
         short = (
             f"stopped after {grown.rounds} of {trees.N_ROUNDS} rounds, to keep to time"
-            if grown.rounds < trees.N_ROUNDS
+            if grown.starved
             else ""
         )
         note = "; ".join(text for text in (self._note("grown", n), short) if text)
@@ -292,6 +336,29 @@ class Study:
         )
 
 
+def _members(
+    selection: Selection, validation: ValidationResult | None
+) -> tuple[tuple[str, float], ...]:
+    """Of a mean, by folds or by validation."""
+    if validation is None:
+        return selection.chosen.members
+    w, rival = validation.weight, selection.chosen.kind
+    return (("machine", w), (rival, 1 - w)) if w and rival != "constant" else ()
+
+
+def mean_of(
+    parts: Sequence[Predictor | BoostedTrees], members: Sequence[tuple[str, float]]
+) -> WeightedMean:
+    """The mean of fitted predictors, with the weights of the members."""
+    return WeightedMean(tuple(map(_single, parts)), tuple(weight for _, weight in members))
+
+
+def _single(predictor: Predictor | BoostedTrees) -> ConstantPredictor | Regressor | Classifier:
+    """A predictor that is no mean itself."""
+    assert isinstance(predictor, ConstantPredictor | Regressor | Classifier)
+    return predictor
+
+
 def scaled_seconds(seconds: float, rows: int, n: int, power: float) -> float:
     """The seconds of a fit to n rows, by those of a fit to fewer.
 
@@ -301,15 +368,11 @@ def scaled_seconds(seconds: float, rows: int, n: int, power: float) -> float:
     return float(seconds * (n / rows) ** power)
 
 
-def machine_detail(recipe: Recipe, penalty: float, predictor: Predictor) -> str:
+def machine_detail(plan: MachinePlan, predictor: Predictor) -> str:
     """What it is: its loss, kernel, penalty and cells."""
-    how = (
-        f"support vectors, C {1 / penalty:.3g}"
-        if isinstance(predictor, Classifier)
-        else f"ridge regression, penalty {penalty:.3g}"
-    )
     cells = len(getattr(getattr(predictor, "estimator", None), "models", ()))
-    return f"{recipe.detail(0)}: {how}{_target(predictor)}" + (
+    how = plan.how(getattr(predictor, "n_classes", 0))
+    return f"{plan.detail}: {how}{_target(predictor)}" + (
         f"; in {cells:,} cells that overlap" if cells > 1 else ""
     )
 
@@ -323,10 +386,10 @@ def _target(predictor: Predictor) -> str:
 
 
 def _detail(f: ModelCandidate, size: int, predictor: Predictor) -> str:
+    if f.plan is not None:
+        return machine_detail(f.plan, predictor)
     if f.recipe is None:
         return "the mean of the target, or the share of each class"
-    if f.kind == "machine":
-        return machine_detail(f.recipe, f.alpha, predictor)
     target = _target(predictor)
     penalty = getattr(getattr(predictor, "estimator", None), "alpha", f.alpha)
     return f"{f.recipe.detail(size)}; penalty {float(np.max(penalty)):.3g}{target}"

@@ -3,9 +3,12 @@ worst rows, sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
+
+import numpy as np
 
 from mercer.automl import evaluate, intervals, metrics
 from mercer.automl.candidates import ModelCandidate
@@ -13,7 +16,14 @@ from mercer.automl.data import enumerate_batches
 from mercer.automl.evaluate import Decision, best_f1_decision
 from mercer.automl.frames import Table
 from mercer.automl.intervals import Margin
-from mercer.automl.predictors import ConstantPredictor, Predictor, Regressor, TargetTransform
+from mercer.automl.predictors import (
+    ConstantPredictor,
+    LogTarget,
+    Predictor,
+    Regressor,
+    TargetTransform,
+    WeightedMean,
+)
 from mercer.automl.recipes import NAMES
 from mercer.automl.result import Contender, FitResult
 from mercer.automl.study import FittedCandidate, Study, StudyResult
@@ -39,7 +49,7 @@ def fit_result(
     values are put down.
     """
     e, columns, held = found.chosen, study.data.columns, study.data.held
-    f, classes, linear = e.evaluation.predicted, columns.classes_, found["linear"]
+    f, classes = e.evaluation.predicted, columns.classes_
     codes = decision(f) if classes else None
     names = [t.name for t in columns.treatments_]
     return FitResult(
@@ -58,11 +68,9 @@ def fit_result(
         rows_holdout=len(held),
         rows_dropped=study.data.dropped,
         holdout_rule=study.data.rule,
-        contenders=_contenders(found),
+        contenders=_contenders(study, found),
         verdict=verdict_of(study, found),
-        lift_gain=None
-        if linear is None or e is linear
-        else metrics.difference(e.evaluation.score, linear.evaluation.score, held.group),
+        lift_gain=_gain(study, e, found["linear"]),
         importance=evaluate.importance(
             found.predictor, held, study.metric, columns.origin_, names, study.seed
         ),
@@ -87,7 +95,18 @@ def fit_result(
         plan=_plan(found.predictor),
         scores=_scores(study, e, decision),
         decision=_decision(decision, classes),
+        learnt=learnt_importances(found.predictor, columns.origin_, names),
     )
+
+
+def _gain(
+    study: Study, e: FittedCandidate, linear: FittedCandidate | None
+) -> tuple[float, float, float] | None:
+    """Of the chosen one over a linear model."""
+    if linear is None or e is linear:
+        return None
+    groups = study.data.held.group
+    return metrics.difference(e.evaluation.score, linear.evaluation.score, groups)
 
 
 def decision_of(study: Study, found: StudyResult) -> Decision:
@@ -95,9 +114,11 @@ def decision_of(study: Study, found: StudyResult) -> Decision:
     finds it.
     """
     chosen = found.selection.chosen
-    if study.why and found.known is not None:
+    if not study.why or study.rarest >= metrics.VERY_RARE_CLASS:
+        return Decision()
+    if found.known is not None:
         return best_f1_decision(*found.known)
-    if not study.why or chosen.probabilities is None:
+    if chosen.probabilities is None:
         return Decision()
     return best_f1_decision(
         study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities
@@ -106,7 +127,11 @@ def decision_of(study: Study, found: StudyResult) -> Decision:
 
 def target_of(predictor: Predictor) -> TargetTransform | None:
     """The transformation of the target that a predictor fits."""
-    return predictor.target if isinstance(predictor, Regressor) else None
+    if not isinstance(predictor, WeightedMean):
+        return predictor.target if isinstance(predictor, Regressor) else None
+    of = {t.shift for m in predictor.members if isinstance(t := target_of(m), LogTarget)}
+    every = all(isinstance(target_of(m), LogTarget) for m in predictor.members)
+    return LogTarget(of.pop()) if every and len(of) == 1 else None
 
 
 def _scores(study: Study, e: FittedCandidate, decision: Decision) -> dict[str, float]:
@@ -142,36 +167,77 @@ def _metric_note(study: Study, e: FittedCandidate, decision: Decision) -> str:
     )
 
 
-def _contenders(found: StudyResult) -> tuple[Contender, ...]:
+def _contenders(study: Study, found: StudyResult) -> tuple[Contender, ...]:
     known = {f.kind: f for f in found.selection.candidates}
-    groups = tested_groups(found)
     return tuple(
-        _contender(kind, found[kind], known.get(kind), found, groups)
+        _contender(kind, study, found, known)
         for kind in NAMES
-        if kind in known or found[kind]
+        if kind in known or found[kind] is not None
     )
 
 
 def _contender(
-    kind: str,
-    e: FittedCandidate | None,
-    f: ModelCandidate | None,
-    found: StudyResult,
-    groups: Array | None,
+    kind: str, study: Study, found: StudyResult, known: dict[str, ModelCandidate]
 ) -> Contender:
+    e, f, groups = found[kind], known.get(kind), tested_groups(found)
     detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
     note = e.note if e else "cross-validated only: no time was left to fit it to all rows"
     cv, error = (f.score.value, f.score.error(groups)) if f else (None, None)
     holdout, low, high = (
         (e.evaluation.score.value, e.evaluation.low, e.evaluation.high) if e else (None, None, None)
     )
-    seconds = e.seconds if e else f.seconds if f else 0.0
+    mine, own = found.chosen.evaluation.score, known.get(found.kind)
     return Contender(
-        NAMES[kind], kind, detail, cv, error, holdout, low, high, seconds, kind == found.kind, note
+        NAMES[kind],
+        kind,
+        detail,
+        cv,
+        error,
+        holdout,
+        low,
+        high,
+        e.seconds if e else f.seconds if f else 0.0,
+        kind == found.kind,
+        note,
+        None
+        if e is None or kind == found.kind
+        else metrics.difference(mine, e.evaluation.score, study.data.held.group),
+        None
+        if f is None or own is None or kind == found.kind
+        else metrics.difference(own.score, f.score, groups),
     )
 
 
+def learnt_importances(
+    predictor: Predictor, origin: Sequence[int], names: Sequence[str]
+) -> tuple[tuple[str, float], ...]:
+    """The share of each original column in the metric that a machine has learnt, the largest
+    first; none where none was learnt. `importances_` of the estimators are of the features."""
+    shares = _learnt(predictor, len(origin))
+    if shares is None or not shares.sum() > 0:
+        return ()
+    totals = np.bincount(np.asarray(origin), shares, minlength=len(names)) / shares.sum()
+    used = sorted(set(origin), key=lambda j: -totals[j])
+    return tuple((names[j], float(totals[j])) for j in used)
+
+
+def _learnt(predictor: Any, size: int) -> Array | None:
+    """Of a mean the weighted mean, of cells the mean."""
+    if isinstance(predictor, WeightedMean):
+        parts = [_learnt(m, size) for m in predictor.members]
+        found = [w * v for w, v in zip(predictor.weights, parts, strict=True) if v is not None]
+        return np.asarray(np.sum(found, axis=0)) if found else None
+    inner = getattr(predictor, "estimator", predictor)
+    cells = [_learnt(m, size) for m in getattr(inner, "models", ())]
+    if kept := [v for v in cells if v is not None]:
+        return np.asarray(np.mean(kept, axis=0))
+    own = getattr(inner, "importances_", None)
+    return None if own is None or np.shape(own) != (size,) else np.asarray(own, np.float64)
+
+
 def _plan(predictor: Predictor) -> str:
+    if isinstance(predictor, WeightedMean):
+        return "; ".join(_plan(m) for m in predictor.members)
     return (
         "constant"
         if isinstance(predictor, ConstantPredictor)

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.automl import budget, machines
 from mercer.automl.budget import Clock
-from mercer.automl.machines import MachineSetting
+from mercer.automl.machines import MachinePlan, MachineSetting
 from mercer.automl.metrics import log_loss
 from mercer.automl.predictors import TargetTransform
 from mercer.automl.recipes import Recipe, rounded, widened
@@ -28,16 +28,19 @@ from mercer.ops.threads import parallel_map, single_blas
 FIRST_ROWS = 3_000  # rows of the first round
 ALL_FOLDS_ROWS = 1_500  # rows up to which every fold counts and not one of them
 N_FOLDS = 3
-PENALTIES = {
-    False: (0.1, 1.0, 0.01),
-    True: (0.1, 1.0),
-}  # alpha of ridge regression; 1/C of support vectors
+PENALTIES = (0.1, 1.0, 0.01)  # alpha of ridge regression
+HINGE_PENALTIES = (0.1, 1.0)  # 1/C of support vectors
+# classes up to which support vectors are tried, a machine for every two of them
+HINGE_CLASSES = 8
+_HINGE, _SQUARED = "hinge", "squared"
+N_OTHER_KERNELS = 2  # kernels at which the other loss is tried
+FIRST_PART = 0.5  # of the time, for the first settings
 # of the second round: rows of a cell, how many cells, of how many rows they are cells
 CELL_ROWS = 3_000
 N_CELLS = 3
 MAX_DENSE_ROWS = 100_000
 NEIGHBOURS = ((0.6, 1.0), (1.0, 0.3), (1.6, 1.0), (1.0, 3.0))  # factors on bandwidth and penalty
-SHARE_METRICS = ("accuracy", "balanced_accuracy")
+LABEL_METRICS = ("accuracy", "balanced_accuracy")
 # settings that the second round begins with, and how often it goes on from a new best
 N_FINAL_SETTINGS = 4
 MAX_ROUNDS = 4
@@ -48,7 +51,9 @@ CELL_SIZES = (
     2_000,
     1_000,
 )  # of cells in the last fit; the smallest where memory is
-POWER_RANGE = (2.0, 3.0)  # what the power of rows may be: 1.6 to 2.6 were measured
+# the most that the power of rows may be: 1.6 to 2.6 were measured on a few thousand rows, of which
+# those of a factorisation grow
+MAX_POWER = 3.0
 MIN_GROWTH = 1.5  # how much larger a fit must be to tell it
 SAFE_SHARE = 0.7  # of the time left: what a guess of seconds is worth
 
@@ -60,7 +65,7 @@ FoldedProblem = tuple[SearchProblem, FoldPlan]
 class TunedMachine:
     """The setting that was best, and what a cell of so many rows took to fit."""
 
-    setting: MachineSetting
+    setting: MachinePlan
     target: TargetTransform
     seconds: float
     rows: int
@@ -75,12 +80,12 @@ class TunedMachine:
             self,
             seconds=max(seconds, 1e-4),
             rows=rows,
-            power=min(max(power, POWER_RANGE[0]), POWER_RANGE[1]),
+            power=min(max(power, self.power), MAX_POWER),
         )
 
     @property
     def recipe(self) -> Recipe:
-        return Recipe("machine", self.setting.kernel)
+        return Recipe("machine", getattr(self.setting, "kernel", None))
 
     def guess(self, n: int, cell: int) -> float:
         """Seconds of a fit of n rows in such cells; each halving repeats some rows."""
@@ -140,45 +145,79 @@ def tune_machine(
     """The best setting: of kernels and penalties on few rows, then of those beside the best on some
     cells of all rows."""
     few = p.sample(min(FIRST_ROWS, budget.max_cell_rows(memory, machines.FACTOR_BYTES)))
-    settings = [
-        MachineSetting(k, v)
-        for v in PENALTIES[p.n_classes > 0]
-        for k in kernel_candidates(few.rows.X, found)
-    ]
+    settings = first_settings(p, kernel_candidates(few.rows.X, found))
     split = make_folds(few.rows, k=N_FOLDS, seed=p.seed)
     split = split if len(few.rows) <= ALL_FOLDS_ROWS else FoldPlan(split.block, split.plan[-1:])
     with single_blas():  # whose threads would wait for each other longer than they work
-        tried = _round([(few, split)], settings, target, clock, share, memory)
-    if len(p.rows) <= 2 * FIRST_ROWS or clock.left(share) <= 0:
+        tried = _round([(few, split)], settings, target, clock, _part(clock, share), memory)
+        others = other_losses(p, [_own(t) for _, t in tried])
+        if others and clock.left(share) > 0:
+            tried = sorted(
+                tried + _round([(few, split)], others, target, clock, share, memory), key=_loss_of
+            )
+    if clock.left(share) <= 0:
         return tried[0][1]
-    return _refined(
-        p, [t.setting for _, t in tried[:N_FINAL_SETTINGS]], target, clock, share, memory
-    )
+    if len(p.rows) <= 2 * FIRST_ROWS:
+        beside = [_own(tried[0][1]).neighbour(b, v) for b, v in NEIGHBOURS]
+        with single_blas():
+            return _refined([(few, split)], beside, tried[0], clock, share, memory)
+    cells = _cells(p)
+    splits = [make_folds(c.rows, k=N_FOLDS, seed=p.seed) for c in cells]
+    trials = [(c, FoldPlan(s.block, s.plan[-1:])) for c, s in zip(cells, splits, strict=True)]
+    first = [_own(t) for _, t in tried[:N_FINAL_SETTINGS]]
+    return _refined(trials, first, None, clock, share, memory, target)
+
+
+def first_settings(p: SearchProblem, kernels: Sequence[Kernel]) -> list[MachineSetting]:
+    """What is tried first. Of classes the loss that suits the metric: hinge where two classes are
+    counted, else squares, of which many classes take one factorisation.
+    """
+    if p.n_classes == 2 and p.metric.name in LABEL_METRICS:
+        return [MachineSetting(k, v) for v in HINGE_PENALTIES for k in kernels]
+    return [MachineSetting(k, v, _SQUARED) for v in PENALTIES for k in kernels]
+
+
+def other_losses(p: SearchProblem, best: Sequence[MachineSetting]) -> list[MachineSetting]:
+    """The other loss at the best kernels; none of numbers, nor hinge where a machine for every two
+    of many classes would take long."""
+    kernels = list(dict.fromkeys(s.kernel for s in best))[:N_OTHER_KERNELS]
+    if p.numeric or (best[0].loss == _SQUARED and p.n_classes > HINGE_CLASSES):
+        return []
+    penalties = HINGE_PENALTIES if best[0].loss == _SQUARED else PENALTIES[:2]
+    loss = _HINGE if best[0].loss == _SQUARED else _SQUARED
+    return [MachineSetting(k, v, loss) for v in penalties for k in kernels]
 
 
 def _refined(
-    p: SearchProblem,
+    trials: Sequence[FoldedProblem],
     settings: list[MachineSetting],
-    target: TargetTransform,
+    best: tuple[float, TunedMachine] | None,
     clock: Clock,
     share: float,
     memory: float,
+    target: TargetTransform | None = None,
 ) -> TunedMachine:
-    """The best on cells of all rows, and what is beside it, until that is no better."""
-    cells, best = _cells(p), None
-    splits = [make_folds(c.rows, k=N_FOLDS, seed=p.seed) for c in cells]
-    trials = [(c, FoldPlan(s.block, s.plan[-1:])) for c, s in zip(cells, splits, strict=True)]
+    """The best of these settings on these rows, and what is beside it, as long as that is better
+    and there is time."""
+    target = target if best is None else best[1].target
+    assert target is not None
     seen: set[MachineSetting] = set()
     for _ in range(MAX_ROUNDS):
         tried = _round(trials, [s for s in settings if s not in seen], target, clock, share, memory)
         if not tried or (best is not None and tried[0][0] >= best[0]):
             break
         best, seen = tried[0], seen | set(settings)
-        settings = [best[1].setting.neighbour(b, v) for b, v in NEIGHBOURS]
+        settings = [_own(best[1]).neighbour(b, v) for b, v in NEIGHBOURS]
         if clock.left(share) <= 0:
             break
     assert best is not None
     return best[1]
+
+
+def _own(tuned: TunedMachine) -> MachineSetting:
+    """The setting, which in this search is one of a kernel and a penalty."""
+    assert isinstance(tuned.setting, MachineSetting)
+    return tuned.setting
 
 
 def _cells(p: SearchProblem) -> list[SearchProblem]:
@@ -214,17 +253,26 @@ def _round(
         )
         fits = parallel_map(one, trials) if len(trials) > 1 else [one(trials[0])]
         loss, rows = (float(np.mean(values)) for values in zip(*fits, strict=True))
-        out.append(
-            (loss, TunedMachine(setting, target, max(watch.spent / count, 1e-4), max(int(rows), 1)))
-        )
-    return sorted(out, key=lambda pair: pair[0] if np.isfinite(pair[0]) else np.inf)
+        seconds, power = max(watch.spent / count, 1e-4), setting.power(trials[0][0].n_classes)
+        out.append((loss, TunedMachine(setting, target, seconds, max(int(rows), 1), power)))
+    return sorted(out, key=_loss_of)
+
+
+def _loss_of(attempt: tuple[float, TunedMachine]) -> float:
+    return attempt[0] if np.isfinite(attempt[0]) else np.inf
+
+
+def _part(clock: Clock, share: float) -> float:
+    """The share of the time at which a part of what is left until then is spent."""
+    spent = clock.spent / clock.budget
+    return spent + FIRST_PART * max(share - spent, 0.0)
 
 
 def _loss(
-    trial: FoldedProblem, setting: MachineSetting, target: TargetTransform, memory: float
+    trial: FoldedProblem, setting: MachinePlan, target: TargetTransform, memory: float
 ) -> tuple[float, int]:
-    """The loss on rows that were not fitted, and how many were: squared error, or log loss and,
-    where they count, the share of errors."""
+    """The loss on rows that were not fitted, and how many were: squared error, or log loss and
+    what the metric falls short of 1 by."""
     p, split = trial
     s, where, rows = out_of_fold(p, split, setting, target, memory)
     y, w = p.rows.y[where], p.rows.weights()[where]
@@ -233,14 +281,14 @@ def _loss(
     if p.numeric:
         return float(np.average(np.square(target.to(y) - s[where]), weights=w)), rows
     P = machines.cross_fitted_probabilities(s[where], y, w, np.arange(len(where)) % 2)
-    wrong = 1 - p.metric(y, P, w).value if p.metric.name in SHARE_METRICS else 0.0
-    return log_loss(y, P, w).value + wrong, rows
+    missed = 0.0 if p.metric.name == "log_loss" else 1 - p.metric(y, P, w).value
+    return log_loss(y, P, w).value + (missed if math.isfinite(missed) else 0.0), rows
 
 
 def out_of_fold(
     p: SearchProblem,
     split: FoldPlan,
-    setting: MachineSetting,
+    setting: MachinePlan,
     target: TargetTransform,
     memory: float,
     until: Clock | None = None,

@@ -5,8 +5,8 @@ Comparing all kinds on a few thousand rows would under-rate a machine, which is 
 every row more than a map of fixed size does. So a tenth of the training rows is set aside for
 validation: both are fitted to the same few thousand of the others first. A machine that is ahead
 there by more than two standard errors of the difference has won, and the time left is its own. Else
-both are fitted to the rest, each in half of the time left, and the machine wins where it is ahead
-by more than one.
+both are fitted to the rest, each in half of the time left, and the machine wins where it is ahead,
+of a linear model by more than one; or a mean of both, where that is better than either.
 
 Neither is fitted to the validation rows, but the settings of both were chosen with them: what is
 compared is fair, and no measure of how good they are. What is learnt of these rows for a score (a
@@ -21,6 +21,8 @@ import numpy as np
 
 from mercer.automl import machines, refit
 from mercer.automl.budget import Clock
+from mercer.automl.choice import READABLE, losses_of, worse_by_rows
+from mercer.automl.ensemble import MIN_ROWS, best_weights, cross_weighted
 from mercer.automl.machines import Machine
 from mercer.automl.metrics import TITLES, Score, difference_error, number
 from mercer.automl.predictors import (
@@ -61,6 +63,7 @@ class ScoredFit:
         None  # of a machine's calibration: the classes and probabilities of the validation rows
     )
     fitting: float = 0.0  # seconds of the fit of one of its cells
+    told: Array | None = None  # what it predicted of the validation rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,22 @@ class ValidationResult:
     summary: str
     n_validation: int  # rows that neither was fitted to
     power: float = 2.0  # of the rows in the seconds of the machine
+    y: Array | None = None  # of the validation rows
+    weight: float = 0.0  # of the machine in a mean of both that is better than either; 0: none is
+
+    @property
+    def winner(self) -> ScoredFit:
+        return self.machine if self.machine_wins or self.rival is None else self.rival
+
+    @property
+    def told(self) -> Array | None:
+        """What was predicted of the validation rows by what is chosen."""
+        if not self.weight or self.rival is None:
+            return self.winner.told
+        assert self.machine.told is not None
+        return np.asarray(
+            self.weight * self.machine.told + (1 - self.weight) * np.asarray(self.rival.told)
+        )
 
 
 def compare_on_validation(
@@ -120,7 +139,8 @@ class Validation:
         if few < n and self.ahead(mine, theirs) > CLEAR_LEAD:
             last = self.machine(*self.tuned.size(n, left, self.memory))
             words = f"chosen after both were fitted to {few:,} rows: {self.summary(mine, theirs)}"
-            return ValidationResult(last, None, True, words, self.n_validation, self.tuned.power)
+            y = self.held.rows.y
+            return ValidationResult(last, None, True, words, self.n_validation, self.tuned.power, y)
         if few < n:
             size = refit.fit_size(
                 self.selection.here, self.selection.chosen, n, left / 2, self.memory
@@ -134,11 +154,33 @@ class Validation:
         return ValidationResult(
             mine,
             theirs,
-            self.ahead(mine, theirs) > 1,
+            self.ahead(mine, theirs) > (1 if self.selection.chosen.kind in READABLE else 0),
             self.summary(mine, theirs),
             self.n_validation,
             self.tuned.power,
+            self.held.rows.y,
+            self.mean_weight(mine, theirs),
         )
+
+    def mean_weight(self, mine: ScoredFit, theirs: ScoredFit) -> float:
+        """The weight of the machine in the mean of both, where each half of the validation rows
+        says by the weights of the other that it is better than the better of them: by more than a
+        standard error, or row by row; else 0."""
+        if mine.told is None or theirs.told is None or len(self.held.rows) < MIN_ROWS:
+            return 0.0
+        parts, y, metric = [mine.told, theirs.told], self.held.rows.y, self.rest.metric
+        mean = cross_weighted(parts, y, self.weights, self.half)
+        score = self.score(mean)
+        best = max(mine, theirs, key=lambda f: metric.gain(f.score.value))
+        gap = metric.gain(score.value) - metric.gain(best.score.value)
+        if not np.isfinite(gap) or gap <= 0:
+            return 0.0
+        group = self.held.rows.group
+        sure = gap > difference_error(score, best.score, group) or worse_by_rows(
+            losses_of(metric, y, np.asarray(best.told)), losses_of(metric, y, mean), group
+        )
+        weight = best_weights(parts, y, self.weights, 2)[0]
+        return weight if sure and 0 < weight < 1 else 0.0
 
     def ahead(self, mine: ScoredFit, theirs: ScoredFit) -> float:
         """By how many standard errors of their difference the machine is better."""
@@ -156,7 +198,8 @@ class Validation:
             f"fitting {f.name.lower()} to {len(p.rows):,} rows, to compare with a kernel machine"
         )
         predictor, told = self.retransformed(refit.fit_all_rows(p, f, features, self.memory))
-        return ScoredFit(predictor, len(p.rows), watch.spent, self.score(told), features)
+        score = self.score(told)
+        return ScoredFit(predictor, len(p.rows), watch.spent, score, features, told=told)
 
     def machine(self, rows: int, cell: int) -> ScoredFit:
         """In cells of so many rows."""
@@ -170,17 +213,15 @@ class Validation:
             predictor, told = self.retransformed(
                 refit.machine_predictor(m, self.tuned.target, None, p)
             )
-            return ScoredFit(
-                predictor, len(p.rows), watch.spent, self.score(told), cell, None, each
-            )
+            score = self.score(told)
+            return ScoredFit(predictor, len(p.rows), watch.spent, score, cell, None, each, told)
         s = in_blocks(m.scores, held.X)
         P = machines.cross_fitted_probabilities(s, held.y, self.weights, self.half)
         predictor = refit.machine_predictor(
             m, IdentityTarget(), machines.calibration(s, held.y, self.weights), p
         )
-        return ScoredFit(
-            predictor, len(p.rows), watch.spent, self.score(P), cell, (held.y, P), each
-        )
+        known = (held.y, P)
+        return ScoredFit(predictor, len(p.rows), watch.spent, self.score(P), cell, known, each, P)
 
     def retransformed(self, predictor: Predictor) -> tuple[Predictor, Array]:
         """A logarithm with the retransformation of the validation rows; and what is predicted of

@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 FORMATS = "csv, tsv, parquet, arrow, feather, jsonl, json or xlsx; .gz .zst .xz .bz2; several files or globs; - for standard input"
 THRESHOLD = "of two classes: the probability from which on the class that fit names is predicted"
-METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc"
+METRICS = "r2, rmse, mae; accuracy, balanced_accuracy, log_loss, auc, average_precision"
 Data = Annotated[list[str], typer.Argument(metavar="DATA", help=FORMATS)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that are there")]
 SpreadsheetSafe = Annotated[
@@ -121,6 +121,13 @@ def fit(
             "--no-rows", help="no single rows of the table in the report; the model holds some"
         ),
     ] = False,
+    refit: Annotated[
+        bool,
+        typer.Option(
+            "--refit",
+            help="fit the chosen model to all rows in the end, after its scores are taken",
+        ),
+    ] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     header: Header = None,
@@ -151,6 +158,7 @@ def fit(
             as_json,
             csv_options(delimiter, decimal, header, encoding),
             not no_rows,
+            refit,
         )
         run(asked)
 

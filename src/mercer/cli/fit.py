@@ -53,6 +53,7 @@ class FitOptions:
     as_json: bool = False
     csv: CsvOptions = FOUND_OUT
     rows: bool = True
+    refit: bool = False
 
     @property
     def model_path(self) -> Path:
@@ -76,6 +77,10 @@ class FitOptions:
         if (*self.data, self.test).count("-") > 1:
             raise UsageError(
                 "standard input (-) is given more than once, and can be read only once; give a file for the other."
+            )
+        if self.refit and share(self.test) is None:
+            raise UsageError(
+                "--refit fits the held-out rows too, and rows of a --test file are never fitted; leave one of them out."
             )
         self._check_files()
 
@@ -108,6 +113,7 @@ class FitOptions:
         for names in self.exclude:
             words += ["--exclude", names]
         words += [*csv_flags(self.csv), *([] if self.rows else ["--no-rows"])]
+        words += ["--refit"] if self.refit else []
         return shlex.join(
             [*words, "--out", str(self.model_path), "--report", str(self.report_path)]
         )
@@ -167,6 +173,7 @@ def fit_model(asked: FitOptions, say: Callable[[str], None]) -> TableModel:
         memory=_memory(asked.memory),
         seed=asked.seed,
         keep_rows=asked.rows,
+        refit=asked.refit,
         progress=say,
         command=asked.command(),
     )

@@ -12,7 +12,17 @@ SHOWN = 8  # warnings; the report has them all
 def summary(e: FitResult) -> str:
     """What was asked, what came out, and what to be wary of."""
     return "\n".join(
-        [*_asked(e), "", *_scores(e), "", e.verdict, *_interval(e), *_importance(e), *_warnings(e)]
+        [
+            *_asked(e),
+            "",
+            *_scores(e),
+            "",
+            e.verdict,
+            *_interval(e),
+            *_importance(e),
+            *_learnt(e),
+            *_warnings(e),
+        ]
     )
 
 
@@ -43,10 +53,10 @@ def _metric(e: FitResult) -> str:
 
 def _scores(e: FitResult) -> list[str]:
     rows = [
-        ("", "holdout", "95 % interval", "cross-validated", "seconds"),
+        ("", "holdout", "95 % interval", "cross-validated", "chosen minus it", "seconds"),
         *(_cells(c, e.metric) for c in e.contenders),
     ]
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    widths = [max(len(row[i]) for row in rows) for i in range(6)]
     lines = [
         row[0].ljust(widths[0])
         + "".join("  " + cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))
@@ -55,7 +65,7 @@ def _scores(e: FitResult) -> list[str]:
     return [*lines, *(f"    {c.name}: {c.note}" for c in e.contenders if c.note)]
 
 
-def _cells(c: Contender, metric: str) -> tuple[str, str, str, str, str]:
+def _cells(c: Contender, metric: str) -> tuple[str, ...]:
     interval = "-" if c.low is None else f"{_shown(c.low, metric)} to {_shown(c.high, metric)}"
     cv = "-" if c.cv is None else f"{_shown(c.cv, metric)} ± {_shown(c.cv_error, metric)}"
     return (
@@ -63,8 +73,17 @@ def _cells(c: Contender, metric: str) -> tuple[str, str, str, str, str]:
         _shown(c.holdout, metric),
         interval,
         cv,
+        _difference(c, metric),
         f"{c.seconds:.1f}",
     )
+
+
+def _difference(c: Contender, metric: str) -> str:
+    """On the same rows of the holdout, with its interval."""
+    if c.difference is None:
+        return "-"
+    value, low, high = (_shown(v, metric) for v in c.difference)
+    return f"{value} ({low} to {high})"
 
 
 def _shown(value: float | None, metric: str) -> str:
@@ -90,6 +109,11 @@ def _importance(e: FitResult) -> list[str]:
         if first
         else []
     )
+
+
+def _learnt(e: FitResult) -> list[str]:
+    said = words.learnt(e)
+    return [said] if said else []
 
 
 def _warnings(e: FitResult) -> list[str]:

@@ -153,7 +153,8 @@ def _importance(result: FitResult) -> Markup | None:
         if rest
         else None
     )
-    return join([scores.importance(result), more])
+    said = words.learnt(result, scores.SHOWN)
+    return join([scores.importance(result), more, tag("p", said) if said else None])
 
 
 def _fit(result: FitResult) -> list[tuple[str, str, Markup | None]]:

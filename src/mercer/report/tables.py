@@ -43,8 +43,17 @@ def contenders(result: FitResult) -> Markup:
     """Everything that was tried, best holdout score first."""
     places = holdout_places(result)
     rows = [_contender(contender, places) for contender in ranked(result)]
-    head = ["model", "what it is", "cross-validation", "holdout", "interval", "time", "note"]
-    return table(head, rows, label="Contenders", numbers=(2, 3, 4, 5), style="tried")
+    head = [
+        "model",
+        "what it is",
+        "cross-validation",
+        "holdout",
+        "interval",
+        "chosen minus it",
+        "time",
+        "note",
+    ]
+    return table(head, rows, label="Contenders", numbers=(2, 3, 4, 5, 6), style="tried")
 
 
 def treatments(result: FitResult) -> Markup:
@@ -156,6 +165,7 @@ def _contender(contender: Contender, places: int) -> list[Child]:
         words.fixed(contender.cv, places) + doubt,
         tag("b", words.fixed(contender.holdout, places)),
         words.interval(contender.low, contender.high, places),
+        words.difference(contender.difference, places),
         words.duration(contender.seconds),
         name(contender.note) if contender.note else "",
     ]

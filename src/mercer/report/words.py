@@ -140,6 +140,25 @@ def decision(e: FitResult) -> str:
     return f'"{brief(e.decision.get("class"), 40)}" is predicted from a probability of {number(e.decision["threshold"], 3)} on'
 
 
+def learnt(e: FitResult, most: int = 5) -> str:
+    """Which columns weigh most in a metric that was learnt; empty where none was."""
+    first = ", ".join(
+        f"{brief(name, 40)} ({share:.0%})" for name, share in e.learnt[:most] if share >= 0.005
+    )
+    return f"Columns that weigh most in the learnt metric: {first}." if first else ""
+
+
+def difference(value: tuple[float, float, float] | None, places: int) -> str:
+    """A difference with its interval.
+
+    >>> difference((0.0123, 0.004, 0.0206), 3)
+    '0.012 (0.004 to 0.021)'
+    """
+    if value is None or not all(map(finite, value)):
+        return NOTHING
+    return f"{fixed(value[0], places)} ({interval(value[1], value[2], places)})"
+
+
 def above_one(e: FitResult) -> str:
     """Why a loss can be more than the score itself was; empty where none is."""
     if e.metric != "r2" or not any(finite(loss) and loss > 1 for _, loss, _ in e.importance):

@@ -19,6 +19,8 @@ from mercer.tables.encoders import Encoder, from_state
 from mercer.tables.errors import DataError, Misnamed, nearest, quoted
 from mercer.tables.finish import finish_fit
 from mercer.tables.infer import family
+from mercer.tables.levels import LevelMeansEncoder
+from mercer.tables.options import Judge
 from mercer.tables.read.source import batches_of
 from mercer.tables.sketch import CELLS, ColumnSketch, RowSample, hashes, missing_rows
 from mercer.tables.target import Target
@@ -99,10 +101,18 @@ class Columns:
         self.id, self.weight, self.group, self.time_column = id, weight, group, time_column
         self.max_categories, self.random_state = max_categories, random_state
 
-    def fit(self, source: Any, cells: int = CELLS, held_out: DroppedRows | None = None) -> Self:
+    def fit(
+        self,
+        source: Any,
+        cells: int = CELLS,
+        held_out: DroppedRows | None = None,
+        judge: Judge | None = None,
+    ) -> Self:
         """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from
         a sample of so many cells.
 
+        judge : the loss on rows left out, of features and of what is to be predicted; where it is
+        given, it settles what is a choice (`mercer.tables.options`)
         held_out : counts of the other rows of the table, once all batches were read, which
         sentences on rows take in
         """
@@ -126,7 +136,7 @@ class Columns:
         if not dropped.n:
             raise DataError("there are no rows to learn from.")
         dropped.check(self.target, self.weight)
-        finish_fit(self, sketches, sample, dropped)
+        finish_fit(self, sketches, sample, dropped, judge)
         return self
 
     def check_names(self, names: Sequence[str]) -> None:
@@ -174,6 +184,28 @@ class Columns:
     def used_(self) -> tuple[str, ...]:
         """The original columns that have features."""
         return tuple(self.encoders_)
+
+    @property
+    def level_means_(self) -> dict[str, tuple[int, LevelMeansEncoder]]:
+        """The columns with a mean of the target at each level: the first feature that is one, and
+        the encoder; the means are filled in by whoever has the rows (`with_level_means`)."""
+        starts = dict(zip(self.used_, self._starts(), strict=False))
+        return {
+            name: (starts[name] + len(e.values.names(name)), e)
+            for name, e in self.encoders_.items()
+            if isinstance(e, LevelMeansEncoder)
+        }
+
+    def _starts(self) -> list[int]:
+        """The first feature of every column that has some."""
+        sizes = [len(t.outputs) for t in self.treatments_ if t.name in self.encoders_]
+        return [0, *np.cumsum(sizes).tolist()]
+
+    def with_level_means(self, name: str, means: Array) -> None:
+        """Set the means of the levels of a column."""
+        encoder = self.encoders_[name]
+        assert isinstance(encoder, LevelMeansEncoder)
+        self.encoders_[name] = encoder.with_means(means)
 
     def transform(self, batch: Batch, *, target: bool = True, watch: Watch | None = None) -> Rows:
         """A batch in numbers.
@@ -223,10 +255,7 @@ class Columns:
 
     def _matrix(self, batch: Batch, watch: Watch | None) -> tuple[Array, dict[str, int], Array]:
         X = np.empty((batch.num_rows, len(self.feature_names_)), np.float32)
-        starts = np.cumsum(
-            [0, *(len(t.outputs) for t in self.treatments_ if t.name in self.encoders_)]
-        )
-        todo = list(zip(self.used_, starts, strict=False))
+        todo = list(zip(self.used_, self._starts(), strict=False))
         filled = parallel_map(lambda item: self._fill(X, batch, item, watch), todo)
         if watch is not None:
             watch.n_rows += batch.num_rows

@@ -25,6 +25,7 @@ from mercer.tables.encoders import (
     TextEncoder,
 )
 from mercer.tables.errors import DataError, many
+from mercer.tables.levels import LevelMeansEncoder
 from mercer.tables.values import text
 
 LARGE = 0.25  # a population stability index above this is drift
@@ -123,6 +124,7 @@ class ReferenceBins:
 def reference(encoder: Encoder, values: Array, n: int) -> ReferenceBins:
     """From what an encoder read of the sample, (k, c): its first column. `n` rows were seen in
     all."""
+    encoder = encoder.values if isinstance(encoder, LevelMeansEncoder) else encoder
     x = values[:, 0]
     made = _binned(encoder, x[~np.isnan(x)], n)
     fresh = (

@@ -16,7 +16,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.dates import CLOCKS, CYCLES, form_of, seconds
-from mercer.tables.scale import Standardizer
+from mercer.tables.scale import RankNormalizer, Standardizer
 from mercer.tables.sketch import HELD, short
 from mercer.tables.values import null, numbers, text, truths
 
@@ -68,7 +68,7 @@ def _stated(value: Any) -> Any:
         return value.state()
     return (
         asdict(value)
-        if isinstance(value, Standardizer)
+        if isinstance(value, Standardizer | RankNormalizer)
         else list(value)
         if isinstance(value, tuple)
         else value
@@ -82,6 +82,8 @@ def from_state(state: dict[str, Any]) -> Encoder:
 
 def _made(value: Any) -> Any:
     if isinstance(value, dict):
+        if "knots" in value:
+            return RankNormalizer(**value | {"knots": tuple(value["knots"])})
         return from_state(value) if "type" in value else Standardizer(**value)
     return tuple(value) if isinstance(value, list) else value
 
@@ -93,13 +95,13 @@ def as_columns(parts: list[Array], n: int) -> Array:
 
 @dataclass(frozen=True)
 class NumberEncoder(Encoder):
-    """A standardised number; missing ones take the median and, where they were not rare, raise an
+    """A standardised or rank-normalised number; missing ones take the median and, where they were not rare, raise an
     indicator.
 
     `unit` may stand behind the numbers; `marks` are numbers that stand for missing, such as -999.
     """
 
-    scale: Standardizer
+    scale: Standardizer | RankNormalizer
     fill: float
     indicator: bool = False
     unit: str = ""
@@ -238,7 +240,10 @@ class CategoryEncoder(Encoder):
 
     def _of_numbers(self, column: Column) -> Array:
         """Levels that are numbers: 7 and 7.0 are one."""
-        values, odd = numbers(column)
+        return self.codes_of_numbers(*numbers(column))
+
+    def codes_of_numbers(self, values: Array, odd: Array | bool = False) -> Array:
+        """Of levels that are numbers, the positions of these."""
         known = np.array([float(v) for v in self.levels])
         order = np.argsort(known)
         at = order[np.minimum(np.searchsorted(known[order], values), len(known) - 1)]

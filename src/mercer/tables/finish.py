@@ -17,6 +17,7 @@ from mercer.tables.drift import reference, with_odd
 from mercer.tables.encoders import DateEncoder, Encoder, NumberEncoder
 from mercer.tables.errors import DataError, quoted
 from mercer.tables.infer import choose, date, family
+from mercer.tables.options import Judge, settle
 from mercer.tables.scale import Standardizer
 from mercer.tables.sketch import ColumnSketch, RowSample
 from mercer.tables.target import target_of
@@ -165,9 +166,13 @@ if TYPE_CHECKING:
 
 
 def finish_fit(
-    c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample, dropped: DroppedRows
+    c: Columns,
+    sketches: dict[str, ColumnSketch],
+    sample: RowSample,
+    dropped: DroppedRows,
+    judge: Judge | None = None,
 ) -> None:
-    """Fill in all that `Columns` learns."""
+    """Fill in all that `Columns` learns; where there is a judge, options are settled by it."""
     if not sample.n:
         raise DataError(f'no row has a value of the target "{c.target}"; choose another column.')
     c.target_ = target_of(c.target, sketches[c.target], sample.column(c.target), c.task)
@@ -177,7 +182,7 @@ def finish_fit(
     c.n_dropped_ = dropped.n - c.n_rows_
     c.time_form_ = time_form(sample.column(c.time_column), c.time_column) if c.time_column else None
     c.types_ = {name: family(s.kind) for name, s in sketches.items()}
-    choices = _choices(c, sketches, sample)
+    choices = _choices(c, sketches, sample, judge)
     c.encoders_ = {
         name: choice.encoder for name, choice in choices.items() if choice.encoder is not None
     }
@@ -191,7 +196,9 @@ def finish_fit(
     c.warnings_ = _warnings(c, dropped)
 
 
-def _choices(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample) -> dict[str, Choice]:
+def _choices(
+    c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample, judge: Judge | None
+) -> dict[str, Choice]:
     roles = _roles(c, sample)
     free = [name for name in sketches if name not in roles]
     y = c.target_.read(sample.column(c.target))
@@ -199,6 +206,7 @@ def _choices(c: Columns, sketches: dict[str, ColumnSketch], sample: RowSample) -
         zip(free, parallel_map(lambda n: _choice(c, n, sketches[n], sample, y), free), strict=True)
     )
     found = _without_copies(_without_leaks(found, sample, y, c), sample)
+    found = settle(found, sample, c.target_, judge)
     return {name: roles.get(name) or found[name] for name in sketches}
 
 
@@ -258,7 +266,7 @@ def _choice(c: Columns, name: str, sketch: ColumnSketch, sample: RowSample, y: A
         return found
     coded = category(seen)
     return (
-        replace(coded, action=f"Whole numbers that act as codes. {coded.action}")
+        replace(coded, action=f"Whole numbers that act as codes. {coded.action}", number=found)
         if coded.encoder
         else found
     )

@@ -1,10 +1,12 @@
-"""Numbers to mean 0 and deviation 1, after a signed log where their tails are heavy."""
+"""Numbers to mean 0 and deviation 1, after a signed log where their tails are heavy; or by their
+ranks to a normal law."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from mercer.inputs import Array
 
@@ -14,6 +16,8 @@ LARGEST = float(np.finfo(np.float64).max)
 # beyond either, tails are heavy
 SKEW = 3.0
 KURTOSIS = 20.0
+N_KNOTS = 129  # quantiles by which ranks are told
+LEAST_RANK = 0.002  # of a normal law, that the smallest and the largest value have
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,57 @@ class Standardizer:
         unit = float(np.abs(t).max()) or 1.0  # huge values overflow when squared, tiny ones vanish
         mean, std = float(np.mean(t / unit)) * unit, float(np.std(t / unit)) * unit
         return cls(mean, std or 1.0, bend.centre, bend.spread)
+
+
+@dataclass(frozen=True)
+class RankNormalizer:
+    """z = (t(x) - mean) / std with t(x) = Phi^-1(rank of x among the knots), equal knots taken at
+    the middle of their ranks.
+
+    Beyond the first and the last knot t goes on as log(1 + excess / spread), so that a value
+    beyond all of training is told from the largest of them, and none is far.
+
+    >>> r = RankNormalizer.of(np.arange(1001.0) ** 3)
+    >>> [round(float(z), 2) for z in r(np.array([0.0, 500.0**3, 1000.0**3]))]
+    [-2.88, 0.0, 2.88]
+    """
+
+    knots: tuple[float, ...]  # quantiles at even levels, rising
+    spread: float = 1.0
+    mean: float = 0.0
+    std: float = 1.0
+
+    def __post_init__(self) -> None:
+        k = np.asarray(self.knots, np.float64)
+        if len(k) < 2 or not np.isfinite(k).all() or np.any(np.diff(k) < 0):
+            raise ValueError("RankNormalizer needs at least two finite knots that never fall.")
+        if not (self.spread > 0 and self.std > 0 and np.isfinite([self.spread, self.std]).all()):
+            raise ValueError("RankNormalizer needs a spread and a std that are finite and > 0.")
+
+    def bent(self, x: Array) -> Array:
+        """Before the standardisation."""
+        k, levels = np.asarray(self.knots), np.linspace(0, 1, len(self.knots))
+        rank = (np.interp(x, k, levels) - np.interp(-x, -k[::-1], -levels[::-1])) / 2
+        with np.errstate(over="ignore"):
+            beyond = np.maximum(np.maximum(x - k[-1], k[0] - x), 0) / self.spread
+        inside = ndtri(np.clip(rank, LEAST_RANK, 1 - LEAST_RANK))
+        return np.asarray(inside + np.sign(x - k[0]) * np.log1p(np.minimum(beyond, LARGEST)))
+
+    def __call__(self, x: Array) -> Array:
+        return np.clip((self.bent(x) - self.mean) / self.std, -FAR, FAR)
+
+    @classmethod
+    def of(cls, x: Array) -> RankNormalizer:
+        """Fitted to a sample without NaN."""
+        knots = np.quantile(x, np.linspace(0, 1, N_KNOTS), method="inverted_cdf")
+        low, high = np.quantile(knots, (0.1, 0.9))
+        with np.errstate(over="ignore"):
+            spread = float(np.nan_to_num(high - low, posinf=LARGEST)) or float(
+                min(knots[-1] / 2 - knots[0] / 2, LARGEST / 2)
+            )
+        made = cls(tuple(knots.tolist()), spread or 1.0)
+        t = made.bent(x)
+        return cls(made.knots, made.spread, float(t.mean()), float(t.std()) or 1.0)
 
 
 def _heavy(x: Array) -> bool:

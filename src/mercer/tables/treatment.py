@@ -117,6 +117,7 @@ class Choice:
     details: str = ""
     encoder: Encoder | None = None
     warnings: tuple[str, ...] = ()
+    number: Choice | None = None  # of whole numbers that act as codes: what they are as numbers
 
 
 @dataclass(frozen=True)

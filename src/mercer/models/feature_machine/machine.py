@@ -204,6 +204,11 @@ class FeatureEnsemble:
         scale=Floats("q", low=0),
     )
 
+    @property
+    def d(self) -> int:
+        """Columns of X."""
+        return len(self.members[0].inputs.fill)
+
     def __call__(self, X: Array) -> Array:
         """(n, q)"""
         return np.asarray(self.centre + self.scale * self._mean([m(X) for m in self.members]))

@@ -83,11 +83,14 @@ class MetricProblem:
     deadline: float | None = None  # of time.perf_counter()
     group: Array | None = None
     time: Array | None = None
+    judge: Loss | None = None  # in place of squares, or log loss and errors
 
     def left(self) -> float:
         return np.inf if self.deadline is None else self.deadline - time.perf_counter()
 
     def loss(self, F: Array, Y: Array, weight: Array | None) -> float:
+        if self.judge is not None:
+            return self.judge(F, Y, weight)
         if not self.classes:
             return squared_error(F, Y, weight)
         shift = self.offset if self.classes > 2 else self.offset - 0.5

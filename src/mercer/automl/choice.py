@@ -1,0 +1,156 @@
+"""Which candidate is chosen: the best by the metric, a tie decided by the smooth loss of all but the
+extreme rows; a simpler one in its place only where nothing speaks against it.
+
+Scores of a few thousand rows often rest on a few extreme ones, which make the error of a difference
+wide: a linear model of prices was kept within such an error though it was worse on nearly every
+row, and on other rows of the table a single one of them cost it 0.13 of R². So differences are also
+judged row by row, by ranks, which no extreme row can rule, and by the worst errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import rankdata
+
+from mercer.automl.candidates import ModelCandidate, folds_of
+from mercer.automl.metrics import Metric, Score, difference_error
+from mercer.automl.recipes import KINDS
+from mercer.automl.search import SearchProblem
+from mercer.inputs import Array
+
+READABLE = ("constant", "linear")
+CHEAPER = 10.0  # times as fast as the best, which makes up for a difference within its error
+TIE = 1.0  # standard errors of a difference, within which the smooth loss decides
+SURE = 2.0  # standard errors of the signed ranks
+NEGLIGIBLE = 0.01  # of the loss: less is no difference to speak of
+TRIMMED = 0.01  # share of the rows, at either end, that the typical difference leaves out
+WORST_SHARE = 0.01  # of the rows, and at least so many, whose errors are the worst
+MIN_WORST = 5
+WORSE = 1.5  # times the worst losses of the best, from which on they are worse
+LEAST_PROBABILITY = 1e-3  # of the right class in a loss of rows
+
+
+def choose_candidate(p: SearchProblem, found: Sequence[ModelCandidate]) -> ModelCandidate:
+    """The best; or the simplest of those that are readable or ten times as fast, within one
+    standard error of it, not worse row by row, and whose worst errors are no worse."""
+    best = best_candidate(p, found)
+    near = [
+        f for f in found if KINDS.index(f.kind) < KINDS.index(best.kind) and stands_in(p, f, best)
+    ]
+    return min(near, key=lambda f: KINDS.index(f.kind)) if near else best
+
+
+def best_candidate(p: SearchProblem, found: Sequence[ModelCandidate]) -> ModelCandidate:
+    """By the metric; of those within a standard error of the first, the one of the least log loss or
+    squared error, without the hundredth of the rows on which any of them has the largest."""
+    first = max(found, key=lambda f: _gain(p, f))
+    tied = [f for f in found if _gap(p, f, first) <= TIE * _error(p, f, first)]
+    losses = [loss for f in tied if (loss := row_losses(p, f)) is not None]
+    if len(tied) < 2 or len(losses) < len(tied) or not np.isfinite(losses).all():
+        return first
+    kept = np.argsort(np.max(losses, axis=0), kind="stable")
+    kept = kept[: len(kept) - int(TRIMMED * len(kept))]
+    return tied[int(np.argmin([loss[kept].mean() for loss in losses]))]
+
+
+def stands_in(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool:
+    """Whether a simpler one may take the place of the best."""
+    if f.kind not in READABLE and f.seconds * CHEAPER > best.seconds:
+        return False
+    if not _gap(p, f, best) <= _error(p, f, best):
+        return False
+    mine, other = row_losses(p, f), row_losses(p, best)
+    if mine is None or other is None:
+        return True
+    return not worse_by_rows(mine, other, _groups(p)) and not worse_at_worst(mine, other)
+
+
+def worse_by_rows(mine: Array, best: Array, groups: Array | None = None) -> bool:
+    """Whether losses of rows are larger than those of the best by signed ranks (Wilcoxon, 1945),
+    and by more than a hundredth without the extreme rows.
+
+    >>> rng = np.random.default_rng(0)
+    >>> best = rng.exponential(size=500)
+    >>> worse_by_rows(1.1 * best, best), worse_by_rows(best[::-1], best)
+    (True, False)
+    """
+    d = mine - best
+    if groups is not None:
+        at = np.unique(groups, return_inverse=True)[1]
+        d = np.bincount(at, d) / np.bincount(at)
+    signed = np.sign(d) * rankdata(np.abs(d))
+    size = float(np.sqrt(np.square(signed).sum()))
+    cut = int(TRIMMED * len(d))
+    typical = float(np.sort(d)[cut : len(d) - cut].mean())
+    usual = float(np.sort(best)[: len(best) - cut].mean())
+    return bool(size > 0 and signed.sum() / size > SURE and typical > NEGLIGIBLE * usual)
+
+
+def worse_at_worst(mine: Array, best: Array) -> bool:
+    """Whether the largest losses, on average, are larger than those of the best.
+
+    >>> worse_at_worst(np.array([1.0] * 99 + [50.0]), np.ones(100))
+    True
+    """
+    k = max(MIN_WORST, int(WORST_SHARE * len(mine)))
+    ends = [np.sort(v)[-k:] for v in (mine, best)]
+    return bool(ends[0].mean() > WORSE * ends[1].mean())
+
+
+def row_losses(p: SearchProblem, f: ModelCandidate) -> Array | None:
+    """Of every tested row with weight: squared or absolute error as the metric has it, of classes
+    -log p of the right one; None where its predictions were not kept."""
+    if f.predicted is None:
+        return None
+    where = _where(p)
+    return losses_of(p.metric, p.rows.y[where], f.predicted[where])
+
+
+def losses_of(metric: Metric, y: Array, out: Array) -> Array:
+    """Of every row, of numbers or of probabilities (n, K)."""
+    if out.ndim == 1:
+        return np.abs(y - out) if metric.name == "mae" else np.square(y - out)
+    return -np.log(np.maximum(out[np.arange(len(y)), y], LEAST_PROBABILITY))
+
+
+def _where(p: SearchProblem) -> Array:
+    """Rows that are tested and count."""
+    where = folds_of(p).tested()
+    some = where[p.rows.weights()[where] > 0]
+    return some if len(some) else where
+
+
+def _groups(p: SearchProblem) -> Array | None:
+    return None if p.rows.group is None else p.rows.group[_where(p)]
+
+
+def _gain(p: SearchProblem, f: ModelCandidate) -> float:
+    value = f.score.value
+    return p.metric.gain(value) if np.isfinite(value) else -np.inf
+
+
+def _gap(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> float:
+    gap = _gain(p, best) - _gain(p, f)
+    return gap if np.isfinite(gap) else np.inf
+
+
+def _error(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> float:
+    if f is best:
+        return 0.0
+    groups = None if p.rows.group is None else p.rows.group[folds_of(p).tested()]
+    return difference_error(f.score, best.score, groups)
+
+
+def mean_score(scores: Sequence[Score]) -> Score:
+    """Of repeated folds of the same rows."""
+    first = scores[0]
+    return Score(
+        float(np.mean([s.value for s in scores])),
+        np.mean([s.influence for s in scores], axis=0),
+        first.proportion,
+        first.count,
+        first.low,
+        first.high,
+    )

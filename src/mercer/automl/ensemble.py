@@ -1,0 +1,132 @@
+"""Means of two or three candidates, weighted by what they predict of rows that they were not fitted
+to; only where that helps on rows that had no part in the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mercer.automl.candidates import ModelCandidate, folds_of, score_of
+from mercer.automl.choice import row_losses, worse_by_rows
+from mercer.automl.metrics import difference_error
+from mercer.automl.predictors import IdentityTarget
+from mercer.automl.recipes import NAMES
+from mercer.automl.search import SearchProblem
+from mercer.inputs import Array
+
+MAX_MEMBERS = 3
+STEPS = 20  # a weight is a multiple of 1 / 20
+MIN_WEIGHT = 0.1
+MIN_ROWS = 100  # rows with fewer of which weights are not known
+
+
+def blended(weights: Sequence[float], parts: Sequence[Array]) -> Array:
+    """The weighted mean of predictions."""
+    out = weights[0] * parts[0]
+    for w, part in zip(weights[1:], parts[1:], strict=True):
+        out = out + w * part
+    return np.asarray(out)
+
+
+def best_weights(parts: Sequence[Array], y: Array, w: Array, most: int) -> tuple[float, ...]:
+    """The weights of the least squared error (of classes, of their indicators): from the best
+    part on, as long as another helps, each time with the weight that helps most.
+
+    >>> y = np.array([1.0, 2.0, 3.0])
+    >>> best_weights([y + [1, -1, 1], y - [1, -1, 1]], y, np.ones(3), 2)
+    (0.5, 0.5)
+    """
+    losses = [_loss(part, y, w) for part in parts]
+    first = int(np.argmin(losses))
+    weights = np.eye(len(parts))[first]
+    out, least = parts[first], losses[first]
+    while np.sum(weights > 0) < most:
+        options = [
+            (_loss((1 - s) * out + s * part, y, w), s, k)
+            for k, part in enumerate(parts)
+            if weights[k] == 0
+            for s in np.arange(1, STEPS) / STEPS
+        ]
+        loss, share, k = min(options, default=(np.inf, 0.0, 0))
+        if not loss < least:
+            break
+        weights, out, least = (
+            (1 - share) * weights + share * np.eye(len(parts))[k],
+            (1 - share) * out + share * parts[k],
+            loss,
+        )
+    weights = np.where(weights < MIN_WEIGHT, 0.0, weights)
+    return tuple((weights / weights.sum()).tolist())
+
+
+def _loss(part: Array, y: Array, w: Array) -> float:
+    """Squared error; of classes, of indicators."""
+    if part.ndim == 1:
+        return float(w @ np.square(part - y))
+    right = part[np.arange(len(y)), y]
+    return float(w @ (np.square(part).sum(1) - 2 * right))
+
+
+def ensemble_candidate(
+    p: SearchProblem, found: Sequence[ModelCandidate], best: ModelCandidate
+) -> ModelCandidate | None:
+    """The mean that is better than the best candidate on rows left out, or None.
+
+    Weights are learnt on all folds but one and judged on it; those of the mean itself on all.
+    """
+    able = [f for f in found if f.predicted is not None and f.kind != "constant"]
+    where = folds_of(p).tested()
+    if len(able) < 2 or len(where) < MIN_ROWS or best not in able:
+        return None
+    y, w = p.rows.y[where], p.rows.weights()[where]
+    parts = [f.predicted[where] for f in able if f.predicted is not None]
+    if not w.any() or not all(np.isfinite(part).all() for part in parts):
+        return None
+    out = np.full_like(np.asarray(best.predicted, np.float64), np.nan)
+    out[where] = cross_weighted(parts, y, w, folds_of(p).block[where])
+    weights = best_weights(parts, y, w, MAX_MEMBERS)
+    members = tuple((f.kind, v) for f, v in zip(able, weights, strict=True) if v)
+    if len(members) < 2:
+        return None
+    seconds = sum(f.seconds for f in able if f.kind in dict(members))
+    made = ModelCandidate(
+        "ensemble", None, 0, 0.0, IdentityTarget(), score_of(p, out), seconds, out, members=members
+    )
+    return made if _helps(p, made, best) else None
+
+
+def cross_weighted(parts: Sequence[Array], y: Array, w: Array, fold: Array) -> Array:
+    """Each fold's mean with the weights of the others."""
+    out = np.empty_like(np.asarray(parts[0], np.float64))
+    for k in np.unique(fold):
+        mine, rest = fold == k, fold != k
+        rest = rest if rest.any() else mine
+        weights = best_weights([part[rest] for part in parts], y[rest], w[rest], MAX_MEMBERS)
+        out[mine] = blended(weights, [part[mine] for part in parts])
+    return out
+
+
+def _helps(p: SearchProblem, made: ModelCandidate, best: ModelCandidate) -> bool:
+    """Better by more than a standard error of the difference, or better and, row by row, surely
+    so."""
+    gap = p.metric.gain(made.score.value) - p.metric.gain(best.score.value)
+    where = folds_of(p).tested()
+    groups = None if p.rows.group is None else p.rows.group[where]
+    if not np.isfinite(gap) or gap <= 0:
+        return False
+    if gap > difference_error(made.score, best.score, groups):
+        return True
+    mine, other = row_losses(p, made), row_losses(p, best)
+    return mine is not None and other is not None and worse_by_rows(other, mine)
+
+
+def described(members: Sequence[tuple[str, float]]) -> str:
+    """In words.
+
+    >>> described((("machine", 0.6), ("linear", 0.4)))
+    'the mean of kernel machine (0.60) and linear (0.40), weighted by held-out predictions'
+    """
+    parts = [f"{NAMES[kind].lower()} ({weight:.2f})" for kind, weight in members]
+    joined = f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"the mean of {joined}, weighted by held-out predictions"

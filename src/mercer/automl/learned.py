@@ -1,0 +1,185 @@
+"""The kernel machine of tables: feature machines, whose metric is learnt, as the contest fits them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mercer.automl.budget import Clock
+from mercer.automl.predictors import TargetTransform
+from mercer.automl.search import SearchProblem
+from mercer.inputs import Array
+from mercer.invariants import Each, Is, Whole
+from mercer.models.feature_machine.fit import class_scores
+from mercer.models.feature_machine.machine import FeatureEnsemble, fit_member
+from mercer.models.feature_machine.paths import MetricPath
+from mercer.models.feature_machine.search import (
+    MIN_SEARCH,
+    FoundMachines,
+    MetricProblem,
+    classification_loss,
+    search,
+    without_search,
+)
+from mercer.store import register
+
+RANKING_METRICS = ("auc", "average_precision")
+ABSOLUTE_METRICS = ("mae", "mape", "medae")
+TIE_BREAK = 0.5  # of the log loss beside a ranking
+
+
+@register("automl.LearnedModel")
+@dataclass(frozen=True, eq=False)
+class LearnedModel:
+    """A feature machine: of numbers what it predicts, of classes one score each."""
+
+    ensemble: FeatureEnsemble
+    codes: tuple[int, ...]  # of the classes it knows; none of numbers
+    n_features_in_: int
+
+    must = dict(
+        ensemble=Is("FeatureEnsemble", d="n_features_in_"),
+        codes=Each(Whole(0, 1 << 31)),
+        n_features_in_=Whole(1),
+    )
+
+    def _laws(self) -> str | None:
+        outputs, K = len(self.ensemble.centre), len(self.codes)
+        return (
+            None
+            if outputs == (1 if K in (0, 2) else K) and len(set(self.codes)) == K
+            else f"has {outputs} outputs for {K} classes"
+        )
+
+    @property
+    def classes_(self) -> Array:
+        return np.asarray(self.codes, np.int64)
+
+    @property
+    def plan_(self) -> str:
+        parts = zip(self.ensemble.members, self.ensemble.weights, strict=True)
+        told = [f"{m.path.setting}, {m.path.rounds} rounds, weight {w:.2g}" for m, w in parts]
+        return "; ".join(told)
+
+    @property
+    def n_cells(self) -> int:
+        return max(len(m.cells) for m in self.ensemble.members)
+
+    @property
+    def importances_(self) -> Array:
+        return self.ensemble.importances(self.n_features_in_)
+
+    def predict(self, X: Array) -> Array:
+        """Numbers, (n,)."""
+        return self.ensemble(np.asarray(X, np.float64))[:, 0]
+
+    def decision_function(self, X: Array) -> Array:
+        """About the share of each class, (n, classes)."""
+        return class_scores(self.ensemble(np.asarray(X, np.float64)))
+
+
+@dataclass(frozen=True)
+class LearnedSetting:
+    """The paths of a search and their weights; what it fits has cells of its own, in the metric."""
+
+    members: tuple[tuple[MetricPath, float], ...]
+    seed: int
+    cell: int | None = None  # rows at most; None: all
+
+    def in_cells(self, most: int) -> LearnedSetting:
+        return replace(self, cell=most)
+
+    def fit(
+        self, X: Array, y: Array, w: Array | None, n_classes: int, memory: float
+    ) -> LearnedModel:
+        """The machine of these rows; y are codes of at least two classes, or numbers."""
+        Y, centre, scale, codes = targets(y, w, n_classes)
+        X64 = np.asarray(X, np.float64)
+        weight = None if w is None else w / w.mean()
+        most = len(X) if self.cell is None else self.cell
+        fitted = tuple(
+            fit_member(path, X64, Y, weight, seed=self.seed, most=most, memory=memory)
+            for path, _ in self.members
+        )
+        weights = tuple(v for _, v in self.members)
+        return LearnedModel(
+            FeatureEnsemble(fitted, weights, centre, scale), codes, int(X.shape[1])
+        )
+
+    @property
+    def detail(self) -> str:
+        best, _ = max(self.members, key=lambda member: member[1])
+        others = len(self.members) - 1
+        more = f", and the mean with {others} others" if others else ""
+        return f"a learnt metric: {best.setting}{more}"
+
+    def how(self, n_classes: int) -> str:
+        """The loss, the rounds and the penalty of the machine that counts most."""
+        best, _ = max(self.members, key=lambda member: member[1])
+        what = "ridge regression of indicators" if n_classes else "ridge regression"
+        return f"{what}, {best.rounds} rounds, penalty {best.penalties[-1]:.3g}"
+
+
+def targets(
+    y: Array, w: Array | None, n_classes: int
+) -> tuple[Array, Array, Array, tuple[int, ...]]:
+    """(targets about zero, centre, scale, codes of the classes that are there)."""
+    if not n_classes:
+        centre = np.average(y, weights=w)
+        scale = float(np.sqrt(np.average(np.square(y - centre), weights=w))) or 1.0
+        Y = ((y - centre) / scale)[:, None]
+        return Y.astype(np.float32), np.array([centre]), np.array([scale]), ()
+    codes = np.unique(y)
+    hot = (y[:, None] == codes).astype(np.float64)
+    hot = hot[:, 1:] if len(codes) == 2 else hot
+    shares = np.average(hot, axis=0, weights=w)
+    return (hot - shares).astype(np.float32), shares, np.ones(len(shares)), tuple(codes.tolist())
+
+
+def find_machines(
+    p: SearchProblem, target: TargetTransform, clock: Clock, share: float, memory: float
+) -> FoundMachines:
+    """The search on the training rows, by the metric that was asked for, until that share of the
+    time is spent."""
+    rows = p.rows.with_positive_weight()
+    y = rows.y if p.n_classes else target.to(rows.y)
+    w = None if rows.weight is None or not rows.weight.any() else rows.weight
+    Y, centre, _, codes = targets(y, w, p.n_classes)
+    if len(rows) < MIN_SEARCH:
+        return without_search(len(rows))
+    problem = MetricProblem(
+        np.asarray(rows.X, np.float64),
+        Y,
+        None if w is None else w / w.mean(),
+        centre if p.n_classes else np.zeros(1),
+        len(codes),
+        p.seed,
+        memory,
+        time.perf_counter() + max(clock.left(share), 0.0),
+        rows.group,
+        rows.time,
+    )
+    return search(replace(problem, judge=_judge(p, problem)))
+
+
+def _judge(p: SearchProblem, problem: MetricProblem) -> object:
+    """What the metric adds to squares or log loss: rankings for rankings, absolute errors for
+    those."""
+    name = p.metric.name
+    if p.n_classes == 2 and name in RANKING_METRICS:
+        shift = problem.offset
+
+        def ranked(F: Array, Y: Array, w: Array | None) -> float:
+            P = class_scores(F + shift)
+            y = (Y[:, 0] + shift[0] > 0.5).astype(int)
+            weight = np.ones(len(y)) if w is None else w
+            lost = 1 - p.metric(y, P, weight).value
+            loss = classification_loss(F + shift - 0.5, Y + shift - 0.5, w)
+            return lost + TIE_BREAK * loss if np.isfinite(lost) else loss
+
+        return ranked
+    if not p.n_classes and name in ABSOLUTE_METRICS:
+        return lambda F, Y, w: float(np.average(np.abs(F - Y)[:, 0], weights=w))
+    return None
