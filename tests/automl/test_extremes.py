@@ -10,6 +10,7 @@ from mercer import fit_table
 from mercer.automl.budget import Clock
 from mercer.automl.crossval import ridge_path
 from mercer.automl.metrics import METRICS
+from mercer.automl.predictors import LogTarget
 from mercer.automl.recipes import LINEAR
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
@@ -72,3 +73,24 @@ def test_many_classes_leak_no_warning(recwarn):
         pa.table({"a": RNG.normal(size=360), "b": RNG.normal(size=360), "y": y}), "y", time=0.01
     )
     assert not [str(w.message) for w in recwarn.list]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_row_is_sent_to_many_times_the_largest_target(seed):
+    """Prices that grow with a size: rows of many times the largest size, of any mix of columns."""
+    rng = np.random.default_rng(seed)
+    size, room = np.exp(rng.normal(size=(2, 300)))
+    price = 1e5 * size**1.5 * np.exp(0.1 * rng.normal(size=300))
+    model = fit_table(pa.table({"size": size, "room": room, "price": price}), "price", time=0.01)
+    wild = pa.table({"size": size * 10.0 ** np.arange(300), "room": -1e9 * room})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that they are unlike those of training
+        told = np.asarray(model.predict(wild)["prediction"])
+    assert told.max() <= 1.51 * price.max()
+    assert told.min() >= 0
+
+
+def test_a_logarithm_goes_no_further_than_half_as_much_again():
+    y = np.exp(3 * RNG.normal(size=200))
+    target = LogTarget().retransformed(y, np.log(y))
+    assert target.back(np.array([1e3]))[0] <= 1.5 * y.max() * target.retransformation

@@ -179,3 +179,26 @@ def test_more_rows_than_folds_leave_the_machine_to_a_meeting(monkeypatch):
     assert "machine" not in {f.kind for f in found.candidates}
     monkeypatch.undo()
     assert "machine" in {f.kind for f in select_candidate(problem(300), forever()).candidates}
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_a_mean_of_both_is_taken_where_they_err_apart_and_else_not(classes):
+    p, rng = problem(3000, classes=classes), np.random.default_rng(0)
+    m = validate.Validation(
+        p, outcome(p, None), TunedMachine(SETTING, IdentityTarget(), 1.0, 100), forever(), 1e9
+    )
+    y = m.held.rows.y
+
+    def fit(size):
+        told = np.eye(2)[y] if classes else y
+        told = told + size * rng.normal(size=told.shape)
+        told = np.exp(told) / np.exp(told).sum(1, keepdims=True) if classes else told
+        return validate.ScoredFit(None, 1, 1.0, m.score(told), told=told)
+
+    apart = m.mean_weight(fit(0.8), fit(0.8))
+    assert 0.3 < apart < 0.7
+    assert m.mean_weight(fit(0.1), fit(5.0)) == 0.0
+    same = fit(0.5)
+    assert m.mean_weight(same, same) == 0.0
+    both = validate.ValidationResult(same, fit(0.5), True, "", 300, y=y, weight=0.25)
+    assert both.told == pytest.approx(0.25 * same.told + 0.75 * both.rival.told)
