@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from mercer.models.feature_machine.paths import MetricPath
 from mercer.models.feature_machine.search import (
     MIN_SEARCH,
     FoundMachines,
+    Loss,
     MetricProblem,
     classification_loss,
     search,
@@ -26,7 +28,8 @@ from mercer.models.feature_machine.search import (
 from mercer.store import register
 
 RANKING_METRICS = ("auc", "average_precision")
-ABSOLUTE_METRICS = ("mae", "mape", "medae")
+ABSOLUTE_METRICS = ("mae",)
+POWER = 2.2  # between a factor and conjugate gradients
 TIE_BREAK = 0.5  # of the log loss beside a ranking
 
 
@@ -88,8 +91,14 @@ class LearnedSetting:
     seed: int
     cell: int | None = None  # rows at most; None: all
 
+    own_cells: ClassVar[bool] = True
+
     def in_cells(self, most: int) -> LearnedSetting:
         return replace(self, cell=most)
+
+    def power(self, n_classes: int) -> float:
+        """Of the rows in the seconds of a fit, before larger fits tell it."""
+        return POWER
 
     def fit(
         self, X: Array, y: Array, w: Array | None, n_classes: int, memory: float
@@ -104,9 +113,7 @@ class LearnedSetting:
             for path, _ in self.members
         )
         weights = tuple(v for _, v in self.members)
-        return LearnedModel(
-            FeatureEnsemble(fitted, weights, centre, scale), codes, int(X.shape[1])
-        )
+        return LearnedModel(FeatureEnsemble(fitted, weights, centre, scale), codes, int(X.shape[1]))
 
     @property
     def detail(self) -> str:
@@ -164,7 +171,7 @@ def find_machines(
     return search(replace(problem, judge=_judge(p, problem)))
 
 
-def _judge(p: SearchProblem, problem: MetricProblem) -> object:
+def _judge(p: SearchProblem, problem: MetricProblem) -> Loss | None:
     """What the metric adds to squares or log loss: rankings for rankings, absolute errors for
     those."""
     name = p.metric.name

@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.automl.learned import LearnedModel
 from mercer.automl.predictors import class_codes_law
 from mercer.automl.recipes import rounded, spelled, widened
 from mercer.automl.rows import TableRows
@@ -30,6 +31,7 @@ TOLERANCE = 1e-3
 PARALLEL_CELLS = 4  # cells that share the memory, whatever the number of cores
 ITERATED_POWER = 2.0
 FACTOR_POWER = 2.7
+CELL_MODELS = ("KernelRidge", "KernelSVC", "IndicatorRidge", "LearnedModel", "SingleClass")
 FACTOR_BYTES = 16.0  # bytes for each pair of rows in a factorisation
 
 
@@ -39,7 +41,8 @@ class MachinePlan(Protocol):
 
     A plan holds what was chosen (a kernel, a penalty, the path of a learnt metric) and no row of
     training: so every fold, the validation and the last fit make the same machine of other rows.
-    What it makes is a `CellModel`; `scores` reads those of classes.
+    What it makes is a `CellModel`; `scores` reads those of classes. One that has cells of its own
+    is fitted to all rows, and told how many a cell may hold.
     """
 
     def fit(
@@ -53,6 +56,11 @@ class MachinePlan(Protocol):
 
     def power(self, n_classes: int) -> float: ...
 
+    @property
+    def own_cells(self) -> bool: ...
+
+    def in_cells(self, most: int) -> MachinePlan: ...
+
 
 @dataclass(frozen=True)
 class MachineSetting:
@@ -63,6 +71,11 @@ class MachineSetting:
     kernel: Kernel
     penalty: float
     loss: str = "hinge"
+
+    own_cells: ClassVar[bool] = False
+
+    def in_cells(self, most: int) -> MachineSetting:
+        return self
 
     def neighbour(self, wider: float, penalty: float) -> MachineSetting:
         """With factors on the bandwidths and the penalty."""
@@ -121,7 +134,7 @@ class Machine:
     must = dict(
         tree=Is("CellTree", d="d"),
         models=Each(
-            Is("KernelRidge", "KernelSVC", "IndicatorRidge", "SingleClass", n_features_in_="d"),
+            Is(*CELL_MODELS, n_features_in_="d"),
             size="tree.n_cells",
         ),
         n_classes=Whole(),
@@ -141,6 +154,16 @@ class Machine:
     @property
     def classes_(self) -> Array:
         return np.arange(self.n_classes)
+
+    @property
+    def n_cells(self) -> int:
+        """Of the tree, or of the machine that has some of its own."""
+        return max(len(self.models), getattr(self.models[0], "n_cells", 1))
+
+    @property
+    def importances_(self) -> Array:
+        """Of a learnt metric, by column; AttributeError where none was learnt."""
+        return np.asarray(self.models[0].importances_)  # type: ignore[union-attr]
 
     @property
     def plan_(self) -> str:
@@ -223,7 +246,7 @@ class SingleClass:
     must = dict(code=Whole(0, 1 << 31))
 
 
-CellModel = KernelRidge | KernelSVC | IndicatorRidge | SingleClass
+CellModel = KernelRidge | KernelSVC | IndicatorRidge | LearnedModel | SingleClass
 
 
 @contextmanager
@@ -246,7 +269,8 @@ def fit_machine(
     """
     n = len(rows)
     rows, y = _with_positive_weight(rows, y)
-    tree, parts = CellTree.of(rows.X, most)
+    tree, parts = CellTree.of(rows.X, len(rows) if plan.own_cells else most)
+    plan = plan.in_cells(most)
     each = memory / 2 / min(PARALLEL_CELLS, len(parts))
 
     def one(i: Array) -> CellModel:
@@ -298,7 +322,7 @@ def scores(m: CellModel, X: Array, n_classes: int) -> Array:
         return out
     assert not isinstance(m, KernelRidge)
     f = np.asarray(m.decision_function(X), np.float64)
-    if isinstance(m, IndicatorRidge):
+    if isinstance(m, IndicatorRidge | LearnedModel):
         out[:, m.classes_] = f
         return out
     if n_classes == 2:

@@ -201,7 +201,7 @@ def _machine(
     share = VALIDATED_SHARE * TUNE_SHARE if _validated(p, here) else TUNE_SHARE
     until = max(share, clock.spent / clock.budget + CHEAP_SHARE)
     with ignore_convergence():
-        tuned = tune_machine(p, best.target, best.recipe.kernel, clock, until, memory)
+        tuned = tune_machine(p, best.target, clock, until, memory)
         if _validated(p, here):
             return tuned, ""
         folds = len(folds_of(here).plan)

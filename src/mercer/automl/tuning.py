@@ -1,5 +1,5 @@
-"""The kernel and penalty of a machine: many on few rows, the best on cells that are as dense as all
-rows, timed on the way."""
+"""The machine of the contest: one whose metric is learnt, or support vectors where labels count,
+timed on the way."""
 
 from __future__ import annotations
 
@@ -12,38 +12,30 @@ import numpy as np
 
 from mercer.automl import budget, machines
 from mercer.automl.budget import Clock
+from mercer.automl.learned import LearnedSetting, find_machines
 from mercer.automl.machines import MachinePlan, MachineSetting
 from mercer.automl.metrics import log_loss
 from mercer.automl.predictors import TargetTransform
-from mercer.automl.recipes import Recipe, rounded, widened
+from mercer.automl.recipes import Recipe, rounded
 from mercer.automl.rows import hashes
 from mercer.automl.search import SearchProblem
 from mercer.automl.splits import FoldPlan, make_folds
 from mercer.inputs import Array
 from mercer.kernels import Gaussian, Kernel, Laplace, Matern
 from mercer.kernels.defaults import spread
-from mercer.models.cells import OVERLAP, CellTree
+from mercer.models.cells import OVERLAP
 from mercer.ops.threads import parallel_map, single_blas
 
 FIRST_ROWS = 3_000  # rows of the first round
 ALL_FOLDS_ROWS = 1_500  # rows up to which every fold counts and not one of them
 N_FOLDS = 3
-PENALTIES = (0.1, 1.0, 0.01)  # alpha of ridge regression
 HINGE_PENALTIES = (0.1, 1.0)  # 1/C of support vectors
 # classes up to which support vectors are tried, a machine for every two of them
 HINGE_CLASSES = 8
-_HINGE, _SQUARED = "hinge", "squared"
-N_OTHER_KERNELS = 2  # kernels at which the other loss is tried
-FIRST_PART = 0.5  # of the time, for the first settings
-# of the second round: rows of a cell, how many cells, of how many rows they are cells
-CELL_ROWS = 3_000
-N_CELLS = 3
-MAX_DENSE_ROWS = 100_000
+FIRST_PART = 0.8  # of the time, for the search of a metric
 NEIGHBOURS = ((0.6, 1.0), (1.0, 0.3), (1.6, 1.0), (1.0, 3.0))  # factors on bandwidth and penalty
 LABEL_METRICS = ("accuracy", "balanced_accuracy")
-# settings that the second round begins with, and how often it goes on from a new best
-N_FINAL_SETTINGS = 4
-MAX_ROUNDS = 4
+MAX_ROUNDS = 4  # how often the search goes on from a new best
 CELL_SIZES = (
     16_000,
     8_000,
@@ -113,7 +105,7 @@ class TunedMachine:
 Attempts = list[tuple[float, TunedMachine]]
 
 
-def kernel_candidates(X: Array, found: Kernel | None) -> list[Kernel]:
+def kernel_candidates(X: Array) -> list[Kernel]:
     """Kernels that are narrower than those of features: Laplace in the 1-norm first, which cuts as
     trees do."""
     few = X[:: max(1, len(X) // 2_000)].astype(np.float64)
@@ -125,114 +117,64 @@ def kernel_candidates(X: Array, found: Kernel | None) -> list[Kernel]:
     )  # the mean distance of two rows in the 1-norm
     b = math.sqrt(spread(few) / 2)
     near: list[Kernel] = [Laplace(rounded(d * f), norm=1) for f in (0.5, 0.25, 1.0)]
-    near += [
-        Gaussian(rounded(b)),
-        Matern(rounded(b)),
-        Laplace(rounded(2 * b)),
-        Gaussian(rounded(b / 2)),
-    ]
-    return [*near, *([] if found is None else [found, widened(found, 0.5)])]
+    return [*near, Gaussian(rounded(b)), Matern(rounded(b))]
 
 
 def tune_machine(
-    p: SearchProblem,
-    target: TargetTransform,
-    found: Kernel | None,
-    clock: Clock,
-    share: float,
-    memory: float,
+    p: SearchProblem, target: TargetTransform, clock: Clock, share: float, memory: float
 ) -> TunedMachine:
-    """The best setting: of kernels and penalties on few rows, then of those beside the best on some
-    cells of all rows."""
+    """A machine with a learnt metric; where labels of few classes count, also support vectors, of
+    which the best and what is beside it are tried on the same folds."""
+    learnt = LearnedSetting(
+        find_machines(p, target, clock, _part(clock, share), memory).members, p.seed
+    )
     few = p.sample(min(FIRST_ROWS, budget.max_cell_rows(memory, machines.FACTOR_BYTES)))
-    settings = first_settings(p, kernel_candidates(few.rows.X, found))
     split = make_folds(few.rows, k=N_FOLDS, seed=p.seed)
     split = split if len(few.rows) <= ALL_FOLDS_ROWS else FoldPlan(split.block, split.plan[-1:])
+    settings: list[MachinePlan] = [learnt, *hinge_settings(p, few.rows.X)]
     with single_blas():  # whose threads would wait for each other longer than they work
-        tried = _round([(few, split)], settings, target, clock, _part(clock, share), memory)
-        others = other_losses(p, [_own(t) for _, t in tried])
-        if others and clock.left(share) > 0:
-            tried = sorted(
-                tried + _round([(few, split)], others, target, clock, share, memory), key=_loss_of
-            )
-    if clock.left(share) <= 0:
-        return tried[0][1]
-    if len(p.rows) <= 2 * FIRST_ROWS:
-        beside = [_own(tried[0][1]).neighbour(b, v) for b, v in NEIGHBOURS]
-        with single_blas():
-            return _refined([(few, split)], beside, tried[0], clock, share, memory)
-    cells = _cells(p)
-    splits = [make_folds(c.rows, k=N_FOLDS, seed=p.seed) for c in cells]
-    trials = [(c, FoldPlan(s.block, s.plan[-1:])) for c, s in zip(cells, splits, strict=True)]
-    first = [_own(t) for _, t in tried[:N_FINAL_SETTINGS]]
-    return _refined(trials, first, None, clock, share, memory, target)
+        tried = _round([(few, split)], settings, target, clock, share, memory)
+        best = tried[0][1]
+        if not isinstance(best.setting, MachineSetting) or clock.left(share) <= 0:
+            return best
+        beside = [best.setting.neighbour(b, v) for b, v in NEIGHBOURS]
+        return _refined([(few, split)], beside, tried[0], clock, share, memory)
 
 
-def first_settings(p: SearchProblem, kernels: Sequence[Kernel]) -> list[MachineSetting]:
-    """What is tried first. Of classes the loss that suits the metric: hinge where two classes are
-    counted, else squares, of which many classes take one factorisation.
-    """
-    if p.n_classes == 2 and p.metric.name in LABEL_METRICS:
-        return [MachineSetting(k, v) for v in HINGE_PENALTIES for k in kernels]
-    return [MachineSetting(k, v, _SQUARED) for v in PENALTIES for k in kernels]
-
-
-def other_losses(p: SearchProblem, best: Sequence[MachineSetting]) -> list[MachineSetting]:
-    """The other loss at the best kernels; none of numbers, nor hinge where a machine for every two
-    of many classes would take long."""
-    kernels = list(dict.fromkeys(s.kernel for s in best))[:N_OTHER_KERNELS]
-    if p.numeric or (best[0].loss == _SQUARED and p.n_classes > HINGE_CLASSES):
+def hinge_settings(p: SearchProblem, X: Array) -> list[MachineSetting]:
+    """Support vectors, where labels count and a machine for every two classes takes no long."""
+    if not 2 <= p.n_classes <= HINGE_CLASSES or p.metric.name not in LABEL_METRICS:
         return []
-    penalties = HINGE_PENALTIES if best[0].loss == _SQUARED else PENALTIES[:2]
-    loss = _HINGE if best[0].loss == _SQUARED else _SQUARED
-    return [MachineSetting(k, v, loss) for v in penalties for k in kernels]
+    return [MachineSetting(k, v) for v in HINGE_PENALTIES for k in kernel_candidates(X)]
 
 
 def _refined(
     trials: Sequence[FoldedProblem],
     settings: list[MachineSetting],
-    best: tuple[float, TunedMachine] | None,
+    best: tuple[float, TunedMachine],
     clock: Clock,
     share: float,
     memory: float,
-    target: TargetTransform | None = None,
 ) -> TunedMachine:
     """The best of these settings on these rows, and what is beside it, as long as that is better
     and there is time."""
-    target = target if best is None else best[1].target
-    assert target is not None
     seen: set[MachineSetting] = set()
     for _ in range(MAX_ROUNDS):
-        tried = _round(trials, [s for s in settings if s not in seen], target, clock, share, memory)
-        if not tried or (best is not None and tried[0][0] >= best[0]):
+        new = [s for s in settings if s not in seen]
+        tried = _round(trials, new, best[1].target, clock, share, memory)
+        if not tried or tried[0][0] >= best[0]:
             break
         best, seen = tried[0], seen | set(settings)
-        settings = [_own(best[1]).neighbour(b, v) for b, v in NEIGHBOURS]
+        assert isinstance(best[1].setting, MachineSetting)
+        settings = [best[1].setting.neighbour(b, v) for b, v in NEIGHBOURS]
         if clock.left(share) <= 0:
             break
-    assert best is not None
     return best[1]
-
-
-def _own(tuned: TunedMachine) -> MachineSetting:
-    """The setting, which in this search is one of a kernel and a penalty."""
-    assert isinstance(tuned.setting, MachineSetting)
-    return tuned.setting
-
-
-def _cells(p: SearchProblem) -> list[SearchProblem]:
-    """A few cells of all rows, or of many."""
-    many = p.sample(min(MAX_DENSE_ROWS, budget.max_rows(p.memory, 4.0 * p.rows.X.shape[1])))
-    _, parts = CellTree.of(
-        many.rows.X, min(CELL_ROWS, budget.max_cell_rows(p.memory, machines.FACTOR_BYTES))
-    )
-    chosen = np.unique(np.linspace(0, len(parts) - 1, N_CELLS + 2)[1:-1].round().astype(int))
-    return [replace(many, rows=many.rows.take(parts[c])) for c in chosen.tolist()]
 
 
 def _round(
     trials: Sequence[FoldedProblem],
-    settings: Sequence[MachineSetting],
+    settings: Sequence[MachinePlan],
     target: TargetTransform,
     clock: Clock,
     share: float,
@@ -244,9 +186,7 @@ def _round(
     for i, setting in enumerate(settings):
         if out and clock.left(share) < out[-1][1].seconds * count:
             break
-        clock.say(
-            f"trying a machine of {Recipe('machine', setting.kernel).spelled} ({i + 1} of {len(settings)})"
-        )
+        clock.say(f"trying a machine: {setting.detail} ({i + 1} of {len(settings)})")
         watch, one = (
             Clock(0),
             partial(_loss, setting=setting, target=target, memory=memory / len(trials)),

@@ -208,7 +208,7 @@ class Validation:
             f"fitting a kernel machine to {len(p.rows):,} rows, in cells of up to {cell:,}"
         )
         m = _fit_cells(p, self.tuned, cell, self.memory)
-        each = watch.spent / len(m.models)
+        each = watch.spent / m.n_cells
         if p.numeric:
             predictor, told = self.retransformed(
                 refit.machine_predictor(m, self.tuned.target, None, p)
@@ -279,7 +279,7 @@ def refit_machine(
     fitted."""
     assert isinstance(former, Regressor | Classifier)
     with machines.ignore_convergence():
-        m = _fit_cells(p, tuned, cell if len(former.estimator.models) > 1 else len(p.rows), memory)
+        m = _fit_cells(p, tuned, cell if former.estimator.n_cells > 1 else len(p.rows), memory)
     if isinstance(former, Regressor):
         return refit.machine_predictor(m, former.target, None, p)
     return refit.machine_predictor(
