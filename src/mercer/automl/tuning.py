@@ -43,7 +43,7 @@ NEIGHBOURS = ((0.6, 1.0), (1.0, 0.3), (1.6, 1.0), (1.0, 3.0))  # factors on band
 LABEL_METRICS = ("accuracy", "balanced_accuracy")
 # settings that the second round begins with, and how often it goes on from a new best
 N_FINAL_SETTINGS = 4
-MAX_ROUNDS = 4
+MAX_ROUNDS = 12
 CELL_SIZES = (
     16_000,
     8_000,
