@@ -64,6 +64,13 @@ def test_other_targets_of_the_holdout_change_nothing():
     assert np.array_equal(data.held.X, again.held.X)
 
 
+def test_copies_on_both_sides_are_still_found():
+    rows = table(400)
+    copied = pa.concat_tables([rows, rows.slice(0, 100)])
+    assert prepared(copied).duplicates > 10
+    assert "town" in prepared(copied).columns.level_means_
+
+
 def test_a_judge_prefers_what_predicts_and_is_silent_on_few_rows():
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(300, 1)), rng.normal(size=(300, 4))

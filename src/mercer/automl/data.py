@@ -171,7 +171,6 @@ def _table_data(
             "no column is left to predict from; see which were left out and why, and give columns that vary."
         )
     _check_splittable(rows, columns)
-    fill_level_means(columns, rows, test)
     some = test.sample(
         budget.holdout_rows(memory, rows.X.shape[1], test.vectors, len(columns.classes_)), seed
     )
@@ -184,6 +183,7 @@ def _table_data(
     budget.release_memory()
     equal = duplicates(rows, some)
     expected = expected_duplicates(rows, some, columns.origin_) if equal else 0.0
+    fill_level_means(columns, rows, some)  # of copies, those of either side differ
     return TableData(
         columns, rows, some, rule, train.dropped + held.dropped, held.unknown, equal, expected
     )

@@ -30,7 +30,7 @@ from mercer.automl.tuning import TunedMachine, tune_machine
 # it is in the folds of all, the others, and repeats are over
 SEARCH_SHARE = 0.15
 TUNE_SHARE = 0.4
-MACHINE_SHARE = 0.6
+MACHINE_SHARE = 0.75
 COMPARE_SHARE = 0.7
 REPEAT_SHARE = 0.75
 # of the time, as which the whole counts for the others where a machine is validated on more rows
@@ -41,6 +41,7 @@ MAX_MULTICLASS_ROWS = 5_000
 # rows up to which a machine of numbers is cross-validated; of classes, those on which all are
 # compared
 MAX_MACHINE_ROWS = 8_000
+MAX_MACHINE_CLASSES = 400  # classes of a machine, each of which is an output
 CHEAP_SHARE = 0.05  # share of the time that is always there
 OPTIONAL = ("explicit", "landmarks")
 MIN_ROWS = 1_000  # rows that are always compared
@@ -194,7 +195,7 @@ def _machine(
     of all; and why there is none."""
     if clock.left(MACHINE_SHARE) <= 0:
         return None, NO_TIME
-    if p.n_classes > MANY_CLASSES:
+    if p.n_classes > MAX_MACHINE_CLASSES:
         return None, f"{p.n_classes:,} classes are too many for it"
     if p.n_classes and len(np.unique(here.rows.y)) < 2:
         return None, "the rows have one class"

@@ -102,19 +102,23 @@ def fill_level_means(columns: Columns, train: TableRows, held: TableRows) -> Non
 def _fill(rows: TableRows, first: int, encoder: LevelMeansEncoder, scores: TargetScores) -> Array:
     """The means of all rows, standardised as those that training rows get."""
     c = len(encoder.outputs)
-    sums, key = LevelSums(encoder.n_levels, c), rows.row_id if rows.group is None else rows.group
-    level = np.empty(len(rows), np.int32)
-    part = np.empty(len(rows), np.int8)
+    sums = LevelSums(encoder.n_levels, c)
     for s in cuts(len(rows), BLOCK_ROWS):
-        level[s] = rows.X[s, first]
-        part[s] = hashes(key[s], OFFSET) % np.uint64(N_FOLDS)
         weight = None if rows.weight is None else rows.weight[s]
-        sums.add(level[s], part[s].astype(np.int64), scores(rows.y[s]), weight)
+        sums.add(*_placed(rows, s, first), scores(rows.y[s]), weight)
     parts, whole = sums.means()
     counts = sums.counts.sum(0)
     mean = counts @ whole / max(float(counts.sum()), 1e-300)
     std = np.sqrt(counts @ (whole - mean) ** 2 / max(float(counts.sum()), 1e-300))
     std = np.where(std > 0, std, 1.0)
     for s in cuts(len(rows), BLOCK_ROWS):
-        rows.X[s, first : first + c] = (parts[part[s], level[s]] - mean) / std
+        level, part = _placed(rows, s, first)
+        rows.X[s, first : first + c] = (parts[part, level] - mean) / std
     return np.asarray((whole - mean) / std)
+
+
+def _placed(rows: TableRows, s: slice, first: int) -> tuple[Array, Array]:
+    """The levels and the parts of these rows."""
+    key = rows.row_id if rows.group is None else rows.group
+    part = (hashes(key[s], OFFSET) % np.uint64(N_FOLDS)).astype(np.int64)
+    return rows.X[s, first].astype(np.int64), part

@@ -35,7 +35,7 @@ HINGE_CLASSES = 8
 FIRST_PART = 0.8  # of the time, for the search of a metric
 NEIGHBOURS = ((0.6, 1.0), (1.0, 0.3), (1.6, 1.0), (1.0, 3.0))  # factors on bandwidth and penalty
 LABEL_METRICS = ("accuracy", "balanced_accuracy")
-MAX_ROUNDS = 4  # how often the search goes on from a new best
+MAX_ROUNDS = 12  # how often the search goes on from a new best
 CELL_SIZES = (
     16_000,
     8_000,
