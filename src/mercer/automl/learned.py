@@ -14,7 +14,7 @@ from mercer.automl.search import SearchProblem
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Whole
 from mercer.models.feature_machine.fit import class_scores
-from mercer.models.feature_machine.machine import FeatureEnsemble, fit_member
+from mercer.models.feature_machine.machine import FeatureEnsemble, fit_members
 from mercer.models.feature_machine.paths import MetricPath
 from mercer.models.feature_machine.search import (
     MIN_SEARCH,
@@ -29,6 +29,13 @@ from mercer.store import register
 
 RANKING_METRICS = ("auc", "average_precision")
 ABSOLUTE_METRICS = ("mae",)
+MAX_ENSEMBLE_ROWS = 20_000  # beyond which there is one machine and no mean
+# rows on which the metric is learnt once more
+MAX_METRIC_ROWS = 8_000
+MIN_METRIC_ROWS = 2_000
+# of a factor in float32 and of equations by conjugate gradients, measured on two cores
+FACTOR_SECONDS = 3e-12
+PAIR_SECONDS = 4e-8
 POWER = 2.2  # between a factor and conjugate gradients
 TIE_BREAK = 0.5  # of the log loss beside a ranking
 
@@ -89,7 +96,23 @@ class LearnedSetting:
 
     members: tuple[tuple[MetricPath, float], ...]
     seed: int
+    metric_rows: int = MAX_METRIC_ROWS  # on which the metric is learnt again
     cell: int | None = None  # rows at most; None: all
+
+    @classmethod
+    def of(cls, found: FoundMachines, n: int, seed: int) -> LearnedSetting:
+        """What was found, the best alone where there are many rows; the metric on as many rows as
+        the search had."""
+        members = (found.best_alone() if n > MAX_ENSEMBLE_ROWS else found).members
+        return cls(members, seed, min(MAX_METRIC_ROWS, max(found.rows, MIN_METRIC_ROWS)))
+
+    def work(self, n: int, cell: int) -> float:
+        """Seconds of a fit of n rows in such cells, on a machine of which only ratios count: rounds
+        of factors for the metric, then pairs of rows for each machine."""
+        m, cell = min(n, self.metric_rows), min(n, cell)
+        rounds = sum(path.rounds for path, _ in self.members)
+        metric = rounds * (FACTOR_SECONDS * m**3 + PAIR_SECONDS * m**2)
+        return metric + len(self.members) * PAIR_SECONDS * float(n) * cell
 
     own_cells: ClassVar[bool] = True
 
@@ -108,9 +131,15 @@ class LearnedSetting:
         X64 = np.asarray(X, np.float64)
         weight = None if w is None else w / w.mean()
         most = len(X) if self.cell is None else self.cell
-        fitted = tuple(
-            fit_member(path, X64, Y, weight, seed=self.seed, most=most, memory=memory)
-            for path, _ in self.members
+        fitted = fit_members(
+            [path for path, _ in self.members],
+            X64,
+            Y,
+            weight,
+            seed=self.seed,
+            most=most,
+            memory=memory,
+            metric_rows=self.metric_rows,
         )
         weights = tuple(v for _, v in self.members)
         return LearnedModel(FeatureEnsemble(fitted, weights, centre, scale), codes, int(X.shape[1]))

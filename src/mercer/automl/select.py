@@ -207,7 +207,7 @@ def _machine(
             return tuned, ""
         folds = len(folds_of(here).plan)
         rows = len(p.rows) * (folds - 1) / folds
-        guess = folds * tuned.seconds * (rows / tuned.rows) ** tuned.power
+        guess = folds * tuned.guess(int(rows), int(rows))
         if guess > max(clock.left(MACHINE_SHARE), CHEAP_SHARE * clock.budget):
             return tuned, NO_TIME
         clock.say(f"comparing by cross-validation: {NAMES['machine'].lower()}")

@@ -32,6 +32,7 @@ N_FOLDS = 3
 HINGE_PENALTIES = (0.1, 1.0)  # 1/C of support vectors
 # classes up to which support vectors are tried, a machine for every two of them
 HINGE_CLASSES = 8
+CLEARLY_LESS = 0.95  # of the loss of a learnt metric, which more rows serve better
 FIRST_PART = 0.8  # of the time, for the search of a metric
 NEIGHBOURS = ((0.6, 1.0), (1.0, 0.3), (1.6, 1.0), (1.0, 3.0))  # factors on bandwidth and penalty
 LABEL_METRICS = ("accuracy", "balanced_accuracy")
@@ -67,6 +68,8 @@ class TunedMachine:
         """With the seconds of a larger fit, and the power that both together tell."""
         if rows < MIN_GROWTH * self.rows:
             return self
+        if isinstance(self.setting, LearnedSetting):
+            return replace(self, seconds=max(seconds, 1e-4), rows=rows)
         power = math.log(max(seconds, 1e-4) / self.seconds) / math.log(rows / self.rows)
         return replace(
             self,
@@ -81,6 +84,9 @@ class TunedMachine:
 
     def guess(self, n: int, cell: int) -> float:
         """Seconds of a fit of n rows in such cells; each halving repeats some rows."""
+        if isinstance(self.setting, LearnedSetting):
+            once = self.setting.work(self.rows, self.rows)
+            return self.seconds * self.setting.work(n, cell) / max(once, 1e-12)
         halvings, share = 0, 0.5 + OVERLAP
         while n * share**halvings > cell:
             halvings += 1
@@ -125,18 +131,19 @@ def tune_machine(
 ) -> TunedMachine:
     """A machine with a learnt metric; where labels of few classes count, also support vectors, of
     which the best and what is beside it are tried on the same folds."""
-    learnt = LearnedSetting(
-        find_machines(p, target, clock, _part(clock, share), memory).members, p.seed
-    )
+    found = find_machines(p, target, clock, _part(clock, share), memory)
+    learnt = LearnedSetting.of(found, len(p.rows), p.seed)
     few = p.sample(min(FIRST_ROWS, budget.max_cell_rows(memory, machines.FACTOR_BYTES)))
     split = make_folds(few.rows, k=N_FOLDS, seed=p.seed)
     split = split if len(few.rows) <= ALL_FOLDS_ROWS else FoldPlan(split.block, split.plan[-1:])
     settings: list[MachinePlan] = [learnt, *hinge_settings(p, few.rows.X)]
     with single_blas():  # whose threads would wait for each other longer than they work
         tried = _round([(few, split)], settings, target, clock, share, memory)
+        own = next(attempt for attempt in tried if attempt[1].setting is learnt)
+        if not tried[0][0] < CLEARLY_LESS * own[0]:
+            return own[1]
         best = tried[0][1]
-        if not isinstance(best.setting, MachineSetting) or clock.left(share) <= 0:
-            return best
+        assert isinstance(best.setting, MachineSetting)
         beside = [best.setting.neighbour(b, v) for b, v in NEIGHBOURS]
         return _refined([(few, split)], beside, tried[0], clock, share, memory)
 

@@ -134,7 +134,8 @@ class Validation:
             min(FIRST_ROWS, n), FIRST_SHARE * self.clock.budget, self.memory
         )
         mine, theirs = self.machine(few, cell), self.rival(few, self.selection.chosen.size)
-        self.tuned = self.tuned.timed(mine.fitting, few if cell >= few else cell)
+        whole = cell >= few or self.tuned.setting.own_cells
+        self.tuned = self.tuned.timed(mine.fitting, few if whole else cell)
         left = max(self.clock.left(until), least * self.clock.budget)
         if few < n and self.ahead(mine, theirs) > CLEAR_LEAD:
             last = self.machine(*self.tuned.size(n, left, self.memory))
@@ -208,7 +209,7 @@ class Validation:
             f"fitting a kernel machine to {len(p.rows):,} rows, in cells of up to {cell:,}"
         )
         m = _fit_cells(p, self.tuned, cell, self.memory)
-        each = watch.spent / m.n_cells
+        each = watch.spent if self.tuned.setting.own_cells else watch.spent / m.n_cells
         if p.numeric:
             predictor, told = self.retransformed(
                 refit.machine_predictor(m, self.tuned.target, None, p)

@@ -3,6 +3,7 @@ rows, and their mean."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,16 +12,19 @@ from scipy.special import softmax
 from mercer.inputs import Array, Table
 from mercer.invariants import Each, Floats, Is, Number
 from mercer.kernels import Laplace
-from mercer.linalg.solvers import AutoSolver
+from mercer.linalg.cholesky import Cholesky
+from mercer.linalg.solvers import AutoSolver, float32_serves
 from mercer.models.cells import CellTree
 from mercer.models.feature_machine.paths import (
     GRADIENT_ROWS,
+    ONE_THREAD_ROWS,
     MetricPath,
     PathRows,
     PathSetting,
     distances,
     kernel_values,
     median_distance,
+    one_thread,
     outer_product,
     pulled_back,
     under,
@@ -32,6 +36,7 @@ from mercer.ops.threads import parallel_map
 from mercer.store import register
 
 TOLERANCE = 1e-4  # of the equations: what is beyond it is far below the noise of held-out rows
+MAX_FACTOR_ROWS = 12_000  # beyond which conjugate gradients are quicker
 METRIC_ROWS = 8_000  # on which a metric is learnt
 
 
@@ -92,11 +97,22 @@ def solve_cell(kernel: Laplace, rows: PathRows, penalty: float, memory: float) -
     n = len(rows)
     ridge = np.full(n, penalty) if rows.weight is None else penalty / rows.weight
     op = KernelOperator(kernel, Table(rows.U.astype(np.float64)))
-    handle = AutoSolver(memory=memory, tol=TOLERANCE).init(op, ridge, rows.Y.shape[1] + 1)
-    X = handle.solve(np.column_stack([rows.Y, np.ones(n)])).x
+    solver = _solver(op, ridge, memory)
+    B = np.column_stack([rows.Y, np.ones(n)])
+    with one_thread(n):
+        X = solver.init(op, ridge, B.shape[1]).solve(B).x
     ones = X[:, -1]
     b = X[:, :-1].sum(axis=0) / ones.sum()
     return CellFunction(kernel, rows.U, X[:, :-1] - ones[:, None] * b, b)
+
+
+def _solver(op: KernelOperator, ridge: Array, memory: float) -> Cholesky | AutoSolver:
+    """A factor in float32, mended by residuals in float64, where that serves and is quicker."""
+    narrow = Cholesky("float32", TOLERANCE)
+    fits = len(ridge) <= MAX_FACTOR_ROWS and 2 * narrow.bytes(len(ridge)) <= memory
+    if fits and float32_serves(op, ridge):
+        return narrow
+    return AutoSolver(memory=memory, tol=TOLERANCE)
 
 
 @register("feature_machine.Member")
@@ -165,13 +181,14 @@ def fit_member(
     seed: int,
     most: int,
     memory: float,
+    metric_rows: int = METRIC_ROWS,
 ) -> Member:
     """The metric on some of the rows by the path's rounds, then the equations on all, in cells of at
     most so many."""
     s = path.setting
     inputs = InputScaling.of(X, s.inputs)
     rows = PathRows(inputs(X), Y, weight)
-    some = np.random.default_rng(seed).permutation(len(X))[:METRIC_ROWS]
+    some = np.random.default_rng(seed).permutation(len(X))[:metric_rows]
     sample = rows.take(some)
     metric = walked(path, sample, seed)
     U = under(rows.U, metric)
@@ -185,6 +202,29 @@ def fit_member(
 
     cells = parallel_map(one, parts) if len(parts) > 1 else [one(parts[0])]
     return Member(path, inputs, metric, tree, tuple(cells))
+
+
+def fit_members(
+    paths: Sequence[MetricPath],
+    X: Array,
+    Y: Array,
+    weight: Array | None,
+    *,
+    seed: int,
+    most: int,
+    memory: float,
+    metric_rows: int = METRIC_ROWS,
+) -> tuple[Member, ...]:
+    """Several machines side by side, where rows are so few that each is solved in one thread."""
+
+    def one(path: MetricPath) -> Member:
+        return fit_member(
+            path, X, Y, weight, seed=seed, most=most, memory=memory / 2, metric_rows=metric_rows
+        )
+
+    if len(paths) > 1 and len(X) <= ONE_THREAD_ROWS:
+        return tuple(parallel_map(one, paths))
+    return tuple(map(one, paths))
 
 
 @register("feature_machine.FeatureEnsemble")

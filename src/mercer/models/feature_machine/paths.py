@@ -8,6 +8,7 @@ backpropagation-free machine learning models (2024).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from mercer.invariants import Each, Number, Text, Whole
 from mercer.kernels import Laplace
 from mercer.ops.absolute import absdist
 from mercer.ops.slopes import signs
+from mercer.ops.threads import single_blas
 from mercer.store import register
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 3.0)
@@ -32,6 +34,7 @@ MEDIAN_ROWS = 400  # by whose pairs the length is taken
 # at which gradients are taken, of one output; of many outputs fewer, as each row then gives many
 GRADIENT_ROWS = 1000
 MIN_GRADIENT_ROWS = 300
+ONE_THREAD_ROWS = 8_000  # of a factor for which BLAS has one thread
 MAX_OUTPUTS = 8  # directions of outputs whose gradients are taken
 WORSE = 1.15  # a path that gets so much worse than its best ends
 
@@ -187,6 +190,17 @@ def median_distance(U: Array, norm: int, rng: np.random.Generator) -> float:
 def solved(K: Array, rows: PathRows, penalty: float) -> tuple[Array, Array] | None:
     """(A, b) of K A + b with an intercept that is not penalised; None where K + penalty has no
     factor."""
+    with one_thread(len(K)):
+        return _solved(K, rows, penalty)
+
+
+def one_thread(n: int) -> AbstractContextManager[None]:
+    """BLAS in one thread for factors of so many rows: two that share a busy machine wait for each
+    other longer than they work."""
+    return single_blas() if n <= ONE_THREAD_ROWS else nullcontext()
+
+
+def _solved(K: Array, rows: PathRows, penalty: float) -> tuple[Array, Array] | None:
     n = len(K)
     ridge = penalty if rows.weight is None else penalty / rows.weight
     for dtype, factor, solve in (
