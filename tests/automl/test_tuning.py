@@ -8,6 +8,7 @@ import pytest
 from mercer.automl import candidates, tuning
 from mercer.automl.budget import Clock
 from mercer.automl.candidates import machine_candidate
+from mercer.automl.learned import LearnedSetting
 from mercer.automl.machines import MachineSetting
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget
@@ -33,15 +34,13 @@ def test_a_fold_without_weight_is_left_out(classes):
 @pytest.mark.parametrize("column", range(3))
 def test_kernels_do_not_depend_on_the_order_of_a_table(column):
     X = np.random.default_rng(0).normal(size=(1000, 3)).astype(np.float32) * np.float32([1, 1, 50])
-    widths = [
-        tuning.kernel_candidates(A, None)[0].bandwidth for A in (X, X[np.argsort(X[:, column])])
-    ]
+    widths = [tuning.kernel_candidates(A)[0].bandwidth for A in (X, X[np.argsort(X[:, column])])]
     assert widths[0] == pytest.approx(widths[1], rel=0.1)
 
 
 def test_the_search_prefers_what_fits_and_is_timed():
-    p = checkers(2500)
-    tuned = tune_machine(p, IdentityTarget(), None, forever(), 1.0, 1e9)
+    p = checkers(900)
+    tuned = tune_machine(p, IdentityTarget(), forever(), 1.0, 1e9)
     trial = p, candidates.folds_of(p)
     found, poor = (
         tuning._loss(trial, s, IdentityTarget(), 1e9)[0]
@@ -50,31 +49,38 @@ def test_the_search_prefers_what_fits_and_is_timed():
     assert found < 0.5 * poor
     assert tuned.seconds > 0
     assert tuned.rows > 500
-    first = tuning.first_settings(p, tuning.kernel_candidates(p.rows.X, None))
-    assert tuned.setting not in first  # the search went on from the best of them
-    assert found <= 1.05 * min(tuning._loss(trial, s, IdentityTarget(), 1e9)[0] for s in first[:3])
-    dense = tune_machine(
-        checkers(8000), IdentityTarget(), None, forever(), 1.0, 1e9
-    )  # now on cells of all rows
-    assert dense.rows <= tuning.CELL_ROWS
+    first = tuning.hinge_settings(p, p.rows.X)
+    assert found <= 1.06 * min(tuning._loss(trial, s, IdentityTarget(), 1e9)[0] for s in first[:3])
+
+
+def test_support_vectors_are_taken_where_they_are_clearly_better(monkeypatch):
+    p = problem(200, classes=2)
+    hinge = tuning.hinge_settings(p, p.rows.X)[0]
+    for loss, kind in ((0.5, MachineSetting), (0.99, LearnedSetting)):
+
+        def judged(trial, setting, loss=loss, **more):
+            return (1.0 if isinstance(setting, LearnedSetting) else loss), 100
+
+        monkeypatch.setattr(tuning, "_loss", judged)
+        tuned = tune_machine(p, IdentityTarget(), forever(), 1.0, 1e9)
+        assert isinstance(tuned.setting, kind)
+    assert hinge.loss == "hinge"
 
 
 @pytest.mark.parametrize(
-    ("classes", "metric", "first", "then"),
+    ("classes", "metric", "tried"),
     [
-        (0, "r2", "squared", []),
-        (2, "accuracy", "hinge", ["squared"] * 4),
-        (2, "log_loss", "squared", ["hinge"] * 4),
-        (2, "auc", "squared", ["hinge"] * 4),
-        (3, "accuracy", "squared", ["hinge"] * 4),
-        (12, "accuracy", "squared", []),  # a machine for every two would take too long
+        (0, "r2", False),
+        (2, "accuracy", True),
+        (2, "log_loss", False),
+        (2, "auc", False),
+        (3, "accuracy", True),
+        (12, "accuracy", False),  # a machine for every two would take too long
     ],
 )
-def test_the_loss_that_suits_the_metric_comes_first(classes, metric, first, then):
+def test_support_vectors_are_tried_where_labels_count(classes, metric, tried):
     p = replace(problem(40, classes=classes), metric=METRICS[metric])
-    settings = tuning.first_settings(p, [Gaussian(1.0), Gaussian(2.0), Gaussian(3.0)])
-    assert {s.loss for s in settings} == {first}
-    assert [s.loss for s in tuning.other_losses(p, settings)] == then
+    assert bool(tuning.hinge_settings(p, p.rows.X)) == tried
 
 
 def test_a_search_without_time_tries_one_setting_a_round(monkeypatch):
@@ -85,9 +91,7 @@ def test_a_search_without_time_tries_one_setting_a_round(monkeypatch):
         "_loss",
         lambda trial, setting, **more: tried.append(setting) or loss(trial, setting, **more),
     )
-    tune_machine(
-        problem(300, classes=2), IdentityTarget(), Gaussian(1.0), Clock(1.0, start=0.0), 1.0, 1e9
-    )
+    tune_machine(problem(300, classes=2), IdentityTarget(), Clock(1.0, start=0.0), 1.0, 1e9)
     assert len(tried) == 1
 
 
