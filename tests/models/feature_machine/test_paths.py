@@ -7,21 +7,17 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from mercer.kernels import Laplace
-from mercer.models.feature_machine import paths
+from mercer.models.feature_machine import dense, paths
+from mercer.models.feature_machine.dense import PathRows, distances, kernel_values, solved, under
 from mercer.models.feature_machine.paths import (
     FLOOR,
     FirstDistances,
     MetricPath,
-    PathRows,
     PathSetting,
-    distances,
-    kernel_values,
     metric_of,
     outer_product,
     pulled_back,
     rounds,
-    solved,
-    under,
     walked,
 )
 
@@ -163,7 +159,7 @@ def test_a_path_walked_again_has_the_same_metric(
     rows = PathRows(U, Y - Y.mean())
     s = PathSetting("standard", 2, 1.0, 1.0, form)
     walk = list(islice(rounds(s, rows, rows.take(np.arange(30)), 2, 0, FirstDistances()), 3))
-    path = MetricPath(s, tuple(paths.PENALTIES[r.penalty] for r in walk))
+    path = MetricPath(s, tuple(dense.PENALTIES[r.penalty] for r in walk))
     again = walked(path, rows, 0)
     np.testing.assert_allclose(again, walk[-1].metric, atol=0.02)
 

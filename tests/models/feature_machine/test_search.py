@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mercer.models.feature_machine import search as s
-from mercer.models.feature_machine.paths import MetricPath, PathRows, PathSetting
+from mercer.models.feature_machine.dense import PathRows
+from mercer.models.feature_machine.paths import MetricPath, PathSetting
 from mercer.models.feature_machine.search import MetricProblem, PathTrial, Split, ensemble, search
 from mercer.ops.threads import limit
 

@@ -17,18 +17,14 @@ from mercer.invariants import Floats, Is, Labels, Number, Text, Whole
 from mercer.kernels import Kernel, Laplace
 from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing
-from mercer.models.feature_machine.paths import (
-    FLOOR,
-    GRADIENT_ROWS,
-    WORSE,
+from mercer.models.feature_machine.dense import (
     PathRows,
     PenaltyClimb,
     best_fit,
     median_distance,
-    metric_of,
-    pulled_back,
     under,
 )
+from mercer.models.feature_machine.paths import FLOOR, GRADIENT_ROWS, WORSE, metric_of, pulled_back
 from mercer.models.feature_machine.scaling import InputScaling
 from mercer.models.settings import Seed
 from mercer.operators import KernelOperator

@@ -15,19 +15,21 @@ from mercer.kernels import Laplace
 from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.solvers import AutoSolver, float32_serves
 from mercer.models.cells import CellTree
-from mercer.models.feature_machine.paths import (
-    GRADIENT_ROWS,
+from mercer.models.feature_machine.dense import (
     ONE_THREAD_ROWS,
-    MetricPath,
     PathRows,
-    PathSetting,
     distances,
     kernel_values,
     median_distance,
     one_thread,
+    under,
+)
+from mercer.models.feature_machine.paths import (
+    GRADIENT_ROWS,
+    MetricPath,
+    PathSetting,
     outer_product,
     pulled_back,
-    under,
     walked,
 )
 from mercer.models.feature_machine.scaling import InputScaling

@@ -13,15 +13,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from mercer.inputs import Array
+from mercer.models.feature_machine.dense import PENALTIES, PathRows, distances, median_distance
 from mercer.models.feature_machine.paths import (
-    PENALTIES,
     FirstDistances,
     MetricPath,
-    PathRows,
     PathSetting,
     Round,
-    distances,
-    median_distance,
     neighbours,
     rounds,
     settings,
