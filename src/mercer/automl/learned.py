@@ -18,6 +18,7 @@ from mercer.models.feature_machine.machine import FeatureEnsemble, fit_members
 from mercer.models.feature_machine.paths import MetricPath
 from mercer.models.feature_machine.search import (
     MIN_SEARCH,
+    PROMOTED_ROWS,
     FoundMachines,
     Loss,
     MetricProblem,
@@ -83,11 +84,11 @@ class LearnedModel:
 
     def predict(self, X: Array) -> Array:
         """Numbers, (n,)."""
-        return self.ensemble(np.asarray(X, np.float64))[:, 0]
+        return self.ensemble(X)[:, 0]
 
     def decision_function(self, X: Array) -> Array:
         """About the share of each class, (n, classes)."""
-        return class_scores(self.ensemble(np.asarray(X, np.float64)))
+        return class_scores(self.ensemble(X))
 
 
 @dataclass(frozen=True)
@@ -128,12 +129,11 @@ class LearnedSetting:
     ) -> LearnedModel:
         """The machine of these rows; y are codes of at least two classes, or numbers."""
         Y, centre, scale, codes = targets(y, w, n_classes)
-        X64 = np.asarray(X, np.float64)
         weight = None if w is None else w / w.mean()
         most = len(X) if self.cell is None else self.cell
         fitted = fit_members(
             [path for path, _ in self.members],
-            X64,
+            X,
             Y,
             weight,
             seed=self.seed,
@@ -179,14 +179,14 @@ def find_machines(
 ) -> FoundMachines:
     """The search on the training rows, by the metric that was asked for, until that share of the
     time is spent."""
-    rows = p.rows.with_positive_weight()
+    rows = p.rows.with_positive_weight().sample(PROMOTED_ROWS, p.seed)
     y = rows.y if p.n_classes else target.to(rows.y)
     w = None if rows.weight is None or not rows.weight.any() else rows.weight
     Y, centre, _, codes = targets(y, w, p.n_classes)
     if len(rows) < MIN_SEARCH:
         return without_search(len(rows))
     problem = MetricProblem(
-        np.asarray(rows.X, np.float64),
+        rows.X,
         Y,
         None if w is None else w / w.mean(),
         centre if p.n_classes else np.zeros(1),

@@ -11,8 +11,11 @@ from scipy.special import ndtri
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Ints, Text, Truths
+from mercer.ops.tiles import cuts
 from mercer.store import register
 
+BLOCK_NUMBERS = 1 << 20  # that are scaled at a time
+MIN_SCALE = 1e-300
 MAX_KNOTS = 1000  # values of a column between which normal scores are interpolated
 
 
@@ -44,7 +47,7 @@ class InputScaling:
         fill=Floats("d"),
         missing=Ints("k", below="d", distinct=True),
         centre=Floats("d"),
-        scale=Floats("d", low=1e-300),
+        scale=Floats("d", low=MIN_SCALE),
         ranked=Truths("d"),
         knots=Floats("q", "d"),
         scores=Floats("q", "d"),
@@ -53,31 +56,17 @@ class InputScaling:
     @classmethod
     def of(cls, X: Array, kind: str, weight: Array | None = None) -> InputScaling:
         """As these rows (n, d) suggest; nan is what is missing."""
-        gaps = np.isnan(X)
-        lost = gaps.any(axis=0)
-        fill = np.array([_median(c[~g]) for c, g in zip(X.T, gaps.T, strict=True)])
-        filled = np.where(gaps, fill, X)
-        low, high = filled.min(axis=0), filled.max(axis=0)
-        two = ((filled == low) | (filled == high)).all(axis=0)
-        centre = np.where(two, low, _safe_mean(filled))
-        scale = np.where(two, high - low, _deviation(filled, centre))
-        ranked = ~two & (kind == "rank")
-        table = [
-            _normal_scores(c) if r else (np.zeros(1), np.zeros(1))
-            for c, r in zip(filled.T, ranked, strict=True)
-        ]
-        knots, scores = (_stacked([t[side] for t in table]) for side in (0, 1))
-        usable = np.isfinite(scale) & (scale > 1e-300)
-        return cls(
-            kind,
-            fill,
-            np.flatnonzero(lost),
-            centre,
-            np.where(usable, scale, 1.0),
-            ranked,
-            knots,
-            scores,
+        columns = [ColumnScale.of(c.astype(np.float64), kind) for c in X.T]
+        knots, scores = (
+            _stacked([getattr(c, side) for c in columns]) for side in ("knots", "scores")
         )
+        fill, centre, scale = (
+            np.array([getattr(c, name) for c in columns]) for name in ("fill", "centre", "scale")
+        )
+        lost, ranked = (
+            np.array([getattr(c, name) for c in columns]) for name in ("lost", "ranked")
+        )
+        return cls(kind, fill, np.flatnonzero(lost), centre, scale, ranked, knots, scores)
 
     @property
     def width(self) -> int:
@@ -90,14 +79,19 @@ class InputScaling:
         return np.concatenate([np.arange(len(self.fill)), self.missing])
 
     def __call__(self, X: Array) -> Array:
+        out = np.empty((len(X), self.width), np.float32)
+        for rows in cuts(len(X), max(1, BLOCK_NUMBERS // max(self.width, 1))):
+            out[rows] = self._scaled(X[rows].astype(np.float64))
+        return out
+
+    def _scaled(self, X: Array) -> Array:
         gaps = np.isnan(X)
         filled = np.where(gaps, self.fill, X)
         with np.errstate(over="ignore"):
             out = (filled - self.centre) / self.scale
         for j in np.flatnonzero(self.ranked):
             out[:, j] = np.interp(filled[:, j], self.knots[:, j], self.scores[:, j])
-        both = np.column_stack([out, gaps[:, self.missing]])
-        return np.clip(both, -1e15, 1e15).astype(np.float32)
+        return np.clip(np.column_stack([out, gaps[:, self.missing]]), -1e15, 1e15)
 
     def slopes(self, X: Array) -> Array:
         """d input / d column for the first d inputs, (n, d); between two knots that of their line,
@@ -109,23 +103,46 @@ class InputScaling:
         return out
 
 
-def _median(values: Array) -> float:
-    return float(np.median(values)) if len(values) else 0.0
+@dataclass(frozen=True, eq=False)
+class ColumnScale:
+    """How one column is read."""
+
+    fill: float
+    lost: bool
+    centre: float
+    scale: float
+    ranked: bool
+    knots: Array
+    scores: Array
+
+    @classmethod
+    def of(cls, column: Array, kind: str) -> ColumnScale:
+        gaps = np.isnan(column)
+        fill = float(np.median(column[~gaps])) if not gaps.all() else 0.0
+        c = np.where(gaps, fill, column)
+        low, high = float(c.min()), float(c.max())
+        two = bool(((c == low) | (c == high)).all())
+        centre = low if two else _safe_mean(c)
+        scale = high / 2 - low / 2 if two else _half_deviation(c, centre)
+        usable = np.isfinite(2 * scale) and 2 * scale > MIN_SCALE
+        ranked = kind == "rank" and not two
+        knots, scores = _normal_scores(c) if ranked else (np.zeros(1), np.zeros(1))
+        lost = bool(gaps.any())
+        return cls(fill, lost, centre, 2 * scale if usable else 1.0, ranked, knots, scores)
 
 
-def _safe_mean(X: Array) -> Array:
-    size = np.abs(X).max(axis=0)
-    size = np.where(size > 0, size, 1.0)
-    return np.asarray((X / size).mean(axis=0) * size)
+def _safe_mean(c: Array) -> float:
+    """About the first value, and in units of the largest, lest sums overflow or cancel."""
+    gap = c / 2 - c[0] / 2
+    size = float(np.abs(gap).max()) or 1.0
+    return float(c[0] + 2 * ((gap / size).mean() * size))
 
 
-def _deviation(X: Array, centre: Array) -> Array:
-    """Standard deviations, whose squares need be no numbers."""
-    gap = X / 2 - centre / 2
-    size = np.abs(gap).max(axis=0)
-    size = np.where(size > 0, size, 1.0)
-    with np.errstate(over="ignore"):
-        return np.asarray(2 * np.sqrt(np.square(gap / size).mean(axis=0)) * size)
+def _half_deviation(c: Array, centre: float) -> float:
+    """Half a standard deviation, whose square need be no number."""
+    gap = c / 2 - centre / 2
+    size = float(np.abs(gap).max()) or 1.0
+    return float(np.sqrt(np.square(gap / size).mean()) * size)
 
 
 def _normal_scores(column: Array) -> tuple[Array, Array]:
