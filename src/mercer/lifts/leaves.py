@@ -13,6 +13,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from threadpoolctl import threadpool_limits
 
 from mercer.inputs import Array, Matrix, Table, validate_data
 from mercer.invariants import Ints, Is
@@ -36,6 +37,7 @@ from mercer.store import register
 MOST_CLASSES = 100  # whole numbers of more values are numbers
 SHARE = 1 / 3  # of the columns that a split looks at
 STEP = 0.2  # of boosting
+SINGLE_THREAD_CELLS = 4_000_000
 FEWEST = 20  # rows a leaf, or a twentieth of fewer than 400
 
 
@@ -311,7 +313,9 @@ def _trees(grower: Any, X: Array, y: Array) -> list[OneTree]:
     """The trees that an estimator grows on rows; one leaf where the targets are all alike."""
     if (y == y[:1]).all():
         return [OneTree.leaf()]
-    return list(trees_of(grower.fit(X, y)))
+    few = X.size < SINGLE_THREAD_CELLS  # threads would wait for each other at every node
+    with threadpool_limits(1 if few else None, user_api="openmp"):
+        return list(trees_of(grower.fit(X, y)))
 
 
 def _keys(X: Array) -> Array:
