@@ -48,15 +48,16 @@ class Leaves(Lift):
     The kernel is the share of trees in which two rows meet. Features are CSR rows, named by the
     conditions of their leaves.
 
-    Trees grown on y know the targets of their rows, and a model over their leaves would take what
-    they know for what they can tell. So they are cross-fitted: the trees are grown in `cross_fit`
-    blocks, each without the rows of one fold. A row of `fit` (known again by its values) has the
-    leaves of the T_k trees of its own fold's block alone, each as sqrt(T) / T_k, and any other row
-    those of all trees. Between a row of `fit` and a new one the kernel is then the share of those
-    trees, which have not seen that row's target, and a linear model over the features is the mean
-    of one model a block, each fitted to rows that its trees have not seen. Rows of different folds
-    share no leaf, so left-out rows (`KernelRidge(cv=..., lift=Leaves())`, its intervals) are as
-    honest as of a map without targets. Copies of a row lie in one fold.
+    Trees grown on y know the targets of their rows, and a model over their leaves would take
+    what they know for what they can tell. So they are cross-fitted: the trees are grown in
+    `cross_fit` blocks, each without the rows of one fold. A row of `fit` (known again by its
+    values) has the leaves of the T_k trees of its own fold's block alone, each as sqrt(T) /
+    T_k, and any other row those of all trees. Between a row of `fit` and a new one the kernel
+    is then the share of those trees, which have not seen that row's target, and a linear model
+    over the features is the mean of one model a block, each fitted to rows that its trees have
+    not seen. Rows of different folds share no leaf, so left-out rows (`KernelRidge(cv=...,
+    lift=Leaves())`, its intervals) are as honest as of a map without targets. Copies of a row
+    lie in one fold.
 
     Parameters
     ----------
@@ -70,8 +71,8 @@ class Leaves(Lift):
     max_leaves : int, default=16
         The most of a tree, where no estimator is given.
     how : {"supervised", "random"}, default="supervised"
-        "random" grows Mondrian trees, which need no y: boxes around rows are cut at random places,
-        more often across long sides, in units of the columns' standard deviations.
+        "random" grows Mondrian trees, which need no y: boxes around rows are cut at random
+        places, more often across long sides, in units of the columns' standard deviations.
     cross_fit : int, default=5
         The number of folds; None grows all trees on all rows.
     random_state : int, RandomState, Generator or None, default=None
@@ -88,14 +89,14 @@ class Leaves(Lift):
 
     Notes
     -----
-    Missing values (NaN) go where the trees send them: to the side that served y best where `fit`
-    saw some, else to the one of more rows; names tell nothing of them. Models pass their targets on
-    (`KernelRidge(lift=Leaves())`); weights of rows do not enter the trees.
+    Missing values (NaN) go where the trees send them: to the side that served y best where
+    `fit` saw some, else to the one of more rows; names tell nothing of them. Models pass their
+    targets on (`KernelRidge(lift=Leaves())`); weights of rows do not enter the trees.
 
     References
     ----------
-    Breiman, Some infinity theory for predictor ensembles (2000); Balog, Lakshminarayanan, Ghahramani,
-    Roy and Teh, The Mondrian kernel (2016).
+    Breiman, Some infinity theory for predictor ensembles (2000); Balog, Lakshminarayanan,
+    Ghahramani, Roy and Teh, The Mondrian kernel (2016).
 
     Examples
     --------

@@ -67,7 +67,9 @@ def mondrian(
         columns[box.node], thresholds[box.node], missing[box.node] = j, cut, to_left
         children[box.node] = (first, first + 1)
         for rows in (box.rows[left], box.rows[~left]):
-            columns.append(0), thresholds.append(0.0), children.append((-1, -1))
+            columns.append(0)
+            thresholds.append(0.0)
+            children.append((-1, -1))
             missing.append(False)
             wait(len(columns) - 1, rows, box.time)
     return OneTree(
