@@ -117,7 +117,7 @@ class Leaves(Lift):
 
     must = dict(
         trees_=Is("GrownTrees", width="n_features_in_", size="n_features_out_"),
-        keys_=Ints("m", low=-(1 << 63), below=1 << 63, distinct=True) | None,
+        keys_=Ints("m", below=1 << 62, distinct=True) | None,
         folds_=Ints("m", below="trees_.n_folds") | None,
     )
 
@@ -320,8 +320,9 @@ def _trees(grower: Any, X: Array, y: Array) -> list[OneTree]:
 
 
 def _keys(X: Array) -> Array:
-    """A hash of each row's values, which is one for all kinds of NaN."""
-    return row_hashes(np.where(np.isnan(X), np.nan, X)).view(np.int64)
+    """A hash of each row's values, of 62 bits, which is one for all kinds of NaN."""
+    hashes = row_hashes(np.where(np.isnan(X), np.nan, X))
+    return (hashes >> np.uint64(2)).astype(np.int64)
 
 
 def _spreads(X: Array) -> Array:
