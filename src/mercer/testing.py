@@ -178,7 +178,9 @@ def _source(k: Kernel, X: Any) -> None:
     )
 
 
-def check_lift(phi: Any, X: Any = None, *, exact: bool = True, seeds: int = 60) -> None:
+def check_lift(
+    phi: Any, X: Any = None, *, y: Any = None, exact: bool = True, seeds: int = 60
+) -> None:
     """Assert that phi is a feature map of its kernel on X; a failing law is named.
 
     With `exact=False` the map is random: its mean over seeds must be the kernel, within five
@@ -190,6 +192,8 @@ def check_lift(phi: Any, X: Any = None, *, exact: bool = True, seeds: int = 60) 
         The map, fitted or not.
     X : array-like of shape (n, d), default=None
         The rows to look at; None is 12 rows of 3 columns.
+    y : array-like of shape (n,), default=None
+        Targets, of maps that learn from them.
     exact : bool, default=True
         Whether phi(x)'phi(z) is its kernel, or is so on average.
     seeds : int, default=60
@@ -201,11 +205,11 @@ def check_lift(phi: Any, X: Any = None, *, exact: bool = True, seeds: int = 60) 
     >>> check_lift(Parabolic())
     """
     X = np.random.default_rng(0).uniform(-1, 1, size=(12, 3)) if X is None else X
-    fitted = clone(phi).fit(X)
+    fitted = clone(phi).fit(X, y)
     _shape(fitted, X)
-    _repeatable(phi, fitted, X)
-    _lift_precision(phi, X)
-    _exact(fitted, X) if exact else _unbiased(phi, X, seeds)
+    _repeatable(phi, fitted, X, y)
+    _lift_precision(phi, X, y)
+    _exact(fitted, X) if exact else _unbiased(phi, X, y, seeds)
 
 
 def _dense(F: Any) -> Array:
@@ -221,7 +225,7 @@ def _shape(fitted: Any, X: Any) -> None:
     _say("names differ", len(set(names)) == len(names))
 
 
-def _repeatable(phi: Any, fitted: Any, X: Any) -> None:
+def _repeatable(phi: Any, fitted: Any, X: Any, y: Any) -> None:
     F = _dense(fitted.transform(X))
     _say(
         "rows are mapped alone as together",
@@ -234,13 +238,13 @@ def _repeatable(phi: Any, fitted: Any, X: Any) -> None:
     if getattr(phi, "random_state", 0) is not None:
         _say(
             "the same seed gives the same map",
-            np.array_equal(_dense(clone(phi).fit(X).transform(X)), F),
+            np.array_equal(_dense(clone(phi).fit(X, y).transform(X)), F),
         )
 
 
-def _lift_precision(phi: Any, X: Any) -> None:
+def _lift_precision(phi: Any, X: Any, y: Any) -> None:
     X32 = np.asarray(X, dtype=np.float32)
-    F32, F = (_dense(clone(phi).fit(A).transform(A)) for A in (X32, X32.astype(np.float64)))
+    F32, F = (_dense(clone(phi).fit(A, y).transform(A)) for A in (X32, X32.astype(np.float64)))
     _say("float32 in gives float32 out", F32.dtype == np.float32)
     _say("float32 agrees with float64", np.abs(F32 - F).max() <= 1e-3 * max(1.0, np.abs(F).max()))
 
@@ -253,8 +257,8 @@ def _exact(fitted: Any, X: Any) -> None:
     )
 
 
-def _unbiased(phi: Any, X: Any, seeds: int) -> None:
-    fits = [reseeded(clone(phi), seed).fit(X) for seed in range(seeds)]
+def _unbiased(phi: Any, X: Any, y: Any, seeds: int) -> None:
+    fits = [reseeded(clone(phi), seed).fit(X, y) for seed in range(seeds)]
     grams = np.array([F @ F.T for F in (_dense(f.transform(X)) for f in fits)])
     error = grams.mean(0) - fits[0].kernel_(X)
     allowed = 5 * grams.std(0) / np.sqrt(seeds) + 1e-6 * np.abs(fits[0].kernel_(X)).max()

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
+from sklearn.ensemble import RandomForestRegressor
 
 import mercer.models
 from mercer import (
@@ -30,6 +31,7 @@ from mercer.lifts import (
     Jumps,
     KernelLift,
     KitchenSink,
+    Leaves,
     Lift,
     Maclaurin,
     MappedLift,
@@ -100,6 +102,9 @@ LIFTS = {
     "maclaurin": Maclaurin(exp(Linear()), 16, random_state=0),
     "interactions": Interactions(2),
     "projection": GaussianProjection(5, random_state=0),
+    "leaves": Leaves(n_trees=6, cross_fit=2, random_state=0) + Parabolic(),
+    "leaves of a forest": Leaves(RandomForestRegressor(3, max_leaf_nodes=5), random_state=0),
+    "leaves at random": Leaves(n_trees=4, max_leaves=6, how="random", random_state=0),
 }
 ESTIMATORS = {
     "ridge folds": KernelRidge(via=FEW, cv=3, alphas=[0.1, 1.0], random_state=0),
@@ -118,7 +123,7 @@ ESTIMATORS = {
 }
 
 
-SMALL = {"n_features": 32, "n_landmarks": 8}
+SMALL = {"n_features": 32, "n_landmarks": 8, "n_trees": 10}
 
 
 def plain_ones():

@@ -9,6 +9,7 @@ from mercer.lifts.fourier import RandomFourier
 from mercer.lifts.gaussian import Hermite, Taylor
 from mercer.lifts.grid import Grid
 from mercer.lifts.kernel import KernelLift
+from mercer.lifts.leaves import Leaves
 from mercer.lifts.maclaurin import Maclaurin
 from mercer.lifts.nystrom import Nystrom
 from mercer.lifts.parabolic import (
@@ -52,6 +53,7 @@ __all__ = [
     "Jumps",
     "KernelLift",
     "KitchenSink",
+    "Leaves",
     "Lift",
     "Maclaurin",
     "MappedLift",

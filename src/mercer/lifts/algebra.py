@@ -15,7 +15,7 @@ from sklearn.base import clone
 from mercer.inputs import Array, Matrix
 from mercer.invariants import Each, Is, Number
 from mercer.kernels import Kernel, Scale
-from mercer.lifts.base import Lift, by_rows, seed_of
+from mercer.lifts.base import Lift, by_rows, fitted, needs_target, seed_of
 from mercer.store import register
 
 
@@ -76,6 +76,7 @@ class Composite(Lift):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = all(getattr(phi, "sparse", False) for phi in self.lifts or [])
+        tags.target_tags.required = any(map(needs_target, self.lifts or []))
         return tags
 
 
@@ -95,8 +96,8 @@ class Concatenate(Composite):
     array([[2., 4., 1., 2., 4.]])
     """
 
-    def _learn(self, X: Matrix) -> None:
-        self.lifts_ = [phi.fit(self._for(phi, X)) for phi in independent(self.lifts)]
+    def _learn(self, X: Matrix, y: Any = None) -> None:
+        self.lifts_ = [fitted(phi, self._for(phi, X), y) for phi in independent(self.lifts)]
         self.n_features_out_ = sum(phi.n_features_out_ for phi in self.lifts_)
         self.kernel_ = reduce(add, (phi.kernel_ for phi in self.lifts_))
 
@@ -128,8 +129,8 @@ class Tensor(Composite):
     array([[ 4.,  8.,  8., 16.]])
     """
 
-    def _learn(self, X: Matrix) -> None:
-        self.lifts_ = [phi.fit(self._for(phi, X)) for phi in independent(self.lifts)]
+    def _learn(self, X: Matrix, y: Any = None) -> None:
+        self.lifts_ = [fitted(phi, self._for(phi, X), y) for phi in independent(self.lifts)]
         self.n_features_out_ = int(np.prod([phi.n_features_out_ for phi in self.lifts_]))
         self.kernel_ = reduce(mul, (phi.kernel_ for phi in self.lifts_))
 
@@ -192,8 +193,8 @@ class Scaled(Lift):
         self.lift = lift
         self.by = by
 
-    def _learn(self, X: Matrix) -> None:
-        self.lift_ = clone(self.lift).fit(self._table(X))
+    def _learn(self, X: Matrix, y: Any = None) -> None:
+        self.lift_ = fitted(clone(self.lift), self._table(X), y)
         self.n_features_out_ = self.lift_.n_features_out_
         self.kernel_: Kernel = Scale(float(self.by) ** 2, self.lift_.kernel_)
 
@@ -206,4 +207,5 @@ class Scaled(Lift):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = getattr(self.lift, "sparse", False)
+        tags.target_tags.required = needs_target(self.lift)
         return tags

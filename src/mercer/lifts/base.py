@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.inputs import Array, Matrix, Table, validate_data
@@ -65,8 +66,10 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
     )
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn what the map needs of the rows: their width, and for some maps their values."""
-        self._learn(self._check(X, reset=True))
+        """Learn what the map needs of the rows: their width, for some maps their values, and the
+        targets y for the few that say so (`Leaves`, and maps made of them)."""
+        X = self._check(X, reset=True)
+        self._learn(X, y) if needs_target(self) else self._learn(X)  # type: ignore[call-arg]
         return self
 
     def transform(self, X: Any) -> Matrix:
@@ -178,6 +181,16 @@ class Lift(Saved, TransformerMixin, BaseEstimator):
             if hasattr(other, "transform")
             else NotImplemented
         )
+
+
+def needs_target(phi: Any) -> bool:
+    """Whether a map, or a transformer, learns from targets."""
+    return hasattr(phi, "__sklearn_tags__") and bool(get_tags(phi).target_tags.required)
+
+
+def fitted(phi: Any, X: Any, y: Any) -> Any:
+    """A map fitted to rows, and to targets where it learns from them."""
+    return phi.fit(X, y) if needs_target(phi) else phi.fit(X)
 
 
 def _parts(phi: Any, node: type[Any]) -> list[Any]:

@@ -20,7 +20,7 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Each, Is
 from mercer.kernels import Linear
 from mercer.lifts.algebra import Composite, independent
-from mercer.lifts.base import Lift
+from mercer.lifts.base import Lift, fitted
 from mercer.lifts.polynomial import Monomials, Products, Subsets
 from mercer.lifts.projections import (
     MAX_DENSE_FEATURES,
@@ -62,13 +62,13 @@ class Chain(Composite):
 
     must = dict(lifts_=Each(Is("Lift", "TransformerMixin")))
 
-    def _learn(self, X: Matrix) -> None:
+    def _learn(self, X: Matrix, y: Any = None) -> None:
         first, *others = _fused(independent(self.lifts))
-        self.lifts_ = [first.fit(self._for(first, X))]
+        self.lifts_ = [fitted(first, self._for(first, X), y)]
         self.kernel_ = first.kernel_
         F = first.transform(self._for(first, X)) if others else X
         for i, psi in enumerate(others):
-            self.lifts_.append(psi.fit(F))
+            self.lifts_.append(fitted(psi, F, y))
             self.kernel_ = self._after(psi)
             F = psi.transform(F) if i < len(others) - 1 else F
         last = self.lifts_[-1]

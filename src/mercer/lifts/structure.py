@@ -12,7 +12,7 @@ from sklearn.base import clone
 from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Each, Floats, Is, Whole
 from mercer.kernels import Constant, Linear
-from mercer.lifts.base import Lift
+from mercer.lifts.base import Lift, fitted, needs_target
 from mercer.ops.frozen import FrozenArray
 from mercer.pairs.linear import through, width_in
 from mercer.pairs.tile import mapped
@@ -105,9 +105,14 @@ class Around(Lift):
     def _inner(self, inputs: list[str]) -> list[str]:
         return inputs
 
-    def _learn_inner(self, X: Matrix) -> None:
-        self.lift_ = clone(self.lift).fit(X)
+    def _learn_inner(self, X: Matrix, y: Any = None) -> None:
+        self.lift_ = fitted(clone(self.lift), X, y)
         self.n_features_out_ = self.lift_.n_features_out_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = needs_target(self.lift)
+        return tags
 
 
 @register("lifts.OnColumnsLift")
@@ -133,9 +138,9 @@ class OnColumnsLift(Around):
         self.lift = lift
         self.columns = columns
 
-    def _learn(self, X: Matrix) -> None:
+    def _learn(self, X: Matrix, y: Any = None) -> None:
         self.positions_ = [self._table(X).position(c) for c in self.columns]
-        self._learn_inner(X[:, self.positions_])
+        self._learn_inner(X[:, self.positions_], y)
         self.kernel_ = self.lift_.kernel_.on_columns(self.positions_)
 
     def _map(self, X: Matrix) -> Matrix:
@@ -166,8 +171,8 @@ class WarpedLift(Around):
         self.lift = lift
         self.f = f
 
-    def _learn(self, X: Matrix) -> None:
-        self._learn_inner(self._warp(X))
+    def _learn(self, X: Matrix, y: Any = None) -> None:
+        self._learn_inner(self._warp(X), y)
         self.kernel_ = self.lift_.kernel_.warped(self.f)
 
     def _map(self, X: Matrix) -> Matrix:
@@ -208,9 +213,9 @@ class MappedLift(Around):
         self.lift = lift
         self.matrix = matrix
 
-    def _learn(self, X: Matrix) -> None:
+    def _learn(self, X: Matrix, y: Any = None) -> None:
         self.matrix_ = FrozenArray.of(self.matrix)
-        self._learn_inner(through(X, self.matrix_))
+        self._learn_inner(through(X, self.matrix_), y)
         self.kernel_ = self.lift_.kernel_.mapped(self.matrix_)
 
     def _map(self, X: Matrix) -> Matrix:
@@ -241,8 +246,8 @@ class WeightedLift(Around):
         self.lift = lift
         self.f = f
 
-    def _learn(self, X: Matrix) -> None:
-        self._learn_inner(X)
+    def _learn(self, X: Matrix, y: Any = None) -> None:
+        self._learn_inner(X, y)
         self.kernel_ = self.lift_.kernel_.weighted(self.f)
 
     def _map(self, X: Matrix) -> Matrix:
@@ -272,8 +277,8 @@ class NormalizedLift(Around):
         self.lift = lift
         self.kernel = kernel
 
-    def _learn(self, X: Matrix) -> None:
-        self._learn_inner(X)
+    def _learn(self, X: Matrix, y: Any = None) -> None:
+        self._learn_inner(X, y)
         self.of_ = self.lift_.kernel_ if self.kernel is None else self.kernel
         self.kernel_ = self.of_.normalized()
 

@@ -250,7 +250,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         s = LogisticSettings.of(self)
         rows, classes, codes, weight = self._checked(X, y, sample_weight)
         phi = fitted_map(
-            s.kernel, s.lift, s.method, rows, weight, seed=s.random_state, memory=s.memory
+            s.kernel, s.lift, s.method, rows, weight, seed=s.random_state, memory=s.memory, y=codes
         )
         w = np.ones(len(codes)) if weight is None else weight
         w = w * class_weights(self.class_weight, classes, codes, w)[codes]

@@ -16,6 +16,7 @@ from mercer.invariants import Is, Number, Whole
 from mercer.kernels import positioned
 from mercer.kernels.defaults import resolve
 from mercer.lifts import KernelLift, Lift, Nystrom
+from mercer.lifts.base import fitted as fitted_lift
 from mercer.lifts.slopes import feature_gradients
 from mercer.models.base import checked
 from mercer.models.settings import (
@@ -49,11 +50,13 @@ class FittedMap:
     must = dict(lift=Is("Lift", "TransformerMixin"), batch=Number(1), size=Whole(1) | None)
 
     @classmethod
-    def fit(cls, lift: FittedLift, rows: Table, memory: float = math.inf) -> FittedMap:
-        """Fit a map to rows, whose columns it may name; an eighth of the memory is for batches."""
-        fitted = cls(
-            lift.fit(rows if isinstance(lift, Lift) else rows.data), min(BATCH_BYTES, memory / 8)
-        )
+    def fit(
+        cls, lift: FittedLift, rows: Table, memory: float = math.inf, y: Array | None = None
+    ) -> FittedMap:
+        """Fit a map to rows, whose columns it may name, and to targets where it learns from them; an
+        eighth of the memory is for batches."""
+        of = rows if isinstance(lift, Lift) else rows.data
+        fitted = cls(fitted_lift(lift, of, y), min(BATCH_BYTES, memory / 8))
         return (
             fitted
             if hasattr(fitted.lift, "n_features_out_")
@@ -197,11 +200,12 @@ def fitted_map(
     seed: Seed,
     memory: float,
     stream: bool = False,
+    y: Array | None = None,
 ) -> FittedMap:
     """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first
-    of a stream."""
+    of a stream; lifts that learn from targets get y, numbers or the places of classes."""
     if lift is not None:
-        return FittedMap.fit(clone(checked_lift(lift)), rows, memory)
+        return FittedMap.fit(clone(checked_lift(lift)), rows, memory, y)
     size = asked(method)
     if size is None:
         size = MOST_FEATURES if stream else default_features(len(rows))

@@ -17,9 +17,20 @@ from scipy.interpolate import BSpline
 from mercer.invariants import Broken, Each, Floats, Sizes, Spec, Text, Whole, declare, declared
 from mercer.store.old_names import OLD
 
-OUTSIDE = {
-    "sklearn.SplineTransformer": "sklearn.preprocessing"
-}  # what files may hold, and where it is
+GROWERS = {  # of trees: their settings alone
+    **{
+        f"sklearn.{kind}{task}": "sklearn.ensemble"
+        for kind in ("RandomForest", "ExtraTrees", "GradientBoosting", "HistGradientBoosting")
+        for task in ("Classifier", "Regressor")
+    },
+    **{
+        f"sklearn.{kind}Tree{task}": "sklearn.tree"
+        for kind in ("Decision", "Extra")
+        for task in ("Classifier", "Regressor")
+    },
+}
+# what files may hold, and where it is
+OUTSIDE = {"sklearn.SplineTransformer": "sklearn.preprocessing", **GROWERS}
 # Where the classes of each family are registered: imported when a file names one of them.
 ROOMS = {
     **{
@@ -249,3 +260,15 @@ declare(
     order=Text("C", "F"),
     extrapolation=Text("error", "constant", "linear", "continue", "periodic"),
 )
+
+
+def _settings(grower: Any) -> str | None:
+    return (
+        "is fitted, and files hold its settings alone; give a clone of it"
+        if any(name.endswith("_") for name in vars(grower))
+        else None
+    )
+
+
+for _grower in GROWERS:
+    declare(_grower, _settings)

@@ -277,7 +277,7 @@ def one(
 ) -> FeaturePosterior:
     """Over the map of one kernel: by moments where they fit, else by passes."""
     if c is None:
-        phi = map_of(s, X)
+        phi = map_of(s, X, y)
     else:
         size = asked(s.method) or default_features(len(X))
         phi = FittedMap.fit(
@@ -292,10 +292,12 @@ def one(
     )
 
 
-def map_of(s: ProcessSettings, X: Table, *, stream: bool = False) -> FittedMap:
+def map_of(
+    s: ProcessSettings, X: Table, y: Array | None = None, *, stream: bool = False
+) -> FittedMap:
     """The map that was asked for, fitted to these rows."""
     return fitted_map(
-        s.kernel, s.lift, s.method, X, seed=s.random_state, memory=s.memory, stream=stream
+        s.kernel, s.lift, s.method, X, seed=s.random_state, memory=s.memory, stream=stream, y=y
     )
 
 
@@ -314,7 +316,7 @@ def begun(
 def begin(s: ProcessSettings, X: Table, Y: Array, flat: bool) -> FeaturePosterior:
     """Of the first batch of a stream, which fixes the map."""
     s.check_noise_over_features()
-    y, phi = one_output(Y), map_of(s, X, stream=True)
+    y, phi = one_output(Y), map_of(s, X, Y, stream=True)
     start = begun(s, phi, X, y, flat)
     if not moments_fit(phi.width, s.memory):
         raise ValueError(

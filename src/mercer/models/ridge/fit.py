@@ -244,4 +244,5 @@ def map_of(s: RidgeSettings, rows: TrainingRows, *, stream: bool = False) -> Fit
         seed=s.random_state,
         memory=s.memory,
         stream=stream,
+        y=rows.Y,
     )

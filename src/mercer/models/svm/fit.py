@@ -128,7 +128,14 @@ def machine_of(
 def over_features(s: ClassifierSettings, rows: LabelledRows, plan: Plan) -> FeatureMachine:
     """The map, and then one rule for two classes, or one a class against the rest."""
     phi = fitted_map(
-        s.kernel, s.lift, s.method, rows.X, rows.weight, seed=s.random_state, memory=s.memory
+        s.kernel,
+        s.lift,
+        s.method,
+        rows.X,
+        rows.weight,
+        seed=s.random_state,
+        memory=s.memory,
+        y=rows.codes,
     )
     w, K = rows.weights, len(rows.classes)
     c = s.C * (w * class_weights(s.class_weight, rows.classes, rows.codes, w)[rows.codes])
