@@ -84,10 +84,15 @@ class FeatureMachineBase(Saved, BaseEstimator):
         return some, w[some] / w[some].mean()
 
     def _fit(
-        self, X: Array, Y: Array, weight: Array, units: tuple[Array, Array], K: int
+        self,
+        s: FeatureSettings,
+        X: Array,
+        Y: Array,
+        weight: Array,
+        units: tuple[Array, Array],
+        K: int,
     ) -> FittedMachine:
         """Y are in these units, (y - centre) / scale; of no classes K is 0."""
-        s = self._settings()
         p = MetricProblem(
             np.asarray(X, np.float64),
             Y.astype(np.float32),
@@ -169,6 +174,7 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBa
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search, then fit y (n,) or (n, q) of rows X (n, d) with weights (n,)."""
+        s = self._settings()
         X, y = self._numbers(X, y, reset=True, multi_output=True, y_numeric=True)
         some, w = self._weighted(X, sample_weight)
         Y = np.asarray(y, np.float64).reshape(len(y), -1)[some]
@@ -178,7 +184,7 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBa
         if not np.isfinite(scale).all():
             raise ValueError("y is too large to square; give it in larger units.")
         scale = np.where(scale > 0, scale, 1.0)
-        self.machine_ = self._fit(X[some], (Y - centre) / scale, w, (centre, scale), 0)
+        self.machine_ = self._fit(s, X[some], (Y - centre) / scale, w, (centre, scale), 0)
         self._flat = np.ndim(y) == 1
         return self
 
@@ -251,6 +257,7 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachineBase):
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search, then fit classes y (n,) of rows X (n, d) with weights (n,)."""
+        s = self._settings()
         X, y = self._numbers(X, y, reset=True)
         check_classification_targets(y)
         some, w = self._weighted(X, sample_weight)
@@ -260,7 +267,7 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachineBase):
         hot = hot[:, 1:] if K == 2 else hot
         centre = np.average(hot, axis=0, weights=w)
         units = centre, np.ones(len(centre))
-        self.machine_ = self._fit(X[some], hot - centre, w, units, K)
+        self.machine_ = self._fit(s, X[some], hot - centre, w, units, K)
         self.classes_ = classes
         return self
 
