@@ -83,7 +83,9 @@ def test_odd_intervals_of_ridge(name, way):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                    n = len(t) if method == "jackknife+" else len(m._calibration().errors)
+                    n = len(t)
+                    if method == "split":
+                        n = len(m.fitted_.calibrated(m.fitted_.settings).split.errors)
                 for coverage in (1e-12, 0.5, 0.9, 1 - 1e-9):
                     check(m, A, coverage, n, method=method)
                 answers += 1
