@@ -1,6 +1,7 @@
 """Feature machines as users meet them."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import mercer
 from mercer import FeatureMachineClassifier, FeatureMachineRegressor, KernelRidge
 from mercer.models.feature_machine import fit as fitting
 from mercer.models.feature_machine.fit import FeatureSettings, cell_rows, choose
+from mercer.models.feature_machine.paths import MetricPath, PathSetting
+from mercer.models.feature_machine.search import FoundMachines, MetricProblem
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,10 @@ def machine(friedman: tuple[np.ndarray, ...]) -> FeatureMachineRegressor:
     return FeatureMachineRegressor(random_state=0).fit(X, y)
 
 
-@pytest.mark.parametrize("model", [FeatureMachineRegressor, FeatureMachineClassifier])
+@pytest.mark.parametrize(
+    "model",
+    [FeatureMachineRegressor, pytest.param(FeatureMachineClassifier, marks=pytest.mark.long)],
+)
 def test_check_estimator(model: type) -> None:
     # rows are split by their places, so that copies may lie on both sides and weights may not
     why = {"check_sample_weight_equivalence_on_dense_data": "splits are of rows"}
@@ -172,7 +178,7 @@ def test_wrong_settings_say_so(friedman) -> None:
         FeatureMachineRegressor(time_limit=-1).fit(X, y)
     with pytest.raises(ValueError, match="memory_limit must be a number of bytes"):
         FeatureMachineRegressor(memory_limit="much").fit(X, y)
-    with pytest.raises(ValueError, match="contains infinity"):
+    with pytest.raises(ValueError, match="infinity"):
         FeatureMachineRegressor().fit(np.where(X > 0.9, np.inf, X), y)
     with pytest.raises(ValueError, match="one class only"):
         FeatureMachineClassifier().fit(X, np.ones(20))
@@ -198,3 +204,45 @@ def test_the_plan_follows_from_sizes() -> None:
     assert choose(80_000, FeatureSettings(None, 1e8, 0)).cell < 4_000
     hurried, slow = (cell_rows(80_000, 7, 1, seconds) for seconds in (5.0, 50.0))
     assert 500 <= hurried < slow < cell_rows(80_000, 1, 1, 50.0)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1e30, 1e150])
+def test_units_of_targets_do_not_matter(size: float, friedman) -> None:
+    X, y = friedman[0][:60], friedman[1][:60]
+    a = FeatureMachineRegressor(random_state=0).fit(X, y).predict(X)
+    b = FeatureMachineRegressor(random_state=0).fit(X, y * size).predict(X)
+    np.testing.assert_allclose(b / size, a, rtol=1e-3)
+
+
+def test_the_class_is_that_of_the_largest_score() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(90, 3))
+    for y in (
+        X[:, 0] + rng.normal(size=90) > 0,
+        np.digitize(X[:, 0] + rng.normal(size=90), [-1, 1]),
+    ):
+        m = FeatureMachineClassifier(random_state=0).fit(X, y)
+        F = m.decision_function(X)
+        largest = m.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(1)]
+        np.testing.assert_array_equal(m.predict(X), largest)
+
+
+def test_little_memory_and_time_make_the_metric_of_fewer_rows() -> None:
+    p = MetricProblem(
+        np.zeros((9_000, 2)), np.zeros((9_000, 1), np.float32), None, np.zeros(1), 0, 0
+    )
+    path = MetricPath(PathSetting("standard", 1, 1.0, 1.0, "diagonal"), (0.1, 0.1, 0.1))
+    found = FoundMachines(((path, 1.0),), 1.0, 1, 2_000)
+    s = FeatureSettings(3.0, 2e8, 0)
+    plan = fitting.timed(choose(9_000, s), found, p, 1.0, 1e8)
+    assert plan.metric_rows**2 * 12 <= 1e8
+    assert plan.cell <= fitting.timed(choose(9_000, s), found, p, 100.0, 1e8).cell
+    rich = replace(found, rows=8_000)
+    assert fitting.timed(choose(9_000, s), rich, p, 1.0, 4e9).metric_rows == 8_000
+
+
+def test_rows_that_were_not_fitted_are_told(friedman) -> None:
+    plan = choose(1_000, FeatureSettings(None, 4e9, 0))
+    assert plan.why(1_000, refitted=False).endswith("200 of them calibrate, and were not fitted")
+    few = FeatureMachineRegressor(random_state=0).fit(friedman[0][:20], friedman[1][:20])
+    assert "nothing is guaranteed" in few.predict_interval(friedman[0][:2]).guarantee

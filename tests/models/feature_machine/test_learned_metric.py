@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import mercer
 from mercer import KernelRidge, LearnedMetric
 from mercer.kernels import Callable, Gaussian, Laplace, Polynomial
+from mercer.models.feature_machine.learned_metric import is_classes
 
 
 def ridge_function(seed: int, n: int = 240, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -108,3 +109,15 @@ def test_files_names_and_sentences(tmp_path) -> None:
     with pytest.raises(ValueError, match="Callable"):
         LearnedMetric(Callable(lambda A, B: A @ B.T)).fit(X, y)
     assert LearnedMetric(rounds=0).fit(X, y).rounds_ == 0
+
+
+def test_whole_numbers_are_numbers() -> None:
+    X, y = ridge_function(8, 300)
+    whole = np.round(1000 * y)
+    for target in (whole, whole.astype(int)):
+        m = LearnedMetric(random_state=0).fit(X, target)
+        assert m.importances_[:2].sum() > 0.85
+    assert is_classes(np.array([0, 1] * 20))
+    assert is_classes(np.array(["a", "b"]))
+    assert not is_classes(np.array([0.0, 1.0] * 20))
+    assert not is_classes(np.arange(300))

@@ -73,3 +73,8 @@ def test_slopes_are_those_of_the_inputs(kind: str) -> None:
     ]
     np.testing.assert_allclose(s.slopes(Q), np.column_stack(steps), atol=0.3)
     assert (s.slopes(np.full((1, 3), np.nan)) == 0).all()
+
+
+def test_a_gap_of_an_indicator_is_filled_by_one_of_its_values() -> None:
+    X = np.array([[0.0], [1.0], [np.nan], [1.0], [0.0]])
+    np.testing.assert_array_equal(InputScaling.of(X, "rank")(X)[:, 0], [0, 1, 0, 1, 0])

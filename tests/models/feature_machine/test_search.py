@@ -100,3 +100,12 @@ def test_indicators_have_no_ranks() -> None:
     X = (np.random.default_rng(0).random((50, 3)) > 0.5).astype(float)
     assert s.kinds_of(X) == ("standard",)
     assert s.kinds_of(X + np.random.default_rng(0).random((50, 3))) == ("standard", "rank")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 16, 64])
+def test_rows_of_the_second_look_do_not_depend_on_cores(threads: int) -> None:
+    with limit(threads):
+        assert s.promoted_rows(problem(), 100_000, 0.1, 1_200) == s.promoted_rows(
+            problem(), 100_000, 9.0, 1_200
+        )
+        assert s.promoted_rows(problem(), 100_000, 0.1, 1_200) > 7_000

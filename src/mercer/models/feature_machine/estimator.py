@@ -14,13 +14,20 @@ from mercer.inputs import Array, validate_data
 from mercer.invariants import Is, Labels, Whole
 from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing, bytes_of
-from mercer.models.feature_machine.fit import FeatureSettings, FittedMachine, class_scores, fit
+from mercer.models.feature_machine.fit import (
+    FeatureSettings,
+    FittedMachine,
+    class_scores,
+    fit,
+    spread,
+)
 from mercer.models.feature_machine.search import MetricProblem
 from mercer.models.intervals import Interval, conformal_quantile
 from mercer.models.settings import MemoryLimit, Seed, number, two_or_more
 from mercer.plans import Plan
 from mercer.store import Saved, register
 
+NONE_COVERED = "nothing is guaranteed: fewer than 50 rows leave none to calibrate"
 COVERED = (
     "at least {0:.3g} of new rows from the same source are covered (split conformal: {1:,} rows that "
     "neither the metric nor the search saw)"
@@ -75,8 +82,6 @@ class FeatureMachineBase(Saved, BaseEstimator):
 
     def _weighted(self, X: Array, sample_weight: Any) -> tuple[Array, Array]:
         """The rows that count, and their weights of mean 1."""
-        if np.isinf(X).any():
-            raise ValueError("X contains infinity; replace it by numbers, or by nan where unknown.")
         w = np.asarray(
             _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         )
@@ -144,7 +149,7 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBa
     Parameters
     ----------
     time_limit : float, default=None
-        Seconds, of which half go to the search; None searches everything.
+        Seconds, of which two fifths go to the search; None searches everything.
     memory_limit : float or str, default=None
         As bytes or "4GB", which is the default: beyond it rows are solved in cells.
     random_state : int, RandomState, Generator or None, default=None
@@ -180,10 +185,9 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBa
         Y = np.asarray(y, np.float64).reshape(len(y), -1)[some]
         with np.errstate(over="ignore", invalid="ignore"):
             centre = np.average(Y, axis=0, weights=w)
-            scale = np.sqrt(np.average(np.square(Y - centre), axis=0, weights=w))
+            scale = spread(Y - centre, w)
         if not np.isfinite(scale).all():
-            raise ValueError("y is too large to square; give it in larger units.")
-        scale = np.where(scale > 0, scale, 1.0)
+            raise ValueError("y is too large for sums of it; give it in larger units.")
         self.machine_ = self._fit(s, X[some], (Y - centre) / scale, w, (centre, scale), 0)
         self._flat = np.ndim(y) == 1
         return self
@@ -208,7 +212,7 @@ class FeatureMachineRegressor(MultiOutputMixin, RegressorMixin, FeatureMachineBa
         low, high = np.minimum(middle - half, point), np.maximum(middle + half, point)
         if self._flat:
             low, high = low[:, 0], high[:, 0]
-        said = COVERED.format(coverage, len(m.residuals))
+        said = COVERED.format(coverage, len(m.residuals)) if len(m.residuals) else NONE_COVERED
         return Interval(low.astype(rows.dtype), high.astype(rows.dtype), said)
 
     def gradient(self, X: Any) -> Array:
@@ -229,7 +233,7 @@ class FeatureMachineClassifier(ClassifierMixin, FeatureMachineBase):
     Parameters
     ----------
     time_limit : float, default=None
-        Seconds, of which half go to the search; None searches everything.
+        Seconds, of which two fifths go to the search; None searches everything.
     memory_limit : float or str, default=None
         As bytes or "4GB", which is the default: beyond it rows are solved in cells.
     random_state : int, RandomState, Generator or None, default=None

@@ -8,12 +8,18 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from mercer.inputs import Array
 from mercer.invariants import Floats, Is
-from mercer.models.feature_machine.machine import FeatureEnsemble, Probabilities, fit_members
+from mercer.models.feature_machine.machine import (
+    METRIC_ROWS,
+    PAIR_BYTES,
+    FeatureEnsemble,
+    Probabilities,
+    fit_members,
+)
 from mercer.models.feature_machine.search import (
     MIN_SEARCH,
     FoundMachines,
@@ -32,6 +38,9 @@ REFIT_SHARE = 0.02  # calibration rows below this share of all are not worth ano
 MAX_ONE_CELL = 20_000  # rows up to which all are in one cell, given the memory and the time
 MIN_CELL = 500  # rows of a cell, however short time and memory are
 PAIR_SECONDS = 5e-8  # of the equations, for every pair of rows of a cell, measured on one core
+FACTOR_SECONDS = 4e-12  # of a factor, for every cube of its rows
+MIN_METRIC_ROWS = 2_000
+FIRST_SLOPE = 4.0  # of scores that are shares of classes, before any row tells
 OUTPUT_SHARE = 0.1  # what another output adds to it
 SEARCH_SHARE = 0.4  # of the time
 
@@ -53,10 +62,12 @@ class FeaturePlan:
     calibration: int
     cell: int
     refit: bool
+    metric_rows: int = METRIC_ROWS
 
-    def why(self, n: int) -> str:
+    def why(self, n: int, *, refitted: bool) -> str:
         cells = "in one piece" if self.cell >= n else f"in cells of at most {self.cell:,}"
-        return f"{n:,} rows, solved {cells}; {self.calibration:,} of them calibrate"
+        last = "" if refitted or not self.calibration else ", and were not fitted"
+        return f"{n:,} rows, solved {cells}; {self.calibration:,} of them calibrate{last}"
 
 
 def choose(n: int, s: FeatureSettings) -> FeaturePlan:
@@ -64,7 +75,7 @@ def choose(n: int, s: FeatureSettings) -> FeaturePlan:
     ended.
 
     >>> choose(2_000, FeatureSettings(None, 4e9, 0))
-    FeaturePlan(calibration=400, cell=2000, refit=True)
+    FeaturePlan(calibration=400, cell=2000, refit=True, metric_rows=8000)
     """
     kept = min(int(CALIBRATION_SHARE * n), MAX_CALIBRATION)
     kept = kept if kept >= MIN_CALIBRATION else 0
@@ -72,6 +83,20 @@ def choose(n: int, s: FeatureSettings) -> FeaturePlan:
     return FeaturePlan(
         kept, max(min(n, MAX_ONE_CELL, fits), min(n, MIN_CELL)), kept > REFIT_SHARE * n
     )
+
+
+def timed(
+    plan: FeaturePlan, found: FoundMachines, p: MetricProblem, seconds: float, memory: float
+) -> FeaturePlan:
+    """With a metric of as many rows as the search had and memory holds, and cells that leave time
+    for it."""
+    fits = int(math.sqrt(memory / PAIR_BYTES))
+    m = min(METRIC_ROWS, max(found.rows, MIN_METRIC_ROWS), fits)
+    turns, n = 2 if plan.refit else 1, len(p.X)
+    rounds = turns * sum(path.rounds for path, _ in found.members)
+    metric = rounds * (FACTOR_SECONDS * m**3 + PAIR_SECONDS * m**2)
+    cell = cell_rows(n, p.Y.shape[1], turns * len(found.members), seconds - metric)
+    return replace(plan, cell=min(plan.cell, cell), metric_rows=m)
 
 
 def cell_rows(n: int, outputs: int, machines: int, seconds: float) -> int:
@@ -122,20 +147,19 @@ def fit(p: MetricProblem, s: FeatureSettings, centre: Array, scale: Array) -> Fi
     left = end - time.perf_counter()
     if n > MAX_ONE_CELL and math.isfinite(left):
         found = found.best_alone()
-    turns = 2 if plan.refit else 1
-    cell = cell_rows(n, p.Y.shape[1], turns * len(found.members), 0.8 * left)
-    plan = replace(plan, cell=min(plan.cell, cell))
+    plan = timed(plan, found, p, 0.8 * left, s.memory / 2)
     before, units = time.perf_counter(), (centre, scale)
     cautious = _fitted(part, found, plan, s, units)
     enough = end - time.perf_counter() > time.perf_counter() - before
-    ensemble = _fitted(p, found, plan, s, units) if plan.refit and enough else cautious
+    refitted = plan.refit and enough
+    ensemble = _fitted(p, found, plan, s, units) if refitted else cautious
     return FittedMachine(
         ensemble,
         cautious,
         _residuals(p, cautious, kept),
         probabilities(p, cautious, kept) if p.classes else None,
         ensemble.importances(p.X.shape[1]),
-        _told(plan, found, n),
+        _told(plan, found, n, refitted),
     )
 
 
@@ -152,7 +176,14 @@ def _fitted(
 ) -> FeatureEnsemble:
     paths = [path for path, _ in found.members]
     members = fit_members(
-        paths, p.X, p.Y, p.weight, seed=s.seed, most=plan.cell, memory=s.memory / 2
+        paths,
+        p.X,
+        p.Y,
+        p.weight,
+        seed=s.seed,
+        most=plan.cell,
+        memory=s.memory / 2,
+        metric_rows=plan.metric_rows,
     )
     return FeatureEnsemble(members, tuple(w for _, w in found.members), *units)
 
@@ -164,28 +195,35 @@ def _residuals(p: MetricProblem, f: FeatureEnsemble, rows: Array) -> Array:
 
 
 def probabilities(p: MetricProblem, f: FeatureEnsemble, rows: Array) -> Probabilities:
-    """Of the least log loss on rows that were not fitted, drawn to (slope 1, offsets 0) as if by one
-    row."""
-    scores = class_scores(f(p.X[rows])) if len(rows) else np.empty((0, p.classes))
-    hot = class_scores(f.centre + f.scale * p.Y[rows]) if len(rows) else scores
+    """The slope of the least log loss on rows that were not fitted, its logarithm drawn to
+    FIRST_SLOPE's as if by one row. There is nothing else to fit, so that the most probable class is
+    that of the largest score."""
+    if not len(rows):
+        return Probabilities(FIRST_SLOPE, p.classes)
+    scores = class_scores(f(p.X[rows]))
+    mine = scores[np.arange(len(rows)), class_scores(f.centre + f.scale * p.Y[rows]).argmax(axis=1)]
     w = np.ones(len(rows)) if p.weight is None else p.weight[rows]
-    y = hot.argmax(axis=1) if len(rows) else np.empty(0, int)
 
-    def loss(v: Array) -> tuple[float, Array]:
-        z = np.exp(v[0]) * scores + v[1:]
-        top = logsumexp(z, axis=1)
-        d = w[:, None] * (np.exp(z - top[:, None]) - np.eye(p.classes)[y])
-        value = (
-            w @ (top - z[np.arange(len(y)), y]) + 0.5 * float(v[1:] @ v[1:]) + 0.5 * (v[0] - 1) ** 2
-        )
-        slopes = np.concatenate([[np.exp(v[0]) * np.sum(d * scores) + v[0] - 1], d.sum(0) + v[1:]])
-        return float(value), slopes
+    def loss(t: float) -> float:
+        z = math.exp(t)
+        told = float(w @ (logsumexp(z * scores, axis=1) - z * mine))
+        return told + 0.5 * (t - math.log(FIRST_SLOPE)) ** 2
 
-    bounds = [(-3.0, 6.0)] + [(-10.0, 10.0)] * p.classes
-    start = np.zeros(p.classes + 1)
-    start[0] = 1.0
-    best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return Probabilities(float(np.exp(best[0])), tuple(best[1:].tolist()))
+    best = minimize_scalar(loss, bounds=(-3.0, 6.0), method="bounded")
+    return Probabilities(float(math.exp(best.x)), p.classes)
+
+
+def spread(gap: Array, w: Array | None = None) -> Array:
+    """Standard deviations of columns about zero, however small or large they are; 1 where there is
+    none.
+
+    >>> spread(np.array([[1e-200], [-1e-200]]))
+    array([1.e-200])
+    """
+    size = np.abs(gap).max(axis=0)
+    size = np.where(size > 0, size, 1.0)
+    found = size * np.sqrt(np.average(np.square(gap / size), axis=0, weights=w))
+    return np.where(found > 0, found, 1.0)
 
 
 def class_scores(F: Array) -> Array:
@@ -193,10 +231,16 @@ def class_scores(F: Array) -> Array:
     return np.column_stack([1 - F, F]) if F.shape[1] == 1 else F
 
 
-def _told(plan: FeaturePlan, found: FoundMachines, n: int) -> Plan:
+def _told(plan: FeaturePlan, found: FoundMachines, n: int, refitted: bool) -> Plan:
     shown = {
         f"machine {i + 1}": f"{path.setting}, {path.rounds} rounds, penalty {path.penalties[-1]:.2g}, weight {w:.2g}"
         for i, (path, w) in enumerate(found.members)
     }
+    m = min(n, plan.metric_rows)
     settings = {**shown, "paths tried": found.tried, "rows of the search": found.rows}
-    return Plan("feature machine", plan.why(n), settings, bytes=4.0 * plan.cell**2)
+    return Plan(
+        "feature machine",
+        plan.why(n, refitted=refitted),
+        settings,
+        bytes=PAIR_BYTES * max(m, plan.cell) ** 2,
+    )

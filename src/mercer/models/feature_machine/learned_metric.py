@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.model_selection import KFold
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer.inputs import Array, validate_data
@@ -24,6 +23,7 @@ from mercer.models.feature_machine.dense import (
     median_distance,
     under,
 )
+from mercer.models.feature_machine.fit import spread
 from mercer.models.feature_machine.paths import FLOOR, GRADIENT_ROWS, WORSE, metric_of, pulled_back
 from mercer.models.feature_machine.scaling import InputScaling
 from mercer.models.settings import Seed
@@ -33,6 +33,7 @@ from mercer.store import Saved, register
 MAX_ROWS = 8_000  # on which a metric is learnt
 FITTED_SHARE = 0.6  # of them; the others are held out
 MAX_FULL_COLUMNS = 1_000
+MAX_CLASSES = 50  # of an integer type; with more values they are numbers
 
 
 @register("feature_machine.FittedMetric")
@@ -192,10 +193,11 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn S from rows X (n, d) and targets y, numbers (n,) or (n, q), or classes (n,)."""
+        """Learn S from rows X (n, d) and targets y: numbers (n,) or (n, q), or classes (n,), which
+        are texts, truth values, or integers of few values (floats are numbers)."""
         self._check_settings()
-        X, Y = self._numbers(X, y)
-        self.fitted_metric_ = self._learnt(X, Y, seed_of(self.random_state))
+        X, y = self._numbers(X, y)
+        self.fitted_metric_ = self._learnt(X, y, seed_of(self.random_state))
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Array:
@@ -204,10 +206,10 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
         self.fit(X, y)
         if self.cross_fit is None:
             return self.transform(X)
-        X, Y = self._numbers(X, y)
+        X, y = self._numbers(X, y)
         seed, out = seed_of(self.random_state), np.empty_like(X)
         for train, test in KFold(self.cross_fit, shuffle=True, random_state=seed % 2**32).split(X):
-            out[test] = self._learnt(X[train], Y[train], seed)(X[test])
+            out[test] = self._learnt(X[train], y[train], seed)(X[test])
         return out
 
     def transform(self, X: Any) -> Array:
@@ -236,12 +238,13 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, ensure_min_samples=2
         )
-        return X, targets(y)
+        return X, y
 
-    def _learnt(self, X: Array, Y: Array, seed: int) -> FittedMetric:
+    def _learnt(self, X: Array, y: Array, seed: int) -> FittedMetric:
         some = np.random.default_rng(seed).permutation(len(X))[:MAX_ROWS]
         scaling = InputScaling.of(np.asarray(X[some], np.float64), "standard")
-        rows = PathRows(scaling(np.asarray(X[some], np.float64)), Y[some].astype(np.float32))
+        Y = targets(y[some])
+        rows = PathRows(scaling(np.asarray(X[some], np.float64)), Y.astype(np.float32))
         d = X.shape[1]
         forms = (
             [self.form]
@@ -307,11 +310,23 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
 
 def targets(y: Array) -> Array:
     """Numbers of unit spread, or one-hot classes, about their means, (n, q)."""
-    if type_of_target(y) in ("binary", "multiclass") and y.ndim == 1:
+    if is_classes(y):
         _, codes = np.unique(y, return_inverse=True)
         Y = np.eye(codes.max() + 1)[codes]
     else:
         Y = np.asarray(y, np.float64).reshape(len(y), -1)
     Y = Y - Y.mean(axis=0)
-    spread = Y.std(axis=0)
-    return np.asarray(Y / np.where(spread > 0, spread, 1.0))
+    return np.asarray(Y / spread(Y))
+
+
+def is_classes(y: Array) -> bool:
+    """Whether y are classes: texts and truth values, and whole numbers of an integer type that come
+    back often; floating-point numbers never are.
+
+    >>> is_classes(np.array(["a", "b"])), is_classes(np.arange(1000)), is_classes(np.arange(1000) % 7)
+    (True, False, True)
+    """
+    if y.ndim > 1 or y.dtype.kind == "f":
+        return False
+    distinct = len(np.unique(y))
+    return y.dtype.kind not in "iu" or (distinct <= MAX_CLASSES and 5 * distinct <= len(y))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import softmax
 
 from mercer.inputs import Array, Table
-from mercer.invariants import Each, Floats, Is, Number
+from mercer.invariants import Each, Floats, Is, Number, Whole
 from mercer.kernels import Laplace
 from mercer.linalg.cholesky import Cholesky
 from mercer.linalg.solvers import AutoSolver, float32_serves
@@ -34,11 +34,12 @@ from mercer.models.feature_machine.paths import (
 )
 from mercer.models.feature_machine.scaling import InputScaling
 from mercer.operators import KernelOperator
-from mercer.ops.threads import parallel_map
+from mercer.ops.threads import limit, n_threads, parallel_map
 from mercer.store import register
 
 TOLERANCE = 1e-4  # of the equations: what is beyond it is far below the noise of held-out rows
 MAX_FACTOR_ROWS = 12_000  # beyond which conjugate gradients are quicker
+PAIR_BYTES = 12.0  # of a round, for every pair of rows: distances, values, a factor
 METRIC_ROWS = 8_000  # on which a metric is learnt
 
 
@@ -224,9 +225,10 @@ def fit_members(
             path, X, Y, weight, seed=seed, most=most, memory=memory / 2, metric_rows=metric_rows
         )
 
-    if len(paths) > 1 and len(X) <= ONE_THREAD_ROWS:
+    if len(paths) == 1 or len(X) > ONE_THREAD_ROWS:
+        return tuple(map(one, paths))
+    with limit(min(n_threads(), max(1, int(memory / (PAIR_BYTES * len(X) ** 2))))):
         return tuple(parallel_map(one, paths))
-    return tuple(map(one, paths))
 
 
 @register("feature_machine.FeatureEnsemble")
@@ -271,16 +273,12 @@ class FeatureEnsemble:
 @register("feature_machine.Probabilities")
 @dataclass(frozen=True)
 class Probabilities:
-    """P(k | x) in proportion to exp(slope s_k(x) + offset_k)."""
+    """P(k | x) in proportion to exp(slope s_k(x))."""
 
     slope: float
-    offsets: tuple[float, ...]
+    n_classes: int
 
-    must = dict(slope=Number(), offsets=Each(Number(), size="K"))
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.offsets)
+    must = dict(slope=Number(0), n_classes=Whole(2))
 
     def __call__(self, scores: Array) -> Array:
-        return np.asarray(softmax(self.slope * scores + np.asarray(self.offsets), axis=1))
+        return np.asarray(softmax(self.slope * scores, axis=1))

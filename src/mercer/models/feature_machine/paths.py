@@ -35,7 +35,7 @@ FLOOR = 0.1
 # at which gradients are taken, of one output; of many outputs fewer, as each row then gives many
 GRADIENT_ROWS = 1000
 MIN_GRADIENT_ROWS = 300
-MAX_OUTPUTS = 8  # directions of outputs whose gradients are taken
+MAX_OUTPUTS = 32  # whose gradients are taken; of more, random sums of them
 WORSE = 1.15  # a path that gets so much worse than its best ends
 
 
@@ -166,11 +166,11 @@ def _radial(W: Array, A: Array, X: Array, Z: Array) -> Array:
 
 
 def _few_outputs(A: Array) -> Array:
-    """The sum of g g' over outputs stays when outputs are rotated: the largest directions alone."""
+    """Of many outputs sums with random signs, whose mean of g g' is the same."""
     if A.shape[1] <= MAX_OUTPUTS:
         return A
-    left, s, _ = np.linalg.svd(A, full_matrices=False)
-    return np.asarray((left * s)[:, :MAX_OUTPUTS])
+    signed = np.random.default_rng(0).choice([-1.0, 1.0], (A.shape[1], MAX_OUTPUTS))
+    return np.asarray(A @ (signed / np.sqrt(MAX_OUTPUTS))).astype(np.float32)
 
 
 def pulled_back(M: Array, metric: Array | None) -> Array:
@@ -210,7 +210,16 @@ def rounds(
     metric: Array | None = None
     climb, best = PenaltyClimb(), np.inf
     for t in range(most + 1):
-        found = _one_round(setting, rows, out, metric, climb, at, rng, first if t == 0 else None)
+        found = _one_round(
+            setting,
+            rows,
+            out,
+            metric,
+            climb,
+            at[: 0 if t == most else None],
+            rng,
+            first if t == 0 else None,
+        )
         if found is None:
             return
         fit, climb, M = found
@@ -242,6 +251,8 @@ def _one_round(
     found = best_fit(K, kernel_values(R_out, length, s.exponent), rows, out, climb)
     if found is None:
         return None
+    if not len(at):  # no further round will ask
+        return *found, np.zeros(U.shape[1])
     return *found, outer_product(s, R[at], K[at], at, U, found[0].A, length)
 
 

@@ -54,7 +54,7 @@ class InputScaling:
     )
 
     @classmethod
-    def of(cls, X: Array, kind: str, weight: Array | None = None) -> InputScaling:
+    def of(cls, X: Array, kind: str) -> InputScaling:
         """As these rows (n, d) suggest; nan is what is missing."""
         columns = [ColumnScale.of(c.astype(np.float64), kind) for c in X.T]
         knots, scores = (
@@ -118,7 +118,8 @@ class ColumnScale:
     @classmethod
     def of(cls, column: Array, kind: str) -> ColumnScale:
         gaps = np.isnan(column)
-        fill = float(np.median(column[~gaps])) if not gaps.all() else 0.0
+        known = column[~gaps]  # of which one value fills: a mean of two would be a third
+        fill = float(np.quantile(known, 0.5, method="lower")) if len(known) else 0.0
         c = np.where(gaps, fill, column)
         low, high = float(c.min()), float(c.max())
         two = bool(((c == low) | (c == high)).all())

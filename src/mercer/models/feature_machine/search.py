@@ -24,7 +24,7 @@ from mercer.models.feature_machine.paths import (
     settings,
 )
 from mercer.models.feature_machine.scaling import InputScaling
-from mercer.ops.threads import n_threads, parallel_map
+from mercer.ops.threads import limit, n_threads, parallel_map
 
 MIN_SEARCH = 5  # rows of which some can be held out
 SCREEN_ROWS = 2_000  # of the first look
@@ -113,21 +113,18 @@ class FoundMachines:
 
     members: tuple[tuple[MetricPath, float], ...]
     loss: float
-    single: float  # the loss of the best alone
     tried: int
     rows: int
-    trials: tuple[tuple[str, float], ...]
 
     def best_alone(self) -> FoundMachines:
-        """The machine of the largest weight."""
-        path, _ = max(self.members, key=lambda member: member[1])
-        return replace(self, members=((path, 1.0),), loss=self.single)
+        """The machine that is best alone, which comes first."""
+        return replace(self, members=((self.members[0][0], 1.0),))
 
 
 def without_search(rows: int) -> FoundMachines:
     """Of rows too few to hold any out."""
     path = MetricPath(PathSetting("standard", 1, 1.0, 1.0, "diagonal", 1.0), (0.1,))
-    return FoundMachines(((path, 1.0),), np.inf, np.inf, 0, rows, ())
+    return FoundMachines(((path, 1.0),), np.inf, 0, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +198,7 @@ def search(p: MetricProblem, most_rounds: int = 3) -> FoundMachines:
         best, held, extra = _repeated(p, order[:SCREEN_ROWS], kinds, best, held, most_rounds)
         count += extra
     chosen, loss = ensemble(p, best, held)
-    shown = tuple((f"{t.setting}, {t.path.rounds} rounds", t.loss) for t in best)
-    return FoundMachines(chosen, loss, best[0].loss, count, rows, shown)
+    return FoundMachines(chosen, loss, count, rows)
 
 
 def kinds_of(X: Array) -> tuple[str, ...]:
@@ -215,10 +211,9 @@ def kinds_of(X: Array) -> tuple[str, ...]:
 def promoted_rows(p: MetricProblem, n: int, seconds: float, screened: int) -> int:
     """Rows of the second look: as many as time and memory leave, where a path of `screened` rows
     took so many seconds."""
-    threads = n_threads()
-    most = min(n, PROMOTED_ROWS, int((p.memory / 2 / threads / BYTES_A_PAIR) ** 0.5))
+    most = min(n, PROMOTED_ROWS, int((p.memory / 4 / BYTES_A_PAIR) ** 0.5))
     if np.isfinite(left := p.left()):
-        each = 0.4 * max(left, 0.0) * threads / (2 * PROMOTED)
+        each = 0.4 * max(left, 0.0) * n_threads() / (2 * PROMOTED)
         most = min(most, int(screened / PROMOTED_SHARE * (each / max(seconds, 1e-4)) ** (1 / 2.6)))
     return most
 
@@ -240,6 +235,20 @@ def _tried(
         late = stop is not None and i >= least and time.perf_counter() > stop
         return [] if late else list(islice(walks[i], steps))
 
+    side_by_side = max(1, int(p.memory / 2 / (BYTES_A_PAIR * len(split) ** 2)))
+    with limit(min(n_threads(), side_by_side)):
+        walked = _walked(go, todo, most, halve=halve)
+    return [
+        t
+        for s, part in zip(todo, walked, strict=True)
+        for t in _judged(p, s, part, split.held[s.inputs])
+    ]
+
+
+def _walked(
+    go: Callable[[int, int, int], list[Round]], todo: list[PathSetting], most: int, *, halve: bool
+) -> list[list[Round]]:
+    """The rounds of every setting, by so many steps of each at a time."""
     walked = parallel_map(lambda i: go(i, 2 if halve else most + 1, 2), range(len(todo)))
     if halve:
         best = [min((r.loss for r in part), default=np.inf) for part in walked]
@@ -247,11 +256,7 @@ def _tried(
         more = parallel_map(lambda i: go(i, most - 1, 0), order)
         for i, part in zip(order, more, strict=True):
             walked[i] = walked[i] + part
-    return [
-        t
-        for s, part in zip(todo, walked, strict=True)
-        for t in _judged(p, s, part, split.held[s.inputs])
-    ]
+    return walked
 
 
 def _prepare(split: Split, key: tuple[str, int], seed: int) -> None:
