@@ -183,3 +183,14 @@ def test_ties_of_mapped_rows_far_from_zero():
     X[:, 0] = X[0, 0]
     K = Laplace(norm=1).mapped([[0.3, 0.0], [0.0, 0.7]]).operator(X)
     assert (K.input_gradients(rng.normal(size=3))[..., 0] == 0).all()
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_near_pairs_have_no_slope_where_asked(norm):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    X[15:] = X[:15] + 1e-9 * rng.normal(size=(15, 3))
+    k = Laplace(1.0, norm=norm, exponent=0.7)
+    a = np.repeat([[1.0], [-1.0]], 15, axis=0)  # of a copy the opposite: next to nothing is left
+    rough, smooth = (k.operator(X).gradient_outer_product(a, near=near) for near in (0.0, 0.1))
+    assert np.abs(smooth).max() < 1e-3 * np.abs(rough).max()

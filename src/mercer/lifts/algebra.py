@@ -63,8 +63,9 @@ class Composite(Lift):
     def set_params(self, **params: Any) -> Self:
         """By the names of `get_params`."""
         self.lifts = params.pop("lifts", self.lifts)
+        known = self.get_params() if params else {}
         for name, value in params.items():
-            if name not in self.get_params():
+            if name not in known:
                 raise ValueError(
                     f"{name!r} is not a parameter of {type(self).__name__}; see get_params()."
                 )

@@ -53,7 +53,7 @@ def input_gradients(on: Formula, tile: Tile, A: Array, near: float = 0.0) -> Arr
     """sum_j A_jt d k(x_i, z_j) / d x_ik, (n, t, d), of a tile of dense rows.
 
     Distances below `near` bandwidths count as `near` where slopes divide by them or by their
-    powers.
+    powers; in the 1-norm slopes shrink with them, as signs of differences do not.
     """
     value, shape = dual(on(InputPairs(tile, near))), (len(tile.X), len(tile.Z))
     out = np.zeros((shape[0], A.shape[1], tile.width), np.result_type(tile.dtype, A.dtype))
@@ -157,12 +157,14 @@ class InputPairs(SharedSlots):
         )
 
     def absdist(self, bandwidth: Bandwidth = 1.0) -> Dual:
-        b = per_column(bandwidth, self.width)
-        return self._quantity(
-            ("absdist", bandwidth),
-            self.tile.absdist(bandwidth),
-            lambda T, A: signs(T, A, *self._apart) / b,
-        )
+        b, r = per_column(bandwidth, self.width), self.tile.absdist(bandwidth)
+
+        def pull(T: Array, A: Array) -> Array:
+            if self.near:  # signs do not shrink as differences do
+                T = T * np.minimum(r / self.near, 1).astype(T.dtype)
+            return signs(T, A, *self._apart) / b
+
+        return self._quantity(("absdist", bandwidth), r, pull)
 
     def sinsq(self, period: Bandwidth, bandwidth: Bandwidth) -> Dual:
         p, b = per_column(period, self.width, "period"), per_column(bandwidth, self.width)
