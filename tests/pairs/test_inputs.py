@@ -191,7 +191,7 @@ def test_near_is_the_least_distance_that_slopes_divide_by():
     X, Z, A = np.array([[0.0]]), np.array([[0.01], [2.0]]), np.eye(2)
     for k in (Laplace(), Laplace(2.0), Laplace(exponent=0.7), Laplace(2.0, 1, exponent=0.7)):
         plain, floored = (input_gradients(k.on, tile(X, Z), A, near)[0, :, 0] for near in (0, 0.1))
-        share = (0.01 / k.bandwidth / 0.1) ** (k.norm - k.exponent)
+        share = (0.01 / k.bandwidth / 0.1) ** (2 - k.exponent)  # in both norms
         np.testing.assert_allclose(floored, plain * np.array([share, 1.0]))
 
 

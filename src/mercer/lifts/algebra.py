@@ -64,14 +64,21 @@ class Composite(Lift):
         """By the names of `get_params`."""
         self.lifts = params.pop("lifts", self.lifts)
         known = self.get_params() if params else {}
+        inside: dict[int, dict[str, Any]] = {}
+        parts = list(self.lifts) if params else self.lifts
         for name, value in params.items():
             if name not in known:
                 raise ValueError(
                     f"{name!r} is not a parameter of {type(self).__name__}; see get_params()."
                 )
             _, i, *rest = name.split("__", 2)
-            part = self.lifts[int(i)].set_params(**{rest[0]: value}) if rest else value
-            self.lifts = [*self.lifts[: int(i)], part, *self.lifts[int(i) + 1 :]]
+            if rest:
+                inside.setdefault(int(i), {})[rest[0]] = value
+            else:
+                parts[int(i)] = value
+        for i, some in inside.items():
+            parts[i] = parts[i].set_params(**some)
+        self.lifts = parts
         return self
 
     def __sklearn_tags__(self) -> Any:
