@@ -128,9 +128,9 @@ def features_of(predictor: Predictor, otherwise: int) -> int:
     7
     """
     via = getattr(getattr(predictor, "estimator", None), "via", None)
-    if isinstance(via, methods.Fourier):
-        return int(via.n_features)
-    return int(via.n_landmarks) if isinstance(via, methods.Landmarks) else otherwise
+    known = via.n_features if isinstance(via, methods.Fourier) else None
+    known = via.n_landmarks if isinstance(via, methods.Landmarks) else known
+    return otherwise if known is None else known
 
 
 def cross_fitted_margin(study: Study, found: StudyResult, low: float) -> Margin:
