@@ -103,3 +103,37 @@ def test_repeats_average_scores():
     assert mean.influence == pytest.approx(np.mean([s.influence for s in scores], axis=0))
     assert replace(mean, value=0.0).high == 1.0
     assert METRICS["r2"].gain(mean.value) == mean.value
+
+
+def test_rows_count_by_their_weights():
+    """A hundred heavy rows say one thing, a thousand light ones another."""
+    heavy = np.arange(1100) < 100
+    w = np.where(heavy, 1.0, 1e-4)
+    p = problem(1100, weight=w)
+    rng = np.random.default_rng(0)
+    good, bad = 0.1 * rng.normal(size=1100), 0.3 * rng.normal(size=1100)
+    machine, line = np.where(heavy, good, bad), np.where(heavy, bad, good)
+    assert worse_by_rows(line**2, machine**2, None, w)
+    assert not worse_by_rows(line**2, machine**2)
+    assert worse_by_rows(line**2, machine**2, np.arange(1100) // 2, w)
+    spoilt = np.where(heavy, good, 9.0)
+    assert worse_at_worst(spoilt**2, good**2)
+    assert not worse_at_worst(
+        np.where(rng.uniform(size=1100) < 0.2, spoilt, good) ** 2, good**2, np.where(heavy, 1, 1e-7)
+    )
+    assert worse_at_worst(np.where(heavy, 9.0, good) ** 2, good**2, w)
+    tied = [candidate(p, "fourier", p.rows.y + line), candidate(p, "machine", p.rows.y + machine)]
+    tied = [replace(f, score=tied[0].score) for f in tied]  # a tie, decided by the losses of rows
+    assert best_candidate(p, tied).kind == "machine"
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 3e5])
+@pytest.mark.parametrize("group", [None, np.arange(333) // 3])
+def test_equal_weights_change_nothing(scale, group):
+    rng = np.random.default_rng(3)
+    for gain in (0.9, 1.0, 1.03, 1.1):
+        best = rng.exponential(size=333)
+        mine = gain * best * rng.choice([0.9, 1.0, 1.2], 333)
+        w = np.full(333, scale)
+        assert worse_by_rows(mine, best, group, w) == worse_by_rows(mine, best, group)
+        assert worse_at_worst(mine, best, w) == worse_at_worst(mine, best)

@@ -1,9 +1,12 @@
 """Means of candidates: weights from rows left out, and none where they do not help."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from mercer.automl.ensemble import best_weights, blended, described, ensemble_candidate
+from mercer.automl import ensemble
+from mercer.automl.ensemble import _helps, best_weights, blended, described, ensemble_candidate
 from mercer.automl.predictors import Classifier, ConstantPredictor, WeightedMean
 from mercer.models import KernelLogistic
 from mercer.store import decode, encode
@@ -59,6 +62,39 @@ def test_the_mean_is_saved_and_says_what_it_is():
     assert described((("linear", 0.25), ("fourier", 0.25), ("machine", 0.5))).startswith(
         "the mean of linear (0.25), fourier features (0.25) and kernel machine (0.50)"
     )
+
+
+def test_rows_of_one_group_are_no_proof_that_a_mean_helps(monkeypatch):
+    """Groups err as a whole and some rows have no weight: none is surely better, row by row."""
+    monkeypatch.setattr(ensemble, "difference_error", lambda *scores: np.inf)
+    sure, group = 0, np.repeat(np.arange(20), 50)
+    weight = (np.arange(1000) % 7 > 0).astype(float)
+    for seed in range(60):
+        p, rng = problem(1000, seed, group=group, weight=weight), np.random.default_rng(seed)
+        sizes = np.exp(0.7 * rng.normal(size=(2, 20)))[:, group]
+        found = [
+            candidate(p, kind, p.rows.y + size * rng.normal(size=1000))
+            for kind, size in zip(("linear", "machine"), sizes, strict=True)
+        ]
+        made = replace(found[0], kind="ensemble")
+        sure += any(_helps(p, m, b) for m, b in ((made, found[1]), (found[1], made)))
+    assert sure <= 6
+
+
+def test_the_best_is_compared_on_the_folds_of_the_mean():
+    """A score over repeats, better or worse, has no say in whether the mean helps."""
+    p, rng = problem(600), np.random.default_rng(0)
+    parts = [p.rows.y + 0.7 * rng.normal(size=600) for _ in range(2)]
+    found = [candidate(p, k, v) for k, v in zip(("fourier", "machine"), parts, strict=True)]
+    best = max(found, key=lambda f: f.score.value)
+    rest = [f for f in found if f is not best]
+    good = p.rows.y + 0.1 * rng.normal(size=600)
+    alone = [candidate(p, "machine", good), candidate(p, "linear", good + 0.09)]
+    for value in (-9.0, 1.0):
+        lucky = replace(best, score=replace(best.score, value=value))
+        assert ensemble_candidate(p, [*rest, lucky], lucky) is not None
+        lucky = replace(alone[0], score=replace(alone[0].score, value=value))
+        assert ensemble_candidate(p, [lucky, alone[1]], lucky) is None
 
 
 @pytest.mark.parametrize("weights", [(0.5,), (0.5, 0.4), (0.2, 0.3, 0.5)])

@@ -72,7 +72,9 @@ def test_seconds_grow_with_rows_and_cells():
     assert later.guess(8_000, 8_000) == pytest.approx(8.0)
 
 
-@pytest.mark.parametrize("metric", ["auc", "average_precision", "log_loss", "accuracy"])
+@pytest.mark.parametrize(
+    "metric", ["auc", "average_precision", "log_loss", "balanced_accuracy", "accuracy"]
+)
 def test_the_search_is_judged_by_the_metric(metric, monkeypatch):
     p = replace(problem(150, classes=2), metric=METRICS[metric])
     seen = []
@@ -81,9 +83,65 @@ def test_the_search_is_judged_by_the_metric(metric, monkeypatch):
     )
     find_machines(p, IdentityTarget(), forever(), 1.0, 1e9)
     q = seen[0]
-    assert (q.judge is not None) == (metric in learned.RANKING_METRICS)
+    assert (q.judge is not None) == (metric != "accuracy")
     noise = np.random.default_rng(0).normal(size=q.Y.shape)
     assert q.loss(q.Y, q.Y, None) < q.loss(q.Y + noise, q.Y, None) < q.loss(-q.Y, q.Y, None)
+
+
+def judged(metric, p, monkeypatch):
+    """The problem that a search of these rows gets."""
+    seen = []
+    monkeypatch.setattr(
+        learned, "search", lambda found: seen.append(found) or learned.without_search(150)
+    )
+    find_machines(replace(p, metric=METRICS[metric]), IdentityTarget(), forever(), 1.0, 1e9)
+    return seen[0]
+
+
+def rare(classes, **more):
+    """Three rows in twenty are of other classes than the first."""
+    p = problem(400, classes=classes, **more)
+    y = np.arange(400) % 20
+    return replace(p, rows=replace(p.rows, y=np.where(y < classes, y, 0)))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_balanced_accuracy_asks_for_every_class(classes, weighted, monkeypatch):
+    """One that finds the rare classes, at the price of some errors in the frequent one, is better
+    than one that never names them; by plain errors it is not."""
+    p = rare(classes)
+    shares = np.eye(classes)[p.rows.y]
+    rng = np.random.default_rng(0)
+    never = 0.02 * rng.normal(size=shares.shape) + np.eye(classes)[0]
+    finds = shares.copy()
+    wrong = np.flatnonzero(p.rows.y == 0)[: 12 * classes * 4]
+    finds[wrong] = np.eye(classes)[1]
+    columns = slice(1, 2) if classes == 2 else slice(None)
+    w = np.linspace(0.5, 1.5, 400) if weighted else None
+    losses = {}
+    for metric in ("balanced_accuracy", "accuracy"):
+        q = judged(metric, p, monkeypatch)
+        losses[metric] = [q.loss((P[:, columns] - q.offset), q.Y, w) for P in (finds, never)]
+    assert losses["balanced_accuracy"][0] < losses["balanced_accuracy"][1]
+    assert losses["accuracy"][0] > losses["accuracy"][1]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_log_loss_is_searched_by_log_loss_alone(classes, weighted, monkeypatch):
+    """The least mean of -log p over the slopes of the scores, and no share of errors."""
+    q = judged("log_loss", rare(classes), monkeypatch)
+    w = np.linspace(0.5, 1.5, 400) if weighted else None
+    F = q.Y + 0.4 * np.random.default_rng(0).normal(size=q.Y.shape)
+    S, T = F + q.offset, q.Y + q.offset
+    if classes == 2:
+        S, T = (np.hstack([0.5 - A, A - 0.5]) for A in (S, T))
+    z = np.exp(np.linspace(-2, 5, 2_000))[:, None, None] * S
+    log_p = z - np.log(np.exp(z - z.max(2, keepdims=True)).sum(2, keepdims=True))
+    log_p -= z.max(2, keepdims=True)
+    mine = -log_p[:, np.arange(400), T.argmax(1)]
+    assert q.loss(F, q.Y, w) == pytest.approx(np.average(mine, axis=1, weights=w).min(), rel=1e-3)
 
 
 def test_groups_and_times_reach_the_search(monkeypatch):

@@ -1,5 +1,7 @@
 """The judge of options, and means of levels filled in from training rows alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,8 +9,10 @@ import pytest
 from mercer.automl.budget import Clock
 from mercer.automl.data import Roles, prepare_data
 from mercer.automl.frames import as_source
-from mercer.automl.treat import KernelJudge
+from mercer.automl.rows import TableRows
+from mercer.automl.treat import KernelJudge, _edges
 from mercer.tables.levels import LevelMeansEncoder
+from mercer.tables.options import time_edges
 
 
 def table(n=900, seed=0, classes=0):
@@ -25,7 +29,7 @@ def table(n=900, seed=0, classes=0):
     )
 
 
-def prepared(rows, test=0.2, **roles):
+def prepared(rows, test=0.2, judge=None, **roles):
     return prepare_data(
         as_source(rows),
         Roles("y", **roles),
@@ -34,7 +38,7 @@ def prepared(rows, test=0.2, **roles):
         memory=4e9,
         seed=0,
         clock=Clock(9),
-        judge=KernelJudge(900),
+        judge=judge or KernelJudge(900),
     )
 
 
@@ -82,3 +86,78 @@ def test_a_judge_prefers_what_predicts_and_is_silent_on_few_rows():
     assert judge(np.zeros((300, 1)), Y) == pytest.approx(Y.var(), rel=0.1)
     assert KernelJudge.within(0.5) is None
     assert KernelJudge.within(4).most == 400
+
+
+class Last:
+    """A judge that prefers what it is asked last."""
+
+    asked = 0
+
+    def __call__(self, X, Y, splits=()):
+        self.asked += 1
+        return 1 / self.asked
+
+
+def timed(n=900, seed=0, ties=1):
+    """Towns whose effects are drawn anew in every tenth of the time; rows in any order."""
+    rng = np.random.default_rng(seed)
+    town, when = rng.integers(0, 30, n), rng.permutation(n) // ties
+    effect = rng.normal(size=(30, 10))[town, when * ties * 10 // n]
+    return pa.table(
+        {
+            "town": [f"t{k}" for k in town],
+            "size": rng.normal(size=n),
+            "y": effect + 0.1 * rng.normal(size=n),
+            "when": when,
+        }
+    )
+
+
+@pytest.mark.parametrize("ties", [1, 7])
+def test_means_are_of_earlier_rows_where_rows_have_times(ties):
+    rows = timed(ties=ties)
+    data = prepared(rows, judge=Last(), time_column="when")
+    first, train = data.columns.level_means_["town"][0], data.train
+    assert data.held.time.min() > train.time.max()
+    block = np.searchsorted(time_edges(train.time), train.time, side="right")
+    assert len(np.unique(block)) == 5
+    feature = train.X[:, first]
+    assert np.ptp(feature[block == 0]) < 1e-6  # nothing is known before
+    assert all(np.ptp(feature[block == k]) > 0.1 for k in range(1, 5))
+    town = rows["town"].to_numpy(zero_copy_only=False)[train.row_id]
+    for k in range(1, 5):  # by what is known of the towns before
+        for name in ("t0", "t17"):
+            assert np.ptp(feature[(block == k) & (town == name)]) < 1e-6
+    y = rows["y"].to_numpy().copy()  # other targets of the last block, of the same values
+    last = train.row_id[block == 4]
+    y[last] = np.roll(y[last], 1)
+    again = prepared(rows.set_column(2, "y", pa.array(y)), judge=Last(), time_column="when").train
+    some = block > 0
+    assert np.array_equal(again.row_id, train.row_id)
+    assert np.corrcoef(again.X[some, first], feature[some])[0, 1] > 1 - 1e-9  # but for the scale
+    odds = [np.corrcoef(feature[block == k], train.y[block == k])[0, 1] for k in range(1, 5)]
+    assert np.mean(odds) < 0.25  # their own time is not in them
+
+
+def test_one_time_is_no_order():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 12, (200, 1)).astype(np.float32)
+    rows = TableRows(X, rng.normal(size=200), np.arange(200), time=np.zeros(200))
+    assert len(_edges(rows, rows)) == 0
+    late = replace(rows, time=(np.arange(200) == 150).astype(float))
+    assert _edges(late, late.take(np.arange(100))).tolist() == [1.0]
+
+
+def test_a_judge_leaves_groups_out_whole_and_looks_ahead_only():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 20, 400)
+    X, Y = rng.normal(size=(20, 1))[group], rng.normal(size=(20, 1))[group]  # chance, by group
+    one, other = (np.flatnonzero(group % 2 == k) for k in (0, 1))
+    judge = KernelJudge(1000)
+    even, odd = np.arange(0, 400, 2), np.arange(1, 400, 2)
+    assert judge(X, Y, [(even, odd), (odd, even)]) == judge(X, Y) < 0.5 * Y.var()
+    assert judge(X, Y, [(one, other), (other, one)]) > 0.9 * Y.var()
+    early, late = np.arange(200), np.arange(200, 400)
+    Y[early] = 0.0
+    assert judge(X, Y, [(early, late)]) == pytest.approx(np.square(Y[late]).mean())
+    assert KernelJudge(150)(X, Y, [(early, late)]) == KernelJudge(150)(X, Y)  # no late row is left

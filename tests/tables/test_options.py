@@ -54,6 +54,46 @@ def test_a_judge_is_asked_about_every_kind_of_choice():
     assert "by its rank" in next(t.action for t in c.treatments_ if t.name == "size")
 
 
+@pytest.mark.parametrize("role", ["group", "time_column"])
+@pytest.mark.parametrize("classes", [False, True])
+def test_the_judge_is_told_which_rows_to_leave_out(role, classes):
+    """Groups are left out whole, and later rows by earlier ones; means of levels keep to that."""
+    rng, n = np.random.default_rng(1), 500
+    key = rng.integers(0, 25, n)
+    worth = rng.normal(size=25)[key]
+    town = key if role == "group" else rng.integers(0, 25, n)
+    y = worth + 0.01 * rng.normal(size=n)
+    data = {
+        "x": key + 0.5,
+        "town": [f"town {t}" for t in town],
+        "y": [f"c{v}" for v in (y > 0).astype(int)] if classes else y,
+        "key": [None if k == 3 else f"{k}" for k in key] if role == "group" else key,
+    }
+    asked = []
+
+    def judge(X, Y, splits):
+        for i, j in splits:
+            mine, others = X[i, 0], X[j, 0]
+            if role == "group":
+                assert not np.isin(mine, others).any()
+            else:
+                assert mine.max() < others.min()
+            assert len(mine) > 100
+            assert len(others) > 100
+        asked.append((X, len(splits)))
+        return 1 / len(asked)
+
+    c = Columns("y", **{role: "key"}).fit([pa.record_batch(data)], judge=judge)
+    assert isinstance(c.encoders_["town"], LevelMeansEncoder)
+    X = asked[-1][0]
+    assert {splits for _, splits in asked} == {2 if role == "group" else 1}
+    # a group is a town, of which other groups know nothing; before the first time nothing is known
+    groups = [X[X[:, 0] == v, -1] for v in np.unique(X[:, 0])]
+    assert all(np.ptp(means) < 1e-6 for means in (groups if role == "group" else groups[:4]))
+    if role == "group":
+        assert len(np.unique(np.round([means[0] for means in groups], 4))) <= 5  # one a part
+
+
 def test_where_nothing_is_clearly_better_both_stay_and_nothing_is_bent():
     c = Columns("y").fit([batch(WORTH[GRADE])], judge=lambda X, Y: 1.0 - 1e-4 * X.shape[1])
     assert kinds(c) == {

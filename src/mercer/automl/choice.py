@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from mercer.automl.candidates import ModelCandidate, folds_of
 from mercer.automl.metrics import Metric, Score, difference_error
@@ -50,9 +49,10 @@ def best_candidate(p: SearchProblem, found: Sequence[ModelCandidate]) -> ModelCa
     losses = [loss for f in tied if (loss := row_losses(p, f)) is not None]
     if len(tied) < 2 or len(losses) < len(tied) or not np.isfinite(losses).all():
         return first
-    kept = np.argsort(np.max(losses, axis=0), kind="stable")
-    kept = kept[: len(kept) - int(TRIMMED * len(kept))]
-    return tied[int(np.argmin([loss[kept].mean() for loss in losses]))]
+    worst, w = np.max(losses, axis=0), row_weights(p)
+    kept = np.argsort(worst, kind="stable")
+    kept = kept[_inner(w[kept], 0.0, TRIMMED)]
+    return tied[int(np.argmin([np.average(loss[kept], weights=w[kept]) for loss in losses]))]
 
 
 def stands_in(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool:
@@ -64,39 +64,84 @@ def stands_in(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool
     mine, other = row_losses(p, f), row_losses(p, best)
     if mine is None or other is None:
         return True
-    return not worse_by_rows(mine, other, _groups(p)) and not worse_at_worst(mine, other)
+    w = row_weights(p)
+    worse = worse_by_rows(mine, other, row_groups(p), w)
+    return not worse and not worse_at_worst(mine, other, w)
 
 
-def worse_by_rows(mine: Array, best: Array, groups: Array | None = None) -> bool:
+def worse_by_rows(
+    mine: Array, best: Array, groups: Array | None = None, weights: Array | None = None
+) -> bool:
     """Whether losses of rows are larger than those of the best by signed ranks (Wilcoxon, 1945),
-    and by more than a hundredth without the extreme rows.
+    and by more than a hundredth without the extreme rows. A row counts by its weight, and so does
+    the part of the rows that its rank is above; a group by the mean weight of its rows.
 
     >>> rng = np.random.default_rng(0)
     >>> best = rng.exponential(size=500)
     >>> worse_by_rows(1.1 * best, best), worse_by_rows(best[::-1], best)
     (True, False)
     """
-    d = mine - best
+    d, w = mine - best, np.ones(len(mine)) if weights is None else weights
+    usual = _trimmed_mean(best, w, 0.0, TRIMMED)
     if groups is not None:
         at = np.unique(groups, return_inverse=True)[1]
-        d = np.bincount(at, d) / np.bincount(at)
-    signed = np.sign(d) * rankdata(np.abs(d))
+        total = np.bincount(at, w)
+        d, w = np.bincount(at, w * d) / np.maximum(total, 1e-300), total / np.bincount(at)
+    signed = w * np.sign(d) * _ranks(np.abs(d), w)
     size = float(np.sqrt(np.square(signed).sum()))
-    cut = int(TRIMMED * len(d))
-    typical = float(np.sort(d)[cut : len(d) - cut].mean())
-    usual = float(np.sort(best)[: len(best) - cut].mean())
+    typical = _trimmed_mean(d, w, TRIMMED, TRIMMED)
     return bool(size > 0 and signed.sum() / size > SURE and typical > NEGLIGIBLE * usual)
 
 
-def worse_at_worst(mine: Array, best: Array) -> bool:
-    """Whether the largest losses, on average, are larger than those of the best.
+def worse_at_worst(mine: Array, best: Array, weights: Array | None = None) -> bool:
+    """Whether the largest losses, on average, are larger than those of the best: those of a
+    hundredth of the weight.
 
     >>> worse_at_worst(np.array([1.0] * 99 + [50.0]), np.ones(100))
     True
     """
-    k = max(MIN_WORST, int(WORST_SHARE * len(mine)))
-    ends = [np.sort(v)[-k:] for v in (mine, best)]
-    return bool(ends[0].mean() > WORSE * ends[1].mean())
+    w = np.ones(len(mine)) if weights is None else weights
+    k = min(len(mine), max(MIN_WORST, int(WORST_SHARE * len(mine))))
+    ends = [_worst_mean(v, w, k / len(mine)) for v in (mine, best)]
+    return bool(ends[0] > WORSE * ends[1])
+
+
+def _ranks(size: Array, w: Array) -> Array:
+    """Ranks from 1 on, in rows of mean weight: the weight of what is smaller, and half of that of
+    what is as large.
+
+    >>> _ranks(np.array([3.0, 1.0, 3.0]), np.ones(3)), _ranks(np.array([3.0, 1.0]), np.array([1.0, 3.0]))
+    (array([2.5, 1. , 2.5]), array([2.25, 1.25]))
+    """
+    v = w / w.mean()
+    at = np.unique(size, return_inverse=True)[1]
+    each = np.bincount(at, v)
+    return np.asarray((np.cumsum(each) - each / 2 + 0.5)[at])
+
+
+def _trimmed_mean(values: Array, w: Array, low: float, high: float) -> float:
+    """Without those shares of the weight at the ends."""
+    order = np.argsort(values, kind="stable")
+    kept = order[_inner(w[order], low, high)]
+    return float(np.average(values[kept], weights=w[kept]))
+
+
+def _inner(w: Array, low: float, high: float) -> Array:
+    """Which of rows in order, with these weights, are not wholly within such shares at the ends.
+
+    >>> _inner(np.array([1.0, 1.0, 1.0, 1.0, 4.0]), 0.25, 0.25)
+    array([False, False,  True,  True,  True])
+    """
+    total = w.sum()
+    return np.asarray((np.cumsum(w) > low * total) & (np.cumsum(w[::-1])[::-1] > high * total))
+
+
+def _worst_mean(loss: Array, w: Array, share: float) -> float:
+    """The mean of the largest losses that have such a share of the weight; the last of them counts
+    in part."""
+    order = np.argsort(-loss, kind="stable")
+    upto = np.minimum(np.cumsum(w[order]), share * w.sum())
+    return float(np.average(loss[order], weights=np.diff(upto, prepend=0.0)))
 
 
 def row_losses(p: SearchProblem, f: ModelCandidate) -> Array | None:
@@ -122,7 +167,14 @@ def _where(p: SearchProblem) -> Array:
     return some if len(some) else where
 
 
-def _groups(p: SearchProblem) -> Array | None:
+def row_weights(p: SearchProblem) -> Array:
+    """Of the rows of `row_losses`."""
+    w = p.rows.weights()[_where(p)]
+    return w if w.any() else np.ones(len(w))
+
+
+def row_groups(p: SearchProblem) -> Array | None:
+    """Of the same rows."""
     return None if p.rows.group is None else p.rows.group[_where(p)]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mercer.automl.candidates import ModelCandidate, folds_of, score_of
-from mercer.automl.choice import row_losses, worse_by_rows
+from mercer.automl.choice import row_groups, row_losses, row_weights, worse_by_rows
 from mercer.automl.metrics import difference_error
 from mercer.automl.predictors import IdentityTarget
 from mercer.automl.recipes import NAMES
@@ -109,16 +109,19 @@ def cross_weighted(parts: Sequence[Array], y: Array, w: Array, fold: Array) -> A
 
 def _helps(p: SearchProblem, made: ModelCandidate, best: ModelCandidate) -> bool:
     """Better by more than a standard error of the difference, or better and, row by row, surely
-    so."""
-    gap = p.metric.gain(made.score.value) - p.metric.gain(best.score.value)
+    so; both on the folds of the mean, as the score of the best may be one over repeats."""
+    rival = score_of(p, best.predicted)
+    gap = p.metric.gain(made.score.value) - p.metric.gain(rival.value)
     where = folds_of(p).tested()
     groups = None if p.rows.group is None else p.rows.group[where]
     if not np.isfinite(gap) or gap <= 0:
         return False
-    if gap > difference_error(made.score, best.score, groups):
+    if gap > difference_error(made.score, rival, groups):
         return True
     mine, other = row_losses(p, made), row_losses(p, best)
-    return mine is not None and other is not None and worse_by_rows(other, mine)
+    if mine is None or other is None:
+        return False
+    return worse_by_rows(other, mine, row_groups(p), row_weights(p))
 
 
 def described(members: Sequence[tuple[str, float]]) -> str:

@@ -18,6 +18,7 @@ from mercer.automl import budget, intervals, metrics
 from mercer.automl.budget import Clock, silent
 from mercer.automl.data import Roles, TableData, prepare_data
 from mercer.automl.everything import (
+    REFIT_SHARE,
     cross_fitted_margin,
     refit_everything,
     residual_count,
@@ -34,8 +35,6 @@ from mercer.inputs import Array
 from mercer.models.base import bytes_of
 from mercer.tables import Columns
 from mercer.tables.arrow import Batch
-
-REFIT_SHARE = 0.15  # of the time, that is kept for the fit to all rows where it is asked for
 
 
 def fit_table(

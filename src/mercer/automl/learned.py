@@ -30,6 +30,7 @@ from mercer.store import register
 
 RANKING_METRICS = ("auc", "average_precision")
 ABSOLUTE_METRICS = ("mae",)
+BALANCED_METRICS = ("balanced_accuracy",)
 MAX_ENSEMBLE_ROWS = 20_000  # beyond which there is one machine and no mean
 # rows on which the metric is learnt once more
 MAX_METRIC_ROWS = 8_000
@@ -38,7 +39,7 @@ MIN_METRIC_ROWS = 2_000
 FACTOR_SECONDS = 3e-12
 PAIR_SECONDS = 4e-8
 POWER = 2.2  # between a factor and conjugate gradients
-TIE_BREAK = 0.5  # of the log loss beside a ranking
+TIE_BREAK = 0.5  # of the log loss beside a ranking or the errors of classes
 
 
 @register("automl.LearnedModel")
@@ -201,21 +202,50 @@ def find_machines(
 
 
 def _judge(p: SearchProblem, problem: MetricProblem) -> Loss | None:
-    """What the metric adds to squares or log loss: rankings for rankings, absolute errors for
-    those."""
+    """What the metric asks for in place of squares, or of log loss and errors: rankings for
+    rankings, absolute errors for those, log loss alone, and the mean error of the classes."""
     name = p.metric.name
+    if not p.n_classes:
+        return _absolute_error if name in ABSOLUTE_METRICS else None
     if p.n_classes == 2 and name in RANKING_METRICS:
-        shift = problem.offset
-
-        def ranked(F: Array, Y: Array, w: Array | None) -> float:
-            P = class_scores(F + shift)
-            y = (Y[:, 0] + shift[0] > 0.5).astype(int)
-            weight = np.ones(len(y)) if w is None else w
-            lost = 1 - p.metric(y, P, weight).value
-            loss = classification_loss(F + shift - 0.5, Y + shift - 0.5, w)
-            return lost + TIE_BREAK * loss if np.isfinite(lost) else loss
-
-        return ranked
-    if not p.n_classes and name in ABSOLUTE_METRICS:
-        return lambda F, Y, w: float(np.average(np.abs(F - Y)[:, 0], weights=w))
+        return _scored(p, problem, classification_loss)
+    if name in BALANCED_METRICS:
+        return _scored(p, problem, log_loss_alone)
+    if name == "log_loss":
+        shift, by = problem.offset, _threshold(problem)
+        return lambda F, Y, w: log_loss_alone(F + shift - by, Y + shift - by, w)
     return None
+
+
+def _absolute_error(F: Array, Y: Array, w: Array | None) -> float:
+    return float(np.average(np.abs(F - Y)[:, 0], weights=w))
+
+
+def _scored(p: SearchProblem, problem: MetricProblem, smooth: Loss) -> Loss:
+    """What the metric lacks of 1, and a part of a smooth loss, by which ties are broken."""
+    shift, by = problem.offset, _threshold(problem)
+
+    def loss(F: Array, Y: Array, w: Array | None) -> float:
+        P, y = class_scores(F + shift), class_scores(Y + shift).argmax(1)
+        lost = 1 - p.metric(y, P, np.ones(len(y)) if w is None else w).value
+        least = smooth(F + shift - by, Y + shift - by, w)
+        return lost + TIE_BREAK * least if np.isfinite(lost) else least
+
+    return loss
+
+
+def _threshold(problem: MetricProblem) -> float:
+    """Of the one score of two classes, which a loss wants about zero."""
+    return 0.5 if problem.Y.shape[1] == 1 else 0.0
+
+
+def log_loss_alone(F: Array, Y: Array, w: Array | None) -> float:
+    """Log loss at the best slope of the scores, without the share of errors; of two classes, one
+    score above zero for the second.
+
+    >>> F, Y = np.array([[1.0], [-1.0], [1.0]]), np.array([[0.5], [-0.5], [-0.5]])
+    >>> round(classification_loss(F, Y, None) - log_loss_alone(F, Y, None), 3)
+    0.333
+    """
+    decided, right = ((A[:, 0] > 0 if A.shape[1] == 1 else A.argmax(1)) for A in (F, Y))
+    return classification_loss(F, Y, w) - float(np.average(decided != right, weights=w))

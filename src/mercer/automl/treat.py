@@ -18,6 +18,7 @@ from mercer.ops.threads import single_blas
 from mercer.ops.tiles import cuts
 from mercer.tables import Columns
 from mercer.tables.levels import N_FOLDS, LevelMeansEncoder, LevelSums, TargetScores
+from mercer.tables.options import Splits, earlier_means, time_edges
 
 MIN_ROWS = 60  # rows with fewer of which nothing is judged
 ROWS_A_SECOND = 100  # rows that are judged for every second of the time given
@@ -30,8 +31,8 @@ OFFSET = 31  # of the hash that parts rows, which is no other
 
 @dataclass(eq=False)
 class KernelJudge:
-    """The least mean squared error of kernel ridge regression on the half that it was not fitted to,
-    over some kernels and penalties; each half is left out once."""
+    """The least mean squared error of kernel ridge regression on the rows that it was not fitted to,
+    over some kernels and penalties: by the splits given, or each half left out once."""
 
     most: int  # rows
     seconds: float = field(default=0.0, init=False)  # spent
@@ -41,19 +42,30 @@ class KernelJudge:
         """By the seconds given for all: fewer rows where they are few, and none for very few."""
         return None if time < MIN_SECONDS else cls(int(min(ROWS_A_SECOND * time, 1 << 20)))
 
-    def __call__(self, X: Array, Y: Array) -> float:
+    def __call__(self, X: Array, Y: Array, splits: Splits = ()) -> float:
         X, Y = X[: self.most], Y[: self.most]
         if len(X) < MIN_ROWS:
             return 0.0  # nothing is better than what the rules say
-        watch, half = Clock(0), np.arange(len(X)) % 2 == 0
+        watch, cut = Clock(0), _within(splits, len(X)) or _halves(len(X))
         with single_blas():
             losses = [
-                _losses(k, X[half], Y[half], X[~half], Y[~half])
-                + _losses(k, X[~half], Y[~half], X[half], Y[half])
+                np.sum([_losses(k, X[i], Y[i], X[j], Y[j]) for i, j in cut], axis=0)
                 for k in _kernels(X)
             ]
         self.seconds += watch.spent
-        return float(np.min(losses)) / len(X)
+        return float(np.min(losses)) / sum(len(j) for _, j in cut)
+
+
+def _halves(n: int) -> Splits:
+    """Every other row, each half left out once."""
+    even, odd = np.arange(0, n, 2), np.arange(1, n, 2)
+    return [(even, odd), (odd, even)]
+
+
+def _within(splits: Splits, n: int) -> Splits:
+    """Of the first n rows, where both sides have some."""
+    cut = [(i[i < n], j[j < n]) for i, j in splits]
+    return [(i, j) for i, j in cut if len(i) and len(j)]
 
 
 def _kernels(X: Array) -> list[Kernel]:
@@ -85,40 +97,55 @@ def fill_level_means(columns: Columns, train: TableRows, held: TableRows) -> Non
     in the columns, for rows to come.
 
     A part is a fifth of the rows, by a hash, groups whole. So no row's own target is among its
-    features, and none of the holdout is in any mean.
+    features, and none of the holdout is in any mean. Where rows have times, a part is a fifth of
+    them in order of time, and has the means of the parts before it: none of its own time or later.
     """
     if not columns.level_means_:
         return
-    y = train.y if len(train) <= SAMPLE_ROWS else train.sample(SAMPLE_ROWS).y
-    scores = TargetScores.of(np.asarray(y), columns.target_.counts)
+    few = train.sample(SAMPLE_ROWS)
+    scores, edges = TargetScores.of(np.asarray(few.y), columns.target_.counts), _edges(train, few)
     for name, (first, encoder) in columns.level_means_.items():
-        table = _fill(train, first, encoder, scores)
+        table = _fill(train, first, encoder, scores, edges)
         for s in cuts(len(held), BLOCK_ROWS):
             at = held.X[s, first].astype(np.int64)
             held.X[s, first : first + table.shape[1]] = table[at]
         columns.with_level_means(name, table)
 
 
-def _fill(rows: TableRows, first: int, encoder: LevelMeansEncoder, scores: TargetScores) -> Array:
+def _edges(rows: TableRows, few: TableRows) -> Array:
+    """Where blocks of time begin, by some of the rows; none where there are no times, or one."""
+    if rows.time is None or few.time is None:
+        return np.zeros(0)
+    edges, last = time_edges(few.time), rows.time.max()
+    return edges if len(edges) or last == rows.time.min() else np.array([last])
+
+
+def _fill(
+    rows: TableRows, first: int, encoder: LevelMeansEncoder, scores: TargetScores, edges: Array
+) -> Array:
     """The means of all rows, standardised as those that training rows get."""
     c = len(encoder.outputs)
     sums = LevelSums(encoder.n_levels, c)
     for s in cuts(len(rows), BLOCK_ROWS):
         weight = None if rows.weight is None else rows.weight[s]
-        sums.add(*_placed(rows, s, first), scores(rows.y[s]), weight)
+        sums.add(*_placed(rows, s, first, edges), scores(rows.y[s]), weight)
     parts, whole = sums.means()
+    parts = earlier_means(sums) if len(edges) else parts
     counts = sums.counts.sum(0)
     mean = counts @ whole / max(float(counts.sum()), 1e-300)
     std = np.sqrt(counts @ (whole - mean) ** 2 / max(float(counts.sum()), 1e-300))
     std = np.where(std > 0, std, 1.0)
     for s in cuts(len(rows), BLOCK_ROWS):
-        level, part = _placed(rows, s, first)
+        level, part = _placed(rows, s, first, edges)
         rows.X[s, first : first + c] = (parts[part, level] - mean) / std
     return np.asarray((whole - mean) / std)
 
 
-def _placed(rows: TableRows, s: slice, first: int) -> tuple[Array, Array]:
+def _placed(rows: TableRows, s: slice, first: int, edges: Array) -> tuple[Array, Array]:
     """The levels and the parts of these rows."""
+    level = rows.X[s, first].astype(np.int64)
+    if rows.time is not None and len(edges):
+        return level, np.searchsorted(edges, rows.time[s], side="right")
     key = rows.row_id if rows.group is None else rows.group
     part = (hashes(key[s], OFFSET) % np.uint64(N_FOLDS)).astype(np.int64)
-    return rows.X[s, first].astype(np.int64), part
+    return level, part

@@ -19,9 +19,10 @@ from mercer.tables.errors import DataError, quoted
 from mercer.tables.infer import choose, date, family
 from mercer.tables.options import Judge, settle
 from mercer.tables.scale import Standardizer
-from mercer.tables.sketch import ColumnSketch, RowSample
+from mercer.tables.sketch import ColumnSketch, RowSample, hashes
 from mercer.tables.target import target_of
 from mercer.tables.treatment import Choice, ColumnSample, DroppedRows, Treatment
+from mercer.tables.values import text
 
 FIRST = 300  # rows of a quick look
 LEAST = 20  # rows in which both are known, below which nothing is concluded
@@ -206,7 +207,9 @@ def _choices(
         zip(free, parallel_map(lambda n: _choice(c, n, sketches[n], sample, y), free), strict=True)
     )
     found = _without_copies(_without_leaks(found, sample, y, c), sample)
-    found = settle(found, sample, c.target_, judge)
+    group = hashes(text(sample.column(c.group)).fill_null("")) if c.group else None
+    time = moments(sample.column(c.time_column), c.time_form_) if c.time_column else None
+    found = settle(found, sample, c.target_, judge, group, time)
     return {name: roles.get(name) or found[name] for name in sketches}
 
 

@@ -7,8 +7,9 @@ tell a choice for every column from chance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from mercer.tables.levels import (
     N_FOLDS,
     CodedNumberEncoder,
     LevelMeansEncoder,
+    LevelSums,
     TargetScores,
     cross_fitted,
 )
@@ -27,7 +29,7 @@ from mercer.tables.sketch import RowSample
 from mercer.tables.target import Target
 from mercer.tables.treatment import Choice
 
-Judge = Callable[[Array, Array], float]  # the loss on rows left out, of features and of scores
+Splits = Sequence[tuple[Array, Array]]  # positions of rows to fit and of rows left out
 Choices = dict[str, Choice]
 
 JUDGED_ROWS = 1_600
@@ -37,12 +39,27 @@ MANY_LEVELS = 12  # levels from which on the mean of the target at each is tried
 JUDGED_CLASSES = 12  # whose indicators are scores
 
 
-def settle(found: Choices, sample: RowSample, target: Target, judge: Judge | None) -> Choices:
+class Judge(Protocol):
+    """The loss on rows left out, of features and of scores; of these splits where they are given,
+    which is where rows have groups or times."""
+
+    def __call__(self, X: Array, Y: Array, splits: Splits = ..., /) -> float: ...
+
+
+def settle(
+    found: Choices,
+    sample: RowSample,
+    target: Target,
+    judge: Judge | None,
+    group: Array | None = None,
+    time: Array | None = None,
+) -> Choices:
     """Each kind of choice in turn, with what won before it: the first option, unless the best of
-    the others has a loss that is clearly less."""
+    the others has a loss that is clearly less. Rows of a group are left out together, and those of
+    a later time by what is known before."""
     if judge is None or not _judgeable(found):
         return found
-    judged = _Judged(sample, target, judge)
+    judged = _Judged(sample, target, judge, group, time)
     best, least = found, np.nan
     for options in (_as_numbers, _by_ranks, _with_means):
         able = options(best, sample, target)
@@ -64,13 +81,22 @@ def _judgeable(found: Choices) -> bool:
 class _Judged:
     """The rows on which options are judged."""
 
-    def __init__(self, sample: RowSample, target: Target, judge: Judge) -> None:
+    def __init__(
+        self,
+        sample: RowSample,
+        target: Target,
+        judge: Judge,
+        group: Array | None,
+        time: Array | None,
+    ) -> None:
         y = target.read(sample.column(target.name))
         known = np.flatnonzero(~np.isnan(y) & (y >= 0 if target.classes else np.isfinite(y)))
         self.rows, self.judge, self.sample = known[:JUDGED_ROWS], judge, sample
         self.y = y[self.rows].astype(np.int64) if target.classes else y[self.rows]
         few, many = (TargetScores.of(self.y, target.counts, k) for k in (MAX_MEANS, JUDGED_CLASSES))
         self.few, self.scores = few(self.y), many(self.y)
+        group, time = (None if v is None else v[self.rows] for v in (group, time))
+        self.part, self.splits, self.ordered = _parted(len(self.rows), group, time)
 
     def loss(self, choices: Choices) -> float:
         parts = [
@@ -78,16 +104,78 @@ class _Judged:
             for name, choice in choices.items()
             if choice.encoder is not None
         ]
-        return self.judge(np.hstack(parts).astype(np.float32), self.scores)
+        X = np.hstack(parts).astype(np.float32)
+        return self.judge(X, self.scores, *([self.splits] if self.splits else []))
 
     def _features(self, name: str, encoder: Encoder) -> Array:
         values = encoder.read(self.sample.column(name))[0][self.rows]
         out = encoder.features(values)
         if isinstance(encoder, LevelMeansEncoder):
-            part = np.arange(len(values)) % N_FOLDS
-            means = cross_fitted(encoder.positions(values), part, self.few, encoder.n_levels)
+            means = self._means(encoder.positions(values), encoder.n_levels)
             out[:, -means.shape[1] :] = (means - means.mean(0)) / (means.std(0) + 1e-9)
         return out
+
+    def _means(self, level: Array, n_levels: int) -> Array:
+        if not self.ordered:
+            return cross_fitted(level, self.part, self.few, n_levels)
+        sums = LevelSums(n_levels, self.few.shape[1])
+        sums.add(level, self.part, self.few)
+        return np.asarray(earlier_means(sums)[self.part, level])
+
+
+def _parted(n: int, group: Array | None, time: Array | None) -> tuple[Array, Splits, bool]:
+    """The part of every row for means of levels, the splits by which options are judged, and whether
+    parts are in order of time; no splits where any will do."""
+    if time is not None:
+        time = np.where(np.isnan(time), np.fmin.reduce(time, initial=0.0), time)
+        edges, middle = time_edges(time), time_edges(time, 2)
+        if len(edges) and len(middle):
+            late = time >= middle[0]
+            return (
+                np.searchsorted(edges, time, side="right"),
+                [(np.flatnonzero(~late), np.flatnonzero(late))],
+                True,
+            )
+    if group is not None and len(np.unique(group)) > 1:
+        at = np.unique(group, return_inverse=True)[1]
+        one, other = (np.flatnonzero(at % 2 == k) for k in (0, 1))
+        return at % N_FOLDS, [(one, other), (other, one)], False
+    return np.arange(n) % N_FOLDS, [], False
+
+
+def time_edges(time: Array, blocks: int = N_FOLDS) -> Array:
+    """The times with which blocks of about equal size begin, but the first; none where all rows are
+    of one time. Equal times are of one block.
+
+    >>> time_edges(np.arange(10.0)), time_edges(np.array([3.0, 3, 3, 3, 8])), time_edges(np.ones(4))
+    (array([2., 4., 6., 8.]), array([8.]), array([], dtype=float64))
+    """
+    if not len(time) or time.min() == time.max():
+        return np.zeros(0)
+    ranks = len(time) * np.arange(1, blocks) // blocks
+    edges = np.unique(np.sort(time)[ranks])
+    edges = edges[edges > time.min()]
+    return edges if len(edges) else np.array([time[time > time.min()].min()])
+
+
+def earlier_means(sums: LevelSums) -> Array:
+    """For each part the means of the levels in the parts before it, (parts, levels, c); for the
+    first, of which nothing was before, the mean over all rows.
+
+    >>> sums = LevelSums(1, 1)
+    >>> sums.add(np.zeros(3, int), np.arange(3), np.array([[0.0], [1.0], [5.0]]))
+    >>> earlier_means(sums)[:4, 0, 0].round(2)
+    array([2. , 0. , 0.5, 2. ])
+    """
+    whole, n = sums.means()[1], sums.counts.sum(0)
+    out = []
+    for k in range(len(sums.counts)):
+        past = LevelSums(sums.n_levels, sums.n_outputs)
+        past.sums[:k], past.counts[:k] = sums.sums[:k], sums.counts[:k]
+        known = past.counts.any()
+        mean = n @ whole / max(float(n.sum()), 1e-300)
+        out.append(past.means()[1] if known else np.broadcast_to(mean, whole.shape))
+    return np.stack(out)
 
 
 def _as_numbers(found: Choices, sample: RowSample, target: Target) -> list[Choices]:
