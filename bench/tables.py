@@ -104,6 +104,7 @@ def _uci(name):
 
 def split(name, seed, train=FEW, test=TEST):
     X, y, numeric = table(name)
+    y = y if numeric else np.unique(y, return_inverse=True)[1]  # LightGBM codes no validation rows
     order = np.random.default_rng(seed).permutation(len(y))
     kept = min(test or 20_000, len(y) // 5)
     a, b = order[kept : kept + train] if train else order[kept:], order[:kept]

@@ -13,7 +13,7 @@ from mercer.automl.predictors import TargetTransform
 from mercer.automl.search import SearchProblem
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Whole
-from mercer.models.feature_machine.fit import class_scores
+from mercer.models.feature_machine.fit import class_scores, spread
 from mercer.models.feature_machine.machine import FeatureEnsemble, fit_members
 from mercer.models.feature_machine.paths import MetricPath
 from mercer.models.feature_machine.search import (
@@ -165,9 +165,9 @@ def targets(
     """(targets about zero, centre, scale, codes of the classes that are there)."""
     if not n_classes:
         centre = np.average(y, weights=w)
-        scale = float(np.sqrt(np.average(np.square(y - centre), weights=w))) or 1.0
-        Y = ((y - centre) / scale)[:, None]
-        return Y.astype(np.float32), np.array([centre]), np.array([scale]), ()
+        gap = np.asarray(y, np.float64)[:, None] - centre
+        scale = spread(gap, w)
+        return (gap / scale).astype(np.float32), np.array([centre]), scale, ()
     codes = np.unique(y)
     hot = (y[:, None] == codes).astype(np.float64)
     hot = hot[:, 1:] if len(codes) == 2 else hot

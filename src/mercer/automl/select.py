@@ -28,8 +28,8 @@ from mercer.automl.tuning import TunedMachine, tune_machine
 
 # shares of the time by which the search of features, that of a machine, its cross-validation where
 # it is in the folds of all, the others, and repeats are over
-SEARCH_SHARE = 0.15
-TUNE_SHARE = 0.4
+SEARCH_SHARE = 0.1
+TUNE_SHARE = 0.48
 MACHINE_SHARE = 0.75
 COMPARE_SHARE = 0.7
 REPEAT_SHARE = 0.75

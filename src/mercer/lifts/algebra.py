@@ -76,8 +76,8 @@ class Composite(Lift):
                 inside.setdefault(int(i), {})[rest[0]] = value
             else:
                 parts[int(i)] = value
-        for i, some in inside.items():
-            parts[i] = parts[i].set_params(**some)
+        for place, some in inside.items():
+            parts[place] = parts[place].set_params(**some)
         self.lifts = parts
         return self
 
