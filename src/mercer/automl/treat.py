@@ -125,7 +125,7 @@ def _fill(
 ) -> Array:
     """The means of all rows, standardised as those that training rows get."""
     c = len(encoder.outputs)
-    sums = LevelSums(encoder.n_levels, c)
+    sums = LevelSums(encoder.n_levels, c, encoder.values.n_features)
     for s in cuts(len(rows), BLOCK_ROWS):
         weight = None if rows.weight is None else rows.weight[s]
         sums.add(*_placed(rows, s, first, edges), scores(rows.y[s]), weight)

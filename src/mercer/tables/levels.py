@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import chi2
 
 from mercer.inputs import Array
 from mercer.tables.arrow import Column
@@ -17,6 +18,7 @@ MAX_MEANS = 4  # classes whose shares are taken at every level
 N_FOLDS = 5  # parts of the training rows, each of which gets the means of the others
 # rows of the mean over all levels that are added to those of a level
 SHRINKAGE = (1.0, 100.0)
+CHANCE = 1e-3  # of levels that do not differ, to be taken for ones that do
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ class LevelSums:
 
     n_levels: int
     n_outputs: int
+    own: int = 0  # the first levels, which have a feature of their own and need no mean
 
     def __post_init__(self) -> None:
         self.sums = np.zeros((N_FOLDS, self.n_levels, self.n_outputs))
@@ -146,13 +149,36 @@ class LevelSums:
 
     def means(self) -> tuple[Array, Array]:
         """For each part the means of the others, (parts, levels, c), and those of all, (levels,
-        c): (sum + m mean) / (count + m), m by how much levels differ."""
+        c): (sum + m mean) / (count + m), m by how much levels differ.
+
+        The mean of a level over the others' parts is the lower, the higher its own part is: beside
+        a feature that tells the level it would give the target away. So levels that have one get
+        the mean of all, and all do where levels do not differ beyond chance.
+        """
         m = self._shrinkage()
-        parts = [
-            _shrunk(self.sums.sum(0) - s, self.counts.sum(0) - n, m)
-            for s, n in zip(self.sums, self.counts, strict=True)
-        ]
-        return np.stack(parts), _shrunk(self.sums.sum(0), self.counts.sum(0), m)
+        parts = np.stack(
+            [
+                _shrunk(self.sums.sum(0) - s, self.counts.sum(0) - n, m)
+                for s, n in zip(self.sums, self.counts, strict=True)
+            ]
+        )
+        whole = _shrunk(self.sums.sum(0), self.counts.sum(0), m)
+        known = slice(0, self.own if self.differ() else None)
+        mean = self.sums.sum((0, 1)) / max(float(self.counts.sum()), 1e-300)
+        parts[:, known], whole[known] = mean, mean
+        return parts, whole
+
+    def differ(self) -> bool:
+        """Whether levels differ beyond chance: chi-squared of their means, output by output."""
+        n, s = self.counts.sum(0), self.sums.sum(0)
+        total, some = max(float(n.sum()), 1.0), n > 0
+        mean = s.sum(0) / total
+        own = s[some] / n[some][:, None]
+        shares = np.all((own >= 0) & (own <= 1))
+        variance = np.maximum(mean * (1 - mean), 1e-12) if shares else np.ones(len(mean))
+        statistic = n[some] @ (own - mean) ** 2 / variance
+        chance = chi2.sf(statistic, max(int(some.sum()) - 1, 1))
+        return bool((chance < CHANCE / len(mean)).any())
 
     def _shrinkage(self) -> float:
         """The variance within levels over that between them, by the method of moments; scores have
@@ -173,13 +199,14 @@ def _shrunk(sums: Array, counts: Array, m: float) -> Array:
     return np.asarray((sums + m * mean) / (counts + m)[:, None])
 
 
-def cross_fitted(level: Array, part: Array, scores: Array, n_levels: int) -> Array:
+def cross_fitted(level: Array, part: Array, scores: Array, n_levels: int, own: int = 0) -> Array:
     """The means at each row's level over the rows of other parts, (n, c).
 
-    >>> x = cross_fitted(np.array([0, 0, 0, 1]), np.array([0, 1, 1, 2]), np.array([[1.0], [0], [0], [1]]), 2)
-    >>> bool(x[0, 0] < x[1, 0])  # its own 1 is not in it
+    >>> level, part = np.arange(90) % 2, np.arange(90) % 3
+    >>> x = cross_fitted(level, part, (level + (np.arange(90) == 0.0))[:, None] / 2, 2)
+    >>> bool(x[0, 0] < x[2, 0])  # its own target is not in it
     True
     """
-    sums = LevelSums(n_levels, scores.shape[1])
+    sums = LevelSums(n_levels, scores.shape[1], own)
     sums.add(level, part, scores)
     return np.asarray(sums.means()[0][part, level])

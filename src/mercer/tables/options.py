@@ -111,14 +111,15 @@ class _Judged:
         values = encoder.read(self.sample.column(name))[0][self.rows]
         out = encoder.features(values)
         if isinstance(encoder, LevelMeansEncoder):
-            means = self._means(encoder.positions(values), encoder.n_levels)
+            means = self._means(encoder, encoder.positions(values))
             out[:, -means.shape[1] :] = (means - means.mean(0)) / (means.std(0) + 1e-9)
         return out
 
-    def _means(self, level: Array, n_levels: int) -> Array:
+    def _means(self, encoder: LevelMeansEncoder, level: Array) -> Array:
+        n_levels, own = encoder.n_levels, encoder.values.n_features
         if not self.ordered:
-            return cross_fitted(level, self.part, self.few, n_levels)
-        sums = LevelSums(n_levels, self.few.shape[1])
+            return cross_fitted(level, self.part, self.few, n_levels, own)
+        sums = LevelSums(n_levels, self.few.shape[1], own)
         sums.add(level, self.part, self.few)
         return np.asarray(earlier_means(sums)[self.part, level])
 
@@ -170,7 +171,7 @@ def earlier_means(sums: LevelSums) -> Array:
     whole, n = sums.means()[1], sums.counts.sum(0)
     out = []
     for k in range(len(sums.counts)):
-        past = LevelSums(sums.n_levels, sums.n_outputs)
+        past = LevelSums(sums.n_levels, sums.n_outputs, sums.own)
         past.sums[:k], past.counts[:k] = sums.sums[:k], sums.counts[:k]
         known = past.counts.any()
         mean = n @ whole / max(float(n.sum()), 1e-300)

@@ -246,3 +246,10 @@ def test_rows_that_were_not_fitted_are_told(friedman) -> None:
     assert plan.why(1_000, refitted=False).endswith("200 of them calibrate, and were not fitted")
     few = FeatureMachineRegressor(random_state=0).fit(friedman[0][:20], friedman[1][:20])
     assert "nothing is guaranteed" in few.predict_interval(friedman[0][:2]).guarantee
+
+
+def test_one_missing_value_among_many_rows(friedman) -> None:
+    X = friedman[0][:120].copy()
+    X[3, 2] = np.nan  # which some cuts of the search lack
+    m = FeatureMachineRegressor(random_state=0).fit(X, friedman[1][:120])
+    assert np.isfinite(m.predict(X)).all()

@@ -318,7 +318,9 @@ def _repeated(
         for t in _tried(p, split, todo, most, share=0.5, halve=False):
             table.setdefault((t.setting, t.path.rounds), []).append(t)
     both = PathRows(
-        np.concatenate([r.U for r in parts]),
+        np.concatenate(
+            [r.U[:, :0] for r in parts]
+        ),  # cuts may differ in columns of what is missing
         np.concatenate([r.Y for r in parts]),
         None if p.weight is None else np.concatenate([r.weight for r in parts]),
     )
