@@ -125,7 +125,8 @@ def _fill(
 ) -> Array:
     """The means of all rows, standardised as those that training rows get."""
     c = len(encoder.outputs)
-    sums = LevelSums(encoder.n_levels, c, encoder.values.n_features)
+    own = 0 if len(edges) else encoder.values.n_features  # means of earlier rows give nothing away
+    sums = LevelSums(encoder.n_levels, c, own)
     for s in cuts(len(rows), BLOCK_ROWS):
         weight = None if rows.weight is None else rows.weight[s]
         sums.add(*_placed(rows, s, first, edges), scores(rows.y[s]), weight)

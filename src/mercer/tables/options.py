@@ -119,7 +119,7 @@ class _Judged:
         n_levels, own = encoder.n_levels, encoder.values.n_features
         if not self.ordered:
             return cross_fitted(level, self.part, self.few, n_levels, own)
-        sums = LevelSums(n_levels, self.few.shape[1], own)
+        sums = LevelSums(n_levels, self.few.shape[1])
         sums.add(level, self.part, self.few)
         return np.asarray(earlier_means(sums)[self.part, level])
 
@@ -171,7 +171,7 @@ def earlier_means(sums: LevelSums) -> Array:
     whole, n = sums.means()[1], sums.counts.sum(0)
     out = []
     for k in range(len(sums.counts)):
-        past = LevelSums(sums.n_levels, sums.n_outputs, sums.own)
+        past = LevelSums(sums.n_levels, sums.n_outputs)
         past.sums[:k], past.counts[:k] = sums.sums[:k], sums.counts[:k]
         known = past.counts.any()
         mean = n @ whole / max(float(n.sum()), 1e-300)
