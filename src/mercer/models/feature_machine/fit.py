@@ -38,6 +38,7 @@ REFIT_SHARE = 0.02  # calibration rows below this share of all are not worth ano
 MAX_ONE_CELL = 20_000  # rows up to which all are in one cell, given the memory and the time
 MIN_CELL = 500  # rows of a cell, however short time and memory are
 PAIR_SECONDS = 5e-8  # of the equations, for every pair of rows of a cell, measured on one core
+ROUND_SECONDS = 1.5e-8  # of distances, values and gradients of a round, for every pair of rows
 FACTOR_SECONDS = 4e-12  # of a factor, for every cube of its rows
 MIN_METRIC_ROWS = 2_000
 FIRST_SLOPE = 4.0  # of scores that are shares of classes, before any row tells
@@ -89,14 +90,18 @@ def timed(
     plan: FeaturePlan, found: FoundMachines, p: MetricProblem, seconds: float, memory: float
 ) -> FeaturePlan:
     """With a metric of as many rows as the search had and memory holds, and cells that leave time
-    for it."""
-    fits = int(math.sqrt(memory / PAIR_BYTES))
-    m = min(METRIC_ROWS, max(found.rows, MIN_METRIC_ROWS), fits)
-    turns, n = 2 if plan.refit else 1, len(p.X)
-    rounds = turns * sum(path.rounds for path, _ in found.members)
-    metric = rounds * (FACTOR_SECONDS * m**3 + PAIR_SECONDS * m**2)
-    cell = cell_rows(n, p.Y.shape[1], turns * len(found.members), seconds - metric)
-    return replace(plan, cell=min(plan.cell, cell), metric_rows=m)
+    for it; all rows are not fitted once more where that would make cells smaller."""
+    m = min(METRIC_ROWS, max(found.rows, MIN_METRIC_ROWS), int(math.sqrt(memory / PAIR_BYTES)))
+    rounds = sum(path.rounds for path, _ in found.members)
+    metric = rounds * (FACTOR_SECONDS * m**3 + ROUND_SECONDS * m**2)
+    sizes = {
+        turns: cell_rows(
+            len(p.X), p.Y.shape[1], turns * len(found.members), seconds - turns * metric
+        )
+        for turns in (1, 2)
+    }
+    refit = plan.refit and min(sizes[2], plan.cell) >= min(sizes[1], plan.cell)
+    return replace(plan, cell=min(plan.cell, sizes[2 if refit else 1]), refit=refit, metric_rows=m)
 
 
 def cell_rows(n: int, outputs: int, machines: int, seconds: float) -> int:
