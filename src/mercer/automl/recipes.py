@@ -101,7 +101,8 @@ class Recipe:
         if self.kind == "explicit":
             return f"columns, squares, products of pairs and splines{' of numbers' if self.others else ''}: up to {size:,} features"
         if self.kind == "machine":
-            return f"{self.spelled} at the rows themselves"
+            what = "a learnt metric" if self.kernel is None else self.spelled
+            return f"{what} at the rows themselves"
         what = "random Fourier features" if self.kind == "fourier" else "landmarks"
         return f"{size:,} {what} of {self.spelled}"
 
