@@ -16,7 +16,7 @@ from mercer.automl.candidates import (
     folds_of,
     machine_candidate,
 )
-from mercer.automl.choice import best_candidate, choose_candidate, mean_score
+from mercer.automl.choice import best_candidate, choose_candidate, mean_score, stands_in
 from mercer.automl.crossval import NO_LIMIT
 from mercer.automl.ensemble import ensemble_candidate
 from mercer.automl.machines import ignore_convergence
@@ -24,6 +24,7 @@ from mercer.automl.metrics import difference_error
 from mercer.automl.predictors import IdentityTarget, TargetTransform, transformations
 from mercer.automl.recipes import LINEAR, MAX_EXPLICIT_FEATURES, NAMES, Recipe, explicit
 from mercer.automl.search import MANY_CLASSES, SearchProblem, Trial, successive_halving
+from mercer.automl.trees import CROSSVAL_PART, TREE_SHARE, trees_candidate
 from mercer.automl.tuning import TunedMachine, tune_machine
 
 # shares of the time by which the search of features, that of a machine, its cross-validation where
@@ -71,6 +72,8 @@ class Selection:
         # folds
         None
     )
+    trees: ModelCandidate | None = None  # on the same folds, where they may join a mean
+    tree_seconds: float = 0.0  # that their folds took
 
     @property
     def short(self) -> dict[str, str]:
@@ -104,8 +107,13 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
         left_out += [(NAMES[recipe.kind], late)] if late else []
     left_out += [(NAMES["machine"], why)] if why else []
     pending = tuned if _validated(p, here) else None
-    found = _again(here, found, tuned, clock, memory) if pending is None else found
-    return _chosen(here, found, left_out, pending)
+    if pending is not None:
+        return _chosen(here, found, left_out, pending)
+    found, watch = _again(here, found, tuned, clock, memory), Clock(0)
+    clock.say("comparing by cross-validation: gradient-boosted trees")
+    trees = trees_candidate(here, CROSSVAL_PART * TREE_SHARE * clock.budget)
+    made = _chosen(here, found, left_out, pending, trees)
+    return replace(made, trees=trees, tree_seconds=watch.spent)
 
 
 def _chosen(
@@ -113,11 +121,14 @@ def _chosen(
     found: list[ModelCandidate],
     left_out: list[tuple[str, str]],
     pending: TunedMachine | None,
+    trees: ModelCandidate | None = None,
 ) -> Selection:
-    """One of them, or where that is the best and a mean is better, the mean."""
+    """One of them, or a mean where that is better, and where the one is the best, or trees are
+    better than it by more than a simple model may be behind."""
     chosen = choose_candidate(here, found)
-    if chosen is best_candidate(here, found) and pending is None:
-        mean = ensemble_candidate(here, found, chosen)
+    beaten = trees is not None and not stands_in(here, chosen, trees)
+    if (chosen is best_candidate(here, found) or beaten) and pending is None:
+        mean = ensemble_candidate(here, found, chosen, trees)
         found, chosen = ([*found, mean], mean) if mean is not None else (found, chosen)
     return Selection(here, tuple(found), chosen, tuple(left_out), pending)
 
