@@ -16,7 +16,7 @@ from mercer.automl.intervals import Margin
 from mercer.automl.predictors import Predictor
 from mercer.automl.result import FitResult
 from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows
-from mercer.automl.study import Study, StudyResult, mean_of
+from mercer.automl.study import Study, StudyResult, comparing_trees, mean_of
 from mercer.automl.summarise import target_of
 from mercer.automl.trees import grow_like
 from mercer.automl.validate import refit_machine
@@ -87,7 +87,8 @@ def _again(
     wanted = _wanted(study, whole, former.rows, 0 if v is None else v.n_validation)
     if isinstance(former.predictor, BoostedTrees):
         assert former.growth is not None
-        n = affordable_rows(former.rows, wanted, (former.rows, former.seconds), 1.0, left)
+        last = former.seconds - comparing_trees(found.selection, v)
+        n = affordable_rows(former.rows, wanted, (former.rows, last), 1.0, left)
         how = (former.predictor.design, study.n_classes, study.seed, former.growth)
         return grow_like(p.sample(n).rows, *how).predictor, n
     if kind == "machine" and v is not None:

@@ -313,9 +313,7 @@ class Study:
             return []
         used = self.problem.rows.sample(self.room_for_trees, self.seed)
         watch, growth = Clock(0), None if selection.trees is None else selection.trees.growth
-        took = selection.tree_seconds + (
-            0.0 if validation is None or validation.trees is None else validation.trees.seconds
-        )
+        took = comparing_trees(selection, validation)
         if growth is not None and len(used) == len(self.problem.rows):
             self.clock.say(f"growing trees on {len(used):,} rows")
             grown = trees.grow_like(used, design, self.n_classes, self.seed, growth)
@@ -351,6 +349,12 @@ def _members(
 ) -> tuple[tuple[str, float], ...]:
     """Of a mean, by folds or by validation."""
     return selection.chosen.members if validation is None else validation.members
+
+
+def comparing_trees(selection: Selection, validation: ValidationResult | None) -> float:
+    """Seconds that trees took before those of all rows."""
+    validated = None if validation is None else validation.trees
+    return selection.tree_seconds + (0.0 if validated is None else validated.seconds)
 
 
 def mean_of(
