@@ -9,20 +9,13 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestRegressor,
 )
-from threadpoolctl import threadpool_limits
 
 from mercer.automl.boosted import BoostedTrees, TreeColumns, TreeEnsemble
 from mercer.ops.trees import add_values, add_values_reference
 from mercer.store import decode, encode
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 STRANGE = (np.nan, np.inf, -np.inf, -1.0, 2.5, 99.0, 254.0, 1e9)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Threads would wait for each other longer than they work."""
-    with threadpool_limits(1, user_api="openmp"):
-        yield
 
 
 def drawn(seed, dtype=np.float64, n=300):

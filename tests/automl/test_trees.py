@@ -11,6 +11,7 @@ from mercer.automl.candidates import folds_of, score_of
 from mercer.automl.recipes import TreeGrowth
 from tests.automl.arrays import forever, problem
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 DESIGN = trees.TreeColumns((0, 1, 2), ())
 
 

@@ -147,7 +147,8 @@ class Study:
 
     def run(self) -> StudyResult:
         """Baselines and the chosen one first, then trees, then the others as time allows."""
-        p = replace(self.problem, design=self.design)
+        whole = self.room_for_trees >= len(self.problem.rows)
+        p = replace(self.problem, design=self.design if whole else None)
         selection = select_candidate(p, self.clock, self.memory)
         validation = (
             None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer.automl import budget, machines, refit
+from mercer.automl import machines, refit
 from mercer.automl.budget import Clock
 from mercer.automl.choice import READABLE, losses_of, worse_by_rows
 from mercer.automl.ensemble import MIN_ROWS, MeanRule, blended, cross_weighted
@@ -222,8 +222,7 @@ class Validation:
     def trees(self) -> ValidatedTrees | None:
         """Grown on the rows to fit; None where none take part, or their time is too short."""
         p = self.rest
-        most = budget.tree_rows(self.memory, p.rows.X.shape[1], p.n_classes)
-        if p.design is None or most < len(p.rows) or (p.n_classes and _one_class(p.rows)):
+        if p.design is None or (p.n_classes and _one_class(p.rows)):
             return None
         seconds = VALIDATION_PART * TREE_SHARE * self.clock.budget
         watch = Clock(0)
