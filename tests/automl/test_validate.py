@@ -246,6 +246,7 @@ def test_trees_are_grown_without_the_validation_rows(classes):
     assert found.score.value > 0.5
     met = validate.compare_on_validation(p, outcome(p, tuned), forever(), 0.9, 0.25, 1e9)
     assert np.array_equal(met.trees.told, found.told)
+    assert validate.Validation(p, outcome(p, tuned), tuned, Clock(10.0), 1e9).trees() is None
 
 
 def replace_design(p):

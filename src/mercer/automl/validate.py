@@ -40,7 +40,7 @@ from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import Selection
 from mercer.automl.splits import make_folds
-from mercer.automl.trees import TREE_SHARE, VALIDATION_PART, grow_trees
+from mercer.automl.trees import MIN_SECONDS, TREE_SHARE, VALIDATION_PART, grow_trees
 from mercer.automl.tuning import TunedMachine
 from mercer.inputs import Array
 
@@ -221,10 +221,9 @@ class Validation:
 
     def trees(self) -> ValidatedTrees | None:
         """Grown on the rows to fit; None where none take part, or their time is too short."""
-        p = self.rest
-        if p.design is None or (p.n_classes and _one_class(p.rows)):
+        p, seconds = self.rest, VALIDATION_PART * TREE_SHARE * self.clock.budget
+        if p.design is None or seconds < MIN_SECONDS or (p.n_classes and _one_class(p.rows)):
             return None
-        seconds = VALIDATION_PART * TREE_SHARE * self.clock.budget
         watch = Clock(0)
         grown = grow_trees(
             p.rows.with_positive_weight(), p.design, p.n_classes, p.seed, self.clock, seconds
