@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.automl import evaluate, intervals, metrics
 from mercer.automl.candidates import ModelCandidate
+from mercer.automl.choice import paired_scores
 from mercer.automl.data import enumerate_batches
 from mercer.automl.evaluate import Decision, best_f1_decision
 from mercer.automl.frames import Table
@@ -24,6 +25,7 @@ from mercer.automl.predictors import (
     TargetTransform,
     WeightedMean,
 )
+from mercer.automl.reasons import NO_LAST_FIT
 from mercer.automl.recipes import NAMES
 from mercer.automl.result import Contender, FitResult
 from mercer.automl.study import FittedCandidate, Study, StudyResult
@@ -181,7 +183,7 @@ def _contender(
 ) -> Contender:
     e, f, groups = found[kind], known.get(kind), tested_groups(found)
     detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
-    note = e.note if e else "cross-validated only: no time was left to fit it to all rows"
+    note = e.note if e else f"cross-validated only: {found.unfitted.get(kind, NO_LAST_FIT)}"
     cv, error = (f.score.value, f.score.error(groups)) if f else (None, None)
     holdout, low, high = (
         (e.evaluation.score.value, e.evaluation.low, e.evaluation.high) if e else (None, None, None)
@@ -204,7 +206,7 @@ def _contender(
         else metrics.difference(mine, e.evaluation.score, study.data.held.group),
         None
         if f is None or own is None or kind == found.kind
-        else metrics.difference(own.score, f.score, groups),
+        else metrics.difference(*paired_scores(own, f), groups),
     )
 
 

@@ -178,7 +178,10 @@ class Validation:
             return 0.0
         group = self.held.rows.group
         sure = gap > difference_error(score, best.score, group) or worse_by_rows(
-            losses_of(metric, y, np.asarray(best.told)), losses_of(metric, y, mean), group
+            losses_of(metric, y, np.asarray(best.told)),
+            losses_of(metric, y, mean),
+            group,
+            self.weights,
         )
         weight = best_weights(parts, y, self.weights, 2)[0]
         return weight if sure and 0 < weight < 1 else 0.0

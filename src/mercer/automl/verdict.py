@@ -12,9 +12,10 @@ from mercer.automl.candidates import folds_of
 from mercer.automl.data import TableData
 from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import IN_UNITS, TITLES, Metric, difference, number
+from mercer.automl.reasons import in_seconds
 from mercer.automl.recipes import NAMES
-from mercer.automl.select import LATE
-from mercer.automl.study import FittedCandidate, Study, StudyResult
+from mercer.automl.study import TREE_SHARE, FittedCandidate, Study, StudyResult
+from mercer.automl.trees import least_seconds
 from mercer.inputs import Array
 from mercer.tables.errors import many
 
@@ -289,17 +290,9 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         where = "in cross-validation" if found.known is None else "on the validation rows"
         rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
         told.append(f'"{label}" is rare, so {rule}.')
-    told += [
-        f"{name} was {'given up' if why == LATE else 'not tried'}: {why}."
-        for name, why in found.selection.left_out
-    ]
+    told += [one.sentence for one in found.selection.left_out]
     if found["trees"] is None:
-        why = (
-            f"{study.n_classes:,} classes would have taken too long"
-            if study.room_for_trees
-            else "their sums would exceed the memory"
-        )
-        told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")
+        told.append(f"{NAMES['trees']} were not grown for comparison: {_no_trees(study)}.")
     both = _shared_groups(data)
     if both:
         are = "group is" if both == 1 else "groups are"
@@ -307,6 +300,17 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
             f"{both:,} {are} in the training data and in the holdout; the score may be too good."
         )
     return tuple(told)
+
+
+def _no_trees(study: Study) -> str:
+    """Why none were grown."""
+    if not study.room_for_trees:
+        return "their sums would exceed the memory"
+    if len(np.unique(study.data.train.y)) < 2:
+        return "the training rows have one class"
+    least, theirs = least_seconds(study.n_classes), TREE_SHARE * study.clock.budget
+    need = f"{study.n_classes:,} classes would have taken at least {in_seconds(least)}"
+    return f"{need}, and {in_seconds(theirs)} of the time are theirs"
 
 
 def _shared_groups(data: TableData) -> int:
