@@ -65,9 +65,8 @@ class StudyResult:
     selection: Selection
     entries: tuple[FittedCandidate, ...]
     kind: str  # of the chosen one
-    known: tuple[Array, Array] | None = (
-        None  # classes and probabilities of rows that a chosen machine was not fitted to
-    )
+    # classes, probabilities and weights of rows that a chosen machine was not fitted to
+    known: tuple[Array, Array, Array | None] | None = None
     members: tuple[tuple[str, float], ...] = ()  # of a chosen mean: kinds and weights
     validation: ValidationResult | None = None
     unfitted: Mapping[str, str] = field(default_factory=dict)  # kinds that were not, and why
@@ -166,7 +165,7 @@ class Study:
         if validation is not None and self.n_classes and (members or kind == "machine"):
             assert validation.y is not None
             assert validation.told is not None
-            known = validation.y, validation.told
+            known = validation.y, validation.told, validation.row_weights
         return StudyResult(selection, tuple(entries), kind, known, members, validation, unfitted)
 
     def _validated(

@@ -112,19 +112,21 @@ def _gain(
 
 
 def decision_of(study: Study, found: StudyResult) -> Decision:
-    """Where one of two classes is so rare that accuracy was not the metric, a threshold that
-    finds it.
+    """Where one of two classes is so rare that the likelier one would hardly ever be that one, and
+    the metric does not look at what is decided, a threshold that finds it.
+
+    Average precision is of the rarer class: under it that class is rare a little sooner.
     """
-    chosen = found.selection.chosen
-    if not study.why or study.rarest >= metrics.VERY_RARE_CLASS:
+    chosen, by_rarer = found.selection.chosen, study.metric.name == "average_precision"
+    least = metrics.RARE_CLASS if by_rarer else metrics.VERY_RARE_CLASS
+    if study.n_classes != 2 or study.metric.labels or study.rarest >= least:
         return Decision()
     if found.known is not None:
         return best_f1_decision(*found.known)
-    if chosen.probabilities is None:
+    if chosen.probabilities is None or chosen.kind == "constant":
         return Decision()
-    return best_f1_decision(
-        study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities
-    )
+    rows = found.selection.here.rows
+    return best_f1_decision(rows.y, chosen.probabilities, rows.weight)
 
 
 def target_of(predictor: Predictor) -> TargetTransform | None:
