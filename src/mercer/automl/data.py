@@ -129,10 +129,8 @@ def prepare_data(
         task=task,
         random_state=seed,
     )
-    gone = DroppedRows()
     some = min(CELLS, budget.sample_cells(memory))
-    columns.fit(_training(source, apart, roles, gone), some, gone, judge)
-    columns.warnings_ = (*source.said, *columns.warnings_)
+    columns.fit(_training(source, apart), some, judge, tell_rows=False)
     budget.release_memory()
     clock.say("treating the columns")
     train, held = (RowCollector(columns, budget.buffer_bytes(memory)) for _ in range(2))
@@ -146,6 +144,8 @@ def prepare_data(
             in_batches(apart.test, memory, len(columns.feature_names_))
         ):
             held.add(batch, first + np.arange(batch.num_rows), known=True)
+    told = _rows_left_out(columns, train, held, apart.test is not None)
+    columns.warnings_ = (*source.said, *told, *columns.warnings_)
     return _table_data(
         columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed
     )
@@ -302,18 +302,26 @@ def enumerate_batches(source: Table) -> Iterator[tuple[Batch, int]]:
         first += batch.num_rows
 
 
-def _training(source: Table, apart: Holdout, roles: Roles, gone: DroppedRows) -> Iterator[Batch]:
-    """The batches of training rows; those held out are counted on the way."""
+def _training(source: Table, apart: Holdout) -> Iterator[Batch]:
+    """The batches of training rows."""
     for batch, first in enumerate_batches(source):
         mask = apart.mask(batch, first)
-        if mask.any():
-            held = batch.select([name for name in (roles.target, roles.weight) if name]).filter(
-                pa.array(mask)
-            )
-            gone.add(
-                held.column(roles.target), weights(held, roles.weight) if roles.weight else None
-            )
         yield batch.filter(pa.array(~mask)) if mask.any() else batch
+
+
+def _rows_left_out(
+    columns: Columns, train: RowCollector, held: RowCollector, by_file: bool
+) -> tuple[str, ...]:
+    """Sentences on rows that were left out, as many as were dropped: of the table, and where there
+    is one, of the test file."""
+    numeric = columns.target_.numeric
+    for side in (train, held):
+        side.gone.settle(side.dropped, numeric)
+    named = (columns.target, columns.weight, numeric)
+    if not by_file:
+        return (train.gone + held.gone).sentences(*named)
+    test = held.gone.sentences(*named, "rows of the test file")
+    return (*train.gone.sentences(*named), *test)
 
 
 class RowCollector:
@@ -321,6 +329,7 @@ class RowCollector:
 
     def __init__(self, columns: Columns, most: float) -> None:
         self.columns, self.most, self.dropped, self.unknown = columns, most, 0, 0
+        self.gone = DroppedRows()  # why
         self.X = GrowingArray(len(columns.feature_names_), most)
         self.rest: dict[str, GrowingArray] = {}
 
@@ -331,6 +340,9 @@ class RowCollector:
             return
         rows = self.columns.transform(batch)
         self.dropped += batch.num_rows - len(rows)
+        weight = self.columns.weight
+        heavy = weights(batch, weight) if weight in batch.schema.names else None
+        self.gone.add(batch.column(self.columns.target), heavy)
         group = None if rows.group is None else rows.group.view(np.int64)
         found = {
             "y": rows.y,

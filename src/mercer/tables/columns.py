@@ -105,21 +105,21 @@ class Columns:
         self,
         source: Any,
         cells: int = CELLS,
-        held_out: DroppedRows | None = None,
         judge: Judge | None = None,
+        tell_rows: bool = True,
     ) -> Self:
         """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from
         a sample of so many cells.
 
         judge : the loss on rows left out, of features and of what is to be predicted; where it is
         given, it settles what is a choice (`mercer.tables.options`)
-        held_out : counts of the other rows of the table, once all batches were read, which
-        sentences on rows take in
+        tell_rows : whether warnings tell of rows that were left out; False where these are not all
+        rows of the table, and whoever has the others tells
         """
         sketches: dict[str, ColumnSketch] = {}
         sample, dropped = (
             RowSample(seed=self.random_state, cells=cells),
-            DroppedRows(held_out=held_out),
+            DroppedRows(),
         )
         for batch in batches_of(source):
             if not sketches:
@@ -136,7 +136,7 @@ class Columns:
         if not dropped.n:
             raise DataError("there are no rows to learn from.")
         dropped.check(self.target, self.weight)
-        finish_fit(self, sketches, sample, dropped, judge)
+        finish_fit(self, sketches, sample, dropped, judge, tell_rows)
         return self
 
     def check_names(self, names: Sequence[str]) -> None:
