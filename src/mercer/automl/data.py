@@ -341,7 +341,7 @@ class RowCollector:
         rows = self.columns.transform(batch)
         self.dropped += batch.num_rows - len(rows)
         weight = self.columns.weight
-        heavy = weights(batch, weight) if weight in batch.schema.names else None
+        heavy = weights(batch, weight) if weight and weight in batch.schema.names else None
         self.gone.add(batch.column(self.columns.target), heavy)
         group = None if rows.group is None else rows.group.view(np.int64)
         found = {
