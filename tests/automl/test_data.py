@@ -8,6 +8,7 @@ from mercer.automl import fit_table
 from mercer.automl.data import duplicates
 from mercer.automl.rows import TableRows
 from mercer.cli.summary import summary
+from mercer.tables import DataError
 
 
 def test_copies_are_counted_as_if_all_rows_were_compared(monkeypatch):
@@ -49,3 +50,18 @@ def test_rows_left_out_are_as_many_in_warnings_as_in_the_count(by_file, weighted
     header = next(line for line in summary(e).splitlines() if line.startswith("rows"))
     what = "a target or a weight" if weighted else "a target"
     assert f"{e.rows_dropped} without {what} left out" in header
+
+
+def test_a_test_file_that_lacks_a_column_is_what_lacks_it():
+    x = np.random.default_rng(0).normal(size=60)
+    table = pa.table({"a": x, "b": x**2, "y": x})
+    with pytest.raises(DataError, match=r'^the test file lacks "b", which the model uses'):
+        fit_table(table, "y", test=table.drop_columns(["b"]).slice(0, 20), time=1e-3)
+    with pytest.raises(ValueError, match=r'^the test file has no column "y", the target'):
+        fit_table(table, "y", test=table.drop_columns(["y"]).slice(0, 20), time=1e-3)
+    roles = {"weight": "w", "group": "g", "time_column": "t"}
+    more = {"w": np.ones(60), "g": np.arange(60) // 4, "t": np.arange(60.0)}
+    for role, name in roles.items():  # of training alone
+        given = table.append_column(name, pa.array(more[name]))
+        e = fit_table(given, "y", test=table.slice(0, 20), time=1e-3, **{role: name}).result
+        assert e.rows_holdout == 20

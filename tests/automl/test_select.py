@@ -58,7 +58,7 @@ def test_what_was_left_out_for_time_is_compared_where_the_others_left_some():
     told = late(Clock(10.0), replace(best, seconds=1e4))
     assert told is not None
     assert told.lack == "time"
-    assert "5 s" not in told.why  # what is left by then
+    assert told.why != one.why  # what is left by then
     assert [f.kind for f in found] == ["constant"]
     assert late(forever(), best) is None
     assert [f.kind for f in found] == ["constant", "landmarks"]
@@ -68,7 +68,7 @@ def test_what_was_left_out_for_time_is_compared_where_the_others_left_some():
         for o in others
     )
     spent = [replace(found[0], seconds=7.0)]
-    assert 0.9 < select.spare_seconds(Clock(10.0), spent) <= 1.0
+    assert 2.4 < select.spare_seconds(Clock(10.0), spent) <= 2.5
 
 
 @pytest.mark.parametrize("classes", [0, 2])

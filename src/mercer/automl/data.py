@@ -139,7 +139,7 @@ def prepare_data(
         train.add(batch.filter(pa.array(~mask)), first + np.flatnonzero(~mask))
         held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask), known=True)
     if apart.test is not None:
-        columns.check(apart.test.schema)
+        columns.check(apart.test.schema, "the test file")
         for batch, first in enumerate_batches(
             in_batches(apart.test, memory, len(columns.feature_names_))
         ):
@@ -263,6 +263,10 @@ def _holdout(source: Table, roles: Roles, test: float | Table, memory: float, se
     """The rule that holds rows out: a file, the last ones, whole groups, or a random share."""
     if not isinstance(test, float):
         _other(source, test)
+        names = test.schema.names
+        if roles.target not in names:
+            near = nearest(roles.target, names)
+            raise Misnamed(f'the test file has no column "{roles.target}", the target{near}')
         return splits.by_file(test)
     if roles.time_column is not None:
         column = only(source, (roles.time_column,))

@@ -36,8 +36,10 @@ TUNE_SHARE = 0.48
 MACHINE_SHARE = 0.75
 COMPARE_SHARE = 0.7
 REPEAT_SHARE = 0.75
-# and that by which what was left out before may yet be compared, less what last fits will take
-LAST_SHARE = 0.8
+# and that by which a machine, and what was left out before, may yet be compared, less what last fits
+# will take: tables that are compared by folds leave most of the time of trees
+LATEST_SHARE = 0.95
+MACHINE_GUESS = 0.8  # what a cross-validation took, of the guess by one fit
 # of the time, as which the whole counts for the others where a machine is validated on more rows
 VALIDATED_SHARE = 0.72
 # rows on which classifiers of two classes, and of more, are compared
@@ -131,7 +133,7 @@ def _late(
     if one.lack != "time" or one.given_up or recipe is None:
         return one
     guess, left = _guess(here, recipe, best), spare_seconds(clock, found)
-    if PATIENCE * guess > left:
+    if guess > left:
         return replace(one, why=out_of_time(one.kind, guess, left).why)
     return _compare(here, recipe, best, clock, found, targets, (one.kind,), left)
 
@@ -139,7 +141,7 @@ def _late(
 def spare_seconds(clock: Clock, found: Sequence[ModelCandidate]) -> float:
     """What is left of the time for comparisons, once each has been fitted to all rows, which takes
     no longer than its cross-validation."""
-    return clock.left(LAST_SHARE) - sum(f.seconds for f in found)
+    return clock.left(LATEST_SHARE) - sum(f.seconds for f in found)
 
 
 def _chosen(
@@ -249,22 +251,34 @@ def _machine(
         tuned = tune_machine(p, best.target, clock, until, memory)
         if _validated(p, here):
             return tuned, None
-        folds = len(folds_of(here).plan)
-        rows = len(p.rows) * (folds - 1) / folds
-        guess = folds * tuned.guess(int(rows), int(rows))
-        last = guess / folds  # a fit to all rows, if it is chosen
-        left = max(
-            clock.left(MACHINE_SHARE), clock.left(LAST_SHARE) - last, CHEAP_SHARE * clock.budget
-        )
+        guess, left = _machine_guess(here, tuned), _machine_left(here, tuned, clock)
+        if guess > left:  # a mean of machines takes too long: the best of them may not
+            tuned = tuned.alone()
+            guess, left = _machine_guess(here, tuned), _machine_left(here, tuned, clock)
         if guess > left:
             return tuned, out_of_time("machine", guess, left)
         clock.say(f"comparing by cross-validation: {NAMES['machine'].lower()}")
-        until_then = Clock(max(clock.left(MACHINE_SHARE), PATIENCE * guess))
+        patient = min(PATIENCE * guess, max(clock.left(), guess))
+        until_then = Clock(max(clock.left(MACHINE_SHARE), patient))
         try:
             found.append(machine_candidate(here, tuned, memory, until_then))
         except OutOfTime:
             return tuned, took_too_long("machine", until_then.spent)
     return tuned, None
+
+
+def _machine_guess(here: SearchProblem, tuned: TunedMachine) -> float:
+    """Seconds of its cross-validation."""
+    folds = len(folds_of(here).plan)
+    rows = int(len(here.rows) * (folds - 1) / folds)
+    return MACHINE_GUESS * folds * tuned.guess(rows, rows)
+
+
+def _machine_left(here: SearchProblem, tuned: TunedMachine, clock: Clock) -> float:
+    """Seconds for that, less a fit to all rows, if it is chosen."""
+    last = tuned.guess(len(here.rows), len(here.rows))
+    most = max(clock.left(MACHINE_SHARE), clock.left(LATEST_SHARE) - last)
+    return max(most, CHEAP_SHARE * clock.budget)
 
 
 def _affordable(p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock) -> SearchProblem:
@@ -298,7 +312,7 @@ def _compare(
     if recipe.kind in optional or here.n_classes > MANY_CLASSES:
         patient = PATIENCE * _guess(here, recipe, best) if here.n_classes <= MANY_CLASSES else 0.0
         most = max(_left(clock), min(patient, _left(clock) + CHEAP_SHARE * clock.budget))
-        until = Clock(max(most, spare))
+        until = Clock(spare or most)
     try:
         found.append(_candidate(here, recipe, best, until, targets))
     except OutOfTime:

@@ -295,7 +295,7 @@ class Columns:
     def _id(self, batch: Batch) -> Column:
         return flat(batch.column(self.id)) if self.id in batch.schema.names else None
 
-    def need(self, names: Sequence[str]) -> None:
+    def need(self, names: Sequence[str], what: str = "the table") -> None:
         """Raise a DataError where a column that the features come from is not among the names."""
         there = set(names)
         lacking = [name for name in self.used_ if name not in there]
@@ -305,16 +305,16 @@ class Columns:
                 if len(lacking) == 1
                 else "; give a table with the columns of the training data."
             )
-            raise DataError(f"the table lacks {quoted(lacking)}, which the model uses{near}")
+            raise DataError(f"{what} lacks {quoted(lacking)}, which the model uses{near}")
 
-    def check(self, schema: Schema) -> SchemaReport:
+    def check(self, schema: Schema, what: str = "the table") -> SchemaReport:
         """A new table's schema beside what training made of its columns; ones that features need
         and that lack raise a DataError.
 
         What a column was taken for counts, not how its file stored it: a number may come as text
         from a csv file.
         """
-        self.need(schema.names)
+        self.need(schema.names, what)
         now = {f.name: family(f.type) for f in schema}
         missing = tuple(n for n in self.types_ if n not in now)
         odd = [
