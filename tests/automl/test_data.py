@@ -47,6 +47,8 @@ def test_rows_left_out_are_as_many_in_warnings_as_in_the_count(by_file, weighted
     own = [text for text in told if "test file" not in text and "weight" not in text]
     assert [int(text.split()[0]) for text in own] == [7, 3, 4]
     assert any("of 90 rows of the test file" in text for text in told) is by_file
+    target = next(c for c in e.columns if c["kind"] == "target")
+    assert target["n_missing"] == sum(int(text.split()[0]) for text in own)
     header = next(line for line in summary(e).splitlines() if line.startswith("rows"))
     what = "a target or a weight" if weighted else "a target"
     assert f"{e.rows_dropped} without {what} left out" in header

@@ -13,8 +13,9 @@ import numpy as np
 
 from mercer.automl import budget, splits
 from mercer.automl.budget import Clock
+from mercer.automl.collect import RowCollector, rows_left_out, with_missing
 from mercer.automl.frames import Table, in_batches, only
-from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows
+from mercer.automl.rows import BLOCK_ROWS, TableRows
 from mercer.automl.splits import Holdout
 from mercer.automl.treat import fill_level_means
 from mercer.inputs import Array
@@ -26,7 +27,6 @@ from mercer.tables.dates import moments, time_form
 from mercer.tables.errors import Misnamed, many, nearest
 from mercer.tables.options import Judge
 from mercer.tables.sketch import CELLS
-from mercer.tables.treatment import DroppedRows, weights
 
 MIN_TRAIN_ROWS = 10
 MIN_HOLDOUT_ROWS = 5
@@ -144,8 +144,9 @@ def prepare_data(
             in_batches(apart.test, memory, len(columns.feature_names_))
         ):
             held.add(batch, first + np.arange(batch.num_rows), known=True)
-    told = _rows_left_out(columns, train, held, apart.test is not None)
+    told = rows_left_out(columns, train, held, apart.test is not None)
     columns.warnings_ = (*source.said, *told, *columns.warnings_)
+    columns.treatments_ = with_missing(columns, train, None if apart.test is not None else held)
     return _table_data(
         columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed
     )
@@ -311,85 +312,3 @@ def _training(source: Table, apart: Holdout) -> Iterator[Batch]:
     for batch, first in enumerate_batches(source):
         mask = apart.mask(batch, first)
         yield batch.filter(pa.array(~mask)) if mask.any() else batch
-
-
-def _rows_left_out(
-    columns: Columns, train: RowCollector, held: RowCollector, by_file: bool
-) -> tuple[str, ...]:
-    """Sentences on rows that were left out, as many as were dropped: of the table, and where there
-    is one, of the test file."""
-    numeric = columns.target_.numeric
-    for side in (train, held):
-        side.gone.settle(side.dropped, numeric)
-    named = (columns.target, columns.weight, numeric)
-    if not by_file:
-        return (train.gone + held.gone).sentences(*named)
-    test = held.gone.sentences(*named, "rows of the test file")
-    return (*train.gone.sentences(*named), *test)
-
-
-class RowCollector:
-    """The rows of one side as they are treated, batch by batch; beyond `most` bytes on disk."""
-
-    def __init__(self, columns: Columns, most: float) -> None:
-        self.columns, self.most, self.dropped, self.unknown = columns, most, 0, 0
-        self.gone = DroppedRows()  # why
-        self.X = GrowingArray(len(columns.feature_names_), most)
-        self.rest: dict[str, GrowingArray] = {}
-
-    def add(self, batch: Batch, number: Array, known: bool = False) -> None:
-        """Treat a batch; rows without a target are dropped and counted, and so are `known` ones of
-        a class that training lacks."""
-        if not batch.num_rows:
-            return
-        rows = self.columns.transform(batch)
-        self.dropped += batch.num_rows - len(rows)
-        weight = self.columns.weight
-        heavy = weights(batch, weight) if weight and weight in batch.schema.names else None
-        self.gone.add(batch.column(self.columns.target), heavy)
-        group = None if rows.group is None else rows.group.view(np.int64)
-        found = {
-            "y": rows.y,
-            "row_id": number[rows.index],
-            "weight": rows.weight,
-            "group": group,
-            "time": rows.time,
-            "odd": rows.odd,
-        }
-        some = (
-            np.flatnonzero(rows.y >= 0)
-            if known and rows.y is not None and self.columns.classes_
-            else slice(None)
-        )
-        kept = rows.X[some]
-        self.unknown += len(rows) - len(kept)
-        self.X.add(kept)
-        for name, values in found.items():
-            if values is not None:
-                self.rest.setdefault(name, GrowingArray(1, self.most, values.dtype)).add(
-                    values[some]
-                )
-        if sum(array.n_bytes for array in self._arrays) > self.most:
-            for array in self._arrays:
-                array.spill()
-
-    @property
-    def _arrays(self) -> list[GrowingArray]:
-        return [self.X, *self.rest.values()]
-
-    def rows(self) -> TableRows:
-        X, found = self.X.array(), {name: array.vector() for name, array in self.rest.items()}
-        y = found.get("y", np.zeros(0, np.int64 if self.columns.classes_ else np.float64))
-        row_id, time = found.get("row_id", np.zeros(0, np.int64)), _timed(found.get("time"))
-        return TableRows(
-            X, y, row_id, found.get("weight"), found.get("group"), time, found.get("odd")
-        )
-
-
-def _timed(time: Array | None) -> Array | None:
-    """Rows without a time come first."""
-    if time is not None:
-        first = np.fmin.reduce(time, initial=0.0)
-        for s in cuts(len(time), BLOCK_ROWS):
-            time[s] = np.where(np.isnan(time[s]), first, time[s])
-    return time
