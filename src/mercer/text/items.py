@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mercer.inputs import Array
+from mercer.ops.tiles import settle_allocator
 from mercer.text.named import NamedRows
 from mercer.text.records import NUMBERS, Numbering, check_names, finite_numbers, of_records, unfit
 
@@ -45,6 +46,7 @@ def of_items(rows: Sequence[Any]) -> NamedRows:
     >>> of_items([{"age": 3, "city": "Oslo"}, {"tags": ["a", "b"]}]).tokens
     ('city=Oslo', 'tags=a', 'tags=b', 'age')
     """
+    settle_allocator()
     names, values, sizes = (_of_dicts if isinstance(rows[0], Mapping) else _of_pairs)(rows)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     found = of_records(names, values, indptr)
