@@ -10,8 +10,8 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import settle_allocator
-from mercer.text.items import Numbering
 from mercer.text.named import NamedRows
+from mercer.text.records import Numbering
 
 
 class ColumnEntries(NamedTuple):
