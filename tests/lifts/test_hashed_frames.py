@@ -74,7 +74,15 @@ FRAMES = {
     },
     **{
         f"arrow {k}": (arrow_table, k)
-        for k in ("string", "large", "dictionary", "chunked", "chunked dictionary", "sliced")
+        for k in (
+            "string",
+            "large",
+            "view",
+            "dictionary",
+            "chunked",
+            "chunked dictionary",
+            "sliced",
+        )
     },
 }
 
@@ -116,6 +124,25 @@ def test_digits_are_categories_as_strings_and_numbers_as_numbers():
     )
     F = HashedFeatures(N).fit_transform(pd.DataFrame({"zip": [1, 2], "c": ["x", "y"]}))
     assert_same(F, expected([{"zip": 1, "c": "x"}, {"zip": 2, "c": "y"}]))
+
+
+def test_levels_may_be_anything_that_prints():
+    levels = [
+        pd.cut([1, 5, 9], [0, 4, 10]),
+        pd.Categorical([0.5, None, 2.0]),
+        pd.Categorical([True, False, None]),
+    ]
+    frame = pd.DataFrame(dict(enumerate(levels)))
+    rows = [
+        {"0": "(0, 4]", "1": "0.5", "2": "True"},
+        {"0": "(4, 10]", "2": "False"},
+        {"0": "(4, 10]", "1": "2.0"},
+    ]
+    phi = HashedFeatures(N).fit(frame)
+    assert_same(phi.transform(frame), expected(rows))
+    assert phi.feature_names_in_.tolist() == ["0", "1", "2"]
+    with pytest.raises(ValueError, match="same name"):
+        HashedFeatures(N).fit(pd.DataFrame([["x", "y"]], columns=[1, "1"]))
 
 
 @pytest.mark.parametrize("n_features", [16, 20_000])

@@ -62,9 +62,12 @@ def of_frame(frame: Any, categories: Collection[str]) -> NamedRows:
         raise ValueError("X has 0 rows (Found array with 0 sample(s)); give at least one.")
     settle_allocator()
     names = tuple(map(str, frame.columns))
+    if len(set(names)) < len(names):
+        raise ValueError("X has two columns of the same name; rename one.")
+    columns = [frame.get_column(c) for c in frame.columns]
     found = parallel_map(
-        lambda c: (_category if str(c) in categories else _number)(frame.get_column(c), str(c)),
-        frame.columns,
+        lambda c: (_category if c[0] in categories else _number)(c[1], c[0]),
+        list(zip(names, columns, strict=True)),
     )
     n, starts = len(frame), np.cumsum([0, *(len(c.levels) for c in found)])
     codes, values = np.empty((n, len(found)), np.int32), np.ones((n, len(found)))
@@ -116,23 +119,24 @@ def _category(column: Any, name: str) -> ColumnEntries:
             f"The column {name!r} holds {dtype}, which is no number, string, category or truth value; "
             "turn it into one of them, or leave it out."
         )
-    codes, levels, missing = (_by_value if kind == "Object" else _by_arrow)(column, name)
+    codes, levels, missing = (_by_value if kind == "Object" else _by_dictionary)(column, name)
     return ColumnEntries(codes, tuple(f"{name}={level}" for level in levels), missing=missing)
 
 
 Coded = tuple[Array, list[Any], bool]  # codes, levels, and whether some rows have none
 
 
-def _by_arrow(column: Any, name: str) -> Coded:
-    """By Arrow's dictionaries, where it is installed."""
+def _by_dictionary(column: Any, name: str) -> Coded:
+    """By the dictionaries of pandas, or of Arrow where it is installed."""
+    native = column.to_native()
+    kind = str(getattr(native, "dtype", ""))
+    if kind in ("object", "category"):  # of pandas, whose own way is faster
+        codes, levels = _by_pandas(native, kind)
+        return codes.astype(np.int32), list(levels), bool((codes < 0).any())
     try:
         import pyarrow as pa
     except ImportError:
         return _by_value(column, name)
-    native = column.to_native()
-    if str(getattr(native, "dtype", "")) == "object":  # of pandas, whose own way is faster
-        codes, levels = native.factorize()
-        return codes.astype(np.int32), list(levels), bool((codes < 0).any())
     found = column.to_arrow()
     if not pa.types.is_dictionary(found.type):
         found = found.dictionary_encode()
@@ -143,6 +147,12 @@ def _by_arrow(column: Any, name: str) -> Coded:
     if None in levels:
         return np.where(codes == levels.index(None), -1, codes).astype(np.int32), levels, True
     return codes.astype(np.int32, copy=False), levels, missing
+
+
+def _by_pandas(series: Any, kind: str) -> tuple[Array, Any]:
+    if kind == "category":
+        return series.cat.codes.to_numpy(), series.cat.categories
+    return series.factorize()
 
 
 def _by_value(column: Any, name: str) -> Coded:
