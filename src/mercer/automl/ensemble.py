@@ -9,7 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.automl.candidates import ModelCandidate, folds_of, score_of
-from mercer.automl.choice import row_groups, row_losses, row_weights, worse_by_rows
+from mercer.automl.choice import (
+    best_candidate,
+    choose_candidate,
+    row_groups,
+    row_losses,
+    row_weights,
+    stands_in,
+    worse_by_rows,
+)
 from mercer.automl.metrics import difference_error
 from mercer.automl.predictors import IdentityTarget
 from mercer.automl.recipes import NAMES
@@ -70,6 +78,19 @@ def _loss(part: Array, y: Array, w: Array) -> float:
         return float(w @ np.square(part - y))
     right = part[np.arange(len(y)), y]
     return float(w @ (np.square(part).sum(1) - 2 * right))
+
+
+def chosen_or_mean(
+    p: SearchProblem, found: list[ModelCandidate], trees: ModelCandidate | None = None
+) -> tuple[list[ModelCandidate], ModelCandidate]:
+    """One of them, or a mean where that is better, and where the one is the best, or trees are
+    better than it by more than a simple model may be behind; with all there are then."""
+    chosen = choose_candidate(p, found)
+    beaten = trees is not None and not stands_in(p, chosen, trees)
+    if chosen is best_candidate(p, found) or beaten:
+        mean = ensemble_candidate(p, found, chosen, trees)
+        return ([*found, mean], mean) if mean is not None else (found, chosen)
+    return found, chosen
 
 
 def ensemble_candidate(

@@ -93,6 +93,8 @@ class ValidationResult:
     members: tuple[tuple[str, float], ...] = ()  # of a mean that is better than either
     blended: Array | None = None  # what the mean predicted of the validation rows
     trees: ValidatedTrees | None = None
+    row_weights: Array | None = None  # of the validation rows, and their groups
+    groups: Array | None = None
 
     @property
     def winner(self) -> ScoredFit:
@@ -192,6 +194,8 @@ class Validation:
             members,
             blended([v for _, v in members], told) if members else None,
             trees,
+            self.weights,
+            self.held.rows.group,
         )
 
     def mean_members(
@@ -214,7 +218,7 @@ class Validation:
         if not np.isfinite(gap) or gap <= 0:
             return ()
         sure = gap > difference_error(score, best.score, group) or worse_by_rows(
-            losses_of(metric, y, parts[first]), losses_of(metric, y, mean), group
+            losses_of(metric, y, parts[first]), losses_of(metric, y, mean), group, self.weights
         )
         members = rule.members(rule(parts, y, self.weights))
         return members if sure and len(members) > 1 else ()
