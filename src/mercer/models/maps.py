@@ -253,6 +253,11 @@ def thin(F: Matrix) -> bool:
     return bool(sp.issparse(F) and THIN * F.nnz <= F.shape[0] * F.shape[1])
 
 
+def nonzero_bytes(F: Matrix) -> int:
+    """The size of CSR rows."""
+    return int(F.data.nbytes + F.indices.nbytes + F.indptr.nbytes)
+
+
 def own_lift(kernel: KernelSetting, method: methods.Method, rows: Table) -> Lift | None:
     """The map of a linear kernel over thin sparse rows, which are their own features, where no other
     is asked for.
