@@ -17,9 +17,8 @@ from mercer.invariants import Is
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, part, parted
 from mercer.models.logistic_fit import LogisticSettings, LogisticSolution, RowWeights, fit
 from mercer.models.maps import FittedMap, fitted_map
-from mercer.models.penalties import (
-    PenaltyPath,
-)
+from mercer.models.naming import Named, scored, strongest
+from mercer.models.penalties import PenaltyPath
 from mercer.models.settings import (
     FittedKernel,
     FittedLift,
@@ -221,6 +220,14 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     def coef_(self) -> Array:
         """(1, D) for two classes, else (K, D)."""
         return self._solution().coef
+
+    def coef_by_name(self, names: Any = None, top: int | None = None) -> Named:
+        """The nonzero coefficients by name, signed, the largest first: those of the second of two classes, or of each.
+
+        names : the D names, a transformer that has them (`get_feature_names_out`), a mapping or
+        function from places, or None for those of the lift; top : how many of each, or all
+        """
+        return strongest(self.coef_, scored(self.classes_), self.lift_, names, top)
 
     @property
     def intercept_(self) -> Array:

@@ -40,7 +40,7 @@ from mercer.models.sparse_rows import SparseRows
 from mercer.plans import Plan
 from mercer.store import register
 
-CHOOSING = 1e-3  # the tolerance at which models of folds are good enough to compare penalties
+CHOOSING = 1e-2  # the tolerance at which models of folds are good enough to compare penalties
 WAYS = (
     "auto",
     "features",
@@ -194,7 +194,7 @@ def fit(
 def path_of(
     s: LogisticSettings, alphas: Array, rows: ClassRows, X: Table, codes: Array, weight: RowWeights
 ) -> PenaltyPath:
-    """By the likelihood of folds in models of the others, whose rounds end at 1e-6 of the objective."""
+    """By the likelihood of folds in models of the others, whose rounds end at 1e-4 of the objective."""
     check_no_targets(s.lift)
     rough, down = replace(s, tol=max(s.tol, CHOOSING)), alphas[::-1]
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.inputs import Array
 from mercer.invariants import Is
 from mercer.models.base import all_or_nothing, part
+from mercer.models.naming import Named, scored, strongest
 from mercer.models.penalties import PenaltyPath
 from mercer.models.settings import (
     FittedLift,
@@ -221,6 +222,14 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     def coef_(self) -> Array:
         """(1 or K, D); AttributeError for models over rows."""
         return self._linear().coef
+
+    def coef_by_name(self, names: Any = None, top: int | None = None) -> Named:
+        """The nonzero coefficients by name, signed, the largest first: those of the second of two classes, or of each.
+
+        names : the D names, a transformer that has them (`get_feature_names_out`), a mapping or
+        function from places, or None for those of the lift; top : how many of each, or all
+        """
+        return strongest(self.coef_, scored(self.classes_), self.lift_, names, top)
 
     @property
     def lift_(self) -> FittedLift:
