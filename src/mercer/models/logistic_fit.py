@@ -144,7 +144,7 @@ class ClassRows:
     def of(cls, s: LogisticSettings, phi: FittedMap, X: Table, codes: Array, K: int) -> Self:
         Y = 2.0 * codes[:, None] - 1 if K == 2 else np.eye(K)[codes]
         if (F := phi.sparse_features(X)) is not None:
-            rows = SparseRows.of(F)
+            rows = SparseRows.of(F, intercept=s.intercept)
             rows.by_column  # noqa: B018 (made once, before the threads that share it)
             return cls(rows, Y)
         return cls(feature_rows(phi, X, intercept=s.intercept, limit=s.memory), Y)
@@ -173,8 +173,8 @@ class ClassRows:
         """The plan, coef (K, D) and intercept (K,) of a minimum."""
         rows = self.features
         if isinstance(rows, SparseRows):
-            coef, b = rows.spread(m.theta[: rows.p]), m.theta[rows.p :].sum(0)
-            return newton_plan(rows, [m]), coef, b
+            coef, b = m.theta[: rows.p], m.theta[rows.p :].sum(0)
+            return newton_plan(rows, [m]), *rows.unshifted(coef, b)
         return rounds_plan(phi.lift, rows, [m]), *unshifted(rows, m.theta, intercept=intercept)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.models.linear import Loss, Point, searched
+from mercer.models.maps import TOO_LARGE
 from mercer.models.newton import Minimum
 from mercer.models.sparse_rows import SparseRows
 from mercer.plans import Plan
@@ -17,9 +18,6 @@ from mercer.plans import Plan
 FORCING = 0.25  # of the gradient that the conjugate gradients of a round may leave at most
 PRODUCTS = 500  # of conjugate gradients, in one round
 EPS = float(np.finfo(np.float64).eps)
-TOO_LARGE = (
-    "the features of X are too large for sums of floating-point numbers; scale the columns first."
-)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@ row and by column."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
@@ -11,6 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.inputs import Array, Matrix, sound
+from mercer.models.linear import offset
+from mercer.models.maps import TOO_LARGE
 from mercer.ops import csr
 from mercer.ops.threads import n_threads, parallel_map
 
@@ -96,11 +98,12 @@ class SparseRows:
 
     by_row: Compressed
     columns: Array  # (p,) where the numbered columns stand among the D
+    shift: Array | None  # (p,) what was taken off columns without a zero that are far from it
     D: int
 
     @classmethod
-    def of(cls, F: Matrix) -> Self:
-        """Of a CSR matrix of floats."""
+    def of(cls, F: Matrix, *, intercept: bool) -> Self:
+        """Of a CSR matrix of floats; an intercept lets columns be shifted."""
         F = sound(F)
         count = np.zeros(F.shape[1], np.int64)
         csr.counts(F.indices, count)
@@ -111,7 +114,11 @@ class SparseRows:
         places = np.empty(len(F.indices), np.int32)
         csr.renamed(F.indices, names, places)
         entries = Compressed(F.indptr.astype(np.int64), places, F.data, len(columns))
-        return cls(entries, columns, int(F.shape[1]))
+        full = int(np.count_nonzero(count == F.shape[0])) if intercept else 0
+        rows = cls(*_moved(entries, columns, full), int(F.shape[1]))
+        if not np.isfinite(rows.squares.sum()):
+            raise ValueError(TOO_LARGE)
+        return rows
 
     @property
     def n(self) -> int:
@@ -155,8 +162,28 @@ class SparseRows:
         csr.add_rows(*self.by_row.arrays, np.asarray(r, np.float64), out, 0, self.n)
         return out
 
-    def spread(self, coef: Array) -> Array:
-        """Coefficients (p, k) of the occupied columns as those of all, (k, D)."""
+    def unshifted(self, coef: Array, intercept: Array) -> tuple[Array, Array]:
+        """Coefficients (p, k) and intercepts (k,) as those of all columns as they were: (k, D), (k,)."""
         out = np.zeros((coef.shape[1], self.D))
         out[:, self.columns] = coef.T
-        return out
+        return out, intercept if self.shift is None else intercept - self.shift @ coef
+
+
+def _moved(
+    entries: Compressed, columns: Array, full: int
+) -> tuple[Compressed, Array, Array | None]:
+    """The first `full` columns, which every row has, less their means where these are far from zero:
+    sums about zero would lose their digits. Values are copied only then."""
+    if not full or not len(entries):
+        return entries, columns, None
+    mask = entries.places < full
+    at, x = entries.places[mask], entries.values[mask]
+    head = np.empty((len(entries), full), x.dtype)
+    head[np.repeat(np.arange(len(entries)), full), at] = x
+    if (far := offset(head)) is None:
+        return entries, columns, None
+    values = entries.values.copy()
+    values[mask] = x - far[at]
+    shift = np.zeros(len(columns))
+    shift[:full] = far
+    return replace(entries, values=values), columns, shift

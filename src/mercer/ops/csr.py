@@ -75,7 +75,7 @@ def times_squares(
     for i in range(first, last):
         total = 0.0
         for t in range(pointers[i], pointers[i + 1]):
-            x = float(values[t])
+            x = np.float64(values[t])
             total += x * x * q[places[t]]
         out[i] = total
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.models import newton, sparse_newton
-from mercer.models.linear import FeatureRows, Loss, OneScore, Problem, feature_rows, unshifted
+from mercer.models.linear import MANY, FeatureRows, Loss, OneScore, Problem, feature_rows, unshifted
 from mercer.models.maps import FittedMap
 from mercer.models.newton import Minimum, rounds_plan
 from mercer.models.sparse_newton import SparseProblem, newton_plan, sparse_plan
@@ -38,7 +38,7 @@ def features_of(phi: FittedMap, X: Table, how: HingeSettings) -> HingeRows:
     """The features of rows, as they are where they are sparse."""
     if (F := phi.sparse_features(X)) is None:
         return feature_rows(phi, X, intercept=how.bias, limit=how.memory)
-    rows = SparseRows.of(F)
+    rows = SparseRows.of(F, intercept=how.bias)
     if how.loss != "hinge":
         rows.by_column  # noqa: B018 (made once, before the threads that share it)
     return rows
@@ -55,7 +55,7 @@ def fit(
     if isinstance(rows, SparseRows):
         intercept = theta[rows.p] if how.bias else np.zeros(len(signs))
         plan = _sweeps_plan(rows, found) if how.loss == "hinge" else newton_plan(rows, found)
-        return rows.spread(theta[: rows.p]), intercept, _summary(plan, found)
+        return *rows.unshifted(theta[: rows.p], intercept), _summary(plan, found)
     dual = how.loss == "hinge"
     plan = _dual_plan(phi, rows, found) if dual else rounds_plan(phi.lift, rows, found)
     return *unshifted(rows, theta, intercept=how.bias), _summary(plan, found)
@@ -235,7 +235,9 @@ class HingeDual:
     def solve(self, tol: float, most: int) -> Gapped:
         """Sweeps while they close the gap, else the method of multipliers (for few rows after 60
         sweeps), until neither helps."""
-        few = isinstance(self.rows, FeatureRows) and len(self.rows.sample()) == self.rows.n
+        few = self.rows.n <= (
+            MANY if isinstance(self.rows, SparseRows) else len(self.rows.sample())
+        )
         rounds, passes, stale, best, sweeping = 0, 4, 0, self._look(), True
         while best[-1] > tol and rounds < most and stale < STALE:
             a, b = self.a.copy(), self.b
