@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
+import mercer
 from mercer import KernelLogistic, KernelRidge, KernelSVC, Perceptron, kernels, lifts, methods
 from mercer.ops.threads import limit
 
@@ -376,3 +377,18 @@ def test_a_sparse_ridge_goes_on_as_a_stream():
     m = KernelRidge("linear", 0.3).fit(X[:120], y[:120]).partial_fit(X[120:], y[120:])
     whole = KernelRidge("linear", 0.3, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(m.predict(X), whole.predict(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", [*MODELS, "path", "many"])
+def test_files(name, tmp_path):
+    X = MARKET["wide"]
+    y = labels(X, 3 if name == "many" else 2)
+    made = {"path": KernelSVC("linear", cv=2, Cs=[0.1, 1.0]), "many": KernelLogistic("linear")}
+    m = (made[name] if name in made else MODELS[name]()).fit(X, y)
+    m.save(tmp_path / "m.mercer")
+    again = mercer.load(tmp_path / "m.mercer")
+    np.testing.assert_array_equal(again.coef_, m.coef_)
+    np.testing.assert_array_equal(again.predict(X), m.predict(X))
+    assert str(again.plan_) == str(m.plan_)
+    if name == "path":
+        assert again.C_ == m.C_

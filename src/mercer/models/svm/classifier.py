@@ -42,7 +42,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     shrinking, until its gap is closed; the kernel matrix is never formed beyond 2,048 rows.
     Over features, dense or sparse: the squared hinge by rounds over passes, as in
     `KernelLogistic`; the hinge by dual coordinate descent (Hsieh et al. 2008), and by the
-    method of multipliers where sweeps are slow. Models do not add: there is no partial_fit, merge or forget.
+    method of multipliers where sweeps are slow. Models do not add: there is no partial_fit,
+    merge or forget.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,9 @@ class Gapped(Minimum):
 
 
 HingeRows = FeatureRows | SparseRows
+# steps over some rows, of coefficients and [b, scale, sum of a y, above, below]; the sum of a y, and
+# the extreme projected gradients
+Step = Callable[[Array, Array], tuple[float, float, float]]
 
 
 class HingeDual:
@@ -308,24 +312,17 @@ class HingeDual:
             self.b += scale * total
         return steps
 
-    def _steps(
-        self, active: Array
-    ) -> Iterator[Callable[[Array, Array], tuple[float, float, float]]]:
+    def _steps(self, active: Array) -> Iterator[Step]:
         """The parts of one sweep: all sparse rows, or a batch of dense features."""
         y, a, c, square = self.y, self.a, self.c, self.square
         if isinstance(self.rows, SparseRows):
-            entries, order = (
-                self.rows.by_row.arrays,
-                self.random.permutation(np.flatnonzero(active)),
-            )
-            yield lambda coef, state: csr.sweep(
-                *entries, y, a, c, square, active, order, coef, state
-            )
+            order = self.random.permutation(np.flatnonzero(active))
+            pointers, places, x = self.rows.by_row.arrays
+            yield partial(csr.sweep, pointers, places, x, y, a, c, square, active, order)
             return
         for t, F in self.rows.batches():
             order = self.random.permutation(np.flatnonzero(active[t]))
-            views = (F, y[t], a[t], c[t], square[t], active[t], order)
-            yield lambda coef, state, views=views: sweep(*views, coef, state)
+            yield partial(sweep, F, y[t], a[t], c[t], square[t], active[t], order)
 
     def _look(self) -> tuple[float, Array, Array, float]:
         """The objective of the model of a, that model, its scores and its relative gap."""
