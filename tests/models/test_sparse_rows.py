@@ -31,7 +31,7 @@ def test_products_are_those_of_the_matrix(n, D, dtype):
 def test_only_occupied_columns_are_numbered_the_most_frequent_first():
     X, S = rows()
     count = np.diff(X.tocsc().indptr)
-    assert S.p == np.count_nonzero(count)
+    assert S.p == np.count_nonzero(count) < 100
     assert (np.diff(count[S.columns]) <= 0).all()
     coef, b = S.unshifted(np.arange(1.0, 2 * S.p + 1).reshape(S.p, 2), np.array([5.0, 6.0]))
     assert coef.shape == (2, 100)

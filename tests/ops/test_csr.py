@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 
 
 def entries(X):
-    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    return X.indptr.astype(np.uint64), X.indices.astype(np.uint32), X.data
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -45,14 +45,14 @@ def test_transposition_and_names():
     count = np.zeros(9, np.int64)
     csr.counts(X.indices, count)
     np.testing.assert_array_equal(count, (X.toarray() != 0).sum(0))
-    starts = np.concatenate([[0], np.cumsum(count)])
-    rows, moved = np.full(X.nnz, -1, np.int32), np.full(X.nnz, np.nan)
+    starts = np.concatenate([[0], np.cumsum(count)]).astype(np.uint64)
+    rows, moved = np.full(X.nnz, 99, np.uint32), np.full(X.nnz, np.nan)
     csr.transpose(*entries(X), starts[:-1].copy(), rows, moved)
     T = X.T.tocsr()
     np.testing.assert_array_equal(rows, T.indices)
     np.testing.assert_array_equal(moved, T.data)
-    out = np.full(X.nnz, -1, np.int32)
-    csr.renamed(X.indices, np.arange(9, dtype=np.int32)[::-1].copy(), out)
+    out = np.full(X.nnz, 99, np.uint32)
+    csr.renamed(X.indices, np.arange(9, dtype=np.uint32)[::-1].copy(), out)
     np.testing.assert_array_equal(out, 8 - X.indices)
 
 

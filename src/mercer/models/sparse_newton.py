@@ -141,7 +141,7 @@ def sparse_plan(
     """That of a model over sparse rows as they are."""
     held = float(rows.by_row.places.nbytes) + 8.0 * outputs * (rows.D + 8 * rows.p)
     held += rows.by_column.nbytes if "by_column" in vars(rows) else 0
-    shape = {"n_features": rows.D, "occupied": rows.p, "rows": rows.n, "nonzeros": rows.nonzeros}
+    shape = {"n_features": rows.D, "rows": rows.n, "nonzeros": rows.nonzeros}
     return Plan(
         way,
         f"sparse rows as they are, {rows.nonzeros:,} nonzeros in {rows.p:,} of {rows.D:,} columns; {how}",

@@ -24,8 +24,8 @@ PARTS = 8  # sums of their own, whatever the number of threads
 class Compressed:
     """Entries by row: those of row i are values[pointers[i]:pointers[i + 1]], at these places."""
 
-    pointers: Array  # int64
-    places: Array  # int32
+    pointers: Array  # uint64, as loops need not ask whether a place counts from the end
+    places: Array  # uint32
     values: Array
     width: int
 
@@ -81,8 +81,8 @@ class Compressed:
         """The same entries by column."""
         count = np.zeros(self.width, np.int64)
         csr.counts(self.places, count)
-        pointers = np.concatenate([[0], np.cumsum(count)])
-        rows, values = np.empty(len(self.places), np.int32), np.empty_like(self.values)
+        pointers = np.concatenate([np.zeros(1, np.uint64), np.cumsum(count, dtype=np.uint64)])
+        rows, values = np.empty(len(self.places), np.uint32), np.empty_like(self.values)
         csr.transpose(*self.arrays, pointers[:-1].copy(), rows, values)
         return Compressed(pointers, rows, values, len(self))
 
@@ -107,15 +107,12 @@ class SparseRows:
         F = sound(F)
         count = np.zeros(F.shape[1], np.int64)
         csr.counts(F.indices, count)
-        order = np.argsort(-count, kind="stable")
-        columns = order[: int(np.count_nonzero(count))].astype(F.indices.dtype)
-        names = np.zeros(F.shape[1], np.int32)
-        names[columns] = np.arange(len(columns), dtype=np.int32)
-        places = np.empty(len(F.indices), np.int32)
-        csr.renamed(F.indices, names, places)
-        entries = Compressed(F.indptr.astype(np.int64), places, F.data, len(columns))
-        full = int(np.count_nonzero(count == F.shape[0])) if intercept else 0
-        rows = cls(*_moved(entries, columns, full), int(F.shape[1]))
+        columns, places = _numbered(F.indices, count)
+        entries = Compressed(F.indptr.astype(np.uint64), places, F.data, len(columns))
+        shift = None
+        if intercept:
+            entries, shift = _moved(entries, int(np.count_nonzero(count == F.shape[0])))
+        rows = cls(entries, columns, shift, int(F.shape[1]))
         if not np.isfinite(rows.squares.sum()):
             raise ValueError(TOO_LARGE)
         return rows
@@ -169,21 +166,27 @@ class SparseRows:
         return out, intercept if self.shift is None else intercept - self.shift @ coef
 
 
-def _moved(
-    entries: Compressed, columns: Array, full: int
-) -> tuple[Compressed, Array, Array | None]:
-    """The first `full` columns, which every row has, less their means where these are far from zero:
-    sums about zero would lose their digits. Values are copied only then."""
+def _numbered(places: Array, count: Array) -> tuple[Array, Array]:
+    """The occupied columns, the most frequent first, and the numbers of those of all entries."""
+    columns = np.argsort(-count, kind="stable")[: int(np.count_nonzero(count))]
+    names, out = np.zeros(len(count), np.uint32), np.empty(len(places), np.uint32)
+    names[columns] = np.arange(len(columns), dtype=np.uint32)
+    csr.renamed(places, names, out)
+    return columns, out
+
+
+def _moved(entries: Compressed, full: int) -> tuple[Compressed, Array | None]:
+    """The first columns, `full` of them, which every row has, less their means where these are far
+    from zero: sums about zero would lose their digits. Values are copied only then."""
     if not full or not len(entries):
-        return entries, columns, None
+        return entries, None
     mask = entries.places < full
     at, x = entries.places[mask], entries.values[mask]
     head = np.empty((len(entries), full), x.dtype)
     head[np.repeat(np.arange(len(entries)), full), at] = x
     if (far := offset(head)) is None:
-        return entries, columns, None
-    values = entries.values.copy()
+        return entries, None
+    values, shift = entries.values.copy(), np.zeros(entries.width)
     values[mask] = x - far[at]
-    shift = np.zeros(len(columns))
     shift[:full] = far
-    return replace(entries, values=values), columns, shift
+    return replace(entries, values=values), shift

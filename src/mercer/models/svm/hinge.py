@@ -328,7 +328,7 @@ class HingeDual:
         """The objective of the model of a, that model, its scores and its relative gap."""
         a = balanced(self.a, self.y) if self.intercept else self.a
         coef, on = self.rows.summed(a * self.y), self.on
-        f = self.rows.times(coef)
+        f = self.rows.times(coef) if coef.any() else np.zeros(self.rows.n)
         b = best_intercept(f[on], self.y[on], self.c[on]) if self.intercept else 0.0
         half = float(coef @ coef) / 2
         value = half + float(self.c @ np.maximum(1 - self.y * (f + b), 0))
