@@ -9,6 +9,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from mercer import KernelLogistic, KernelSVC, kernels, lifts, methods
 from mercer.inputs import Table
+from mercer.models.folds import Folds
 from mercer.models.penalties import HeldOut, PenaltyPath, log_likelihood, penalty_grid
 
 RNG = np.random.default_rng(0)
@@ -66,7 +67,7 @@ def test_logistic(classes, dense):
 
 def test_copies_of_rows_are_in_one_fold():
     twice = Table(sp.vstack([X, X], format="csr"))
-    held = HeldOut.of(4, twice, np.concatenate([Y, Y]), np.ones(300))
+    held = HeldOut.of(Folds(4), twice, np.concatenate([Y, Y]), np.ones(300))
     np.testing.assert_array_equal(held.fold[:150], held.fold[150:])
     assert len(np.unique(held.fold)) == 4
 

@@ -15,6 +15,7 @@ from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.defaults import is_precomputed
 from mercer.models import sparse_newton
 from mercer.models.base import bytes_of
+from mercer.models.folds import ONE_FOLD, Folds
 from mercer.models.linear import FeatureRows, Logistic, Problem, Softmax, feature_rows, unshifted
 from mercer.models.maps import FittedMap
 from mercer.models.newton import Minimum, minimise, rounds_plan
@@ -64,7 +65,7 @@ class LogisticSettings:
     max_iter: int
     memory: float
     random_state: Seed
-    cv: Any = None
+    folds: Folds = ONE_FOLD  # of the rows that count
     alphas: Array | None = None  # where there is cv: ascending
 
     @classmethod
@@ -91,8 +92,7 @@ class LogisticSettings:
             steps,
             bytes_of(m.memory_limit),
             m.random_state,
-            m.cv,
-            None if m.cv is None else penalty_grid(m.alphas, alpha, "alphas"),
+            alphas=None if m.cv is None else penalty_grid(m.alphas, alpha, "alphas"),
         )
 
 
@@ -201,7 +201,7 @@ def path_of(
     def along(held: Array) -> Iterator[Array]:
         return (f[held] for f in rows.along(rough, weight(held), down))
 
-    return HeldOut.of(s.cv, X, codes, weight.rows).path(down, along, log_likelihood)
+    return HeldOut.of(s.folds, X, codes, weight.rows).path(down, along, log_likelihood)
 
 
 @dataclass(frozen=True, eq=False)
