@@ -17,7 +17,7 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, part, parted
 from mercer.models.folds import Folds
-from mercer.models.logistic_fit import LogisticSettings, LogisticSolution, RowWeights, fit
+from mercer.models.logistic_fit import LogisticSettings, LogisticSolution, LossWeights, fit
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.naming import Named, scored, strongest
 from mercer.models.penalties import PenaltyPath, checked_folds
@@ -171,7 +171,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
             wide=True,
         )
         w = np.ones(len(codes)) if weight is None else weight
-        weights = RowWeights(w, self.class_weight, classes, codes)
+        weights = LossWeights(w, self.class_weight, classes, codes)
         found, converged = fit(s, rows, codes, len(classes), weights, phi)
         if not converged:
             text = f"stopped after {found.steps} rounds (max_iter={self.max_iter}) before tol was reached; raise max_iter or alpha."

@@ -179,7 +179,7 @@ class ClassRows:
 
 
 def fit(
-    s: LogisticSettings, X: Table, codes: Array, K: int, weight: RowWeights, phi: FittedMap
+    s: LogisticSettings, X: Table, codes: Array, K: int, weight: LossWeights, phi: FittedMap
 ) -> tuple[LogisticSolution, bool]:
     """Rounds of passes over the features of rows of classes `codes`; and whether they reached
     the tolerance.
@@ -192,7 +192,7 @@ def fit(
 
 
 def path_of(
-    s: LogisticSettings, alphas: Array, rows: ClassRows, X: Table, codes: Array, weight: RowWeights
+    s: LogisticSettings, alphas: Array, rows: ClassRows, X: Table, codes: Array, weight: LossWeights
 ) -> PenaltyPath:
     """By the likelihood of folds in models of the others, whose rounds end at 1e-4 of the objective."""
     check_no_targets(s.lift)
@@ -205,7 +205,7 @@ def path_of(
 
 
 @dataclass(frozen=True, eq=False)
-class RowWeights:
+class LossWeights:
     """The weights of rows, and the class weights that multiply them."""
 
     rows: Array
