@@ -13,6 +13,8 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.defaults import is_precomputed
 from mercer.models.base import bytes_of
+from mercer.models.folds import ONE_FOLD, Folds
+from mercer.models.penalties import penalty_grid
 from mercer.models.settings import (
     KernelSetting,
     LiftSetting,
@@ -50,6 +52,8 @@ class ClassifierSettings:
     max_iter: int
     memory: float
     random_state: Seed
+    folds: Folds = ONE_FOLD  # of the rows that count
+    Cs: Array | None = None  # where there is cv: ascending
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -81,6 +85,7 @@ class ClassifierSettings:
             most,
             memory,
             m.random_state,
+            Cs=None if m.cv is None else penalty_grid(m.Cs, C, "Cs"),
         )
 
     @property
@@ -93,9 +98,10 @@ class ClassifierSettings:
         return self.precomputed or (isinstance(self.kernel, Kernel) and self.kernel.takes_items)
 
 
-def choose(n: int, s: ClassifierSettings) -> Plan:
-    """The way of n rows, "exact" or "features", why, and what was not taken."""
-    few = s.rows_only or n <= EXACT_ROWS
+def choose(n: int, s: ClassifierSettings, *, own: bool = False) -> Plan:
+    """The way of n rows, "exact" or "features", why, and what was not taken; `own` where rows are
+    their own features, which need no kernel values."""
+    few = s.rows_only or (n <= EXACT_ROWS and not (own and s.multiclass != "ovo"))
     exact = s.way == "exact" or (s.way == "auto" and s.lift is None and few)
     if not exact and (s.rows_only or s.multiclass == "ovo"):
         raise ValueError(
@@ -105,11 +111,10 @@ def choose(n: int, s: ClassifierSettings) -> Plan:
         return Plan(
             "exact", "as asked" if s.way == "exact" or s.precomputed else f"at most {EXACT_ROWS:,}"
         )
-    beyond = (
-        (("exact dual", f"{n:,} rows are more than {EXACT_ROWS:,}"),)
-        if s.way == "auto" and s.lift is None
-        else ()
+    why = (
+        "sparse rows are their own features" if own else f"{n:,} rows are more than {EXACT_ROWS:,}"
     )
+    beyond = (("exact dual", why),) if s.way == "auto" and s.lift is None else ()
     return Plan("features", "", rejected=beyond)
 
 
