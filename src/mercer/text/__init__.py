@@ -1,1 +1,1 @@
-"""Text: documents of any kind, their n-grams, and the columns that these are counted in."""
+"""Text and names as columns: tokens, n-grams, hashes, and the names behind hashed columns."""
