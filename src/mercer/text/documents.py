@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,23 @@ class Part:
     def n_rows(self) -> int:
         return len(self.items) if self.offsets is None else len(self.offsets) - 1
 
+    def cut(self, step: int) -> Iterator[Part]:
+        """Parts of about `step` bytes of it, by the sizes of documents alone."""
+        sizes = (
+            np.fromiter(map(len, self.items), np.int64, len(self.items))
+            if self.offsets is None
+            else np.diff(self.offsets)
+        )
+        if len(sizes) and int(sizes.max()) > MOST_BYTES:
+            raise ValueError(
+                f"document {self.first + int(sizes.argmax())} has {int(sizes.max())} bytes, more than {MOST_BYTES}; cut it into several."
+            )
+        ends = np.flatnonzero(np.diff(np.cumsum(sizes + 1) // step)) + 1
+        for a, b in pairwise([0, *ends.tolist(), len(sizes)]):
+            if b > a:
+                offsets = None if self.offsets is None else self.offsets[a : b + 1]
+                yield Part(self.first + a, self.items[a:b], self.text, offsets)
+
     def utf8(self) -> tuple[Array, Array]:
         """The bytes of the documents, side by side, and their offsets."""
         if self.text is not None and self.offsets is not None:
@@ -53,9 +70,10 @@ class Part:
             ) from None
 
 
-def batches(texts: Any, name: str = "documents") -> Iterator[list[Part]]:
-    """The documents in parts of about a quarter of a megabyte, in lists of them that are in memory
-    together.
+def batches(
+    texts: Any, part_bytes: int = PART_BYTES, name: str = "documents"
+) -> Iterator[list[Part]]:
+    """The documents in parts of about so many bytes, in lists of those that are in memory together.
 
     A part of Arrow text, of pandas, polars or pyarrow, is its own buffer. A document may be a str,
     or bytes of UTF-8; nothing else is one, and a missing one is refused, since no text and an empty
@@ -68,7 +86,9 @@ def batches(texts: Any, name: str = "documents") -> Iterator[list[Part]]:
     ValueError: documents must be a list of texts, but is one str; give [text].
     """
     if isinstance(texts, str | bytes):
-        raise ValueError(f"{name} must be a list of texts, but is one {type(texts).__name__}; give [text].")
+        raise ValueError(
+            f"{name} must be a list of texts, but is one {type(texts).__name__}; give [text]."
+        )
     if hasattr(texts, "columns") or len(getattr(texts, "shape", (0,))) != 1:
         raise ValueError(
             f"{name} must be one column of texts, but is {type(texts).__name__} of shape {getattr(texts, 'shape', None)}; "
@@ -79,14 +99,15 @@ def batches(texts: Any, name: str = "documents") -> Iterator[list[Part]]:
             f"{name} must be a list of texts, but is {type(texts).__name__}; give a list, an array, a column or a generator."
         )
     columns = _arrow(texts)
-    return _of_items(_items(texts), name) if columns is None else _of_arrow(columns, name)
+    of = _of_items(_items(texts), name) if columns is None else _of_arrow(columns, name)
+    return (list(chain.from_iterable(part.cut(part_bytes) for part in parts)) for parts in of)
 
 
 def _arrow(texts: Any) -> list[Any] | None:
     """The chunks of Arrow text, where they are that and pyarrow is there to read them."""
     if not (hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__")):
         return None
-    if getattr(texts, "dtype", None) == object:  # of pandas, which would guess types
+    if str(getattr(texts, "dtype", "")) == "object":  # of pandas, which would guess types
         return None
     try:
         import pyarrow as pa
@@ -99,7 +120,12 @@ def _arrow(texts: Any) -> list[Any] | None:
 def _of_arrow(chunks: list[Any], name: str) -> Iterator[list[Part]]:
     row = 0
     for chunk in chunks:
-        yield list(_parts_of(*_buffers(chunk, row, name), row))
+        text, offsets = _buffers(chunk, row, name)
+        if offsets[0] < 0 or offsets[-1] > len(text) or (offsets[1:] < offsets[:-1]).any():
+            raise ValueError(
+                f"the Arrow text of rows {row} and on has offsets outside its bytes; make it anew."
+            )
+        yield [Part(row, text=text, offsets=offsets)]
         row += len(chunk)
 
 
@@ -122,17 +148,10 @@ def _buffers(chunk: Any, row: int, name: str) -> tuple[Array, Array]:
         raise ValueError(_said(name, row, f"of type {chunk.type}"))
     _, offsets, data = chunk.buffers()
     if not len(chunk) or offsets is None:
-        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
+        return np.frombuffer(b"", np.uint8), np.zeros(1, np.int64)
     places = np.frombuffer(offsets, np.int32 if small else np.int64)
-    text = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    text = np.frombuffer(b"" if data is None else data, np.uint8)
     return text, places[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)
-
-
-def _parts_of(text: Array, offsets: Array, row: int) -> Iterator[Part]:
-    if offsets[0] < 0 or offsets[-1] > len(text) or (offsets[1:] < offsets[:-1]).any():
-        raise ValueError(f"the Arrow text of rows {row} and on has offsets outside its bytes; make it anew.")
-    for rows in _cuts(np.diff(offsets), row):
-        yield Part(row + rows.start, text=text, offsets=offsets[rows.start : rows.stop + 1])
 
 
 def _items(texts: Any) -> Iterator[list[Any]]:
@@ -160,8 +179,7 @@ def _of_items(lists: Iterator[list[Any]], name: str) -> Iterator[list[Part]]:
     row = 0
     for items in lists:
         _check(items, row, name)
-        sizes = np.fromiter(map(len, items), np.int64, len(items))
-        yield [Part(row + rows.start, items[rows]) for rows in _cuts(sizes, row)]
+        yield [Part(row, items)]
         row += len(items)
 
 
@@ -174,15 +192,3 @@ def _check(items: Sequence[Any], row: int, name: str) -> None:
 
 def _said(name: str, row: int, what: str) -> str:
     return f"{name} must be texts, but document {row} is {what}; drop such rows, or give '' where nothing was written."
-
-
-def _cuts(sizes: Array, row: int) -> list[slice]:
-    """Rows in parts of about `PART_BYTES`, by their sizes alone."""
-    if len(sizes) and int(sizes.max()) > MOST_BYTES:
-        raise ValueError(
-            f"document {row + int(sizes.argmax())} has {int(sizes.max())} bytes, more than {MOST_BYTES}; cut it into several."
-        )
-    part = np.cumsum(sizes + 1) // PART_BYTES
-    ends = np.flatnonzero(np.diff(part)) + 1
-    bounds = [0, *ends.tolist(), len(sizes)]
-    return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True) if b > a]

@@ -151,9 +151,7 @@ def _runs(
 
 
 @njit
-def squeezed(
-    text: Array, offsets: Array, table: Array, out: Array, starts: Array
-) -> None:
+def squeezed(text: Array, offsets: Array, table: Array, out: Array, starts: Array) -> None:
     """Every document in lower case, with one blank for two white spaces or more; `starts[i]` is
     where document i begins."""
     to = np.int64(1)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from mercer.inputs import Array
 from mercer.text import hashing
-from mercer.text.tokens import WITHIN, WORDS, Tokens
 
 ROOM = 1 << 18  # keys that are in memory at a time: a megabyte
 Emit = Callable[[Array, Array, Array], int]  # keys and ends of rows, from a place on
@@ -29,6 +27,14 @@ class Tally:
     def n_rows(self) -> int:
         return len(self.indptr) - 1
 
+    def nonzero(self) -> Tally:
+        """Without values that are 0."""
+        if self.values.all():
+            return self
+        there = self.values != 0
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(there)])
+        return Tally(self.indices[there], self.values[there], before[self.indptr])
+
     def __getitem__(self, rows: slice) -> Tally:
         ends = self.indptr[rows.start : rows.stop + 1]
         inside = slice(int(ends[0]), int(ends[-1]))
@@ -37,24 +43,10 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
-    """Columns by MurmurHash3, as scikit-learn's: |h| modulo their number, with the sign of h."""
+    """Columns that keys lie in."""
 
     width: int
-    signed: bool = True
     keep: bool = False  # columns whose n-grams cancel each other, as 0
-
-
-def hashed(t: Tokens, unit: str, orders: tuple[int, int], to: Buckets) -> Tally:
-    """The n-grams of documents, of orders[0] to orders[1] words or characters, in their columns.
-
-    >>> from mercer.text.documents import Part
-    >>> from mercer.text.tokens import tokens
-    >>> words = tokens(Part(0, ["to be or not to be"]), "words", True)
-    >>> hashed(words, "words", (1, 1), Buckets(16)).values.tolist()
-    """
-    emit = hashing.word_keys if unit == WORDS else hashing.char_keys
-    how = np.array([*orders, to.width, to.signed, unit == WITHIN], np.int64)
-    return tallied(partial(emit, t.text, t.starts, t.docs, how), t.n_rows, to, orders[1])
 
 
 def tallied(emit: Emit, n_rows: int, to: Buckets, most: int) -> Tally:

@@ -78,7 +78,8 @@ def _lowered(text: Array, offsets: Array, kind: Array, first: int) -> tuple[Arra
             f"document {first + int(broken[0])} is not UTF-8; decode it with its own encoding, such as .decode('latin-1')."
         )
     found = [
-        text[a:b].tobytes() for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        text[a:b].tobytes()
+        for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
     ]
     for i in np.flatnonzero(kind == normal.ODD).tolist():
         found[i] = found[i].decode().lower().encode()

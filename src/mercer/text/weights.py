@@ -11,14 +11,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer.inputs import Array
+from mercer.invariants import Text, check
 from mercer.ops.jit import njit
 from mercer.ops.threads import parallel_map
+from mercer.store import register
 from mercer.text.rows import Tally
 
 WEIGHTS = ("count", "binary", "tfidf", "ratio")
 NO_SCALE = np.ones(1)
 
 
+@register("text.Weighting")
 @dataclass(frozen=True, eq=False)
 class Weighting:
     """How a count becomes a value: f(count) times the scale of its column, in a row of norm 1 or
@@ -27,6 +30,16 @@ class Weighting:
     weight: str = "count"
     sublinear: bool = False
     norm: str | None = "l2"
+
+    must = dict(weight=Text(*WEIGHTS), norm=Text("l2") | None)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def signed(self) -> bool:
+        """Whether hashed n-grams have signs: what is there or not has none."""
+        return self.weight in ("count", "tfidf")
 
     @property
     def learns(self) -> bool:
