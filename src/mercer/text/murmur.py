@@ -37,14 +37,14 @@ def murmur3(buffer: Array, offsets: Array, seed: int = 0) -> Array:
     if not 0 <= seed < 1 << 32:
         raise ValueError(f"seed must be a whole number from 0 to 2**32 - 1, got {seed!r}.")
     out = np.empty(len(offsets) - 1, np.int32)
-    given = plain_bytes(buffer), np.require(offsets, None, "CW"), np.uint32(seed), out
+    given = plain_bytes(buffer), np.require(offsets, None, ["C", "W"]), np.uint32(seed), out
     parallel_map(lambda t: hash_names(t.start, t.stop, *given), cuts(len(out), TASK_NAMES))
     return out
 
 
 def plain_bytes(buffer: Array) -> Array:
     """The bytes in one piece that may be written to, so that Numba compiles one signature."""
-    return np.require(buffer, np.uint8, "CW")
+    return np.require(buffer, np.uint8, ["C", "W"])
 
 
 def strings_law(buffer: Any, offsets: Any) -> str | None:
