@@ -53,21 +53,27 @@ class Part:
         """The bytes of the documents, side by side, and their offsets."""
         if self.text is not None and self.offsets is not None:
             return self.text, self.offsets
-        encoded = [self._encoded(i, item) for i, item in enumerate(self.items)]
+        encoded = [item if isinstance(item, bytes) else _encoded(item) for item in self.items]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
         return np.frombuffer(b"".join(encoded), np.uint8), offsets
 
-    def _encoded(self, i: int, item: Any) -> bytes:
-        if isinstance(item, bytes):
-            return item
-        try:
-            return item.encode()
-        except UnicodeEncodeError as e:
-            raise ValueError(
-                f"document {self.first + i} has half a surrogate pair (character {e.start}), which no UTF-8 can hold; "
+    def refused(self, i: int) -> str:
+        """What is wrong with a document that is not UTF-8."""
+        row = self.first + i
+        if self.items and isinstance(self.items[i], str):
+            return (
+                f"document {row} has half a surrogate pair, which no UTF-8 can hold; "
                 "decode it anew, or encode with errors='replace' and decode."
-            ) from None
+            )
+        return f"document {row} is not UTF-8; decode it with its own encoding, such as .decode('latin-1')."
+
+
+def _encoded(item: str) -> bytes:
+    try:
+        return item.encode()
+    except UnicodeEncodeError:
+        return item.encode("utf-8", "surrogatepass")  # no UTF-8, which is seen later
 
 
 def batches(
@@ -134,6 +140,8 @@ def _buffers(chunk: Any, row: int, name: str) -> tuple[Array, Array]:
     written out."""
     import pyarrow as pa
 
+    if not len(chunk):
+        return np.frombuffer(b"", np.uint8), np.zeros(1, np.int64)
     if chunk.null_count:
         bad = row + int(np.flatnonzero(np.asarray(chunk.is_null()))[0])
         raise ValueError(_said(name, bad, "missing"))
@@ -147,8 +155,6 @@ def _buffers(chunk: Any, row: int, name: str) -> tuple[Array, Array]:
     ):
         raise ValueError(_said(name, row, f"of type {chunk.type}"))
     _, offsets, data = chunk.buffers()
-    if not len(chunk) or offsets is None:
-        return np.frombuffer(b"", np.uint8), np.zeros(1, np.int64)
     places = np.frombuffer(offsets, np.int32 if small else np.int64)
     text = np.frombuffer(b"" if data is None else data, np.uint8)
     return text, places[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)

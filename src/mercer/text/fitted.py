@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, TypeVar
 
 import scipy.sparse as sp
@@ -16,36 +17,43 @@ from mercer.ops.tiles import settle_allocator
 from mercer.store import register
 from mercer.text.documents import PART_BYTES, Part, batches
 from mercer.text.grams import HashedColumns
+from mercer.text.names import ColumnNames
 from mercer.text.rows import Tally
 from mercer.text.vocabulary import Selection, Vocabulary
 from mercer.text.weights import Weighting, matrix
 
 Block = HashedColumns | Vocabulary
+LEARN_BYTES = 1 << 21  # of text for one task, where n-grams are learnt
 R = TypeVar("R")
 
 
 @register("text.FittedGrams")
 @dataclass(frozen=True, eq=False)
 class FittedGrams:
-    """Blocks of columns side by side, how counts become values, and the number of documents that
-    were seen, of every class where classes matter."""
+    """Blocks of columns side by side, how counts become values, the number of documents that were
+    seen, of every class where classes matter, and the n-grams of hashed columns where they are
+    kept."""
 
     blocks: tuple[Block, ...]
     weighting: Weighting
     n_documents: Array  # int64 (classes,)
     classes: Array | None = None
+    kept: tuple[ColumnNames, ...] = ()
 
     must = dict(
         blocks=Each(Is("HashedColumns", "Vocabulary"), least=1),
         weighting=Is("Weighting"),
         n_documents=Counts("c"),
         classes=Labels("c") | None,
+        kept=Each(Is("ColumnNames")),
     )
 
     def __post_init__(self) -> None:
         check(self)
 
     def _laws(self) -> str | None:
+        if self.kept and [k.n_features for k in self.kept] != self.widths:
+            return "has names of other columns than its own"
         if not self.weighting.learns:
             return None
         kinds = 2 if self.weighting.weight == "ratio" else 1
@@ -79,6 +87,17 @@ class FittedGrams:
         if len(self.blocks) == 1 or isinstance(self.blocks[0], HashedColumns):
             return [name for b in self.blocks for name in b.names()]
         return [f"{b.grams.unit}__{name}" for b in self.blocks for name in b.names()]
+
+    def block_of(self, column: Any) -> tuple[int, int]:
+        """The block of a column, and its place there."""
+        if not isinstance(column, Integral) or not 0 <= column < sum(self.widths):
+            raise ValueError(
+                f"column must be a whole number from 0 to {sum(self.widths) - 1}, got {column!r}."
+            )
+        b, at = 0, int(column)
+        while at >= self.widths[b]:
+            b, at = b + 1, at - self.widths[b]
+        return b, at
 
     def transform(self, texts: Any, dtype: Any) -> sp.csr_matrix:
         """The rows of documents."""

@@ -10,15 +10,15 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
+from mercer.text.distinct import distinct
 from mercer.text.documents import Part
-from mercer.text.fitted import Block, FittedGrams, each_part, tallies
-from mercer.text.grams import Grams
+from mercer.text.fitted import LEARN_BYTES, Block, FittedGrams, each_part, tallies
+from mercer.text.grams import Grams, HashedColumns
+from mercer.text.names import ColumnNames, Distinct
 from mercer.text.rows import Tally
 from mercer.text.settings import GramSettings
 from mercer.text.trie import Growth, grown
 from mercer.text.vocabulary import Learnt, Vocabulary, chosen, count, placed, together
-
-LEARN_BYTES = 1 << 21  # of text for one task, where a vocabulary is learnt
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def learn(
         return _vocabulary(texts, how, y, before, rows)
     blocks = how.columns if before is None else before.blocks
     signed = how.weighting.signed
-    if how.weighting.learns:
+    if how.weighting.learns or how.keep_names:
         return _documents(texts, blocks, how, y, before, rows)
     found = [t for batch in tallies(blocks, texts, signed) for t in batch] if rows else []
     return FittedGrams(blocks, how.weighting, np.zeros(1, np.int64)), found
@@ -84,21 +84,41 @@ def _documents(
     before: FittedGrams | None,
     rows: bool,
 ) -> tuple[FittedGrams, list[list[Tally]]]:
-    """Count the documents of columns that are fixed."""
-    kinds = 1 if y.codes is None else 2
+    """Count the documents of columns that are fixed, and keep the names of hashed ones."""
     found: list[list[Tally]] = []
-    counts = [np.zeros((kinds, b.width), np.int64) for b in blocks]
-    n = 0
-    for batch in tallies(blocks, texts, how.weighting.signed, keep=True):
-        sizes = sum(part[0].n_rows for part in batch)
-        for b, total in enumerate(counts):
-            _count(total, [part[b] for part in batch], None if y.codes is None else y.codes[n:])
-        found += [[t.nonzero() for t in part] for part in batch] if rows else []
-        n += sizes
-    numbers = y.numbers(n)
-    blocks = tuple(b.counted(c) for b, c in zip(blocks, counts, strict=True))
-    seen = numbers if before is None else before.n_documents + numbers
-    return FittedGrams(blocks, how.weighting, seen, y.classes), found
+    counts = [np.zeros((1 if y.codes is None else 2, b.width), np.int64) for b in blocks]
+    kept, n = _names(blocks, before, how), 0
+    for batch in each_part(texts, lambda part: _seen(part, blocks, how), LEARN_BYTES):
+        for b, total in enumerate(counts if how.weighting.learns else ()):
+            _count(total, [part[0][b] for part in batch], None if y.codes is None else y.codes[n:])
+        for names in (part[1] for part in batch):
+            kept = tuple(k.add(d) for k, d in zip(kept, names, strict=True))
+        found += [[t.nonzero() for t in part[0]] for part in batch] if rows else []
+        n += sum(part[0][0].n_rows for part in batch)
+    seen = y.numbers(n) if before is None else before.n_documents + y.numbers(n)
+    if how.weighting.learns:
+        blocks = tuple(b.counted(c) for b, c in zip(blocks, counts, strict=True))
+    return FittedGrams(blocks, how.weighting, seen, y.classes, kept), found
+
+
+def _names(
+    blocks: Sequence[Block], before: FittedGrams | None, how: GramSettings
+) -> tuple[ColumnNames, ...]:
+    if not how.keep_names:
+        return ()
+    return tuple(ColumnNames(b.width) for b in blocks) if before is None else before.kept
+
+
+def _seen(
+    part: Part, blocks: Sequence[Block], how: GramSettings
+) -> tuple[list[Tally], list[Distinct]]:
+    """The counts of some documents, with those that cancel each other, and their distinct
+    n-grams."""
+    signed = how.weighting.signed
+    hashed = [b for b in blocks if isinstance(b, HashedColumns)] if how.keep_names else []
+    return [b.tally(part, signed, keep=True) for b in blocks], [
+        distinct(part, b, signed) for b in hashed
+    ]
 
 
 def _count(total: Array, parts: Sequence[Tally], codes: Array | None) -> None:
@@ -190,4 +210,5 @@ def merged(a: FittedGrams, b: FittedGrams, how: GramSettings) -> FittedGrams:
         blocks = tuple(
             settle(p.grams, [_learnt(p), _learnt(q)], how, int(seen.sum()))[0] for p, q in pairs
         )
-    return FittedGrams(blocks, a.weighting, seen, a.classes)
+    kept = tuple(p.merge(q) for p, q in zip(a.kept, b.kept, strict=True))
+    return FittedGrams(blocks, a.weighting, seen, a.classes, kept)

@@ -27,6 +27,7 @@ class GramSettings:
     selection: Selection
     weighting: Weighting
     dtype: Any
+    keep_names: bool = False
 
 
 def settings(p: dict[str, Any]) -> GramSettings:
@@ -37,7 +38,13 @@ def settings(p: dict[str, Any]) -> GramSettings:
     dtype = np.dtype(p["dtype"])
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float64 or float32, got {p['dtype']!r}.")
-    return GramSettings(grams, _columns(p, grams, weighting), selection, weighting, dtype)
+    columns = _columns(p, grams, weighting)
+    keep = truth(p, "keep_names")
+    if keep and not (columns and isinstance(columns[0], HashedColumns)):
+        raise ValueError(
+            "keep_names=True is for hashed columns, but a vocabulary has its names already; leave it out."
+        )
+    return GramSettings(grams, columns, selection, weighting, dtype, keep)
 
 
 def _weighting(p: dict[str, Any]) -> Weighting:

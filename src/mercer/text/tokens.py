@@ -49,7 +49,7 @@ def tokens(part: Part, unit: str, lowercase: bool) -> Tokens:
     if not plain:
         normal.kinds(text, offsets, table, kind)
         if kind.max() >= normal.ODD:
-            text, offsets = _lowered(text, offsets, kind, part.first)
+            text, offsets = _lowered(part, text, offsets, kind)
     size = int(offsets[-1] - offsets[0])
     room = (1 if plain else 2) * size + len(kind) + 2
     out = np.empty(room + SLACK, np.uint8)
@@ -69,14 +69,12 @@ def _ended(out: Array, starts: Array, docs: Array) -> Tokens:
     return Tokens(out, starts, docs)
 
 
-def _lowered(text: Array, offsets: Array, kind: Array, first: int) -> tuple[Array, Array]:
+def _lowered(part: Part, text: Array, offsets: Array, kind: Array) -> tuple[Array, Array]:
     """The documents with those in lower case, by Python, of which no table tells it; kinds become
     those of the result."""
     broken = np.flatnonzero(kind == normal.BROKEN)
     if len(broken):
-        raise ValueError(
-            f"document {first + int(broken[0])} is not UTF-8; decode it with its own encoding, such as .decode('latin-1')."
-        )
+        raise ValueError(part.refused(int(broken[0])))
     found = [
         text[a:b].tobytes()
         for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)

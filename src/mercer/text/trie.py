@@ -15,6 +15,7 @@ from mercer.inputs import Array
 from mercer.invariants import Bytes, Counts, Ints, check
 from mercer.store import register
 from mercer.text import trie_loops as loops
+from mercer.text import trie_walks as walks
 from mercer.text.tokens import WITHIN, WORDS, Tokens
 from mercer.text.unicode import POINTS
 
@@ -65,17 +66,21 @@ class Trie:
     def __len__(self) -> int:
         return self.n_symbols + len(self.prefixes)
 
+    def symbol(self, s: int) -> str:
+        """What a symbol is."""
+        return bytes(self.text[self.offsets[s] : self.offsets[s + 1]]).decode()
+
     def columns(self, kept: Array) -> tuple[Array, int]:
         """The number of every n-gram that is kept, where 1, in the order of their code points, -1
         for others; and how many there are."""
         out, size = np.empty(len(self), np.int32), kept.astype(np.int32)
-        loops.sizes(self.prefixes, size)
-        return out, loops.preorder(self.prefixes, kept.astype(np.int32), out, size)
+        walks.sizes(self.prefixes, size)
+        return out, walks.preorder(self.prefixes, kept.astype(np.int32), out, size)
 
     def cut(self, kept: Array) -> tuple[Trie, Array]:
         """Without what no n-gram that is kept needs; and the places of what is left."""
         size = kept.astype(np.int32)
-        loops.sizes(self.prefixes, size)
+        walks.sizes(self.prefixes, size)
         w = self.n_symbols
         paths = np.flatnonzero(size[w:])
         size[self.symbols[paths]] = 1
@@ -89,15 +94,22 @@ class Trie:
             text, offsets, prefixes.astype(np.int32), to[self.symbols[paths]].astype(np.int32)
         ), left
 
+    def spelled(self, between: str) -> tuple[Array, Array]:
+        """The n-grams of all symbols and paths side by side, and where each begins and the last
+        ends; `between` is a blank or nothing."""
+        size = np.empty(len(self), np.int64)
+        given = self.prefixes, self.symbols
+        walks.lengths(*given, self.offsets, len(between), size)
+        ends = np.cumsum(size)
+        text = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+        walks.spell(*given, self.text, self.offsets, ends, text)
+        return text, np.concatenate([np.zeros(1, np.int64), ends])
+
     def names(self, between: str) -> list[str]:
         """The n-gram of every symbol and path."""
-        data = self.text.tobytes()
-        words = [data[a:b].decode() for a, b in pairwise(self.offsets.tolist())]
-        out = list(words)
-        w = len(words)
-        for p, s in zip(self.prefixes.tolist(), self.symbols.tolist(), strict=True):
-            out.append(f"{out[-1 - p] if p < 0 else out[w + p]}{between}{words[s]}")
-        return out
+        text, offsets = self.spelled(between)
+        data = text.tobytes()
+        return [data[a:b].decode() for a, b in pairwise(offsets.tolist())]
 
     @cached_property
     def words(self) -> Array:

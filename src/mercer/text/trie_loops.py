@@ -327,34 +327,3 @@ def find_keys(
     rows = row - at[0] + part
     at[0], at[1], at[2] = row, r, j
     return rows
-
-
-@njit
-def sizes(prefixes: Array, size: Array) -> None:
-    """Of w symbols and the paths behind them: add to each what all paths have that go on from it."""
-    w = len(size) - len(prefixes)
-    for i in range(len(prefixes) - 1, -1, -1):
-        p = prefixes[i]
-        size[-1 - p if p < 0 else w + p] += size[w + i]
-
-
-@njit
-def preorder(prefixes: Array, kept: Array, columns: Array, size: Array) -> int:
-    """Number what is kept of a trie so that every path comes before those that go on from it, and
-    these in the order of their last symbols; -1 for what is not kept. Returns how many there are.
-
-    Of w symbols and the paths behind them `kept` says 0 or 1; `size` has their `sizes`.
-    """
-    w, total = len(kept) - len(prefixes), 0
-    for s in range(w):
-        columns[s], total = total, total + size[s]
-        size[s] = columns[s] + kept[s]  # from here on: the next number below it
-    for i in range(len(prefixes)):
-        p = prefixes[i]
-        above = -1 - p if p < 0 else w + p
-        columns[w + i], size[above] = size[above], size[above] + size[w + i]
-        size[w + i] = columns[w + i] + kept[w + i]
-    for i in range(len(kept)):
-        if not kept[i]:
-            columns[i] = -1
-    return total

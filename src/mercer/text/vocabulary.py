@@ -98,6 +98,18 @@ class Vocabulary:
                 out[column] = name
         return out
 
+    def name_of(self, column: int) -> list[tuple[str, int, int]]:
+        """The n-gram of a column, the documents that had it, and 1."""
+        at = int(np.flatnonzero(self.columns == column)[0])
+        path: list[int] = []
+        while at >= (w := self.trie.n_symbols):
+            p = int(self.trie.prefixes[at - w])
+            path.append(int(self.trie.symbols[at - w]))
+            at = -1 - p if p < 0 else w + p
+        name = self.grams.between.join(self.trie.symbol(s) for s in [at, *reversed(path)])
+        seen = 0 if self.documents is None else int(self.documents[:, self.columns == column].sum())
+        return [(name, seen, 1)]
+
     def counted(self, documents: Array) -> Vocabulary:
         """With documents (classes, width) counted by columns, more than before."""
         new = np.zeros((len(documents), len(self.trie)), np.int64)
