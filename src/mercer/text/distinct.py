@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer.text.documents import Part
-from mercer.text.fitted import LEARN_BYTES, each_part
+from mercer.text.fitted import each_part
 from mercer.text.grams import HashedColumns
 from mercer.text.names import Collisions, ColumnNames, Distinct
 from mercer.text.runs import gathered
@@ -48,7 +48,7 @@ def names_in(
         return found.take(picks, found.counts[picks])
 
     out = ColumnNames(columns.width)
-    for batch in each_part(texts, of_column, LEARN_BYTES):
+    for batch in each_part(texts, of_column, learning=True):
         for found in batch:
             out = out.add(found)
     return out.names(column)

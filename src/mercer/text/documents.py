@@ -12,7 +12,6 @@ import numpy as np
 
 from mercer.inputs import Array
 
-PART_BYTES = 1 << 18  # of text for one task
 BATCH_BYTES = 1 << 24  # of text from a generator at a time
 BATCH_ROWS = 1 << 10  # items taken from a generator at a time
 MOST_BYTES = 1 << 30  # of one document
@@ -76,9 +75,7 @@ def _encoded(item: str) -> bytes:
         return item.encode("utf-8", "surrogatepass")  # no UTF-8, which is seen later
 
 
-def batches(
-    texts: Any, part_bytes: int = PART_BYTES, name: str = "documents"
-) -> Iterator[list[Part]]:
+def batches(texts: Any, part_bytes: int = 1 << 18, name: str = "documents") -> Iterator[list[Part]]:
     """The documents in parts of about so many bytes, in lists of those that are in memory together.
 
     A part of Arrow text, of pandas, polars or pyarrow, is its own buffer. A document may be a str,

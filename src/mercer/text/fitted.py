@@ -15,7 +15,7 @@ from mercer.invariants import Counts, Each, Is, Labels, check
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import settle_allocator
 from mercer.store import register
-from mercer.text.documents import PART_BYTES, Part, batches
+from mercer.text.documents import Part, batches
 from mercer.text.grams import HashedColumns
 from mercer.text.names import ColumnNames
 from mercer.text.rows import Tally
@@ -23,6 +23,7 @@ from mercer.text.vocabulary import Selection, Vocabulary
 from mercer.text.weights import Weighting, matrix
 
 Block = HashedColumns | Vocabulary
+PART_BYTES = 1 << 18  # of text for one task
 LEARN_BYTES = 1 << 21  # of text for one task, where n-grams are learnt
 R = TypeVar("R")
 
@@ -76,7 +77,10 @@ class FittedGrams:
         return {name: v for name, v in vars(self).items() if name != "scales"}
 
     def cut(self, selection: Selection) -> FittedGrams:
-        """Without the n-grams that were not selected: what can be learnt no more."""
+        """Without the n-grams that were not selected: what can be learnt no more; some must be."""
+        for b in self.blocks:
+            if isinstance(b, Vocabulary):
+                b.must_have_columns()
         if not selection.prunes:
             return self
         blocks = tuple(b.pruned() if isinstance(b, Vocabulary) else b for b in self.blocks)
@@ -119,11 +123,9 @@ def tallies(
     return each_part(texts, lambda part: [block.tally(part, signed, keep) for block in blocks])
 
 
-def each_part(
-    texts: Any, f: Callable[[Part], R], part_bytes: int = PART_BYTES
-) -> Iterator[list[R]]:
+def each_part(texts: Any, f: Callable[[Part], R], *, learning: bool = False) -> Iterator[list[R]]:
     """f of every part of the documents, in threads; of several errors that of the first document
-    is raised."""
+    is raised. Parts are larger where n-grams are learnt."""
     settle_allocator()
 
     def safely(part: Part) -> R | ValueError:
@@ -132,7 +134,7 @@ def each_part(
         except ValueError as e:
             return e
 
-    for batch in batches(texts, part_bytes):
+    for batch in batches(texts, LEARN_BYTES if learning else PART_BYTES):
         results = parallel_map(safely, batch)
         for r in results:
             if isinstance(r, ValueError):

@@ -12,7 +12,7 @@ from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 from mercer.text.distinct import distinct
 from mercer.text.documents import Part
-from mercer.text.fitted import LEARN_BYTES, Block, FittedGrams, each_part, tallies
+from mercer.text.fitted import Block, FittedGrams, each_part, tallies
 from mercer.text.grams import Grams, HashedColumns
 from mercer.text.names import ColumnNames, Distinct
 from mercer.text.rows import Tally
@@ -88,7 +88,7 @@ def _documents(
     found: list[list[Tally]] = []
     counts = [np.zeros((1 if y.codes is None else 2, b.width), np.int64) for b in blocks]
     kept, n = _names(blocks, before, how), 0
-    for batch in each_part(texts, lambda part: _seen(part, blocks, how), LEARN_BYTES):
+    for batch in each_part(texts, lambda part: _seen(part, blocks, how), learning=True):
         for b, total in enumerate(counts if how.weighting.learns else ()):
             _count(total, [part[0][b] for part in batch], None if y.codes is None else y.codes[n:])
         for names in (part[1] for part in batch):
@@ -149,7 +149,7 @@ def _vocabulary(
         grow = [grown(g.tokens(part), g.unit, g.orders) for g in how.grams]
         return [(g, count(g, y.of(part), totals)) for g in grow]
 
-    for batch in each_part(texts, grow, LEARN_BYTES):
+    for batch in each_part(texts, grow, learning=True):
         n += sum(len(part[0][0].indptr) - 1 for part in batch)
         for b, known in enumerate(learnt):
             known += [part[b][1] for part in batch]

@@ -28,10 +28,10 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
     The n-grams are scikit-learn's: of words (two or more letters, digits or "_", after
     `str.lower`), of characters, or of characters within words (`char_wb`). Columns are hashed
     (MurmurHash3 with signs, the columns and values of `HashingVectorizer`, but for the zeros of
-    n-grams that cancel each other) or a vocabulary (the columns of `CountVectorizer`). Words and
-    characters asked for together are two blocks of columns, each of norm 1. Documents are a list
-    or generator, a NumPy array, or a column of pandas, polars or Arrow, of which no text is
-    copied; a missing document is refused. Rows are the same bits for any number of threads.
+    n-grams that cancel each other) or a vocabulary (the columns of `CountVectorizer`). Words
+    and characters asked for together are two blocks of columns, each of norm 1. Documents are a
+    list or generator, a NumPy array, or a column of pandas, polars or Arrow, of which no text
+    is copied; a missing document is refused. Rows are the same bits for any number of threads.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         Whether n-grams of characters stay within words, with a blank on either side.
     weight : {"count", "binary", "tfidf", "ratio"}, default="count"
         f and s: the count (hashed: with signs) or 1, with s = 1; "tfidf" the count and s =
-        log((1 + n) / (1 + documents)) + 1; "ratio" 1 and the naive-Bayes log-ratio of two classes,
-        log(p / |p|) - log(q / |q|), p and q one more than the documents of each class.
+        log((1 + n) / (1 + documents)) + 1; "ratio" 1 and the naive-Bayes log-ratio of two
+        classes, log(p / |p|) - log(q / |q|), p and q one more than the documents of each.
     sublinear : bool, default=False
         Whether a count c becomes 1 + log(c).
     norm : "l2" or None, default="l2"
@@ -151,7 +151,7 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         how = self._settings()
         fitted, found = learn(X, how, targets(y, how), rows=True)
         self.fitted_ = fitted.cut(how.selection)
-        return fitted.rows(found, how.dtype)
+        return self.fitted_.rows(found, how.dtype)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from more documents: the same as `fit` on all of them together.

@@ -67,6 +67,15 @@ class Vocabulary:
         emit = partial(loops.find_keys, *given, how, self.trie.paths, self.columns)
         return tallied(emit, len(given[2]) - 1, Buckets(self.width), g.most)
 
+    def must_have_columns(self) -> None:
+        """Refuse a vocabulary that no n-gram was selected for."""
+        if not self.width:
+            came = 0 if self.documents is None else int(self.documents.any(0).sum())
+            raise ValueError(
+                f"no n-gram is left to be a column, of {came} that came; "
+                "give documents with words, a lower min_df or a higher max_df."
+            )
+
     def pruned(self) -> Vocabulary:
         """Without the n-grams that have no column, unless others begin with them: what can be
         learnt no more."""
@@ -79,6 +88,7 @@ class Vocabulary:
 
     def ready(self) -> None:
         """Make the tables that loops need, before there are threads."""
+        self.must_have_columns()
         _ = self.trie.paths, self.trie.words if self.grams.unit == WORDS else self.trie.points
 
     def by_column(self) -> Array | None:
@@ -142,10 +152,6 @@ class Selection:
         if not self.prunes:
             return out
         low, high = (v if isinstance(v, Integral) else v * n for v in (self.min_df, self.max_df))
-        if high < low:
-            raise ValueError(
-                f"max_df={self.max_df!r} are fewer documents than min_df={self.min_df!r}, of {n}; raise max_df."
-            )
         out &= (documents <= high) & (documents >= low)
         if totals is not None and self.max_features is not None and out.sum() > self.max_features:
             columns, width = trie.columns(out)
@@ -201,14 +207,10 @@ def together(parts: Sequence[Learnt]) -> tuple[Learnt, list[Array]]:
 
 
 def chosen(grams: Grams, found: Learnt, selection: Selection, n: int) -> Vocabulary:
-    """The vocabulary of what n documents taught, with columns for the n-grams that are selected."""
+    """The vocabulary of what n documents taught, with columns for the n-grams that are selected:
+    none where none are."""
     kept = selection.kept(found.trie, found.documents.sum(0), found.totals, n)
     columns, width = found.trie.columns(kept)
-    if not width:
-        raise ValueError(
-            f"no n-gram is left to be a column, of {int((found.documents.sum(0) > 0).sum())} in {n} documents; "
-            "give documents with words, a lower min_df or a higher max_df."
-        )
     return Vocabulary(grams, found.trie, columns, width, found.documents, found.totals)
 
 
@@ -251,6 +253,9 @@ def _listed(vocabulary: Any) -> tuple[list[str], Array]:
     bad = next((name for name in names if not isinstance(name, str) or not name), None)
     if bad is not None:
         raise ValueError(f"vocabulary must hold n-grams, but has {bad!r:.40}; give strings.")
+    half = next((name for name in names if _surrogate(name)), None)
+    if half is not None:
+        raise ValueError(f"vocabulary has {half!r:.40}, which no UTF-8 can hold; leave it out.")
     if not names or len(set(names)) < len(names):
         raise ValueError(
             f"vocabulary must hold n-grams, each once, but has {len(names)}, {len(set(names))} distinct; give every one once."
@@ -263,3 +268,7 @@ def _listed(vocabulary: Any) -> tuple[list[str], Array]:
                 f"vocabulary must give its {len(names)} n-grams the columns 0 to {len(names) - 1}, each once; number them so."
             )
     return names, columns.astype(np.int32)
+
+
+def _surrogate(name: str) -> bool:
+    return not name.isascii() and any("\ud800" <= c <= "\udfff" for c in name)
