@@ -27,7 +27,7 @@ def distinct(part: Part, columns: HashedColumns, signed: bool = True) -> Distinc
     g = columns.grams
     growth = grown(g.tokens(part), g.unit, g.orders)
     came = np.flatnonzero(growth.documents)  # the others only begin one
-    totals = np.bincount(growth.nodes(), growth.counts, minlength=len(growth.trie))
+    totals = np.bincount(growth.rows[::2], growth.rows[1::2], minlength=len(growth.trie))
     buffer, offsets = gathered(came, *growth.trie.spelled(g.between))
     found = Distinct.hashed(buffer, offsets, totals[came].astype(np.int64), columns.width)
     if signed:

@@ -141,12 +141,19 @@ def char_keys(
 
 @njit
 def count(
-    keys: Array, ends: Array, bits: int, indices: Array, values: Array, indptr: Array, keep: int
+    keys: Array,
+    ends: Array,
+    how: Array,
+    spare: Array,
+    heads: Array,
+    indices: Array,
+    values: Array,
+    indptr: Array,
 ) -> int:
-    """Sum the signs of equal columns of every row, in ascending order; sums that are 0 are left out
-    unless `keep`. Returns the number of sums."""
-    spare = np.empty(len(indices), np.uint32)
-    heads = np.empty(1024, np.uint32)
+    """Sum the signs of equal columns, of how[0] bits, of every row in ascending order; sums that
+    are 0 are left out unless how[1]. `spare` is as long as keys, and `heads` of 1024. Returns the
+    number of sums."""
+    bits, keep = U(how[0]), how[1]
     pos, a = np.uint64(0), np.uint64(0)
     indptr[0] = 0
     for r in range(len(ends)):
@@ -183,7 +190,8 @@ def _radix(keys: Array, a: int, n: int, spare: Array, heads: Array, bits: int) -
     then."""
     shift, turned = _ONE, False
     while shift <= bits:
-        heads[:] = 0
+        for t in range(1024):
+            heads[t] = 0
         for t in range(n):
             k = spare[t] if turned else keys[a + t]
             heads[(k >> shift) & U(1023)] += _ONE

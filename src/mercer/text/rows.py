@@ -52,8 +52,9 @@ class Buckets:
 def tallied(emit: Emit, n_rows: int, to: Buckets, most: int) -> Tally:
     """Rows of the keys that `emit` gives, as many keys at a time as there is room for."""
     at, ends = np.zeros(3, np.int64), np.empty(n_rows, np.int64)
-    keys = np.empty(ROOM + most, np.uint32)
-    bits = np.uint32((to.width - 1).bit_length())
+    keys, spare = (np.empty(ROOM + most, np.uint32) for _ in range(2))
+    heads = np.empty(1024, np.uint32)
+    how = np.array([(to.width - 1).bit_length(), to.keep], np.int64)
     found: list[Tally] = []
     row: _LongRow | None = None  # one that did not end with its keys
     while at[0] < n_rows:
@@ -61,7 +62,7 @@ def tallied(emit: Emit, n_rows: int, to: Buckets, most: int) -> Tally:
         n = emit(at, keys, ends)
         size = int(ends[n - 1]) if n else 0
         out = Tally(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(n + 1, np.int64))
-        hashing.count(keys, ends[:n], bits, out.indices, out.values, out.indptr, to.keep)
+        hashing.count(keys, ends[:n], how, spare, heads, *vars(out).values())
         open_ = bool(at[0] == first + n - 1)
         if row is not None:
             row.add(out[0:1])

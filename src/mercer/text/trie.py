@@ -20,6 +20,7 @@ from mercer.text.tokens import WITHIN, WORDS, Tokens
 from mercer.text.unicode import POINTS
 
 MOST = 1 << 30  # symbols, and paths
+SMALL = 1 << 10  # room to begin with
 SLACK = 4  # bytes behind names, so that loops may read four at a time
 
 
@@ -132,7 +133,9 @@ class Trie:
     def paths(self) -> Array:
         """The table in which loops find paths."""
         keys = self.prefixes.astype(np.int64) << 32 | self.symbols
-        return loops.rebuilt(keys, len(keys), 1 << max(4, (2 * len(keys)).bit_length()))
+        table = room_for(len(keys))
+        loops.refill(keys, 0, table)
+        return table
 
     def numbered(self, t: Tokens, unit: str) -> tuple[Array, Array, Array]:
         """The symbols of documents, -1 for those that are not here, where their runs begin, and the
@@ -152,44 +155,82 @@ def _room(t: Tokens, unit: str) -> tuple[Array, Array, int]:
     return np.empty(size, np.int32), np.empty(len(t.starts), np.int32), pad
 
 
+def room_for(n: int) -> Array:
+    """An empty table for n keys."""
+    return np.full(2 << max(SMALL.bit_length(), (2 * n).bit_length()), -1, np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """A trie of some documents and what they have of it: of document i codes[indptr[i] :
-    indptr[i + 1]], 2 s for a symbol and 2 i + 1 for a path, each once, with its count.
+    """A trie of some documents and what they have of it: of document i rows[2 * indptr[i] : 2 *
+    indptr[i + 1]], nodes (symbols and the paths behind them), each once, and their counts by turns.
 
-    `documents` (nodes,) counts the documents of every symbol and path.
+    `documents` (nodes,) counts the documents of every node.
     """
 
     trie: Trie
     documents: Array
-    codes: Array
-    counts: Array
+    rows: Array
     indptr: Array
-
-    def nodes(self) -> Array:
-        """The codes as places among symbols and the paths behind them."""
-        return (self.codes >> 1) + self.trie.n_symbols * (self.codes & 1)
 
 
 def grown(t: Tokens, unit: str, orders: tuple[int, int]) -> Growth:
-    """The trie of the n-grams of some documents, and the codes of every document."""
+    """The trie of the n-grams of some documents, and the nodes of every document."""
     if unit == WORDS:
-        symbols, firsts = (np.empty(len(t.starts) - 1, np.int32) for _ in range(2))
-        w = loops.intern(t.text, t.starts, 1, firsts, symbols)
-        runs, docs = t.docs, np.arange(t.n_rows + 1, dtype=np.int32)
-        text, offsets = pieces(t.text, t.starts[firsts[:w]], t.starts[firsts[:w] + 1] - 1)
+        symbols, firsts = numbered(t.text, t.starts, 1)
+        runs, docs, w = t.docs, np.arange(t.n_rows + 1, dtype=np.int32), len(firsts)
+        text, offsets = pieces(t.text, t.starts[firsts], t.starts[firsts + 1] - 1)
     else:
         symbols, runs, pad = _room(t, unit)
         numbers, docs = np.full(POINTS, -1, np.int32), t.docs
         w = loops.points(t.text, t.starts, pad, numbers, -1, symbols, runs)
         found = np.flatnonzero(numbers >= 0)
         text, offsets = packed([chr(c) for c in found[np.argsort(numbers[found])].tolist()])
-    how = np.array([*orders, unit == WITHIN], np.int64)
-    indptr, seen = np.empty(t.n_rows + 1, np.int64), np.tile(np.array([-1, 0], np.int32), w)
-    keys, places, codes, counts = loops.grow(symbols, runs, docs, how, seen, indptr)
-    prefixes, last = (keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32)
-    documents = np.concatenate([seen[1::2], places[1::2]]).astype(np.int64)
-    return Growth(Trie(text, offsets, prefixes, last), documents, codes, counts, indptr)
+    nodes, rows, indptr = _grown(symbols, runs, docs, (*orders, unit == WITHIN), w)
+    above, last = nodes[w:, 0] >> 32, nodes[w:, 0] & 0xFFFFFFFF
+    prefixes = np.where(above < w, -1 - above, above - w).astype(np.int32)
+    trie = Trie(text, offsets, prefixes, last.astype(np.int32))
+    return Growth(trie, nodes[:, 2].copy(), rows, indptr)
+
+
+def _grown(
+    symbols: Array, runs: Array, docs: Array, how: tuple[int, ...], w: int
+) -> tuple[Array, Array, Array]:
+    """Nodes (nodes, 3), rows and indptr of `loops.grow`, with more room whenever it is full."""
+    most = how[1]
+    state = np.array([*how, 0, 0, 0, w, 0], np.int64)
+    nodes = np.tile(np.array([-1, -1, 0], np.int64), w + most + SMALL)
+    rows, table = np.empty(2 * (most + SMALL), np.int32), room_for(w + most + SMALL)
+    indptr = np.zeros(len(docs), np.int64)
+    while not loops.grow(symbols, runs, docs, state, table, nodes, rows, indptr):
+        n, m = state[6], state[7]
+        if 2 * (m + most) > len(rows):
+            rows = _wider(rows)
+        if 3 * (n + most) > len(nodes):
+            nodes = _wider(nodes)
+        if 4 * (n + most) > len(table):
+            table = room_for(2 * int(n + most))
+            loops.refill(nodes[3 * w : 3 * n : 3].copy(), w, table)
+    return nodes[: 3 * state[6]].reshape(-1, 3), rows[: 2 * state[7]], indptr
+
+
+def _wider(a: Array) -> Array:
+    out = np.empty(2 * len(a), a.dtype)
+    out[: len(a)] = a
+    return out
+
+
+def numbered(text: Array, starts: Array, trailing: int) -> tuple[Array, Array]:
+    """The numbers of words, in the order in which they first come, and the first word of each."""
+    symbols, firsts = (np.empty(len(starts) - 1, np.int32) for _ in range(2))
+    hashes, at = np.empty(len(firsts), np.uint64), np.zeros(2, np.int64)
+    table = np.full(2 * SMALL, -1, np.int32)
+    while at[0] < len(symbols):
+        loops.intern(text, starts, trailing, at, table, hashes, firsts, symbols)
+        if 2 * at[1] >= len(table):
+            table = np.full(4 * len(table), -1, np.int32)
+            loops.reslot(hashes, int(at[1]), table)
+    return symbols, firsts[: at[1]]
 
 
 def packed(names: Sequence[str]) -> tuple[Array, Array]:
@@ -214,7 +255,7 @@ def joined(tries: Sequence[Trie]) -> tuple[Trie, list[Array]]:
     text, offsets, ranks = _symbols(tries)
     room = sum(len(t.prefixes) for t in tries)
     keys, n = np.empty(room, np.int64), 0
-    table = loops.rebuilt(keys, 0, 1 << max(4, (2 * room).bit_length()))
+    table = room_for(room)
     nodes = [np.empty(len(t.prefixes), np.int64) for t in tries]
     for t, rank, to in zip(tries, ranks, nodes, strict=True):
         n = loops.absorb(t.prefixes, t.symbols, rank, keys, n, table, to)
@@ -234,12 +275,11 @@ def _symbols(tries: Sequence[Trie]) -> tuple[Array, Array, list[Array]]:
     text = np.concatenate([*texts, np.zeros(SLACK, np.uint8)])
     starts = np.concatenate([t.offsets[:-1] + base for t, base in zip(tries, bases, strict=False)])
     starts = np.append(starts, bases[-1]).astype(np.int32 if len(text) < 1 << 31 else np.int64)
-    number, firsts = (np.empty(len(starts) - 1, np.int32) for _ in range(2))
-    w = loops.intern(text, starts, 0, firsts, number)
-    begins, ends = starts[firsts[:w]].astype(np.int64), starts[firsts[:w] + 1].astype(np.int64)
+    number, firsts = numbered(text, starts, 0)
+    begins, ends = starts[firsts].astype(np.int64), starts[firsts + 1].astype(np.int64)
     order = in_order(text, begins, ends)
-    rank = np.empty(w, np.int64)
-    rank[order] = np.arange(w)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
     splits = np.cumsum([t.n_symbols for t in tries])[:-1]
     return *pieces(text, begins[order], ends[order]), np.split(rank[number], splits)
 

@@ -178,19 +178,16 @@ class Learnt:
 def count(g: Growth, classes: Array | None, totals: str) -> Learnt:
     """What some documents teach: of classes 0 and 1 where these are given; `totals` are "none",
     "counts", or "presence"."""
-    documents, nodes = (
-        g.documents[None],
-        g.nodes() if classes is not None or totals != "none" else g.codes,
-    )
+    documents, nodes = g.documents[None], g.rows[::2]
     if classes is not None:
-        ones = np.repeat(classes, np.diff(g.indptr)) == 1
-        second = np.bincount(nodes[ones], minlength=len(g.trie))
+        ones = np.repeat(classes, np.diff(g.indptr)[: len(classes)]) == 1
+        second = np.bincount(nodes[: len(ones)][ones], minlength=len(g.trie))
         documents = np.stack([g.documents - second, second])
     sums = None
     if totals == "presence":
         sums = g.documents
     elif totals == "counts":
-        sums = np.bincount(nodes, g.counts, minlength=len(g.trie)).astype(np.int64)
+        sums = np.bincount(nodes, g.rows[1::2], minlength=len(g.trie)).astype(np.int64)
     return Learnt(g.trie, documents, sums)
 
 
@@ -216,7 +213,7 @@ def chosen(grams: Grams, found: Learnt, selection: Selection, n: int) -> Vocabul
 
 def placed(g: Growth, columns: Array, width: int, most: int) -> Tally:
     """The rows of documents whose n-grams have these columns (nodes,), -1 for none."""
-    emit = partial(loops.code_keys, g.codes, g.counts, g.indptr, columns, g.trie.n_symbols)
+    emit = partial(loops.row_keys, g.rows, g.indptr, columns)
     return tallied(emit, len(g.indptr) - 1, Buckets(width), most)
 
 
