@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.invariants import Bytes, Counts, Ints, check
+from mercer.ops.threads import parallel_map
 from mercer.store import register
 from mercer.text import trie_loops as loops
 from mercer.text import trie_walks as walks
@@ -21,6 +22,7 @@ from mercer.text.unicode import POINTS
 
 MOST = 1 << 30  # symbols, and paths
 SMALL = 1 << 10  # room to begin with
+SHARES = 16  # of paths, each with a table that a cache holds
 SLACK = 4  # bytes behind names, so that loops may read four at a time
 
 
@@ -253,19 +255,35 @@ def joined(tries: Sequence[Trie]) -> tuple[Trie, list[Array]]:
     """One trie in order of all n-grams of some, and for each of these where its symbols and paths
     are there."""
     text, offsets, ranks = _symbols(tries)
-    room = sum(len(t.prefixes) for t in tries)
-    keys, n = np.empty(room, np.int64), 0
-    table = room_for(room)
-    nodes = [np.empty(len(t.prefixes), np.int64) for t in tries]
-    for t, rank, to in zip(tries, ranks, nodes, strict=True):
-        n = loops.absorb(t.prefixes, t.symbols, rank, keys, n, table, to)
-    del table
-    prefixes, symbols, place = _ordered(keys[:n])
+    keys, nodes = _paths(tries, ranks)
     w = len(offsets) - 1
+    prefixes, symbols, place = _ordered(keys, w)
     return (
         Trie(text, offsets, prefixes, symbols),
         [np.concatenate([rank, w + place[to]]) for rank, to in zip(ranks, nodes, strict=True)],
     )
+
+
+def _paths(tries: Sequence[Trie], ranks: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """The keys of all paths, each once, and for every trie which of them its paths are."""
+    nodes = [np.empty(len(t.prefixes), np.int32) for t in tries]
+    for t, rank, to in zip(tries, ranks, nodes, strict=True):
+        loops.share(t.prefixes, rank, SHARES, to)
+    shares = [-1 - to for to in nodes]
+    sizes = sum(np.bincount(share, minlength=SHARES) for share in shares)
+
+    def absorb(share: int) -> Array:
+        keys, n, table = np.empty(sizes[share], np.int64), 0, room_for(int(sizes[share]))
+        for t, rank, to in zip(tries, ranks, nodes, strict=True):
+            n = loops.absorb(t.prefixes, t.symbols, rank, -1 - share, keys, n, table, to)
+        return keys[:n]
+
+    found = parallel_map(absorb, range(SHARES))
+    bases = np.cumsum([0, *map(len, found)])
+    for to, share in zip(nodes, shares, strict=True):
+        to += bases[share].astype(np.int32)
+    moved = [k + (k >= 0) * (base << 32) for k, base in zip(found, bases.tolist(), strict=False)]
+    return np.concatenate(moved), nodes
 
 
 def _symbols(tries: Sequence[Trie]) -> tuple[Array, Array, list[Array]]:
@@ -302,23 +320,31 @@ def in_order(text: Array, begins: Array, ends: Array) -> Array:
     return order
 
 
-def _ordered(keys: Array) -> tuple[Array, Array, Array]:
-    """Paths by length and symbols: their prefixes and symbols, and where each of the keys went."""
-    prefix, symbol = keys >> 32, keys & 0xFFFFFFFF
-    place = np.empty(len(keys), np.int64)
+def _ordered(keys: Array, w: int) -> tuple[Array, Array, Array]:
+    """Paths over w symbols by length and symbols: their prefixes and symbols, and where each of the
+    keys went."""
+    prefix, symbol = (keys >> 32).astype(np.int32), (keys & 0xFFFFFFFF).astype(np.int32)
+    place = np.full(len(keys), -1, np.int32)
     out_p, out_s = (np.empty(len(keys), np.int32) for _ in range(2))
-    level = np.flatnonzero(prefix < 0)
-    above, done = -1 - prefix[level], 0  # ranks of symbols
+    above = -1 - prefix  # ranks of symbols, of paths of two
+    level, size, base, done = np.flatnonzero(prefix < 0).astype(np.int32), w, 0, 0
     while len(level):
-        order = np.argsort(above << 32 | symbol[level], kind="stable")
-        level, above = level[order], above[order]
+        order = _sorted(symbol, w, level)
+        level = _sorted(above, size, order)
         here = slice(done, done + len(level))
-        out_p[here] = above if done else -1 - above
+        out_p[here] = above[level] + base if done else prefix[level]
         out_s[here] = symbol[level]
-        place[level] = np.arange(done, here.stop)
-        inside = np.zeros(len(keys), bool)
-        inside[level] = True
-        done = here.stop
-        level = np.flatnonzero((prefix >= 0) & inside[np.maximum(prefix, 0)])
-        above = place[prefix[level]]
-    return out_p, out_s, place
+        inside = np.full(len(keys), -1, np.int32)
+        inside[level] = np.arange(len(level), dtype=np.int32)
+        above = np.where(prefix >= 0, inside[np.maximum(prefix, 0)], -1)
+        place[level] = inside[level] + done
+        size, base, done = len(level), done, here.stop
+        level = np.flatnonzero(above >= 0).astype(np.int32) if done < len(keys) else level[:0]
+    return out_p, out_s, place.astype(np.int64)
+
+
+def _sorted(keys: Array, size: int, order: Array) -> Array:
+    """The places in `order` by their keys below `size`, equal ones as they come."""
+    out = np.empty_like(order)
+    walks.sort_by(keys, order, np.zeros(size + 1, np.int64), out)
+    return out

@@ -246,23 +246,39 @@ def grow(
 
 
 @njit
-def absorb(
-    prefixes: Array, symbols: Array, rank: Array, keys: Array, n: int, table: Array, to: Array
-) -> int:
-    """Put the paths of another trie, whose symbols have these ranks, among n keys; to[i] is the
-    number of its path i. There is room. Returns the number of keys."""
+def share(prefixes: Array, rank: Array, shares: int, to: Array) -> None:
+    """Share paths out by the symbols that they begin with: to[i] is -1 - the share of path i."""
     for i in range(len(prefixes)):
         p = prefixes[i]
-        prefix = np.int64(-1 - rank[-1 - p]) if p < 0 else np.int64(to[p])
-        key = prefix << 32 | np.int64(rank[symbols[i]])
-        slot = slot_of(table, key)
-        node = table[slot + _1]
-        if node < 0:
-            node = n
-            table[slot], table[slot + _1] = key, n
-            keys[n] = key
-            n += 1
-        to[i] = node
+        to[i] = -1 - rank[-1 - p] % shares if p < 0 else to[p]
+
+
+@njit
+def absorb(
+    prefixes: Array,
+    symbols: Array,
+    rank: Array,
+    mine: int,
+    keys: Array,
+    n: int,
+    table: Array,
+    to: Array,
+) -> int:
+    """Put those paths of another trie, whose symbols have these ranks, among n keys for which to[i]
+    is `mine`; to[i] becomes the number of path i. There is room. Returns the number of keys."""
+    for i in range(len(prefixes)):
+        if to[i] == mine:
+            p = prefixes[i]
+            prefix = np.int64(-1 - rank[-1 - p]) if p < 0 else np.int64(to[p])
+            key = prefix << 32 | np.int64(rank[symbols[i]])
+            slot = slot_of(table, key)
+            node = table[slot + _1]
+            if node < 0:
+                node = n
+                table[slot], table[slot + _1] = key, n
+                keys[n] = key
+                n += 1
+            to[i] = node
     return n
 
 

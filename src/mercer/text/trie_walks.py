@@ -73,3 +73,17 @@ def spell(
         for t in range(offsets[s], offsets[s + 1]):
             text[last + t - offsets[s]] = names[t]
         begin = ends[w + i]
+
+
+@njit
+def sort_by(keys: Array, order: Array, heads: Array, out: Array) -> None:
+    """The places in `order` by keys[place], whole numbers below len(heads) - 1, equal ones as they
+    come; `heads` holds zeros."""
+    for t in range(len(order)):
+        heads[keys[order[t]] + 1] += 1
+    for k in range(1, len(heads)):
+        heads[k] += heads[k - 1]
+    for t in range(len(order)):
+        k = keys[order[t]]
+        out[heads[k]] = order[t]
+        heads[k] += 1
