@@ -162,7 +162,7 @@ def _items(texts: Any) -> Iterator[list[Any]]:
     if isinstance(texts, np.ndarray):
         slices = (texts[i : i + BATCH_ROWS].tolist() for i in range(0, len(texts), BATCH_ROWS))
         return _gathered(chain.from_iterable(slices))
-    return iter([texts]) if isinstance(texts, list | tuple) else _gathered(iter(texts))
+    return iter([list(texts)]) if isinstance(texts, list | tuple) else _gathered(iter(texts))
 
 
 def _gathered(texts: Iterator[Any]) -> Iterator[list[Any]]:

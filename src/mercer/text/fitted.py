@@ -94,7 +94,7 @@ class FittedGrams:
 
     def block_of(self, column: Any) -> tuple[int, int]:
         """The block of a column, and its place there."""
-        if not isinstance(column, Integral) or not 0 <= column < sum(self.widths):
+        if not isinstance(column, Integral) or not 0 <= int(column) < sum(self.widths):
             raise ValueError(
                 f"column must be a whole number from 0 to {sum(self.widths) - 1}, got {column!r}."
             )

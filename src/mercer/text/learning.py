@@ -205,10 +205,14 @@ def merged(a: FittedGrams, b: FittedGrams, how: GramSettings) -> FittedGrams:
     seen = a.n_documents + b.n_documents
     pairs = zip(a.blocks, b.blocks, strict=True)
     if how.columns is not None:
-        blocks = tuple(p if q.documents is None else p.counted(q.by_column()) for p, q in pairs)
+        blocks = tuple(_plus(p, q.by_column()) for p, q in pairs)
     else:
         blocks = tuple(
             settle(p.grams, [_learnt(p), _learnt(q)], how, int(seen.sum()))[0] for p, q in pairs
         )
     kept = tuple(p.merge(q) for p, q in zip(a.kept, b.kept, strict=True))
     return FittedGrams(blocks, a.weighting, seen, a.classes, kept)
+
+
+def _plus(block: Block, documents: Array | None) -> Block:
+    return block if documents is None else block.counted(documents)

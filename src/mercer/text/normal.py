@@ -3,6 +3,8 @@ side in one buffer."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.inputs import Array
@@ -28,7 +30,7 @@ def kinds(text: Array, offsets: Array, table: Array, out: Array) -> None:
 
 
 @njit
-def _wide(text: Array, at: int, stop: int, table: Array) -> int:
+def _wide(text: Array, at: Any, stop: Any, table: Array) -> Any:
     kind = WIDE
     while at < stop:
         c = _point(text, at, stop)
@@ -41,7 +43,7 @@ def _wide(text: Array, at: int, stop: int, table: Array) -> int:
 
 
 @njit
-def _point(text: Array, at: int, stop: int) -> int:
+def _point(text: Array, at: Any, stop: Any) -> Any:
     """Eight times the code point of the character at a place, plus its bytes; 0 where it is not
     UTF-8."""
     point = np.int64(text[at])
@@ -62,7 +64,7 @@ def _point(text: Array, at: int, stop: int) -> int:
 
 
 @njit
-def _put(point: int, out: Array, to: int) -> int:
+def _put(point: Any, out: Array, to: Any) -> Any:
     """Write a character as UTF-8; the place behind it."""
     if point < 0x80:
         out[to] = point
@@ -104,7 +106,7 @@ def runs(
 
 
 @njit
-def _plain(text: Array, at: int, stop: int, how: Array, out: Array, starts: Array, n: int) -> int:
+def _plain(text: Array, at: Any, stop: Any, how: Array, out: Array, starts: Array, n: Any) -> Any:
     to = begin = np.uint64(starts[n])
     enough = np.uint64(how[2])
     for j in range(np.uint64(at), np.uint64(stop)):
@@ -127,8 +129,8 @@ def _plain(text: Array, at: int, stop: int, how: Array, out: Array, starts: Arra
 
 @njit
 def _runs(
-    text: Array, at: int, stop: int, table: Array, how: Array, out: Array, starts: Array, n: int
-) -> int:
+    text: Array, at: Any, stop: Any, table: Array, how: Array, out: Array, starts: Array, n: Any
+) -> Any:
     to = begin = np.int64(starts[n])
     length = 0
     while at <= stop:
@@ -152,11 +154,11 @@ def _runs(
 def squeezed(text: Array, offsets: Array, table: Array, out: Array, starts: Array) -> None:
     """Every document in lower case, with one blank for two white spaces or more; `starts[i]` is
     where document i begins."""
-    to = np.int64(1)
+    to: Any = np.int64(1)
     out[0], starts[0] = _BLANK, 1
     for i in range(len(starts) - 1):
         at, stop = offsets[i], offsets[i + 1]
-        gap = np.int64(-1)  # where white space began
+        gap: Any = np.int64(-1)  # where white space began
         while at < stop:
             found = _point(text, at, stop)
             at += found & 7

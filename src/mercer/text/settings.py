@@ -76,7 +76,7 @@ def _grams(p: dict[str, Any]) -> Iterable[Grams]:
 
 
 def _range(given: Any, name: str) -> tuple[int, int]:
-    pair = tuple(given) if isinstance(given, list | tuple | np.ndarray) else ()
+    pair: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple | np.ndarray) else ()
     if len(pair) != 2 or not all(_whole(v) for v in pair) or not 1 <= pair[0] <= pair[1] < LONGEST:
         raise ValueError(
             f"{name} must be the least and the most of an n-gram, 1 <= least <= most < {LONGEST}, got {given!r}; give (1, 2)."
@@ -128,7 +128,7 @@ def _selection(p: dict[str, Any], weighting: Weighting) -> Selection:
         if (
             isinstance(v, bool)
             or not isinstance(v, Real)
-            or not (v >= 1 if isinstance(v, Integral) else 0 <= v <= 1)
+            or not (float(v) >= 1 if isinstance(v, Integral) else 0 <= float(v) <= 1)
         ):
             raise ValueError(
                 f"{name} must be a number of documents from 1 on, or a share of them from 0.0 to 1.0, got {v!r}."

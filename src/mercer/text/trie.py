@@ -270,7 +270,7 @@ def _paths(tries: Sequence[Trie], ranks: Sequence[Array]) -> tuple[Array, list[A
     for t, rank, to in zip(tries, ranks, nodes, strict=True):
         loops.share(t.prefixes, rank, SHARES, to)
     shares = [-1 - to for to in nodes]
-    sizes = sum(np.bincount(share, minlength=SHARES) for share in shares)
+    sizes = np.sum([np.bincount(share, minlength=SHARES) for share in shares], axis=0)
 
     def absorb(share: int) -> Array:
         keys, n, table = np.empty(sizes[share], np.int64), 0, room_for(int(sizes[share]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.inputs import Array
@@ -15,7 +17,7 @@ _PRIME = np.uint64(0x9E3779B97F4A7C15)
 def intern(
     text: Array,
     starts: Array,
-    trailing: int,
+    trailing: Any,
     at: Array,
     table: Array,
     hashes: Array,
@@ -52,7 +54,7 @@ def intern(
 
 
 @njit
-def reslot(hashes: Array, n: int, table: Array) -> None:
+def reslot(hashes: Array, n: Any, table: Array) -> None:
     """Put n numbers into a table of -1s, by the hashes of their words."""
     mask = np.uint64(len(table) - 1)
     for s in range(n):
@@ -63,7 +65,7 @@ def reslot(hashes: Array, n: int, table: Array) -> None:
 
 
 @njit
-def _hash(text: Array, p: int, end: int) -> int:
+def _hash(text: Array, p: Any, end: Any) -> Any:
     h = end - p
     while p < end:
         k = (
@@ -81,7 +83,7 @@ def _hash(text: Array, p: int, end: int) -> int:
 
 
 @njit
-def _same(text: Array, begin: int, end: int, starts: Array, other: int, trailing: int) -> bool:
+def _same(text: Array, begin: Any, end: Any, starts: Array, other: Any, trailing: Any) -> Any:
     a = np.uint64(starts[other])
     if np.uint64(starts[other + 1] - trailing) - a != end - begin:
         return False
@@ -111,7 +113,7 @@ def look_up(
 
 
 @njit
-def _equal(text: Array, begin: int, end: int, names: Array, a: int, b: int) -> bool:
+def _equal(text: Array, begin: Any, end: Any, names: Array, a: Any, b: Any) -> Any:
     if np.uint64(b - a) != end - begin:
         return False
     t = np.uint64(0)
@@ -134,8 +136,8 @@ def tabled(names: Array, offsets: Array, table: Array) -> None:
 
 @njit
 def points(
-    text: Array, starts: Array, pad: int, numbers: Array, known: int, symbols: Array, runs: Array
-) -> int:
+    text: Array, starts: Array, pad: Any, numbers: Array, known: Any, symbols: Array, runs: Array
+) -> Any:
     """The characters of runs as numbers, `numbers` those of code points, -1 where they have none.
 
     Where `known` is negative those that have none are given the next one. Run j is
@@ -163,7 +165,7 @@ def points(
 
 
 @njit
-def slot_of(table: Array, key: int) -> int:
+def slot_of(table: Array, key: Any) -> Any:
     """Where a key is in a table of keys and numbers, or the first free place for it."""
     mask = np.uint64(len(table) // 2 - 1)
     h = np.uint64(key) * _PRIME
@@ -174,7 +176,7 @@ def slot_of(table: Array, key: int) -> int:
 
 
 @njit
-def refill(keys: Array, first: int, table: Array) -> None:
+def refill(keys: Array, first: Any, table: Array) -> None:
     """Put keys, numbered from `first` on, into a table of -1s."""
     for i in range(len(keys)):
         slot = slot_of(table, keys[i])
@@ -191,7 +193,7 @@ def grow(
     nodes: Array,
     rows: Array,
     indptr: Array,
-) -> bool:
+) -> Any:
     """The trie of all n-grams of runs, of how[0] to how[1] symbols, and those of every document.
 
     Nodes are symbols, then paths in the order in which they first come; of each nodes has the key
@@ -246,7 +248,7 @@ def grow(
 
 
 @njit
-def share(prefixes: Array, rank: Array, shares: int, to: Array) -> None:
+def share(prefixes: Array, rank: Array, shares: Any, to: Array) -> None:
     """Share paths out by the symbols that they begin with: to[i] is -1 - the share of path i."""
     for i in range(len(prefixes)):
         p = prefixes[i]
@@ -258,12 +260,12 @@ def absorb(
     prefixes: Array,
     symbols: Array,
     rank: Array,
-    mine: int,
+    mine: Any,
     keys: Array,
-    n: int,
+    n: Any,
     table: Array,
     to: Array,
-) -> int:
+) -> Any:
     """Put those paths of another trie, whose symbols have these ranks, among n keys for which to[i]
     is `mine`; to[i] becomes the number of path i. There is room. Returns the number of keys."""
     for i in range(len(prefixes)):
@@ -285,7 +287,7 @@ def absorb(
 @njit
 def row_keys(
     rows: Array, indptr: Array, columns: Array, at: Array, keys: Array, ends: Array
-) -> int:
+) -> Any:
     """The keys of rows of nodes, each as often as it counts, for `hashing.count`; columns of nodes
     are negative where they have none."""
     m, room, part = 0, len(keys), 0
@@ -314,7 +316,7 @@ def row_keys(
 @njit
 def find_keys(
     symbols: Array, runs: Array, docs: Array, how: Array, table: Array, columns: Array, at: Array, keys: Array, ends: Array
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """The keys of all n-grams of documents that a trie has, as `word_keys` gives those of hashed
     ones; at[1] is a run and at[2] a symbol. columns[how[3] + i] is the column of path i."""
     least, most, split = how[0], how[1], how[3]

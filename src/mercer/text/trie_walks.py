@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mercer.inputs import Array
 from mercer.ops.jit import njit
 
@@ -16,7 +18,7 @@ def sizes(prefixes: Array, size: Array) -> None:
 
 
 @njit
-def preorder(prefixes: Array, kept: Array, columns: Array, size: Array) -> int:
+def preorder(prefixes: Array, kept: Array, columns: Array, size: Array) -> Any:
     """Number what is kept of a trie so that every path comes before those that go on from it, and
     these in the order of their last symbols; -1 for what is not kept. Returns how many there are.
 
@@ -38,7 +40,7 @@ def preorder(prefixes: Array, kept: Array, columns: Array, size: Array) -> int:
 
 
 @njit
-def lengths(prefixes: Array, symbols: Array, offsets: Array, between: int, out: Array) -> None:
+def lengths(prefixes: Array, symbols: Array, offsets: Array, between: Any, out: Array) -> None:
     """The bytes of every symbol, and of every path behind them with so many between symbols."""
     w = len(offsets) - 1
     for s in range(w):

@@ -198,7 +198,7 @@ def together(parts: Sequence[Learnt]) -> tuple[Learnt, list[Array]]:
     totals = None if parts[0].totals is None else np.zeros(len(trie), np.int64)
     for p, places in zip(parts, to, strict=True):
         documents[:, places] += p.documents
-        if totals is not None:
+        if totals is not None and p.totals is not None:
             totals[places] += p.totals
     return Learnt(trie, documents, totals), to
 
