@@ -301,7 +301,7 @@ LONG = textwrap.dedent("""
     rng = np.random.default_rng(0)
     words = np.array(["".join(rng.choice(list("abcdefgh"), 5)) for _ in range(5000)])
     NGrams(**options).fit_transform(["ab cd ef"])
-    text = " ".join(np.tile(rng.choice(words, size // 60), 10).tolist())
+    text = (" ".join(rng.choice(words, 50_000).tolist()) + " ") * (size // 300_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     NGrams(**options).fit_transform([text])
     print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from mercer.inputs import Array
 
 BATCH_BYTES = 1 << 24  # of text from a generator at a time
-BATCH_ROWS = 1 << 10  # items taken from a generator at a time
+BATCH_ROWS = 1 << 10  # items taken from an array at a time
 MOST_BYTES = 1 << 30  # of one document
 
 
@@ -168,9 +168,9 @@ def _items(texts: Any) -> Iterator[list[Any]]:
 def _gathered(texts: Iterator[Any]) -> Iterator[list[Any]]:
     batch: list[Any] = []
     size = 0
-    while some := list(islice(texts, BATCH_ROWS)):
-        batch += some
-        size += sum(len(x) for x in some if isinstance(x, str | bytes))
+    for text in texts:
+        batch.append(text)
+        size += 64 + (len(text) if isinstance(text, str | bytes) else 0)
         if size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0

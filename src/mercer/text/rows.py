@@ -73,7 +73,8 @@ def tallied(emit: Emit, n_rows: int, to: Buckets, most: int) -> Tally:
             row = _LongRow(to.keep)
             row.add(out[out.n_rows - 1 : out.n_rows])
             out = out[0 : out.n_rows - 1]
-        found.append(out[0 : out.n_rows])
+        if out.n_rows:
+            found.append(out[0 : out.n_rows])
     return joined(found)
 
 
@@ -85,7 +86,7 @@ class _LongRow:
         self.size, self.full, self.keep = 0, 4 * ROOM, keep
 
     def add(self, piece: Tally) -> None:
-        self.pieces.append(piece)
+        self.pieces.append(Tally(piece.indices.copy(), piece.values.copy(), piece.indptr))
         self.size += len(piece.indices)
         if self.size > self.full:
             self.pieces = [self.tally()]
