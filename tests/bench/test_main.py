@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,6 +26,7 @@ class Clock:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr("bench.harness.perf_counter", lambda: clock.now)
+    monkeypatch.setattr("bench.harness.gc", SimpleNamespace(collect=lambda: 0))
     return clock
 
 

@@ -30,6 +30,7 @@ from mercer.lifts.duality import width
 from mercer.lifts.kernel import KernelLift
 from mercer.methods import Exact, Landmarks, Sketch
 from mercer.testing import check_lift
+from tests.conftest import ALL
 from tests.market import bounded, rows, size, trees
 
 X = rows(10)
@@ -78,7 +79,10 @@ def test_exact_lifts_equal_their_kernels(name):
     np.testing.assert_allclose(phi.kernel_(X), EXACT[name](X))
 
 
-@pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.long] * (n == "exponential of a sum")) for n in RANDOM],
+)
 def test_random_lifts_are_unbiased(name):
     check_lift(RANDOM[name].lift(40, random_state=0), rows(6), exact=False, seeds=80)
 
@@ -87,7 +91,7 @@ def test_random_lifts_are_unbiased(name):
 def test_random_trees_have_maps(k):
     """Any tree of ours turns into features whose kernel it is; its error is that of a random map,
     not of a wrong rule."""
-    K, seeds = k(X), 24
+    K, seeds = k(X), 24 if ALL else 12
     F = np.array(
         [G @ G.T for G in (k.lift(64, random_state=s).fit_transform(X) for s in range(seeds))]
     )

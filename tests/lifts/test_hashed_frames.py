@@ -113,6 +113,14 @@ def test_arrow_is_not_needed(kind, monkeypatch):
     assert_same(HashedFeatures(N).fit_transform(frame), expected(plain()))
 
 
+def test_a_dictionary_may_hold_what_is_missing():
+    levels = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, None, 2, 2]), pa.array(["x", None, "y"])
+    )
+    F = HashedFeatures(N).fit_transform(pa.table({"c": levels}))
+    assert_same(F, expected([{"c": "x"}, {}, {}, {"c": "y"}, {"c": "y"}]))
+
+
 def test_digits_are_categories_as_strings_and_numbers_as_numbers():
     codes = ["01", "1", "1.0", "nan"]
     F = HashedFeatures(N).fit_transform(pd.DataFrame({"zip": codes}))

@@ -154,6 +154,18 @@ def test_frequent_names_outlive_a_small_memory():
     assert 10_000 - seen.error_bound <= count <= 10_000
 
 
+def test_bounds_grow_with_occurrences_alone():
+    """One name of middling count a batch, beside rare ones: counts that did not fall would let
+    each such batch add to the bound."""
+    size, k = 24 + 4, 10
+    seen = ColumnNames(64, k * size).add(batch([f"a{i:03}" for i in range(k)], [100] * k, 64))
+    for b in range(30):
+        names = [f"b{b:02}{c}" for c in "0123456789x"]
+        seen = seen.add(batch(names, [50] + [1] * 10, 64))
+    assert seen.occurrences == 2800
+    assert 0 < seen.error_bound <= 2800 / (k + 1)
+
+
 @pytest.mark.parametrize("stream", [zipf, ever_new, waves])
 def test_bounds_add_when_parts_merge(stream):
     names = stream(np.random.default_rng(2), 6000)

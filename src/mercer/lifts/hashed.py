@@ -36,11 +36,12 @@ class HashedFeatures(Projection):
     scikit-learn's `FeatureHasher` puts them (MurmurHash3, with `random_state` as its seed):
 
     - dicts and lists of (name, value) pairs: a number or truth value counts for its name, a
-      string for "name=string" once, a list of strings for each of them. Values of 0 add nothing,
-      equal names of a row are summed, and what is missing is left out: None and NaN are refused.
+      string for "name=string" once, a list of strings for each of them. Values of 0 add
+      nothing, equal names of a row are summed, and what is missing is left out: None and NaN
+      are refused.
     - frames with categories (strings, of digits too, categories, truth values): a level counts
-      for "column=level" once, a number for its column. A missing category adds nothing, a missing
-      number is refused.
+      for "column=level" once, a number for its column. A missing category adds nothing, a
+      missing number is refused.
 
     A cross is one name more: "city=Oslo & job=cook" where a row has both levels, "age &
     job=cook" with the age as its value, and the product where both are numbers.

@@ -11,7 +11,7 @@ from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import settle_allocator
 from mercer.text.named import NamedRows
-from mercer.text.records import Numbering
+from mercer.text.records import numbering
 
 
 class ColumnEntries(NamedTuple):
@@ -157,7 +157,7 @@ def _by_pandas(series: Any, kind: str) -> tuple[Array, Any]:
 
 def _by_value(column: Any, name: str) -> Coded:
     """By Python's own values."""
-    null, numbering = column.is_null().to_numpy(), Numbering()
+    null, number = column.is_null().to_numpy(), numbering()
     codes = np.full(len(null), -1, np.int32)
     there = [v for v, no in zip(column, null, strict=True) if not no]
     kinds = {bool if issubclass(t, np.bool_) else t for t in set(map(type, there))}
@@ -165,5 +165,5 @@ def _by_value(column: Any, name: str) -> Coded:
         raise ValueError(
             f"The column {name!r} holds {', '.join(sorted(k.__name__ for k in kinds))}; give strings alone, or numbers alone."
         )
-    codes[~null] = np.fromiter(map(numbering.__getitem__, there), np.int32, len(there))
-    return codes, list(numbering), bool(null.any())
+    codes[~null] = np.fromiter(map(number.__getitem__, there), np.int32, len(there))
+    return codes, list(number), bool(null.any())

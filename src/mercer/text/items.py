@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, compress
 from operator import itemgetter
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.tiles import settle_allocator
 from mercer.text.named import NamedRows
-from mercer.text.records import NUMBERS, Numbering, check_names, finite_numbers, of_records, unfit
+from mercer.text.records import NUMBERS, check_names, finite_numbers, numbering, of_records, unfit
 
 SEVERAL = list, tuple, set, frozenset
 
@@ -133,28 +133,31 @@ def _simple(name: Any, value: Any, row: int) -> list[Any]:
 
 
 def _rows(names: list[Any], values: list[Any], sizes: Array, is_text: Array) -> NamedRows:
-    levels, plain = Numbering(), Numbering()
+    levels, plain, others = numbering(), numbering(), ~is_text
     codes, numbers = np.empty(len(names), np.int32), np.ones(len(names))
     if is_text.any():
-        pairs = compress(zip(names, values, strict=True), is_text.tolist())
+        pairs = _chosen(zip(names, values, strict=True), is_text)
         codes[is_text] = np.fromiter(map(levels.__getitem__, pairs), np.int32)
-    if not is_text.all():
-        others = ~is_text
-        given = list(compress(values, others.tolist()))
-        found = map(plain.__getitem__, compress(names, others.tolist()))
+    if others.any():
+        given = list(_chosen(values, others))
+        found = map(plain.__getitem__, _chosen(names, others))
         codes[others] = np.fromiter(found, np.int32, len(given)) + np.int32(len(levels))
         numbers[others] = finite_numbers(given, lambda i: _of(i, names, others, sizes))
-    owner = Numbering()
-    owners = [*(owner[name] for name, _ in levels), *(owner[name] for name in plain)]
+    owner = numbering()
+    owners = np.fromiter(map(owner.__getitem__, chain(map(itemgetter(0), levels), plain)), np.int64)
     check_names(owner)
     return NamedRows(
         tuple(owner),
         (*(f"{name}={level}" for name, level in levels), *plain),
-        np.array(owners, np.int64),
+        owners,
         np.concatenate([[0], np.cumsum(sizes)]),
         codes,
         numbers,
     )
+
+
+def _chosen(items: Iterable[Any], there: Array) -> Iterable[Any]:
+    return items if there.all() else compress(items, there.tolist())
 
 
 def _of(i: int, names: list[Any], there: Array, sizes: Array) -> tuple[Any, int]:

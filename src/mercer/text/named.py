@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -120,11 +120,15 @@ class NamedRows:
     def places(self, m: int, s: int, signed: bool, seed: int) -> Places:
         """Where tokens lie among m features: one column in each of s blocks of m/s, by seeds one
         after another."""
-        buffer, offsets = packed(self.tokens)
+        buffer, offsets = self._packed
         hashes = [murmur3(buffer, offsets, (seed + i) % 2**32) for i in range(s)]
         columns = [columns_of(h, m // s) + np.int32(i * (m // s)) for i, h in enumerate(hashes)]
         signs = [signs_of(h) if signed else np.ones(len(h), np.int32) for h in hashes]
         return Places(np.stack(columns), np.stack(signs), buffer, offsets)
+
+    @cached_property
+    def _packed(self) -> tuple[Array, Array]:
+        return packed(self.tokens)
 
     def hashed(self, places: Places, m: int) -> Any:
         """CSR rows (n, m): every value in its token's columns with its signs, over sqrt(s); equal

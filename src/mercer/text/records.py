@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ MAX_LAYOUTS = 64  # tuples of names; beyond this dicts are read one by one
 FIRST_ROWS = 512  # that are looked at before all are
 
 
-class Numbering(dict[Any, int]):
-    """The number of each key, by the order in which they come."""
+def numbering() -> defaultdict[Any, int]:
+    """The number of each key, by the order in which they come.
 
-    def __missing__(self, key: Any) -> int:
-        self[key] = number = len(self)
-        return number
+    >>> number = numbering()
+    >>> [number[key] for key in "aba"]
+    [0, 1, 0]
+    """
+    return defaultdict(count().__next__)
 
 
 def of_records(names: list[Any], values: list[Any], indptr: Array) -> NamedRows | None:
@@ -37,7 +40,7 @@ def of_records(names: list[Any], values: list[Any], indptr: Array) -> NamedRows 
         columns = ((name, rows, slice(j, None, p)) for j, name in enumerate(names[:p]))
         fine = all(found.take(name, values[at], rows, at) for name, rows, at in columns)
         return found.named() if fine else None
-    layouts, starts = Numbering(), indptr.tolist()
+    layouts, starts = numbering(), indptr.tolist()
     kinds = [layouts[tuple(names[a:b])] for a, b in pairwise(starts[: FIRST_ROWS + 1])]
     if len(layouts) <= MAX_LAYOUTS:
         kinds += [layouts[tuple(names[a:b])] for a, b in pairwise(starts[FIRST_ROWS:])]
@@ -57,47 +60,46 @@ class Records:
 
     def __init__(self, indptr: Array) -> None:
         self.indptr = indptr
-        self.codes, self.values = np.empty(indptr[-1], np.int32), np.ones(indptr[-1])
-        self.tokens = Numbering()  # of (name, level), and of (name,) for numbers
-        self.levels: dict[Any, Numbering] = {}
+        self.codes, self.values = np.zeros(indptr[-1], np.int32), np.ones(indptr[-1])
+        self.levels: dict[Any, defaultdict[Any, int]] = {}  # of names with strings
+        self.texts: list[tuple[Any, Any]] = []  # such names, and their entries
+        self.numbers: list[tuple[Any, Any]] = []
 
     def take(self, name: Any, values: list[Any], rows: Array, at: Any) -> bool:
         """Values of a name in those rows, for entries `at`; whether all are strings, or all are
         numbers."""
-        return (self._texts if isinstance(values[0], str) else self._numbers)(
-            name, values, rows, at
-        )
-
-    def _texts(self, name: Any, values: list[Any], rows: Array, at: Any) -> bool:
-        levels = self.levels.setdefault(name, Numbering())
-        try:
-            found = np.fromiter(map(levels.__getitem__, values), np.int32, len(values))
-        except TypeError:  # of a list, which has no hash
-            return False
-        if not all(isinstance(level, str) for level in levels):
-            return False
-        self.codes[at] = np.array([self.tokens[name, level] for level in levels], np.int32)[found]
-        return True
-
-    def _numbers(self, name: Any, values: list[Any], rows: Array, at: Any) -> bool:
+        if isinstance(values[0], str):
+            return self._texts(name, values, at)
         if not all(issubclass(t, NUMBERS) for t in set(map(type, values))):
             return False
         self.values[at] = finite_numbers(values, lambda i: (name, int(rows[i])))
-        self.codes[at] = self.tokens[(name,)]
+        self.numbers.append((name, at))
         return True
 
+    def _texts(self, name: Any, values: list[Any], at: Any) -> bool:
+        levels = self.levels.setdefault(name, numbering())
+        try:
+            self.codes[at] = np.fromiter(map(levels.__getitem__, values), np.int32, len(values))
+        except TypeError:  # of a list, which has no hash
+            return False
+        self.texts.append((name, at))
+        return all(issubclass(t, str) for t in set(map(type, levels)))
+
     def named(self) -> NamedRows:
-        owner = Numbering()
-        owners = [owner[token[0]] for token in self.tokens]
-        check_names(owner)
-        return NamedRows(
-            tuple(owner),
-            tuple("=".join(token) for token in self.tokens),
-            np.array(owners, np.int64),
-            self.indptr,
-            self.codes,
-            self.values,
-        )
+        plain, owner = numbering(), numbering()
+        for name, at in self.numbers:
+            self.codes[at] = plain[name]
+        owners = [owner[name] for name in plain]
+        tokens, starts = list(plain), {}
+        check_names([*plain, *self.levels])
+        for name, levels in self.levels.items():
+            starts[name] = len(tokens)
+            tokens += [f"{name}={level}" for level in levels]
+            owners += [owner[name]] * len(levels)
+        for name, at in self.texts:
+            self.codes[at] += np.int32(starts[name])
+        entries = self.indptr, self.codes, self.values
+        return NamedRows(tuple(owner), tuple(tokens), np.array(owners, np.int64), *entries)
 
 
 def finite_numbers(given: Sequence[Any], of: Callable[[int], tuple[Any, int]]) -> Array:
@@ -115,9 +117,10 @@ def finite_numbers(given: Sequence[Any], of: Callable[[int], tuple[Any, int]]) -
 
 def check_names(names: Iterable[Any]) -> None:
     """All must be strings: 1 and True would be one key, and two names."""
-    for name in names:
-        if not isinstance(name, str):
-            raise ValueError(f"Names must be strings, got {name!r:.60}; use str(name).")
+    if all(issubclass(t, str) for t in set(map(type, names))):
+        return
+    wrong = next(name for name in names if not isinstance(name, str))
+    raise ValueError(f"Names must be strings, got {wrong!r:.60}; use str(name).")
 
 
 def unfit(name: Any, value: Any, row: int) -> ValueError:

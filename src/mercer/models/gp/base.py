@@ -7,13 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
+from mercer.kernels import Kernel
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator
+from mercer.models.expansion import Expansion
+from mercer.models.gp.factor import few_threads
 from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.landmarks import LandmarkResidual, is_projection
 from mercer.models.gp.linear import FeatureTargets
@@ -21,12 +25,17 @@ from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.problem import ProcessSettings, check_count
 from mercer.models.gp.samples import SampledFunctions
-from mercer.models.gp.slopes import mean_slopes, slope_variance
+from mercer.models.gp.systems import CholeskySystem, PointSystem, explained
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.models.settings import FittedKernel, FittedLift, Seed
+from mercer.ops.tiles import cuts
+from mercer.pairs.mixed import slope_variances
 from mercer.plans import Plan
 from mercer.stats import Moments
 
+SLOPE_BYTES = 32 << 20  # of the covariances between slopes at some rows and f at the points
+SLOPE_WITHIN = 1e-6  # of the largest prior variance: how far one by conjugate gradients may be off
+NO_VARIANCE = "the variance of slopes is that of a model of points; fit with via='exact' or 'iterative' and a kernel."
 PARTS = (
     "process_",
     "plan_",
@@ -275,3 +284,38 @@ def _over_features(s: ProcessSettings, old: dict[str, Any]) -> FeaturePosterior:
         solved=found,
         residual=residual,
     )
+
+
+# slopes: the mean and the variance of df/dx at new rows
+def mean_slopes(p: Posterior, X: Table) -> Array:
+    """Of the posterior mean, (n, q, d), in the units of y."""
+    if isinstance(p, FeaturePosterior):
+        return p.phi.gradient(X, p.solution.posterior.coef[:, None])
+    assert isinstance(p, PointPosterior)
+    over = Expansion(p.kernel, None if isinstance(p.kernel, str) else p.system.points.X)
+    return over.gradient(X, p.scale * p.coef * p.outputs.unit)
+
+
+def slope_variance(p: Posterior, X: Table) -> Array:
+    """Of df/dx_k at every row, (n, d), in squares of `outputs.unit`: d^2 k / dx_k dz_k less what
+    the points tell of it; never below zero."""
+    if not isinstance(p, PointPosterior) or not isinstance(p.kernel, Kernel):
+        raise ValueError(NO_VARIANCE)
+    Z, points = X.astype(np.float64), p.system.points.X
+    prior = p.scale * slope_variances(p.kernel.on, Z, repr(p.kernel))
+    out, most = prior.copy(), float(np.abs(prior).max(initial=0))
+    d = prior.shape[1]
+    for at in cuts(len(Z), max(1, SLOPE_BYTES // max(1, 8 * len(points) * d))):
+        C = p.scale * p.kernel.input_gradient(Z[at], points)  # (rows, m, d)
+        across = C.transpose(1, 0, 2).reshape(len(points), -1)
+        out[at] -= _told(p.system, across, most).reshape(-1, d)
+    return np.maximum(out, 0)
+
+
+def _told(system: PointSystem, C: Array, most: float) -> Array:
+    """c'A^-1 c of every column c."""
+    if isinstance(system, CholeskySystem):
+        with few_threads(len(C)):
+            V = solve_triangular(system.L, C, lower=True, check_finite=False)
+        return np.asarray(np.square(V).sum(0))
+    return explained(system.handle.product, C, system.handle.preconditioner, SLOPE_WITHIN * most)
