@@ -47,6 +47,19 @@ SHAPES = {
 }
 
 
+class Column:
+    """A column of another library, which Arrow can read."""
+
+    def __init__(self, chunked):
+        self.chunked, self.shape = chunked, (len(chunked),)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.chunked.__arrow_c_stream__(requested_schema)
+
+
+SHAPES["another library"] = lambda t: Column(pa.chunked_array([t[:1], t[1:]], pa.string_view()))
+
+
 def read(texts, part_bytes=1 << 18):
     """The documents as they are read."""
     out = []
@@ -144,7 +157,7 @@ def test_columns_of_numbers_are_refused(texts):
     ],
 )
 def test_what_is_no_column_of_texts_is_refused(texts, said):
-    for call in (NGrams().transform, NGrams(vocabulary="learn").fit):
+    for call in (NGrams().transform, NGrams().fit, NGrams(vocabulary="learn").fit):
         with pytest.raises(ValueError, match=said):
             call(texts)
 

@@ -251,6 +251,24 @@ def test_a_vocabulary_that_was_cut_learns_no_more():
         phi.partial_fit(["cd"])
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        dict(vocabulary="learn"),
+        dict(weight="ratio"),
+        dict(words=(1, 3)),
+        dict(lowercase=False),
+        dict(n_features=9),
+        dict(keep_names=True),
+        dict(chars=(1, 2), words=(1, 2)),
+    ],
+)
+def test_other_settings_do_not_go_on(other):
+    phi = NGrams(weight="tfidf", n_features=8).fit(["ab", "cd"])
+    with pytest.raises(ValueError, match="of other settings than those of before"):
+        phi.set_params(**other).partial_fit(["ab", "cd"], [0, 1])
+
+
 def test_others_of_other_settings_do_not_merge():
     with pytest.raises(ValueError, match="weight is 'tfidf' here and 'count' in the other"):
         NGrams(weight="tfidf").fit(["a"]).merge(NGrams().fit(["a"]))

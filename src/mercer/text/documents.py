@@ -88,6 +88,14 @@ def batches(texts: Any, part_bytes: int = 1 << 18, name: str = "documents") -> I
     Traceback (most recent call last):
     ValueError: documents must be a list of texts, but is one str; give [text].
     """
+    look(texts, name)
+    columns = _arrow(texts)
+    of = _of_items(_items(texts), name) if columns is None else _of_arrow(columns, name)
+    return (list(chain.from_iterable(part.cut(part_bytes) for part in parts)) for parts in of)
+
+
+def look(texts: Any, name: str = "documents") -> None:
+    """Refuse what is no column of documents; the documents are not looked at."""
     if isinstance(texts, str | bytes):
         raise ValueError(
             f"{name} must be a list of texts, but is one {type(texts).__name__}; give [text]."
@@ -101,9 +109,6 @@ def batches(texts: Any, part_bytes: int = 1 << 18, name: str = "documents") -> I
         raise ValueError(
             f"{name} must be a list of texts, but is {type(texts).__name__}; give a list, an array, a column or a generator."
         )
-    columns = _arrow(texts)
-    of = _of_items(_items(texts), name) if columns is None else _of_arrow(columns, name)
-    return (list(chain.from_iterable(part.cut(part_bytes) for part in parts)) for parts in of)
 
 
 def _arrow(texts: Any) -> list[Any] | None:

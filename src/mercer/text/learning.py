@@ -11,7 +11,7 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 from mercer.text.distinct import distinct
-from mercer.text.documents import Part
+from mercer.text.documents import Part, look
 from mercer.text.fitted import Block, FittedGrams, each_part, tallies
 from mercer.text.grams import Grams, HashedColumns
 from mercer.text.names import ColumnNames, Distinct
@@ -66,14 +66,34 @@ def learn(
     texts: Any, how: GramSettings, y: Targets, before: FittedGrams | None = None, rows: bool = False
 ) -> tuple[FittedGrams, list[list[Tally]]]:
     """What documents teach, beside those of before; with `rows` also their counts."""
+    if before is not None and not _goes_on(before, how):
+        raise ValueError(
+            "partial_fit goes on with n-grams of other settings than those of before; use fit, or a clone."
+        )
     if how.columns is None:
         return _vocabulary(texts, how, y, before, rows)
     blocks = how.columns if before is None else before.blocks
     signed = how.weighting.signed
     if how.weighting.learns or how.keep_names:
         return _documents(texts, blocks, how, y, before, rows)
+    look(texts)
     found = [t for batch in tallies(blocks, texts, signed) for t in batch] if rows else []
     return FittedGrams(blocks, how.weighting, np.zeros(1, np.int64)), found
+
+
+def _goes_on(before: FittedGrams, how: GramSettings) -> bool:
+    """Whether what was learnt before is of the same settings."""
+    kinds = Vocabulary if how.columns is None else type(how.columns[0])
+    return (
+        vars(before.weighting) == vars(how.weighting)
+        and bool(before.kept) == how.keep_names
+        and len(before.blocks) == len(how.grams)
+        and all(
+            isinstance(b, kinds) and vars(b.grams) == vars(g)
+            for b, g in zip(before.blocks, how.grams, strict=True)
+        )
+        and (how.columns is None or [c.width for c in how.columns] == before.widths)
+    )
 
 
 def _documents(
