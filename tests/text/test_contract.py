@@ -8,13 +8,13 @@ from mercer.testing import check_text_transformer
 from mercer.text.ngrams import NGrams
 
 OURS = {
-    "words": NGrams(),
+    "words": NGrams(n_features=1 << 12),
     "few columns": NGrams(n_features=3, norm=None),
-    "chars": NGrams(chars=(1, 3)),
-    "within words": NGrams(chars=(2, 4), within_words=True, weight="binary"),
+    "chars": NGrams(chars=(1, 3), n_features=1 << 12),
+    "within words": NGrams(chars=(2, 4), within_words=True, weight="binary", n_features=999),
     "both": NGrams(words=(1, 1), chars=(2, 2), weight="tfidf", n_features=1 << 10),
-    "tfidf": NGrams(weight="tfidf", sublinear=True),
-    "ratio": NGrams(weight="ratio", norm=None, dtype=np.float32),
+    "tfidf": NGrams(weight="tfidf", sublinear=True, n_features=1 << 12),
+    "ratio": NGrams(weight="ratio", norm=None, dtype=np.float32, n_features=1 << 12),
     "names": NGrams(keep_names=True, n_features=64),
     "vocabulary": NGrams(vocabulary="learn", weight="tfidf"),
     "vocabulary of ratios": NGrams(words=(1, 3), vocabulary="learn", weight="ratio"),

@@ -292,7 +292,9 @@ def test_files_and_copies_give_the_same_rows(tmp_path, name):
 def test_scikit_learn_takes_it():
     texts, y = ["good film", "bad film", "good", "bad"] * 5, [1, 0, 1, 0] * 5
     for weight in ("count", "tfidf", "ratio"):
-        model = make_pipeline(NGrams(weight=weight), LogisticRegression()).fit(texts, y)
+        model = make_pipeline(NGrams(weight=weight, n_features=64), LogisticRegression()).fit(
+            texts, y
+        )
         assert model.score(texts, y) == 1.0
     for learns in (NGrams(vocabulary="learn"), NGrams(weight="ratio")):
         tags = get_tags(learns)
