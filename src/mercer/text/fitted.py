@@ -19,7 +19,7 @@ from mercer.text.documents import Part, batches
 from mercer.text.grams import HashedColumns
 from mercer.text.names import ColumnNames
 from mercer.text.rows import Tally
-from mercer.text.vocabulary import Selection, Vocabulary
+from mercer.text.vocabulary import Pruning, Vocabulary
 from mercer.text.weights import Weighting, matrix
 
 Block = HashedColumns | Vocabulary
@@ -76,7 +76,7 @@ class FittedGrams:
     def __getstate__(self) -> dict[str, Any]:
         return {name: v for name, v in vars(self).items() if name != "scales"}
 
-    def cut(self, selection: Selection) -> FittedGrams:
+    def cut(self, selection: Pruning) -> FittedGrams:
         """Without the n-grams that were not selected: what can be learnt no more; some must be."""
         for b in self.blocks:
             if isinstance(b, Vocabulary):

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.text.grams import LONGEST, Grams, HashedColumns
 from mercer.text.rows import WIDEST
 from mercer.text.tokens import CHARS, WITHIN, WORDS
-from mercer.text.vocabulary import Selection, Vocabulary, given
+from mercer.text.vocabulary import Pruning, Vocabulary, given
 from mercer.text.weights import WEIGHTS, Weighting
 
 MOST_COUNTED = 1 << 26  # hashed columns whose documents are counted: half a gigabyte
@@ -24,7 +24,7 @@ class GramSettings:
 
     grams: tuple[Grams, ...]
     columns: tuple[HashedColumns | Vocabulary, ...] | None  # None: they are learnt
-    selection: Selection
+    selection: Pruning
     weighting: Weighting
     dtype: Any
     keep_names: bool = False
@@ -122,7 +122,7 @@ def _width(n: Any, blocks: int, weighting: Weighting) -> int:
     return int(n)
 
 
-def _selection(p: dict[str, Any], weighting: Weighting) -> Selection:
+def _selection(p: dict[str, Any], weighting: Weighting) -> Pruning:
     for name in ("min_df", "max_df"):
         v = p[name]
         if (
@@ -136,7 +136,7 @@ def _selection(p: dict[str, Any], weighting: Weighting) -> Selection:
     most = p["max_features"]
     if most is not None and (not _whole(most) or most < 1):
         raise ValueError(f"max_features must be None or a whole number from 1 on, got {most!r}.")
-    out = Selection(p["min_df"], p["max_df"], most, weighting.weight == "tfidf")
+    out = Pruning(p["min_df"], p["max_df"], most, weighting.weight == "tfidf")
     if out.prunes and not (isinstance(p["vocabulary"], str) and p["vocabulary"] == "learn"):
         raise ValueError(
             "min_df, max_df and max_features choose among n-grams that are learnt; give vocabulary='learn'."

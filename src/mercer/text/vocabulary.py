@@ -128,7 +128,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class Pruning:
     """Which n-grams of a vocabulary get columns: those in `min_df` to `max_df` documents (numbers,
     or shares where they are floats), of these the `max_features` most frequent."""
 
@@ -203,7 +203,7 @@ def together(parts: Sequence[Learnt]) -> tuple[Learnt, list[Array]]:
     return Learnt(trie, documents, totals), to
 
 
-def chosen(grams: Grams, found: Learnt, selection: Selection, n: int) -> Vocabulary:
+def chosen(grams: Grams, found: Learnt, selection: Pruning, n: int) -> Vocabulary:
     """The vocabulary of what n documents taught, with columns for the n-grams that are selected:
     none where none are."""
     kept = selection.kept(found.trie, found.documents.sum(0), found.totals, n)
