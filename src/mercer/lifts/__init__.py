@@ -35,6 +35,7 @@ from mercer.lifts.structure import (
     WarpedLift,
     WeightedLift,
 )
+from mercer.text.ngrams import NGrams
 
 __all__ = [
     "ArcCosineFeatures",
@@ -59,6 +60,7 @@ __all__ = [
     "Maclaurin",
     "MappedLift",
     "Monomials",
+    "NGrams",
     "NormalizedLift",
     "Nothing",
     "Nystrom",
