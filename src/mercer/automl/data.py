@@ -6,20 +6,28 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.automl import budget, splits
 from mercer.automl.budget import Clock
-from mercer.automl.frames import Table, in_batches, only
+from mercer.automl.copies import duplicates, expected_duplicates
+from mercer.automl.documents import (
+    DocumentSample,
+    document_columns,
+    document_hashes,
+    grouped_by_document,
+    together,
+)
+from mercer.automl.frames import Table, enumerate_batches, in_batches, only
 from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows
 from mercer.automl.splits import Holdout
+from mercer.automl.text_scores import TextScorer
 from mercer.automl.treat import fill_level_means
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
-from mercer.stats import row_hashes
 from mercer.tables import Columns, DataError
 from mercer.tables.arrow import Batch, pa
 from mercer.tables.dates import moments, time_form
@@ -31,8 +39,6 @@ from mercer.tables.treatment import DroppedRows, weights
 MIN_TRAIN_ROWS = 10
 MIN_HOLDOUT_ROWS = 5
 FEW_DUPLICATES = 0.005  # of the held-out rows: so few copies change a score by less than its error
-CHANCE_ROWS = 5_000  # rows by which chance is reckoned
-HASHED_VALUES = 1 << 18  # of rows that are hashed together
 EXPLAINED_BY_CHANCE = (
     3.0  # times what chance gives: columns go together, so that more rows are equal
 )
@@ -48,6 +54,11 @@ class Roles:
     weight: str | None = None
     group: str | None = None
     time_column: str | None = None
+
+    @property
+    def named(self) -> tuple[str | None, ...]:
+        """Columns that are no features."""
+        return (self.target, self.id, self.weight, self.group, self.time_column, *self.exclude)
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse names that are not there, with those most like them, and columns with two
@@ -83,6 +94,7 @@ class TableData:
     unknown: int  # held-out rows of a class that no training row has
     duplicates: int = 0  # held-out rows that equal training rows, target and all
     expected_duplicates: float = 0.0  # how many would where each column were drawn by itself
+    texts: tuple[dict[str, Any], ...] = ()  # what was found of columns of texts
 
     @property
     def alarming(self) -> int:
@@ -110,13 +122,15 @@ def prepare_data(
     seed: int,
     clock: Clock,
     judge: Judge | None = None,
+    texts: TextScorer | None = None,
 ) -> TableData:
-    """Two passes over the data, three where groups or times decide the holdout; rows that memory
-    does not hold wait on disk."""
+    """Two passes over the data, three where groups or times decide the holdout, two more where there
+    are texts to be scored; rows that memory does not hold wait on disk."""
     roles.check(source.schema.names)
     source = in_batches(source, memory)
+    copied = () if texts is None else document_columns(source, roles.named)
     apart = _holdout(
-        source, roles, test, memory, seed
+        source, roles, test, memory, seed, copied
     )  # the target of a small table is read for it
     clock.say("reading the table")
     columns = Columns(
@@ -135,7 +149,14 @@ def prepare_data(
     columns.warnings_ = (*source.said, *columns.warnings_)
     budget.release_memory()
     clock.say("treating the columns")
-    train, held = (RowCollector(columns, budget.buffer_bytes(memory)) for _ in range(2))
+    sample = None if texts is None else texts.expect(columns)
+    copied = (
+        tuple(n for n in copied if n in columns.encoders_)
+        if roles.group is roles.time_column is None
+        else ()
+    )
+    most = budget.buffer_bytes(memory)
+    train, held = (RowCollector(columns, most, copied, kept) for kept in (sample, None))
     for batch, first in enumerate_batches(in_batches(source, memory, len(columns.feature_names_))):
         mask = apart.mask(batch, first)
         train.add(batch.filter(pa.array(~mask)), first + np.flatnonzero(~mask))
@@ -146,9 +167,14 @@ def prepare_data(
             in_batches(apart.test, memory, len(columns.feature_names_))
         ):
             held.add(batch, first + np.arange(batch.num_rows), known=True)
-    return _table_data(
+    data = _table_data(
         columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed
     )
+    if texts is None or sample is None:
+        return data
+    clock.say("scoring the texts")
+    texts.fill(columns, data.train, data.held, sample, (source, apart.test))
+    return replace(data, texts=tuple(texts.found))
 
 
 def _table_data(
@@ -161,6 +187,7 @@ def _table_data(
     seed: int,
 ) -> TableData:
     rows, test = train.rows(), held.rows()
+    rows, test = grouped_by_document(rows, test) if train.copied else (rows, test)
     if len(rows) < MIN_TRAIN_ROWS or len(test) < MIN_HOLDOUT_ROWS:
         few = f"{many(len(rows), 'row')} to learn from and {len(test):,} held out"
         raise DataError(
@@ -218,49 +245,16 @@ def _in_all(share: float | None) -> str:
     return f", which takes {most:,} rows with a target in all"
 
 
-def duplicates(train: TableRows, held: TableRows) -> int:
-    """How many held-out rows are training rows as well, by a hash of all that the learners see of
-    them."""
-    wanted = np.concatenate(list(_hashed(held)))
-    known, where = np.unique(wanted, return_inverse=True)
-    seen = np.zeros(len(known), bool)
-    for found in _hashed(train):
-        at = np.minimum(np.searchsorted(known, found), len(known) - 1)
-        seen[at[known[at] == found]] = True
-    return int(seen[where].sum())
-
-
-def expected_duplicates(train: TableRows, held: TableRows, origin: Sequence[int]) -> float:
-    """How many held-out rows would equal a training row if columns and target were independent,
-    with the values they have.
-
-    >>> rows = TableRows(np.zeros((100, 1), np.float32), np.arange(100) % 2, np.arange(100))
-    >>> round(expected_duplicates(rows, rows.take(slice(10)), [0]))
-    10
-    """
-    few, many = held.sample(CHANCE_ROWS), train.sample(CHANCE_ROWS)
-    p = _shares(many.y[:, None], few.y[:, None])
-    for column in np.unique(np.asarray(origin)):
-        mine = np.flatnonzero(np.asarray(origin) == column)
-        p = p * _shares(many.X[:, mine], few.X[:, mine])
-    return float(-np.expm1(len(train) * np.log1p(-np.minimum(p, 1 - 1e-12))).mean() * len(held))
-
-
-def _shares(train: Array, held: Array) -> Array:
-    """The share of the training rows that have the values of each held-out row."""
-    known, counts = np.unique(row_hashes(np.asarray(train, np.float64)), return_counts=True)
-    mine = row_hashes(np.asarray(held, np.float64))
-    at = np.minimum(np.searchsorted(known, mine), len(known) - 1)
-    return np.where(known[at] == mine, counts[at] / len(train), 0.0)
-
-
-def _hashed(rows: TableRows) -> Iterator[Array]:
-    for s in cuts(len(rows), max(16, HASHED_VALUES // (rows.X.shape[1] + 1))):
-        yield row_hashes(np.concatenate([rows.X[s], rows.y[s, None]], axis=1, dtype=np.float64))
-
-
-def _holdout(source: Table, roles: Roles, test: float | Table, memory: float, seed: int) -> Holdout:
-    """The rule that holds rows out: a file, the last ones, whole groups, or a random share."""
+def _holdout(
+    source: Table,
+    roles: Roles,
+    test: float | Table,
+    memory: float,
+    seed: int,
+    copied: Sequence[str] = (),
+) -> Holdout:
+    """The rule that holds rows out: a file, the last ones, whole groups, or a random share, with
+    equal texts of some columns on one side."""
     if not isinstance(test, float):
         _other(source, test)
         return splits.by_file(test)
@@ -275,7 +269,10 @@ def _holdout(source: Table, roles: Roles, test: float | Table, memory: float, se
         )
     if roles.group is not None:
         return splits.by_group(only(source, (roles.group,)), roles.group, test, seed)
-    return splits.stratified(only(source, (roles.target,)), roles.target, test, seed)
+    apart = splits.stratified(only(source, (roles.target,)), roles.target, test, seed)
+    if not copied:
+        return apart
+    return together(apart, source, copied, test, seed, budget.buffer_bytes(memory))
 
 
 def _other(source: Table, test: Table) -> None:
@@ -294,14 +291,6 @@ def time_reader(source: Table, column: str) -> Callable[[Batch], Array]:
     return lambda batch: moments(batch.column(column), form)
 
 
-def enumerate_batches(source: Table) -> Iterator[tuple[Batch, int]]:
-    """Batches with the number of their first row."""
-    first = 0
-    for batch in source.batches():
-        yield batch, first
-        first += batch.num_rows
-
-
 def _training(source: Table, apart: Holdout, roles: Roles, gone: DroppedRows) -> Iterator[Batch]:
     """The batches of training rows; those held out are counted on the way."""
     for batch, first in enumerate_batches(source):
@@ -317,10 +306,18 @@ def _training(source: Table, apart: Holdout, roles: Roles, gone: DroppedRows) ->
 
 
 class RowCollector:
-    """The rows of one side as they are treated, batch by batch; beyond `most` bytes on disk."""
+    """The rows of one side as they are treated, batch by batch; beyond `most` bytes on disk. Equal
+    documents of `copied` columns are a group, and `sample` keeps documents."""
 
-    def __init__(self, columns: Columns, most: float) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        most: float,
+        copied: Sequence[str] = (),
+        sample: DocumentSample | None = None,
+    ) -> None:
         self.columns, self.most, self.dropped, self.unknown = columns, most, 0, 0
+        self.copied, self.sample = copied, sample
         self.X = GrowingArray(len(columns.feature_names_), most)
         self.rest: dict[str, GrowingArray] = {}
 
@@ -331,10 +328,15 @@ class RowCollector:
             return
         rows = self.columns.transform(batch)
         self.dropped += batch.num_rows - len(rows)
-        group = None if rows.group is None else rows.group.view(np.int64)
+        row_id, group = number[rows.index], rows.group
+        if self.sample is not None:
+            self.sample.add(batch, rows.index, row_id)
+        if self.copied:
+            group = document_hashes(batch.take(pa.array(rows.index)), self.copied, row_id)
+        group = None if group is None else group.view(np.int64)
         found = {
             "y": rows.y,
-            "row_id": number[rows.index],
+            "row_id": row_id,
             "weight": rows.weight,
             "group": group,
             "time": rows.time,

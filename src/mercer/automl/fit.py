@@ -30,6 +30,7 @@ from mercer.automl.metrics import Metric
 from mercer.automl.model import TableModel
 from mercer.automl.study import Study, StudyResult
 from mercer.automl.summarise import decision_of, fit_result, target_of
+from mercer.automl.text_scores import TextScorer
 from mercer.automl.treat import KernelJudge
 from mercer.inputs import Array
 from mercer.models.base import bytes_of
@@ -151,12 +152,20 @@ def fit_table(
         time_column,
     )
     with budget.limited_threads(able):
-        judge, clock = KernelJudge.within(time), Clock(time, say)
+        judge, texts = KernelJudge.within(time), TextScorer(time, able)
         data = prepare_data(
-            table, roles, held, task=task, memory=able, seed=seed, clock=clock, judge=judge
+            table,
+            roles,
+            held,
+            task=task,
+            memory=able,
+            seed=seed,
+            clock=Clock(time, say),
+            judge=judge,
+            texts=texts,
         )
-        judged = 0.0 if judge is None else judge.seconds
-        clock = Clock((1 - REFIT_SHARE * refit) * time, say, start=clocks.perf_counter() - judged)
+        spent = texts.seconds + (0.0 if judge is None else judge.seconds)
+        clock = Clock((1 - REFIT_SHARE * refit) * time, say, start=clocks.perf_counter() - spent)
         study = Study(data, *_metric(data, metric), able, seed, clock)
         with _ignore_many_classes():
             found = study.run()

@@ -12,9 +12,8 @@ import numpy as np
 
 from mercer.automl import evaluate, intervals, metrics
 from mercer.automl.candidates import ModelCandidate
-from mercer.automl.data import enumerate_batches
 from mercer.automl.evaluate import Decision, best_f1_decision
-from mercer.automl.frames import Table
+from mercer.automl.frames import Table, enumerate_batches
 from mercer.automl.intervals import Margin
 from mercer.automl.predictors import (
     ConstantPredictor,

@@ -1,0 +1,257 @@
+"""The race of kinds of n-grams on training rows that are left out, and the scores of the winner,
+each row's by a model that was not fitted to its part of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from mercer.automl.budget import Clock
+from mercer.automl.rows import hashes, least_hashed
+from mercer.automl.text_kinds import (
+    TextKind,
+    fit_scores,
+    held_out_score,
+    text_kinds,
+    vectorised,
+)
+from mercer.inputs import Array
+from mercer.ops.threads import n_threads, parallel_map
+from mercer.tables.arrow import Column, pa, pc
+from mercer.tables.levels import N_FOLDS
+from mercer.tables.options import time_edges
+from mercer.tables.texts import LinearScores, TextScores
+
+PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
+START = 2  # of them
+RACED_PARTS = 2  # that are left out, each in turn
+RACE_SHARE = 0.5  # of the time
+BYTES_A_SECOND = 3e5  # of the time: documents that are raced
+MIN_RACED = 2_000  # documents
+MEMORY_SHARE = 0.5
+OFFSET = 47  # of the hash that parts documents, which is no other
+MAX_COMPONENT = (
+    0.5  # of the rows: more that hang together by groups and documents are parted by groups
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TextTask:
+    """What documents are to tell: Y (n, c), +-1 for classes or numbers, weights, and the part of
+    every row; parts that are `ordered` by time are predicted from those before them."""
+
+    Y: Array
+    part: Array
+    classes: bool
+    weight: Array | None = None
+    ordered: bool = False
+
+    def take(self, i: Array) -> TextTask:
+        weight = None if self.weight is None else self.weight[i]
+        return replace(self, Y=self.Y[i], part=self.part[i], weight=weight)
+
+    def split(self, k: int) -> tuple[Array, Array]:
+        """The rows to fit and the rows of part k."""
+        before = self.part < k if self.ordered else self.part != k
+        return np.flatnonzero(before), np.flatnonzero(self.part == k)
+
+    def splits(self) -> list[tuple[Array, Array]]:
+        """Of all parts that have both."""
+        every = [self.split(k) for k in range(int(self.part.max()) + 1)]
+        return [(i, j) for i, j in every if len(i) and len(j)]
+
+
+def parts_of(
+    key: Array, y: Array, group: Array | None = None, time: Array | None = None
+) -> tuple[Array, bool]:
+    """The part of every row, and whether parts are in order of time. Else equal documents (`key` is
+    their hash) and groups are in one part, and classes, the whole numbers y, are dealt evenly.
+
+    >>> parts_of(np.arange(6), np.zeros(6), time=np.array([1.0, 1, 2, 3, 4, 5]))
+    (array([0, 0, 1, 2, 3, 4]), True)
+    """
+    if time is not None and len(edges := time_edges(time)):
+        return np.searchsorted(edges, time, side="right"), True
+    unit = np.unique(key, return_inverse=True)[1] if group is None else _joined(key, group)
+    _, first, at = np.unique(unit, return_index=True, return_inverse=True)
+    code = y[first] if y.dtype.kind in "iu" else np.zeros(len(first), np.int64)
+    part = np.empty(len(first), np.int64)
+    part[np.lexsort((hashes(first, OFFSET), code))] = np.arange(len(first)) % N_FOLDS
+    return part[at], False
+
+
+def _joined(key: Array, group: Array) -> Array:
+    """A number for all rows that hang together by documents or groups; by groups alone where most
+    would."""
+    k, g = (np.unique(v, return_inverse=True)[1] for v in (key, group))
+    n = int(k.max()) + 1
+    edges = sp.coo_array((np.ones(len(k)), (k, n + g)), shape=(n + int(g.max()) + 1,) * 2)
+    found = connected_components(edges, directed=False)[1][n + g]
+    return found if np.bincount(found).max() <= MAX_COMPONENT * len(found) else g
+
+
+@dataclass(eq=False)
+class TextRace:
+    """The winner of a race: its kind, its penalty, and what was tried."""
+
+    kind: TextKind
+    penalty: float = 1.0
+    score: float = -1.0
+    tried: list[tuple[str, float]] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    seconds_a_byte: float = 0.0  # of n-grams and one fit
+
+
+def run_race(
+    cells: Column, task: TextTask, seconds: float, memory: float, two_classes: bool
+) -> TextRace:
+    """Each kind on some of the documents, with the penalty that is best for it; as many as there is
+    time and memory for, the first in any case."""
+    clock, n_bytes = Clock(RACE_SHARE * seconds), float(cells.nbytes)
+    kinds = text_kinds(n_bytes, len(cells), task.Y.shape[1], two_classes)
+    some = _some(cells, max(BYTES_A_SECOND * seconds, 1.0))
+    few, mine = cells.take(pa.array(some)), task.take(some)
+    race = TextRace(kinds[0])
+    for kind in kinds:
+        if kind.bytes_a_byte * n_bytes > MEMORY_SHARE * memory and race.tried:
+            race.skipped.append((kind.name, "memory"))
+        elif clock.left() < 0 and race.tried:
+            race.skipped.append((kind.name, "time"))
+        else:
+            _run(race, kind, few, mine, clock)
+    return race
+
+
+def _some(cells: Column, most: float) -> Array:
+    """Positions of documents in so many bytes, by a hash of their places."""
+    order = np.argsort(hashes(np.arange(len(cells)), OFFSET), kind="stable")
+    sizes = pc.binary_length(cells).to_numpy().astype(np.float64)
+    count = int(np.searchsorted(np.cumsum(sizes[order]), most, side="right"))
+    return np.sort(order[: max(count, MIN_RACED)])
+
+
+def _run(race: TextRace, kind: TextKind, cells: Column, task: TextTask, clock: Clock) -> None:
+    """One kind, from the middle penalty on to the better side."""
+    watch = Clock(0)
+    X = vectorised(kind, cells)[1]
+    vectors = watch.spent
+    splits = task.splits()[-RACED_PARTS:]
+    found: dict[int, float] = {}
+    fits: dict[int, float] = {}
+
+    def tried(at: int) -> float:
+        if at not in found:
+            watch = Clock(0)
+            found[at] = _score(X, task, kind, PENALTIES[at], splits)
+            fits[at] = watch.spent / max(len(splits), 1)
+        return found[at]
+
+    best, step = START, 1
+    tried(best)
+    for step in (1, -1):
+        while (
+            0 <= best + step < len(PENALTIES)
+            and clock.left() > 0
+            and tried(best + step) > tried(best)
+        ):
+            best += step
+        if best != START:
+            break
+    race.tried.append((kind.name, found[best]))
+    if found[best] > race.score:
+        race.kind, race.penalty, race.score = kind, PENALTIES[best], found[best]
+        race.seconds_a_byte = (vectors / N_FOLDS + fits[best]) / max(cells.nbytes, 1)
+
+
+def _score(
+    X: sp.csr_array,
+    task: TextTask,
+    kind: TextKind,
+    penalty: float,
+    splits: list[tuple[Array, Array]],
+) -> float:
+    """The mean over the splits."""
+
+    def one(split: tuple[Array, Array]) -> float:
+        i, j = split
+        found = _fitted(X, task, i, kind, penalty)(X[j])
+        return held_out_score(found, task.Y[j], task.classes)
+
+    return float(np.mean(parallel_map(one, splits))) if splits else 0.0
+
+
+def _fitted(
+    X: sp.csr_array, task: TextTask, i: Array, kind: TextKind, penalty: float
+) -> LinearScores:
+    weight = None if task.weight is None else task.weight[i]
+    return fit_scores(X[i], task.Y[i], weight, penalty, kind.ratio, task.classes)
+
+
+def affordable(race: TextRace, cells: Column, seconds: float) -> int:
+    """How many of the documents the models of all parts may be fitted to."""
+    need = (N_FOLDS + 1) * race.seconds_a_byte * cells.nbytes / min(n_threads(), N_FOLDS)
+    share = min(1.0, max(seconds, 0.0) / need) if need > 0 else 1.0
+    return max(min(MIN_RACED, len(cells)), int(share * len(cells)))
+
+
+@dataclass(frozen=True, eq=False)
+class TextFit:
+    """Scores of documents (n, c), the model for new ones, the race, and how well the scores of rows
+    do that the models were not fitted to."""
+
+    scores: Array
+    model: TextScores
+    race: TextRace
+    quality: float
+    n_fitted: int
+    classes: bool
+
+
+def fit_text(
+    cells: Column, task: TextTask, seconds: float, memory: float, two_classes: bool
+) -> TextFit:
+    """The race, then models of the winner, of as many documents as there is time for: the others
+    have the scores of the model of these."""
+    clock = Clock(seconds)
+    race = run_race(cells, task, seconds, memory, two_classes)
+    n = affordable(race, cells, clock.left())
+    some = least_hashed(np.arange(len(cells)), n, OFFSET)
+    few = cells.take(pa.array(some)) if n < len(cells) else cells
+    found, model, quality = cross_fitted_scores(few, task.take(some), race)
+    scores = np.empty((len(cells), found.shape[1]))
+    scores[some] = found
+    if n < len(cells):
+        rest = np.setdiff1d(np.arange(len(cells)), some)
+        scores[rest] = model(cells.take(pa.array(rest)))
+    return TextFit(scores, model, race, quality, len(some), task.classes)
+
+
+def cross_fitted_scores(
+    cells: Column, task: TextTask, race: TextRace
+) -> tuple[Array, TextScores, float]:
+    """The scores of every row (n, c) by models that were not fitted to its part, those of the model
+    of all rows for new ones, and how well the former do; mean 0 and deviation 1.
+
+    Each part's scores are to mean 0: the intercept of a model is the higher, the fewer rows of a
+    class the part has that was left out. In order of time they stay as they are, and rows of the
+    first part, of which nothing was before, have the mean.
+    """
+    lifts, X = vectorised(race.kind, cells)
+    splits = task.splits()
+    every = [*(i for i, _ in splits), np.arange(len(cells))]
+    fitted = parallel_map(lambda i: _fitted(X, task, i, race.kind, race.penalty), every)
+    out = np.full(task.Y.shape, np.nan)
+    for (_, j), linear in zip(splits, fitted, strict=False):
+        out[j] = linear(X[j])
+    known = np.flatnonzero(~np.isnan(out[:, 0]))
+    quality = held_out_score(out[known], task.Y[known], task.classes) if len(known) else race.score
+    raw = out if len(known) else fitted[-1](X)
+    mean, std = np.nanmean(raw, axis=0), np.nanstd(raw, axis=0)
+    std = np.where(std > 1e-12, std, 1.0)
+    for _, j in splits if not task.ordered else []:
+        out[j] -= out[j].mean(0) - mean
+    scores = np.nan_to_num((out - mean) / std)
+    return scores, TextScores(lifts, fitted[-1].standardised(mean, std)), quality
