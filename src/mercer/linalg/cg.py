@@ -108,3 +108,21 @@ class System:
     @cached_property
     def exact(self) -> Operator:
         return self.op.astype(np.float64)
+
+
+def gradients_by_column(
+    product: Callable[[Array], Array], b: Array, diagonal: Array, tol: float, steps: int
+) -> tuple[Array, int]:
+    """Conjugate gradients for a matrix of its own for every column of b (D, S), with their
+    diagonals as preconditioner."""
+    x, r, tiny = np.zeros_like(b), b.copy(), np.finfo(float).tiny
+    goal, z, step = tol * np.linalg.norm(b, axis=0), b / diagonal, 0
+    p, gamma = z, np.sum(r * z, axis=0)
+    while step < steps and (np.linalg.norm(r, axis=0) > goal).any():
+        Ap, step = product(p), step + 1
+        a = gamma / np.maximum(np.sum(p * Ap, axis=0), tiny)
+        x, r = x + a * p, r - a * Ap
+        z = r / diagonal
+        gamma, old = np.sum(r * z, axis=0), gamma
+        p = z + gamma / np.maximum(old, tiny) * p
+    return x, step

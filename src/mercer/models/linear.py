@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,15 +27,27 @@ SHORT, MANY, FEW = (
 FAR = 8.0  # deviations of a column's mean from zero beyond which the column is shifted
 
 
-# losses of scores f (n, K): the sum of the rows' values, its slope (n, K), and the mean curvature
-# of each row (n,)
+# losses of scores f (n, K): the sum of the rows' values, its slope (n, K), the mean curvature of
+# each row (n,), and the change of the slope (n, K) where scores change by U (n, K)
 class Loss(Protocol):
     def value(self, f: Array, Y: Array, w: Array) -> float: ...
     def slope(self, f: Array, Y: Array, w: Array) -> Array: ...
     def curvature(self, f: Array, Y: Array, w: Array) -> Array: ...
+    def bend(self, f: Array, Y: Array, w: Array, U: Array) -> Array: ...
 
 
-class Logistic:
+class OneScore:
+    """A loss of one score, whose curvature is all there is to its second derivative."""
+
+    def curvature(self, f: Array, Y: Array, w: Array) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} must define curvature(self, f, Y, w).")
+
+    def bend(self, f: Array, Y: Array, w: Array, U: Array) -> Array:
+        """curvature times U"""
+        return self.curvature(f, Y, w)[:, None] * U
+
+
+class Logistic(OneScore):
     """w log(1 + exp(-y f)), y in {-1, 1}."""
 
     def value(self, f: Array, Y: Array, w: Array) -> float:
@@ -59,6 +72,11 @@ class Softmax:
     def curvature(self, f: Array, Y: Array, w: Array) -> Array:
         """The mean of diag(p) - p p' over scores that sum to zero."""
         return w * (1 - np.square(softmax(f, axis=1)).sum(1)) / (f.shape[1] - 1)
+
+    def bend(self, f: Array, Y: Array, w: Array, U: Array) -> Array:
+        """w (diag(p) - p p') U"""
+        P = softmax(f, axis=1)
+        return w[:, None] * P * (U - np.sum(P * U, axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +107,33 @@ class FeatureRows:
                 threads,
             )
         return total
+
+    @cached_property
+    def squares(self) -> Array:
+        """|F_i|^2, (n,)."""
+        return self._each(lambda F: np.einsum("ij,ij->i", F, F, dtype=np.float64))
+
+    def times(self, coef: Array) -> Array:
+        """F coef, (n,), in the precision of the features."""
+        narrow = coef.astype(self.dtype)
+        return self._each(lambda F: F @ narrow)
+
+    def summed(self, r: Array) -> Array:
+        """F'r in float64, (D,)."""
+        return self.fold(
+            lambda t, F: (r[t].astype(F.dtype) @ F).astype(np.float64), np.zeros(self.D)
+        )
+
+    def _each(self, of: Callable[[Array], Array]) -> Array:
+        """of(F), one number a row, over one pass."""
+        out = np.zeros(self.n)
+
+        def fill(t: slice, F: Array) -> float:
+            out[t] = of(F)
+            return 0.0
+
+        self.fold(fill, 0.0)
+        return out
 
     def sample(self) -> Array:
         """The rows that tell the curvature: all of few, else those whose numbers have the least
@@ -142,14 +187,15 @@ class Problem:
             )
 
         s = self.rows.fold(of, Newton(0.0, self.zero, np.zeros(())))
-        return Point(theta, f, s.value + self._penalty(theta), s.gradient + self._pull(theta))
+        return Point(theta, f, s.value + self.penalty(theta), s.gradient + self._pull(theta))
 
     def _back(self, F: Array, r: Array) -> Array:
         """[F, 1]' r, in F's precision and then in float64."""
         g = (r.T.astype(F.dtype) @ F).T.astype(np.float64)
         return np.concatenate([g, r.sum(0)[None]]) if self.intercept else g
 
-    def _penalty(self, theta: Array) -> float:
+    def penalty(self, theta: Array) -> float:
+        """alpha/2 |coef|^2"""
         return self.alpha / 2 * float(np.square(theta[: self.rows.D]).sum())
 
     def _pull(self, theta: Array) -> Array:
@@ -158,17 +204,35 @@ class Problem:
         return pull
 
     def step(self, x: Point, d: Array, slope: float) -> Point:
-        """x + t d with t = 1, or halved until the objective falls enough; scores are linear in t,
-        so halving needs no pass."""
-        rounding = float(np.finfo(self.rows.dtype).eps) * abs(x.value)
-        new, t = self.at(x.theta + d), 1.0
-        value, df = new.value, new.f - x.f
-        while value > x.value + 1e-4 * t * slope + rounding:
-            t /= 2
-            if t < 1e-12:
-                return x
-            value = self.loss.value(x.f + t * df, self.Y, self.w) + self._penalty(x.theta + t * d)
-        return new if t == 1 else self.at(x.theta + t * d)
+        """As `searched`, to the rounding of the features."""
+        return searched(self, x, d, slope, float(np.finfo(self.rows.dtype).eps))
+
+
+class Searched(Protocol):
+    """What a step along a line asks of an objective."""
+
+    @property
+    def loss(self) -> Loss: ...
+    @property
+    def Y(self) -> Array: ...
+    @property
+    def w(self) -> Array: ...
+    def at(self, theta: Array) -> Point: ...
+    def penalty(self, theta: Array) -> float: ...
+
+
+def searched(p: Searched, x: Point, d: Array, slope: float, eps: float) -> Point:
+    """x + t d with t = 1, or halved until the objective falls enough; scores are linear in t, so
+    halving needs no pass."""
+    rounding = eps * abs(x.value)
+    new, t = p.at(x.theta + d), 1.0
+    value, df = new.value, new.f - x.f
+    while value > x.value + 1e-4 * t * slope + rounding:
+        t /= 2
+        if t < 1e-12:
+            return x
+        value = p.loss.value(x.f + t * df, p.Y, p.w) + p.penalty(x.theta + t * d)
+    return new if t == 1 else p.at(x.theta + t * d)
 
 
 def feature_rows(phi: FittedMap, X: Table, *, intercept: bool, limit: float) -> FeatureRows:

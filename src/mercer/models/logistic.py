@@ -17,10 +17,11 @@ from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.defaults import is_precomputed
+from mercer.models import sparse_newton
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, parted
 from mercer.models.linear import Logistic, Problem, Softmax, feature_rows, unshifted
 from mercer.models.maps import FittedMap, fitted_map
-from mercer.models.newton import minimise, rounds_plan
+from mercer.models.newton import Minimum, minimise, rounds_plan
 from mercer.models.settings import (
     FittedKernel,
     FittedLift,
@@ -36,6 +37,8 @@ from mercer.models.settings import (
     way_of,
     whole,
 )
+from mercer.models.sparse_newton import SparseProblem, newton_plan
+from mercer.models.sparse_rows import SparseRows
 from mercer.plans import Plan
 from mercer.store import register
 
@@ -130,17 +133,28 @@ def fit(
     """Rounds of passes over the features of rows of classes `codes`; and whether they reached
     the tolerance.
     """
-    rows, two = feature_rows(phi, X, intercept=s.intercept, limit=s.memory), K == 2
-    Y = 2.0 * codes[:, None] - 1 if two else np.eye(K)[codes]
-    m = minimise(
-        Problem(rows, Logistic() if two else Softmax(), Y, w, s.alpha, s.intercept),
-        s.tol,
-        s.max_iter,
+    two = K == 2
+    loss, Y = (
+        Logistic() if two else Softmax(),
+        2.0 * codes[:, None] - 1 if two else np.eye(K)[codes],
     )
+    if (F := phi.sparse_features(X)) is not None:
+        sparse = SparseRows.of(F)
+        m = sparse_newton.minimise(
+            SparseProblem(sparse, loss, Y, w, s.alpha, s.intercept), s.tol, s.max_iter
+        )
+        coef, b = sparse.spread(m.theta[: sparse.p]), m.theta[sparse.p :].sum(0)
+        return _solution(newton_plan(sparse, [m]), phi, coef, b, m)
+    rows = feature_rows(phi, X, intercept=s.intercept, limit=s.memory)
+    m = minimise(Problem(rows, loss, Y, w, s.alpha, s.intercept), s.tol, s.max_iter)
     coef, b = unshifted(rows, m.theta, intercept=s.intercept)
-    return LogisticSolution(
-        rounds_plan(phi.lift, rows, [m]), phi, coef, b, m.value, m.rounds
-    ), m.converged
+    return _solution(rounds_plan(phi.lift, rows, [m]), phi, coef, b, m)
+
+
+def _solution(
+    plan: Plan, phi: FittedMap, coef: Array, b: Array, m: Minimum
+) -> tuple[LogisticSolution, bool]:
+    return LogisticSolution(plan, phi, coef, b, m.value, m.rounds), m.converged
 
 
 @register("logistic.KernelLogistic")
@@ -250,7 +264,15 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         s = LogisticSettings.of(self)
         rows, classes, codes, weight = self._checked(X, y, sample_weight)
         phi = fitted_map(
-            s.kernel, s.lift, s.method, rows, weight, seed=s.random_state, memory=s.memory, y=codes
+            s.kernel,
+            s.lift,
+            s.method,
+            rows,
+            weight,
+            seed=s.random_state,
+            memory=s.memory,
+            y=codes,
+            wide=True,
         )
         w = np.ones(len(codes)) if weight is None else weight
         w = w * class_weights(self.class_weight, classes, codes, w)[codes]

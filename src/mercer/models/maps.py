@@ -13,9 +13,9 @@ from sklearn.base import clone
 from mercer import methods
 from mercer.inputs import Array, Items, Matrix, Table
 from mercer.invariants import Is, Number, Whole
-from mercer.kernels import positioned
+from mercer.kernels import Linear, Scale, positioned
 from mercer.kernels.defaults import resolve
-from mercer.lifts import KernelLift, Lift, Nystrom
+from mercer.lifts import Identity, KernelLift, Lift, Nystrom, Scaled
 from mercer.lifts.base import fitted as fitted_lift
 from mercer.lifts.slopes import feature_gradients
 from mercer.models.base import checked
@@ -35,6 +35,8 @@ from mercer.store import fingerprint, register
 BATCH_BYTES = 64 << 20  # of features held at once
 MOST_FEATURES = 2048  # where nothing else is asked for
 HEAD = 1024  # rows whose mean is the shift
+THIN = 4  # so many entries a nonzero, and sparse features are smaller as they are than dense
+SPARSE_BATCH = 1 << 14  # rows of sparse features at a time
 TOO_LARGE = "the features of X (or y) are too large for sums of floating-point numbers; scale the columns first."
 
 
@@ -106,9 +108,23 @@ class FittedMap:
         F = self.transform(rows)
         return np.asarray(F.toarray() if sp.issparse(F) else F)
 
+    def sparse_features(self, rows: Table) -> Matrix | None:
+        """phi of these rows as CSR, where the map gives it so and few are not zero; of sparse rows
+        that are their own features no entry is copied."""
+        if rows.items or not thin(self.transform(rows[:HEAD])):
+            return None
+        own = rows.sparse and isinstance(self.lift, Identity) and self.lift.root_ is None
+        F = rows.data if own else self.transform(rows)
+        return F if thin(F) else None
+
     def parts(self, n: int) -> list[slice]:
         """The rows of each batch, few enough that it stays small."""
         return cuts(n, max(16, min(1 << 14, int(self.batch) // (8 * self.width))))
+
+    def sparse_parts(self, rows: Table) -> list[slice]:
+        """The same of features that may stay sparse, and are then as small as the rows."""
+        stay = not rows.items and thin(self.transform(rows[:HEAD]))
+        return cuts(len(rows), SPARSE_BATCH) if stay else self.parts(len(rows))
 
     def batches(self, rows: Table) -> Iterator[tuple[slice, Array]]:
         """The features of rows, batch by batch."""
@@ -116,12 +132,17 @@ class FittedMap:
 
     def gram(self, X: Table, Z: Table) -> Array:
         """phi(X) phi(Z)', in float64."""
+        F, G = self.sparse_features(X), self.sparse_features(Z)
+        if F is not None and G is not None:
+            return np.asarray((F.astype(np.float64) @ G.T.astype(np.float64)).toarray())
         return np.asarray(
             self.features(X).astype(np.float64) @ self.features(Z).astype(np.float64).T
         )
 
     def linear(self, rows: Table, coef: Array, intercept: float | Array) -> Array:
         """phi(x)'coef + intercept, (n,) or (n, q), in the precision of the rows."""
+        if (F := self.sparse_features(rows)) is not None:
+            return np.asarray(F @ coef.astype(F.dtype) + intercept, rows.dtype)
         out = np.empty((len(rows), *coef.shape[1:]), rows.dtype)
         for at, F in self.batches(rows):
             out[at] = F @ coef.astype(F.dtype) + intercept
@@ -201,11 +222,17 @@ def fitted_map(
     memory: float,
     stream: bool = False,
     y: Array | None = None,
+    wide: bool = False,
 ) -> FittedMap:
     """The map of a lift, or of a kernel by a method, fitted to these rows, which may be the first
-    of a stream; lifts that learn from targets get y, numbers or the places of classes."""
+    of a stream; lifts that learn from targets get y, numbers or the places of classes.
+
+    wide : whether the learner takes sparse features of any number as they are
+    """
     if lift is not None:
         return FittedMap.fit(clone(checked_lift(lift)), rows, memory, y)
+    if wide and (own := own_lift(kernel, method, rows)) is not None:
+        return FittedMap.fit(own, rows, memory)
     size = asked(method)
     if size is None:
         size = MOST_FEATURES if stream else default_features(len(rows))
@@ -215,6 +242,38 @@ def fitted_map(
             KernelLift(kernel, size, method=method, random_state=seed), rows, memory
         )
     return FittedMap.fit(landmarks_of_items(kernel, size, method, seed), rows, memory)
+
+
+def thin(F: Matrix) -> bool:
+    """Whether features are CSR rows that would grow if they were made dense.
+
+    >>> thin(sp.eye_array(8, format="csr")), thin(sp.eye_array(2, format="csr")), thin(np.eye(8))
+    (True, False, False)
+    """
+    return bool(sp.issparse(F) and THIN * F.nnz <= F.shape[0] * F.shape[1])
+
+
+def nonzero_bytes(F: Matrix) -> int:
+    """The size of CSR rows."""
+    return int(F.data.nbytes + F.indices.nbytes + F.indptr.nbytes)
+
+
+def own_lift(kernel: KernelSetting, method: methods.Method, rows: Table) -> Lift | None:
+    """The map of a linear kernel over thin sparse rows, which are their own features, where no other
+    is asked for.
+
+    >>> X = Table(sp.eye_array(8, format="csr"))
+    >>> own_lift(4 * Linear(), methods.Auto(), X), own_lift(Linear(), methods.Sketch(4), X)
+    (Scaled(by=2.0, lift=Identity()), None)
+    """
+    if rows.items or not thin(rows.data) or not isinstance(method, methods.Auto | methods.Exact):
+        return None
+    match resolve(kernel, rows) if isinstance(kernel, str) else kernel:
+        case Linear(metric=None):
+            return Identity()
+        case Scale(factor=c, kernel=Linear(metric=None)):
+            return Scaled(Identity(), math.sqrt(c))
+    return None
 
 
 def landmarks_of_items(

@@ -207,6 +207,7 @@ class Perceptron(ScanEstimator[FeatureScan]):
             seed=self.random_state,
             memory=np.inf,
             stream=stream,
+            wide=True,
         )
 
     def _comparator(self, scan: FeatureScan) -> Array | None:

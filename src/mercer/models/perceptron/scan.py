@@ -150,11 +150,13 @@ class FeatureScan:
         """phi(x)'w + b, (n, C)."""
         used = self.weights(average)
         W, b = used[:, :-1].T.astype(X.dtype), used[:, -1].astype(X.dtype)
-        return np.concatenate([self.phi.transform(X[at]) @ W + b for at in self.phi.parts(len(X))])
+        return np.concatenate(
+            [self.phi.transform(X[at]) @ W + b for at in self.phi.sparse_parts(X)]
+        )
 
     def pieces(self, X: Table, labels: Array) -> Iterator[tuple[Matrix, Array]]:
         """Features and labels, batch by batch; sparse features stay sparse."""
-        return ((self.phi.transform(X[at]), labels[at]) for at in self.phi.parts(len(X)))
+        return ((self.phi.transform(X[at]), labels[at]) for at in self.phi.sparse_parts(X))
 
     def against(self, bound: MistakeBound) -> FeatureScan:
         """The scan with a bound that follows it."""

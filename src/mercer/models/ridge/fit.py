@@ -12,13 +12,13 @@ from mercer.inputs import Array, Table
 from mercer.invariants import Ints, Is
 from mercer.models.folds import Folds
 from mercer.models.intervals import Interval
-from mercer.models.maps import FittedMap, fitted_map
+from mercer.models.maps import FittedMap, fitted_map, nonzero_bytes, own_lift
 from mercer.models.ridge import dual, landmarks, moments, passes
 from mercer.models.ridge.cross_validation import FoldErrors
 from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.leave_one_out import Calibration, calibrated, jackknife_interval, with_idle
 from mercer.models.ridge.moments import MomentRidge
-from mercer.models.ridge.passes import FeatureRidge
+from mercer.models.ridge.passes import SPARSE_WAY, FeatureRidge
 from mercer.models.ridge.problem import RidgeSettings, TrainingRows, choose, moments_fit
 from mercer.store import register
 
@@ -185,7 +185,7 @@ class FittedRidge:
                     "the folds of a stream are fixed by its first batch, as a number; fit anew to change cv."
                 )
             return model
-        if not isinstance(model, DualRidge) or rows is None:
+        if rows is None or not (isinstance(model, DualRidge) or model.plan.way == SPARSE_WAY):
             raise ValueError(
                 "the model has no statistics that batches could add to; refit with via='features' (and more memory_limit)."
             )
@@ -209,7 +209,8 @@ def _points(model: Solution) -> Table | None:
 def fit(s: RidgeSettings, rows: TrainingRows, flat: bool) -> Solution:
     """One of the solutions, which answer the same questions."""
     rows = replace(rows, folds=Folds(1)) if s.cv is None else rows
-    plan = choose(len(rows), s)
+    own = own_lift(s.kernel, s.method, rows.X) if s.lift is None and not s.precomputed else None
+    plan = choose(len(rows), s, own=own is not None)
 
     def refit(settings: RidgeSettings, some: TrainingRows) -> Solution:
         return fit(settings, some, flat)
@@ -226,7 +227,9 @@ def over_features(s: RidgeSettings, rows: TrainingRows, flat: bool) -> MomentRid
             "bandwidths are chosen by leave-one-out; give cv='loo' and via='exact' with them."
         )
     phi = map_of(s, rows)
-    if moments_fit(phi.width, rows.folds.k, s.memory):
+    F = None if s.loo else phi.sparse_features(rows.X)
+    most = s.memory if F is None else min(s.memory, 3.0 * nonzero_bytes(F))
+    if moments_fit(phi.width, rows.folds.k, most):
         found = moments.fit(s, rows, phi, flat)
         found.weights  # noqa: B018 (a penalty that cannot be chosen is refused in `fit`)
         return found
@@ -245,4 +248,5 @@ def map_of(s: RidgeSettings, rows: TrainingRows, *, stream: bool = False) -> Fit
         memory=s.memory,
         stream=stream,
         y=rows.Y,
+        wide=not stream and not s.loo,
     )

@@ -6,23 +6,29 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, Number, Whole
+from mercer.linalg.cg import gradients_by_column
 from mercer.linalg.least_squares import PrimalSolution
 from mercer.models.folds import Folds
 from mercer.models.maps import HEAD, TOO_LARGE, FittedMap
 from mercer.models.ridge.cross_validation import FoldErrors
 from mercer.models.ridge.leave_one_out import ByInverse
 from mercer.models.ridge.problem import Refit, RidgeSettings, TrainingRows, Weights
+from mercer.models.ridge.sparse import SparsePasses
 from mercer.models.settings import FittedKernel
+from mercer.models.sparse_newton import sparse_plan
+from mercer.models.sparse_rows import SparseRows
 from mercer.plans import Plan
 from mercer.store import register
 
 NONE = -1  # no fold is left out
+SPARSE_WAY = "sparse conjugate gradients"
 
 
 @register("ridge.Features")
@@ -69,12 +75,16 @@ class FeatureRidge:
         self, s: RidgeSettings, rows: TrainingRows, alphas: Array, refit: Refit
     ) -> FoldErrors:
         p, _ = passes(s, rows, self.phi)
-        return errors(s, p, p.sums(), alphas)
+        return errors(s, p, alphas)
 
     def left_out(self, s: RidgeSettings, rows: TrainingRows) -> ByInverse:
         if len(rows) > self.phi.width:
             raise AttributeError(
                 "leave-one-out over features needs their D x D statistics; raise memory_limit, or use fewer features."
+            )
+        if not s.square_fits(len(rows)):
+            raise AttributeError(
+                f"leave-one-out of {len(rows):,} rows needs n x n arrays beyond memory_limit; raise it, or use folds."
             )
         return ByInverse(self.phi.gram, rows, s.intercept)
 
@@ -83,7 +93,7 @@ class FeatureRidge:
     ) -> FeatureRidge:
         """The model of the rows that are not held out."""
         p, taken = passes(s, replace(rows.some(np.flatnonzero(~held)), folds=Folds(1)), self.phi)
-        found, _, _ = solved(s, p, p.sums(), self.weights.alpha)
+        found, _, _ = solved(s, p, self.weights.alpha)
         return replace(
             self, weights=Weights(self.weights.alpha, found.coef, found.intercept + taken)
         )
@@ -96,53 +106,52 @@ def fit(s: RidgeSettings, rows: TrainingRows, phi: FittedMap, flat: bool) -> Fea
             "cv='loo' over features needs their D x D statistics, beyond memory_limit; raise it, or give cv=5."
         )
     p, taken = passes(s, rows, phi)
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = p.sums()
-    if not all(np.isfinite(v).all() for v in (sums.squares, sums.y2, sums.b)):
+    if not p.finite:
         raise ValueError(TOO_LARGE)
     among = s.penalties(rows.Y.shape[1])
-    alpha = (
-        among.best_by_folds(errors(s, p, sums, among.grid), len(rows)) if among.by else among.alpha
-    )
-    found, steps, residual = solved(s, p, sums, alpha)
+    alpha = among.best_by_folds(errors(s, p, among.grid), len(rows)) if among.by else among.alpha
+    found, steps, residual = solved(s, p, alpha)
+    weights = Weights(alpha, found.coef, found.intercept + taken)
+    return FeatureRidge(_plan(p, phi, steps + 1), phi, weights, flat, residual, steps + 1)
+
+
+def _plan(p: FoldPasses | SparsePasses, phi: FittedMap, steps: int) -> Plan:
+    if isinstance(p, SparsePasses):
+        how = "conjugate gradients about the means, no D x D array"
+        return sparse_plan(SPARSE_WAY, how, p.rows, p.Y.shape[1], 2 * steps)
     why = f"{phi.width:,} features: D x D moments exceed the memory limit, so conjugate gradients pass over the rows"
-    plan = phi.plan(len(rows), "conjugate gradients", why, steps + 1)
-    return FeatureRidge(
-        plan, phi, Weights(alpha, found.coef, found.intercept + taken), flat, residual, steps + 1
-    )
+    return phi.plan(len(p.Y), "conjugate gradients", why, steps)
 
 
-def passes(s: RidgeSettings, rows: TrainingRows, phi: FittedMap) -> tuple[FoldPasses, Array]:
-    """The problem about the means of the first rows, and what was taken off y."""
+def passes(
+    s: RidgeSettings, rows: TrainingRows, phi: FittedMap
+) -> tuple[FoldPasses | SparsePasses, Array]:
+    """The problem about the means of the first rows, or over sparse features, and what was taken off
+    y."""
     taken, fold = rows.Y[:HEAD].mean(0) * s.intercept, rows.fold().astype(np.intp)
+    Y, w, k = rows.Y - taken, rows.weights, rows.folds.k
+    if (F := phi.sparse_features(rows.X)) is not None:
+        return SparsePasses(SparseRows.of(F), Y, w, fold, k, s.intercept), taken
     shift = phi.shift(rows.X)
-    return FoldPasses(
-        lambda: phi.batches(rows.X),
-        rows.Y - taken,
-        rows.weights,
-        fold,
-        rows.folds.k,
-        shift,
-        s.intercept,
-    ), taken
+    return FoldPasses(lambda: phi.batches(rows.X), Y, w, fold, k, shift, s.intercept), taken
 
 
-def errors(s: RidgeSettings, p: FoldPasses, sums: FoldSums, alphas: Array) -> FoldErrors:
+def errors(s: RidgeSettings, p: FoldPasses | SparsePasses, alphas: Array) -> FoldErrors:
     """Of every fold and penalty, as many problems at a time as fit."""
-    width = int(max(1, s.memory // (64 * len(p.shift) * p.Y.shape[1])))
-    return p.errors(sums, alphas, s.tol, s.max_iter, width)
+    width = int(max(1, s.memory // (64 * p.width * p.Y.shape[1])))
+    return p.errors(alphas, s.tol, s.max_iter, width)
 
 
 def solved(
-    s: RidgeSettings, p: FoldPasses, sums: FoldSums, alpha: float | Array
+    s: RidgeSettings, p: FoldPasses | SparsePasses, alpha: float | Array
 ) -> tuple[PrimalSolution, int, float]:
     """The model of all rows, its passes and its residual."""
     alphas = np.broadcast_to(alpha, (1, p.Y.shape[1]))
-    found, steps, residual = p.solve(sums, np.array([NONE]), alphas, s.tol, s.max_iter)
+    found, steps, residual = p.solve(np.array([NONE]), alphas, s.tol, s.max_iter)
     if residual > s.tol:
         text = f"conjugate gradients stopped at a residual of {residual:.1e} (tol={s.tol:g}); raise max_iter, tol or alpha."
         warnings.warn(text, ConvergenceWarning, stacklevel=7)
-    return found, steps, residual
+    return p.spread(found), steps, residual
 
 
 # all folds and penalties side by side
@@ -182,6 +191,23 @@ class FoldPasses:
     shift: Array  # (D,)
     intercept: bool
 
+    @property
+    def width(self) -> int:
+        """D"""
+        return len(self.shift)
+
+    @property
+    def finite(self) -> bool:
+        """Whether all sums are numbers."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = self.sums
+        return all(bool(np.isfinite(v).all()) for v in (sums.squares, sums.y2, sums.b))
+
+    def spread(self, found: PrimalSolution) -> PrimalSolution:
+        """Coefficients of all features, which those of dense ones are."""
+        return found
+
+    @cached_property
     def sums(self) -> FoldSums:
         """One pass."""
         k, D, q = self.k, len(self.shift), self.Y.shape[1]
@@ -211,11 +237,11 @@ class FoldPasses:
         )
 
     def solve(
-        self, sums: FoldSums, left_out: Array, alphas: Array, tol: float, steps: int
+        self, left_out: Array, alphas: Array, tol: float, steps: int
     ) -> tuple[PrimalSolution, int, float]:
         """The models without fold `left_out[s]`, for penalty `alphas[s]`; output by output, (D, S
         q). Also passes and residual."""
-        rest = [sums.without(j) for j in left_out]
+        rest = [self.sums.without(j) for j in left_out]
         q = self.Y.shape[1]
         n = np.repeat([r.n for r in rest], q)
         mean = (
@@ -233,7 +259,7 @@ class FoldPasses:
             return self._pass(P, out) - n * mean * np.sum(mean * P, axis=0) + penalty * P
 
         diagonal = np.maximum(square, 0) + penalty + np.finfo(float).tiny
-        coef, passes = gradients(product, b, diagonal, 0.5 * tol, steps)
+        coef, passes = gradients_by_column(product, b, diagonal, 0.5 * tol, steps)
         size = np.linalg.norm(b, axis=0)
         residual = float(
             (np.linalg.norm(b - product(coef), axis=0) / np.where(size > 0, size, 1)).max(initial=0)
@@ -256,18 +282,16 @@ class FoldPasses:
             total += G.T @ U
         return total
 
-    def errors(
-        self, sums: FoldSums, alphas: Array, tol: float, steps: int, width: int
-    ) -> FoldErrors:
+    def errors(self, alphas: Array, tol: float, steps: int, width: int) -> FoldErrors:
         """Every fold and penalty, `width` problems at a time."""
-        q, k = self.Y.shape[1], self.k
+        q, k, sums = self.Y.shape[1], self.k, self.sums
         error, spread = np.full((len(alphas), k, q), np.nan), np.full((k, q), np.nan)
         used = [j for j in range(k) if sums.n[j] > 0 and sums.without(j).n > 0]
         spread[used] = np.maximum(sums.y2[used] - sums.y[used] ** 2 / sums.n[used, None], 0)
         problems = [(i, j) for j in used for i in range(len(alphas))]
         for start in range(0, len(problems), width):
             at, folds = map(np.array, zip(*problems[start : start + width], strict=True))
-            s, _, _ = self.solve(sums, folds, alphas[at], tol, steps)
+            s, _, _ = self.solve(folds, alphas[at], tol, steps)
             error[at, folds] = self._squared_errors(s, folds)
         every = sums.without(NONE)
         return FoldErrors(error, spread, np.maximum(every.y2 - every.y**2 / every.n, 0))
@@ -280,21 +304,3 @@ class FoldPasses:
             u = self.weight[rows, None] * (self.fold[rows, None] == folds)
             total += np.einsum("is,isq->sq", u, np.square(self.Y[rows, None] - f))
         return total
-
-
-def gradients(
-    product: Callable[[Array], Array], b: Array, diagonal: Array, tol: float, steps: int
-) -> tuple[Array, int]:
-    """Conjugate gradients for a matrix of its own for every column of b (D, S), with their
-    diagonals as preconditioner."""
-    x, r, tiny = np.zeros_like(b), b.copy(), np.finfo(float).tiny
-    goal, z, step = tol * np.linalg.norm(b, axis=0), b / diagonal, 0
-    p, gamma = z, np.sum(r * z, axis=0)
-    while step < steps and (np.linalg.norm(r, axis=0) > goal).any():
-        Ap, step = product(p), step + 1
-        a = gamma / np.maximum(np.sum(p * Ap, axis=0), tiny)
-        x, r = x + a * p, r - a * Ap
-        z = r / diagonal
-        gamma, old = np.sum(r * z, axis=0), gamma
-        p = z + gamma / np.maximum(old, tiny) * p
-    return x, step

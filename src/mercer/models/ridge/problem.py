@@ -175,8 +175,12 @@ class RidgeSettings:
             "alphas",
         )
 
+    def square_fits(self, n: int) -> bool:
+        """Whether leave-one-out may hold its n x n arrays."""
+        return SQUARES * n * n <= self.memory
+
     def check_square_fits(self, n: int) -> None:
-        if SQUARES * n * n > self.memory:
+        if not self.square_fits(n):
             raise ValueError(
                 f"leave-one-out of {n:,} rows needs n x n arrays beyond memory_limit; raise it, or give via='features'."
             )
@@ -187,9 +191,10 @@ class RidgeSettings:
         return min(n, MOMENTS if m is None else whole(m, "n_landmarks"))
 
 
-def choose(n: int, s: RidgeSettings) -> Plan:
-    """The way of n rows: "features", "exact", "iterative" or "landmarks", and why."""
-    if s.lift is not None:
+def choose(n: int, s: RidgeSettings, *, own: bool = False) -> Plan:
+    """The way of n rows: "features", "exact", "iterative" or "landmarks", and why; `own` where rows
+    are their own features, which need no kernel values."""
+    if s.lift is not None or (own and s.way == "auto" and not s.loo):
         return Plan("features", "")
     if s.way in ("exact", "iterative"):
         return Plan(s.way, "asked for")

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.models.expansion import scaled_kernel_at
-from mercer.models.maps import fitted_map
+from mercer.models.maps import fitted_map, own_lift
 from mercer.models.settings import FittedKernel, class_weights
 from mercer.models.svm import hinge
 from mercer.models.svm.calibration import cross_fitted, enough_rows
@@ -33,7 +33,8 @@ def fit(
 ) -> Machine:
     """One of the fitted values, of n rows of which these count; it may start where the last fit
     ended."""
-    plan = choose(n, s)
+    own = own_lift(s.kernel, s.method, rows.X) if s.lift is None else None
+    plan = choose(n, s, own=own is not None)
     if s.probability and plan.way == "exact":
         enough_rows(rows.codes)
     exact = plan.way == "exact"
@@ -136,6 +137,7 @@ def over_features(s: ClassifierSettings, rows: LabelledRows, plan: Plan) -> Feat
         seed=s.random_state,
         memory=s.memory,
         y=rows.codes,
+        wide=True,
     )
     w, K = rows.weights, len(rows.classes)
     c = s.C * (w * class_weights(s.class_weight, rows.classes, rows.codes, w)[rows.codes])

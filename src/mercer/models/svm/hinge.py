@@ -1,22 +1,27 @@
-"""Hinge losses over features: the square by Newton's rounds, the hinge by its dual in coordinates,
-with a certified gap."""
+"""Hinge losses over features, dense or sparse: the square by Newton's rounds, the hinge by its dual
+in coordinates, with a certified gap."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
-from mercer.models.linear import FeatureRows, Problem, feature_rows, unshifted
+from mercer.models import newton, sparse_newton
+from mercer.models.linear import FeatureRows, Loss, OneScore, Problem, feature_rows, unshifted
 from mercer.models.maps import FittedMap
-from mercer.models.newton import Minimum, minimise, rounds_plan
+from mercer.models.newton import Minimum, rounds_plan
+from mercer.models.sparse_newton import SparseProblem, newton_plan, sparse_plan
+from mercer.models.sparse_rows import SparseRows
 from mercer.models.svm.machine import FitSummary
 from mercer.models.svm.multiclass import HingeSettings
+from mercer.ops import csr
 from mercer.ops.smo import sweep
+from mercer.ops.threads import parallel_map
 from mercer.plans import Plan
 
 CHECK, PATIENCE = (
@@ -32,45 +37,74 @@ def fit(
     phi: FittedMap, X: Table, signs: Sequence[Array], c: Array, how: HingeSettings
 ) -> tuple[Array, Array, FitSummary]:
     """One rule for each vector of signs: coef (k, D), intercept (k,), and how it went."""
+    if (F := phi.sparse_features(X)) is not None:
+        return over_sparse(SparseRows.of(F), signs, c, how)
     rows = feature_rows(phi, X, intercept=how.bias, limit=how.memory)
-    found: Sequence[Minimum]
-    if how.loss == "hinge":
-        gapped = [HingeDual(rows, y, c, how.bias).solve(how.tol, how.max_iter) for y in signs]
-        gap: float | None = max(m.gap for m in gapped)
-        found, plan = gapped, _dual_plan(phi, rows, gapped)
-    else:
-        found = [
-            minimise(
-                Problem(rows, SquaredHinge(), y[:, None], c, 1.0, how.bias), how.tol, how.max_iter
-            )
-            for y in signs
-        ]
-        gap, plan = None, rounds_plan(phi.lift, rows, found)
+    found = [rule(rows, y, c, how) for y in signs]
     _warn_if_open(found, how.max_iter)
-    coef, intercept = unshifted(
-        rows, np.concatenate([m.theta for m in found], axis=1), intercept=how.bias
+    plan = (
+        _dual_plan(phi, rows, found) if how.loss == "hinge" else rounds_plan(phi.lift, rows, found)
     )
-    return (
-        coef,
-        intercept,
-        FitSummary(plan, sum(m.value for m in found), max(m.rounds for m in found), gap),
+    theta = np.concatenate([m.theta for m in found], axis=1)
+    return *unshifted(rows, theta, intercept=how.bias), _summary(plan, found)
+
+
+def over_sparse(
+    rows: SparseRows, signs: Sequence[Array], c: Array, how: HingeSettings
+) -> tuple[Array, Array, FitSummary]:
+    """The same over sparse features, the rules side by side."""
+    if how.loss != "hinge":
+        rows.by_column  # noqa: B018 (made once, before the threads that share it)
+    found = parallel_map(lambda y: rule(rows, y, c, how), signs)
+    _warn_if_open(found, how.max_iter)
+    theta = np.concatenate([m.theta for m in found], axis=1)
+    intercept = theta[rows.p] if how.bias else np.zeros(len(signs))
+    plan = _sweeps_plan(rows, found) if how.loss == "hinge" else newton_plan(rows, found)
+    return rows.spread(theta[: rows.p]), intercept, _summary(plan, found)
+
+
+def rule(
+    rows: HingeRows, y: Array, c: Array, how: HingeSettings, start: Array | None = None
+) -> Gapped:
+    """One rule, which may start from duals (the hinge) or a model (its square) of before."""
+    if how.loss == "hinge":
+        return HingeDual(rows, y, c, how.bias, start).solve(how.tol, how.max_iter)
+    m = smooth(rows, SquaredHinge(), y, c, how, start)
+    return Gapped(**vars(m), last=m.theta)
+
+
+def smooth(
+    rows: HingeRows, loss: Loss, y: Array, w: Array, how: HingeSettings, start: Array | None
+) -> Minimum:
+    """A smooth loss of one score, by the rounds of its rows."""
+    if isinstance(rows, SparseRows):
+        p = SparseProblem(rows, loss, y[:, None], w, 1.0, how.bias)
+        return sparse_newton.minimise(p, how.tol, how.max_iter, start)
+    return newton.minimise(
+        Problem(rows, loss, y[:, None], w, 1.0, how.bias), how.tol, how.max_iter, start
     )
 
 
-def _warn_if_open(found: Sequence[Minimum], most: int) -> None:
+def _summary(plan: Plan, found: Sequence[Gapped]) -> FitSummary:
+    gaps = [m.gap for m in found if m.gap is not None]
+    return FitSummary(
+        plan,
+        sum(m.value for m in found),
+        max(m.rounds for m in found),
+        max(gaps) if gaps else None,
+    )
+
+
+def _warn_if_open(found: Sequence[Gapped], most: int) -> None:
     if not all(m.converged for m in found):
         rounded = "what is left is rounding: give X in float64, raise tol, or lower C"
-        remedy = (
-            rounded
-            if any(isinstance(m, Gapped) and m.stale for m in found)
-            else "raise max_iter or tol, or lower C"
-        )
+        remedy = rounded if any(m.stale for m in found) else "raise max_iter or tol, or lower C"
         text = f"KernelSVC stopped after {max(m.rounds for m in found)} rounds (max_iter={most}) before tol was reached; {remedy}."
         warnings.warn(text, ConvergenceWarning, stacklevel=6)
 
 
 def _dual_plan(phi: FittedMap, rows: FeatureRows, found: Sequence[Gapped]) -> Plan:
-    gap, passes = max(m.gap for m in found), sum(m.passes for m in found)
+    gap, passes = _worst(found), sum(m.passes for m in found)
     where = (
         "kept in memory"
         if rows.kept
@@ -95,7 +129,24 @@ def _dual_plan(phi: FittedMap, rows: FeatureRows, found: Sequence[Gapped]) -> Pl
     )
 
 
-class SquaredHinge:
+def _sweeps_plan(rows: SparseRows, found: Sequence[Gapped]) -> Plan:
+    gap, passes = _worst(found), sum(m.passes for m in found)
+    return sparse_plan(
+        "sparse dual coordinate descent",
+        f"the dual of the hinge, until its gap is {gap:.1e}",
+        rows,
+        len(found),
+        passes,
+        sweeps=sum(m.rounds for m in found),
+        duality_gap=gap,
+    )
+
+
+def _worst(found: Sequence[Gapped]) -> float:
+    return max(m.gap or 0.0 for m in found)
+
+
+class SquaredHinge(OneScore):
     """w max(0, 1 - y f)^2, y in {-1, 1}; rows inside the margin have curvature 2 w."""
 
     def value(self, f: Array, Y: Array, w: Array) -> float:
@@ -108,7 +159,7 @@ class SquaredHinge:
         return 2 * w * (Y * f < 1)[:, 0]
 
 
-class Proximal:
+class Proximal(OneScore):
     """max_a a (1 - y f) - (a - a_now)^2/(2 q), 0 <= a <= c: the hinge smoothed about a_now; w holds
     q, a_now/q and c/q."""
 
@@ -130,11 +181,15 @@ class Proximal:
 
 @dataclass(frozen=True, eq=False)
 class Gapped(Minimum):
-    """A minimum with its relative duality gap, and whether rounding, not work, is what is left of
-    it."""
+    """A minimum with its relative duality gap where it is known, whether rounding, not work, is what
+    is left of it, and where a next one may start: duals, or a model."""
 
-    gap: float = 0.0
+    gap: float | None = None
     stale: bool = False
+    last: Array | None = None
+
+
+HingeRows = FeatureRows | SparseRows
 
 
 class HingeDual:
@@ -143,25 +198,32 @@ class HingeDual:
 
     The intercept b is the multiplier of that sum: coordinates see the augmented term scale (sum a
     y)^2/2, and b moves by scale (sum a y) after every sweep. For the gap, a is first made to meet
-    the sum, and b is the best one for F'(a y).
+    the sum, and b is the best one for F'(a y). Rows of c = 0 are as absent. `start` holds a of
+    before, and b last.
     """
 
-    def __init__(self, rows: FeatureRows, y: Array, c: Array, intercept: bool) -> None:
-        self.rows, self.y, self.c, self.intercept = rows, y, c, intercept
-        self.square = per_row(rows, lambda F: np.einsum("ij,ij->i", F, F, dtype=np.float64))
-        self.scale = float(self.square.mean()) or 1.0
-        self.a, self.b, self.sharpness = np.zeros(rows.n), 0.0, 0.25
+    def __init__(
+        self, rows: HingeRows, y: Array, c: Array, intercept: bool, start: Array | None = None
+    ) -> None:
+        self.rows, self.y, self.c, self.intercept, self.on = rows, y, c, intercept, c > 0
+        self.square = rows.squares
+        self.scale = float(self.square[self.on].mean()) or 1.0
+        self.sparse, self.sharpness = isinstance(rows, SparseRows), 0.25
+        self.a = np.zeros(rows.n) if start is None else np.clip(start[:-1], 0, c)
+        self.b = 0.0 if start is None else float(start[-1])
         self.random = np.random.Generator(np.random.Philox(0))
 
     def solve(self, tol: float, most: int) -> Gapped:
         """Sweeps while they close the gap, else the method of multipliers (for few rows after 60
         sweeps), until neither helps."""
-        few = len(self.rows.sample()) == self.rows.n
+        few = isinstance(self.rows, FeatureRows) and len(self.rows.sample()) == self.rows.n
         rounds, passes, stale, best, sweeping = 0, 4, 0, self._look(), True
         while best[-1] > tol and rounds < most and stale < STALE:
             a, b = self.a.copy(), self.b
             took = (
-                self._sweeps(min(CHECK, most - rounds))
+                self._sweeps(
+                    min(CHECK // 2 if rounds < CHECK and self.sparse else CHECK, most - rounds)
+                )
                 if sweeping
                 else self._multiply(min(tol, 1e-5), most - rounds)
             )
@@ -187,24 +249,23 @@ class HingeDual:
             gap <= tol,
             gap,
             gap > tol and stale >= STALE,
+            np.append(self.a, self.b),
         )
 
     def _multiply(self, tol: float, most: int) -> int:
         """One smooth problem, exact to the proximal term |a - a_now|^2/(2 s c): few rows lie
         between the bounds of a."""
-        s = self.sharpness = min(4 * self.sharpness, SHARPEST[self.rows.dtype.itemsize])
-        w = np.stack([s * self.c, self.a / (s * self.c), np.full(self.rows.n, 1 / s)], axis=1)
-        start = self._theta(self._back(self.a), self.b)
-        m = minimise(
-            Problem(self.rows, Proximal(), self.y[:, None], w, 1.0, self.intercept),
-            tol,
-            most,
-            start,
+        s = self.sharpness = min(
+            4 * self.sharpness, SHARPEST[8 if self.sparse else self.rows.dtype.itemsize]
         )
-        self.a, self.b = (
-            w[:, 0] * np.clip(1 + w[:, 1] - self.y * m.f[:, 0], 0, 1 / s),
-            float(m.theta[-1, 0]),
-        )
+        q = s * self.c
+        now = np.divide(self.a, q, out=np.zeros_like(q), where=self.on)
+        w = np.stack([q, now, np.full(self.rows.n, 1 / s)], axis=1)
+        how = HingeSettings(bias=self.intercept, tol=tol, max_iter=most)
+        start = self._theta(self.rows.summed(self.a * self.y), self.b)
+        m = smooth(self.rows, Proximal(), self.y, w, how, start)
+        self.a = q * np.clip(1 + now - self.y * m.f[:, 0], 0, 1 / s)
+        self.b = float(m.theta[-1, 0]) if self.intercept else 0.0
         return m.rounds
 
     def _theta(self, coef: Array, b: float) -> Array:
@@ -213,58 +274,47 @@ class HingeDual:
     def _sweeps(self, steps: int) -> int:
         """So many sweeps over rows in an order of their own; rows that stay at a bound are left out
         until the next look."""
-        coef = self._back(self.a).astype(self.rows.dtype)
-        active, bounds = np.ones(self.rows.n, bool), (np.inf, -np.inf)
+        coef = self.rows.summed(self.a * self.y)
+        coef = coef if self.sparse else coef.astype(self.rows.dtype)
+        active, bounds = self.on.copy(), (np.inf, -np.inf)
+        scale = self.scale if self.intercept else 0.0
         for _ in range(steps):
             total, seen = float(self.a @ self.y), (-np.inf, np.inf)
-            for rows, F in self.rows.batches():
-                order = self.random.permutation(np.flatnonzero(active[rows]))
-                scale = self.scale if self.intercept else 0.0
-                total, high, low = sweep(
-                    F,
-                    self.y[rows],
-                    self.a[rows],
-                    self.c[rows],
-                    self.square[rows],
-                    active[rows],
-                    order,
-                    coef,
-                    np.array([self.b, scale, total, *bounds]),
-                )
+            for step in self._steps(active):
+                total, high, low = step(coef, np.array([self.b, scale, total, *bounds]))
                 seen = max(seen[0], high), min(seen[1], low)
             bounds = (seen[0] if seen[0] > 0 else np.inf, seen[1] if seen[1] < 0 else -np.inf)
             self.b += scale * total
         return steps
 
-    def _back(self, a: Array) -> Array:
-        """F'(a y) in float64."""
-        ay = a * self.y
-        return self.rows.fold(
-            lambda t, F: (ay[t].astype(F.dtype) @ F).astype(np.float64), np.zeros(self.rows.D)
-        )
+    def _steps(
+        self, active: Array
+    ) -> Iterator[Callable[[Array, Array], tuple[float, float, float]]]:
+        """The parts of one sweep: all sparse rows, or a batch of dense features."""
+        y, a, c, square = self.y, self.a, self.c, self.square
+        if isinstance(self.rows, SparseRows):
+            entries, order = (
+                self.rows.by_row.arrays,
+                self.random.permutation(np.flatnonzero(active)),
+            )
+            yield lambda coef, state: csr.sweep(
+                *entries, y, a, c, square, active, order, coef, state
+            )
+            return
+        for t, F in self.rows.batches():
+            order = self.random.permutation(np.flatnonzero(active[t]))
+            views = (F, y[t], a[t], c[t], square[t], active[t], order)
+            yield lambda coef, state, views=views: sweep(*views, coef, state)
 
     def _look(self) -> tuple[float, Array, Array, float]:
         """The objective of the model of a, that model, its scores and its relative gap."""
         a = balanced(self.a, self.y) if self.intercept else self.a
-        coef = self._back(a)
-        narrow = coef.astype(self.rows.dtype)
-        f = per_row(self.rows, lambda F: F @ narrow)
-        b = best_intercept(f, self.y, self.c) if self.intercept else 0.0
+        coef, on = self.rows.summed(a * self.y), self.on
+        f = self.rows.times(coef)
+        b = best_intercept(f[on], self.y[on], self.c[on]) if self.intercept else 0.0
         half = float(coef @ coef) / 2
         value = half + float(self.c @ np.maximum(1 - self.y * (f + b), 0))
         return value, self._theta(coef, b), f + b, (value - float(a.sum()) + half) / value
-
-
-def per_row(rows: FeatureRows, of: Callable[[Array], Array]) -> Array:
-    """of(F), one number a row, over one pass."""
-    out = np.zeros(rows.n)
-
-    def fill(t: slice, F: Array) -> float:
-        out[t] = of(F)
-        return 0.0
-
-    rows.fold(fill, 0.0)
-    return out
 
 
 def balanced(a: Array, y: Array) -> Array:

@@ -93,9 +93,10 @@ class ClassifierSettings:
         return self.precomputed or (isinstance(self.kernel, Kernel) and self.kernel.takes_items)
 
 
-def choose(n: int, s: ClassifierSettings) -> Plan:
-    """The way of n rows, "exact" or "features", why, and what was not taken."""
-    few = s.rows_only or n <= EXACT_ROWS
+def choose(n: int, s: ClassifierSettings, *, own: bool = False) -> Plan:
+    """The way of n rows, "exact" or "features", why, and what was not taken; `own` where rows are
+    their own features, which need no kernel values."""
+    few = s.rows_only or (n <= EXACT_ROWS and not (own and s.multiclass != "ovo"))
     exact = s.way == "exact" or (s.way == "auto" and s.lift is None and few)
     if not exact and (s.rows_only or s.multiclass == "ovo"):
         raise ValueError(
@@ -105,11 +106,10 @@ def choose(n: int, s: ClassifierSettings) -> Plan:
         return Plan(
             "exact", "as asked" if s.way == "exact" or s.precomputed else f"at most {EXACT_ROWS:,}"
         )
-    beyond = (
-        (("exact dual", f"{n:,} rows are more than {EXACT_ROWS:,}"),)
-        if s.way == "auto" and s.lift is None
-        else ()
+    why = (
+        "sparse rows are their own features" if own else f"{n:,} rows are more than {EXACT_ROWS:,}"
     )
+    beyond = (("exact dual", why),) if s.way == "auto" and s.lift is None else ()
     return Plan("features", "", rejected=beyond)
 
 

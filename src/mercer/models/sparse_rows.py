@@ -1,0 +1,147 @@
+"""Sparse rows as learners pass over them: their occupied columns alone, the most frequent first, by
+row and by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from mercer.inputs import Array, Matrix, sound
+from mercer.ops import csr
+from mercer.ops.threads import n_threads, parallel_map
+
+SMALL = 1 << 16  # entries for which a second thread is not worth its start
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    """Entries by row: those of row i are values[pointers[i]:pointers[i + 1]], at these places."""
+
+    pointers: Array  # int64
+    places: Array  # int32
+    values: Array
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.pointers) - 1
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array]:
+        return self.pointers, self.places, self.values
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in self.arrays)
+
+    def times(self, V: Array) -> Array:
+        """The product with a vector or a matrix of float64; every row is one sum, so that threads
+        change no bit."""
+        if V.ndim == 2 and V.shape[1] == 1:
+            return self.times(V[:, 0])[:, None]
+        V = np.ascontiguousarray(V, np.float64)
+        out = np.empty((len(self), *V.shape[1:]))
+        loop: Any = csr.times_vector if V.ndim == 1 else csr.times_matrix
+        parallel_map(lambda at: loop(*self.arrays, V, out, *at), self._shares())
+        return out
+
+    def times_squares(self, q: Array) -> Array:
+        """The product of the squared entries with a vector."""
+        out = np.empty(len(self))
+        parallel_map(lambda at: csr.times_squares(*self.arrays, q, out, *at), self._shares())
+        return out
+
+    def _shares(self) -> list[tuple[int, int]]:
+        """Rows of about as many entries for each thread."""
+        total, parts = int(self.pointers[-1]), n_threads()
+        parts = 1 if total < SMALL else 4 * parts if parts > 1 else 1
+        ends = np.searchsorted(self.pointers, np.linspace(0, total, parts + 1)[1:-1])
+        edges = [0, *ends.tolist(), len(self)]
+        return [(a, b) for a, b in pairwise(edges) if b > a]
+
+    def transposed(self) -> Compressed:
+        """The same entries by column."""
+        count = np.zeros(self.width, np.int64)
+        csr.counts(self.places, count)
+        pointers = np.concatenate([[0], np.cumsum(count)])
+        rows, values = np.empty(len(self.places), np.int32), np.empty_like(self.values)
+        csr.transpose(*self.arrays, pointers[:-1].copy(), rows, values)
+        return Compressed(pointers, rows, values, len(self))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Rows (n, D) of which only the occupied columns are numbered, the most frequent first: so the
+    coefficients that most entries ask for lie side by side.
+
+    Of the entries only the numbers of their columns are copied; `by_column` holds them a second
+    time, for the learners that ask.
+    """
+
+    by_row: Compressed
+    columns: Array  # (p,) where the numbered columns stand among the D
+    D: int
+
+    @classmethod
+    def of(cls, F: Matrix) -> Self:
+        """Of a CSR matrix of floats."""
+        F = sound(F)
+        count = np.zeros(F.shape[1], np.int64)
+        csr.counts(F.indices, count)
+        order = np.argsort(-count, kind="stable")
+        columns = order[: int(np.count_nonzero(count))].astype(F.indices.dtype)
+        names = np.zeros(F.shape[1], np.int32)
+        names[columns] = np.arange(len(columns), dtype=np.int32)
+        places = np.empty(len(F.indices), np.int32)
+        csr.renamed(F.indices, names, places)
+        entries = Compressed(F.indptr.astype(np.int64), places, F.data, len(columns))
+        return cls(entries, columns, int(F.shape[1]))
+
+    @property
+    def n(self) -> int:
+        return len(self.by_row)
+
+    @property
+    def p(self) -> int:
+        """Occupied columns."""
+        return len(self.columns)
+
+    @property
+    def nonzeros(self) -> int:
+        return len(self.by_row.values)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.by_row.values.dtype)
+
+    @cached_property
+    def by_column(self) -> Compressed:
+        return self.by_row.transposed()
+
+    @cached_property
+    def squares(self) -> Array:
+        """|x_i|^2, (n,)."""
+        return self.by_row.times_squares(np.ones(self.p))
+
+    def times(self, V: Array) -> Array:
+        """X V, (n,) or (n, k), of V over the occupied columns."""
+        return self.by_row.times(V)
+
+    def back(self, R: Array) -> Array:
+        """X'R, (p,) or (p, k)."""
+        return self.by_column.times(R)
+
+    def summed(self, r: Array) -> Array:
+        """X'r, row after row: without the entries by column, and of few rows at their cost."""
+        out = np.zeros(self.p)
+        csr.add_rows(*self.by_row.arrays, np.asarray(r, np.float64), out)
+        return out
+
+    def spread(self, coef: Array) -> Array:
+        """Coefficients (p, k) of the occupied columns as those of all, (k, D)."""
+        out = np.zeros((coef.shape[1], self.D))
+        out[:, self.columns] = coef.T
+        return out

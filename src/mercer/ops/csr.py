@@ -1,0 +1,121 @@
+"""Loops over compressed rows: products with vectors, and sweeps of dual coordinates; places were
+checked where the rows came in (`mercer.inputs.sound`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.ops.jit import njit
+
+FUSED = {
+    "contract"
+}  # sums in the order of the entries: gathers in lanes are slower than one by one
+
+
+@njit
+def counts(places: Array, out: Array) -> None:
+    """out[j] += how often j is among the places."""
+    for t in range(places.shape[0]):
+        out[places[t]] += 1
+
+
+@njit
+def renamed(places: Array, names: Array, out: Array) -> None:
+    """out = names[places]."""
+    for t in range(places.shape[0]):
+        out[t] = names[places[t]]
+
+
+@njit
+def transpose(
+    pointers: Array, places: Array, values: Array, next_: Array, rows: Array, moved: Array
+) -> None:
+    """The same entries by column, the rows of each ascending; `next_` holds where every column
+    begins, and is spent."""
+    for i in range(pointers.shape[0] - 1):
+        for t in range(pointers[i], pointers[i + 1]):
+            at = next_[places[t]]
+            rows[at] = i
+            moved[at] = values[t]
+            next_[places[t]] = at + 1
+
+
+@njit(fastmath=FUSED)
+def times_vector(
+    pointers: Array, places: Array, values: Array, v: Array, out: Array, first: int, last: int
+) -> None:
+    """out_i = sum_j x_ij v_j of the rows from first to last."""
+    for i in range(first, last):
+        total = 0.0
+        for t in range(pointers[i], pointers[i + 1]):
+            total += values[t] * v[places[t]]
+        out[i] = total
+
+
+@njit
+def times_matrix(
+    pointers: Array, places: Array, values: Array, V: Array, out: Array, first: int, last: int
+) -> None:
+    """out_i = sum_j x_ij V_j, V (p, k)."""
+    for i in range(first, last):
+        for k in range(V.shape[1]):
+            out[i, k] = 0.0
+        for t in range(pointers[i], pointers[i + 1]):
+            x, j = values[t], places[t]
+            for k in range(V.shape[1]):
+                out[i, k] += x * V[j, k]
+
+
+@njit(fastmath=FUSED)
+def times_squares(
+    pointers: Array, places: Array, values: Array, q: Array, out: Array, first: int, last: int
+) -> None:
+    """out_i = sum_j x_ij^2 q_j."""
+    for i in range(first, last):
+        total = 0.0
+        for t in range(pointers[i], pointers[i + 1]):
+            x = float(values[t])
+            total += x * x * q[places[t]]
+        out[i] = total
+
+
+@njit
+def add_rows(pointers: Array, places: Array, values: Array, r: Array, out: Array) -> None:
+    """out += sum_i r_i x_i, row after row; rows of zero cost nothing."""
+    for i in range(pointers.shape[0] - 1):
+        if r[i] != 0:
+            for t in range(pointers[i], pointers[i + 1]):
+                out[places[t]] += r[i] * values[t]
+
+
+@njit(fastmath=FUSED)
+def sweep(  # type: ignore[no-untyped-def]
+    pointers, places, values, y, a, c, square, active, order, coef, state
+):
+    """One sweep of dual coordinate descent over the hinge, a step a row in that order; a, active
+    and coef are changed.
+
+    `state` is [b, scale, sum of a y, above, below]: what `mercer.ops.smo.sweep` does of dense
+    rows. Returns the sum of a y, and the extreme projected gradients.
+    """
+    b, scale, total, above, below = state
+    high, low = -np.inf, np.inf
+    for i in order:
+        dot = 0.0
+        for t in range(pointers[i], pointers[i + 1]):
+            dot += values[t] * coef[places[t]]
+        g = y[i] * (dot + b + scale * total) - 1
+        if (a[i] <= 0 and g > above) or (a[i] >= c[i] and g < below):
+            active[i] = False
+            continue
+        if (a[i] <= 0 and g >= 0) or (a[i] >= c[i] and g <= 0):
+            continue
+        high, low = max(high, g), min(low, g)
+        new = min(max(a[i] - g / max(square[i] + scale, 1e-300), 0.0), c[i])
+        move = (new - a[i]) * y[i]
+        a[i] = new
+        total += move
+        for t in range(pointers[i], pointers[i + 1]):
+            coef[places[t]] += move * values[t]
+    return total, high, low
