@@ -12,6 +12,10 @@ import scipy.sparse as sp
 
 from mercer.automl import ranking
 from mercer.inputs import Array
+from mercer.models.linear import OneScore
+from mercer.models.sparse_newton import SparseProblem, minimise
+from mercer.models.sparse_rows import SparseRows
+from mercer.models.svm.hinge import SquaredHinge
 from mercer.tables.arrow import Column
 from mercer.tables.ngrams_seam import NGrams
 from mercer.tables.texts import LinearScores, beside
@@ -21,6 +25,7 @@ SHORT = 200  # characters on average, up to which single letters and pairs of th
 # all scores no more coefficients than the last
 LEAST_BITS, MOST_BITS = 14, 21
 MAX_COEFFICIENTS = 1 << 23
+TOL, MAX_ROUNDS = 3e-3, 30
 # bytes that n-grams take of a byte of text, with the rows of a fold once more
 WORD_BYTES, CHAR_BYTES = 12.0, 36.0
 
@@ -94,35 +99,44 @@ def weighed(X: sp.csr_array, ratios: Array) -> sp.csr_array:
     return out
 
 
-def fit_scores(
-    X: sp.csr_array, Y: Array, w: Array | None, penalty: float, ratio: bool, classes: bool
-) -> LinearScores:
-    """Linear scores, for each column of Y: of least squared hinge losses of Y = +-1, or squares; the
-    penalty is in units of the mean square of a row, so that it means the same for every kind.
+class Squares(OneScore):
+    """w (f - y)^2"""
+
+    def value(self, f: Array, Y: Array, w: Array) -> float:
+        return float(w @ np.square(f - Y)[:, 0])
+
+    def slope(self, f: Array, Y: Array, w: Array) -> Array:
+        return 2 * w[:, None] * (f - Y)
+
+    def curvature(self, f: Array, Y: Array, w: Array) -> Array:
+        return 2 * w
+
+
+class LinearPath:
+    """Linear scores of sparse rows, for each column of Y: those of least squared hinge losses of
+    Y = +-1, or of least squares, and of a penalty after another, each from where the last one ended.
+
+    sum_i w_i loss(y_i, f_i) + penalty/2 mean|x|^2 |coef|^2: penalties are in units of the mean
+    square of a row, so that they mean the same for every kind of n-grams.
     """
-    r = log_ratios(X, Y[:, 0]) if ratio else None
-    rows = X if r is None else weighed(X, r)
-    alpha = penalty * (float(rows.multiply(rows).sum()) / max(rows.shape[0], 1) or 1.0)
-    found = [(hinge if classes else squares)(rows, y, w, alpha) for y in Y.T]
-    coef = np.stack([c for c, _ in found], axis=1).astype(np.float32)
-    return LinearScores(coef, np.array([b for _, b in found]), r)
 
+    def __init__(self, X: sp.csr_array, Y: Array, w: Array | None, ratio: bool, classes: bool):
+        self.ratios = log_ratios(X, Y[:, 0]) if ratio else None
+        found = X if self.ratios is None else weighed(X, self.ratios)
+        self.rows, self.Y = SparseRows.of(found), Y
+        self.w = np.ones(len(Y)) if w is None else np.asarray(w, np.float64)
+        self.size = float(self.rows.squares.mean()) or 1.0
+        self.loss = SquaredHinge() if classes else Squares()
+        self.starts: list[Array | None] = [None] * Y.shape[1]
 
-def hinge(X: sp.csr_array, y: Array, w: Array | None, alpha: float) -> tuple[Array, float]:
-    """Least sum of squared hinge losses, and of coefficients."""
-    from sklearn.svm import LinearSVC
-
-    if len(np.unique(y)) < 2:
-        return np.zeros(X.shape[1]), float(y[0])
-    made = LinearSVC(C=1 / alpha, max_iter=100).fit(X, y, sample_weight=w)
-    return made.coef_[0], float(made.intercept_[0])
-
-
-def squares(X: sp.csr_array, y: Array, w: Array | None, alpha: float) -> tuple[Array, float]:
-    from sklearn.linear_model import Ridge
-
-    made = Ridge(alpha=alpha, solver="sparse_cg", tol=1e-4).fit(X, y, sample_weight=w)
-    return made.coef_, float(made.intercept_)
+    def at(self, penalty: float) -> LinearScores:
+        """The scores of this penalty."""
+        for k, y in enumerate(self.Y.T):
+            p = SparseProblem(self.rows, self.loss, y[:, None], self.w, penalty * self.size, True)
+            self.starts[k] = minimise(p, TOL, MAX_ROUNDS, self.starts[k]).theta
+        theta = np.concatenate([t for t in self.starts if t is not None], axis=1)
+        coef = self.rows.spread(theta[: self.rows.p]).T.astype(np.float32)
+        return LinearScores(np.ascontiguousarray(coef), theta[self.rows.p], self.ratios)
 
 
 def held_out_score(scores: Array, Y: Array, classes: bool) -> float:

@@ -12,24 +12,27 @@ from scipy.sparse.csgraph import connected_components
 from mercer.automl.budget import Clock
 from mercer.automl.rows import hashes, least_hashed
 from mercer.automl.text_kinds import (
+    LinearPath,
     TextKind,
-    fit_scores,
     held_out_score,
     text_kinds,
     vectorised,
 )
 from mercer.inputs import Array
-from mercer.ops.threads import n_threads, parallel_map
+from mercer.ops.threads import parallel_map
 from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.levels import N_FOLDS
 from mercer.tables.options import time_edges
-from mercer.tables.texts import LinearScores, TextScores
+from mercer.tables.texts import TextScores
 
 PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
 START = 2  # of them
 RACED_PARTS = 2  # that are left out, each in turn
 RACE_SHARE = 0.5  # of the time
 BYTES_A_SECOND = 3e5  # of the time: documents that are raced
+FIT_FACTOR = (
+    4.0  # seconds of the fits of all parts, by those of the parts that are raced, with more rounds
+)
 MIN_RACED = 2_000  # documents
 MEMORY_SHARE = 0.5
 OFFSET = 47  # of the hash that parts documents, which is no other
@@ -102,7 +105,7 @@ class TextRace:
     score: float = -1.0
     tried: list[tuple[str, float]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    seconds_a_byte: float = 0.0  # of n-grams and one fit
+    seconds_a_byte: float = 0.0  # of n-grams and the fits of all parts
 
 
 def run_race(
@@ -137,62 +140,50 @@ def _run(race: TextRace, kind: TextKind, cells: Column, task: TextTask, clock: C
     """One kind, from the middle penalty on to the better side."""
     watch = Clock(0)
     X = vectorised(kind, cells)[1]
-    vectors = watch.spent
-    splits = task.splits()[-RACED_PARTS:]
-    found: dict[int, float] = {}
-    fits: dict[int, float] = {}
-
-    def tried(at: int) -> float:
-        if at not in found:
-            watch = Clock(0)
-            found[at] = _score(X, task, kind, PENALTIES[at], splits)
-            fits[at] = watch.spent / max(len(splits), 1)
-        return found[at]
-
-    best, step = START, 1
-    tried(best)
+    vectors, splits = watch.spent, task.splits()[-RACED_PARTS:]
+    trials = parallel_map(lambda split: _Trial(X, task, kind, split), splits)
+    score = lambda at: float(np.mean(parallel_map(lambda t: t.score(PENALTIES[at]), trials)))
+    best, found = START, score(START)
+    seconds = watch.spent - vectors
     for step in (1, -1):
-        while (
-            0 <= best + step < len(PENALTIES)
-            and clock.left() > 0
-            and tried(best + step) > tried(best)
-        ):
-            best += step
+        while 0 <= best + step < len(PENALTIES) and clock.left() > 0:
+            if (next_ := score(best + step)) <= found:
+                break
+            best, found = best + step, next_
         if best != START:
             break
-    race.tried.append((kind.name, found[best]))
-    if found[best] > race.score:
-        race.kind, race.penalty, race.score = kind, PENALTIES[best], found[best]
-        race.seconds_a_byte = (vectors / N_FOLDS + fits[best]) / max(cells.nbytes, 1)
+    race.tried.append((kind.name, found))
+    if found > race.score:
+        race.kind, race.penalty, race.score = kind, PENALTIES[best], found
+        race.seconds_a_byte = (vectors + FIT_FACTOR * seconds) / max(cells.nbytes, 1)
 
 
-def _score(
-    X: sp.csr_array,
-    task: TextTask,
-    kind: TextKind,
-    penalty: float,
-    splits: list[tuple[Array, Array]],
-) -> float:
-    """The mean over the splits."""
+class _Trial:
+    """A path of penalties on some rows, judged on others."""
 
-    def one(split: tuple[Array, Array]) -> float:
+    def __init__(
+        self, X: sp.csr_array, task: TextTask, kind: TextKind, split: tuple[Array, Array]
+    ) -> None:
         i, j = split
-        found = _fitted(X, task, i, kind, penalty)(X[j])
-        return held_out_score(found, task.Y[j], task.classes)
+        self.path, self.X, self.Y, self.classes = (
+            _path(X, task, i, kind),
+            X[j],
+            task.Y[j],
+            task.classes,
+        )
 
-    return float(np.mean(parallel_map(one, splits))) if splits else 0.0
+    def score(self, penalty: float) -> float:
+        return held_out_score(self.path.at(penalty)(self.X), self.Y, self.classes)
 
 
-def _fitted(
-    X: sp.csr_array, task: TextTask, i: Array, kind: TextKind, penalty: float
-) -> LinearScores:
+def _path(X: sp.csr_array, task: TextTask, i: Array, kind: TextKind) -> LinearPath:
     weight = None if task.weight is None else task.weight[i]
-    return fit_scores(X[i], task.Y[i], weight, penalty, kind.ratio, task.classes)
+    return LinearPath(X[i], task.Y[i], weight, kind.ratio, task.classes)
 
 
 def affordable(race: TextRace, cells: Column, seconds: float) -> int:
     """How many of the documents the models of all parts may be fitted to."""
-    need = (N_FOLDS + 1) * race.seconds_a_byte * cells.nbytes / min(n_threads(), N_FOLDS)
+    need = race.seconds_a_byte * cells.nbytes
     share = min(1.0, max(seconds, 0.0) / need) if need > 0 else 1.0
     return max(min(MIN_RACED, len(cells)), int(share * len(cells)))
 
@@ -242,7 +233,7 @@ def cross_fitted_scores(
     lifts, X = vectorised(race.kind, cells)
     splits = task.splits()
     every = [*(i for i, _ in splits), np.arange(len(cells))]
-    fitted = parallel_map(lambda i: _fitted(X, task, i, race.kind, race.penalty), every)
+    fitted = parallel_map(lambda i: _path(X, task, i, race.kind).at(race.penalty), every)
     out = np.full(task.Y.shape, np.nan)
     for (_, j), linear in zip(splits, fitted, strict=False):
         out[j] = linear(X[j])
