@@ -95,6 +95,7 @@ def fit_result(
         scores=_scores(study, e, decision),
         decision=_decision(decision, classes),
         learnt=learnt_importances(found.predictor, columns.origin_, names),
+        texts=study.data.texts,
     )
 
 

@@ -302,7 +302,8 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")
     both = _shared_groups(data)
     if both:
-        are = "group is" if both == 1 else "groups are"
+        what = "group" if data.columns.group else "text"
+        are = f"{what} is" if both == 1 else f"{what}s are"
         told.append(
             f"{both:,} {are} in the training data and in the holdout; the score may be too good."
         )
