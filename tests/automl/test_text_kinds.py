@@ -15,7 +15,6 @@ from mercer.automl.text_kinds import (
     weighed,
 )
 from mercer.tables.arrow import pa
-
 from tests.automl.texts import drawn
 
 

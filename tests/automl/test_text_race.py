@@ -3,7 +3,6 @@ import pytest
 
 from mercer.automl.text_race import TextTask, cross_fitted_scores, fit_text, parts_of, run_race
 from mercer.tables.arrow import pa
-
 from tests.automl.texts import drawn
 
 

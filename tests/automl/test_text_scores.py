@@ -12,7 +12,6 @@ from mercer.automl.frames import as_source
 from mercer.automl.splits import make_folds
 from mercer.automl.text_scores import TextScorer, text_columns
 from mercer.tables.texts import documents
-
 from tests.automl.texts import drawn, labels
 
 
