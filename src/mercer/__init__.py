@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mercer.kernels import Kernel, exp
     from mercer.kernels.psd import Counterexample, check_psd
     from mercer.kernels.rkhs import RKHSFunction
+    from mercer.lifts import NGrams
     from mercer.models import (
         FarAwayWarning,
         FeatureMachineClassifier,
@@ -53,6 +54,7 @@ __all__ = [
     "KernelSVC",
     "KernelSVR",
     "LearnedMetric",
+    "NGrams",
     "NadarayaWatson",
     "OneClassSVM",
     "Perceptron",
@@ -93,6 +95,7 @@ MODULES = (
 HOMES = {  # what is not an estimator
     "Counterexample": "kernels.psd",
     "Kernel": "kernels",
+    "NGrams": "lifts",
     "Plan": "plans",
     "RKHSFunction": "kernels.rkhs",
     "TableModel": "automl",

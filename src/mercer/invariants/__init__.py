@@ -14,6 +14,7 @@ from mercer.invariants.samples import Samples
 from mercer.invariants.specs import (
     Broken,
     By,
+    Bytes,
     Counts,
     Each,
     Either,
@@ -33,6 +34,7 @@ from mercer.invariants.specs import (
 __all__ = [
     "Broken",
     "By",
+    "Bytes",
     "Counts",
     "Each",
     "Either",

@@ -224,6 +224,17 @@ class Truths(_Arrays):
     kinds, what = "b", "an array of truth values"
 
 
+class Bytes(_Arrays):
+    """Bytes, as of text in UTF-8; never used as places."""
+
+    kinds, what = "u", "an array of bytes"
+
+    def shape(self, v: Any, sizes: Sizes) -> None:
+        super().shape(v, sizes)
+        if v.dtype.itemsize != 1:
+            raise Broken(f"should be {self.what}, but is {v.dtype}")
+
+
 class Labels(_Arrays):
     """What the user's own labels or names are: of any kind, and never used as places."""
 

@@ -34,6 +34,7 @@ from mercer.lifts.structure import (
     WarpedLift,
     WeightedLift,
 )
+from mercer.text.ngrams import NGrams
 
 __all__ = [
     "ArcCosineFeatures",
@@ -58,6 +59,7 @@ __all__ = [
     "Maclaurin",
     "MappedLift",
     "Monomials",
+    "NGrams",
     "NormalizedLift",
     "Nothing",
     "Nystrom",

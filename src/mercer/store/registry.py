@@ -45,6 +45,7 @@ ROOMS = {
             "ops",
             "linalg",
             "models",
+            "text",
         )
     },
     **{

@@ -1,0 +1,1 @@
+"""Text and names as columns: tokens, n-grams, hashes, and the names behind hashed columns."""
