@@ -12,9 +12,9 @@ from mercer.automl.text_kinds import (
     n_bits,
     text_kinds,
     vectorised,
-    weighed,
 )
 from mercer.tables.arrow import pa
+from mercer.tables.texts import weighed
 from tests.automl.texts import drawn
 
 

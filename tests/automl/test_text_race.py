@@ -72,11 +72,11 @@ def test_no_rows_own_target_is_in_its_score():
     texts, y = drawn(300, 4)
     task = task_of(y)
     race = run_race(column(texts), task, 5.0, 4e9, True)
-    before = cross_fitted_scores(column(texts), task, race)[0]
+    before = cross_fitted_scores(column(texts), task, race).scores
     i = 17
     other = TextTask(task.Y.copy(), task.part, True)
     other.Y[i] *= -1
-    after = cross_fitted_scores(column(texts), other, race)[0]
+    after = cross_fitted_scores(column(texts), other, race).scores
     mine = task.part == task.part[i]
     # mean and deviation are of all scores; within its part nothing else may change
     for s in (before, after):
@@ -144,8 +144,8 @@ def test_weights_of_zero_are_rows_that_are_not_there():
     wrong = np.where(np.arange(200) < 150, y, 1 - y)
     race = run_race(column(texts), task_of(y), 2.0, 4e9, True)
     part = parts_of(np.arange(200), y)[0]
-    one = cross_fitted_scores(column(texts), task_of(y, part, weight=w), race)[1]
-    other = cross_fitted_scores(column(texts), task_of(wrong, part, weight=w), race)[1]
+    one = cross_fitted_scores(column(texts), task_of(y, part, weight=w), race).model
+    other = cross_fitted_scores(column(texts), task_of(wrong, part, weight=w), race).model
     a, b = (m(pa.array(texts))[:, 0] for m in (one, other))
     assert race.kind.ratio or np.corrcoef(a, b)[0, 1] > 0.999
 

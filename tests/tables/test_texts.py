@@ -5,7 +5,6 @@ import scipy.sparse as sp
 
 from mercer import store
 from mercer.tables.encoders import APART, TextEncoder, from_state
-from mercer.tables.ngrams_seam import NGrams
 from mercer.tables.scale import Standardizer
 from mercer.tables.texts import (
     LONGEST,
@@ -15,6 +14,7 @@ from mercer.tables.texts import (
     documents,
     scored_classes,
 )
+from mercer.text.ngrams import NGrams
 
 SIZES = TextEncoder(None, Standardizer(), Standardizer())
 CELLS = pa.array(["good film", "bad film", None, "", "good good book", "good film"])

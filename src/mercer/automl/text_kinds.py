@@ -17,8 +17,8 @@ from mercer.models.sparse_newton import SparseProblem, minimise
 from mercer.models.sparse_rows import SparseRows
 from mercer.models.svm.hinge import SquaredHinge
 from mercer.tables.arrow import Column
-from mercer.tables.ngrams_seam import NGrams
-from mercer.tables.texts import LinearScores, beside
+from mercer.tables.texts import LinearScores, beside, weighed
+from mercer.text.ngrams import NGrams
 
 SHORT = 200  # characters on average, up to which single letters and pairs of them are taken too
 # columns that n-grams are hashed to: half as many as there are bytes of text, within these, and with
@@ -74,13 +74,13 @@ def n_bits(n_bytes: float, n_outputs: int) -> int:
     return int(np.clip(math.log2(max(n_bytes / 2, 1)), LEAST_BITS, most))
 
 
-def vectorised(kind: TextKind, cells: Column) -> tuple[tuple[NGrams, ...], sp.csr_array]:
+def vectorised(kind: TextKind, cells: Column) -> tuple[tuple[NGrams, ...], sp.csr_matrix]:
     """The n-grams, fitted to documents without a look at any target, and their columns."""
-    lifts = tuple(NGrams(**block).fit(cells) for block in kind.blocks)
-    return lifts, beside([lift.transform(cells) for lift in lifts])
+    lifts = tuple(NGrams(**block) for block in kind.blocks)
+    return lifts, beside([lift.fit_transform(cells) for lift in lifts])
 
 
-def log_ratios(X: sp.csr_array, y: Array) -> Array:
+def log_ratios(X: sp.csr_matrix, y: Array) -> Array:
     """log of (1 + rows with y > 0 that have a column) / (1 + the others that do), less that of the
     sums of both.
 
@@ -89,14 +89,6 @@ def log_ratios(X: sp.csr_array, y: Array) -> Array:
     """
     p, q = (1.0 + np.asarray(abs(X[rows]).sum(0), np.float64).ravel() for rows in (y > 0, y <= 0))
     return np.asarray(np.log(p / p.sum()) - np.log(q / q.sum()), np.float32)
-
-
-def weighed(X: sp.csr_array, ratios: Array) -> sp.csr_array:
-    """Columns times their ratios, rows to length 1."""
-    out = sp.csr_array((X.data * ratios[X.indices], X.indices, X.indptr), shape=X.shape)
-    sizes = np.sqrt(np.asarray(out.multiply(out).sum(1), np.float64).ravel())
-    out.data /= np.repeat(np.where(sizes > 0, sizes, 1.0), np.diff(out.indptr)).astype(out.dtype)
-    return out
 
 
 class Squares(OneScore):
@@ -120,7 +112,7 @@ class LinearPath:
     square of a row, so that they mean the same for every kind of n-grams.
     """
 
-    def __init__(self, X: sp.csr_array, Y: Array, w: Array | None, ratio: bool, classes: bool):
+    def __init__(self, X: sp.csr_matrix, Y: Array, w: Array | None, ratio: bool, classes: bool):
         self.ratios = log_ratios(X, Y[:, 0]) if ratio else None
         found = X if self.ratios is None else weighed(X, self.ratios)
         self.rows, self.Y = SparseRows.of(found), Y

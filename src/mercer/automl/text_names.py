@@ -3,6 +3,7 @@ are found once more in some of the documents."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +14,8 @@ from mercer.automl.rows import hashes
 from mercer.inputs import Array
 from mercer.tables.arrow import Column, pa, pc
 from mercer.tables.texts import TextScores
-from mercer.text import NGrams
 from mercer.text.murmur import columns_of, murmur3, packed
+from mercer.text.ngrams import NGrams
 
 SHOWN = 24  # n-grams, of one score: half of them for it and half against; of several so many in all
 MAX_OUTPUTS = 10  # scores of which some are shown
@@ -45,8 +46,8 @@ def strong_columns(X: sp.csr_matrix, coef: Array) -> list[Strong]:
     out = []
     for k in range(min(c, MAX_OUTPUTS)):
         weight = np.where(able, coef[:, k] * power, 0.0)
-        for at in _ends(weight * np.where(sign == 0, 1, sign), max(2, SHOWN // c), both=c == 1):
-            out.append(Strong(int(at), k, float(coef[at, k] * sign[at] * mean[at])))
+        ends = _ends(weight * np.where(sign == 0, 1, sign), max(2, SHOWN // c), both=c == 1)
+        out += [Strong(at, k, float(coef[at, k] * sign[at] * mean[at])) for at in ends]
     return out
 
 
@@ -63,7 +64,7 @@ def _ends(weight: Array, count: int, both: bool) -> list[int]:
 
 
 def named(
-    model: TextScores, strong: list[Strong], cells: Column, outputs: tuple[str, ...]
+    model: TextScores, strong: Sequence[Strong], cells: Column, outputs: tuple[str, ...]
 ) -> list[list[Any]]:
     """Of the strong columns the n-grams that most documents have in them: the n-gram, what it is
     for, its gain, and how many of the documents that were looked at have it."""

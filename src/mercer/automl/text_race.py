@@ -18,6 +18,7 @@ from mercer.automl.text_kinds import (
     text_kinds,
     vectorised,
 )
+from mercer.automl.text_names import Strong, strong_columns
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
 from mercer.tables.arrow import Column, pa, pc
@@ -162,7 +163,7 @@ class _Trial:
     """A path of penalties on some rows, judged on others."""
 
     def __init__(
-        self, X: sp.csr_array, task: TextTask, kind: TextKind, split: tuple[Array, Array]
+        self, X: sp.csr_matrix, task: TextTask, kind: TextKind, split: tuple[Array, Array]
     ) -> None:
         i, j = split
         self.path, self.X, self.Y, self.classes = (
@@ -176,7 +177,7 @@ class _Trial:
         return held_out_score(self.path.at(penalty)(self.X), self.Y, self.classes)
 
 
-def _path(X: sp.csr_array, task: TextTask, i: Array, kind: TextKind) -> LinearPath:
+def _path(X: sp.csr_matrix, task: TextTask, i: Array, kind: TextKind) -> LinearPath:
     weight = None if task.weight is None else task.weight[i]
     return LinearPath(X[i], task.Y[i], weight, kind.ratio, task.classes)
 
@@ -199,6 +200,7 @@ class TextFit:
     quality: float
     n_fitted: int
     classes: bool
+    strong: tuple[Strong, ...]  # columns
 
 
 def fit_text(
@@ -211,18 +213,15 @@ def fit_text(
     n = affordable(race, cells, clock.left())
     some = least_hashed(np.arange(len(cells)), n, OFFSET)
     few = cells.take(pa.array(some)) if n < len(cells) else cells
-    found, model, quality = cross_fitted_scores(few, task.take(some), race)
-    scores = np.empty((len(cells), found.shape[1]))
-    scores[some] = found
-    if n < len(cells):
-        rest = np.setdiff1d(np.arange(len(cells)), some)
-        scores[rest] = model(cells.take(pa.array(rest)))
-    return TextFit(scores, model, race, quality, len(some), task.classes)
+    found = cross_fitted_scores(few, task.take(some), race)
+    if n == len(cells):
+        return found
+    scores, rest = np.empty(task.Y.shape), np.setdiff1d(np.arange(len(cells)), some)
+    scores[some], scores[rest] = found.scores, found.model(cells.take(pa.array(rest)))
+    return replace(found, scores=scores)
 
 
-def cross_fitted_scores(
-    cells: Column, task: TextTask, race: TextRace
-) -> tuple[Array, TextScores, float]:
+def cross_fitted_scores(cells: Column, task: TextTask, race: TextRace) -> TextFit:
     """The scores of every row (n, c) by models that were not fitted to its part, those of the model
     of all rows for new ones, and how well the former do; mean 0 and deviation 1.
 
@@ -244,5 +243,7 @@ def cross_fitted_scores(
     std = np.where(std > 1e-12, std, 1.0)
     for _, j in splits if not task.ordered else []:
         out[j] -= out[j].mean(0) - mean
-    scores = np.nan_to_num((out - mean) / std)
-    return scores, TextScores(lifts, fitted[-1].standardised(mean, std)), quality
+    scores, whole = np.nan_to_num((out - mean) / std), fitted[-1].standardised(mean, std)
+    strong = tuple(strong_columns(whole.rows(X), whole.coef))
+    model = TextScores(lifts, whole)
+    return TextFit(scores, model, race, quality, len(cells), task.classes, strong)

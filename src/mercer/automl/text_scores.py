@@ -13,6 +13,7 @@ from mercer.automl.budget import Clock
 from mercer.automl.documents import DocumentSample
 from mercer.automl.frames import Table, enumerate_batches, only
 from mercer.automl.rows import TableRows
+from mercer.automl.text_names import named
 from mercer.automl.text_race import TextFit, TextTask, fit_text, parts_of
 from mercer.inputs import Array
 from mercer.tables import Columns
@@ -72,7 +73,8 @@ class TextScorer:
             found = fit_text(sample.column(name), task, seconds, self.memory, two)
             first, encoder = text_columns(columns)[name]
             train.X[at, first : first + found.scores.shape[1]] = found.scores
-            told = _told(name, found, len(train))
+            ngrams = named(found.model, found.strong, sample.column(name), encoder.outputs)
+            told = _told(name, found, len(train)) | {"ngrams": ngrams}
             self.found.append(told)
             columns.set_encoder(name, encoder.with_scores(found.model), action=_action(told))
         self.seconds += clock.spent

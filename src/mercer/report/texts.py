@@ -64,7 +64,7 @@ def _raced(told: Mapping[str, Any], measure: str) -> Markup:
     """What was tried, and what was not."""
     rows: list[list[Child]] = [
         [str(kind), words.number(score, 4)]
-        for kind, score in sorted(told["tried"], key=lambda pair: -pair[1])
+        for kind, score in sorted(told["tried"], key=lambda pair: -(pair[1] or 0.0))
     ]
     rows += [
         [str(kind), f"not tried, for lack of {why}"] for kind, why in told.get("skipped") or ()

@@ -14,9 +14,9 @@ from mercer.invariants import Each, Floats, Is, check
 from mercer.store import register
 from mercer.tables.arrow import Column
 from mercer.tables.encoders import APART, Encoder, TextEncoder
-from mercer.tables.ngrams_seam import NGrams
 from mercer.tables.sketch import hashes, short
 from mercer.tables.values import null, text
+from mercer.text.ngrams import NGrams
 
 MAX_SCORES = 32  # classes that have a score of their own
 LONGEST = 1 << 20  # characters of a document that count
@@ -52,7 +52,7 @@ class LinearScores:
     """s(x) = x W + b of sparse rows x; where there are ratios r, of (x r) / |x r| in their place.
 
     >>> f = LinearScores(np.ones((2, 1), np.float32), np.zeros(1), np.array([3.0, 4.0], np.float32))
-    >>> f(sp.csr_array(np.ones((1, 2)))).round(6)
+    >>> f(sp.csr_matrix(np.ones((1, 2)))).round(6)
     array([[1.4]])
     """
 
@@ -65,18 +65,26 @@ class LinearScores:
     def __post_init__(self) -> None:
         check(self)
 
-    def __call__(self, X: sp.csr_array) -> Array:
+    def __call__(self, X: sp.csr_matrix) -> Array:
         """(n, c)."""
-        if self.ratios is None:
-            return np.asarray(X @ self.coef, np.float64) + self.intercept
-        size = np.sqrt(X.multiply(X) @ self.ratios.astype(np.float64) ** 2)[:, None]
-        found = X @ (self.coef * self.ratios[:, None])
-        return np.asarray(found / np.where(size > 0, size, 1.0), np.float64) + self.intercept
+        return np.asarray(self.rows(X) @ self.coef, np.float64) + self.intercept
+
+    def rows(self, X: sp.csr_matrix) -> sp.csr_matrix:
+        """What the coefficients are of: the rows, or their directions after the ratios."""
+        return X if self.ratios is None else weighed(X, self.ratios)
 
     def standardised(self, mean: Array, std: Array) -> LinearScores:
         """(s - mean) / std, in float32."""
         coef = np.asarray(self.coef / std, np.float32)
         return LinearScores(coef, (self.intercept - mean) / std, self.ratios)
+
+
+def weighed(X: sp.csr_matrix, ratios: Array) -> sp.csr_matrix:
+    """Columns times their ratios, rows to length 1."""
+    out = sp.csr_matrix((X.data * ratios[X.indices], X.indices, X.indptr), shape=X.shape)
+    sizes = np.sqrt(np.asarray(out.multiply(out).sum(1), np.float64).ravel())
+    out.data /= np.repeat(np.where(sizes > 0, sizes, 1.0), np.diff(out.indptr)).astype(out.dtype)
+    return out
 
 
 @register("tables.TextScores")
@@ -109,7 +117,7 @@ class TextScores:
         return self.linear(beside([lift.transform(cells) for lift in self.lifts]))
 
 
-def beside(blocks: list[sp.csr_array]) -> sp.csr_array:
+def beside(blocks: list[sp.csr_matrix]) -> sp.csr_matrix:
     """Blocks of columns side by side."""
     return blocks[0] if len(blocks) == 1 else sp.hstack(blocks, "csr")
 
