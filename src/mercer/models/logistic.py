@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,15 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import methods
 from mercer.inputs import Array, Table
-from mercer.invariants import Floats, Is, Number, Whole
-from mercer.kernels.defaults import is_precomputed
-from mercer.models import sparse_newton
-from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, parted
-from mercer.models.linear import Logistic, Problem, Softmax, feature_rows, unshifted
+from mercer.invariants import Is
+from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, part, parted
+from mercer.models.logistic_fit import LogisticSettings, LogisticSolution, RowWeights, fit
 from mercer.models.maps import FittedMap, fitted_map
-from mercer.models.newton import Minimum, minimise, rounds_plan
+from mercer.models.naming import Named, scored, strongest
+from mercer.models.penalties import PenaltyPath
 from mercer.models.settings import (
     FittedKernel,
     FittedLift,
@@ -30,131 +27,10 @@ from mercer.models.settings import (
     MemoryLimit,
     Seed,
     Via,
-    checked_flag,
-    class_weights,
     of_largest,
-    positive,
-    way_of,
-    whole,
 )
-from mercer.models.sparse_newton import SparseProblem, newton_plan
-from mercer.models.sparse_rows import SparseRows
 from mercer.plans import Plan
 from mercer.store import register
-
-WAYS = (
-    "auto",
-    "features",
-    "landmarks",
-)  # of features all: rounds of passes over them are the one way
-GIVEN = "a Gram matrix has no features, over which a logistic regression is fitted; give a kernel, or use KernelSVC."
-
-
-@dataclass(frozen=True, eq=False)
-class LogisticSettings:
-    """The parameters of `KernelLogistic`, checked: `method` is what `via` says, `memory` is in
-    bytes.
-    """
-
-    kernel: KernelSetting
-    lift: LiftSetting
-    alpha: float
-    method: methods.Method
-    intercept: bool
-    tol: float
-    max_iter: int
-    memory: float
-    random_state: Seed
-
-    @classmethod
-    def of(cls, m: Any) -> Self:
-        """Of an estimator; ValueError where one of its parameters is none."""
-        if is_precomputed(m.kernel):
-            raise ValueError(GIVEN)
-        alpha, tol, steps = (
-            positive(m.alpha, "alpha"),
-            positive(m.tol, "tol"),
-            whole(m.max_iter, "max_iter"),
-        )
-        intercept, (_, method) = (
-            checked_flag(m.fit_intercept, "fit_intercept"),
-            way_of(m.via, m.kernel, m.lift, WAYS),
-        )
-        return cls(
-            m.kernel,
-            m.lift,
-            alpha,
-            method,
-            intercept,
-            tol,
-            steps,
-            bytes_of(m.memory_limit),
-            m.random_state,
-        )
-
-
-@register("logistic.Solution")
-@dataclass(frozen=True, eq=False)
-class LogisticSolution:
-    """Scores f(x) = phi(x)'coef + intercept: coef (K, D), intercept (K,), K = 1 for two classes."""
-
-    plan: Plan
-    phi: FittedMap
-    coef: Array
-    intercept: Array
-    objective: float
-    steps: int  # rounds
-
-    must = dict(
-        plan=Is("Plan"),
-        phi=Is("FittedMap"),
-        coef=Floats("K", "D"),
-        intercept=Floats("K"),
-        objective=Number(),
-        steps=Whole(),
-    )
-
-    def _laws(self) -> str | None:
-        D = self.coef.shape[1]
-        return (
-            None
-            if self.phi.width == D
-            else f"has coefficients of {D} features, not of {self.phi.width}"
-        )
-
-    def scores(self, X: Table) -> Array:
-        """(n, K), in the precision of the rows."""
-        return self.phi.linear(X, self.coef.T, self.intercept)
-
-
-def fit(
-    s: LogisticSettings, X: Table, codes: Array, K: int, w: Array, phi: FittedMap
-) -> tuple[LogisticSolution, bool]:
-    """Rounds of passes over the features of rows of classes `codes`; and whether they reached
-    the tolerance.
-    """
-    two = K == 2
-    loss, Y = (
-        Logistic() if two else Softmax(),
-        2.0 * codes[:, None] - 1 if two else np.eye(K)[codes],
-    )
-    if (F := phi.sparse_features(X)) is not None:
-        sparse = SparseRows.of(F)
-        m = sparse_newton.minimise(
-            SparseProblem(sparse, loss, Y, w, s.alpha, s.intercept), s.tol, s.max_iter
-        )
-        coef, b = sparse.spread(m.theta[: sparse.p]), m.theta[sparse.p :].sum(0)
-        return _solution(newton_plan(sparse, [m]), phi, coef, b, m)
-    rows = feature_rows(phi, X, intercept=s.intercept, limit=s.memory)
-    m = minimise(Problem(rows, loss, Y, w, s.alpha, s.intercept), s.tol, s.max_iter)
-    coef, b = unshifted(rows, m.theta, intercept=s.intercept)
-    return _solution(rounds_plan(phi.lift, rows, [m]), phi, coef, b, m)
-
-
-def _solution(
-    plan: Plan, phi: FittedMap, coef: Array, b: Array, m: Minimum
-) -> tuple[LogisticSolution, bool]:
-    return LogisticSolution(plan, phi, coef, b, m.value, m.rounds), m.converged
 
 
 @register("logistic.KernelLogistic")
@@ -162,6 +38,9 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     """argmin sum_i w_i loss_i + alpha/2 |coef|^2 over the features of a kernel.
 
     scikit-learn's C is 1/alpha.
+
+    Sparse rows of which at most a quarter is not zero are the features of `Linear` themselves:
+    nothing is sketched, and Newton's rounds go by conjugate gradients over the nonzeros.
 
     loss = log(1 + exp(-y f)) for two classes, -log softmax(f)_y for more; f = phi(x)'coef +
     intercept, the intercept free. Few rows (8,192, or 512 of more than 512 features) and two
@@ -196,6 +75,12 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         every pass.
     random_state : int, RandomState, Generator or None, default=None
         The seed of features and landmarks.
+    cv : int, splitter or iterable of (training, test) positions, default=None
+        alpha is then the best of `alphas` by the likelihood of folds in models of the others,
+        one penalty after another, each from where the last ended. A number of folds is fixed by
+        a hash of each row, so that equal rows are in one.
+    alphas : array-like of float, default=None
+        The penalties to choose from with `cv`; None is 9 from 0.01 to 100 times alpha.
 
     Attributes
     ----------
@@ -204,6 +89,10 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, D) or (n_classes, D)
     intercept_ : ndarray of shape (1,) or (n_classes,)
+    alpha_ : float
+        The penalty given, or chosen.
+    path_ : PenaltyPath
+        With `cv`: the mean log-likelihoods of every penalty and fold.
     n_iter_ : int
     objective_ : float
     lift_ : Lift
@@ -231,6 +120,8 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         max_iter: int = 100,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
+        cv: Any = None,
+        alphas: Any = None,
     ) -> None:
         self.kernel = kernel
         self.alpha = alpha
@@ -242,6 +133,8 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.cv = cv
+        self.alphas = alphas
 
     solution_: LogisticSolution
     classes_: Array
@@ -275,8 +168,8 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
             wide=True,
         )
         w = np.ones(len(codes)) if weight is None else weight
-        w = w * class_weights(self.class_weight, classes, codes, w)[codes]
-        found, converged = fit(s, rows, codes, len(classes), w, phi)
+        weights = RowWeights(w, self.class_weight, classes, codes)
+        found, converged = fit(s, rows, codes, len(classes), weights, phi)
         if not converged:
             text = f"stopped after {found.steps} rounds (max_iter={self.max_iter}) before tol was reached; raise max_iter or alpha."
             warnings.warn(f"KernelLogistic {text}", ConvergenceWarning, stacklevel=3)
@@ -313,9 +206,28 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
         return self._solution().plan
 
     @property
+    def alpha_(self) -> float:
+        """The penalty given, or chosen."""
+        path = self._solution().path
+        return float(self.alpha) if path is None else path.best
+
+    @property
+    def path_(self) -> PenaltyPath:
+        """The mean log-likelihoods of every penalty and fold; AttributeError without cv."""
+        return part(self._solution(), "path", "path_ is there with cv.")
+
+    @property
     def coef_(self) -> Array:
         """(1, D) for two classes, else (K, D)."""
         return self._solution().coef
+
+    def coef_by_name(self, names: Any = None, top: int | None = None) -> Named:
+        """The nonzero coefficients by name, signed, the largest first: those of the second of two classes, or of each.
+
+        names : the D names, a transformer that has them (`get_feature_names_out`), a mapping or
+        function from places, or None for those of the lift; top : how many of each, or all
+        """
+        return strongest(self.coef_, scored(self.classes_), self.lift_, names, top)
 
     @property
     def intercept_(self) -> Array:

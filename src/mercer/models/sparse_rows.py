@@ -15,6 +15,7 @@ from mercer.ops import csr
 from mercer.ops.threads import n_threads, parallel_map
 
 SMALL = 1 << 16  # entries for which a second thread is not worth its start
+PARTS = 8  # sums of their own, whatever the number of threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,19 +49,31 @@ class Compressed:
         parallel_map(lambda at: loop(*self.arrays, V, out, *at), self._shares())
         return out
 
+    def times_transposed(self, R: Array) -> Array:
+        """The product of the transposed with a vector or a matrix, added row after row within a
+        fixed number of parts: for many rows over few columns, which then stay in cache."""
+        if R.ndim == 2 and R.shape[1] == 1:
+            return self.times_transposed(R[:, 0])[:, None]
+        R, shares = np.ascontiguousarray(R, np.float64), self._shares(PARTS)
+        loop: Any = csr.add_rows if R.ndim == 1 else csr.add_outer
+        sums = np.zeros((len(shares), self.width, *R.shape[1:]))
+        parallel_map(lambda k: loop(*self.arrays, R, sums[k], *shares[k]), list(range(len(shares))))
+        return np.asarray(sums.sum(0))
+
     def times_squares(self, q: Array) -> Array:
         """The product of the squared entries with a vector."""
         out = np.empty(len(self))
         parallel_map(lambda at: csr.times_squares(*self.arrays, q, out, *at), self._shares())
         return out
 
-    def _shares(self) -> list[tuple[int, int]]:
-        """Rows of about as many entries for each thread."""
-        total, parts = int(self.pointers[-1]), n_threads()
-        parts = 1 if total < SMALL else 4 * parts if parts > 1 else 1
+    def _shares(self, parts: int = 0) -> list[tuple[int, int]]:
+        """Rows of about as many entries, in so many parts, or some for each thread."""
+        total = int(self.pointers[-1])
+        if total < SMALL:
+            return [(0, len(self))]
+        parts = parts or (4 * n_threads() if n_threads() > 1 else 1)
         ends = np.searchsorted(self.pointers, np.linspace(0, total, parts + 1)[1:-1])
-        edges = [0, *ends.tolist(), len(self)]
-        return [(a, b) for a, b in pairwise(edges) if b > a]
+        return [(a, b) for a, b in pairwise([0, *ends.tolist(), len(self)]) if b > a]
 
     def transposed(self) -> Compressed:
         """The same entries by column."""
@@ -128,6 +141,8 @@ class SparseRows:
 
     def times(self, V: Array) -> Array:
         """X V, (n,) or (n, k), of V over the occupied columns."""
+        if self.n < self.p and "by_column" in vars(self):
+            return self.by_column.times_transposed(V)
         return self.by_row.times(V)
 
     def back(self, R: Array) -> Array:
@@ -137,7 +152,7 @@ class SparseRows:
     def summed(self, r: Array) -> Array:
         """X'r, row after row: without the entries by column, and of few rows at their cost."""
         out = np.zeros(self.p)
-        csr.add_rows(*self.by_row.arrays, np.asarray(r, np.float64), out)
+        csr.add_rows(*self.by_row.arrays, np.asarray(r, np.float64), out, 0, self.n)
         return out
 
     def spread(self, coef: Array) -> Array:

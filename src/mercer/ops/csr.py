@@ -80,13 +80,28 @@ def times_squares(
         out[i] = total
 
 
-@njit
-def add_rows(pointers: Array, places: Array, values: Array, r: Array, out: Array) -> None:
-    """out += sum_i r_i x_i, row after row; rows of zero cost nothing."""
-    for i in range(pointers.shape[0] - 1):
+@njit(fastmath=FUSED)
+def add_rows(
+    pointers: Array, places: Array, values: Array, r: Array, out: Array, first: int, last: int
+) -> None:
+    """out += sum_i r_i x_i over the rows from first to last, one after another; rows of zero cost
+    nothing."""
+    for i in range(first, last):
         if r[i] != 0:
             for t in range(pointers[i], pointers[i + 1]):
                 out[places[t]] += r[i] * values[t]
+
+
+@njit(fastmath=FUSED)
+def add_outer(
+    pointers: Array, places: Array, values: Array, R: Array, out: Array, first: int, last: int
+) -> None:
+    """out += sum_i x_i R_i', out (p, k)."""
+    for i in range(first, last):
+        for t in range(pointers[i], pointers[i + 1]):
+            x, j = values[t], places[t]
+            for k in range(R.shape[1]):
+                out[j, k] += x * R[i, k]
 
 
 @njit(fastmath=FUSED)

@@ -17,6 +17,7 @@ from mercer.kernels.base import whole
 from mercer.lifts import Identity
 from mercer.models.base import all_or_nothing, checked, part, parted
 from mercer.models.maps import FittedMap, fitted_map
+from mercer.models.naming import Named, scored, strongest
 from mercer.models.perceptron.base import ScanEstimator, misfit
 from mercer.models.perceptron.scan import FeatureScan, MistakeBound, ScanState, best_bound, measure
 from mercer.models.settings import (
@@ -245,6 +246,14 @@ class Perceptron(ScanEstimator[FeatureScan]):
     def coef_(self) -> Array:
         """(1, D) for two classes, else (C, D)."""
         return self._scan().weights(self.average)[:, :-1]
+
+    def coef_by_name(self, names: Any = None, top: int | None = None) -> Named:
+        """The nonzero coefficients by name, signed, the largest first: those of the second of two classes, or of each.
+
+        names : the D names, a transformer that has them (`get_feature_names_out`), a mapping or
+        function from places, or None for those of the lift; top : how many of each, or all
+        """
+        return strongest(self.coef_, scored(self.classes_), self.lift_, names, top)
 
     @property
     def intercept_(self) -> Array:

@@ -18,6 +18,7 @@ from mercer.invariants import Is
 from mercer.models.base import KernelEstimator, bytes_of, part
 from mercer.models.expansion import Expansion
 from mercer.models.maps import BATCH_BYTES, FittedMap
+from mercer.models.naming import Named, strongest
 from mercer.models.ridge.dual import DualRidge
 from mercer.models.ridge.fit import FittedRidge, Solution
 from mercer.models.ridge.moments import MomentRidge
@@ -158,6 +159,15 @@ class RidgeEstimator(KernelEstimator):
             "coef_ is there for models over features; this one has dual_coef_.",
         )
         return self.solution_.weights.shaped(self.solution_.flat)[0]
+
+    def coef_by_name(self, names: Any = None, top: int | None = None) -> Named:
+        """The nonzero coefficients by name, signed, the largest first: those of each output, by its number.
+
+        names : the D names, a transformer that has them (`get_feature_names_out`), a mapping or
+        function from places, or None for those of the lift; top : how many of each, or all
+        """
+        coef = np.atleast_2d(self.coef_.T).T
+        return strongest(coef.T, range(coef.shape[1]), self.lift_, names, top)
 
     @property
     def dual_coef_(self) -> Array:

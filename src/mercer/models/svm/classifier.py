@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array
 from mercer.invariants import Is
-from mercer.models.base import all_or_nothing
+from mercer.models.base import all_or_nothing, part
+from mercer.models.naming import Named, scored, strongest
+from mercer.models.penalties import PenaltyPath
 from mercer.models.settings import (
     FittedLift,
     KernelSetting,
@@ -26,7 +28,7 @@ from mercer.models.settings import (
 from mercer.models.svm.base import SupportVectorEstimator
 from mercer.models.svm.calibration import probabilities
 from mercer.models.svm.fit import fit, with_probabilities
-from mercer.models.svm.machine import DualMachine, FeatureMachine, WarmStart
+from mercer.models.svm.machine import DualMachine, FeatureMachine, WarmStart, chosen_C
 from mercer.models.svm.plan import ClassifierSettings, LabelledRows
 from mercer.store import register
 
@@ -38,9 +40,9 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     Or f linear in features of it. As in scikit-learn's SVC the intercept b is not penalised
     (its LinearSVC penalises it). Exactly: the dual, by blocks with second-order steps and
     shrinking, until its gap is closed; the kernel matrix is never formed beyond 2,048 rows.
-    Over features: the squared hinge by rounds over passes, as in `KernelLogistic`; the hinge by
-    dual coordinate descent (Hsieh et al. 2008), and by the method of multipliers where sweeps
-    are slow. Models do not add: there is no partial_fit, merge or forget.
+    Over features, dense or sparse: the squared hinge by rounds over passes, as in
+    `KernelLogistic`; the hinge by dual coordinate descent (Hsieh et al. 2008), and by the
+    method of multipliers where sweeps are slow. Models do not add: there is no partial_fit, merge or forget.
 
     Parameters
     ----------
@@ -54,7 +56,9 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         loss(t) = max(0, 1 - t), or its square.
     via : str or a value of `mercer.methods`, default="auto"
         "exact", "features", "landmarks", a value, or "auto": exact up to 20,000 rows, features
-        beyond.
+        beyond. Sparse rows of which at most a quarter is not zero are the features of `Linear`
+        themselves, under "auto" and "features": nothing is sketched, and no n x n or D x D
+        array is made.
     lift : Lift or transformer, default=None
         A feature map, instead of a kernel.
     fit_intercept : bool, default=True
@@ -84,6 +88,12 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         rows, and the whole kernel matrix up to 2,048 rows (34 MB).
     random_state : int, RandomState, Generator or None, default=None
         The seed of features and landmarks.
+    cv : int, splitter or iterable of (training, test) positions, default=None
+        C is then the best of `Cs` by the accuracy on folds of models of the others, one C after
+        another, each from where the last ended. A number of folds is fixed by a hash of each
+        row, so that equal rows are in one.
+    Cs : array-like of float, default=None
+        The C to choose from with `cv`; None is 9 from 0.01 to 100 times C.
 
     Attributes
     ----------
@@ -92,6 +102,10 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     classes_ : ndarray of shape (n_classes,)
     intercept_ : ndarray
         One a score.
+    C_ : float
+        The C given, or chosen.
+    path_ : PenaltyPath
+        With `cv`: the accuracies of every C and fold.
     n_iter_ : int
     objective_ : float
     gap_ : float
@@ -148,6 +162,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         max_iter: int = 1000,
         memory_limit: MemoryLimit = None,
         random_state: Seed = None,
+        cv: Any = None,
+        Cs: Any = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
@@ -163,6 +179,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.cv = cv
+        self.Cs = Cs
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -191,9 +209,27 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         return self._dual().multiclass
 
     @property
+    def C_(self) -> float:
+        """The C given, or chosen."""
+        return chosen_C(self._machine(), float(self.C))
+
+    @property
+    def path_(self) -> PenaltyPath:
+        """The accuracies of every C and fold; AttributeError without cv."""
+        return part(self._machine().summary, "path", "path_ is there with cv.")
+
+    @property
     def coef_(self) -> Array:
         """(1 or K, D); AttributeError for models over rows."""
         return self._linear().coef
+
+    def coef_by_name(self, names: Any = None, top: int | None = None) -> Named:
+        """The nonzero coefficients by name, signed, the largest first: those of the second of two classes, or of each.
+
+        names : the D names, a transformer that has them (`get_feature_names_out`), a mapping or
+        function from places, or None for those of the lift; top : how many of each, or all
+        """
+        return strongest(self.coef_, scored(self.classes_), self.lift_, names, top)
 
     @property
     def lift_(self) -> FittedLift:

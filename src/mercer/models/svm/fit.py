@@ -4,7 +4,7 @@ features."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,16 +12,19 @@ import numpy as np
 from mercer.inputs import Array
 from mercer.models.expansion import scaled_kernel_at
 from mercer.models.maps import fitted_map, own_lift
+from mercer.models.penalties import HeldOut, PenaltyPath, accuracy, check_no_targets
 from mercer.models.settings import FittedKernel, class_weights
 from mercer.models.svm import hinge
 from mercer.models.svm.calibration import cross_fitted, enough_rows
 from mercer.models.svm.dual import intercept_of, operator_of, summary_of, support_of, warn_if_open
-from mercer.models.svm.machine import DualMachine, FeatureMachine, Machine, WarmStart
+from mercer.models.svm.hinge import HingeRows
+from mercer.models.svm.machine import DualMachine, FeatureMachine, Machine, WarmStart, chosen_C
 from mercer.models.svm.multiclass import BinaryRule, HingeSettings, OneVsOne, by_class, one_vs_rest
 from mercer.models.svm.plan import ClassifierSettings, LabelledRows, choose, some_rows
 from mercer.operators import TiledOperator
 from mercer.plans import Plan
 
+CHOOSING = 1e-3  # the relative gap at which models of folds are good enough to compare penalties
 REMEDIES = (
     "lower C",
     "centre and scale the columns of X, or lower C",
@@ -37,8 +40,54 @@ def fit(
     plan = choose(n, s, own=own is not None)
     if s.probability and plan.way == "exact":
         enough_rows(rows.codes)
-    exact = plan.way == "exact"
-    return over_rows(s, rows, plan, last) if exact else over_features(s, rows, plan)
+    if plan.way != "exact":
+        return over_features(s, rows, plan)
+    if s.Cs is None:
+        return over_rows(s, rows, plan, last)
+    path = path_of_rows(s, s.Cs, rows, plan)
+    machine = over_rows(replace(s, C=path.best, Cs=None), rows, plan, last)
+    return replace(machine, summary=replace(machine.summary, path=path))
+
+
+# paths of C
+def path_of_rows(s: ClassifierSettings, Cs: Array, rows: LabelledRows, plan: Plan) -> PenaltyPath:
+    """By the exact dual over the rows of the other folds."""
+    gram, y = s.precomputed, rows.classes[rows.codes]
+    kernel = scaled_kernel_at(s.kernel, rows.X, rows.weights)
+    s = replace(s, probability=False, warm_start=True, kernel=kernel, Cs=None)
+
+    def along(held: Array) -> Iterator[Array]:
+        on, last = np.flatnonzero(~held), None
+        X = some_rows(rows.X, on, on, gram=gram)
+        some = LabelledRows.of(X, y[on], rows.weights[on], gram=gram)
+        asked = some_rows(rows.X, np.flatnonzero(held), on, gram=gram)
+        for C in Cs.tolist():
+            machine = over_rows(replace(s, C=C), some, plan, last)
+            last = machine.last
+            yield machine.decide(asked)
+
+    return HeldOut.of(s.cv, rows.X, rows.codes, rows.weights).path(Cs, along, accuracy)
+
+
+def path_of_features(
+    s: ClassifierSettings, Cs: Array, rows: LabelledRows, features: HingeRows, how: HingeSettings
+) -> PenaltyPath:
+    """Over the same features, rows of the fold being without weight; until gaps of 1e-3."""
+    check_no_targets(s.lift)
+    signs, how = signs_of(rows), replace(how, tol=max(how.tol, CHOOSING))
+
+    def along(held: Array) -> Iterator[Array]:
+        w = np.where(held, 0.0, rows.weights)
+        c = w * class_weights(s.class_weight, rows.classes, rows.codes, w)[rows.codes]
+        return (f[held] for f in hinge.along(features, signs, c, Cs, how))
+
+    return HeldOut.of(s.cv, rows.X, rows.codes, rows.weights).path(Cs, along, accuracy)
+
+
+def signs_of(rows: LabelledRows) -> list[Array]:
+    """Those of the second of two classes, or of each class against the rest."""
+    K = len(rows.classes)
+    return [np.where(rows.codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))]
 
 
 # the exact dual
@@ -139,21 +188,16 @@ def over_features(s: ClassifierSettings, rows: LabelledRows, plan: Plan) -> Feat
         y=rows.codes,
         wide=True,
     )
-    w, K = rows.weights, len(rows.classes)
-    c = s.C * (w * class_weights(s.class_weight, rows.classes, rows.codes, w)[rows.codes])
     if s.probability:
         enough_rows(rows.codes)
-    signs = [np.where(rows.codes == k, 1.0, -1.0) for k in ([1] if K == 2 else range(K))]
-    coef, intercept, summary = hinge.fit(
-        phi,
-        rows.X,
-        signs,
-        c,
-        HingeSettings(s.loss, bool(s.intercept), 0.1 * s.tol, s.max_iter, s.memory),
-    )
-    return FeatureMachine(
-        phi, coef, intercept, replace(summary, plan=replace(summary.plan, rejected=plan.rejected))
-    )
+    how = HingeSettings(s.loss, bool(s.intercept), 0.1 * s.tol, s.max_iter, s.memory)
+    features = hinge.features_of(phi, rows.X, how)
+    path = None if s.Cs is None else path_of_features(s, s.Cs, rows, features, how)
+    w, C = rows.weights, s.C if path is None else path.best
+    c = C * (w * class_weights(s.class_weight, rows.classes, rows.codes, w)[rows.codes])
+    coef, intercept, summary = hinge.fit(phi, features, signs_of(rows), c, how)
+    plan = replace(summary.plan, rejected=plan.rejected)
+    return FeatureMachine(phi, coef, intercept, replace(summary, plan=plan, path=path))
 
 
 # probabilities
@@ -165,7 +209,15 @@ def with_probabilities(s: ClassifierSettings, rows: LabelledRows, machine: Machi
         machine.kernel if exact else s.kernel,
     )
     s, y = (
-        replace(s, probability=False, warm_start=False, kernel=kernel, way=way),
+        replace(
+            s,
+            probability=False,
+            warm_start=False,
+            kernel=kernel,
+            way=way,
+            C=chosen_C(machine, s.C),
+            Cs=None,
+        ),
         rows.classes[rows.codes],
     )
 

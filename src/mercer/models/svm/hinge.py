@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -33,34 +34,52 @@ STALE = 5  # looks without a better gap after which rounding, not work, is what 
 SHARPEST = {4: 8.0, 8: 64.0}  # by the size of a float: beyond it the rounding of scores shows in a
 
 
+def features_of(phi: FittedMap, X: Table, how: HingeSettings) -> HingeRows:
+    """The features of rows, as they are where they are sparse."""
+    if (F := phi.sparse_features(X)) is None:
+        return feature_rows(phi, X, intercept=how.bias, limit=how.memory)
+    rows = SparseRows.of(F)
+    if how.loss != "hinge":
+        rows.by_column  # noqa: B018 (made once, before the threads that share it)
+    return rows
+
+
 def fit(
-    phi: FittedMap, X: Table, signs: Sequence[Array], c: Array, how: HingeSettings
+    phi: FittedMap, rows: HingeRows, signs: Sequence[Array], c: Array, how: HingeSettings
 ) -> tuple[Array, Array, FitSummary]:
     """One rule for each vector of signs: coef (k, D), intercept (k,), and how it went."""
-    if (F := phi.sparse_features(X)) is not None:
-        return over_sparse(SparseRows.of(F), signs, c, how)
-    rows = feature_rows(phi, X, intercept=how.bias, limit=how.memory)
-    found = [rule(rows, y, c, how) for y in signs]
+    each: Any = parallel_map if isinstance(rows, SparseRows) else map
+    found = list(each(lambda y: rule(rows, y, c, how), signs))
     _warn_if_open(found, how.max_iter)
-    plan = (
-        _dual_plan(phi, rows, found) if how.loss == "hinge" else rounds_plan(phi.lift, rows, found)
-    )
     theta = np.concatenate([m.theta for m in found], axis=1)
+    if isinstance(rows, SparseRows):
+        intercept = theta[rows.p] if how.bias else np.zeros(len(signs))
+        plan = _sweeps_plan(rows, found) if how.loss == "hinge" else newton_plan(rows, found)
+        return rows.spread(theta[: rows.p]), intercept, _summary(plan, found)
+    dual = how.loss == "hinge"
+    plan = _dual_plan(phi, rows, found) if dual else rounds_plan(phi.lift, rows, found)
     return *unshifted(rows, theta, intercept=how.bias), _summary(plan, found)
 
 
-def over_sparse(
-    rows: SparseRows, signs: Sequence[Array], c: Array, how: HingeSettings
-) -> tuple[Array, Array, FitSummary]:
-    """The same over sparse features, the rules side by side."""
-    if how.loss != "hinge":
-        rows.by_column  # noqa: B018 (made once, before the threads that share it)
-    found = parallel_map(lambda y: rule(rows, y, c, how), signs)
-    _warn_if_open(found, how.max_iter)
-    theta = np.concatenate([m.theta for m in found], axis=1)
-    intercept = theta[rows.p] if how.bias else np.zeros(len(signs))
-    plan = _sweeps_plan(rows, found) if how.loss == "hinge" else newton_plan(rows, found)
-    return rows.spread(theta[: rows.p]), intercept, _summary(plan, found)
+def along(
+    rows: HingeRows, signs: Sequence[Array], c: Array, Cs: Array, how: HingeSettings
+) -> Iterator[Array]:
+    """Scores (n,) or (n, k) of all rows at one C after another, each from where the last ended; rows
+    of c = 0 have no part in it."""
+    lasts: list[Array | None] = [None] * len(signs)
+    before = float(Cs[0])
+    for C in Cs.tolist():
+        factor = C / before if how.loss == "hinge" else 1.0
+        starts = [None if v is None else scaled_duals(v, factor) for v in lasts]
+        found = [rule(rows, y, C * c, how, v) for y, v in zip(signs, starts, strict=True)]
+        lasts, before = [m.last for m in found], C
+        f = np.stack([m.f.reshape(-1) for m in found], axis=1)
+        yield f[:, 0] if len(signs) == 1 else f
+
+
+def scaled_duals(last: Array, factor: float) -> Array:
+    """Duals, the intercept last, at bounds that grow by a factor; of 1 a model stays as it is."""
+    return last if factor == 1 else np.append(factor * last[:-1], last[-1])
 
 
 def rule(

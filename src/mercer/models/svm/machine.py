@@ -14,6 +14,7 @@ from mercer.kernels.base import Kernel
 from mercer.lifts.landmarks import in_float64, rpcholesky
 from mercer.models.expansion import Expansion
 from mercer.models.maps import FittedMap
+from mercer.models.penalties import PenaltyPath
 from mercer.models.settings import FittedKernel
 from mercer.models.svm.multiclass import BinaryRule, pair_functions, pair_parts, votes
 from mercer.models.svm.plan import ClassifierSettings
@@ -31,19 +32,21 @@ CUT = (
 @register("svm.FitSummary")
 @dataclass(frozen=True, eq=False)
 class FitSummary:
-    """How a fit went: its plan, the objective it reached, its rounds, and the relative duality gap
-    where there is one."""
+    """How a fit went: its plan, the objective it reached, its rounds, the relative duality gap where
+    there is one, and the path of penalties that C was chosen from."""
 
     plan: Plan
     objective: float
     rounds: int
     gap: float | None = None
+    path: PenaltyPath | None = None
 
     must = dict(
         plan=Is("Plan"),
         objective=Number(finite=False),
         rounds=Whole(),
         gap=Number(finite=False) | None,
+        path=Is("PenaltyPath") | None,
     )
 
 
@@ -292,6 +295,12 @@ class FeatureMachine:
 
 
 Machine = DualMachine | FeatureMachine
+
+
+def chosen_C(machine: Machine, given: float) -> float:
+    """The best of a path of penalties, or the one given."""
+    path = machine.summary.path
+    return given if path is None else path.best
 
 
 # fewer support vectors

@@ -13,6 +13,7 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.defaults import is_precomputed
 from mercer.models.base import bytes_of
+from mercer.models.penalties import penalty_grid
 from mercer.models.settings import (
     KernelSetting,
     LiftSetting,
@@ -50,6 +51,8 @@ class ClassifierSettings:
     max_iter: int
     memory: float
     random_state: Seed
+    cv: Any = None
+    Cs: Array | None = None  # where there is cv: ascending
 
     @classmethod
     def of(cls, m: Any) -> Self:
@@ -81,6 +84,8 @@ class ClassifierSettings:
             most,
             memory,
             m.random_state,
+            m.cv,
+            None if m.cv is None else penalty_grid(m.Cs, C, "Cs"),
         )
 
     @property
