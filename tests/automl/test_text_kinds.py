@@ -4,17 +4,17 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
+from mercer.automl import text_kinds
 from mercer.automl.text_kinds import (
     LinearPath,
     Squares,
     held_out_score,
     log_ratios,
     n_bits,
-    text_kinds,
     vectorised,
 )
 from mercer.tables.arrow import pa
-from mercer.tables.texts import weighed
+from mercer.tables.texts import LinearScores, weighed
 from tests.automl.texts import drawn
 
 
@@ -27,18 +27,23 @@ def rows(n, d, seed, dtype=np.float32):
 def objective(X, y, f, penalty, classes):
     """Of a model, in float64."""
     size = float(X.multiply(X).sum()) / X.shape[0]
-    losses = np.maximum(1 - y * f(X)[:, 0], 0) if classes else f(X)[:, 0] - y
-    return (losses**2).sum() + penalty * size / 2 * (f.coef.astype(np.float64) ** 2).sum()
+    left = np.maximum(1 - y * f(X)[:, 0], 0) if classes else (f(X)[:, 0] - y) ** 2
+    return left.sum() + penalty * size / 2 * (f.coef.astype(np.float64) ** 2).sum()
 
 
-@pytest.mark.parametrize(("n", "d"), [(60, 25), (25, 60)])
+@pytest.mark.parametrize(("n", "d"), [(60, 25), (25, 60), (3, 4)])
 @pytest.mark.parametrize("classes", [False, True])
-def test_scores_are_at_the_least_of_their_objective(n, d, classes):
+def test_scores_are_near_the_least_of_their_objective(n, d, classes, monkeypatch):
     X, rng = rows(n, d, n)
-    y = np.where(rng.random(n) < 0.5, 1.0, -1.0) if classes else rng.normal(size=n)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0) if classes else rng.normal(size=n)
+    rough = LinearPath(X, y[:, None], None, False, classes).at(0.3)
+    monkeypatch.setattr(text_kinds, "GAP", 1e-9)
+    monkeypatch.setattr(text_kinds, "TOL", 1e-9)
+    monkeypatch.setattr(text_kinds, "MAX_SWEEPS", 5000)
     f = LinearPath(X, y[:, None], None, False, classes).at(0.3)
     least = objective(X, y, f, 0.3, classes)
-    for _k in range(20):
+    assert objective(X, y, rough, 0.3, classes) < 1.05 * least + 1e-6
+    for _ in range(20):
         step = np.zeros_like(f.coef)
         step[rng.integers(0, d, 3)] = rng.normal(size=(3, 1)) * 0.02
         moved = type(f)(f.coef + step, f.intercept + rng.normal() * 0.02)
@@ -73,9 +78,26 @@ def test_path_ends_where_a_fresh_fit_does():
     path = LinearPath(X, Y, None, False, True)
     for penalty in (3.0, 1.0, 0.3):
         warm, cold = path.at(penalty), LinearPath(X, Y, None, False, True).at(penalty)
-        assert warm(X) == pytest.approx(cold(X), abs=2e-2)
+        for k in range(2):
+            one, other = (
+                objective(X, Y[:, k], LinearScores(f.coef[:, [k]], f.intercept[[k]]), penalty, True)
+                for f in (warm, cold)
+            )
+            assert one == pytest.approx(other, rel=0.06)
     assert warm.coef.shape == (40, 2)
     assert warm.coef.dtype == np.float32
+
+
+@pytest.mark.parametrize("y", [[1.0, 1.0, 1.0], [1.0, -1.0, 1.0]])
+def test_rows_of_nothing_and_of_one_class(y):
+    f = LinearPath(
+        sp.csr_matrix((3, 5), dtype=np.float32), np.array(y)[:, None], None, False, True
+    ).at(1.0)
+    assert np.isfinite(f(sp.csr_matrix(np.eye(5, dtype=np.float32)))).all()
+    assert not f.coef.any()
+    X = sp.csr_matrix(np.eye(3, 5, dtype=np.float32))
+    g = LinearPath(X, np.array(y)[:, None], np.array([1.0, 0.0, 1.0]), False, True).at(1.0)
+    assert np.isfinite(g(X)).all()
 
 
 def test_penalties_mean_the_same_whatever_the_units():
@@ -119,16 +141,18 @@ def test_scores_of_scores():
 
 @pytest.mark.parametrize(("n_bytes", "outputs"), [(1, 1), (1e5, 1), (1e9, 1), (1e9, 32)])
 def test_columns_are_bounded(n_bytes, outputs):
-    bits = n_bits(n_bytes, outputs)
-    assert 14 <= bits <= 21
-    assert outputs << bits <= 1 << 23
+    for memory in (6e7, 4e9, 1e12):
+        bits = n_bits(n_bytes, outputs, memory)
+        assert 14 <= bits <= 22
+        assert outputs << bits <= 1 << 23
+        assert bits == 14 or 200 << bits <= memory / 4
 
 
 @pytest.mark.parametrize("two", [False, True])
 def test_every_kind_gives_sparse_rows_of_its_documents(two):
     texts, _ = drawn(40)
     cells = pa.chunked_array([texts[:15], [*texts[15:], ""]], pa.large_string())
-    kinds = text_kinds(float(cells.nbytes), len(cells), 1, two)
+    kinds = text_kinds.text_kinds(float(cells.nbytes), len(cells), 14, two)
     assert sum(k.ratio for k in kinds) == two
     for kind in kinds:
         lifts, X = vectorised(kind, cells)

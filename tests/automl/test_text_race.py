@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from mercer.automl.text_race import TextTask, cross_fitted_scores, fit_text, parts_of, run_race
+from mercer.automl.text_race import (
+    TextBudget,
+    TextTask,
+    cross_fitted_scores,
+    fit_text,
+    parts_of,
+    run_race,
+)
 from mercer.tables.arrow import pa
 from tests.automl.texts import drawn
 
@@ -54,7 +61,7 @@ def test_parts_in_order_of_time_are_predicted_from_earlier_ones():
 
 def test_scores_tell_what_words_tell_and_new_rows_have_the_same():
     texts, y = drawn(400, 1)
-    found = fit_text(column(texts), task_of(y), 20.0, 4e9, True)
+    found = fit_text(column(texts), task_of(y), TextBudget(20.0, 4e9, True))
     s = found.scores[:, 0]
     assert found.quality > 0.85
     assert s[y > 0].mean() - s[y == 0].mean() > 0.8
@@ -71,7 +78,7 @@ def test_scores_tell_what_words_tell_and_new_rows_have_the_same():
 def test_no_rows_own_target_is_in_its_score():
     texts, y = drawn(300, 4)
     task = task_of(y)
-    race = run_race(column(texts), task, 5.0, 4e9, True)
+    race = run_race(column(texts), task, TextBudget(5.0, 4e9, True))
     before = cross_fitted_scores(column(texts), task, race).scores
     i = 17
     other = TextTask(task.Y.copy(), task.part, True)
@@ -91,7 +98,7 @@ def test_random_labels_have_no_scores(seed):
     rng = np.random.default_rng(seed)
     texts, _ = drawn(500, seed, telling=0)
     y = rng.integers(0, 2, 500)
-    found = fit_text(column(texts), task_of(y), 2.0, 4e9, True)
+    found = fit_text(column(texts), task_of(y), TextBudget(2.0, 4e9, True))
     assert abs(found.quality - 0.5) < 3.5 * 0.026
     assert abs(np.corrcoef(found.scores[:, 0], y)[0, 1]) < 3.5 / 500**0.5
 
@@ -100,7 +107,7 @@ def test_earlier_rows_score_later_ones():
     texts, y = drawn(300, 5)
     time = np.arange(300.0)
     part, ordered = parts_of(np.arange(300), y, time=time)
-    found = fit_text(column(texts), task_of(y, part, ordered=ordered), 5.0, 4e9, True)
+    found = fit_text(column(texts), task_of(y, part, ordered=ordered), TextBudget(5.0, 4e9, True))
     assert np.array_equal(found.scores[part == 0], np.zeros(((part == 0).sum(), 1)))
     assert found.quality > 0.75
 
@@ -110,12 +117,12 @@ def test_numbers_and_many_classes():
     z = 2.0 * y + np.random.default_rng(0).normal(size=300) * 0.3
     Y = ((z - z.mean()) / z.std())[:, None]
     part = parts_of(np.arange(300), z)[0]
-    found = fit_text(column(texts), TextTask(Y, part, False), 5.0, 4e9, False)
+    found = fit_text(column(texts), TextTask(Y, part, False), TextBudget(5.0, 4e9, False))
     assert found.quality > 0.25
     three = np.where(
         np.array([t.count("ra") for t in texts]) % 3 == np.arange(3)[:, None], 1.0, -1.0
     ).T
-    wide = fit_text(column(texts), TextTask(three, part, True), 2.0, 4e9, False)
+    wide = fit_text(column(texts), TextTask(three, part, True), TextBudget(2.0, 4e9, False))
     assert wide.scores.shape == (300, 3)
     assert np.isfinite(wide.scores).all()
 
@@ -132,7 +139,7 @@ def test_numbers_and_many_classes():
 def test_documents_that_say_nothing(texts):
     y = np.arange(80) % 2
     key = np.arange(80)
-    found = fit_text(column(texts), task_of(y, parts_of(key, y)[0]), 2.0, 4e9, True)
+    found = fit_text(column(texts), task_of(y, parts_of(key, y)[0]), TextBudget(2.0, 4e9, True))
     assert np.isfinite(found.scores).all()
     assert np.isfinite(found.model(pa.array(texts))).all()
 
@@ -142,7 +149,7 @@ def test_weights_of_zero_are_rows_that_are_not_there():
     w = np.ones(200)
     w[150:] = 0
     wrong = np.where(np.arange(200) < 150, y, 1 - y)
-    race = run_race(column(texts), task_of(y), 2.0, 4e9, True)
+    race = run_race(column(texts), task_of(y), TextBudget(2.0, 4e9, True))
     part = parts_of(np.arange(200), y)[0]
     one = cross_fitted_scores(column(texts), task_of(y, part, weight=w), race).model
     other = cross_fitted_scores(column(texts), task_of(wrong, part, weight=w), race).model
@@ -152,12 +159,12 @@ def test_weights_of_zero_are_rows_that_are_not_there():
 
 def test_little_memory_and_time_try_less_and_say_so():
     texts, y = drawn(3000, 8)
-    race = run_race(column(texts), task_of(y), 30.0, 1e5, True)
+    race = run_race(column(texts), task_of(y), TextBudget(30.0, 1e5, True))
     assert len(race.tried) == 1
     assert {why for _, why in race.skipped} == {"memory"}
-    race = run_race(column(texts), task_of(y), 1e-9, 4e9, True)
+    race = run_race(column(texts), task_of(y), TextBudget(1e-9, 4e9, True))
     assert len(race.tried) == 1
     assert {why for _, why in race.skipped} == {"time"}
-    found = fit_text(column(texts), task_of(y), 1e-9, 4e9, True)
+    found = fit_text(column(texts), task_of(y), TextBudget(1e-9, 4e9, True))
     assert found.n_fitted == 2000
     assert np.isfinite(found.scores).all()

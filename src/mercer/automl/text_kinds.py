@@ -15,17 +15,19 @@ from mercer.inputs import Array
 from mercer.models.linear import OneScore
 from mercer.models.sparse_newton import SparseProblem, minimise
 from mercer.models.sparse_rows import SparseRows
-from mercer.models.svm.hinge import SquaredHinge
+from mercer.models.svm.hinge import HingeDual
 from mercer.tables.arrow import Column
 from mercer.tables.texts import LinearScores, beside, weighed
 from mercer.text.ngrams import NGrams
 
 SHORT = 200  # characters on average, up to which single letters and pairs of them are taken too
-# columns that n-grams are hashed to: half as many as there are bytes of text, within these, and with
-# all scores no more coefficients than the last
-LEAST_BITS, MOST_BITS = 14, 21
-MAX_COEFFICIENTS = 1 << 23
-TOL, MAX_ROUNDS = 3e-3, 30
+LARGE = 1e7  # bytes of documents, from which on three words are taken together
+# columns that n-grams are hashed to: half as many as there are bytes of text, within these
+LEAST_BITS, MOST_BITS = 14, 22
+MAX_COEFFICIENTS = 1 << 23  # of all scores of a table
+COLUMN_BYTES = 200.0  # that a column takes while all parts are fitted, of a quarter of the memory
+GAP, MAX_SWEEPS = 0.03, 100  # of hinge losses: the share that the dual may leave
+TOL, MAX_ROUNDS = 1e-2, 30  # of squares
 # bytes that n-grams take of a byte of text, with the rows of a fold once more
 WORD_BYTES, CHAR_BYTES = 12.0, 36.0
 
@@ -41,20 +43,18 @@ class TextKind:
     bytes_a_byte: float = WORD_BYTES
 
 
-def text_kinds(
-    n_bytes: float, n_documents: int, n_outputs: int, two_classes: bool
-) -> list[TextKind]:
+def text_kinds(n_bytes: float, n_documents: int, bits: int, two_classes: bool) -> list[TextKind]:
     """Those that suit so many bytes of documents, the cheapest first."""
-    size = 1 << n_bits(n_bytes, n_outputs)
-    tfidf = dict(weight="tfidf", sublinear=True, n_features=size, dtype=np.float32)
-    low = 1 if n_bytes < SHORT * n_documents else 3
+    size: dict[str, Any] = dict(n_features=1 << bits, dtype=np.float32)
+    tfidf = dict(weight="tfidf", sublinear=True, **size)
+    low, most = 1 if n_bytes < SHORT * n_documents else 3, 3 if n_bytes > LARGE else 2
     words = dict(words=(1, 2), **tfidf)
-    chars = dict(words=None, chars=(low, 5), within_words=True, **tfidf)
-    binary = dict(words=(1, 2), weight="binary", norm=None, n_features=size, dtype=np.float32)
-    ratio = TextKind("one and two words, by the ratio of the classes", (binary,), ratio=True)
+    chars = dict(chars=(low, 5), within_words=True, **tfidf)
+    binary = dict(words=(1, most), weight="binary", norm=None, **size)
+    some = "one to three words" if most == 3 else "one and two words"
     return [
         TextKind("one and two words", (words,)),
-        *[ratio] * two_classes,
+        *[TextKind(f"{some}, by the ratio of the classes", (binary,), ratio=True)] * two_classes,
         TextKind(f"{low} to 5 letters within words", (chars,), bytes_a_byte=CHAR_BYTES),
         TextKind(
             f"one and two words beside {low} to 5 letters",
@@ -64,14 +64,15 @@ def text_kinds(
     ]
 
 
-def n_bits(n_bytes: float, n_outputs: int) -> int:
-    """The logarithm of the number of columns of a block.
+def n_bits(n_bytes: float, n_scores: int, memory: float) -> int:
+    """The logarithm of the number of columns of a block, where so many scores are to be held.
 
-    >>> n_bits(1e3, 1), n_bits(4.8e5, 1), n_bits(3.3e7, 1), n_bits(3.3e7, 20)
-    (14, 17, 21, 18)
+    >>> n_bits(1e3, 1, 4e9), n_bits(4.8e5, 1, 4e9), n_bits(3.3e7, 1, 4e9), n_bits(3.3e7, 20, 4e9)
+    (14, 17, 22, 18)
     """
-    most = min(MOST_BITS, int(math.log2(MAX_COEFFICIENTS / n_outputs)))
-    return int(np.clip(math.log2(max(n_bytes / 2, 1)), LEAST_BITS, most))
+    most = min(MAX_COEFFICIENTS / n_scores, memory / 4 / COLUMN_BYTES)
+    top = max(LEAST_BITS, min(MOST_BITS, int(math.log2(most))))
+    return int(np.clip(math.log2(max(n_bytes / 2, 1)), LEAST_BITS, top))
 
 
 def vectorised(kind: TextKind, cells: Column) -> tuple[tuple[NGrams, ...], sp.csr_matrix]:
@@ -85,7 +86,7 @@ def log_ratios(X: sp.csr_matrix, y: Array) -> Array:
     sums of both.
 
     >>> log_ratios(sp.csr_array(np.array([[1.0, 0], [1, 1]])), np.array([1.0, -1])).round(2)
-    array([ 0.22, -0.47], dtype=float32)
+    array([ 0.29, -0.41], dtype=float32)
     """
     p, q = (1.0 + np.asarray(abs(X[rows]).sum(0), np.float64).ravel() for rows in (y > 0, y <= 0))
     return np.asarray(np.log(p / p.sum()) - np.log(q / q.sum()), np.float32)
@@ -105,30 +106,47 @@ class Squares(OneScore):
 
 
 class LinearPath:
-    """Linear scores of sparse rows, for each column of Y: those of least squared hinge losses of
-    Y = +-1, or of least squares, and of a penalty after another, each from where the last one ended.
+    """Linear scores of sparse rows, for each column of Y: those of least hinge losses of Y = +-1, or
+    of least squares, and of a penalty after another, each from where the last one ended.
 
     sum_i w_i loss(y_i, f_i) + penalty/2 mean|x|^2 |coef|^2: penalties are in units of the mean
     square of a row, so that they mean the same for every kind of n-grams.
     """
 
-    def __init__(self, X: sp.csr_matrix, Y: Array, w: Array | None, ratio: bool, classes: bool):
+    def __init__(
+        self, X: sp.csr_matrix, Y: Array, w: Array | None, ratio: bool, classes: bool
+    ) -> None:
         self.ratios = log_ratios(X, Y[:, 0]) if ratio else None
         found = X if self.ratios is None else weighed(X, self.ratios)
-        self.rows, self.Y = SparseRows.of(found), Y
+        self.rows, self.Y, self.classes = SparseRows.of(found), Y, classes
         self.w = np.ones(len(Y)) if w is None else np.asarray(w, np.float64)
         self.size = float(self.rows.squares.mean()) or 1.0
-        self.loss = SquaredHinge() if classes else Squares()
         self.starts: list[Array | None] = [None] * Y.shape[1]
 
     def at(self, penalty: float) -> LinearScores:
         """The scores of this penalty."""
-        for k, y in enumerate(self.Y.T):
-            p = SparseProblem(self.rows, self.loss, y[:, None], self.w, penalty * self.size, True)
-            self.starts[k] = minimise(p, TOL, MAX_ROUNDS, self.starts[k]).theta
-        theta = np.concatenate([t for t in self.starts if t is not None], axis=1)
-        coef = self.rows.spread(theta[: self.rows.p]).T.astype(np.float32)
-        return LinearScores(np.ascontiguousarray(coef), theta[self.rows.p], self.ratios)
+        one = self._hinge if self.classes else self._squares
+        found = [one(k, penalty * self.size) for k in range(self.Y.shape[1])]
+        self.starts = [last for _, last in found]
+        theta = np.concatenate([model for model, _ in found], axis=1)
+        coef = self.rows.spread(theta[: self.rows.p]).T
+        return LinearScores(np.ascontiguousarray(coef, np.float32), theta[self.rows.p], self.ratios)
+
+    def _hinge(self, k: int, alpha: float) -> tuple[Array, Array | None]:
+        """The model, and where the next one starts; a constant where rows are of one class."""
+        y = self.Y[:, k]
+        signs = np.unique(y[self.w > 0])
+        if len(signs) < 2:
+            constant = np.zeros((self.rows.p + 1, 1))
+            constant[-1] = signs.sum()
+            return constant, None
+        found = HingeDual(self.rows, y, self.w / alpha, True, self.starts[k]).solve(GAP, MAX_SWEEPS)
+        return found.theta, found.last
+
+    def _squares(self, k: int, alpha: float) -> tuple[Array, Array | None]:
+        p = SparseProblem(self.rows, Squares(), self.Y[:, k : k + 1], self.w, alpha, True)
+        found = minimise(p, TOL, MAX_ROUNDS, self.starts[k])
+        return found.theta, found.theta
 
 
 def held_out_score(scores: Array, Y: Array, classes: bool) -> float:

@@ -15,6 +15,7 @@ from mercer.automl.text_kinds import (
     LinearPath,
     TextKind,
     held_out_score,
+    n_bits,
     text_kinds,
     vectorised,
 )
@@ -26,11 +27,11 @@ from mercer.tables.levels import N_FOLDS
 from mercer.tables.options import time_edges
 from mercer.tables.texts import TextScores
 
-PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
-START = 2  # of them
+PENALTIES = (16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
+START = 4  # of them
 RACED_PARTS = 2  # that are left out, each in turn
 RACE_SHARE = 0.5  # of the time
-BYTES_A_SECOND = 3e5  # of the time: documents that are raced
+BYTES_A_SECOND = 1e5  # of the time: documents that are raced
 FIT_FACTOR = (
     4.0  # seconds of the fits of all parts, by those of the parts that are raced, with more rounds
 )
@@ -75,7 +76,7 @@ def parts_of(
     their hash) and groups are in one part, and classes, the whole numbers y, are dealt evenly.
 
     >>> parts_of(np.arange(6), np.zeros(6), time=np.array([1.0, 1, 2, 3, 4, 5]))
-    (array([0, 0, 1, 2, 3, 4]), True)
+    (array([0, 0, 1, 2, 3, 3]), True)
     """
     if time is not None and len(edges := time_edges(time)):
         return np.searchsorted(edges, time, side="right"), True
@@ -109,18 +110,28 @@ class TextRace:
     seconds_a_byte: float = 0.0  # of n-grams and the fits of all parts
 
 
-def run_race(
-    cells: Column, task: TextTask, seconds: float, memory: float, two_classes: bool
-) -> TextRace:
+@dataclass(frozen=True)
+class TextBudget:
+    """What a column of texts may take: seconds, memory, and coefficients with as many other
+    columns; `two` says that there are two classes."""
+
+    seconds: float
+    memory: float
+    two: bool
+    n_columns: int = 1
+
+
+def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
     """Each kind on some of the documents, with the penalty that is best for it; as many as there is
     time and memory for, the first in any case."""
-    clock, n_bytes = Clock(RACE_SHARE * seconds), float(cells.nbytes)
-    kinds = text_kinds(n_bytes, len(cells), task.Y.shape[1], two_classes)
-    some = _some(cells, max(BYTES_A_SECOND * seconds, 1.0))
+    clock, n_bytes = Clock(RACE_SHARE * may.seconds), float(cells.nbytes)
+    bits = n_bits(n_bytes, task.Y.shape[1] * may.n_columns, may.memory)
+    kinds = text_kinds(n_bytes, len(cells), bits, may.two)
+    some = _some(cells, max(BYTES_A_SECOND * may.seconds, 1.0))
     few, mine = cells.take(pa.array(some)), task.take(some)
     race = TextRace(kinds[0])
     for kind in kinds:
-        if kind.bytes_a_byte * n_bytes > MEMORY_SHARE * memory and race.tried:
+        if kind.bytes_a_byte * n_bytes > MEMORY_SHARE * may.memory and race.tried:
             race.skipped.append((kind.name, "memory"))
         elif clock.left() < 0 and race.tried:
             race.skipped.append((kind.name, "time"))
@@ -203,13 +214,11 @@ class TextFit:
     strong: tuple[Strong, ...]  # columns
 
 
-def fit_text(
-    cells: Column, task: TextTask, seconds: float, memory: float, two_classes: bool
-) -> TextFit:
+def fit_text(cells: Column, task: TextTask, may: TextBudget) -> TextFit:
     """The race, then models of the winner, of as many documents as there is time for: the others
     have the scores of the model of these."""
-    clock = Clock(seconds)
-    race = run_race(cells, task, seconds, memory, two_classes)
+    clock = Clock(may.seconds)
+    race = run_race(cells, task, may)
     n = affordable(race, cells, clock.left())
     some = least_hashed(np.arange(len(cells)), n, OFFSET)
     few = cells.take(pa.array(some)) if n < len(cells) else cells

@@ -14,7 +14,7 @@ from mercer.automl.documents import DocumentSample
 from mercer.automl.frames import Table, enumerate_batches, only
 from mercer.automl.rows import TableRows
 from mercer.automl.text_names import named
-from mercer.automl.text_race import TextFit, TextTask, fit_text, parts_of
+from mercer.automl.text_race import TextBudget, TextFit, TextTask, fit_text, parts_of
 from mercer.inputs import Array
 from mercer.tables import Columns
 from mercer.tables.arrow import pa
@@ -26,6 +26,7 @@ MIN_ROWS = 60  # rows with fewer of which texts have no scores
 MIN_SECONDS = 1.0  # with less time neither
 TEXT_SHARE = 0.4  # of the time; more where there is nothing but text
 ONLY_TEXT_SHARE = 0.7
+MAX_TEXTS = 12  # columns that have scores
 MEMORY_SHARE = 1 / 24  # of the memory, that documents may take
 RARELY = 0.001  # of the rows: so few missing texts raise no indicator
 
@@ -43,7 +44,7 @@ class TextScorer:
     def expect(self, columns: Columns) -> DocumentSample | None:
         """Give every text of a table a place for its scores, and keep its documents; None where
         there is none, or where rows or time are too few."""
-        names = [n for n, e in columns.encoders_.items() if isinstance(e, TextEncoder)]
+        names = _longest(columns)
         if not names or self.time < MIN_SECONDS or columns.n_rows_ < MIN_ROWS:
             return None
         for name in names:
@@ -70,7 +71,8 @@ class TextScorer:
         for k, name in enumerate(names):
             task = text_task(columns, rows, sample.keys(name))
             seconds, two = clock.left() / (len(names) - k), len(columns.classes_) == 2
-            found = fit_text(sample.column(name), task, seconds, self.memory, two)
+            may = TextBudget(seconds, self.memory, two, len(names))
+            found = fit_text(sample.column(name), task, may)
             first, encoder = text_columns(columns)[name]
             train.X[at, first : first + found.scores.shape[1]] = found.scores
             ngrams = named(found.model, found.strong, sample.column(name), encoder.outputs)
@@ -94,6 +96,13 @@ def text_columns(columns: Columns) -> dict[str, tuple[int, TextScoresEncoder]]:
         for name, e in columns.encoders_.items()
         if isinstance(e, TextScoresEncoder)
     }
+
+
+def _longest(columns: Columns) -> list[str]:
+    """The columns of texts, of many those with the longest ones."""
+    found = {n: e.length.mean for n, e in columns.encoders_.items() if isinstance(e, TextEncoder)}
+    top = sorted(found, key=lambda name: -found[name])[:MAX_TEXTS]
+    return [name for name in found if name in top]
 
 
 def _expecting(columns: Columns, name: str) -> TextScoresEncoder:
