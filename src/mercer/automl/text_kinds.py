@@ -26,7 +26,7 @@ LARGE = 1e7  # bytes of documents, from which on three words are taken together
 LEAST_BITS, MOST_BITS = 14, 22
 MAX_COEFFICIENTS = 1 << 23  # of all scores of a table
 COLUMN_BYTES = 200.0  # that a column takes while all parts are fitted, of a quarter of the memory
-GAP, MAX_SWEEPS = 0.03, 100  # of hinge losses: the share that the dual may leave
+GAP, MAX_SWEEPS = 0.05, 100  # of hinge losses: the share that the dual may leave
 TOL, MAX_ROUNDS = 1e-2, 30  # of squares
 # bytes that n-grams take of a byte of text, with the rows of a fold once more
 WORD_BYTES, CHAR_BYTES = 12.0, 36.0
@@ -75,10 +75,34 @@ def n_bits(n_bytes: float, n_scores: int, memory: float) -> int:
     return int(np.clip(math.log2(max(n_bytes / 2, 1)), LEAST_BITS, top))
 
 
-def vectorised(kind: TextKind, cells: Column) -> tuple[tuple[NGrams, ...], sp.csr_matrix]:
-    """The n-grams, fitted to documents without a look at any target, and their columns."""
+@dataclass(frozen=True, eq=False)
+class TextRows:
+    """Documents as sparse rows of the columns that some of them have."""
+
+    lifts: tuple[NGrams, ...]
+    X: sp.csr_matrix  # (n, p)
+    columns: Array  # (p,) where these stand among all of the n-grams
+
+    def spread(self, found: LinearScores) -> LinearScores:
+        """Scores of all columns, by those of the ones that are here."""
+        D = sum(lift.n_features_out_ for lift in self.lifts)
+        coef = np.zeros((D, found.coef.shape[1]), np.float32)
+        coef[self.columns] = found.coef
+        if found.ratios is None:
+            return LinearScores(coef, found.intercept)
+        ratios = np.zeros(D, np.float32)
+        ratios[self.columns] = found.ratios
+        return LinearScores(coef, found.intercept, ratios)
+
+
+def vectorised(kind: TextKind, cells: Column) -> TextRows:
+    """Rows of documents by n-grams that are fitted to them without a look at any target."""
     lifts = tuple(NGrams(**block) for block in kind.blocks)
-    return lifts, beside([lift.fit_transform(cells) for lift in lifts])
+    X = beside([lift.fit_transform(cells) for lift in lifts])
+    there = np.bincount(X.indices, minlength=X.shape[1]) > 0
+    columns, names = np.flatnonzero(there), np.cumsum(there, dtype=np.int32) - np.int32(1)
+    few = sp.csr_matrix((X.data, names[X.indices], X.indptr), shape=(X.shape[0], len(columns)))
+    return TextRows(lifts, few, columns)
 
 
 def log_ratios(X: sp.csr_matrix, y: Array) -> Array:

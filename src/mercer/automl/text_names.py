@@ -33,9 +33,9 @@ class Strong:
     gain: float
 
 
-def strong_columns(X: sp.csr_matrix, coef: Array) -> list[Strong]:
-    """The columns of the rows X (n, D) that matter most to each score, by the root mean square of
-    what they add to it; for every score the strongest first."""
+def strong_columns(X: sp.csr_matrix, coef: Array, columns: Array) -> list[Strong]:
+    """The columns of the rows X (n, p) that matter most to each score, by the root mean square of
+    what they add to it, and under the numbers `columns`; for every score the strongest first."""
     D, c = coef.shape
     values = X.data.astype(np.float64)
     often = np.bincount(X.indices, minlength=D)
@@ -47,7 +47,9 @@ def strong_columns(X: sp.csr_matrix, coef: Array) -> list[Strong]:
     for k in range(min(c, MAX_OUTPUTS)):
         weight = np.where(able, coef[:, k] * power, 0.0)
         ends = _ends(weight * np.where(sign == 0, 1, sign), max(2, SHOWN // c), both=c == 1)
-        out += [Strong(at, k, float(coef[at, k] * sign[at] * mean[at])) for at in ends]
+        out += [
+            Strong(int(columns[at]), k, float(coef[at, k] * sign[at] * mean[at])) for at in ends
+        ]
     return out
 
 

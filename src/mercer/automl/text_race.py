@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from mercer.automl.budget import Clock
 from mercer.automl.rows import hashes, least_hashed
 from mercer.automl.text_kinds import (
+    WORD_BYTES,
     LinearPath,
     TextKind,
     held_out_score,
@@ -29,8 +30,9 @@ from mercer.tables.texts import TextScores
 
 PENALTIES = (16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
 START = 4  # of them
+CLEAR = 5e-4  # of the score: a gain below it is chance
 RACED_PARTS = 2  # that are left out, each in turn
-RACE_SHARE = 0.5  # of the time
+RACE_SHARE = 0.4  # of the time
 BYTES_A_SECOND = 1e5  # of the time: documents that are raced
 FIT_FACTOR = (
     4.0  # seconds of the fits of all parts, by those of the parts that are raced, with more rounds
@@ -126,17 +128,18 @@ def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
     time and memory for, the first in any case."""
     clock, n_bytes = Clock(RACE_SHARE * may.seconds), float(cells.nbytes)
     bits = n_bits(n_bytes, task.Y.shape[1] * may.n_columns, may.memory)
-    kinds = text_kinds(n_bytes, len(cells), bits, may.two)
     some = _some(cells, max(BYTES_A_SECOND * may.seconds, 1.0))
-    few, mine = cells.take(pa.array(some)), task.take(some)
+    few, mine, first = cells.take(pa.array(some)), task.take(some), 0.0
+    kinds = text_kinds(n_bytes, len(cells), bits, may.two)
     race = TextRace(kinds[0])
     for kind in kinds:
         if kind.bytes_a_byte * n_bytes > MEMORY_SHARE * may.memory and race.tried:
             race.skipped.append((kind.name, "memory"))
-        elif clock.left() < 0 and race.tried:
+        elif clock.left() < first * kind.bytes_a_byte / WORD_BYTES and race.tried:
             race.skipped.append((kind.name, "time"))
         else:
             _run(race, kind, few, mine, clock)
+            first = first or clock.spent
     return race
 
 
@@ -151,7 +154,7 @@ def _some(cells: Column, most: float) -> Array:
 def _run(race: TextRace, kind: TextKind, cells: Column, task: TextTask, clock: Clock) -> None:
     """One kind, from the middle penalty on to the better side."""
     watch = Clock(0)
-    X = vectorised(kind, cells)[1]
+    X = vectorised(kind, cells).X
     vectors, splits = watch.spent, task.splits()[-RACED_PARTS:]
     trials = parallel_map(lambda split: _Trial(X, task, kind, split), splits)
     score = lambda at: float(np.mean(parallel_map(lambda t: t.score(PENALTIES[at]), trials)))
@@ -159,7 +162,7 @@ def _run(race: TextRace, kind: TextKind, cells: Column, task: TextTask, clock: C
     seconds = watch.spent - vectors
     for step in (1, -1):
         while 0 <= best + step < len(PENALTIES) and clock.left() > 0:
-            if (next_ := score(best + step)) <= found:
+            if (next_ := score(best + step)) <= found + CLEAR:
                 break
             best, found = best + step, next_
         if best != START:
@@ -238,8 +241,8 @@ def cross_fitted_scores(cells: Column, task: TextTask, race: TextRace) -> TextFi
     class the part has that was left out. In order of time they stay as they are, and rows of the
     first part, of which nothing was before, have the mean.
     """
-    lifts, X = vectorised(race.kind, cells)
-    splits = task.splits()
+    rows, splits = vectorised(race.kind, cells), task.splits()
+    X = rows.X
     every = [*(i for i, _ in splits), np.arange(len(cells))]
     fitted = parallel_map(lambda i: _path(X, task, i, race.kind).at(race.penalty), every)
     out = np.full(task.Y.shape, np.nan)
@@ -253,6 +256,6 @@ def cross_fitted_scores(cells: Column, task: TextTask, race: TextRace) -> TextFi
     for _, j in splits if not task.ordered else []:
         out[j] -= out[j].mean(0) - mean
     scores, whole = np.nan_to_num((out - mean) / std), fitted[-1].standardised(mean, std)
-    strong = tuple(strong_columns(whole.rows(X), whole.coef))
-    model = TextScores(lifts, whole)
-    return TextFit(scores, model, race, quality, len(cells), task.classes, strong)
+    strong = strong_columns(whole.rows(X), whole.coef, rows.columns)
+    model = TextScores(rows.lifts, rows.spread(whole))
+    return TextFit(scores, model, race, quality, len(cells), task.classes, tuple(strong))
