@@ -21,7 +21,6 @@ from mercer.tables.texts import LinearScores, beside, weighed
 from mercer.text.ngrams import NGrams
 
 SHORT = 200  # characters on average, up to which single letters and pairs of them are taken too
-LARGE = 1e7  # bytes of documents, from which on three words are taken together
 # columns that n-grams are hashed to: half as many as there are bytes of text, within these
 LEAST_BITS, MOST_BITS = 14, 22
 MAX_COEFFICIENTS = 1 << 23  # of all scores of a table
@@ -47,14 +46,14 @@ def text_kinds(n_bytes: float, n_documents: int, bits: int, two_classes: bool) -
     """Those that suit so many bytes of documents, the cheapest first."""
     size: dict[str, Any] = dict(n_features=1 << bits, dtype=np.float32)
     tfidf = dict(weight="tfidf", sublinear=True, **size)
-    low, most = 1 if n_bytes < SHORT * n_documents else 3, 3 if n_bytes > LARGE else 2
+    low = 1 if n_bytes < SHORT * n_documents else 3
     words = dict(words=(1, 2), **tfidf)
     chars = dict(chars=(low, 5), within_words=True, **tfidf)
-    binary = dict(words=(1, most), weight="binary", norm=None, **size)
-    some = "one to three words" if most == 3 else "one and two words"
+    binary = dict(words=(1, 2), weight="binary", norm=None, **size)
     return [
         TextKind("one and two words", (words,)),
-        *[TextKind(f"{some}, by the ratio of the classes", (binary,), ratio=True)] * two_classes,
+        *[TextKind("one and two words, by the ratio of the classes", (binary,), ratio=True)]
+        * two_classes,
         TextKind(f"{low} to 5 letters within words", (chars,), bytes_a_byte=CHAR_BYTES),
         TextKind(
             f"one and two words beside {low} to 5 letters",

@@ -70,7 +70,8 @@ def named(
 ) -> list[list[Any]]:
     """Of the strong columns the n-grams that most documents have in them: the n-gram, what it is
     for, its gain, and how many of the documents that were looked at have it."""
-    some, found, begin = _some(cells), {}, 0
+    some, begin = _some(cells), 0
+    found: dict[int, tuple[str, int]] = {}
     for lift in model.lifts:
         size = lift.n_features_out_
         mine = [s.column - begin for s in strong if begin <= s.column < begin + size]

@@ -33,7 +33,8 @@ START = 4  # of them
 CLEAR = 5e-4  # of the score: a gain below it is chance
 RACED_PARTS = 2  # that are left out, each in turn
 RACE_SHARE = 0.4  # of the time
-BYTES_A_SECOND = 1e5  # of the time: documents that are raced
+BYTES_A_SECOND = 1e5  # of the time: documents that are raced, at most these bytes
+MAX_RACED_BYTES = 4e6
 FIT_FACTOR = (
     4.0  # seconds of the fits of all parts, by those of the parts that are raced, with more rounds
 )
@@ -128,7 +129,7 @@ def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
     time and memory for, the first in any case."""
     clock, n_bytes = Clock(RACE_SHARE * may.seconds), float(cells.nbytes)
     bits = n_bits(n_bytes, task.Y.shape[1] * may.n_columns, may.memory)
-    some = _some(cells, max(BYTES_A_SECOND * may.seconds, 1.0))
+    some = _some(cells, min(BYTES_A_SECOND * may.seconds, MAX_RACED_BYTES))
     few, mine, first = cells.take(pa.array(some)), task.take(some), 0.0
     kinds = text_kinds(n_bytes, len(cells), bits, may.two)
     race = TextRace(kinds[0])
@@ -157,7 +158,10 @@ def _run(race: TextRace, kind: TextKind, cells: Column, task: TextTask, clock: C
     X = vectorised(kind, cells).X
     vectors, splits = watch.spent, task.splits()[-RACED_PARTS:]
     trials = parallel_map(lambda split: _Trial(X, task, kind, split), splits)
-    score = lambda at: float(np.mean(parallel_map(lambda t: t.score(PENALTIES[at]), trials)))
+
+    def score(at: int) -> float:
+        return float(np.mean(parallel_map(lambda t: t.score(PENALTIES[at]), trials)))
+
     best, found = START, score(START)
     seconds = watch.spent - vectors
     for step in (1, -1):

@@ -208,11 +208,13 @@ class Columns:
         assert isinstance(encoder, LevelMeansEncoder)
         self.encoders_[name] = encoder.with_means(means)
 
-    def set_encoder(self, name: str, encoder: Encoder, **words: str) -> None:
-        """Put another encoder in the place of a column's, with other words (action, details)."""
+    def set_encoder(self, name: str, encoder: Encoder, action: str = "") -> None:
+        """Put another encoder in the place of a column's, with other words on what it does."""
         self.encoders_[name] = encoder
         self.treatments_ = tuple(
-            replace(t, outputs=encoder.names(name), **words) if t.name == name else t
+            replace(t, outputs=encoder.names(name), action=action or t.action)
+            if t.name == name
+            else t
             for t in self.treatments_
         )
 
