@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from mercer.automl import text_race
 from mercer.automl.text_race import (
     TextBudget,
     TextTask,
@@ -71,7 +72,7 @@ def test_scores_tell_what_words_tell_and_new_rows_have_the_same():
     new = found.model(pa.array(more))[:, 0]
     gap = new[z > 0].mean() - new[z == 0].mean()
     assert gap == pytest.approx(s[y > 0].mean() - s[y == 0].mean(), rel=0.35)
-    assert [kind for kind, _ in found.race.tried]
+    assert found.race.winner in found.race.tried
     assert found.n_fitted == 400
 
 
@@ -154,7 +155,7 @@ def test_weights_of_zero_are_rows_that_are_not_there():
     one = cross_fitted_scores(column(texts), task_of(y, part, weight=w), race).model
     other = cross_fitted_scores(column(texts), task_of(wrong, part, weight=w), race).model
     a, b = (m(pa.array(texts))[:, 0] for m in (one, other))
-    assert race.kind.ratio or np.corrcoef(a, b)[0, 1] > 0.999
+    assert race.winner.kind.ratio or np.corrcoef(a, b)[0, 1] > 0.999
 
 
 def test_little_memory_and_time_try_less_and_say_so():
@@ -168,3 +169,16 @@ def test_little_memory_and_time_try_less_and_say_so():
     found = fit_text(column(texts), task_of(y), TextBudget(1e-9, 4e9, True))
     assert found.n_fitted == 2000
     assert np.isfinite(found.scores).all()
+
+
+def test_the_two_best_meet_again_on_more_documents(monkeypatch):
+    monkeypatch.setattr(text_race, "RACED_BYTES", 1.0)
+    monkeypatch.setattr(text_race, "MIN_RACED", 200)
+    monkeypatch.setattr(text_race, "MORE", 1e9)
+    texts, y = drawn(900, 9)
+    race = run_race(column(texts), task_of(y), TextBudget(600.0, 4e9, True))
+    assert len(race.final) == 2
+    best = sorted((t.score for t in race.tried), reverse=True)[:2]
+    assert {t.kind.name for t in race.final} == {t.kind.name for t in race.tried if t.score in best}
+    assert race.winner in race.final
+    assert race.winner.score > max(best) - 0.02  # more documents tell more

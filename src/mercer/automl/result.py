@@ -100,8 +100,8 @@ class FitResult:
     )
     learnt: tuple[tuple[str, float], ...] = ()  # original column, its share in a learnt metric
     rows_refitted: int = 0  # that the saved model was fitted to after its scores were taken
-    # of each column of texts: column, kind, measure, score, tried, skipped, rows, of_rows, ngrams
-    # (the n-gram, what it speaks for, its weight, documents that have it)
+    # of each column of texts: column, kind, penalty, measure, score, tried, final, skipped, rows,
+    # of_rows, ngrams (the n-gram, what it speaks for, its weight, documents that have it)
     texts: tuple[dict[str, Any], ...] = ()
 
     @property

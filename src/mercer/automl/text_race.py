@@ -34,7 +34,9 @@ CLEAR = 5e-4  # of the score: a gain below it is chance
 RACED_PARTS = 2  # that are left out, each in turn
 RACE_SHARE = 0.4  # of the time
 BYTES_A_SECOND = 1e5  # of the time: documents that are raced, at most these bytes
-MAX_RACED_BYTES = 4e6
+RACED_BYTES = 4e6
+MORE = 4.0  # times as many for the two best, where they are as close
+CLOSE = 0.02
 FIT_FACTOR = (
     4.0  # seconds of the fits of all parts, by those of the parts that are raced, with more rounds
 )
@@ -101,16 +103,28 @@ def _joined(key: Array, group: Array) -> Array:
     return found if np.bincount(found).max() <= MAX_COMPONENT * len(found) else g
 
 
-@dataclass(eq=False)
-class TextRace:
-    """The winner of a race: its kind, its penalty, and what was tried."""
+@dataclass(frozen=True)
+class Tried:
+    """A kind with the best of its penalties: how well it did on rows left out, and what the fits of
+    all parts would take, by byte of documents."""
 
     kind: TextKind
-    penalty: float = 1.0
-    score: float = -1.0
-    tried: list[tuple[str, float]] = field(default_factory=list)
+    at: int  # among the penalties
+    score: float
+    seconds_a_byte: float
+
+
+@dataclass(eq=False)
+class TextRace:
+    """What was tried on some documents, what of it on more of them, and what was not."""
+
+    tried: list[Tried] = field(default_factory=list)
+    final: list[Tried] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    seconds_a_byte: float = 0.0  # of n-grams and the fits of all parts
+
+    @property
+    def winner(self) -> Tried:
+        return max(self.final or self.tried, key=lambda t: t.score)
 
 
 @dataclass(frozen=True)
@@ -126,34 +140,40 @@ class TextBudget:
 
 def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
     """Each kind on some of the documents, with the penalty that is best for it; as many as there is
-    time and memory for, the first in any case."""
+    time and memory for, the first in any case. The two best meet again on more documents where
+    there are some, and they are close."""
     clock, n_bytes = Clock(RACE_SHARE * may.seconds), float(cells.nbytes)
     bits = n_bits(n_bytes, task.Y.shape[1] * may.n_columns, may.memory)
-    some = _some(cells, min(BYTES_A_SECOND * may.seconds, MAX_RACED_BYTES))
-    few, mine, first = cells.take(pa.array(some)), task.take(some), 0.0
-    kinds = text_kinds(n_bytes, len(cells), bits, may.two)
-    race = TextRace(kinds[0])
-    for kind in kinds:
+    race, watch = TextRace(), 0.0
+    few, mine = _some(cells, task, min(BYTES_A_SECOND * may.seconds, RACED_BYTES))
+    for kind in text_kinds(n_bytes, len(cells), bits, may.two):
         if kind.bytes_a_byte * n_bytes > MEMORY_SHARE * may.memory and race.tried:
             race.skipped.append((kind.name, "memory"))
-        elif clock.left() < first * kind.bytes_a_byte / WORD_BYTES and race.tried:
+        elif clock.left() < watch * kind.bytes_a_byte / WORD_BYTES and race.tried:
             race.skipped.append((kind.name, "time"))
         else:
-            _run(race, kind, few, mine, clock)
-            first = first or clock.spent
+            race.tried.append(_run(kind, few, mine, clock))
+            watch = watch or clock.spent
+    best = sorted(race.tried, key=lambda t: -t.score)[:2]
+    close = len(best) == 2 and best[0].score - best[1].score < CLOSE
+    more, whole = _some(cells, task, min(MORE * BYTES_A_SECOND * may.seconds, MORE * RACED_BYTES))
+    cost = sum(t.seconds_a_byte for t in best) * more.nbytes
+    if close and len(more) > 1.5 * len(few) and cost < clock.left():
+        race.final = [_run(t.kind, more, whole, clock, t.at) for t in best]
     return race
 
 
-def _some(cells: Column, most: float) -> Array:
-    """Positions of documents in so many bytes, by a hash of their places."""
+def _some(cells: Column, task: TextTask, most: float) -> tuple[Column, TextTask]:
+    """Documents in so many bytes, by a hash of their places."""
     order = np.argsort(hashes(np.arange(len(cells)), OFFSET), kind="stable")
     sizes = pc.binary_length(cells).to_numpy().astype(np.float64)
     count = int(np.searchsorted(np.cumsum(sizes[order]), most, side="right"))
-    return np.sort(order[: max(count, MIN_RACED)])
+    some = np.sort(order[: max(count, MIN_RACED)])
+    return cells.take(pa.array(some)), task.take(some)
 
 
-def _run(race: TextRace, kind: TextKind, cells: Column, task: TextTask, clock: Clock) -> None:
-    """One kind, from the middle penalty on to the better side."""
+def _run(kind: TextKind, cells: Column, task: TextTask, clock: Clock, start: int = START) -> Tried:
+    """One kind, from a penalty on to the better side."""
     watch = Clock(0)
     X = vectorised(kind, cells).X
     vectors, splits = watch.spent, task.splits()[-RACED_PARTS:]
@@ -162,19 +182,16 @@ def _run(race: TextRace, kind: TextKind, cells: Column, task: TextTask, clock: C
     def score(at: int) -> float:
         return float(np.mean(parallel_map(lambda t: t.score(PENALTIES[at]), trials)))
 
-    best, found = START, score(START)
-    seconds = watch.spent - vectors
+    best, found = start, score(start)
+    seconds = vectors + FIT_FACTOR * (watch.spent - vectors)
     for step in (1, -1):
         while 0 <= best + step < len(PENALTIES) and clock.left() > 0:
             if (next_ := score(best + step)) <= found + CLEAR:
                 break
             best, found = best + step, next_
-        if best != START:
+        if best != start:
             break
-    race.tried.append((kind.name, found))
-    if found > race.score:
-        race.kind, race.penalty, race.score = kind, PENALTIES[best], found
-        race.seconds_a_byte = (vectors + FIT_FACTOR * seconds) / max(cells.nbytes, 1)
+    return Tried(kind, best, found, seconds / max(cells.nbytes, 1))
 
 
 class _Trial:
@@ -202,7 +219,7 @@ def _path(X: sp.csr_matrix, task: TextTask, i: Array, kind: TextKind) -> LinearP
 
 def affordable(race: TextRace, cells: Column, seconds: float) -> int:
     """How many of the documents the models of all parts may be fitted to."""
-    need = race.seconds_a_byte * cells.nbytes
+    need = race.winner.seconds_a_byte * cells.nbytes
     share = min(1.0, max(seconds, 0.0) / need) if need > 0 else 1.0
     return max(min(MIN_RACED, len(cells)), int(share * len(cells)))
 
@@ -245,15 +262,18 @@ def cross_fitted_scores(cells: Column, task: TextTask, race: TextRace) -> TextFi
     class the part has that was left out. In order of time they stay as they are, and rows of the
     first part, of which nothing was before, have the mean.
     """
-    rows, splits = vectorised(race.kind, cells), task.splits()
+    kind, penalty = race.winner.kind, PENALTIES[race.winner.at]
+    rows, splits = vectorised(kind, cells), task.splits()
     X = rows.X
     every = [*(i for i, _ in splits), np.arange(len(cells))]
-    fitted = parallel_map(lambda i: _path(X, task, i, race.kind).at(race.penalty), every)
+    fitted = parallel_map(lambda i: _path(X, task, i, kind).at(penalty), every)
     out = np.full(task.Y.shape, np.nan)
     for (_, j), linear in zip(splits, fitted, strict=False):
         out[j] = linear(X[j])
     known = np.flatnonzero(~np.isnan(out[:, 0]))
-    quality = held_out_score(out[known], task.Y[known], task.classes) if len(known) else race.score
+    quality = (
+        held_out_score(out[known], task.Y[known], task.classes) if len(known) else race.winner.score
+    )
     raw = out if len(known) else fitted[-1](X)
     mean, std = np.nanmean(raw, axis=0), np.nanstd(raw, axis=0)
     std = np.where(std > 1e-12, std, 1.0)

@@ -14,7 +14,7 @@ from mercer.automl.documents import DocumentSample
 from mercer.automl.frames import Table, enumerate_batches, only
 from mercer.automl.rows import TableRows
 from mercer.automl.text_names import named
-from mercer.automl.text_race import TextBudget, TextFit, TextTask, fit_text, parts_of
+from mercer.automl.text_race import PENALTIES, TextBudget, TextFit, TextTask, fit_text, parts_of
 from mercer.inputs import Array
 from mercer.tables import Columns
 from mercer.tables.arrow import pa
@@ -147,11 +147,12 @@ def _told(name: str, found: TextFit, rows: int) -> dict[str, Any]:
     race = found.race
     return {
         "column": name,
-        "kind": race.kind.name,
+        "kind": race.winner.kind.name,
         "measure": "auc" if found.classes else "r2",
         "score": found.quality,
-        "penalty": race.penalty,
-        "tried": [[kind, score] for kind, score in race.tried],
+        "penalty": PENALTIES[race.winner.at],
+        "tried": [[t.kind.name, t.score] for t in race.tried],
+        "final": [[t.kind.name, t.score] for t in race.final],
         "skipped": [[kind, why] for kind, why in race.skipped],
         "rows": found.n_fitted,
         "of_rows": rows,
@@ -161,7 +162,10 @@ def _told(name: str, found: TextFit, rows: int) -> dict[str, Any]:
 def _action(told: dict[str, Any]) -> str:
     """In words."""
     measure = "area under the curve" if told["measure"] == "auc" else "R²"
-    raced = ", ".join(f"{kind} {score:.3f}" for kind, score in told["tried"])
+    raced, again = (
+        ", ".join(f"{kind} {score:.3f}" for kind, score in told[of]) for of in ("tried", "final")
+    )
+    more = f"; on more of them {again}" if again else ""
     fewer = (
         f" of {told['rows']:,} of the {told['of_rows']:,} rows, to keep to time and memory"
         if told["rows"] < told["of_rows"]
@@ -171,5 +175,5 @@ def _action(told: dict[str, Any]) -> str:
     return (
         f"Text: scores of a linear model over its n-grams ({told['kind']}){fewer}, while learning those of"
         f" models of other rows ({measure} {told['score']:.3f}); and its frequent values, its length and its"
-        f" number of words. Raced on rows left out: {raced}{gone}."
+        f" number of words. Raced on rows left out: {raced}{more}{gone}."
     )

@@ -35,13 +35,26 @@ def _section(told: Mapping[str, Any], result: FitResult) -> Markup:
     )
 
 
+def spoken(result: FitResult, most: int = 6) -> list[str]:
+    """For each column of texts a sentence with the n-grams that speak loudest, for a terminal."""
+    out = []
+    for told in result.texts:
+        sides: dict[str, list[str]] = {}
+        for gram, output, gain, _ in told.get("ngrams") or ():
+            sides.setdefault(_for(gain, output, result), []).append(f'"{gram}"')
+        parts = "; ".join(f"{side} {', '.join(grams[:most])}" for side, grams in sides.items())
+        if parts:
+            out.append(f"What speaks loudest in {words.brief(told.get('column'), 40)}: {parts}.")
+    return out
+
+
 def _ngrams(told: Mapping[str, Any], result: FitResult) -> Markup:
     """The strongest first; weights are what a document's score gains by one that it has, before its
     length is made 1."""
     rows: list[list[Child]] = [
         [
             label(f"\u201c{gram}\u201d", LONGEST),
-            _side(gain, output, result),
+            label(_for(gain, output, result), 40),
             words.number(gain, 3),
             words.count(n),
         ]
@@ -51,13 +64,14 @@ def _ngrams(told: Mapping[str, Any], result: FitResult) -> Markup:
     return table(head, rows, label="Strongest n-grams", numbers=(2, 3), style="narrow")
 
 
-def _side(gain: float, output: str, result: FitResult) -> Child:
+def _for(gain: float, output: str, result: FitResult) -> str:
+    """What an n-gram speaks for."""
     if output == "target":
-        return f"for {'more' if gain > 0 else 'less'}"
+        return "for more" if gain > 0 else "for less"
     other = [c for c in result.classes if c != output]
     if gain < 0 and len(other) == 1:
-        return ["for ", label(other[0], 40)]
-    return ["for " if gain > 0 else "against ", label(output, 40)]
+        return f"for {other[0]}"
+    return f"{'for' if gain > 0 else 'against'} {output}"
 
 
 def _raced(told: Mapping[str, Any], measure: str) -> Markup:
