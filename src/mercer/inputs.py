@@ -212,17 +212,17 @@ def _numeric(X: Any, name: str) -> Table:
                 f"{name} must have rows and columns, got a sparse array of shape {X.shape}; give at least one column."
             )
         return Table._of(_floats(sound(X, name), name), None)
-    data, columns = (
-        _frame(X) if hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__") else (X, None)
-    )
-    return Table(_dense(data, name), columns)
+    if (frame := _frame(X, name)) is None:
+        return Table(_dense(X, name))
+    return Table(_dense(frame.to_numpy(), name), tuple(map(str, frame.columns)))
 
 
 def validate_data(estimator: Any, X: Any, *given: Any, **options: Any) -> Any:
     """scikit-learn's `validate_data`, which does not look at the places in sparse rows, behind
-    `sound`, which does."""
+    `sound`, which does; and columns of a frame that are no numbers are named."""
     from sklearn.utils.validation import validate_data
 
+    _frame(X)
     return validate_data(
         estimator,
         sound(X) if sp.issparse(X) and options.get("accept_sparse") else X,
@@ -301,17 +301,35 @@ def _ascending(indptr: Array, indices: Array) -> bool:
     return not falls.any()
 
 
-def _frame(X: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """The values and column names of any dataframe that narwhals knows."""
+def _frame(X: Any, name: str = "X") -> Any:
+    """Any dataframe that narwhals knows, whose columns are numbers; None of anything else."""
+    if not (hasattr(X, "columns") or hasattr(X, "__narwhals_dataframe__")):
+        return None
     import narwhals.stable.v2 as nw
 
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError as e:
-        raise ValueError("X has two columns of the same name; rename one.") from e
+        raise ValueError(f"{name} has two columns of the same name; rename one.") from e
     if not isinstance(frame, nw.DataFrame):
-        return X, None
-    return frame.to_numpy(), tuple(map(str, frame.columns))
+        return None
+    for column, kind in frame.schema.items():
+        if not kind.is_numeric() and kind != nw.Boolean:
+            _check_column(frame[column].to_numpy(), column, kind.is_temporal(), name)
+    return frame
+
+
+def _check_column(values: Array, column: str, of_time: bool, name: str) -> None:
+    """Refuse dates, and texts or categories that do not read as numbers, in a column of a frame."""
+    what, remedy = f"column {column!r} of {name}", "or let mercer.fit_table read the table"
+    if of_time:
+        raise ValueError(
+            f"{what} holds dates or times; turn them into numbers first, such as days since some day, {remedy}."
+        )
+    try:
+        _floats(values, what)
+    except ValueError as e:
+        raise ValueError(f"{str(e).removesuffix('.')}, {remedy}.") from e
 
 
 def _dense(X: Any, name: str) -> Array:

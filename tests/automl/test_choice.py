@@ -10,10 +10,12 @@ from mercer.automl.choice import (
     best_candidate,
     choose_candidate,
     mean_score,
+    paired_scores,
+    row_losses,
     worse_at_worst,
     worse_by_rows,
 )
-from mercer.automl.metrics import METRICS
+from mercer.automl.metrics import METRICS, difference_error
 from mercer.automl.predictors import IdentityTarget
 from tests.automl.arrays import problem
 
@@ -103,6 +105,51 @@ def test_repeats_average_scores():
     assert mean.influence == pytest.approx(np.mean([s.influence for s in scores], axis=0))
     assert replace(mean, value=0.0).high == 1.0
     assert METRICS["r2"].gain(mean.value) == mean.value
+
+
+def repeated(p, kind, told):
+    """A candidate on as many repeats of the folds."""
+    one = candidate(p, kind, told[0])
+    if len(told) == 1:
+        return one
+    scores = [score_of(p, out) for out in told]
+    return replace(one, score=mean_score(scores), repeats=tuple(zip(scores, told, strict=True)))
+
+
+def test_differences_are_of_the_repeats_that_both_have():
+    """The first cut was kind to all; who was cut again is not behind who was not."""
+    p, rng = problem(600), np.random.default_rng(0)
+    y, noise = p.rows.y, rng.normal(size=(3, 600))
+    kind, harsh = 0.30, 0.36  # errors of the same model on one cut and on others
+    machine = repeated(p, "machine", [y + s * noise[0] for s in (kind, harsh, harsh)])
+    other = repeated(p, "fourier", [y + 1.02 * kind * noise[0]])
+    assert other.score.value > machine.score.value  # of different cuts
+    mine, theirs = paired_scores(machine, other)
+    assert mine.value > theirs.value == other.score.value
+    assert best_candidate(p, [machine, other]) is machine is best_candidate(p, [other, machine])
+    assert choose_candidate(p, [other, machine]) is machine
+    better = repeated(p, "fourier", [y + 0.8 * kind * noise[0]])
+    assert best_candidate(p, [machine, better]) is better
+
+
+def test_repeats_are_no_more_rows():
+    """Repeats of one cut give the errors and losses of that cut; of several, rows' means."""
+    p, rng = problem(600), np.random.default_rng(1)
+    y, noise = p.rows.y, rng.normal(size=(2, 600))
+    once = [
+        repeated(p, k, [y + 0.3 * e]) for k, e in zip(("linear", "machine"), noise, strict=True)
+    ]
+    often = [
+        repeated(p, k, [y + 0.3 * e] * 3) for k, e in zip(("linear", "machine"), noise, strict=True)
+    ]
+    errors = [difference_error(*paired_scores(*pair)) for pair in (once, often)]
+    assert errors[0] == pytest.approx(errors[1])
+    assert choose_candidate(p, once).kind == choose_candidate(p, often).kind
+    apart = repeated(p, "linear", [y + 0.3 * noise[0], y + 0.1 * noise[1]])
+    expected = (0.09 * noise[0] ** 2 + 0.01 * noise[1] ** 2) / 2
+    assert row_losses(p, apart, 2) == pytest.approx(expected)
+    assert row_losses(p, apart) == pytest.approx(0.09 * noise[0] ** 2)
+    assert row_losses(p, replace(apart, repeats=((apart.score, None),))) is None
 
 
 def test_rows_count_by_their_weights():

@@ -97,3 +97,14 @@ def test_importances_of_a_learnt_metric_are_summed_by_column():
     assert found == (("b", 0.75), ("a", 0.25))
     plain = SimpleNamespace(estimator=SimpleNamespace())
     assert learnt_importances(plain, [0, 2, 2], ["a", "y", "b"]) == ()
+
+
+def test_a_threshold_weighs_rows_as_copies_of_them():
+    rng = np.random.default_rng(0)
+    y = (rng.uniform(size=200) < 0.1).astype(int)
+    p = np.clip(0.1 + 0.2 * y + 0.1 * rng.normal(size=200), 0, 1)
+    P, w = np.column_stack([1 - p, p]), rng.integers(0, 4, size=200)
+    copies = best_f1_decision(np.repeat(y, w), np.repeat(P, w, axis=0))
+    assert best_f1_decision(y, P, w.astype(float)) == copies
+    assert best_f1_decision(y, P, np.zeros(200)) == best_f1_decision(y, P)
+    assert best_f1_decision(y, P) != copies

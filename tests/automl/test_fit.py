@@ -306,6 +306,39 @@ def test_a_zero_that_the_search_does_not_see_does_not_stop_it(monkeypatch):
     assert np.isfinite(model.predict(pa.table({"x": x}))["prediction"].to_numpy()).all()
 
 
+@pytest.mark.parametrize(
+    ("metric", "cut", "sought"),
+    [
+        ("average_precision", 2.0, True),
+        ("auc", 2.0, True),
+        ("log_loss", 2.0, True),
+        ("average_precision", 1.3, True),  # some 14 %
+        ("auc", 1.3, False),
+        ("accuracy", 2.0, False),
+        ("balanced_accuracy", 2.0, False),
+        ("average_precision", 0.5, False),
+    ],
+)
+def test_a_metric_that_was_asked_for_leaves_a_rare_class_its_threshold(metric, cut, sought):
+    """It stayed at 1/2, where the class was never predicted."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 800))
+    y = np.where(x + 0.8 * z > cut, "yes", "no")
+    table = pa.table({"x": x, "u": rng.normal(size=800), "y": y})
+    model = fit_table(table, "y", metric=metric, time=AT_ONCE)
+    found = model.decision
+    assert (found.code >= 0) is sought
+    if not sought:
+        return
+    assert found.code == 1
+    assert 0.05 < found.threshold < 0.5
+    told = model.predict(table)["prediction"].to_pandas()
+    assert 0.3 < (told == "yes").sum() / (y == "yes").sum() < 3
+    assert model.result.decision == {"class": "yes", "threshold": found.threshold}
+    assert any("best F1" in text for text in model.result.warnings)
+    assert (model.predict(table, threshold=1.0)["prediction"].to_pandas() == "no").all()
+
+
 def test_a_threshold_of_validation_rows_is_said_to_be_one(tmp_path, monkeypatch):
     monkeypatch.setattr("mercer.automl.select.MAX_BINARY_ROWS", 300)
     monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, mine, theirs: 9.0)

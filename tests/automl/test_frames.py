@@ -154,7 +154,10 @@ def test_frames_with_names_that_come_again_are_fitted_and_predicted_with_a_warni
 
 
 def test_mixed_columns_are_refused():
-    with pytest.raises(DataError, match="several types"):
+    with pytest.raises(
+        DataError,
+        match=r'^column ".*" of the data frame holds values of several types.*; give it one type.$',
+    ):
         as_source(pd.DataFrame({"a": [1, "x", b"y"]}))
 
 

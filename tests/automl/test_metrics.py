@@ -205,3 +205,10 @@ def test_shares_of_all_rows_are_one_exactly(n):
         METRICS["accuracy"](np.zeros(n, int), np.eye(2)[1 - right], np.ones(n)).value
         == right.sum() / n
     )
+
+
+def test_a_metric_that_is_no_name_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^metric must be one of r2, rmse, mae for regression, got 3\.$"
+    ):
+        choose_metric("regression", 3)

@@ -1,6 +1,7 @@
 """Selection in the time given: cheap kinds take part, slow ones are given up."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from mercer.automl.budget import Clock, OutOfTime
 from mercer.automl.candidates import constant_candidate, feature_candidate
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget
+from mercer.automl.reasons import LeftOut, out_of_time
 from mercer.automl.recipes import EXPLICIT, LINEAR, Recipe
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem, try_recipe
@@ -22,11 +24,51 @@ def test_cheap_contenders_take_part_however_short_the_time_is():
     p = problem(300)
     found = select_candidate(p, Clock(1e3, start=time.perf_counter() - 1e4))
     assert {"linear", "explicit", "fourier", "landmarks"} <= {f.kind for f in found.candidates}
-    assert [name for name, _ in select_candidate(p, Clock(1e-6)).left_out] == [
+    assert [one.name for one in select_candidate(p, Clock(1e-6)).left_out] == [
         "Explicit lift",
         "Landmarks",
         "Kernel machine",
     ]
+
+
+def test_reasons_tell_what_was_needed_and_what_was_left():
+    """ "No time was left" was said with a third of it left."""
+    p = problem(300)
+    best = try_recipe(p, Recipe("fourier", Gaussian(1.0)), 64)
+    dear = replace(best, seconds=50.0)
+    for left, there in ((10.0, "7 s were left"), (-5.0, "1 s were left")):
+        clock = Clock(10.0 if left > 0 else 20.0, start=time.perf_counter() - 10.0 + left)
+        one = select._skipped(p, Recipe("landmarks", Gaussian(1.0)), dear, clock)
+        assert one is not None
+        assert one.lack == "time"
+        assert there in one.why, one.why
+        assert "it would have taken about" in one.why
+    found = select_candidate(p, Clock(1e-6))
+    assert {one.lack for one in found.left_out} == {"time"} == set(found.short.values())
+    assert all(" s" in one.why for one in found.left_out), found.left_out
+
+
+def test_what_was_left_out_for_time_is_compared_where_the_others_left_some():
+    p, marks = problem(300), Recipe("landmarks", Gaussian(1.0))
+    best = try_recipe(p, Recipe("fourier", Gaussian(1.0)), 64)
+    one, found = out_of_time("landmarks", 5.0, 1.0), [constant_candidate(p)]
+    late = lambda clock, trial: select._late(
+        p, one, [marks], trial, clock, found, (IdentityTarget(),)
+    )
+    told = late(Clock(10.0), replace(best, seconds=1e4))
+    assert told is not None
+    assert told.lack == "time"
+    assert told.why != one.why  # what is left by then
+    assert [f.kind for f in found] == ["constant"]
+    assert late(forever(), best) is None
+    assert [f.kind for f in found] == ["constant", "landmarks"]
+    others = [LeftOut("landmarks", "why"), LeftOut("explicit", "why", "memory")]
+    assert all(
+        select._late(p, o, [marks], best, forever(), found, (IdentityTarget(),)) is o
+        for o in others
+    )
+    spent = [replace(found[0], seconds=7.0)]
+    assert 2.4 < select.spare_seconds(Clock(10.0), spent) <= 2.5
 
 
 @pytest.mark.parametrize("classes", [0, 2])
@@ -41,8 +83,11 @@ def test_a_kind_that_takes_too_long_is_given_up_between_folds(classes, monkeypat
     monkeypatch.setattr(select, "PATIENCE", -1.0)
     found: list = []
     best = try_recipe(problem(200), LINEAR, 3)
-    assert select._compare(problem(200), EXPLICIT, best, forever(), found, ()) == "it took too long"
-    assert select._compare(problem(200), LINEAR, best, forever(), found, ()) == ""
+    one = select._compare(problem(200), EXPLICIT, best, forever(), found, ())
+    assert one is not None
+    assert one.given_up
+    assert one.sentence.startswith("Explicit lift was given up: it was not done after ")
+    assert select._compare(problem(200), LINEAR, best, forever(), found, ()) is None
     assert [f.kind for f in found] == ["linear"]
 
 

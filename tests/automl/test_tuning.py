@@ -5,15 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mercer.automl import candidates, tuning
+from mercer.automl import candidates, select, tuning
 from mercer.automl.budget import Clock
 from mercer.automl.candidates import machine_candidate
 from mercer.automl.learned import LearnedSetting
 from mercer.automl.machines import MachineSetting
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget
+from mercer.automl.recipes import LINEAR
+from mercer.automl.search import try_recipe
 from mercer.automl.tuning import TunedMachine, tune_machine
 from mercer.kernels import Gaussian
+from mercer.models.feature_machine.paths import MetricPath, PathSetting
 from mercer.ops.threads import limit
 from tests.automl.arrays import SETTING, checkers, forever, problem
 
@@ -115,3 +118,35 @@ def test_a_larger_fit_tells_how_seconds_grow():
     assert tuned.timed(100.0, 2_000).power == tuning.MAX_POWER
     assert tuned.timed(9.0, 1_100) is tuned
     assert replace(tuned, power=2.7).timed(2.0, 2_000).power == 2.7  # what small fits do not tell
+
+
+def test_of_a_mean_of_machines_the_best_alone_takes_its_share_of_the_seconds():
+    paths = [
+        MetricPath(PathSetting("standard", 1, 1.0, 1.0, "diagonal", 1.0), (0.1,) * k)
+        for k in (3, 2, 2)
+    ]
+    setting = LearnedSetting(tuple(zip(paths, (0.5, 0.3, 0.2), strict=True)), 0)
+    tuned = TunedMachine(setting, IdentityTarget(), 3.0, 1000)
+    one = tuned.alone()
+    assert one.setting.members == ((paths[0], 1.0),)
+    assert 1.0 < one.seconds < 2.0
+    assert one.alone() is one
+    plain = TunedMachine(SETTING, IdentityTarget(), 3.0, 1000)
+    assert plain.alone() is plain
+
+
+def test_a_mean_of_machines_too_slow_to_compare_gives_way_to_the_best(monkeypatch):
+    p, paths = (
+        problem(300),
+        [MetricPath(PathSetting("standard", 1, 1.0, 1.0, "diagonal", 1.0), (0.1,))],
+    )
+    setting = LearnedSetting(((paths[0], 0.5),) + ((paths[0], 0.1),) * 5, 0)
+    seen, best = [], try_recipe(p, LINEAR, 3)
+    for seconds in (0.1, 3.0, 90.0):
+        tuned = TunedMachine(setting, IdentityTarget(), seconds, 240)
+        monkeypatch.setattr(select, "tune_machine", lambda *given, t=tuned: t)
+        found = []
+        machine, why = select._machine(p, p, best, Clock(10.0), 4e9, found)
+        seen.append((len(machine.setting.members), len(found), why is None))
+    assert seen[1:] == [(1, 1, True), (1, 0, False)]
+    assert seen[0] == (6, 1, True)

@@ -202,3 +202,19 @@ def test_a_mean_of_both_is_taken_where_they_err_apart_and_else_not(classes):
     assert m.mean_weight(same, same) == 0.0
     both = validate.ValidationResult(same, fit(0.5), True, "", 300, y=y, weight=0.25)
     assert both.told == pytest.approx(0.25 * same.told + 0.75 * both.rival.told)
+
+
+def test_a_mean_of_both_is_judged_by_rows_as_they_weigh(monkeypatch):
+    """On rows that weigh nothing the better one is right and the mean is not."""
+    heavy = np.arange(6000) % 2 == 0
+    p, rng = problem(6000, weight=np.where(heavy, 1.0, 1e-9)), np.random.default_rng(0)
+    m = validate.Validation(
+        p, outcome(p, None), TunedMachine(SETTING, IdentityTarget(), 1.0, 100), forever(), 1e9
+    )
+    y, light = m.held.rows.y, m.weights < 1
+    told = [y + size * rng.normal(size=len(y)) for size in (0.8, 1.0)]
+    told = [np.where(light, y + far, t) for t, far in zip(told, (0.0, 9.0), strict=True)]
+    fits = [validate.ScoredFit(None, 1, 1.0, m.score(t), told=t) for t in told]
+    monkeypatch.setattr(validate, "difference_error", lambda *given: np.inf)
+    assert fits[0].score.value > fits[1].score.value
+    assert 0.3 < m.mean_weight(*fits) < 0.9

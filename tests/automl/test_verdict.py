@@ -140,6 +140,35 @@ def test_a_baseline_whose_scores_disagree_is_named_too():
     assert "linear" in e.verdict.split(", so none of this is firm")[0]
 
 
+@pytest.mark.parametrize("wins", [True, False])
+def test_scores_of_validation_rows_that_the_holdout_does_not_bear_out_are_named(wins, monkeypatch):
+    """A machine chosen on rows set aside has no score by folds, and nothing was said of it."""
+    monkeypatch.setattr("mercer.automl.select.MAX_MACHINE_ROWS", 200)
+    ahead = 9.0 if wins else -9.0
+    monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, a, b: ahead)
+    monkeypatch.setattr("mercer.automl.validate.Validation.mean_weight", lambda self, a, b: 0.0)
+    near, far = (shifted(s, n, i) for s, n, i in ((1.0, 600, 0), (0.2, 200, 1)))
+    e = fit_table(near, "y", test=far, time=2).result
+    assert (e.chosen.kind == "machine") is wins
+    told = [text for text in e.warnings if "disagree" in text]
+    assert any("Kernel machine has R²" in t and "on the validation rows" in t for t in told)
+    first = e.verdict.split(", so none of this is firm")[0]
+    assert first.startswith(
+        f"Cross-validation and holdout disagree on the score of {e.chosen.name.lower()}"
+    )
+    assert "kernel machine" in first
+
+
+def test_doubts_of_a_model_that_nothing_rests_on_leave_the_rest_firm():
+    m = METRICS["r2"]
+    text = verdict.verdict(m, "machine", "First.", None, None, ["Landmarks"])
+    assert text.startswith(
+        "Cross-validation and holdout disagree on the score of landmarks: see the warnings. First."
+    )
+    text = verdict.verdict(m, "machine", "First.", None, None, ["Kernel machine", "Landmarks"])
+    assert "of kernel machine and of landmarks, so none of this is firm" in text
+
+
 def test_no_verdict_on_models_that_were_never_tried():
     """Hundreds of classes in no time: that only a constant was tried says nothing of the
     columns."""

@@ -101,8 +101,8 @@ def test_a_file_that_changes_while_it_is_fitted_is_refused(folder, tmp_path, mon
     path.write_bytes((folder / "d.csv").read_bytes())
     true = data.Columns.fit
 
-    def meddled(self, source, *more):
-        found = true(self, source, *more)
+    def meddled(self, source, *more, **options):
+        found = true(self, source, *more, **options)
         with path.open("ab") as file:
             file.write(path.read_bytes().splitlines()[-1] + b"\n")
         return found

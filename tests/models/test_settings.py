@@ -8,7 +8,8 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
 
 from mercer import models
-from mercer.lifts import Identity
+from mercer.kernels import Gaussian
+from mercer.lifts import Identity, Leaves
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
@@ -20,6 +21,7 @@ CLASSIFIERS = {
     "KernelPerceptron",
     "Perceptron",
     "NadarayaWatsonClassifier",
+    "SoftNeighborsClassifier",
 }
 HUGE = 10**400
 WRONG = [
@@ -115,3 +117,17 @@ def test_streams_over_a_transformer_merge():
     make = lambda: models.KernelRidge(lift=RBFSampler(n_components=20, random_state=0))
     left, right, whole = make().fit(X[:30], y[:30]), make().fit(X[30:], y[30:]), make().fit(X, y)
     np.testing.assert_allclose(left.merge(right).predict(X), whole.predict(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize("cls", EVERY, ids=lambda c: c.__name__)
+def test_a_map_in_the_place_of_the_kernel_is_told_where_it_belongs(cls):
+    params = cls().get_params(deep=False)
+    if "kernel" not in params:
+        return
+    for wrong in (Leaves(), StandardScaler(), StandardScaler):
+        with pytest.raises(ValueError, match="kernel must be a kernel") as e:
+            cls(kernel=wrong).fit(X, target(cls))
+        remedy = "give it as lift=." if "lift" in params else "in a pipeline."
+        assert str(e.value).endswith(remedy)
+    with pytest.raises(ValueError, match=r"got the class Gaussian: write Gaussian\(\)\.$"):
+        cls(kernel=Gaussian).fit(X, target(cls))

@@ -7,6 +7,7 @@ import warnings
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import KFold
@@ -37,6 +38,7 @@ from tests.store.market import LABELS, MODELS, K, X, Y, fitted
 THREE = np.array(["a", "b", "c"])[np.digitize(Y, [-0.3, 0.3])]
 CSR = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
 GRAM = K(X)
+NAMED = pd.DataFrame({"a": [f"é{i % 9}" for i in range(60)], "b": Y, "c": X[:, 0] > 0})
 FEW = Fourier(16)
 
 WAYS = {
@@ -99,6 +101,7 @@ WAYS = {
     "ordered": (Monomials(2, ordered=True, include_bias=False), X, None),
     "sparse projection": (SparseProjection(8, s=2, random_state=0), CSR, None),
     "hashed wide": (HashedFeatures(1 << 14), CSR, None),
+    "hashed names": (HashedFeatures(12, 2, crosses=[("a", "b")], memory_limit=900), NAMED, None),
     "sketch of many": (TensorSketch(2, 64, random_state=0), np.tile(X, 30), None),
     "sketch of csr": (TensorSketch(3, 16, random_state=0), CSR, None),
     "fastfood": (RandomFourier(K, 64, frequencies="structured", random_state=0), X, None),
@@ -147,6 +150,8 @@ WAYS_TO_ASK = (
     "loo_score_",
     "get_feature_names_out",
     "score",
+    "names",
+    "collisions_",
 )
 
 
@@ -176,6 +181,7 @@ def _questions(name, m):
     rows = rows[:8]
     y = (y if y is not None else LABELS if hasattr(m, "classes_") else Y)[: rows.shape[0]]
     given = {"inverse_transform": lambda: (m.transform(rows),), "score": lambda: (rows, y)}
+    given["names"] = lambda: (3,)
     for way in ("cv_scores", "get_feature_names_out", "loo_predictions_", "loo_score_"):
         given[way] = tuple
     for way in WAYS_TO_ASK:

@@ -44,6 +44,9 @@ class ModelCandidate:
     scale: tuple[float, tuple[float, ...]] | None = None  # of a machine's scores: slope and offsets
     plan: MachinePlan | None = None  # of a machine
     members: tuple[tuple[str, float], ...] = ()  # of a mean of models: their kinds and weights
+    # scores and predictions of every repeat of the folds, its own first, of which `score` is then
+    # the mean; none where there is one
+    repeats: tuple[tuple[Score, Array | None], ...] = ()
 
     @property
     def name(self) -> str:

@@ -44,9 +44,10 @@ def choose_candidate(p: SearchProblem, found: Sequence[ModelCandidate]) -> Model
 def best_candidate(p: SearchProblem, found: Sequence[ModelCandidate]) -> ModelCandidate:
     """By the metric; of those within a standard error of the first, the one of the least log loss or
     squared error, without the hundredth of the rows on which any of them has the largest."""
-    first = max(found, key=lambda f: _gain(p, f))
+    first = _first(p, found)
     tied = [f for f in found if _gap(p, f, first) <= TIE * _error(p, f, first)]
-    losses = [loss for f in tied if (loss := row_losses(p, f)) is not None]
+    common = min(map(n_repeats, tied))
+    losses = [loss for f in tied if (loss := row_losses(p, f, common)) is not None]
     if len(tied) < 2 or len(losses) < len(tied) or not np.isfinite(losses).all():
         return first
     worst, w = np.max(losses, axis=0), row_weights(p)
@@ -55,13 +56,40 @@ def best_candidate(p: SearchProblem, found: Sequence[ModelCandidate]) -> ModelCa
     return tied[int(np.argmin([np.average(loss[kept], weights=w[kept]) for loss in losses]))]
 
 
+def _first(p: SearchProblem, found: Sequence[ModelCandidate]) -> ModelCandidate:
+    """The best by the metric: of those on the most repeats of the folds, or one on fewer that is
+    better on these."""
+    order = sorted(found, key=lambda f: (n_repeats(f), _gain(p, f.score)), reverse=True)
+    first = order[0]
+    for f in order[1:]:
+        first = f if _gap(p, f, first) < 0 else first
+    return first
+
+
+def n_repeats(f: ModelCandidate) -> int:
+    """On how many cuts into folds it was compared."""
+    return max(len(f.repeats), 1)
+
+
+def paired_scores(a: ModelCandidate, b: ModelCandidate) -> tuple[Score, Score]:
+    """Of two, over the repeats of the folds that both have: what is between other repeats is not
+    between them."""
+    common = min(n_repeats(a), n_repeats(b))
+    one, two = (
+        f.score if n_repeats(f) == common else mean_score([s for s, _ in f.repeats[:common]])
+        for f in (a, b)
+    )
+    return one, two
+
+
 def stands_in(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool:
     """Whether a simpler one may take the place of the best."""
     if f.kind not in READABLE and f.seconds * CHEAPER > best.seconds:
         return False
     if not _gap(p, f, best) <= _error(p, f, best):
         return False
-    mine, other = row_losses(p, f), row_losses(p, best)
+    common = min(n_repeats(f), n_repeats(best))
+    mine, other = row_losses(p, f, common), row_losses(p, best, common)
     if mine is None or other is None:
         return True
     w = row_weights(p)
@@ -144,13 +172,17 @@ def _worst_mean(loss: Array, w: Array, share: float) -> float:
     return float(np.average(loss[order], weights=np.diff(upto, prepend=0.0)))
 
 
-def row_losses(p: SearchProblem, f: ModelCandidate) -> Array | None:
+def row_losses(p: SearchProblem, f: ModelCandidate, repeats: int = 1) -> Array | None:
     """Of every tested row with weight: squared or absolute error as the metric has it, of classes
-    -log p of the right one; None where its predictions were not kept."""
-    if f.predicted is None:
+    -log p of the right one; None where its predictions were not kept. Over several repeats of the
+    folds the mean: they are of the same rows, and no more rows."""
+    told = [out for _, out in f.repeats[:repeats]] or [f.predicted]
+    kept, where = [out for out in told if out is not None], _where(p)
+    if len(kept) < len(told):
         return None
-    where = _where(p)
-    return losses_of(p.metric, p.rows.y[where], f.predicted[where])
+    return np.asarray(
+        np.mean([losses_of(p.metric, p.rows.y[where], out[where]) for out in kept], axis=0)
+    )
 
 
 def losses_of(metric: Metric, y: Array, out: Array) -> Array:
@@ -178,21 +210,21 @@ def row_groups(p: SearchProblem) -> Array | None:
     return None if p.rows.group is None else p.rows.group[_where(p)]
 
 
-def _gain(p: SearchProblem, f: ModelCandidate) -> float:
-    value = f.score.value
-    return p.metric.gain(value) if np.isfinite(value) else -np.inf
+def _gain(p: SearchProblem, score: Score) -> float:
+    return p.metric.gain(score.value) if np.isfinite(score.value) else -np.inf
 
 
 def _gap(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> float:
-    gap = _gain(p, best) - _gain(p, f)
-    return gap if np.isfinite(gap) else np.inf
+    mine, other = (_gain(p, score) for score in paired_scores(f, best))
+    gap = other - mine
+    return gap if np.isfinite(gap) or mine > other else np.inf
 
 
 def _error(p: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> float:
     if f is best:
         return 0.0
     groups = None if p.rows.group is None else p.rows.group[folds_of(p).tested()]
-    return difference_error(f.score, best.score, groups)
+    return difference_error(*paired_scores(f, best), groups)
 
 
 def mean_score(scores: Sequence[Score]) -> Score:

@@ -13,16 +13,11 @@ import numpy as np
 
 from mercer.automl import budget, splits
 from mercer.automl.budget import Clock
+from mercer.automl.collect import RowCollector, rows_left_out, with_missing
 from mercer.automl.copies import duplicates, expected_duplicates
-from mercer.automl.documents import (
-    DocumentSample,
-    document_columns,
-    document_hashes,
-    grouped_by_document,
-    together,
-)
+from mercer.automl.documents import document_columns, grouped_by_document, together
 from mercer.automl.frames import Table, enumerate_batches, in_batches, only
-from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows
+from mercer.automl.rows import BLOCK_ROWS, TableRows
 from mercer.automl.splits import Holdout
 from mercer.automl.text_scores import TextScorer
 from mercer.automl.treat import fill_level_means
@@ -34,7 +29,6 @@ from mercer.tables.dates import moments, time_form
 from mercer.tables.errors import Misnamed, many, nearest
 from mercer.tables.options import Judge
 from mercer.tables.sketch import CELLS
-from mercer.tables.treatment import DroppedRows, weights
 
 MIN_TRAIN_ROWS = 10
 MIN_HOLDOUT_ROWS = 5
@@ -143,10 +137,8 @@ def prepare_data(
         task=task,
         random_state=seed,
     )
-    gone = DroppedRows()
     some = min(CELLS, budget.sample_cells(memory))
-    columns.fit(_training(source, apart, roles, gone), some, gone, judge)
-    columns.warnings_ = (*source.said, *columns.warnings_)
+    columns.fit(_training(source, apart), some, judge, tell_rows=False)
     budget.release_memory()
     clock.say("treating the columns")
     sample = None if texts is None else texts.expect(columns)
@@ -162,11 +154,14 @@ def prepare_data(
         train.add(batch.filter(pa.array(~mask)), first + np.flatnonzero(~mask))
         held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask), known=True)
     if apart.test is not None:
-        columns.check(apart.test.schema)
+        columns.check(apart.test.schema, "the test file")
         for batch, first in enumerate_batches(
             in_batches(apart.test, memory, len(columns.feature_names_))
         ):
             held.add(batch, first + np.arange(batch.num_rows), known=True)
+    told = rows_left_out(columns, train, held, apart.test is not None)
+    columns.warnings_ = (*source.said, *told, *columns.warnings_)
+    columns.treatments_ = with_missing(columns, train, None if apart.test is not None else held)
     data = _table_data(
         columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed
     )
@@ -257,6 +252,10 @@ def _holdout(
     equal texts of some columns on one side."""
     if not isinstance(test, float):
         _other(source, test)
+        names = test.schema.names
+        if roles.target not in names:
+            near = nearest(roles.target, names)
+            raise Misnamed(f'the test file has no column "{roles.target}", the target{near}')
         return splits.by_file(test)
     if roles.time_column is not None:
         column = only(source, (roles.time_column,))
@@ -291,91 +290,8 @@ def time_reader(source: Table, column: str) -> Callable[[Batch], Array]:
     return lambda batch: moments(batch.column(column), form)
 
 
-def _training(source: Table, apart: Holdout, roles: Roles, gone: DroppedRows) -> Iterator[Batch]:
-    """The batches of training rows; those held out are counted on the way."""
+def _training(source: Table, apart: Holdout) -> Iterator[Batch]:
+    """The batches of training rows."""
     for batch, first in enumerate_batches(source):
         mask = apart.mask(batch, first)
-        if mask.any():
-            held = batch.select([name for name in (roles.target, roles.weight) if name]).filter(
-                pa.array(mask)
-            )
-            gone.add(
-                held.column(roles.target), weights(held, roles.weight) if roles.weight else None
-            )
         yield batch.filter(pa.array(~mask)) if mask.any() else batch
-
-
-class RowCollector:
-    """The rows of one side as they are treated, batch by batch; beyond `most` bytes on disk. Equal
-    documents of `copied` columns are a group, and `sample` keeps documents."""
-
-    def __init__(
-        self,
-        columns: Columns,
-        most: float,
-        copied: Sequence[str] = (),
-        sample: DocumentSample | None = None,
-    ) -> None:
-        self.columns, self.most, self.dropped, self.unknown = columns, most, 0, 0
-        self.copied, self.sample = copied, sample
-        self.X = GrowingArray(len(columns.feature_names_), most)
-        self.rest: dict[str, GrowingArray] = {}
-
-    def add(self, batch: Batch, number: Array, known: bool = False) -> None:
-        """Treat a batch; rows without a target are dropped and counted, and so are `known` ones of
-        a class that training lacks."""
-        if not batch.num_rows:
-            return
-        rows = self.columns.transform(batch)
-        self.dropped += batch.num_rows - len(rows)
-        row_id, group = number[rows.index], rows.group
-        if self.sample is not None:
-            self.sample.add(batch, rows.index, row_id)
-        if self.copied:
-            group = document_hashes(batch.take(pa.array(rows.index)), self.copied, row_id)
-        group = None if group is None else group.view(np.int64)
-        found = {
-            "y": rows.y,
-            "row_id": row_id,
-            "weight": rows.weight,
-            "group": group,
-            "time": rows.time,
-            "odd": rows.odd,
-        }
-        some = (
-            np.flatnonzero(rows.y >= 0)
-            if known and rows.y is not None and self.columns.classes_
-            else slice(None)
-        )
-        kept = rows.X[some]
-        self.unknown += len(rows) - len(kept)
-        self.X.add(kept)
-        for name, values in found.items():
-            if values is not None:
-                self.rest.setdefault(name, GrowingArray(1, self.most, values.dtype)).add(
-                    values[some]
-                )
-        if sum(array.n_bytes for array in self._arrays) > self.most:
-            for array in self._arrays:
-                array.spill()
-
-    @property
-    def _arrays(self) -> list[GrowingArray]:
-        return [self.X, *self.rest.values()]
-
-    def rows(self) -> TableRows:
-        X, found = self.X.array(), {name: array.vector() for name, array in self.rest.items()}
-        y = found.get("y", np.zeros(0, np.int64 if self.columns.classes_ else np.float64))
-        row_id, time = found.get("row_id", np.zeros(0, np.int64)), _timed(found.get("time"))
-        return TableRows(
-            X, y, row_id, found.get("weight"), found.get("group"), time, found.get("odd")
-        )
-
-
-def _timed(time: Array | None) -> Array | None:
-    """Rows without a time come first."""
-    if time is not None:
-        first = np.fmin.reduce(time, initial=0.0)
-        for s in cuts(len(time), BLOCK_ROWS):
-            time[s] = np.where(np.isnan(time[s]), first, time[s])
-    return time

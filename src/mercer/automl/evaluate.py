@@ -64,19 +64,20 @@ class Decision:
         return np.where(P[:, self.code] >= self.threshold, self.code, 1 - self.code)
 
 
-def best_f1_decision(y: Array, P: Array) -> Decision:
+def best_f1_decision(y: Array, P: Array, w: Array | None = None) -> Decision:
     """The threshold on the rarer of two classes that makes F1, the harmonic mean of precision and
-    recall, largest.
+    recall, largest; rows count by their weights.
 
     >>> best_f1_decision(np.array([0, 0, 0, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1], [0.6, 0.4]])).threshold
     0.4
     """
-    known = np.isfinite(P).all(1)
-    y, P = y[known], P[known]
+    w = np.ones(len(y)) if w is None or not w.any() else np.asarray(w, np.float64)
+    known = np.isfinite(P).all(1) & (w > 0)
+    y, P, w = y[known], P[known], w[known]
     code = int(np.argmin(np.bincount(y, minlength=2)))
-    p, true = P[:, code], (y == code).astype(np.float64)
+    p, true = P[:, code], w * (y == code)
     order = np.argsort(-p, kind="stable")
-    hits, taken = np.cumsum(true[order]), np.arange(1, len(p) + 1)
+    hits, taken = np.cumsum(true[order]), np.cumsum(w[order])
     f1 = 2 * hits / (taken + true.sum())
     last = np.append(np.diff(p[order]) != 0, True)  # equal probabilities are taken together
     return Decision(code, float(p[order][int(np.argmax(np.where(last, f1, -1)))]))

@@ -134,9 +134,22 @@ def _arrow(data: object) -> ArrowTable:
         table = frame.rename({name: f"{i}" for i, name in enumerate(frame.columns)}).to_arrow()
         return table.rename_columns([str(name) for name in names])
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError(
-            f"a column of the data frame holds values of several types: {said(error)}."
-        ) from error
+        raise DataError(f"{_mixed(frame, names)}: {said(error)}; give it one type.") from error
+
+
+def _mixed(frame: Any, names: list[Any]) -> str:
+    """Which column pyarrow cannot hold.
+
+    >>> import narwhals as nw, pandas as pd
+    >>> _mixed(nw.from_native(pd.DataFrame({"0": [1, 2], "1": ["a", 2]})), ["a", "b"])
+    'column "b" of the data frame holds values of several types'
+    """
+    for name, column in zip(names, frame.iter_columns(), strict=False):
+        try:
+            column.to_arrow()
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            return f'column "{name}" of the data frame holds values of several types'
+    return "a column of the data frame holds values of several types"
 
 
 def _positioned(data: Any) -> Any:

@@ -108,6 +108,10 @@ class LearnedSetting:
         members = (found.best_alone() if n > MAX_ENSEMBLE_ROWS else found).members
         return cls(members, seed, min(MAX_METRIC_ROWS, max(found.rows, MIN_METRIC_ROWS)))
 
+    def alone(self) -> LearnedSetting:
+        """The machine that is best alone, which comes first."""
+        return replace(self, members=((self.members[0][0], 1.0),))
+
     def work(self, n: int, cell: int) -> float:
         """Seconds of a fit of n rows in such cells, on a machine of which only ratios count: rounds
         of factors for the metric, then pairs of rows for each machine."""

@@ -358,7 +358,7 @@ def choose_metric(
 
 def metric_named(task: str, name: str) -> Metric:
     """The metric of that name, however it is written."""
-    key = name.lower().replace("-", "_").replace(" ", "_")
+    key = str(name).lower().replace("-", "_").replace(" ", "_")
     known = [m.name for m in METRICS.values() if m.task == task]
     if key not in known:
         raise Misnamed(f"metric must be one of {', '.join(known)} for {task}, got {name!r}.")

@@ -3,6 +3,7 @@ long as there is time; those near the best once more, on other folds; one is cho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,11 +21,13 @@ from mercer.automl.choice import best_candidate, choose_candidate, mean_score
 from mercer.automl.crossval import NO_LIMIT
 from mercer.automl.ensemble import ensemble_candidate
 from mercer.automl.machines import ignore_convergence
-from mercer.automl.metrics import difference_error
+from mercer.automl.metrics import Score, difference_error
 from mercer.automl.predictors import IdentityTarget, TargetTransform, transformations
+from mercer.automl.reasons import LeftOut, in_seconds, out_of_time, took_too_long
 from mercer.automl.recipes import LINEAR, MAX_EXPLICIT_FEATURES, NAMES, Recipe, explicit
 from mercer.automl.search import MANY_CLASSES, SearchProblem, Trial, successive_halving
 from mercer.automl.tuning import TunedMachine, tune_machine
+from mercer.inputs import Array
 
 # shares of the time by which the search of features, that of a machine, its cross-validation where
 # it is in the folds of all, the others, and repeats are over
@@ -33,6 +36,10 @@ TUNE_SHARE = 0.48
 MACHINE_SHARE = 0.75
 COMPARE_SHARE = 0.7
 REPEAT_SHARE = 0.75
+# and that by which a machine, and what was left out before, may yet be compared, less what last fits
+# will take: tables that are compared by folds leave most of the time of trees
+LATEST_SHARE = 0.95
+MACHINE_GUESS = 0.8  # what a cross-validation took, of the guess by one fit
 # of the time, as which the whole counts for the others where a machine is validated on more rows
 VALIDATED_SHARE = 0.72
 # rows on which classifiers of two classes, and of more, are compared
@@ -53,8 +60,6 @@ MAX_REPEATED_ROWS = 4_000  # rows, beyond which folds tell enough
 NEAR = 2.0  # standard errors behind the best, within which candidates are compared again
 EXPLICIT_COST = 0.3  # an explicit lift needs less than random features: 0.2 and 0.27 were measured
 CLASSIFIER_FEATURES = 640  # their features: beyond 512 their rounds are cheaper
-NO_TIME = "no time was left to try it"
-LATE = "it took too long"
 NO_ROOM = "its features would exceed the memory"
 
 
@@ -65,7 +70,7 @@ class Selection:
     here: SearchProblem
     candidates: tuple[ModelCandidate, ...]
     chosen: ModelCandidate
-    left_out: tuple[tuple[str, str], ...]
+    left_out: tuple[LeftOut, ...]
     tuned: TunedMachine | None = (
         # a machine yet to be validated against the chosen one: there are more rows than in the
         # folds
@@ -76,8 +81,7 @@ class Selection:
     def short(self) -> dict[str, str]:
         """Those who were left out for want of time or memory, and of which: with more of it they
         would have been tried."""
-        lack = {NO_TIME: "time", LATE: "time", NO_ROOM: "memory"}
-        return {name: lack[why] for name, why in self.left_out if why in lack}
+        return {one.name: one.lack for one in self.left_out if one.lack}
 
 
 def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Selection:
@@ -89,7 +93,7 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
     here = p if len(p.rows) <= most else here if p.numeric else p.sample(min(len(here.rows), most))
     here = _affordable(p, _held(p, here), best, clock)
     clock.say(f"comparing by cross-validation on {len(here.rows):,} rows")
-    found, left_out = [constant_candidate(here)], list[tuple[str, str]]()
+    found, left_out = [constant_candidate(here)], list[LeftOut]()
     targets = tuple(transformations(p.rows.y)) if p.numeric else (IdentityTarget(),)
     first, *others = _recipes_to_compare(here, best.recipe)
     _compare(here, first, best, clock, found, targets)
@@ -101,17 +105,49 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
         late = _skipped(here, recipe, best, clock, optional) or _compare(
             here, recipe, best, clock, found, targets, optional
         )
-        left_out += [(NAMES[recipe.kind], late)] if late else []
-    left_out += [(NAMES["machine"], why)] if why else []
-    pending = tuned if _validated(p, here) else None
-    found = _again(here, found, tuned, clock, memory) if pending is None else found
-    return _chosen(here, found, left_out, pending)
+        left_out += [late] if late else []
+    left_out += [why] if why else []
+    if tuned is not None and _validated(p, here):
+        return _chosen(here, found, left_out, tuned)
+    found = _again(here, found, tuned, clock, memory)
+    kept = [
+        late
+        for one in left_out
+        if (late := _late(here, one, others, best, clock, found, targets)) is not None
+    ]
+    return _chosen(here, found, kept, None)
+
+
+def _late(
+    here: SearchProblem,
+    one: LeftOut,
+    recipes: list[Recipe],
+    best: Trial,
+    clock: Clock,
+    found: list[ModelCandidate],
+    targets: tuple[TargetTransform, ...],
+) -> LeftOut | None:
+    """Compare what was left out for want of time, where the others took less than they might have;
+    why not, where there is none yet."""
+    recipe = next((r for r in recipes if r.kind == one.kind), None)
+    if one.lack != "time" or one.given_up or recipe is None:
+        return one
+    guess, left = _guess(here, recipe, best), spare_seconds(clock, found)
+    if guess > left:
+        return replace(one, why=out_of_time(one.kind, guess, left).why)
+    return _compare(here, recipe, best, clock, found, targets, (one.kind,), left)
+
+
+def spare_seconds(clock: Clock, found: Sequence[ModelCandidate]) -> float:
+    """What is left of the time for comparisons, once each has been fitted to all rows, which takes
+    no longer than its cross-validation."""
+    return clock.left(LATEST_SHARE) - sum(f.seconds for f in found)
 
 
 def _chosen(
     here: SearchProblem,
     found: list[ModelCandidate],
-    left_out: list[tuple[str, str]],
+    left_out: list[LeftOut],
     pending: TunedMachine | None,
 ) -> Selection:
     """One of them, or where that is the best and a mean is better, the mean."""
@@ -141,15 +177,24 @@ def _again(
         return found
     best = best_candidate(here, found)
     near = [f for f in found if f is best or _near(here, f, best)]
-    scores, cost = {f.kind: [f.score] for f in near}, sum(f.seconds for f in near)
+    told = {f.kind: [(f.score, f.predicted)] for f in near}
+    cost = sum(f.seconds for f in near)
     for repeat in range(1, N_REPEATS):
         if len(near) < 2 or PATIENCE * cost > clock.left(REPEAT_SHARE):
             break
         clock.say(f"comparing {len(near)} models again, on other folds")
         other = replace(here, seed=here.seed + 1000 * repeat)
         for f in near:
-            scores[f.kind].append(_repeated(other, f, tuned, memory).score)
-    return [replace(f, score=mean_score(scores.get(f.kind, [f.score]))) for f in found]
+            again = _repeated(other, f, tuned, memory)
+            told[f.kind].append((again.score, again.predicted))
+    return [_over_repeats(f, told.get(f.kind, [])) for f in found]
+
+
+def _over_repeats(f: ModelCandidate, told: Sequence[tuple[Score, Array | None]]) -> ModelCandidate:
+    """With the mean score of them."""
+    if len(told) < 2:
+        return f
+    return replace(f, score=mean_score([score for score, _ in told]), repeats=tuple(told))
 
 
 def _near(here: SearchProblem, f: ModelCandidate, best: ModelCandidate) -> bool:
@@ -190,33 +235,50 @@ def _machine(
     clock: Clock,
     memory: float,
     found: list[ModelCandidate],
-) -> tuple[TunedMachine | None, str]:
+) -> tuple[TunedMachine | None, LeftOut | None]:
     """The machine that was tuned, which is among the candidates where it is compared by the folds
     of all; and why there is none."""
     if clock.left(MACHINE_SHARE) <= 0:
-        return None, NO_TIME
+        what = f"what comes before it took {in_seconds(clock.spent)} of {in_seconds(clock.budget)}"
+        return None, LeftOut("machine", what, "time")
     if p.n_classes > MAX_MACHINE_CLASSES:
-        return None, f"{p.n_classes:,} classes are too many for it"
+        return None, LeftOut("machine", f"{p.n_classes:,} classes are too many for it")
     if p.n_classes and len(np.unique(here.rows.y)) < 2:
-        return None, "the rows have one class"
+        return None, LeftOut("machine", "the rows have one class")
     share = VALIDATED_SHARE * TUNE_SHARE if _validated(p, here) else TUNE_SHARE
     until = max(share, clock.spent / clock.budget + CHEAP_SHARE)
     with ignore_convergence():
         tuned = tune_machine(p, best.target, clock, until, memory)
         if _validated(p, here):
-            return tuned, ""
-        folds = len(folds_of(here).plan)
-        rows = len(p.rows) * (folds - 1) / folds
-        guess = folds * tuned.guess(int(rows), int(rows))
-        if guess > max(clock.left(MACHINE_SHARE), CHEAP_SHARE * clock.budget):
-            return tuned, NO_TIME
+            return tuned, None
+        guess, left = _machine_guess(here, tuned), _machine_left(here, tuned, clock)
+        if guess > left:  # a mean of machines takes too long: the best of them may not
+            tuned = tuned.alone()
+            guess, left = _machine_guess(here, tuned), _machine_left(here, tuned, clock)
+        if guess > left:
+            return tuned, out_of_time("machine", guess, left)
         clock.say(f"comparing by cross-validation: {NAMES['machine'].lower()}")
-        until_then = Clock(max(clock.left(MACHINE_SHARE), PATIENCE * guess))
+        patient = min(PATIENCE * guess, max(clock.left(), guess))
+        until_then = Clock(max(clock.left(MACHINE_SHARE), patient))
         try:
             found.append(machine_candidate(here, tuned, memory, until_then))
         except OutOfTime:
-            return tuned, LATE
-    return tuned, ""
+            return tuned, took_too_long("machine", until_then.spent)
+    return tuned, None
+
+
+def _machine_guess(here: SearchProblem, tuned: TunedMachine) -> float:
+    """Seconds of its cross-validation."""
+    folds = len(folds_of(here).plan)
+    rows = int(len(here.rows) * (folds - 1) / folds)
+    return MACHINE_GUESS * folds * tuned.guess(rows, rows)
+
+
+def _machine_left(here: SearchProblem, tuned: TunedMachine, clock: Clock) -> float:
+    """Seconds for that, less a fit to all rows, if it is chosen."""
+    last = tuned.guess(len(here.rows), len(here.rows))
+    most = max(clock.left(MACHINE_SHARE), clock.left(LATEST_SHARE) - last)
+    return max(most, CHEAP_SHARE * clock.budget)
 
 
 def _affordable(p: SearchProblem, here: SearchProblem, best: Trial, clock: Clock) -> SearchProblem:
@@ -241,19 +303,21 @@ def _compare(
     found: list[ModelCandidate],
     targets: tuple[TargetTransform, ...],
     optional: tuple[str, ...] = OPTIONAL,
-) -> str:
+    spare: float = 0.0,
+) -> LeftOut | None:
     """Compare a kind; why not, where time was up on the way. The linear model, and Fourier features
     where there is no machine, are compared to the end."""
     clock.say(f"comparing by cross-validation: {NAMES[recipe.kind].lower()}")
     until = NO_LIMIT
     if recipe.kind in optional or here.n_classes > MANY_CLASSES:
         patient = PATIENCE * _guess(here, recipe, best) if here.n_classes <= MANY_CLASSES else 0.0
-        until = Clock(max(_left(clock), min(patient, _left(clock) + CHEAP_SHARE * clock.budget)))
+        most = max(_left(clock), min(patient, _left(clock) + CHEAP_SHARE * clock.budget))
+        until = Clock(spare or most)
     try:
         found.append(_candidate(here, recipe, best, until, targets))
     except OutOfTime:
-        return LATE
-    return ""
+        return took_too_long(recipe.kind, until.spent)
+    return None
 
 
 def _recipes_to_compare(here: SearchProblem, fourier: Recipe) -> list[Recipe]:
@@ -268,18 +332,18 @@ def _candidate(
     until: Clock,
     targets: tuple[TargetTransform, ...],
 ) -> ModelCandidate:
-    known = (
-        best
-        if recipe is best.recipe
-        and best.predicted is not None
-        and len(best.predicted) == len(here.rows)
-        else None
-    )
+    known = best if _is_known(here, recipe, best) else None
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
     asked = (
         targets if recipe.kind in ("linear", "explicit") or not here.numeric else (best.target,)
     )  # they may want another
     return feature_candidate(here, recipe, size, known, asked, until)
+
+
+def _is_known(here: SearchProblem, recipe: Recipe, best: Trial) -> bool:
+    """Whether the search had it on these rows."""
+    told = best.predicted
+    return recipe is best.recipe and told is not None and len(told) == len(here.rows)
 
 
 def _skipped(
@@ -288,23 +352,27 @@ def _skipped(
     best: Trial,
     clock: Clock,
     optional: tuple[str, ...] = OPTIONAL,
-) -> str:
+) -> LeftOut | None:
     """Why a kind does not take part; linear and Fourier features do where there is no machine, and
     what costs next to nothing."""
     if recipe.kind == "explicit" and 4 * here.rows.X.shape[1] > 2 * MAX_EXPLICIT_FEATURES:
-        return f"{here.rows.X.shape[1]:,} columns are too many to expand"
+        return LeftOut(recipe.kind, f"{here.rows.X.shape[1]:,} columns are too many to expand")
     if recipe.kind == "explicit" and recipe.size(
         _asked(here, best), here.rows.X.shape[1], 0
     ) > 2 * budget.max_features(here.memory):
-        return NO_ROOM
+        return LeftOut(recipe.kind, NO_ROOM, "memory")
     crowded = here.n_classes > MANY_CLASSES and recipe.kind != "linear"
-    if (recipe.kind in optional or crowded) and _left(clock) < _guess(here, recipe, best):
-        return NO_TIME
-    return ""
+    if recipe.kind not in optional and not crowded:
+        return None
+    left, guess = _left(clock), _guess(here, recipe, best)
+    return out_of_time(recipe.kind, guess, left) if left < guess else None
 
 
 def _guess(here: SearchProblem, recipe: Recipe, best: Trial) -> float:
-    """Seconds, by what the search took for its best recipe on its rows."""
+    """Seconds, by what the search took for its best recipe on its rows; none of numbers that it
+    had on these."""
+    if here.numeric and _is_known(here, recipe, best):
+        return 0.0
     size = recipe.size(_asked(here, best), here.rows.X.shape[1], len(here.rows))
     known = len(here.rows) if best.predicted is None else len(best.predicted)
     ratio = _work(len(here.rows), size) / _work(known, best.size)

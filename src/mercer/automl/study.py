@@ -3,8 +3,8 @@ of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ from mercer.automl.predictors import (
     Regressor,
     WeightedMean,
 )
+from mercer.automl.reasons import no_last_fit
 from mercer.automl.refit import FitSize, max_rows_held
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
@@ -64,11 +65,11 @@ class StudyResult:
     selection: Selection
     entries: tuple[FittedCandidate, ...]
     kind: str  # of the chosen one
-    known: tuple[Array, Array] | None = (
-        None  # classes and probabilities of rows that a chosen machine was not fitted to
-    )
+    # classes, probabilities and weights of rows that a chosen machine was not fitted to
+    known: tuple[Array, Array, Array | None] | None = None
     members: tuple[tuple[str, float], ...] = ()  # of a chosen mean: kinds and weights
     validation: ValidationResult | None = None
+    unfitted: Mapping[str, str] = field(default_factory=dict)  # kinds that were not, and why
 
     @property
     def apart(self) -> tuple[Array, Array] | None:
@@ -155,13 +156,17 @@ class Study:
         entries += self._mean(members, entries) if members else []
         entries += self._trees()
         others = [f for f in selection.candidates if f.kind not in {e.kind for e in entries}]
-        entries += [self.entry(selection, f) for f in others if self._affordable(selection, f)]
+        unfitted = dict[str, str]()
+        for f in others:
+            why = self._beyond(selection, f)
+            entries += [self.entry(selection, f)] if not why else []
+            unfitted |= {f.kind: why} if why else {}
         known = None
         if validation is not None and self.n_classes and (members or kind == "machine"):
             assert validation.y is not None
             assert validation.told is not None
-            known = validation.y, validation.told
-        return StudyResult(selection, tuple(entries), kind, known, members, validation)
+            known = validation.y, validation.told, validation.row_weights
+        return StudyResult(selection, tuple(entries), kind, known, members, validation, unfitted)
 
     def _validated(
         self, selection: Selection, validation: ValidationResult
@@ -230,12 +235,11 @@ class Study:
         made = (what, "; ".join(filter(None, (what, fewer))), rows)
         return [FittedCandidate("ensemble", mean, self._evaluated(mean), seconds, *made)]
 
-    def _affordable(self, selection: Selection, f: ModelCandidate) -> bool:
-        """On all rows, with room to spare for what a guess of seconds is worth."""
-        return (
-            2 * refit.expected_seconds(selection.here, f, len(self.data.train), f.size)
-            < self.clock.left()
-        )
+    def _beyond(self, selection: Selection, f: ModelCandidate) -> str:
+        """Why it is not fitted to all rows: there must be time for twice the guess."""
+        guess = refit.expected_seconds(selection.here, f, len(self.data.train), f.size)
+        left = self.clock.left()
+        return no_last_fit(guess, left) if 2 * guess >= left else ""
 
     def entry(self, selection: Selection, f: ModelCandidate) -> FittedCandidate:
         n, left = self._reach(f), max(self.clock.left(FIT_SHARE), MIN_FIT_SHARE * self.clock.budget)

@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.automl import evaluate, intervals, metrics
 from mercer.automl.candidates import ModelCandidate
+from mercer.automl.choice import paired_scores
 from mercer.automl.evaluate import Decision, best_f1_decision
 from mercer.automl.frames import Table, enumerate_batches
 from mercer.automl.intervals import Margin
@@ -23,6 +24,7 @@ from mercer.automl.predictors import (
     TargetTransform,
     WeightedMean,
 )
+from mercer.automl.reasons import NO_LAST_FIT
 from mercer.automl.recipes import NAMES
 from mercer.automl.result import Contender, FitResult
 from mercer.automl.study import FittedCandidate, Study, StudyResult
@@ -110,19 +112,21 @@ def _gain(
 
 
 def decision_of(study: Study, found: StudyResult) -> Decision:
-    """Where one of two classes is so rare that accuracy was not the metric, a threshold that
-    finds it.
+    """Where one of two classes is so rare that the likelier one would hardly ever be that one, and
+    the metric does not look at what is decided, a threshold that finds it.
+
+    Average precision is of the rarer class: under it that class is rare a little sooner.
     """
-    chosen = found.selection.chosen
-    if not study.why or study.rarest >= metrics.VERY_RARE_CLASS:
+    chosen, by_rarer = found.selection.chosen, study.metric.name == "average_precision"
+    least = metrics.RARE_CLASS if by_rarer else metrics.VERY_RARE_CLASS
+    if study.n_classes != 2 or study.metric.labels or study.rarest >= least:
         return Decision()
     if found.known is not None:
         return best_f1_decision(*found.known)
-    if chosen.probabilities is None:
+    if chosen.probabilities is None or chosen.kind == "constant":
         return Decision()
-    return best_f1_decision(
-        study.problem.sample(len(chosen.probabilities)).rows.y, chosen.probabilities
-    )
+    rows = found.selection.here.rows
+    return best_f1_decision(rows.y, chosen.probabilities, rows.weight)
 
 
 def target_of(predictor: Predictor) -> TargetTransform | None:
@@ -181,7 +185,7 @@ def _contender(
 ) -> Contender:
     e, f, groups = found[kind], known.get(kind), tested_groups(found)
     detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
-    note = e.note if e else "cross-validated only: no time was left to fit it to all rows"
+    note = e.note if e else f"cross-validated only: {found.unfitted.get(kind, NO_LAST_FIT)}"
     cv, error = (f.score.value, f.score.error(groups)) if f else (None, None)
     holdout, low, high = (
         (e.evaluation.score.value, e.evaluation.low, e.evaluation.high) if e else (None, None, None)
@@ -204,7 +208,7 @@ def _contender(
         else metrics.difference(mine, e.evaluation.score, study.data.held.group),
         None
         if f is None or own is None or kind == found.kind
-        else metrics.difference(own.score, f.score, groups),
+        else metrics.difference(*paired_scores(own, f), groups),
     )
 
 

@@ -78,6 +78,14 @@ class TunedMachine:
             power=min(max(power, self.power), MAX_POWER),
         )
 
+    def alone(self) -> TunedMachine:
+        """Of a mean of machines the best alone, in the seconds that are its own."""
+        if not isinstance(self.setting, LearnedSetting) or len(self.setting.members) < 2:
+            return self
+        one, all_ = self.setting.alone(), self.setting.work(self.rows, self.rows)
+        share = one.work(self.rows, self.rows) / max(all_, 1e-12)
+        return replace(self, setting=one, seconds=max(share * self.seconds, 1e-4))
+
     @property
     def recipe(self) -> Recipe:
         return Recipe("machine", getattr(self.setting, "kernel", None))

@@ -79,6 +79,8 @@ class ValidationResult:
     power: float = 2.0  # of the rows in the seconds of the machine
     y: Array | None = None  # of the validation rows
     weight: float = 0.0  # of the machine in a mean of both that is better than either; 0: none is
+    row_weights: Array | None = None  # of the validation rows, and their groups
+    groups: Array | None = None
 
     @property
     def winner(self) -> ScoredFit:
@@ -141,7 +143,17 @@ class Validation:
             last = self.machine(*self.tuned.size(n, left, self.memory))
             words = f"chosen after both were fitted to {few:,} rows: {self.summary(mine, theirs)}"
             y = self.held.rows.y
-            return ValidationResult(last, None, True, words, self.n_validation, self.tuned.power, y)
+            return ValidationResult(
+                last,
+                None,
+                True,
+                words,
+                self.n_validation,
+                self.tuned.power,
+                y,
+                row_weights=self.weights,
+                groups=self.held.rows.group,
+            )
         if few < n:
             size = refit.fit_size(
                 self.selection.here, self.selection.chosen, n, left / 2, self.memory
@@ -161,6 +173,8 @@ class Validation:
             self.tuned.power,
             self.held.rows.y,
             self.mean_weight(mine, theirs),
+            self.weights,
+            self.held.rows.group,
         )
 
     def mean_weight(self, mine: ScoredFit, theirs: ScoredFit) -> float:
@@ -178,7 +192,10 @@ class Validation:
             return 0.0
         group = self.held.rows.group
         sure = gap > difference_error(score, best.score, group) or worse_by_rows(
-            losses_of(metric, y, np.asarray(best.told)), losses_of(metric, y, mean), group
+            losses_of(metric, y, np.asarray(best.told)),
+            losses_of(metric, y, mean),
+            group,
+            self.weights,
         )
         weight = best_weights(parts, y, self.weights, 2)[0]
         return weight if sure and 0 < weight < 1 else 0.0

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.automl.candidates import folds_of
-from mercer.automl.data import TableData
+from mercer.automl.data import FEW_DUPLICATES, TableData
 from mercer.automl.evaluate import Decision
-from mercer.automl.metrics import IN_UNITS, TITLES, Metric, difference, number
+from mercer.automl.metrics import IN_UNITS, TITLES, Metric, Score, difference, number
+from mercer.automl.reasons import in_seconds
 from mercer.automl.recipes import NAMES
-from mercer.automl.select import LATE
-from mercer.automl.study import FittedCandidate, Study, StudyResult
+from mercer.automl.study import TREE_SHARE, FittedCandidate, Study, StudyResult
+from mercer.automl.trees import least_seconds
 from mercer.inputs import Array
 from mercer.tables.errors import many
 
@@ -132,21 +133,22 @@ def verdict(
     led to expect, `short` those that were left out and of what there was too little, and `alone`
     tells that nothing more flexible than the chosen one was tried.
     """
-    whom = " and of ".join(name.lower() for name in doubted)
-    parts = (
-        [
-            f"Cross-validation and holdout disagree on the score of {whom}, so none of this is firm: see the warnings."
-        ]
-        if doubted
-        else []
-    )
-    parts.append(first)
+    parts = [*([_doubtful(doubted, kind)] if doubted else []), first]
     if kind in ("constant", "linear"):
         parts.append(_kept(kind, short or {}, alone))
     elif linear is not None:
         parts.append(against_linear(metric, linear))
     parts += [against_trees(metric, trees)] if trees is not None else []
     return " ".join(parts)
+
+
+def _doubtful(names: Sequence[str], kind: str) -> str:
+    """Which scores disagree; where that of the chosen one or of the linear one does, nothing is
+    firm."""
+    whom = " and of ".join(name.lower() for name in names)
+    rests = {NAMES[kind], NAMES["linear"]} & set(names)
+    so = ", so none of this is firm" if rests else ""
+    return f"Cross-validation and holdout disagree on the score of {whom}{so}: see the warnings."
 
 
 def _kept(kind: str, short: Mapping[str, str], alone: bool) -> str:
@@ -174,10 +176,17 @@ def _kept(kind: str, short: Mapping[str, str], alone: bool) -> str:
     return f"Nothing more flexible {tried}was better by more than its error in cross-validation, so the linear model was kept.{left}"
 
 
-def disagreement(metric: Metric, name: str, holdout: float, cv: float, errors: float) -> str:
+def disagreement(
+    metric: Metric,
+    name: str,
+    holdout: float,
+    cv: float,
+    errors: float,
+    where: str = "in cross-validation",
+) -> str:
     """Two scores of one model that are further apart than chance explains."""
     title, shown = TITLES[metric.name], [number(v, metric.name) for v in (holdout, cv)]
-    what = f"{name} has {title} {shown[0]} on the holdout but {shown[1]} in cross-validation, {errors:.0f} standard errors apart"
+    what = f"{name} has {title} {shown[0]} on the holdout but {shown[1]} {where}, {errors:.0f} standard errors apart"
     why = "the held-out rows are unlike the training rows, or a few odd rows decide the score"
     return f"cross-validation and holdout disagree: {what}; {why}: rely on neither number before you know."
 
@@ -215,35 +224,62 @@ def _more_flexible(found: StudyResult) -> bool:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class ExpectedScore:
+    """What a model was expected to score: by cross-validation, or on validation rows."""
+
+    score: Score
+    groups: Array | None
+    rows: int  # that it was fitted to then
+    where: str = "in cross-validation"
+
+
 def doubts(study: Study, found: StudyResult) -> list[tuple[str, str]]:
-    """Of the chosen model and of the linear one, those whose scores by cross-validation and on the
-    holdout disagree, and how.
+    """The models that were fitted whose scores by cross-validation, or on validation rows, and on
+    the holdout disagree, and how; the chosen one first. Of a constant that was not chosen nothing
+    is said.
 
     The holdout may well be better for a model that was fitted to more rows than cross-validation
     had, unless it is linear.
     """
-    out, groups, few = [], tested_groups(found), MORE_ROWS * len(found.selection.here.rows)
-    for f in found.selection.candidates:
-        e = found[f.kind]
-        if e is None or f.kind not in (found.kind, "linear"):
+    out = []
+    for e in sorted(found.entries, key=lambda e: e.kind != found.kind):
+        wanted = _expected(study, found, e.kind)
+        if wanted is None or (e.kind == "constant" and e.kind != found.kind):
             continue
-        mine, cv = e.evaluation.score, f.score
+        mine, cv = e.evaluation.score, wanted.score
         error = float(
             np.linalg.norm(
                 [
                     mine.error(study.data.held.group),
-                    cv.error(groups),
+                    cv.error(wanted.groups),
                     *(1 / s.count for s in (mine, cv) if s.count),
                 ]
             )
         )
         gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
-        explained = gap > 0 and e.rows > few and f.kind not in ("linear", "constant")
+        more = e.rows > MORE_ROWS * wanted.rows and e.kind not in ("linear", "constant")
         same = number(mine.value, study.metric.name) == number(cv.value, study.metric.name)
-        if abs(gap) > MAX_DISAGREEMENT * error and not (explained or same):
-            far = abs(gap) / max(error, 1e-12)
-            out.append((f.name, disagreement(study.metric, f.name, mine.value, cv.value, far)))
+        if abs(gap) > MAX_DISAGREEMENT * error and not ((gap > 0 and more) or same):
+            name, far = NAMES[e.kind], abs(gap) / max(error, 1e-12)
+            said = (mine.value, cv.value, far, wanted.where)
+            out.append((name, disagreement(study.metric, name, *said)))
     return out
+
+
+def _expected(study: Study, found: StudyResult, kind: str) -> ExpectedScore | None:
+    """Of validation rows for what was chosen by them, and for a machine that met another there;
+    else by the folds. None of trees, which are compared on the holdout alone."""
+    v = found.validation
+    if v is not None and kind in (found.kind, "machine"):
+        told = v.told if kind == found.kind else v.machine.told
+        if told is not None and v.y is not None:
+            score = study.metric(v.y, told, v.row_weights)
+            rows = (v.winner if kind == found.kind else v.machine).rows
+            return ExpectedScore(score, v.groups, rows, "on the validation rows")
+    f = next((f for f in found.selection.candidates if f.kind == kind), None)
+    rows = len(found.selection.here.rows)
+    return None if f is None else ExpectedScore(f.score, tested_groups(found), rows)
 
 
 def _rival(study: Study, e: FittedCandidate, other: FittedCandidate | None) -> Rival | None:
@@ -289,17 +325,9 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         where = "in cross-validation" if found.known is None else "on the validation rows"
         rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
         told.append(f'"{label}" is rare, so {rule}.')
-    told += [
-        f"{name} was {'given up' if why == LATE else 'not tried'}: {why}."
-        for name, why in found.selection.left_out
-    ]
+    told += [one.sentence for one in found.selection.left_out]
     if found["trees"] is None:
-        why = (
-            f"{study.n_classes:,} classes would have taken too long"
-            if study.room_for_trees
-            else "their sums would exceed the memory"
-        )
-        told.append(f"{NAMES['trees']} were not grown for comparison: {why}.")
+        told.append(f"{NAMES['trees']} were not grown for comparison: {_no_trees(study)}.")
     both = _shared_groups(data)
     if both:
         what = "group" if data.columns.group else "text"
@@ -310,6 +338,21 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
     return tuple(told)
 
 
+def _no_trees(study: Study) -> str:
+    """Why none were grown."""
+    if not study.room_for_trees:
+        return "their sums would exceed the memory"
+    if len(np.unique(study.data.train.y)) < 2:
+        return "the training rows have one class"
+    least, theirs = least_seconds(study.n_classes), TREE_SHARE * study.clock.budget
+    need = f"{study.n_classes:,} classes would have taken at least {in_seconds(least)}"
+    return f"{need}, and {in_seconds(theirs)} of the time are theirs"
+
+
 def _shared_groups(data: TableData) -> int:
+    """Groups on both sides; of equal texts none where they are too few to change a score."""
     sides: list[Array | None] = [data.train.group, data.held.group]
-    return 0 if sides[0] is None or sides[1] is None else len(np.intersect1d(sides[0], sides[1]))
+    if sides[0] is None or sides[1] is None:
+        return 0
+    both = len(np.intersect1d(sides[0], sides[1]))
+    return both if data.columns.group or both > FEW_DUPLICATES * len(data.held) else 0

@@ -28,7 +28,7 @@ def summary(e: FitResult) -> str:
 
 
 def _asked(e: FitResult) -> list[str]:
-    dropped = f"; {e.rows_dropped:,} without a target left out" if e.rows_dropped else ""
+    dropped = f"; {e.rows_dropped:,} {words.without(e)} left out" if e.rows_dropped else ""
     whole = words.duration(e.seconds)
     return [
         f"target    {e.target}: {e.task_reason}",

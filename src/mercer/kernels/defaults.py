@@ -72,7 +72,18 @@ def resolve(
     if kernel == "laplacian":
         return Laplace(bandwidth=float(table(X).width), norm=1)
     names = ", ".join((*NAMES, "precomputed") if given else NAMES)
-    raise ValueError(f"kernel must be a kernel, None or one of {names}, got {kernel!r}.")
+    raise ValueError(f"kernel must be a kernel, None or one of {names}, got {what_came(kernel)}.")
+
+
+def what_came(kernel: object) -> str:
+    """In a sentence, in place of a kernel.
+
+    >>> what_came(Gaussian), what_came("gauss")
+    ('the class Gaussian: write Gaussian()', "'gauss'")
+    """
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        return f"the class {kernel.__name__}: write {kernel.__name__}()"
+    return repr(kernel)
 
 
 def bandwidths(kernel: Any) -> list[str]:

@@ -8,6 +8,7 @@ from mercer.lifts.columnwise import Basis, Jumps, Splines
 from mercer.lifts.fourier import RandomFourier
 from mercer.lifts.gaussian import Hermite, Taylor
 from mercer.lifts.grid import Grid
+from mercer.lifts.hashed import HashedFeatures
 from mercer.lifts.kernel import KernelLift
 from mercer.lifts.leaves import Leaves
 from mercer.lifts.maclaurin import Maclaurin
@@ -22,7 +23,7 @@ from mercer.lifts.parabolic import (
     halfspace_to_ball,
 )
 from mercer.lifts.polynomial import Interactions, Monomials, Subsets
-from mercer.lifts.projections import GaussianProjection, HashedFeatures, SparseProjection
+from mercer.lifts.projections import GaussianProjection, SparseProjection
 from mercer.lifts.sink import KitchenSink
 from mercer.lifts.sketches import ArcCosineFeatures, PositiveFeatures, SketchedTensor, TensorSketch
 from mercer.lifts.structure import (

@@ -21,13 +21,9 @@ from mercer.invariants import Each, Is
 from mercer.kernels import Linear
 from mercer.lifts.algebra import Composite, independent
 from mercer.lifts.base import Lift, fitted
+from mercer.lifts.hashed import MAX_DENSE_FEATURES, HashedFeatures
 from mercer.lifts.polynomial import Monomials, Products, Subsets
-from mercer.lifts.projections import (
-    MAX_DENSE_FEATURES,
-    GaussianProjection,
-    HashedFeatures,
-    Projection,
-)
+from mercer.lifts.projections import GaussianProjection, Projection
 from mercer.ops.monomials import Program, expand
 from mercer.ops.monomials_csr import expand_csr
 from mercer.ops.projections import Hashed

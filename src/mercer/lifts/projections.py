@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from hashlib import blake2b
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,8 +21,6 @@ from mercer.store import register
 
 PIECE_COLUMNS = 1 << 12  # of A'w that exist at a time
 AUTO_ENTRIES = 4  # most entries a column of a sparse projection, where nothing else is asked for
-MAX_DENSE_FEATURES = 1 << 13  # hashed features beyond this come as CSR rows, also of dense ones
-ANY_WIDTH = 2**63 - 1  # of rows of dicts, whose names may be any
 
 
 class Projection(Lift):
@@ -206,7 +202,7 @@ class SparseProjection(Projection):
         self.random_state = random_state
 
     def _draw(self, n: int) -> Hashed:
-        drawn = _hashed(self.n_features, self.s, self.signed, self.random_state)
+        drawn = hashed(self.n_features, self.s, self.signed, self.random_state)
         if self._debiased and drawn.m == drawn.s:
             raise ValueError(
                 f"signed=False needs n_features > s to take its bias away, both are {drawn.m}; raise n_features."
@@ -222,9 +218,9 @@ class SparseProjection(Projection):
 
     def _map(self, X: Matrix) -> Matrix:
         return (
-            _sparse_product(self.projection_, X)
+            sparse_product(self.projection_, X)
             if self._stays_sparse(X)
-            else self.finish(_dense_product(self.projection_, X))
+            else self.finish(dense_product(self.projection_, X))
         )
 
     def finish(self, F: Array) -> Array:
@@ -238,7 +234,7 @@ class SparseProjection(Projection):
         return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
 
 
-def _hashed(n_features: object, s: object, signed: object, random_state: Seed) -> Hashed:
+def hashed(n_features: object, s: object, signed: object, random_state: Seed) -> Hashed:
     """The matrix of s entries a column, by what users said of it."""
     m = whole(plain(n_features), "n_features", least=1)
     if isinstance(s, str) and s == "auto":
@@ -255,11 +251,11 @@ def _hashed(n_features: object, s: object, signed: object, random_state: Seed) -
     return Hashed(m, entries, bool(signed), stream_of(random_state))
 
 
-def _sparse_product(A: Hashed, X: Matrix) -> Matrix:
+def sparse_product(A: Hashed, X: Matrix) -> Matrix:
     return A.sparse(X if sp.issparse(X) else sp.csr_matrix(X))
 
 
-def _dense_product(A: Hashed, X: Matrix) -> Array:
+def dense_product(A: Hashed, X: Matrix) -> Array:
     F = np.zeros((X.shape[0], A.m), X.dtype)
     add = A.add_csr if sp.issparse(X) else lambda x, out: A.add(x, 0, out)
     by_rows(X, A.m, lambda x, rows: add(x, F[rows]))
@@ -270,108 +266,3 @@ def _centred(F: Array, s: int) -> Array:
     F -= F.mean(-1, keepdims=True)
     F /= F.dtype.type(np.sqrt(1 - s / F.shape[-1]))
     return F
-
-
-@register("lifts.HashedFeatures")
-class HashedFeatures(Projection):
-    """The hashing trick: column j is added to feature h(j) with sign sigma(j).
-
-    It is the case s = 1 of `SparseProjection`. Rows are numbers, then a column is hashed by its
-    position, or dicts: a number counts for its name, a string for "name=string" once. More than
-    8,192 features come as CSR rows. With `signed=False` values are added as they are, which
-    keeps counts >= 0, and inner products have the bias (sum x sum z - x'z)/m.
-
-    Parameters
-    ----------
-    n_features : int, default=262144
-        The number m of features.
-    s : int, default=1
-        Entries a column; more than 1 only with signs.
-    signed : bool, default=True
-        Whether values are added with random signs, which makes inner products unbiased.
-    random_state : int, RandomState, Generator or None, default=0
-        The map is its seed, by default 0, so that maps made apart agree.
-
-    References
-    ----------
-    Weinberger et al., Feature hashing for large scale multitask learning (2009).
-
-    Examples
-    --------
-    >>> phi = HashedFeatures(8, random_state=0)
-    >>> phi.fit_transform([{"city": "Oslo", "age": 3}, {"city": "Oslo"}]).shape
-    (2, 8)
-    """
-
-    projection_: Hashed
-
-    def __init__(
-        self, n_features: int = 2**18, s: int = 1, signed: bool = True, *, random_state: Seed = 0
-    ) -> None:
-        self.n_features = n_features
-        self.s = s
-        self.signed = signed
-        self.random_state = random_state
-
-    def _draw(self, n: int) -> Hashed:
-        if not self.signed and self.s != 1:
-            raise ValueError(
-                f"signed=False adds a bias that grows with s, here s={self.s}; use s=1, or SparseProjection."
-            )
-        return _hashed(self.n_features, self.s, self.signed, self.random_state)
-
-    def _map(self, X: Matrix) -> Matrix:
-        return (_sparse_product if self.n_features_out_ > MAX_DENSE_FEATURES else _dense_product)(
-            self.projection_, X
-        )
-
-    def _inner(self, X: Matrix, w: Array) -> Array:
-        return self.projection_.inner(X, w) if sp.issparse(X) else super()._inner(X, w)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """A name for every feature."""
-        check_is_fitted(self, "n_features_in_")
-        return (
-            np.asarray(self._names([]), object)
-            if self.n_features_in_ == ANY_WIDTH
-            else super().get_feature_names_out(input_features)
-        )
-
-    def _check(self, X: Any, *, reset: bool) -> Matrix:
-        items = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
-        return _rows_of_items(X) if items else super()._check(X, reset=reset)
-
-
-def _rows_of_items(rows: Iterable[Mapping[object, object]]) -> Matrix:
-    """CSR rows of dicts; a name is a column by 63 bits of its digest, so the width is never
-    known.
-    """
-    seen: dict[str, int] = {}
-    pairs = [[_item(name, value, seen) for name, value in row.items()] for row in rows]
-    indptr = np.cumsum([0, *map(len, pairs)])
-    flat = [pair for row in pairs for pair in row]
-    indices = np.array([j for j, _ in flat], np.int64)
-    return sp.csr_array(
-        (np.array([v for _, v in flat], float), indices, indptr), shape=(len(pairs), ANY_WIDTH)
-    )
-
-
-def _item(name: object, value: object, seen: dict[str, int]) -> tuple[int, float]:
-    token, number = (
-        (f"{name}={value}", 1.0) if isinstance(value, str) else (str(name), _number(name, value))
-    )
-    if token not in seen:
-        seen[token] = int.from_bytes(blake2b(token.encode(), digest_size=8).digest(), "little") >> 1
-    return seen[token], number
-
-
-def _number(name: object, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number):
-        raise ValueError(
-            f"The item {name!r} must be a finite number or a string, got {value!r}; leave it out where it is missing."
-        )
-    return number

@@ -83,6 +83,7 @@ class KernelEstimator(Saved, BaseEstimator):
         They are read as the settings say, or as a fitted `kernel` does, whatever was set since; a
         kernel matrix of `fit` must be square.
         """
+        self._refuse_map()
         items = self._listed(X, reset, kernel)
         if items is not None:
             return Table(items)
@@ -93,11 +94,25 @@ class KernelEstimator(Saved, BaseEstimator):
         self, X: Any, y: Any, *, reset: bool, kernel: KernelSetting = None, **options: Any
     ) -> tuple[Table, Array]:
         """Rows and their targets."""
+        self._refuse_map()
         items = self._listed(X, reset, kernel)
         if items is not None:
             return Table(items), check_X_y(np.zeros((len(items), 1)), y, **options)[1]
         X, y = validate_data(self, X, y, reset=reset, **self._numbers(kernel), **options)
         return self._named(X, reset), y
+
+    def _refuse_map(self) -> None:
+        """A map of rows where the kernel belongs."""
+        given: Any = self.kernel
+        if isinstance(given, Kernel) or not hasattr(given, "transform"):
+            return
+        shown = type(given).__name__ if isinstance(given, type) else repr(given)
+        remedy = (
+            "give it as lift="
+            if "lift" in self.get_params(deep=False)
+            else f"{type(self).__name__} takes no lift=, so put it before the model in a pipeline"
+        )
+        raise ValueError(f"kernel must be a kernel, got {shown}, which maps rows; {remedy}.")
 
     def _numbers(self, kernel: KernelSetting = None) -> dict[str, Any]:
         return dict(

@@ -89,7 +89,7 @@ def _notes(result: FitResult) -> Markup:
     held = f"{words.count(result.rows_holdout)} held out ({result.holdout_rule})"
     kept = f"{words.many(result.rows_train, 'row')} to learn from, {held}"
     lost = (
-        f"; {words.many(result.rows_dropped, 'row')} without a target dropped."
+        f"; {words.many(result.rows_dropped, 'row')} {words.without(result)} left out."
         if result.rows_dropped
         else "."
     )

@@ -140,6 +140,12 @@ def decision(e: FitResult) -> str:
     return f'"{brief(e.decision.get("class"), 40)}" is predicted from a probability of {number(e.decision["threshold"], 3)} on'
 
 
+def without(e: FitResult) -> str:
+    """What rows lack that were left out; the warnings tell how many lack what."""
+    weighted = any(column.get("kind") == "weight" for column in e.columns)
+    return "without a target or a weight" if weighted else "without a target"
+
+
 def learnt(e: FitResult, most: int = 5) -> str:
     """Which columns weigh most in a metric that was learnt; empty where none was."""
     first = ", ".join(

@@ -106,21 +106,21 @@ class Columns:
         self,
         source: Any,
         cells: int = CELLS,
-        held_out: DroppedRows | None = None,
         judge: Judge | None = None,
+        tell_rows: bool = True,
     ) -> Self:
         """One pass over a `Source`, a pyarrow table or record batches; treatments are decided from
         a sample of so many cells.
 
         judge : the loss on rows left out, of features and of what is to be predicted; where it is
         given, it settles what is a choice (`mercer.tables.options`)
-        held_out : counts of the other rows of the table, once all batches were read, which
-        sentences on rows take in
+        tell_rows : whether warnings tell of rows that were left out; False where these are not all
+        rows of the table, and whoever has the others tells
         """
         sketches: dict[str, ColumnSketch] = {}
         sample, dropped = (
             RowSample(seed=self.random_state, cells=cells),
-            DroppedRows(held_out=held_out),
+            DroppedRows(),
         )
         for batch in batches_of(source):
             if not sketches:
@@ -137,7 +137,7 @@ class Columns:
         if not dropped.n:
             raise DataError("there are no rows to learn from.")
         dropped.check(self.target, self.weight)
-        finish_fit(self, sketches, sample, dropped, judge)
+        finish_fit(self, sketches, sample, dropped, judge, tell_rows)
         return self
 
     def check_names(self, names: Sequence[str]) -> None:
@@ -306,7 +306,7 @@ class Columns:
     def _id(self, batch: Batch) -> Column:
         return flat(batch.column(self.id)) if self.id in batch.schema.names else None
 
-    def need(self, names: Sequence[str]) -> None:
+    def need(self, names: Sequence[str], what: str = "the table") -> None:
         """Raise a DataError where a column that the features come from is not among the names."""
         there = set(names)
         lacking = [name for name in self.used_ if name not in there]
@@ -316,16 +316,16 @@ class Columns:
                 if len(lacking) == 1
                 else "; give a table with the columns of the training data."
             )
-            raise DataError(f"the table lacks {quoted(lacking)}, which the model uses{near}")
+            raise DataError(f"{what} lacks {quoted(lacking)}, which the model uses{near}")
 
-    def check(self, schema: Schema) -> SchemaReport:
+    def check(self, schema: Schema, what: str = "the table") -> SchemaReport:
         """A new table's schema beside what training made of its columns; ones that features need
         and that lack raise a DataError.
 
         What a column was taken for counts, not how its file stored it: a number may come as text
         from a csv file.
         """
-        self.need(schema.names)
+        self.need(schema.names, what)
         now = {f.name: family(f.type) for f in schema}
         missing = tuple(n for n in self.types_ if n not in now)
         odd = [

@@ -172,6 +172,7 @@ def finish_fit(
     sample: RowSample,
     dropped: DroppedRows,
     judge: Judge | None = None,
+    tell_rows: bool = True,
 ) -> None:
     """Fill in all that `Columns` learns; where there is a judge, options are settled by it."""
     if not sample.n:
@@ -181,6 +182,7 @@ def finish_fit(
         sketches[c.target].n_texts if c.target_.numeric else 0
     )
     c.n_dropped_ = dropped.n - c.n_rows_
+    dropped.settle(c.n_dropped_, c.target_.numeric)
     c.time_form_ = time_form(sample.column(c.time_column), c.time_column) if c.time_column else None
     c.types_ = {name: family(s.kind) for name, s in sketches.items()}
     choices = _choices(c, sketches, sample, judge)
@@ -194,7 +196,7 @@ def finish_fit(
             for name, e in c.encoders_.items()
         }
     )
-    c.warnings_ = _warnings(c, dropped)
+    c.warnings_ = _warnings(c, dropped if tell_rows else DroppedRows())
 
 
 def _choices(

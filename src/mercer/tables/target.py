@@ -174,10 +174,8 @@ def _numbers(name: str, sketch: ColumnSketch, sample: Column, reason: str, numer
     said = [
         f'the target "{name}" is skewed (skewness {skew:.1f}): a few rows weigh much in the error.'
     ] * (skew > MAX_SKEW)
-    said += (
-        _in_units(name, sketch.unit)
-        + _left_out(name, sketch.n_texts)
-        + _far(name, missing_marks(values, sketch.low, sketch.high))
+    said += _in_units(name, sketch.unit) + _far(
+        name, missing_marks(values, sketch.low, sketch.high)
     )
     return Target(
         name,
@@ -229,9 +227,7 @@ def _classes(name: str, sketch: ColumnSketch, sample: Column, reason: str, numer
         unit=sketch.unit,
     )
     said = _spelled(found, spelled) + _in_units(name, sketch.unit if numeric else "")
-    return replace(
-        found, warnings=(*said, *_about_classes(found, sketch.n_texts if numeric else 0))
-    )
+    return replace(found, warnings=(*said, *_about_classes(found)))
 
 
 def _spelled(found: Target, spelled: list[str]) -> list[str]:
@@ -288,7 +284,7 @@ def label(value: Any) -> str:
     )
 
 
-def _about_classes(found: Target, n_texts: int) -> tuple[str, ...]:
+def _about_classes(found: Target) -> tuple[str, ...]:
     rarest, total = int(np.argmin(found.counts)), sum(found.counts)
     uneven = found.imbalance < RARE_SHARE and len(found.classes) < FEW_CLASSES
     share = f"{found.counts[rarest]:,} of {total:,} rows ({found.imbalance:.1%})"
@@ -298,11 +294,4 @@ def _about_classes(found: Target, n_texts: int) -> tuple[str, ...]:
     said += [
         f"{alone:,} of the {len(found.counts):,} classes {have} a single row, too few to learn from or to judge."
     ] * bool(alone)
-    return (*said, *_left_out(found.name, n_texts))
-
-
-def _left_out(name: str, n_texts: int) -> list[str]:
-    have, were = ("row has", "was") if n_texts == 1 else ("rows have", "were")
-    return [
-        f'{n_texts:,} {have} text in the target "{name}", which holds numbers, and {were} left out.'
-    ] * bool(n_texts)
+    return tuple(said)

@@ -3,7 +3,7 @@ chosen; and rows of numbers."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from math import ceil
 from typing import Any
 
@@ -178,7 +178,7 @@ class DroppedRows:
     n_infinite: int = 0
     n_unweighted: int = 0  # that have a target
     heaviest: float = 0.0
-    held_out: DroppedRows | None = None  # of the same table, which are told of beside these
+    n_texts: int = 0  # with text where the target holds numbers
 
     def add(self, target: Column, weight: Array | None) -> None:
         """Take in a batch."""
@@ -205,28 +205,42 @@ class DroppedRows:
         if weight is not None and not self.heaviest:
             raise DataError(f'the weight "{weight}" is 0 in every row; some must weigh more.')
 
-    def sentences(self, target: str, weight: str | None, numeric: bool) -> tuple[str, ...]:
+    def __add__(self, other: DroppedRows) -> DroppedRows:
+        """Of the rows of both."""
+        sums = {
+            f.name: getattr(self, f.name) + getattr(other, f.name)
+            for f in fields(self)
+            if f.name != "heaviest"
+        }
+        return DroppedRows(**sums, heaviest=max(self.heaviest, other.heaviest))
+
+    def settle(self, n_dropped: int, numeric: bool) -> None:
+        """Of so many left out, those without another reason had text where the target holds
+        numbers."""
+        known = self.n_untargeted + self.n_unweighted
+        self.n_texts = max(n_dropped - known, 0) if numeric else 0
+
+    def sentences(
+        self, target: str, weight: str | None, numeric: bool, rows: str = "rows"
+    ) -> tuple[str, ...]:
         """What to tell the user; `numeric` says that the target holds numbers, so that "inf" is no
         class."""
-        sides = [self] if self.held_out is None else [self, self.held_out]
-        n, untargeted, infinite_, unweighted = (
-            sum(getattr(side, name) for side in sides)
-            for name in ("n", "n_untargeted", "n_infinite", "n_unweighted")
-        )
+        infinite_ = self.n_infinite
         told = [
-            (untargeted - infinite_, f'no value of the target "{target}"'),
+            (self.n_untargeted - infinite_, f'no value of the target "{target}"'),
             (infinite_ if numeric else 0, f'an infinite value of the target "{target}"'),
-            (unweighted, f'no weight "{weight}"'),
+            (self.n_texts, f'text in the target "{target}", which holds numbers,'),
+            (self.n_unweighted, f'no weight "{weight}"'),
         ]
         return tuple(
-            f"{_rows(count, n)} {what} and {'was' if count == 1 else 'were'} left out."
+            f"{_rows(count, self.n, rows)} {what} and {'was' if count == 1 else 'were'} left out."
             for count, what in told
             if count
         )
 
 
-def _rows(count: int, n: int) -> str:
-    return f"{count:,} of {n:,} rows {'has' if count == 1 else 'have'}"
+def _rows(count: int, n: int, rows: str) -> str:
+    return f"{count:,} of {n:,} {rows} {'has' if count == 1 else 'have'}"
 
 
 def weights(batch: Batch, name: str) -> Array:

@@ -6,7 +6,7 @@ Names are one buffer of bytes and the offsets between them, as Arrow has them: n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,14 +37,14 @@ def murmur3(buffer: Array, offsets: Array, seed: int = 0) -> Array:
     if not 0 <= seed < 1 << 32:
         raise ValueError(f"seed must be a whole number from 0 to 2**32 - 1, got {seed!r}.")
     out = np.empty(len(offsets) - 1, np.int32)
-    given = plain_bytes(buffer), np.require(offsets, None, "CW"), np.uint32(seed), out
+    given = plain_bytes(buffer), np.require(offsets, None, ["C", "W"]), np.uint32(seed), out
     parallel_map(lambda t: hash_names(t.start, t.stop, *given), cuts(len(out), TASK_NAMES))
     return out
 
 
 def plain_bytes(buffer: Array) -> Array:
     """The bytes in one piece that may be written to, so that Numba compiles one signature."""
-    return np.require(buffer, np.uint8, "CW")
+    return np.require(buffer, np.uint8, ["C", "W"])
 
 
 def strings_law(buffer: Any, offsets: Any) -> str | None:
@@ -58,21 +58,23 @@ def strings_law(buffer: Any, offsets: Any) -> str | None:
     return "have offsets that descend" if (offsets[1:] < offsets[:-1]).any() else None
 
 
-def packed(names: Iterable[str]) -> tuple[Array, Array]:
+def packed(names: Sequence[str]) -> tuple[Array, Array]:
     """Strings as one buffer of UTF-8 and the offsets between them.
 
     >>> packed(["a", "é"])
     (array([ 97, 195, 169], dtype=uint8), array([0, 1, 3]))
     """
+    whole = "".join(names)
     try:
-        parts = [name.encode() for name in names]
+        parts = names if whole.isascii() else list(map(str.encode, names))
+        buffer = bytearray(whole, "utf-8")
     except UnicodeEncodeError as e:
         raise ValueError(
             f"The name {e.object!r:.60} is no UTF-8 ({e.reason}); take such characters out."
         ) from e
     offsets = np.zeros(len(parts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=offsets[1:])
-    return np.frombuffer(bytearray().join(parts), np.uint8), offsets
+    return np.frombuffer(buffer, np.uint8), offsets
 
 
 def columns_of(hashes: Array, n_features: int) -> Array:

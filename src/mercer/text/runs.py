@@ -110,7 +110,7 @@ def _compare(i: int, j: int, buffer: Array, offsets: Array) -> int:
     size, other = offsets[i + 1] - a, offsets[j + 1] - b
     for t in range(min(size, other)):
         if buffer[a + t] != buffer[b + t]:
-            return np.int64(buffer[a + t]) - np.int64(buffer[b + t])
+            return 1 if buffer[a + t] > buffer[b + t] else -1
     return size - other
 
 

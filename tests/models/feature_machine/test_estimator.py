@@ -1,9 +1,11 @@
 """Feature machines as users meet them."""
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
@@ -144,9 +146,71 @@ def test_missing_values_are_told() -> None:
 def test_few_rows(n: int) -> None:
     rng = np.random.default_rng(n)
     X, y = rng.normal(size=(n, 7)), rng.normal(size=n)
-    m = FeatureMachineRegressor(random_state=0).fit(X, y)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        m = FeatureMachineRegressor(random_state=0).fit(X, y)
     assert np.isfinite(m.predict(X)).all()
     assert not np.isfinite(m.predict_interval(X).upper).any() or n >= 10
+    assert "nothing is guaranteed" in m.predict_interval(X).guarantee
+    told = [str(w.message) for w in said if w.filename == __file__]
+    assert ("nothing was searched" in m.plan_.why) is bool(told) is (n < 7)
+    assert all(f"{n} row" in text and "at least 7 rows" in text for text in told)
+
+
+@pytest.mark.parametrize("n", [2, 6, 7])
+def test_few_rows_of_classes(n: int) -> None:
+    X, y = np.random.default_rng(n).normal(size=(n, 3)), np.arange(n) % 2
+    with pytest.warns(UserWarning, match="nothing was searched") if n < 7 else nullcontext():
+        m = FeatureMachineClassifier(random_state=0).fit(X, y)
+    assert np.allclose(m.predict_proba(X).sum(axis=1), 1)
+    weight = np.r_[np.ones(2), np.zeros(n - 2)]  # rows that do not count are none
+    with pytest.warns(UserWarning, match="2 rows are too few"):
+        m.fit(X, y, weight)
+
+
+FRAMES = {
+    "a date": (pd.date_range("2020-01-01", periods=30), "column 'c' of X holds dates or times"),
+    "a date with a zone": (
+        pd.date_range("2020", periods=30, tz="UTC"),
+        "column 'c' of X holds dates",
+    ),
+    "a span": (pd.to_timedelta(np.arange(30), unit="D"), "column 'c' of X holds dates or times"),
+    "a period": (
+        pd.period_range("2020-01", periods=30, freq="M"),
+        "column 'c' of X must hold numbers",
+    ),
+    "categories": (pd.Categorical(list("uvw") * 10), "column 'c' of X must hold numbers"),
+    "text": (list("uvw") * 10, "column 'c' of X must hold numbers"),
+    "complex": (1j * np.arange(30), "column 'c' of X is complex"),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("model", [FeatureMachineRegressor, FeatureMachineClassifier, KernelRidge])
+def test_columns_that_are_no_numbers_are_named(model, kind: str) -> None:
+    values, sentence = FRAMES[kind]
+    good = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=["a", "b", "c"])
+    y = (good["a"] > 0).astype(int)
+    bad = good[["a", "b"]].assign(c=values)
+    with pytest.raises(ValueError, match=f"^{sentence}") as e:
+        model().fit(bad, y)
+    assert "mercer.fit_table" in str(e.value)
+    m = model(random_state=0).fit(good, y)
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        m.predict(bad)
+    assert m.predict(good).shape == (30,)
+
+
+def test_frames_of_numbers_however_they_are_held() -> None:
+    x = np.random.default_rng(0).normal(size=30)
+    held = [pd.Categorical([1, 2, 3] * 10), [True, False] * 15, [str(v) for v in x]]
+    held += [pd.array([1, None, 2] * 10, dtype="Int64"), np.array([1, 2.5, None] * 10, object)]
+    for values in held:
+        m = FeatureMachineRegressor(random_state=0).fit(pd.DataFrame({"a": x, "b": values}), x)
+        assert list(m.feature_names_in_) == ["a", "b"]
+    twice = pd.DataFrame(np.column_stack([x, x]), columns=["a", "a"])
+    with pytest.raises(ValueError, match=r"^X has two columns of the same name; rename one\.$"):
+        m.fit(twice, x)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ choose everything by held-out rows."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -19,9 +20,10 @@ from mercer.models.feature_machine.fit import (
     FittedMachine,
     class_scores,
     fit,
+    not_searched,
     spread,
 )
-from mercer.models.feature_machine.search import MetricProblem
+from mercer.models.feature_machine.search import MIN_SEARCH, MetricProblem
 from mercer.models.intervals import Interval, conformal_quantile
 from mercer.models.settings import MemoryLimit, Seed, number, two_or_more
 from mercer.plans import Plan
@@ -107,6 +109,9 @@ class FeatureMachineBase(Saved, BaseEstimator):
             s.seed,
             s.memory,
         )
+        if len(p.X) < MIN_SEARCH:
+            told = f"{not_searched(len(p.X))}; give at least {MIN_SEARCH} rows"
+            warnings.warn(f"{type(self).__name__}: {told}.", UserWarning, stacklevel=4)
         return fit(p, s, *units)
 
     def _machine(self) -> FittedMachine:

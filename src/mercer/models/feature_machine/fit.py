@@ -68,7 +68,19 @@ class FeaturePlan:
     def why(self, n: int, *, refitted: bool) -> str:
         cells = "in one piece" if self.cell >= n else f"in cells of at most {self.cell:,}"
         last = "" if refitted or not self.calibration else ", and were not fitted"
-        return f"{n:,} rows, solved {cells}; {self.calibration:,} of them calibrate{last}"
+        none = f"; {not_searched(n)}" if n < MIN_SEARCH else ""
+        return f"{n:,} rows, solved {cells}; {self.calibration:,} of them calibrate{last}{none}"
+
+
+def not_searched(n: int) -> str:
+    """What rows that are too few leave out.
+
+    >>> not_searched(1)
+    'nothing was searched, as 1 row is too few to hold any out: norm, length and penalty are the first'
+    """
+    rows = "1 row is" if n == 1 else f"{n:,} rows are"
+    first = "norm, length and penalty are the first"
+    return f"nothing was searched, as {rows} too few to hold any out: {first}"
 
 
 def choose(n: int, s: FeatureSettings) -> FeaturePlan:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from mercer.inputs import Array, validate_data
 from mercer.invariants import Floats, Is, Labels, Number, Text, Whole
 from mercer.kernels import Kernel, Laplace
+from mercer.kernels.defaults import what_came
 from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing
 from mercer.models.feature_machine.dense import (
@@ -222,7 +223,11 @@ class LearnedMetric(TransformerMixin, Saved, BaseEstimator):
         if self.form not in ("auto", "diagonal", "full"):
             raise ValueError(f"form must be 'auto', 'diagonal' or 'full', got {self.form!r}.")
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise ValueError(f"kernel must be a kernel or None, got {self.kernel!r}.")
+            before = "; put maps of rows before it in a pipeline" * hasattr(
+                self.kernel, "transform"
+            )
+            came = what_came(self.kernel)
+            raise ValueError(f"kernel must be a kernel or None, got {came}{before}.")
         for name, least in (("rounds", 0), ("cross_fit", 2)):
             v = getattr(self, name)
             if v is None and name == "cross_fit":

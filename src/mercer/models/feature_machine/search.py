@@ -26,7 +26,7 @@ from mercer.models.feature_machine.paths import (
 from mercer.models.feature_machine.scaling import InputScaling
 from mercer.ops.threads import limit, n_threads, parallel_map
 
-MIN_SEARCH = 5  # rows of which some can be held out
+MIN_SEARCH = 7  # rows of which so many can be held out that they tell anything
 SCREEN_ROWS = 2_000  # of the first look
 PROMOTED_ROWS = 8_000  # of the second
 SCREEN_SHARE = 0.6  # of them that are fitted
