@@ -109,7 +109,7 @@ def test_penalties_mean_the_same_whatever_the_units():
 
 def test_ratios_tell_classes_apart():
     X = sp.csr_array(np.array([[1, 0, 1], [1, 0, -1], [0, 1, 1], [0, 1, 0]], np.float32))
-    r = log_ratios(X, np.array([1.0, 1, -1, -1]))
+    r = log_ratios(X, np.array([1.0, 1, -1, -1]), np.ones(4))
     assert r[0] > 0.5 > -0.5 > r[1]
     assert r[0] == pytest.approx(np.log(3 / 7) - np.log(1 / 6))
     made = weighed(X, r).toarray()
@@ -118,6 +118,8 @@ def test_ratios_tell_classes_apart():
         (X.toarray()[0] * r) / np.linalg.norm(X.toarray()[0] * r), abs=1e-6
     )
     assert X.toarray()[0].tolist() == [1, 0, 1]  # as it was
+    none = log_ratios(X, np.array([1.0, 1, -1, -1]), np.array([1.0, 0, 1, 0]))
+    assert none == pytest.approx(log_ratios(X[[0, 2]], np.array([1.0, -1]), np.ones(2)))
 
 
 def test_ratio_model_scores_new_rows_as_it_scored_its_own():

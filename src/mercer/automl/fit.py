@@ -63,9 +63,12 @@ def fit_table(
     The holdout (`test`: a share or a file; whole groups with `group`, the last rows with
     `time_column`) is told apart first: no treatment, choice or fit sees it. What is a choice
     about the columns (numbers by size or by rank, whole numbers as numbers or codes, the mean
-    of the target at levels) is settled on training rows. A kernel machine, and constant,
-    linear, explicit, Fourier and landmark models are compared by cross-validation on the
-    training rows, those near the best on repeated folds. The best is fitted to all of them,
+    of the target at levels) is settled on training rows. Texts give the scores of a linear
+    model over their n-grams, of the kind (words, letters, both) that does best on training
+    rows left out; a training row has scores of models that were not fitted to it. A kernel
+    machine, and constant, linear, explicit, Fourier and landmark models are compared by
+    cross-validation on the training rows, those near the best on repeated folds; rows with
+    equal texts are in one fold. The best is fitted to all of them,
     or a mean of two or three where that is better on rows left out; a simpler one where it is
     readable or ten times as fast, within one standard error, not worse row by row and no
     worse at its worst. Beyond 8,000 rows, 5,000 where there are more than two classes, few

@@ -20,7 +20,7 @@ from mercer.tables.arrow import Column
 from mercer.tables.texts import LinearScores, beside, weighed
 from mercer.text.ngrams import NGrams
 
-SHORT = 200  # characters on average, up to which single letters and pairs of them are taken too
+SHORT = 200  # characters on average, up to which single letters count too, also across words
 # columns that n-grams are hashed to: half as many as there are bytes of text, within these
 LEAST_BITS, MOST_BITS = 14, 22
 MAX_COEFFICIENTS = 1 << 23  # of all scores of a table
@@ -44,22 +44,20 @@ class TextKind:
 
 def text_kinds(n_bytes: float, n_documents: int, bits: int, two_classes: bool) -> list[TextKind]:
     """Those that suit so many bytes of documents, the cheapest first."""
+    short = n_bytes < SHORT * n_documents
     size: dict[str, Any] = dict(n_features=1 << bits, dtype=np.float32)
-    tfidf = dict(weight="tfidf", sublinear=True, **size)
-    low = 1 if n_bytes < SHORT * n_documents else 3
+    tfidf = dict(weight="tfidf", sublinear=not short, **size)
     words = dict(words=(1, 2), **tfidf)
-    chars = dict(chars=(low, 5), within_words=True, **tfidf)
+    chars = dict(chars=(1 if short else 3, 5), within_words=not short, **tfidf)
     binary = dict(words=(1, 2), weight="binary", norm=None, **size)
+    letters = "1 to 5 letters" if short else "3 to 5 letters within words"
+    both = WORD_BYTES + CHAR_BYTES
     return [
         TextKind("one and two words", (words,)),
         *[TextKind("one and two words, by the ratio of the classes", (binary,), ratio=True)]
         * two_classes,
-        TextKind(f"{low} to 5 letters within words", (chars,), bytes_a_byte=CHAR_BYTES),
-        TextKind(
-            f"one and two words beside {low} to 5 letters",
-            (words, chars),
-            bytes_a_byte=WORD_BYTES + CHAR_BYTES,
-        ),
+        TextKind(letters, (chars,), bytes_a_byte=CHAR_BYTES),
+        TextKind(f"one and two words beside {letters}", (words, chars), bytes_a_byte=both),
     ]
 
 
@@ -104,14 +102,15 @@ def vectorised(kind: TextKind, cells: Column) -> TextRows:
     return TextRows(lifts, few, columns)
 
 
-def log_ratios(X: sp.csr_matrix, y: Array) -> Array:
-    """log of (1 + rows with y > 0 that have a column) / (1 + the others that do), less that of the
-    sums of both.
+def log_ratios(X: sp.csr_matrix, y: Array, w: Array) -> Array:
+    """log of (1 + weight of the rows with y > 0 that have a column) / (1 + of the others that do),
+    less that of the sums of both.
 
-    >>> log_ratios(sp.csr_array(np.array([[1.0, 0], [1, 1]])), np.array([1.0, -1])).round(2)
+    >>> X = sp.csr_matrix(np.array([[1.0, 0], [1, 1]]))
+    >>> log_ratios(X, np.array([1.0, -1]), np.ones(2)).round(2)
     array([ 0.29, -0.41], dtype=float32)
     """
-    p, q = (1.0 + np.asarray(abs(X[rows]).sum(0), np.float64).ravel() for rows in (y > 0, y <= 0))
+    p, q = (1.0 + abs(X).T @ (w * side) for side in (y > 0, y <= 0))
     return np.asarray(np.log(p / p.sum()) - np.log(q / q.sum()), np.float32)
 
 
@@ -139,10 +138,10 @@ class LinearPath:
     def __init__(
         self, X: sp.csr_matrix, Y: Array, w: Array | None, ratio: bool, classes: bool
     ) -> None:
-        self.ratios = log_ratios(X, Y[:, 0]) if ratio else None
+        self.w = np.ones(len(Y)) if w is None else np.asarray(w, np.float64)
+        self.ratios = log_ratios(X, Y[:, 0], self.w) if ratio else None
         found = X if self.ratios is None else weighed(X, self.ratios)
         self.rows, self.Y, self.classes = SparseRows.of(found), Y, classes
-        self.w = np.ones(len(Y)) if w is None else np.asarray(w, np.float64)
         self.size = float(self.rows.squares.mean()) or 1.0
         self.starts: list[Array | None] = [None] * Y.shape[1]
 

@@ -102,7 +102,7 @@ def _names(lift: NGrams, cells: Column, wanted: list[int]) -> dict[int, tuple[st
     names = listed.get_feature_names_out()
     columns = columns_of(murmur3(*packed(names.tolist())), lift.n_features)
     out: dict[int, tuple[str, int]] = {}
-    for i in np.flatnonzero(np.isin(columns, wanted)):
+    for i in np.flatnonzero(np.isin(columns, wanted) & (counts >= MIN_DOCUMENTS)):
         before = out.get(int(columns[i]), ("", 0))
         if counts[i] > before[1]:
             out[int(columns[i])] = (str(names[i]), int(counts[i]))

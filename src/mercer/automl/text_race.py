@@ -32,7 +32,7 @@ PENALTIES = (16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
 START = 4  # of them
 CLEAR = 5e-4  # of the score: a gain below it is chance
 RACED_PARTS = 2  # that are left out, each in turn
-RACE_SHARE = 0.4  # of the time
+RACE_SHARE = 0.5  # of the time
 BYTES_A_SECOND = 1e5  # of the time: documents that are raced, at most these bytes
 RACED_BYTES = 4e6
 MORE = 4.0  # times as many for the two best, where they are as close
@@ -158,7 +158,7 @@ def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
     close = len(best) == 2 and best[0].score - best[1].score < CLOSE
     more, whole = _some(cells, task, min(MORE * BYTES_A_SECOND * may.seconds, MORE * RACED_BYTES))
     cost = sum(t.seconds_a_byte for t in best) * more.nbytes
-    if close and len(more) > 1.5 * len(few) and cost < clock.left():
+    if close and len(more) > 1.5 * len(few) and cost / 2 < clock.left():
         race.final = [_run(t.kind, more, whole, clock, t.at) for t in best]
     return race
 

@@ -158,11 +158,12 @@ class TextScoresEncoder(Encoder):
         return len(self.sizes.names("")) + self.gone
 
     def read(self, column: Column) -> tuple[Array, int]:
-        cells = documents(column)
-        scores = self.scores(cells) if self.scores is not None else self._hashed(cells)
-        read = self.sizes.read(column)[0]
-        read[null(text(column)), 2] = np.nan
-        return np.hstack([read, scores]), 0
+        cells = text(column)
+        read, whole = self.sizes.read(cells)[0], documents(cells)
+        read[null(cells), 2] = np.nan
+        return np.hstack(
+            [read, self._hashed(whole) if self.scores is None else self.scores(whole)]
+        ), 0
 
     def _hashed(self, cells: Column) -> Array:
         found = hashes(cells)
