@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mercer.models.two_sample import hsic_test, mmd_test
     from mercer.plans import Plan
     from mercer.store import load
+    from mercer.versions import show_versions
 
 __version__ = "0.1.0"
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "mmd_test",
     "operators",
     "priors",
+    "show_versions",
 ]
 
 MODULES = (
@@ -105,6 +107,7 @@ HOMES = {  # what is not an estimator
     "hsic_test": "models.two_sample",
     "load": "store",
     "mmd_test": "models.two_sample",
+    "show_versions": "versions",
 }
 
 

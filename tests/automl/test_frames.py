@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from mercer.automl import fit_table
+from mercer.automl import fit_table, select
 from mercer.automl.frames import as_source, only
 from mercer.automl.study import Study
 from mercer.tables import DataError
@@ -226,8 +226,11 @@ def test_few_rows_are_split_exactly_and_too_few_say_how_many_are_needed():
 
 
 def test_a_win_over_starved_trees_is_none(monkeypatch):
-    monkeypatch.setattr(Study, "_within_memory", lambda self: self.data.train.sample(30, 0))
-    verdict = fit_table(frame(), "price", exclude=["dear"], time=QUICK).result.verdict
+    monkeypatch.setattr(Study, "room_for_trees", 30)
+    monkeypatch.setattr(select, "TREE_SHARE", 50.0)  # time for folds, but no room
+    result = fit_table(frame(), "price", exclude=["dear"], time=QUICK).result
+    assert next(c for c in result.contenders if c.kind == "trees").cv is None
+    verdict = result.verdict
     assert (
         "Gradient-boosted trees were grown on only 30 rows, so nothing is said of them." in verdict
     )

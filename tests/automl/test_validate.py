@@ -10,12 +10,14 @@ from mercer.automl.budget import Clock
 from mercer.automl.candidates import feature_candidate
 from mercer.automl.metrics import METRICS
 from mercer.automl.predictors import IdentityTarget, LogTarget, Regressor, transformations
-from mercer.automl.recipes import LINEAR
+from mercer.automl.recipes import LINEAR, TreeGrowth
 from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import Selection, select_candidate
+from mercer.automl.trees import grow_like
 from mercer.automl.tuning import TunedMachine
 from tests.automl.arrays import SETTING, checkers, forever, problem
+from tests.automl.test_trees import DESIGN
 
 
 def outcome(p, tuned):
@@ -195,13 +197,60 @@ def test_a_mean_of_both_is_taken_where_they_err_apart_and_else_not(classes):
         told = np.exp(told) / np.exp(told).sum(1, keepdims=True) if classes else told
         return validate.ScoredFit(None, 1, 1.0, m.score(told), told=told)
 
-    apart = m.mean_weight(fit(0.8), fit(0.8))
-    assert 0.3 < apart < 0.7
-    assert m.mean_weight(fit(0.1), fit(5.0)) == 0.0
+    apart = m.mean_members({"machine": fit(0.8), "linear": fit(0.8)})
+    assert [kind for kind, _ in apart] == ["machine", "linear"]
+    assert 0.3 < dict(apart)["machine"] < 0.7
+    assert m.mean_members({"machine": fit(0.1), "linear": fit(5.0)}) == ()
     same = fit(0.5)
-    assert m.mean_weight(same, same) == 0.0
-    both = validate.ValidationResult(same, fit(0.5), True, "", 300, y=y, weight=0.25)
-    assert both.told == pytest.approx(0.25 * same.told + 0.75 * both.rival.told)
+    assert m.mean_members({"machine": same, "linear": same}) == ()
+    both = m.result(fit(0.8), fit(0.8), True, "", None)
+    told = [v * f.told for (_, v), f in zip(both.members, (both.machine, both.rival), strict=True)]
+    assert both.told == pytest.approx(sum(told))
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_trees_join_a_mean_where_that_helps_and_never_are_it_alone(classes):
+    p, rng = problem(3000, classes=classes), np.random.default_rng(0)
+    m = validate.Validation(
+        p, outcome(p, None), TunedMachine(SETTING, IdentityTarget(), 1.0, 100), forever(), 1e9
+    )
+    y = m.held.rows.y
+
+    def trees(size):
+        told = np.eye(2)[y] if classes else y
+        told = told + size * rng.normal(size=told.shape)
+        told = np.exp(told) / np.exp(told).sum(1, keepdims=True) if classes else told
+        return validate.ValidatedTrees(2.0, m.score(told), told)
+
+    def fit(size):
+        made = trees(size)
+        return validate.ScoredFit(None, 1, 1.0, made.score, told=made.told)
+
+    met = m.result(fit(0.8), None, True, "", trees(0.8))
+    assert [kind for kind, _ in met.members] == ["machine", "trees"]
+    assert 0.3 < dict(met.members)["trees"] < 0.7
+    far = m.result(fit(5.0), None, True, "", trees(0.1)).members
+    assert dict(far)["machine"] >= 0.1 - 1e-9  # trees alone are never the model
+    assert sum(v for _, v in far) == pytest.approx(1)
+    assert m.result(fit(0.1), None, True, "", trees(5.0)).members == ()
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_trees_are_grown_without_the_validation_rows(classes):
+    p = replace_design(problem(1000, classes=classes))
+    tuned = TunedMachine(SETTING, IdentityTarget(), 1e-3, 100)
+    m = validate.Validation(p, outcome(p, tuned), tuned, forever(), 1e9)
+    found = m.trees()
+    by_hand = grow_like(m.rest.rows, DESIGN, classes, p.seed, TreeGrowth())
+    assert np.array_equal(found.told, by_hand.predictor(m.held.rows.X))
+    assert found.score.value > 0.5
+    met = validate.compare_on_validation(p, outcome(p, tuned), forever(), 0.9, 0.25, 1e9)
+    assert np.array_equal(met.trees.told, found.told)
+    assert validate.Validation(p, outcome(p, tuned), tuned, Clock(10.0), 1e9).trees() is None
+
+
+def replace_design(p):
+    return dataclasses.replace(p, design=DESIGN)
 
 
 def test_a_mean_of_both_is_judged_by_rows_as_they_weigh(monkeypatch):
@@ -217,4 +266,5 @@ def test_a_mean_of_both_is_judged_by_rows_as_they_weigh(monkeypatch):
     fits = [validate.ScoredFit(None, 1, 1.0, m.score(t), told=t) for t in told]
     monkeypatch.setattr(validate, "difference_error", lambda *given: np.inf)
     assert fits[0].score.value > fits[1].score.value
-    assert 0.3 < m.mean_weight(*fits) < 0.9
+    members = m.mean_members(dict(zip(("machine", "linear"), fits, strict=True)))
+    assert 0.3 < dict(members)["machine"] < 0.9

@@ -146,7 +146,7 @@ def test_scores_of_validation_rows_that_the_holdout_does_not_bear_out_are_named(
     monkeypatch.setattr("mercer.automl.select.MAX_MACHINE_ROWS", 200)
     ahead = 9.0 if wins else -9.0
     monkeypatch.setattr("mercer.automl.validate.Validation.ahead", lambda self, a, b: ahead)
-    monkeypatch.setattr("mercer.automl.validate.Validation.mean_weight", lambda self, a, b: 0.0)
+    monkeypatch.setattr("mercer.automl.validate.Validation.mean_members", lambda self, fits: ())
     near, far = (shifted(s, n, i) for s, n, i in ((1.0, 600, 0), (0.2, 200, 1)))
     e = fit_table(near, "y", test=far, time=2).result
     assert (e.chosen.kind == "machine") is wins

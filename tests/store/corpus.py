@@ -310,7 +310,32 @@ def _texts():
     return replace(t, columns=columns, predictor=predictor, unusual=unusual)
 
 
+def _mean_with_trees(n_classes):
+    """A mean of which boosted trees that split categories are a part."""
+    from dataclasses import replace
+
+    from mercer.automl.boosted import TreeColumns
+    from mercer.automl.predictors import ConstantPredictor, WeightedMean
+    from mercer.automl.recipes import TreeGrowth
+    from mercer.automl.rows import TableRows
+    from mercer.automl.trees import grow_like
+
+    t = _table("k" if n_classes else "y", "y" if n_classes else "k")
+    width, rng = len(t.columns.feature_names_), np.random.default_rng(0)
+    Z = rng.normal(size=(90, width))
+    Z[:, :3] = np.eye(3)[rng.integers(0, 3, 90)]
+    y = (Z[:, 0] > Z[:, 1]).astype(int) if n_classes else 5 * Z[:, 0] + Z[:, -1]
+    design = TreeColumns(tuple(range(3, width)), ((0, 1, 2),))
+    rows = TableRows(Z.astype(np.float32), y, np.arange(90))
+    trees = grow_like(rows, design, n_classes, 0, TreeGrowth(3)).predictor
+    assert len(trees.trees.goes)
+    other = ConstantPredictor((0.5, 0.5), 2) if n_classes else ConstantPredictor((1.0,))
+    return replace(t, predictor=WeightedMean((trees, other), (0.75, 0.25)))
+
+
 TABLES = {
+    "mean with trees, of numbers": lambda: _mean_with_trees(0),
+    "mean with trees, of classes": lambda: _mean_with_trees(2),
     "mean of models": _mean,
     "table of texts": _texts,
     "table of numbers": lambda: _table("y", "k"),

@@ -116,6 +116,8 @@ ESTIMATORS = {
     "ridge method": KernelRidge(K, via=methods.Fourier(64, frequencies="iid"), random_state=0),
     "logistic": KernelLogistic(K, via=FEW, random_state=0),
     "svc": KernelSVC(K, via=FEW, class_weight={"no": 2.0, "yes é": 1.0}, random_state=0),
+    "logistic path": KernelLogistic(K, via=FEW, cv=3, alphas=[0.1, 1.0], random_state=0),
+    "svc path": KernelSVC(K, cv=3, Cs=[0.1, 1.0]),
     "squared": KernelSVC(K, via=FEW, loss="squared_hinge", random_state=0),
     "pca": KernelPCA(2, K, via=FEW, random_state=0),
     "gp": GaussianProcessRegressor(K, via=FEW, random_state=0),

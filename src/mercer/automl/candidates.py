@@ -14,7 +14,7 @@ from mercer.automl.crossval import NO_LIMIT, refits
 from mercer.automl.machines import MachinePlan, calibration, cross_fitted_probabilities
 from mercer.automl.metrics import Score, log_loss, over_folds
 from mercer.automl.predictors import ConstantPredictor, IdentityTarget, TargetTransform, all_classes
-from mercer.automl.recipes import NAMES, Recipe
+from mercer.automl.recipes import NAMES, Recipe, TreeGrowth
 from mercer.automl.search import UNTRANSFORMED, SearchProblem, Trial, try_recipe
 from mercer.automl.splits import N_FOLDS, FoldPlan, make_folds
 from mercer.automl.tuning import TunedMachine, out_of_fold
@@ -47,6 +47,7 @@ class ModelCandidate:
     # scores and predictions of every repeat of the folds, its own first, of which `score` is then
     # the mean; none where there is one
     repeats: tuple[tuple[Score, Array | None], ...] = ()
+    growth: TreeGrowth | None = None  # of trees
 
     @property
     def name(self) -> str:

@@ -4,11 +4,20 @@ to; only where that helps on rows that had no part in the weights."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from mercer.automl.candidates import ModelCandidate, folds_of, score_of
-from mercer.automl.choice import row_groups, row_losses, row_weights, worse_by_rows
+from mercer.automl.choice import (
+    best_candidate,
+    choose_candidate,
+    row_groups,
+    row_losses,
+    row_weights,
+    stands_in,
+    worse_by_rows,
+)
 from mercer.automl.metrics import difference_error
 from mercer.automl.predictors import IdentityTarget
 from mercer.automl.recipes import NAMES
@@ -18,6 +27,7 @@ from mercer.inputs import Array
 MAX_MEMBERS = 3
 STEPS = 20  # a weight is a multiple of 1 / 20
 MIN_WEIGHT = 0.1
+ROUNDING = 1e-9
 MIN_ROWS = 100  # rows with fewer of which weights are not known
 
 
@@ -29,16 +39,18 @@ def blended(weights: Sequence[float], parts: Sequence[Array]) -> Array:
     return np.asarray(out)
 
 
-def best_weights(parts: Sequence[Array], y: Array, w: Array, most: int) -> tuple[float, ...]:
+def best_weights(
+    parts: Sequence[Array], y: Array, w: Array, most: int, first: int | None = None
+) -> tuple[float, ...]:
     """The weights of the least squared error (of classes, of their indicators): from the best
-    part on, as long as another helps, each time with the weight that helps most.
+    part on, or the `first`, as long as another helps, each time with the weight that helps most.
 
     >>> y = np.array([1.0, 2.0, 3.0])
     >>> best_weights([y + [1, -1, 1], y - [1, -1, 1]], y, np.ones(3), 2)
     (0.5, 0.5)
     """
     losses = [_loss(part, y, w) for part in parts]
-    first = int(np.argmin(losses))
+    first = int(np.argmin(losses)) if first is None else first
     weights = np.eye(len(parts))[first]
     out, least = parts[first], losses[first]
     while np.sum(weights > 0) < most:
@@ -56,7 +68,7 @@ def best_weights(parts: Sequence[Array], y: Array, w: Array, most: int) -> tuple
             (1 - share) * out + share * parts[k],
             loss,
         )
-    weights = np.where(weights < MIN_WEIGHT, 0.0, weights)
+    weights = np.where(weights < MIN_WEIGHT - ROUNDING, 0.0, weights)
     return tuple((weights / weights.sum()).tolist())
 
 
@@ -68,25 +80,43 @@ def _loss(part: Array, y: Array, w: Array) -> float:
     return float(w @ (np.square(part).sum(1) - 2 * right))
 
 
+def chosen_or_mean(
+    p: SearchProblem, found: list[ModelCandidate], trees: ModelCandidate | None = None
+) -> tuple[list[ModelCandidate], ModelCandidate]:
+    """One of them, or a mean where that is better, and where the one is the best, or trees are
+    better than it by more than a simple model may be behind; with all there are then."""
+    chosen = choose_candidate(p, found)
+    beaten = trees is not None and not stands_in(p, chosen, trees)
+    if chosen is best_candidate(p, found) or beaten:
+        mean = ensemble_candidate(p, found, chosen, trees)
+        return ([*found, mean], mean) if mean is not None else (found, chosen)
+    return found, chosen
+
+
 def ensemble_candidate(
-    p: SearchProblem, found: Sequence[ModelCandidate], best: ModelCandidate
+    p: SearchProblem,
+    found: Sequence[ModelCandidate],
+    best: ModelCandidate,
+    trees: ModelCandidate | None = None,
 ) -> ModelCandidate | None:
-    """The mean that is better than the best candidate on rows left out, or None.
+    """The mean that is better than the best candidate on rows left out, or None; trees may be one
+    of those that it is of, never all.
 
     Weights are learnt on all folds but one and judged on it; those of the mean itself on all.
     """
     able = [f for f in found if f.predicted is not None and f.kind != "constant"]
     where = folds_of(p).tested()
-    if len(able) < 2 or len(where) < MIN_ROWS or best not in able:
+    if best not in able or len(where) < MIN_ROWS:
         return None
+    able += [trees] if trees is not None else []
     y, w = p.rows.y[where], p.rows.weights()[where]
     parts = [f.predicted[where] for f in able if f.predicted is not None]
-    if not w.any() or not all(np.isfinite(part).all() for part in parts):
+    if len(able) < 2 or not w.any() or not all(np.isfinite(part).all() for part in parts):
         return None
+    rule = MeanRule(tuple(f.kind for f in able), able.index(best))
     out = np.full_like(np.asarray(best.predicted, np.float64), np.nan)
-    out[where] = cross_weighted(parts, y, w, folds_of(p).block[where])
-    weights = best_weights(parts, y, w, MAX_MEMBERS)
-    members = tuple((f.kind, v) for f, v in zip(able, weights, strict=True) if v)
+    out[where] = cross_weighted(rule, parts, y, w, folds_of(p).block[where])
+    members = rule.members(rule(parts, y, w))
     if len(members) < 2:
         return None
     seconds = sum(f.seconds for f in able if f.kind in dict(members))
@@ -96,13 +126,39 @@ def ensemble_candidate(
     return made if _helps(p, made, best) else None
 
 
-def cross_weighted(parts: Sequence[Array], y: Array, w: Array, fold: Array) -> Array:
+@dataclass(frozen=True)
+class MeanRule:
+    """How parts of these kinds are weighted: `best_weights`, and where that leaves trees alone, the
+    weights of the best of the others and trees."""
+
+    kinds: tuple[str, ...]
+    best: int  # of those that are no trees
+
+    def __call__(self, parts: Sequence[Array], y: Array, w: Array) -> tuple[float, ...]:
+        weights = best_weights(parts, y, w, MAX_MEMBERS)
+        if {kind for kind, _ in self.members(weights)} != {"trees"}:
+            return weights
+        two = [self.best, self.kinds.index("trees")]
+        pair = best_weights([parts[k] for k in two], y, w, 2, first=0)
+        found = dict(
+            zip(two, (max(pair[0], MIN_WEIGHT), min(pair[1], 1 - MIN_WEIGHT)), strict=True)
+        )
+        return tuple(found.get(k, 0.0) for k in range(len(parts)))
+
+    def members(self, weights: Sequence[float]) -> tuple[tuple[str, float], ...]:
+        """Those with some weight."""
+        return tuple((kind, v) for kind, v in zip(self.kinds, weights, strict=True) if v)
+
+
+def cross_weighted(
+    rule: MeanRule, parts: Sequence[Array], y: Array, w: Array, fold: Array
+) -> Array:
     """Each fold's mean with the weights of the others."""
     out = np.empty_like(np.asarray(parts[0], np.float64))
     for k in np.unique(fold):
         mine, rest = fold == k, fold != k
         rest = rest if rest.any() else mine
-        weights = best_weights([part[rest] for part in parts], y[rest], w[rest], MAX_MEMBERS)
+        weights = rule([part[rest] for part in parts], y[rest], w[rest])
         out[mine] = blended(weights, [part[mine] for part in parts])
     return out
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from mercer import methods
 from mercer.automl import budget, intervals, refit
+from mercer.automl.boosted import BoostedTrees
 from mercer.automl.intervals import Margin
 from mercer.automl.predictors import Predictor
 from mercer.automl.result import FitResult
 from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows
-from mercer.automl.study import Study, StudyResult, mean_of
+from mercer.automl.study import Study, StudyResult, comparing_trees, mean_of
 from mercer.automl.summarise import target_of
-from mercer.automl.trees import BoostedTrees
+from mercer.automl.trees import grow_like
 from mercer.automl.validate import refit_machine
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
@@ -63,24 +64,33 @@ def refit_everything(study: Study, found: StudyResult) -> tuple[Predictor, int]:
         clock=replace(study.clock, budget=study.clock.budget / (1 - REFIT_SHARE)),
     )
     kinds = [kind for kind, _ in found.members] or [found.kind]
-    parts, counts = [], []
+    parts: list[Predictor | BoostedTrees] = []
+    counts = []
     for done, kind in enumerate(kinds):
         left = max(whole.clock.left(), MIN_SECONDS) / (len(kinds) - done)
         predictor, rows = _again(study, whole, found, kind, left)
         parts.append(predictor)
         counts.append(rows)
-    return mean_of(parts, found.members) if found.members else parts[0], min(counts)
+    if found.members:
+        return mean_of(parts, found.members), min(counts)
+    assert not isinstance(parts[0], BoostedTrees)
+    return parts[0], counts[0]
 
 
 def _again(
     study: Study, whole: Study, found: StudyResult, kind: str, left: float
-) -> tuple[Predictor, int]:
+) -> tuple[Predictor | BoostedTrees, int]:
     """One model of all rows, and how many of them it was fitted to in the seconds left."""
     former = found[kind]
     assert former is not None
-    assert not isinstance(former.predictor, BoostedTrees)
     p, v = whole.problem, found.validation
     wanted = _wanted(study, whole, former.rows, 0 if v is None else v.n_validation)
+    if isinstance(former.predictor, BoostedTrees):
+        assert former.growth is not None
+        last = former.seconds - comparing_trees(found.selection, v)
+        n = affordable_rows(former.rows, wanted, (former.rows, last), 1.0, left)
+        how = (former.predictor.design, study.n_classes, study.seed, former.growth)
+        return grow_like(p.sample(n).rows, *how).predictor, n
     if kind == "machine" and v is not None:
         tuned, mine = found.selection.tuned, v.machine
         assert tuned is not None

@@ -75,7 +75,8 @@ def fit_table(
     rows would under-rate a machine: it is validated against the best of the others on a tenth
     of the training rows that neither was fitted to (though settings of both were chosen with
     them); it is fitted in cells that overlap where all rows at once would take too long.
-    Gradient-boosted trees are grown for comparison in 15 % of the time.
+    Gradient-boosted trees are grown in 15 % of the time: to compare with, and as a member of
+    the mean where that is better on the same rows left out; alone they are never the model.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.automl.boosted import BoostedTrees
 from mercer.automl.metrics import METRICS, Metric, normalised
 from mercer.inputs import Array
 from mercer.invariants import Each, Is, Number, Whole
@@ -220,11 +221,12 @@ class Classifier:
 class WeightedMean:
     """The weighted mean of what two or three predictors say: numbers, or probabilities."""
 
-    members: tuple[Regressor | Classifier | ConstantPredictor, ...]
+    members: tuple[Regressor | Classifier | ConstantPredictor | BoostedTrees, ...]
     weights: tuple[float, ...]
 
     must = dict(
-        members=Each(Is("Regressor", "Classifier", "ConstantPredictor")), weights=Each(Number(0))
+        members=Each(Is("Regressor", "Classifier", "ConstantPredictor", "BoostedTrees")),
+        weights=Each(Number(0)),
     )
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer.automl import budget
+from mercer.automl.boosted import TreeColumns
 from mercer.automl.budget import Clock
 from mercer.automl.crossval import NO_LIMIT, ridge_path
 from mercer.automl.metrics import Metric, Score, normalised
@@ -74,6 +75,7 @@ class SearchProblem:
     n_classes: int
     seed: int = 0
     memory: float = 4e9  # bytes that arrays may take
+    design: TreeColumns | None = None  # how trees see the columns; None: none take part
 
     @property
     def numeric(self) -> bool:

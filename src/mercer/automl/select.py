@@ -19,13 +19,14 @@ from mercer.automl.candidates import (
 )
 from mercer.automl.choice import best_candidate, choose_candidate, mean_score
 from mercer.automl.crossval import NO_LIMIT
-from mercer.automl.ensemble import ensemble_candidate
+from mercer.automl.ensemble import chosen_or_mean
 from mercer.automl.machines import ignore_convergence
 from mercer.automl.metrics import Score, difference_error
 from mercer.automl.predictors import IdentityTarget, TargetTransform, transformations
 from mercer.automl.reasons import LeftOut, in_seconds, out_of_time, took_too_long
 from mercer.automl.recipes import LINEAR, MAX_EXPLICIT_FEATURES, NAMES, Recipe, explicit
 from mercer.automl.search import MANY_CLASSES, SearchProblem, Trial, successive_halving
+from mercer.automl.trees import CROSSVAL_PART, TREE_SHARE, trees_candidate
 from mercer.automl.tuning import TunedMachine, tune_machine
 from mercer.inputs import Array
 
@@ -76,6 +77,8 @@ class Selection:
         # folds
         None
     )
+    trees: ModelCandidate | None = None  # on the same folds, where they may join a mean
+    tree_seconds: float = 0.0  # that their folds took
 
     @property
     def short(self) -> dict[str, str]:
@@ -108,14 +111,20 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
         left_out += [late] if late else []
     left_out += [why] if why else []
     if tuned is not None and _validated(p, here):
-        return _chosen(here, found, left_out, tuned)
+        chosen = choose_candidate(here, found)
+        return Selection(here, tuple(found), chosen, tuple(left_out), tuned)
     found = _again(here, found, tuned, clock, memory)
+    clock.say("comparing by cross-validation: gradient-boosted trees")
+    watch = Clock(0)
+    trees = trees_candidate(here, CROSSVAL_PART * TREE_SHARE * clock.budget)
+    took = watch.spent
     kept = [
         late
         for one in left_out
         if (late := _late(here, one, others, best, clock, found, targets)) is not None
     ]
-    return _chosen(here, found, kept, None)
+    found, chosen = chosen_or_mean(here, found, trees)
+    return Selection(here, tuple(found), chosen, tuple(kept), None, trees, took)
 
 
 def _late(
@@ -142,20 +151,6 @@ def spare_seconds(clock: Clock, found: Sequence[ModelCandidate]) -> float:
     """What is left of the time for comparisons, once each has been fitted to all rows, which takes
     no longer than its cross-validation."""
     return clock.left(LATEST_SHARE) - sum(f.seconds for f in found)
-
-
-def _chosen(
-    here: SearchProblem,
-    found: list[ModelCandidate],
-    left_out: list[LeftOut],
-    pending: TunedMachine | None,
-) -> Selection:
-    """One of them, or where that is the best and a mean is better, the mean."""
-    chosen = choose_candidate(here, found)
-    if chosen is best_candidate(here, found) and pending is None:
-        mean = ensemble_candidate(here, found, chosen)
-        found, chosen = ([*found, mean], mean) if mean is not None else (found, chosen)
-    return Selection(here, tuple(found), chosen, tuple(left_out), pending)
 
 
 def _validated(p: SearchProblem, here: SearchProblem) -> bool:

@@ -4,41 +4,43 @@ of each."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from mercer.automl import budget, evaluate, refit, trees
+from mercer.automl.boosted import BoostedTrees, TreeColumns
 from mercer.automl.budget import Clock
 from mercer.automl.candidates import ModelCandidate, folds_of
 from mercer.automl.data import TableData
+from mercer.automl.details import (
+    candidate_detail,
+    machine_detail,
+    trees_detail,
+    trees_shortage,
+)
 from mercer.automl.ensemble import described
 from mercer.automl.evaluate import Evaluation
-from mercer.automl.machines import MachinePlan
 from mercer.automl.metrics import Metric
 from mercer.automl.predictors import (
     Classifier,
     ConstantPredictor,
-    LogTarget,
     Predictor,
     Regressor,
     WeightedMean,
 )
 from mercer.automl.reasons import no_last_fit
+from mercer.automl.recipes import TreeGrowth
 from mercer.automl.refit import FitSize, max_rows_held
-from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import Selection, select_candidate
-from mercer.automl.trees import BoostedTrees
 from mercer.automl.validate import ValidationResult, compare_on_validation, refit_machine
 from mercer.inputs import Array
 
-# the share of the time by which models are fitted; the least that the chosen one gets, and what
-# trees get
+# the share of the time by which models are fitted, and the least that the chosen one gets
 FIT_SHARE = 0.8
 MIN_FIT_SHARE = 0.1
-TREE_SHARE = 0.15
 REFIT_FACTOR = (
     1.2  # times the seconds of a rival's fit that must be left to do it once more, with all rows
 )
@@ -56,6 +58,7 @@ class FittedCandidate:
     note: str = ""
     rows: int = 0  # that it was fitted to
     handicap: str = ""  # what else it had less of
+    growth: TreeGrowth | None = None  # of trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +96,7 @@ class StudyResult:
 
     @property
     def predictor(self) -> Predictor:
-        """Of the chosen one, which trees, grown for comparison, never are."""
+        """Of the chosen one, which trees alone never are."""
         found = self.chosen.predictor
         assert not isinstance(found, BoostedTrees)
         return found
@@ -131,14 +134,28 @@ class Study:
             rows.sample(most, self.seed), self.metric, self.n_classes, self.seed, self.memory
         )
 
+    @cached_property
+    def design(self) -> TreeColumns | None:
+        """How trees see the columns; None where there is no room for them, or the rows have one
+        class only, or so many that as many trees a round take too long."""
+        rows, seconds = self.problem.rows, trees.TREE_SHARE * self.clock.budget
+        crowded = trees.least_seconds(self.n_classes) > 2 * seconds
+        if not self.room_for_trees or crowded or (self.n_classes and len(np.unique(rows.y)) < 2):
+            return None
+        columns = self.data.columns
+        kinds = [t.kind for t in columns.treatments_]
+        return TreeColumns.of(columns.origin_, kinds, rows.X)
+
     def run(self) -> StudyResult:
         """Baselines and the chosen one first, then trees, then the others as time allows."""
-        selection = select_candidate(self.problem, self.clock, self.memory)
+        whole = self.room_for_trees >= len(self.problem.rows)
+        p = replace(self.problem, design=self.design if whole else None)
+        selection = select_candidate(p, self.clock, self.memory)
         validation = (
             None
             if selection.tuned is None
             else compare_on_validation(
-                self.problem, selection, self.clock, FIT_SHARE, MIN_FIT_SHARE, self.memory
+                p, selection, self.clock, FIT_SHARE, MIN_FIT_SHARE, self.memory
             )
         )
         entries = [] if validation is None else self._validated(selection, validation)
@@ -153,8 +170,8 @@ class Study:
         first = {"constant", "linear", kind, *dict(members)} - {e.kind for e in entries}
         wanted = [f for f in selection.candidates if f.kind in first - {"ensemble"}]
         entries += [self.entry(selection, f) for f in wanted]
+        entries += self._trees(selection, validation)
         entries += self._mean(members, entries) if members else []
-        entries += self._trees()
         others = [f for f in selection.candidates if f.kind not in {e.kind for e in entries}]
         unfitted = dict[str, str]()
         for f in others:
@@ -191,7 +208,7 @@ class Study:
         ):
             return entries
         detail, note = (
-            _detail(f, rival.features, rival.predictor),
+            candidate_detail(f, rival.features, rival.predictor),
             self._after(validation, rival.rows),
         )
         evaluation, seconds = self._evaluated(rival.predictor), f.seconds + rival.seconds
@@ -259,7 +276,10 @@ class Study:
             )
         budget.release_memory()
         seconds = watch.spent + f.seconds
-        detail, note = _detail(f, size.features, predictor), self._note("fitted", size.rows)
+        detail, note = (
+            candidate_detail(f, size.features, predictor),
+            self._note("fitted", size.rows),
+        )
         return FittedCandidate(
             f.kind, predictor, self._evaluated(predictor), seconds, detail, note, size.rows
         )
@@ -288,39 +308,28 @@ class Study:
             else self._note("fitted", rows)
         )
 
-    def _trees(self) -> list[FittedCandidate]:
-        """None where the training rows have one class only, or so many that as many trees a round
-        take too long."""
-        kinds, used = [t.kind for t in self.data.columns.treatments_], self._within_memory()
-        if used is None:
+    def _trees(
+        self, selection: Selection, validation: ValidationResult | None
+    ) -> list[FittedCandidate]:
+        """Grown as those of the folds were, else in the seconds that theirs have left; none where
+        there is no design."""
+        design = self.design
+        if design is None:
             return []
-        seconds = TREE_SHARE * self.clock.budget
-        if self.n_classes and (
-            len(np.unique(used.y)) < 2 or trees.least_seconds(self.n_classes) > 2 * seconds
-        ):
-            return []
-        design, watch = trees.TreeColumns.of(self.data.columns.origin_, kinds, used.X), Clock(0)
-        grown, n = trees.grow_trees(used, design, self.n_classes, self.seed, self.clock, seconds)
-        detail = f"scikit-learn's {type(grown.estimator).__name__}, {grown.settings}"
-        short = (
-            f"stopped after {grown.rounds} of {trees.N_ROUNDS} rounds, to keep to time"
-            if grown.starved
-            else ""
-        )
-        note = "; ".join(text for text in (self._note("grown", n), short) if text)
-        return [
-            FittedCandidate(
-                "trees", grown, self._evaluated(grown), watch.spent, detail, note, n, short
-            )
-        ]
-
-    def _within_memory(self) -> TableRows | None:
-        """The rows of which trees may be grown; None where not even the sums of their bins fit."""
-        return (
-            self.problem.rows.sample(self.room_for_trees, self.seed)
-            if self.room_for_trees
-            else None
-        )
+        used = self.problem.rows.sample(self.room_for_trees, self.seed)
+        watch, growth = Clock(0), None if selection.trees is None else selection.trees.growth
+        took = comparing_trees(selection, validation)
+        if growth is not None and len(used) == len(self.problem.rows):
+            self.clock.say(f"growing trees on {len(used):,} rows")
+            grown = trees.grow_like(used, design, self.n_classes, self.seed, growth)
+        else:
+            seconds = trees.TREE_SHARE * self.clock.budget - took
+            grown = trees.grow_trees(used, design, self.n_classes, self.seed, self.clock, seconds)
+        short = trees_shortage(grown)
+        note = "; ".join(text for text in (self._note("grown", grown.rows), short) if text)
+        evaluation, seconds = self._evaluated(grown.predictor), watch.spent + took
+        made = (trees_detail(grown), note, grown.rows, short, grown.growth)
+        return [FittedCandidate("trees", grown.predictor, evaluation, seconds, *made)]
 
     @property
     def room_for_trees(self) -> int:
@@ -344,10 +353,13 @@ def _members(
     selection: Selection, validation: ValidationResult | None
 ) -> tuple[tuple[str, float], ...]:
     """Of a mean, by folds or by validation."""
-    if validation is None:
-        return selection.chosen.members
-    w, rival = validation.weight, selection.chosen.kind
-    return (("machine", w), (rival, 1 - w)) if w and rival != "constant" else ()
+    return selection.chosen.members if validation is None else validation.members
+
+
+def comparing_trees(selection: Selection, validation: ValidationResult | None) -> float:
+    """Seconds that trees took before those of all rows."""
+    validated = None if validation is None else validation.trees
+    return selection.tree_seconds + (0.0 if validated is None else validated.seconds)
 
 
 def mean_of(
@@ -357,9 +369,11 @@ def mean_of(
     return WeightedMean(tuple(map(_single, parts)), tuple(weight for _, weight in members))
 
 
-def _single(predictor: Predictor | BoostedTrees) -> ConstantPredictor | Regressor | Classifier:
+def _single(
+    predictor: Predictor | BoostedTrees,
+) -> ConstantPredictor | Regressor | Classifier | BoostedTrees:
     """A predictor that is no mean itself."""
-    assert isinstance(predictor, ConstantPredictor | Regressor | Classifier)
+    assert not isinstance(predictor, WeightedMean)
     return predictor
 
 
@@ -370,30 +384,3 @@ def scaled_seconds(seconds: float, rows: int, n: int, power: float) -> float:
     36.0
     """
     return float(seconds * (n / rows) ** power)
-
-
-def machine_detail(plan: MachinePlan, predictor: Predictor) -> str:
-    """What it is: its loss, kernel, penalty and cells."""
-    cells = len(getattr(getattr(predictor, "estimator", None), "models", ()))
-    how = plan.how(getattr(predictor, "n_classes", 0))
-    return f"{plan.detail}: {how}{_target(predictor)}" + (
-        f"; in {cells:,} cells that overlap" if cells > 1 else ""
-    )
-
-
-def _target(predictor: Predictor) -> str:
-    return (
-        f"; fits the {predictor.target}"
-        if isinstance(predictor, Regressor) and isinstance(predictor.target, LogTarget)
-        else ""
-    )
-
-
-def _detail(f: ModelCandidate, size: int, predictor: Predictor) -> str:
-    if f.plan is not None:
-        return machine_detail(f.plan, predictor)
-    if f.recipe is None:
-        return "the mean of the target, or the share of each class"
-    target = _target(predictor)
-    penalty = getattr(getattr(predictor, "estimator", None), "alpha", f.alpha)
-    return f"{f.recipe.detail(size)}; penalty {float(np.max(penalty)):.3g}{target}"

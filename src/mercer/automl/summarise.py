@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.automl import evaluate, intervals, metrics
+from mercer.automl.boosted import BoostedTrees
 from mercer.automl.candidates import ModelCandidate
 from mercer.automl.choice import paired_scores
 from mercer.automl.evaluate import Decision, best_f1_decision
@@ -130,11 +131,13 @@ def decision_of(study: Study, found: StudyResult) -> Decision:
 
 
 def target_of(predictor: Predictor) -> TargetTransform | None:
-    """The transformation of the target that a predictor fits."""
+    """The transformation of the target that a predictor fits; of a mean that of all but trees,
+    which fit the target itself."""
     if not isinstance(predictor, WeightedMean):
         return predictor.target if isinstance(predictor, Regressor) else None
-    of = {t.shift for m in predictor.members if isinstance(t := target_of(m), LogTarget)}
-    every = all(isinstance(target_of(m), LogTarget) for m in predictor.members)
+    others = [m for m in predictor.members if not isinstance(m, BoostedTrees)]
+    of = {t.shift for m in others if isinstance(t := target_of(m), LogTarget)}
+    every = all(isinstance(target_of(m), LogTarget) for m in others)
     return LogTarget(of.pop()) if every and len(of) == 1 else None
 
 
@@ -173,6 +176,8 @@ def _metric_note(study: Study, e: FittedCandidate, decision: Decision) -> str:
 
 def _contenders(study: Study, found: StudyResult) -> tuple[Contender, ...]:
     known = {f.kind: f for f in found.selection.candidates}
+    if found.selection.trees is not None:
+        known["trees"] = found.selection.trees
     return tuple(
         _contender(kind, study, found, known)
         for kind in NAMES
@@ -239,9 +244,11 @@ def _learnt(predictor: Any, size: int) -> Array | None:
     return None if own is None or np.shape(own) != (size,) else np.asarray(own, np.float64)
 
 
-def _plan(predictor: Predictor) -> str:
+def _plan(predictor: Predictor | BoostedTrees) -> str:
     if isinstance(predictor, WeightedMean):
         return "; ".join(_plan(m) for m in predictor.members)
+    if isinstance(predictor, BoostedTrees):
+        return predictor.plan_
     return (
         "constant"
         if isinstance(predictor, ConstantPredictor)

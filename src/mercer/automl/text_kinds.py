@@ -141,7 +141,7 @@ class LinearPath:
         self.w = np.ones(len(Y)) if w is None else np.asarray(w, np.float64)
         self.ratios = log_ratios(X, Y[:, 0], self.w) if ratio else None
         found = X if self.ratios is None else weighed(X, self.ratios)
-        self.rows, self.Y, self.classes = SparseRows.of(found), Y, classes
+        self.rows, self.Y, self.classes = SparseRows.of(found, intercept=True), Y, classes
         self.size = float(self.rows.squares.mean()) or 1.0
         self.starts: list[Array | None] = [None] * Y.shape[1]
 
@@ -151,8 +151,8 @@ class LinearPath:
         found = [one(k, penalty * self.size) for k in range(self.Y.shape[1])]
         self.starts = [last for _, last in found]
         theta = np.concatenate([model for model, _ in found], axis=1)
-        coef = self.rows.spread(theta[: self.rows.p]).T
-        return LinearScores(np.ascontiguousarray(coef, np.float32), theta[self.rows.p], self.ratios)
+        coef, intercept = self.rows.unshifted(theta[: self.rows.p], theta[self.rows.p])
+        return LinearScores(np.ascontiguousarray(coef.T, np.float32), intercept, self.ratios)
 
     def _hinge(self, k: int, alpha: float) -> tuple[Array, Array | None]:
         """The model, and where the next one starts; a constant where rows are of one class."""

@@ -3,36 +3,35 @@ rival that a table deserves."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
+from mercer.automl.boosted import BoostedTrees, TreeColumns, TreeEnsemble
 from mercer.automl.budget import Clock
-from mercer.automl.predictors import all_classes, in_blocks
+from mercer.automl.candidates import ModelCandidate, folds_of, score_of
+from mercer.automl.predictors import ConstantPredictor, IdentityTarget
+from mercer.automl.recipes import LEARNING_RATE, MULTICLASS_PENALTY, N_ROUNDS, TreeGrowth
 from mercer.automl.rows import TableRows
-from mercer.inputs import Array
-from mercer.ops.tiles import cuts
+from mercer.automl.search import SearchProblem
 
+TREE_SHARE = 0.15  # of the time
+CROSSVAL_PART = 0.8  # of that, for the folds
+VALIDATION_PART = 0.4  # of that, for the trees that are validated before those of all rows
 PROBE_ROWS = 5_000
 MIN_ROWS = 20_000
 PROBE_SHARE = 0.2  # of the seconds, that the first look takes at most
-MAX_CODES = 255
-N_ROUNDS = 100  # scikit-learn's default
 SECONDS_A_TREE = 1e-3  # 0.4 ms were measured for trees of 300 rows, and larger ones take more
 FIRST_ROUNDS = 3  # rounds that are timed
-LEARNING_RATE = 0.1  # scikit-learn's default
 # rounds with which larger steps come to about what all rounds would; with time for fewer, steps
 # stay as they are and it is said that rounds lack
 MIN_ROUNDS = 34
 SAFE_SHARE = 0.8  # of the rounds that the first ones promise: later trees are larger
-# of the leaves where there are more than two classes: without it, leaves of a rare class run away
-# (4,000 rows of covtype: accuracy 0.54 with 0, 0.76 with 1)
-MULTICLASS_PENALTY = 1.0
+PATIENCE = 1.2  # times the seconds, after which folds are given up
 MIN_SECONDS = 1.0  # what trees always get
 SINGLE_THREAD_CELLS = (
     4_000_000  # cells, below which threads wait for each other longer than they work
@@ -40,72 +39,12 @@ SINGLE_THREAD_CELLS = (
 
 
 @dataclass(frozen=True, eq=False)
-class TreeColumns:
-    """Treated columns for trees: the indicators of one category joined to one column of codes, all
-    else as it is."""
+class GrownEnsemble:
+    """A grown ensemble as it predicts, how it was grown, and on how many rows."""
 
-    single: tuple[int, ...]
-    blocks: tuple[tuple[int, ...], ...]
-
-    @classmethod
-    def of(cls, origin: Sequence[int], kinds: Sequence[str], X: Array) -> TreeColumns:
-        """A block is what the indicators of a category look like: several columns of two values
-        each."""
-        single: list[int] = []
-        blocks: list[tuple[int, ...]] = []
-        for j in range(len(kinds)):
-            mine = [i for i, o in enumerate(origin) if o == j]
-            hot = [i for i in mine if len(np.unique(X[:5000, i])) <= 2]
-            joined = 2 < len(hot) <= MAX_CODES
-            blocks += [tuple(hot)] * joined
-            single += [i for i in mine if not (joined and i in hot)]
-        return cls(tuple(single), tuple(blocks))
-
-    @property
-    def categorical(self) -> Array:
-        return np.arange(len(self.single) + len(self.blocks)) >= len(self.single)
-
-    def __call__(self, X: Array) -> Array:
-        out = np.empty((len(X), len(self.single) + len(self.blocks)), np.float32)
-        for s in cuts(len(X), 1 << 14):
-            out[s, : len(self.single)] = X[s][:, list(self.single)]
-            for j, block in enumerate(self.blocks):
-                out[s, len(self.single) + j] = X[s][:, list(block)].argmax(1)
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class BoostedTrees:
-    """A fitted ensemble; like the other predictors, numbers or probabilities."""
-
-    estimator: Any
-    design: TreeColumns
-    n_classes: int
-    rounds: int = N_ROUNDS  # fewer where time was up before trees were done
-    low: float = -np.inf  # of numbers: 0 where none was negative, as for all others
-    rate: float = LEARNING_RATE
-
-    @property
-    def starved(self) -> bool:
-        """Whether fewer rounds than larger steps make up for."""
-        return self.rounds < round(LEARNING_RATE / self.rate * N_ROUNDS)
-
-    @property
-    def settings(self) -> str:
-        """In words."""
-        more = f", leaves penalised by {MULTICLASS_PENALTY:g}" if self.n_classes > 2 else ""
-        if self.rate == LEARNING_RATE:
-            return f"default settings{more}"
-        return f"{self.rounds} rounds at a learning rate of {self.rate:.2g}, as time allowed{more}"
-
-    def __call__(self, X: Array) -> Array:
-        with few_threads(len(X) * X.shape[1]):
-            if not self.n_classes:
-                return np.maximum(
-                    in_blocks(lambda rows: self.estimator.predict(self.design(rows)), X), self.low
-                )
-            P = in_blocks(lambda rows: self.estimator.predict_proba(self.design(rows)), X)
-        return all_classes(self.estimator, P, self.n_classes)
+    predictor: BoostedTrees
+    growth: TreeGrowth
+    rows: int
 
 
 def few_threads(cells: int) -> AbstractContextManager[object]:
@@ -124,52 +63,110 @@ def least_seconds(n_classes: int) -> float:
 
 def grow_trees(
     rows: TableRows, design: TreeColumns, n_classes: int, seed: int, clock: Clock, seconds: float
-) -> tuple[BoostedTrees, int]:
-    """The ensemble of all rows, or of as many as the seconds allow, and how many those are; where
-    even so time is up, fewer rounds."""
+) -> GrownEnsemble:
+    """The ensemble of all rows, or of as many as the seconds allow; where even so time is up, fewer
+    rounds."""
     n = len(rows)
     if n > MIN_ROWS:
         probe = Clock(0)
-        _, rounds, _ = _boost(
+        _, growth = _boost(
             rows.sample(PROBE_ROWS, seed), design, n_classes, seed, PROBE_SHARE * seconds
         )
         n = max(
-            MIN_ROWS, min(n, int(PROBE_ROWS * seconds * rounds / N_ROUNDS / max(probe.spent, 1e-3)))
+            MIN_ROWS,
+            min(n, int(PROBE_ROWS * seconds * growth.rounds / N_ROUNDS / max(probe.spent, 1e-3))),
         )
     used = rows.sample(n, seed)
-    clock.say(f"growing trees on {len(used):,} rows, for comparison")
-    model, rounds, rate = _boost(used, design, n_classes, seed, max(seconds, MIN_SECONDS))
-    low = 0.0 if not n_classes and used.y.min() >= 0 else -np.inf
-    return BoostedTrees(model, design, n_classes, rounds, low, rate), len(used)
+    clock.say(f"growing trees on {len(used):,} rows")
+    model, growth = _boost(used, design, n_classes, seed, max(seconds, MIN_SECONDS))
+    return _grown(model, used, design, n_classes, growth)
+
+
+def grow_like(
+    rows: TableRows, design: TreeColumns, n_classes: int, seed: int, growth: TreeGrowth
+) -> GrownEnsemble:
+    """The ensemble of all rows, grown as another was, however long it takes."""
+    model = _model(n_classes, design, seed, growth)
+    with few_threads(len(rows) * design.size):
+        model.fit(design(rows.X), rows.y, sample_weight=rows.weight)
+    return _grown(model, rows, design, n_classes, growth)
+
+
+def trees_candidate(p: SearchProblem, seconds: float) -> ModelCandidate | None:
+    """Trees on the folds of all, grown alike in each; None where the seconds are too few for so
+    many rounds, or the problem does not say how trees see its columns."""
+    split, watch = folds_of(p), Clock(0)
+    if p.design is None:
+        return None
+    growth: TreeGrowth | None = None
+    out = np.full((len(p.rows), p.n_classes) if p.n_classes else len(p.rows), np.nan)
+    for fold in range(len(split.plan)):
+        train, test = split.split(fold)
+        part = p.rows.take(train).with_positive_weight()
+        if not len(part) or (p.n_classes and len(np.unique(part.y)) < 2):
+            constant = ConstantPredictor.of(part.y, part.weights(), p.n_classes)
+            out[test] = constant(p.rows.X[test])
+            continue
+        if growth is None:
+            each = seconds / len(split.plan)
+            model, growth = _boost(part, p.design, p.n_classes, p.seed, each)
+            grown = _grown(model, part, p.design, p.n_classes, growth)
+            if growth.starved:
+                return None
+        else:
+            grown = grow_like(part, p.design, p.n_classes, p.seed, growth)
+        out[test] = grown.predictor(p.rows.X[test])
+        if watch.spent > PATIENCE * seconds:
+            return None
+    score = score_of(p, out)
+    made = ModelCandidate("trees", None, 0, 0.0, IdentityTarget(), score, watch.spent, out)
+    return replace(made, growth=growth)
+
+
+def _grown(
+    model: Any, rows: TableRows, design: TreeColumns, n_classes: int, growth: TreeGrowth
+) -> GrownEnsemble:
+    low = 0.0 if not n_classes and rows.y.min() >= 0 else -np.inf
+    codes = tuple(map(int, model.classes_)) if n_classes else ()
+    trees, width = TreeEnsemble.of(model), int(rows.X.shape[1])
+    predictor = BoostedTrees(trees, design, codes, n_classes, width, low)
+    return GrownEnsemble(predictor, growth, len(rows))
+
+
+def _model(n_classes: int, design: TreeColumns, seed: int, growth: TreeGrowth) -> Any:
+    kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
+    categorical = design.categorical
+    return kind(
+        max_iter=growth.rounds,
+        learning_rate=growth.rate,
+        categorical_features=categorical if categorical.any() else None,
+        random_state=seed,
+        warm_start=True,
+        l2_regularization=MULTICLASS_PENALTY if n_classes > 2 else 0.0,
+    )
 
 
 def _boost(
     rows: TableRows, design: TreeColumns, n_classes: int, seed: int, seconds: float
-) -> tuple[Any, int, float]:
+) -> tuple[Any, TreeGrowth]:
     """Some rounds first, which tell how many more there is time for: where those are fewer than
-    all, larger steps make up for it. The ensemble, the rounds asked for in the end, and the rate.
+    all, larger steps make up for it. The ensemble, and the rounds and the rate asked for in the
+    end.
     """
-    kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
-    categorical, y = design.categorical, rows.y
-    if n_classes and np.bincount(y).max() == len(y):
+    if n_classes and np.bincount(rows.y).max() == len(rows):
         raise ValueError("trees need rows of two classes.")
-    settings: dict[str, Any] = {
-        "categorical_features": categorical if categorical.any() else None,
-        "random_state": seed,
-        "warm_start": True,
-        "l2_regularization": MULTICLASS_PENALTY if n_classes > 2 else 0.0,
-    }
-    model, rate, wanted = kind(max_iter=FIRST_ROUNDS, **settings), LEARNING_RATE, N_ROUNDS
+    first, rate, wanted = TreeGrowth(FIRST_ROUNDS), LEARNING_RATE, N_ROUNDS
+    model = _model(n_classes, design, seed, first)
     X, whole, rounds, added = design(rows.X), Clock(seconds), 0, FIRST_ROUNDS
-    with few_threads(len(rows) * len(categorical)):
+    with few_threads(len(rows) * design.size):
         while added > 0:
             watch, rounds = Clock(0), rounds + added
-            model.set_params(max_iter=rounds).fit(X, y, sample_weight=rows.weight)
+            model.set_params(max_iter=rounds).fit(X, rows.y, sample_weight=rows.weight)
             able = whole.left() * added / max(watch.spent, 1e-6)
             if wanted == N_ROUNDS and rounds == FIRST_ROUNDS and MIN_ROUNDS < able < N_ROUNDS:
                 wanted = max(MIN_ROUNDS, int(SAFE_SHARE * able))
                 rate, added, rounds = LEARNING_RATE * N_ROUNDS / wanted, FIRST_ROUNDS, 0
-                model = kind(max_iter=added, learning_rate=rate, **settings)
+                model = _model(n_classes, design, seed, replace(first, rate=rate))
             else:
                 added = int(min(wanted - rounds, 3 * rounds, able))
-    return model, rounds, rate
+    return model, TreeGrowth(rounds, rate)

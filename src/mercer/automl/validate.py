@@ -6,7 +6,8 @@ every row more than a map of fixed size does. So a tenth of the training rows is
 validation: both are fitted to the same few thousand of the others first. A machine that is ahead
 there by more than two standard errors of the difference has won, and the time left is its own. Else
 both are fitted to the rest, each in half of the time left, and the machine wins where it is ahead,
-of a linear model by more than one; or a mean of both, where that is better than either.
+of a linear model by more than one; or a mean of both, of which trees grown on the same rows may be
+one, where that is better than either.
 
 Neither is fitted to the validation rows, but the settings of both were chosen with them: what is
 compared is fair, and no measure of how good they are. What is learnt of these rows for a score (a
@@ -15,6 +16,7 @@ machine's calibration, the retransformation of a logarithm) is learnt of one hal
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +24,7 @@ import numpy as np
 from mercer.automl import machines, refit
 from mercer.automl.budget import Clock
 from mercer.automl.choice import READABLE, losses_of, worse_by_rows
-from mercer.automl.ensemble import MIN_ROWS, best_weights, cross_weighted
+from mercer.automl.ensemble import MIN_ROWS, MeanRule, blended, cross_weighted
 from mercer.automl.machines import Machine
 from mercer.automl.metrics import TITLES, Score, difference_error, number
 from mercer.automl.predictors import (
@@ -38,6 +40,7 @@ from mercer.automl.rows import TableRows
 from mercer.automl.search import SearchProblem
 from mercer.automl.select import Selection
 from mercer.automl.splits import make_folds
+from mercer.automl.trees import MIN_SECONDS, TREE_SHARE, VALIDATION_PART, grow_trees
 from mercer.automl.tuning import TunedMachine
 from mercer.inputs import Array
 
@@ -67,6 +70,15 @@ class ScoredFit:
 
 
 @dataclass(frozen=True, eq=False)
+class ValidatedTrees:
+    """The seconds that trees took, their score, and what they predicted of the validation rows."""
+
+    seconds: float
+    score: Score
+    told: Array
+
+
+@dataclass(frozen=True, eq=False)
 class ValidationResult:
     """Both at their last, and who won; the rival is None where it was beaten on few rows and not
     fitted to more."""
@@ -78,7 +90,9 @@ class ValidationResult:
     n_validation: int  # rows that neither was fitted to
     power: float = 2.0  # of the rows in the seconds of the machine
     y: Array | None = None  # of the validation rows
-    weight: float = 0.0  # of the machine in a mean of both that is better than either; 0: none is
+    members: tuple[tuple[str, float], ...] = ()  # of a mean that is better than either
+    blended: Array | None = None  # what the mean predicted of the validation rows
+    trees: ValidatedTrees | None = None
     row_weights: Array | None = None  # of the validation rows, and their groups
     groups: Array | None = None
 
@@ -89,12 +103,7 @@ class ValidationResult:
     @property
     def told(self) -> Array | None:
         """What was predicted of the validation rows by what is chosen."""
-        if not self.weight or self.rival is None:
-            return self.winner.told
-        assert self.machine.told is not None
-        return np.asarray(
-            self.weight * self.machine.told + (1 - self.weight) * np.asarray(self.rival.told)
-        )
+        return self.blended if self.members else self.winner.told
 
 
 def compare_on_validation(
@@ -130,30 +139,20 @@ class Validation:
         self.weights = w if w.sum() > 0 else np.ones(len(w))
 
     def run(self, until: float, least: float) -> ValidationResult:
-        """Few rows first, then as many as there is time for."""
-        n = len(self.rest.rows)
+        """Few rows first, then as many as there is time for; trees in time of their own."""
+        n, trees = len(self.rest.rows), self.trees()
         few, cell = self.tuned.size(
             min(FIRST_ROWS, n), FIRST_SHARE * self.clock.budget, self.memory
         )
         mine, theirs = self.machine(few, cell), self.rival(few, self.selection.chosen.size)
         whole = cell >= few or self.tuned.setting.own_cells
         self.tuned = self.tuned.timed(mine.fitting, few if whole else cell)
+        until += 0.0 if trees is None else trees.seconds / self.clock.budget
         left = max(self.clock.left(until), least * self.clock.budget)
         if few < n and self.ahead(mine, theirs) > CLEAR_LEAD:
             last = self.machine(*self.tuned.size(n, left, self.memory))
             words = f"chosen after both were fitted to {few:,} rows: {self.summary(mine, theirs)}"
-            y = self.held.rows.y
-            return ValidationResult(
-                last,
-                None,
-                True,
-                words,
-                self.n_validation,
-                self.tuned.power,
-                y,
-                row_weights=self.weights,
-                groups=self.held.rows.group,
-            )
+            return self.result(last, None, True, words, trees)
         if few < n:
             size = refit.fit_size(
                 self.selection.here, self.selection.chosen, n, left / 2, self.memory
@@ -164,41 +163,77 @@ class Validation:
                     n, max(left - theirs.seconds, FIRST_SHARE * self.clock.budget), self.memory
                 )
             )
+        wins = self.ahead(mine, theirs) > (1 if self.selection.chosen.kind in READABLE else 0)
+        return self.result(mine, theirs, wins, self.summary(mine, theirs), trees)
+
+    def result(
+        self,
+        mine: ScoredFit,
+        theirs: ScoredFit | None,
+        machine_wins: bool,
+        words: str,
+        trees: ValidatedTrees | None,
+    ) -> ValidationResult:
+        """With the mean, where one is better."""
+        named: dict[str, ScoredFit | ValidatedTrees | None] = {
+            "machine": mine,
+            self.selection.chosen.kind: theirs,
+            "trees": trees,
+        }
+        fits = {kind: f for kind, f in named.items() if f is not None and kind != "constant"}
+        members = self.mean_members(fits)
+        told = [np.asarray(fits[kind].told) for kind, _ in members]
         return ValidationResult(
             mine,
             theirs,
-            self.ahead(mine, theirs) > (1 if self.selection.chosen.kind in READABLE else 0),
-            self.summary(mine, theirs),
+            machine_wins,
+            words,
             self.n_validation,
             self.tuned.power,
             self.held.rows.y,
-            self.mean_weight(mine, theirs),
+            members,
+            blended([v for _, v in members], told) if members else None,
+            trees,
             self.weights,
             self.held.rows.group,
         )
 
-    def mean_weight(self, mine: ScoredFit, theirs: ScoredFit) -> float:
-        """The weight of the machine in the mean of both, where each half of the validation rows
-        says by the weights of the other that it is better than the better of them: by more than a
-        standard error, or row by row; else 0."""
-        if mine.told is None or theirs.told is None or len(self.held.rows) < MIN_ROWS:
-            return 0.0
-        parts, y, metric = [mine.told, theirs.told], self.held.rows.y, self.rest.metric
-        mean = cross_weighted(parts, y, self.weights, self.half)
+    def mean_members(
+        self, fits: Mapping[str, ScoredFit | ValidatedTrees]
+    ) -> tuple[tuple[str, float], ...]:
+        """The kinds and weights of a mean, where each half of the validation rows says by the
+        weights of the other that it is better than the best that is no trees: by more than a
+        standard error, or row by row; else none."""
+        y, metric, group = self.held.rows.y, self.rest.metric, self.held.rows.group
+        parts = [np.asarray(f.told) for f in fits.values() if f.told is not None]
+        if not 1 < len(parts) == len(fits) or len(y) < MIN_ROWS:
+            return ()
+        kinds = tuple(fits)
+        own = [k for k, kind in enumerate(kinds) if kind != "trees"]
+        first = max(own, key=lambda k: metric.gain(fits[kinds[k]].score.value))
+        rule, best = MeanRule(kinds, first), fits[kinds[first]]
+        mean = cross_weighted(rule, parts, y, self.weights, self.half)
         score = self.score(mean)
-        best = max(mine, theirs, key=lambda f: metric.gain(f.score.value))
         gap = metric.gain(score.value) - metric.gain(best.score.value)
         if not np.isfinite(gap) or gap <= 0:
-            return 0.0
-        group = self.held.rows.group
+            return ()
         sure = gap > difference_error(score, best.score, group) or worse_by_rows(
-            losses_of(metric, y, np.asarray(best.told)),
-            losses_of(metric, y, mean),
-            group,
-            self.weights,
+            losses_of(metric, y, parts[first]), losses_of(metric, y, mean), group, self.weights
         )
-        weight = best_weights(parts, y, self.weights, 2)[0]
-        return weight if sure and 0 < weight < 1 else 0.0
+        members = rule.members(rule(parts, y, self.weights))
+        return members if sure and len(members) > 1 else ()
+
+    def trees(self) -> ValidatedTrees | None:
+        """Grown on the rows to fit; None where none take part, or their time is too short."""
+        p, seconds = self.rest, VALIDATION_PART * TREE_SHARE * self.clock.budget
+        if p.design is None or seconds < MIN_SECONDS or (p.n_classes and _one_class(p.rows)):
+            return None
+        watch = Clock(0)
+        grown = grow_trees(
+            p.rows.with_positive_weight(), p.design, p.n_classes, p.seed, self.clock, seconds
+        )
+        told = grown.predictor(self.held.rows.X)
+        return None if grown.growth.starved else ValidatedTrees(watch.spent, self.score(told), told)
 
     def ahead(self, mine: ScoredFit, theirs: ScoredFit) -> float:
         """By how many standard errors of their difference the machine is better."""
@@ -270,6 +305,10 @@ class Validation:
         names = NAMES["machine"].lower(), self.selection.chosen.name.lower()
         title = TITLES[self.rest.metric.name]
         return f"{title} on {len(self.held.rows):,} validation rows: {names[0]} {shown[0]}, {names[1]} {shown[1]}"
+
+
+def _one_class(rows: TableRows) -> bool:
+    return len(np.unique(rows.with_positive_weight().y)) < 2
 
 
 def _fit_cells(p: SearchProblem, tuned: TunedMachine, cell: int, memory: float) -> Machine:

@@ -14,8 +14,8 @@ from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import IN_UNITS, TITLES, Metric, Score, difference, number
 from mercer.automl.reasons import in_seconds
 from mercer.automl.recipes import NAMES
-from mercer.automl.study import TREE_SHARE, FittedCandidate, Study, StudyResult
-from mercer.automl.trees import least_seconds
+from mercer.automl.study import FittedCandidate, Study, StudyResult
+from mercer.automl.trees import TREE_SHARE, least_seconds
 from mercer.inputs import Array
 from mercer.tables.errors import many
 

@@ -380,3 +380,17 @@ class OnColumns(Kernel):
 
     def __repr__(self) -> str:
         return f"{self.kernel.inside(5)}.on_columns({list(self.columns)!r})"
+
+
+def terms_of(kernel: Kernel) -> tuple[Kernel, ...]:
+    """The terms whose sum the kernel is, a factor before a sum multiplied out; else the kernel.
+
+    >>> from mercer.kernels import Gaussian, Linear
+    >>> terms_of(2.0 * (Gaussian() + Linear()))
+    (2.0 * Gaussian(), 2.0 * Linear())
+    """
+    if isinstance(kernel, Sum):
+        return kernel.terms
+    if isinstance(kernel, Scale) and len(inner := terms_of(kernel.kernel)) > 1:
+        return tuple(kernel.factor * k for k in inner)
+    return (kernel,)

@@ -74,6 +74,9 @@ class Folds:
         return cls(int(given.max()) + 1, given)
 
 
+ONE_FOLD = Folds(1)  # of all rows
+
+
 def positions(splits: Any, n: int) -> Array:
     """The fold of each row, from (training, test) positions: tests that share no row, each trained
     on all other rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
 from mercer.models.base import KernelEstimator, all_or_nothing, bytes_of, checked, part, parted
-from mercer.models.logistic_fit import LogisticSettings, LogisticSolution, RowWeights, fit
+from mercer.models.folds import Folds
+from mercer.models.logistic_fit import LogisticSettings, LogisticSolution, LossWeights, fit
 from mercer.models.maps import FittedMap, fitted_map
 from mercer.models.naming import Named, scored, strongest
-from mercer.models.penalties import PenaltyPath
+from mercer.models.penalties import PenaltyPath, checked_folds
 from mercer.models.settings import (
     FittedKernel,
     FittedLift,
@@ -155,7 +157,8 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map of rows X (n, d), then rounds over its features; y and weights are (n,)."""
         s = LogisticSettings.of(self)
-        rows, classes, codes, weight = self._checked(X, y, sample_weight)
+        rows, classes, codes, weight, folds = self._checked(X, y, sample_weight)
+        s = s if folds is None else replace(s, folds=folds)
         phi = fitted_map(
             s.kernel,
             s.lift,
@@ -168,7 +171,7 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
             wide=True,
         )
         w = np.ones(len(codes)) if weight is None else weight
-        weights = RowWeights(w, self.class_weight, classes, codes)
+        weights = LossWeights(w, self.class_weight, classes, codes)
         found, converged = fit(s, rows, codes, len(classes), weights, phi)
         if not converged:
             text = f"stopped after {found.steps} rounds (max_iter={self.max_iter}) before tol was reached; raise max_iter or alpha."
@@ -178,20 +181,23 @@ class KernelLogistic(ClassifierMixin, KernelEstimator):
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Table, Array, Array, Array | None]:
-        """Rows, the classes, the number of each row's and its weight; a row of weight 0 is as
-        absent."""
+    ) -> tuple[Table, Array, Array, Array | None, Folds | None]:
+        """Rows, the classes, the number of each row's, its weight and its fold; a row of weight 0 is
+        as absent."""
         rows, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         w = self._weights(sample_weight, rows)
+        folds = checked_folds(self.cv, rows, y)
         if w is not None:
-            rows, y, w = rows[w > 0], y[w > 0], w[w > 0]
+            on = np.flatnonzero(w > 0)
+            rows, y, w = rows[on], y[on], w[on]
+            folds = None if folds is None else folds.among(on)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
                 f"y has {len(classes)} class among rows of positive weight; give rows of at least two classes."
             )
-        return rows, classes, codes, w
+        return rows, classes, codes, w, folds
 
     # what is known
     def __sklearn_is_fitted__(self) -> bool:

@@ -15,6 +15,7 @@ from mercer.invariants import Floats, Is, Number, Whole
 from mercer.kernels.defaults import is_precomputed
 from mercer.models import sparse_newton
 from mercer.models.base import bytes_of
+from mercer.models.folds import ONE_FOLD, Folds
 from mercer.models.linear import FeatureRows, Logistic, Problem, Softmax, feature_rows, unshifted
 from mercer.models.maps import FittedMap
 from mercer.models.newton import Minimum, minimise, rounds_plan
@@ -64,7 +65,7 @@ class LogisticSettings:
     max_iter: int
     memory: float
     random_state: Seed
-    cv: Any = None
+    folds: Folds = ONE_FOLD  # of the rows that count
     alphas: Array | None = None  # where there is cv: ascending
 
     @classmethod
@@ -91,8 +92,7 @@ class LogisticSettings:
             steps,
             bytes_of(m.memory_limit),
             m.random_state,
-            m.cv,
-            None if m.cv is None else penalty_grid(m.alphas, alpha, "alphas"),
+            alphas=None if m.cv is None else penalty_grid(m.alphas, alpha, "alphas"),
         )
 
 
@@ -144,7 +144,7 @@ class ClassRows:
     def of(cls, s: LogisticSettings, phi: FittedMap, X: Table, codes: Array, K: int) -> Self:
         Y = 2.0 * codes[:, None] - 1 if K == 2 else np.eye(K)[codes]
         if (F := phi.sparse_features(X)) is not None:
-            rows = SparseRows.of(F)
+            rows = SparseRows.of(F, intercept=s.intercept)
             rows.by_column  # noqa: B018 (made once, before the threads that share it)
             return cls(rows, Y)
         return cls(feature_rows(phi, X, intercept=s.intercept, limit=s.memory), Y)
@@ -173,13 +173,13 @@ class ClassRows:
         """The plan, coef (K, D) and intercept (K,) of a minimum."""
         rows = self.features
         if isinstance(rows, SparseRows):
-            coef, b = rows.spread(m.theta[: rows.p]), m.theta[rows.p :].sum(0)
-            return newton_plan(rows, [m]), coef, b
+            coef, b = m.theta[: rows.p], m.theta[rows.p :].sum(0)
+            return newton_plan(rows, [m]), *rows.unshifted(coef, b)
         return rounds_plan(phi.lift, rows, [m]), *unshifted(rows, m.theta, intercept=intercept)
 
 
 def fit(
-    s: LogisticSettings, X: Table, codes: Array, K: int, weight: RowWeights, phi: FittedMap
+    s: LogisticSettings, X: Table, codes: Array, K: int, weight: LossWeights, phi: FittedMap
 ) -> tuple[LogisticSolution, bool]:
     """Rounds of passes over the features of rows of classes `codes`; and whether they reached
     the tolerance.
@@ -192,7 +192,7 @@ def fit(
 
 
 def path_of(
-    s: LogisticSettings, alphas: Array, rows: ClassRows, X: Table, codes: Array, weight: RowWeights
+    s: LogisticSettings, alphas: Array, rows: ClassRows, X: Table, codes: Array, weight: LossWeights
 ) -> PenaltyPath:
     """By the likelihood of folds in models of the others, whose rounds end at 1e-4 of the objective."""
     check_no_targets(s.lift)
@@ -201,11 +201,11 @@ def path_of(
     def along(held: Array) -> Iterator[Array]:
         return (f[held] for f in rows.along(rough, weight(held), down))
 
-    return HeldOut.of(s.cv, X, codes, weight.rows).path(down, along, log_likelihood)
+    return HeldOut.of(s.folds, X, codes, weight.rows).path(down, along, log_likelihood)
 
 
 @dataclass(frozen=True, eq=False)
-class RowWeights:
+class LossWeights:
     """The weights of rows, and the class weights that multiply them."""
 
     rows: Array

@@ -59,6 +59,18 @@ def penalty_grid(values: Any, given: float, name: str) -> Array:
     return found
 
 
+def checked_folds(cv: Any, X: Table, y: Array) -> Folds | None:
+    """The folds of all rows that were given: a number of them, where equal rows are in the same, or
+    those of a splitter; None without cv."""
+    if cv is None:
+        return None
+    if isinstance(cv, str) and cv == "loo":
+        raise ValueError(
+            "cv='loo' is for ridge regression, which has it in closed form; give a number of folds."
+        )
+    return Folds.of_rows(cv, Items(X.data) if X.items else X.data, y)
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """The fold of every row of classes, each row with its weight."""
@@ -69,14 +81,9 @@ class HeldOut:
     weight: Array
 
     @classmethod
-    def of(cls, cv: Any, X: Table, codes: Array, weight: Array) -> HeldOut:
-        """By a number of folds, where equal rows are in the same, or by a splitter."""
-        if isinstance(cv, str) and cv == "loo":
-            raise ValueError(
-                "cv='loo' is for ridge regression, which has it in closed form; give a number of folds."
-            )
+    def of(cls, folds: Folds, X: Table, codes: Array, weight: Array) -> HeldOut:
+        """By the folds of these rows."""
         rows = Items(X.data) if X.items else X.data
-        folds = Folds.of_rows(cv, rows, codes)
         return cls(folds.of(rows).astype(np.intp), folds.k, codes, weight)
 
     def path(

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.models.linear import Loss, Point, searched
+from mercer.models.maps import TOO_LARGE
 from mercer.models.newton import Minimum
 from mercer.models.sparse_rows import SparseRows
 from mercer.plans import Plan
@@ -17,9 +18,6 @@ from mercer.plans import Plan
 FORCING = 0.25  # of the gradient that the conjugate gradients of a round may leave at most
 PRODUCTS = 500  # of conjugate gradients, in one round
 EPS = float(np.finfo(np.float64).eps)
-TOO_LARGE = (
-    "the features of X are too large for sums of floating-point numbers; scale the columns first."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +141,7 @@ def sparse_plan(
     """That of a model over sparse rows as they are."""
     held = float(rows.by_row.places.nbytes) + 8.0 * outputs * (rows.D + 8 * rows.p)
     held += rows.by_column.nbytes if "by_column" in vars(rows) else 0
-    shape = {"n_features": rows.D, "occupied": rows.p, "rows": rows.n, "nonzeros": rows.nonzeros}
+    shape = {"n_features": rows.D, "rows": rows.n, "nonzeros": rows.nonzeros}
     return Plan(
         way,
         f"sparse rows as they are, {rows.nonzeros:,} nonzeros in {rows.p:,} of {rows.D:,} columns; {how}",

@@ -3,7 +3,7 @@ row and by column."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
@@ -11,6 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.inputs import Array, Matrix, sound
+from mercer.models.linear import offset
+from mercer.models.maps import TOO_LARGE
 from mercer.ops import csr
 from mercer.ops.threads import n_threads, parallel_map
 
@@ -22,8 +24,8 @@ PARTS = 8  # sums of their own, whatever the number of threads
 class Compressed:
     """Entries by row: those of row i are values[pointers[i]:pointers[i + 1]], at these places."""
 
-    pointers: Array  # int64
-    places: Array  # int32
+    pointers: Array  # uint64, as loops need not ask whether a place counts from the end
+    places: Array  # uint32
     values: Array
     width: int
 
@@ -79,8 +81,8 @@ class Compressed:
         """The same entries by column."""
         count = np.zeros(self.width, np.int64)
         csr.counts(self.places, count)
-        pointers = np.concatenate([[0], np.cumsum(count)])
-        rows, values = np.empty(len(self.places), np.int32), np.empty_like(self.values)
+        pointers = np.concatenate([np.zeros(1, np.uint64), np.cumsum(count, dtype=np.uint64)])
+        rows, values = np.empty(len(self.places), np.uint32), np.empty_like(self.values)
         csr.transpose(*self.arrays, pointers[:-1].copy(), rows, values)
         return Compressed(pointers, rows, values, len(self))
 
@@ -96,22 +98,24 @@ class SparseRows:
 
     by_row: Compressed
     columns: Array  # (p,) where the numbered columns stand among the D
+    shift: Array | None  # (p,) what was taken off columns without a zero that are far from it
     D: int
 
     @classmethod
-    def of(cls, F: Matrix) -> Self:
-        """Of a CSR matrix of floats."""
+    def of(cls, F: Matrix, *, intercept: bool) -> Self:
+        """Of a CSR matrix of floats; an intercept lets columns be shifted."""
         F = sound(F)
         count = np.zeros(F.shape[1], np.int64)
         csr.counts(F.indices, count)
-        order = np.argsort(-count, kind="stable")
-        columns = order[: int(np.count_nonzero(count))].astype(F.indices.dtype)
-        names = np.zeros(F.shape[1], np.int32)
-        names[columns] = np.arange(len(columns), dtype=np.int32)
-        places = np.empty(len(F.indices), np.int32)
-        csr.renamed(F.indices, names, places)
-        entries = Compressed(F.indptr.astype(np.int64), places, F.data, len(columns))
-        return cls(entries, columns, int(F.shape[1]))
+        columns, places = _numbered(F.indices, count)
+        entries = Compressed(F.indptr.astype(np.uint64), places, F.data, len(columns))
+        shift = None
+        if intercept:
+            entries, shift = _moved(entries, int(np.count_nonzero(count == F.shape[0])))
+        rows = cls(entries, columns, shift, int(F.shape[1]))
+        if not np.isfinite(rows.squares.sum()):
+            raise ValueError(TOO_LARGE)
+        return rows
 
     @property
     def n(self) -> int:
@@ -155,8 +159,34 @@ class SparseRows:
         csr.add_rows(*self.by_row.arrays, np.asarray(r, np.float64), out, 0, self.n)
         return out
 
-    def spread(self, coef: Array) -> Array:
-        """Coefficients (p, k) of the occupied columns as those of all, (k, D)."""
+    def unshifted(self, coef: Array, intercept: Array) -> tuple[Array, Array]:
+        """Coefficients (p, k) and intercepts (k,) as those of all columns as they were: (k, D), (k,)."""
         out = np.zeros((coef.shape[1], self.D))
         out[:, self.columns] = coef.T
-        return out
+        return out, intercept if self.shift is None else intercept - self.shift @ coef
+
+
+def _numbered(places: Array, count: Array) -> tuple[Array, Array]:
+    """The occupied columns, the most frequent first, and the numbers of those of all entries."""
+    columns = np.argsort(-count, kind="stable")[: int(np.count_nonzero(count))]
+    names, out = np.zeros(len(count), np.uint32), np.empty(len(places), np.uint32)
+    names[columns] = np.arange(len(columns), dtype=np.uint32)
+    csr.renamed(places, names, out)
+    return columns, out
+
+
+def _moved(entries: Compressed, full: int) -> tuple[Compressed, Array | None]:
+    """The first columns, `full` of them, which every row has, less their means where these are far
+    from zero: sums about zero would lose their digits. Values are copied only then."""
+    if not full or not len(entries):
+        return entries, None
+    mask = entries.places < full
+    at, x = entries.places[mask], entries.values[mask]
+    head = np.empty((len(entries), full), x.dtype)
+    head[np.repeat(np.arange(len(entries)), full), at] = x
+    if (far := offset(head)) is None:
+        return entries, None
+    values, shift = entries.values.copy(), np.zeros(entries.width)
+    values[mask] = x - far[at]
+    shift[:full] = far
+    return replace(entries, values=values), shift

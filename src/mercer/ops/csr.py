@@ -1,5 +1,6 @@
 """Loops over compressed rows: products with vectors, and sweeps of dual coordinates; places were
-checked where the rows came in (`mercer.inputs.sound`)."""
+checked where the rows came in (`mercer.inputs.sound`), and are unsigned, so that no loop asks whether
+one counts from the end."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def transpose(
             at = next_[places[t]]
             rows[at] = i
             moved[at] = values[t]
-            next_[places[t]] = at + 1
+            next_[places[t]] += np.uint64(1)
 
 
 @njit(fastmath=FUSED)
@@ -75,7 +76,7 @@ def times_squares(
     for i in range(first, last):
         total = 0.0
         for t in range(pointers[i], pointers[i + 1]):
-            x = float(values[t])
+            x = np.float64(values[t])
             total += x * x * q[places[t]]
         out[i] = total
 
@@ -115,12 +116,16 @@ def sweep(  # type: ignore[no-untyped-def]
     rows. Returns the sum of a y, and the extreme projected gradients.
     """
     b, scale, total, above, below = state
-    high, low = -np.inf, np.inf
+    high, low, one = -np.inf, np.inf, np.uint64(1)
     for i in order:
-        dot = 0.0
-        for t in range(pointers[i], pointers[i + 1]):
-            dot += values[t] * coef[places[t]]
-        g = y[i] * (dot + b + scale * total) - 1
+        even, odd, t, last = 0.0, 0.0, pointers[i], pointers[i + 1]
+        while t + one < last:  # two sums: an addition need not wait for the one before
+            even += values[t] * coef[places[t]]
+            odd += values[t + one] * coef[places[t + one]]
+            t += one + one
+        if t < last:
+            even += values[t] * coef[places[t]]
+        g = y[i] * (even + odd + b + scale * total) - 1
         if (a[i] <= 0 and g > above) or (a[i] >= c[i] and g < below):
             active[i] = False
             continue

@@ -11,6 +11,9 @@ from mercer.models import GaussianProcessRegressor as GP
 from mercer.priors import LogNormal
 from mercer.store import load, save
 
+# bounds are there to be met
+pytestmark = pytest.mark.filterwarnings("ignore:the likelihood grows beyond the bounds")
+
 
 def data(n=60, seed=0, size=10.0):
     rng = np.random.default_rng(seed)

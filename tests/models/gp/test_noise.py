@@ -70,6 +70,7 @@ def test_floor_holds_at_every_output_and_under_priors():
     assert m.noise_ >= FLOOR * y.var() * (1 - 1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:the likelihood grows beyond the bounds")
 def test_bounds_of_ones_own_may_be_lower():
     X, y = copies(0, 0.0)
     m = GP(Gaussian(), via="exact", bounds={"noise": (1e-12, 1e-10)}, random_state=0).fit(X, y)

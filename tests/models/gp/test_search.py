@@ -77,6 +77,7 @@ def test_kernels_on_chosen_columns():
     assert m.loo_score_ > 0.6
 
 
+@pytest.mark.filterwarnings("ignore:the likelihood grows beyond the bounds")
 def test_fixed_tied_and_bounded():
     X, y = data(100)
     k = Gaussian((0.3, 0.4)) + 0.5 * Periodic(1.0, 0.7).on_columns([0])

@@ -3,39 +3,33 @@ one are put together to it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
 
 from mercer import methods
 from mercer.inputs import Array, Table
 from mercer.invariants import Is
-from mercer.kernels import Kernel
 from mercer.lifts.base import seed_of
 from mercer.models.base import KernelEstimator
-from mercer.models.expansion import Expansion
-from mercer.models.gp.factor import few_threads
 from mercer.models.gp.features import FeaturePosterior
 from mercer.models.gp.landmarks import LandmarkResidual, is_projection
 from mercer.models.gp.linear import FeatureTargets
+from mercer.models.gp.parts import all_logs, mean_slopes, of_points, slope_variance
 from mercer.models.gp.points import PointPosterior
 from mercer.models.gp.posterior import LeaveOneOut, Outputs, Posterior
-from mercer.models.gp.problem import ProcessSettings, check_count
+from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
 from mercer.models.gp.samples import SampledFunctions
-from mercer.models.gp.systems import CholeskySystem, PointSystem, explained
+from mercer.models.intervals import COVERAGES, plot_coverages, shares_inside, standardised
 from mercer.models.maps import BATCH_BYTES, FittedMap
 from mercer.models.settings import FittedKernel, FittedLift, Seed
-from mercer.ops.tiles import cuts
-from mercer.pairs.mixed import slope_variances
 from mercer.plans import Plan
 from mercer.stats import Moments
 
-SLOPE_BYTES = 32 << 20  # of the covariances between slopes at some rows and f at the points
-SLOPE_WITHIN = 1e-6  # of the largest prior variance: how far one by conjugate gradients may be off
-NO_VARIANCE = "the variance of slopes is that of a model of points; fit with via='exact' or 'iterative' and a kernel."
+NOT_LEFT_OUT = "calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y."
 PARTS = (
     "process_",
     "plan_",
@@ -75,7 +69,10 @@ class ProcessEstimator(KernelEstimator):
         return "posterior_" in vars(self)
 
     def _posterior(self) -> Posterior:
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():  # the prior can be asked, so scikit-learn does not
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet; call fit first."
+            )
         return self.posterior_
 
     @property
@@ -110,6 +107,36 @@ class ProcessEstimator(KernelEstimator):
     def log_marginal_likelihood_(self) -> float:
         """log p(y) at the hyper-parameters, summed over outputs."""
         return self._posterior().log_marginal_likelihood
+
+    @property
+    def theta_(self) -> dict[str, float]:
+        """The logarithms of the hyper-parameters by name, of an exact model with a kernel."""
+        return of_points(self._posterior(), "theta_").theta
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """log p(y) of the rows of `fit` at other hyper-parameters; and its slopes by them.
+
+        Parameters
+        ----------
+        theta : dict of float, or array-like, default=None
+            Logarithms by name, or all in the order of `theta_`; what a dict leaves out, and all
+            where None, is as it was fitted.
+        eval_gradient : bool, default=False
+            Whether to give the slopes too, in the order of `theta_`.
+
+        Examples
+        --------
+        >>> from mercer import GaussianProcessRegressor, kernels
+        >>> X = np.linspace(0, 6, 30)[:, None]
+        >>> m = GaussianProcessRegressor(kernels.Gaussian()).fit(X, np.sin(X[:, 0]))
+        >>> [*m.theta_]
+        ['bandwidth', 'noise', 'scale']
+        >>> m.log_marginal_likelihood({"bandwidth": 3.0}) < m.log_marginal_likelihood()
+        True
+        """
+        p = of_points(self._posterior(), "log_marginal_likelihood")
+        value, slopes = p.likelihood_at(all_logs(p.theta, theta))
+        return (value, slopes) if eval_gradient else value
 
     @property
     def log_marginal_likelihood_error_(self) -> float:
@@ -237,6 +264,40 @@ class ProcessEstimator(KernelEstimator):
             count, posterior=posterior, n_features=size, seed=seed_of(random_state)
         )
 
+    # honesty
+    def calibration(
+        self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES
+    ) -> dict[float, float]:
+        """The share of y inside the central interval of each nominal coverage.
+
+        Without X and y by leave-one-out (via="exact").
+
+        >>> from mercer import GaussianProcessRegressor
+        >>> X = np.linspace(0, 6, 50)[:, None]
+        >>> sorted(GaussianProcessRegressor().fit(X, np.sin(X[:, 0])).calibration())
+        [0.5, 0.8, 0.9, 0.95]
+        """
+        nominal = check_shares(coverages, "coverages").tolist()
+        return shares_inside(self._standardised(X, y), nominal)
+
+    def _standardised(self, X: Any, y: Any) -> Array:
+        """(y - mean) / std of every row."""
+        if (X is None) != (y is None):
+            raise ValueError("give both X and y, or neither: their rows are then left out in turn.")
+        p = self._posterior()
+        if X is not None:
+            rows, o = Table(self._rows(X, reset=False).data), p.outputs
+            spread = np.sqrt(p.variance(rows, p.noise_level))[:, None] * o.unit
+            return standardised(y, o.shaped(p.mean(rows)), o.shaped(spread))
+        try:
+            return p.left_out.standardised()
+        except AttributeError as e:
+            raise ValueError(NOT_LEFT_OUT) from e
+
+    def plot_calibration(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
+        """Nominal against empirical coverage, on Matplotlib's axes, which are returned."""
+        return plot_coverages(lambda nominal: self.calibration(X, y, nominal), ax)
+
 
 def upgraded(cls: type[ProcessEstimator], state: dict[str, Any]) -> dict[str, Any]:
     """The attributes as they are now, from files that had the parts of a posterior one by one."""
@@ -248,11 +309,11 @@ def upgraded(cls: type[ProcessEstimator], state: dict[str, Any]) -> dict[str, An
     s = ProcessSettings.of(model)
     return {
         **state,
-        "posterior_": _of_points(s, old) if "process_" in old else _over_features(s, old),
+        "posterior_": _points_of_before(s, old) if "process_" in old else _over_features(s, old),
     }
 
 
-def _of_points(s: ProcessSettings, old: dict[str, Any]) -> PointPosterior:
+def _points_of_before(s: ProcessSettings, old: dict[str, Any]) -> PointPosterior:
     mean, unit = old["_units"]
     outputs = Outputs(mean, unit, old.get("_flat", True), s.noise)
     return replace(old["process_"], outputs=outputs, plan=old["plan_"])
@@ -284,38 +345,3 @@ def _over_features(s: ProcessSettings, old: dict[str, Any]) -> FeaturePosterior:
         solved=found,
         residual=residual,
     )
-
-
-# slopes: the mean and the variance of df/dx at new rows
-def mean_slopes(p: Posterior, X: Table) -> Array:
-    """Of the posterior mean, (n, q, d), in the units of y."""
-    if isinstance(p, FeaturePosterior):
-        return p.phi.gradient(X, p.solution.posterior.coef[:, None])
-    assert isinstance(p, PointPosterior)
-    over = Expansion(p.kernel, None if isinstance(p.kernel, str) else p.system.points.X)
-    return over.gradient(X, p.scale * p.coef * p.outputs.unit)
-
-
-def slope_variance(p: Posterior, X: Table) -> Array:
-    """Of df/dx_k at every row, (n, d), in squares of `outputs.unit`: d^2 k / dx_k dz_k less what
-    the points tell of it; never below zero."""
-    if not isinstance(p, PointPosterior) or not isinstance(p.kernel, Kernel):
-        raise ValueError(NO_VARIANCE)
-    Z, points = X.astype(np.float64), p.system.points.X
-    prior = p.scale * slope_variances(p.kernel.on, Z, repr(p.kernel))
-    out, most = prior.copy(), float(np.abs(prior).max(initial=0))
-    d = prior.shape[1]
-    for at in cuts(len(Z), max(1, SLOPE_BYTES // max(1, 8 * len(points) * d))):
-        C = p.scale * p.kernel.input_gradient(Z[at], points)  # (rows, m, d)
-        across = C.transpose(1, 0, 2).reshape(len(points), -1)
-        out[at] -= _told(p.system, across, most).reshape(-1, d)
-    return np.maximum(out, 0)
-
-
-def _told(system: PointSystem, C: Array, most: float) -> Array:
-    """c'A^-1 c of every column c."""
-    if isinstance(system, CholeskySystem):
-        with few_threads(len(C)):
-            V = solve_triangular(system.L, C, lower=True, check_finite=False)
-        return np.asarray(np.square(V).sum(0))
-    return explained(system.handle.product, C, system.handle.preconditioner, SLOPE_WITHIN * most)

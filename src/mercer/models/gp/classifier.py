@@ -200,6 +200,8 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         targets = range(1, 2) if len(classes) == 2 else range(len(classes))
         labels = [np.where(codes == c, 1.0, -1.0) for c in targets]
         found = [(learnt(rows.astype(np.float64), signs, s), signs) for signs in labels]
+        for f, _ in found:
+            f.warn_of_bounds(s.spec.bounds, stacklevel=4)
         X = Table(rows.data)
         if plan.way == "exact":
             each: Any = [
@@ -265,6 +267,23 @@ class GaussianProcessClassifier(ClassifierMixin, KernelEstimator):
         """The most probable class of every row, (n,)."""
         best = self._logs(X)[0].argmax(1)
         return np.asarray(self.classes_[best])
+
+    def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
+        """The posterior mean and variance of f at every row, (n,) each.
+
+        Of the second of two classes, or (n, n_classes) each, one f a class against the rest; by
+        Laplace's approximation.
+
+        Examples
+        --------
+        >>> m = GaussianProcessClassifier(random_state=0).fit([[0.0], [1.0]], ["a", "b"])
+        >>> mean, variance = m.latent_mean_and_variance([[0.5]])
+        >>> bool(abs(mean[0]) < 1e-6), bool(variance[0] > 0)
+        (True, True)
+        """
+        posterior, rows = self._posterior(), Table(self._rows(X, reset=False).data)
+        mean, variance = posterior.latent(rows)
+        return mean.astype(rows.dtype), variance.astype(rows.dtype)
 
     def _logs(self, X: Any) -> tuple[Array, np.dtype[Any]]:
         """log p of both classes, or of each of several against the rest, in float64; and the

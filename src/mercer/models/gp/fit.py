@@ -137,6 +137,7 @@ class Learning:
                 ]  # its noise and scale are those of all rows over the landmarks
         most = s.search_rows("landmarks") or n
         found = self.search("landmarks")
+        found.warn_of_bounds(s.spec.bounds, stacklevel=8)
         few = self._candidate(found, most)
         if not found.steps or n <= most or isinstance(s.learn_rows, int):
             return [few]
@@ -190,7 +191,9 @@ def of_points(s: ProcessSettings, X: Table, Y: Array, flat: bool, plan: Plan) ->
     each = np.full(n, found.noise) if problem.noise is None else problem.noise
     each = np.maximum(each, MIN_NOISE * found.scale * float(np.abs(found.kernel.diag(X)).max()))
     learnt = n if s.all_rows else min(n, s.search_rows(plan.way) or n)
-    settings = {"rows": n, "learnt from": learnt, "steps": found.steps}
+    settings: dict[str, Any] = {"rows": n, "learnt from": learnt, "steps": found.steps}
+    settings |= {"on a bound": ", ".join(found.at_bounds)} if found.at_bounds else {}
+    found.warn_of_bounds(s.spec.bounds, stacklevel=6)
     plan = Plan(plan.way, plan.why, settings, plan.bytes, plan.flops, rejected=plan.rejected)
     system = (KernelPoints(found.kernel, X), each, found.scale)
     exact = plan.way == "exact"
@@ -345,3 +348,20 @@ def prior_draws(
     kernel = s.kernel_at(X) or defaults(X)[0]
     C = kernel(Table(X.astype(np.float64).data)) + noise * np.eye(len(X))
     return draws(np.full((len(X), 1), mean), C, np.ones(1), count, rng)
+
+
+def prior_moments(
+    s: ProcessSettings, X: Table, of: str, *, points: bool, full: bool
+) -> tuple[Array, Array]:
+    """The mean (n,) and the variance, (n,) or of all pairs (n, n), of the same prior."""
+    if of not in ("y", "f"):
+        raise ValueError(f"of must be 'y' or 'f' (without the noise), got {of!r}.")
+    noise = 0.0 if s.noise is None or of == "f" else float(np.mean(s.noise))
+    mean = np.full(len(X), 0.0 if isinstance(s.prior, str) else s.prior, np.float64)
+    if not points:
+        F = np.asarray(map_of(s, X).transform(Table(X.data)), np.float64)
+        return mean, F @ F.T + noise * np.eye(len(X)) if full else np.square(F).sum(1) + noise
+    kernel, Z = s.kernel_at(X) or defaults(X)[0], Table(X.astype(np.float64).data)
+    return mean, (
+        kernel(Z) + noise * np.eye(len(X)) if full else np.asarray(kernel.diag(Z)) + noise
+    )

@@ -70,17 +70,14 @@ class LaplacePosterior:
     def log_marginal_likelihood(self) -> float:
         return self.log
 
-    def mean(self, X: Table) -> Array:
-        """Of f, (m,)."""
-        return latent(self.system, self.coef, X.astype(np.float64))[:, 0]
-
-    def variance(self, X: Table) -> Array:
-        """Of f, (m,)."""
-        return self.system.variance(X.astype(np.float64))
+    def latent(self, X: Table) -> tuple[Array, Array]:
+        """The mean and the variance of f, (m,) each."""
+        Z = X.astype(np.float64)
+        return latent(self.system, self.coef, Z)[:, 0], self.system.variance(Z)
 
     def logs(self, X: Table) -> Array:
         """log p(y = -1) and log p(y = 1) at new rows, (m, 2)."""
-        return _both(self.mean(X), self.variance(X))
+        return _both(*self.latent(X))
 
 
 @register("gp.LaplaceWeights")
@@ -128,11 +125,11 @@ class LaplaceWeights:
         log = value - float(np.log(root.diagonal()).sum()) - 0.5 * len(w) * math.log(scale)
         return cls(w, root, scale, log)
 
-    def logs(self, F: Array, missing: Array) -> Array:
-        """log p(y = -1) and log p(y = 1) at rows of features F, (m, 2), with the variance that the
-        features leave out."""
+    def latent(self, F: Array, missing: Array) -> tuple[Array, Array]:
+        """The mean and the variance of f at rows of features F, (m,) each, with the variance that
+        the features leave out."""
         V = solve_triangular(self.root, F.T, lower=True, check_finite=False)
-        return _both(F @ self.coef, np.square(V).sum(0) + self.scale * missing)
+        return F @ self.coef, np.square(V).sum(0) + self.scale * missing
 
 
 @register("gp.LaplaceFeatures")
@@ -166,14 +163,20 @@ class LaplaceFeatures:
     def log_marginal_likelihood(self) -> float:
         return self.weights.log_marginal_likelihood
 
-    def logs(self, X: Table) -> Array:
-        """log p(y = -1) and log p(y = 1) at new rows, (m, 2)."""
-        return np.concatenate([self._logs(X[at]) for at in cuts(len(X), BLOCK_ROWS)])
+    def latent(self, X: Table) -> tuple[Array, Array]:
+        """The mean and the variance of f, (m,) each."""
+        parts = [self._latent(X[at]) for at in cuts(len(X), BLOCK_ROWS)]
+        mean, variance = (np.concatenate(values) for values in zip(*parts, strict=True))
+        return mean, variance
 
-    def _logs(self, X: Table) -> Array:
+    def _latent(self, X: Table) -> tuple[Array, Array]:
         F = np.asarray(self.phi.features(X), np.float64)
         whole = self.phi.lift.kernel_.diag(X).astype(np.float64)
-        return self.weights.logs(F, np.maximum(whole - np.square(F).sum(1), 0))
+        return self.weights.latent(F, np.maximum(whole - np.square(F).sum(1), 0))
+
+    def logs(self, X: Table) -> Array:
+        """log p(y = -1) and log p(y = 1) at new rows, (m, 2)."""
+        return _both(*self.latent(X))
 
 
 @register("gp.OneVersusRest")
@@ -200,6 +203,13 @@ class OneVersusRest:
     @property
     def log_marginal_likelihood(self) -> float:
         return float(sum(p.log_marginal_likelihood for p in self.each))
+
+    def latent(self, X: Table) -> tuple[Array, Array]:
+        """The means and variances of f, (m,) each, or (m, K) of several classes."""
+        means, variances = zip(*(p.latent(X) for p in self.each), strict=True)
+        if len(means) == 1:
+            return means[0], variances[0]
+        return np.column_stack(means), np.column_stack(variances)
 
     def logs(self, X: Table) -> Array:
         """log p of both classes, or of each of several against the rest, in float64."""

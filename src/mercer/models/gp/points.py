@@ -13,19 +13,23 @@ from scipy.linalg import LinAlgWarning
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Floats, Is
+from mercer.kernels import Kernel
+from mercer.kernels.params import substitute
 from mercer.models.base import fields_alone
 from mercer.models.gp.factor import best_scale
+from mercer.models.gp.likelihood import marginal_likelihood
 from mercer.models.gp.posterior import PLAIN, LeaveOneOut, Outputs, Posterior
 from mercer.models.gp.quadrature import Determinant
 from mercer.models.gp.samples import SampledFunctions, drawn, draws
-from mercer.models.gp.sources import found_in
-from mercer.models.gp.systems import PointSystem, latent, system_of_before
+from mercer.models.gp.sources import KernelPoints, found_in
+from mercer.models.gp.systems import CholeskySystem, PointSystem, latent, system_of_before
 from mercer.models.settings import FittedKernel
 from mercer.plans import Plan
 from mercer.store import register
 
 MISSED = 1e-6  # of the largest y: what an interpolation may miss by rounding
 NO_PLAN = Plan("exact", "")
+EXACT_ALONE = "{} takes a model of points with a kernel and a factor; fit with via='exact'."
 
 
 @register("gp.PointPosterior")
@@ -156,6 +160,44 @@ class PointPosterior:
     @cached_property
     def left_out(self) -> LeaveOneOut:
         return self.system.left_out(self.Y, self.coef)
+
+    # hyper-parameters
+    @property
+    def theta(self) -> dict[str, float]:
+        """The logarithms of the kernel's parameters, of the noise (where it is one number) and of
+        the scale, in the units of y; of one output."""
+        kernel, unit = self._kernel_of_one("theta"), float(self.outputs.unit[0])
+        noise = {"noise": self.learnt_noise * unit**2} if np.ptp(self.system.noise) == 0 else {}
+        values = {**kernel.parameters(), **noise, "scale": self.scale * unit**2}
+        return {name: math.log(v) for name, v in values.items() if v > 0}
+
+    def likelihood_at(self, theta: dict[str, float]) -> tuple[float, Array]:
+        """log p(y) at these logarithms, and its slopes by them."""
+        kernel, unit = self._kernel_of_one("log_marginal_likelihood"), float(self.outputs.unit[0])
+        at = substitute(kernel, lambda path, v: math.exp(theta[path]) if path in theta else v)
+        noise = math.exp(theta["noise"]) / unit**2 if "noise" in theta else self.system.noise
+        scale = math.exp(theta["scale"]) / unit**2
+        found = marginal_likelihood(at, self.system.points.X, self.Y, noise, scale)
+        names = (*kernel.parameters(), "noise", "scale")
+        slopes = [g for name, g in zip(names, found.gradient, strict=True) if name in theta]
+        return found.log - len(self.Y) * math.log(unit), np.array(slopes)
+
+    def _kernel_of_one(self, asked: str) -> Kernel:
+        if not isinstance(self.kernel, Kernel) or not isinstance(self.system, CholeskySystem):
+            raise ValueError(EXACT_ALONE.format(asked))
+        if len(self.outputs) > 1:
+            raise ValueError(f"{asked} is of one output, and y has {len(self.outputs)}.")
+        return self.kernel
+
+    def of_term(self, term: Kernel) -> PointPosterior:
+        """Of the part of f whose kernel is `term`, one of the terms of the kernel: f is the sum of
+        such parts, which are independent before the data. Its prior mean is 0."""
+        s = self.system
+        if not isinstance(s, CholeskySystem):
+            raise ValueError(EXACT_ALONE.format("term"))
+        system = CholeskySystem(KernelPoints(term, s.points.X), s.noise, s.scale, known=s.L)
+        zero = replace(self.outputs, mean=np.zeros(len(self.outputs)))
+        return replace(self, system=system, outputs=zero)
 
     # asking
     def latent(self, Z: Table) -> Array:

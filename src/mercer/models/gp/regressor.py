@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
 from mercer import methods
@@ -16,21 +17,13 @@ from mercer.inputs import Array, Table
 from mercer.lifts.base import seed_of
 from mercer.models.base import all_or_nothing
 from mercer.models.gp.base import ProcessEstimator, upgraded
-from mercer.models.gp.fit import begin, fit, prior_draws
+from mercer.models.gp.fit import begin, fit, prior_draws, prior_moments
+from mercer.models.gp.parts import term_of
 from mercer.models.gp.problem import ProcessSettings, check_count, check_shares
 from mercer.models.gp.sources import NO_STREAM
-from mercer.models.intervals import (
-    COVERAGES,
-    MODEL,
-    Interval,
-    plot_coverages,
-    shares_inside,
-    standardised,
-)
+from mercer.models.intervals import MODEL, Interval
 from mercer.models.settings import KernelSetting, LiftSetting, MemoryLimit, Seed, Via
 from mercer.store import register
-
-NOT_LEFT_OUT = "calibration without X and y leaves rows out in closed form, for which via='exact' is needed; give X and y."
 
 
 def _streams(model: GaussianProcessRegressor) -> bool:
@@ -284,21 +277,33 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self._many()
         tags.target_tags.single_output = True
+        tags.requires_fit = False
         return tags
 
     # predictions
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False, of: str = "y"
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        of: str = "y",
+        term: int | None = None,
     ) -> Any:
         """The posterior mean, and with it the standard deviation or covariance of y.
 
-        (n,) and (n, n); of f with of="f". Of several outputs each is a column, or a slice of
-        the last axis. Where noise was given for every row, that of a new y is their mean.
+        (n,) and (n, n); of f with of="f"; with `term`, of that term's part of f where the kernel
+        is a sum (exact way). Of several outputs each is a column, or a slice of the last axis.
+        Where noise was given for every row, that of a new y is their mean. Before `fit`, those of
+        the prior: the kernel as given, scale 1, noise still to be learnt none.
         """
-        p = self._posterior()
         if return_std and return_cov:
             raise ValueError("give return_std or return_cov, not both.")
-        noise, rows, o = self._noise(of), self._asked(X), p.outputs
+        if not self.__sklearn_is_fitted__():
+            return self._of_prior(X, return_std, return_cov, of, term)
+        noise, rows, p = self._noise(of), self._asked(X), self._posterior()
+        if term is not None:
+            p, noise = term_of(p, term), 0.0
+        o = p.outputs
         mean = o.shaped(p.mean(rows))
         if return_cov:
             return mean, o.shaped(p.covariance(rows, noise)[..., None] * o.unit**2).astype(
@@ -309,6 +314,14 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
             if return_std
             else mean
         )
+
+    def _of_prior(self, X: Any, std: bool, cov: bool, of: str, term: int | None) -> Any:
+        s, rows = ProcessSettings.of(self), clone(self)._rows(X, reset=True)
+        if term is not None or self._precomputed:
+            raise NotFittedError("the prior has no terms or Gram matrix to tell; call fit first.")
+        mean, C = prior_moments(s, rows, of, points=self._many(), full=cov)
+        mean = mean.astype(rows.dtype)
+        return (mean, (C if cov else np.sqrt(C)).astype(rows.dtype)) if std or cov else mean
 
     def _asked(self, X: Any) -> Table:
         return Table(self._rows(X, reset=False).data)
@@ -363,35 +376,3 @@ class GaussianProcessRegressor(RegressorMixin, ProcessEstimator):
             s, rows = ProcessSettings.of(self), clone(self)._rows(X, reset=True)
             out = prior_draws(s, rows, count, rng, of, points=self._many())
         return np.asarray(out[:, 0] if out.shape[1] == 1 else out, rows.dtype)
-
-    # honesty
-    def calibration(
-        self, X: Any = None, y: Any = None, coverages: Sequence[float] = COVERAGES
-    ) -> dict[float, float]:
-        """The share of y inside the central interval of each nominal coverage.
-
-        Without X and y by leave-one-out (via="exact").
-
-        >>> from mercer import GaussianProcessRegressor
-        >>> X = np.linspace(0, 6, 50)[:, None]
-        >>> sorted(GaussianProcessRegressor().fit(X, np.sin(X[:, 0])).calibration())
-        [0.5, 0.8, 0.9, 0.95]
-        """
-        nominal = check_shares(coverages, "coverages").tolist()
-        return shares_inside(self._standardised(X, y), nominal)
-
-    def _standardised(self, X: Any, y: Any) -> Array:
-        """(y - mean) / std of every row."""
-        if (X is None) != (y is None):
-            raise ValueError("give both X and y, or neither: their rows are then left out in turn.")
-        if X is not None:
-            return standardised(y, *self.predict(X, return_std=True))
-        p = self._posterior()
-        try:
-            return p.left_out.standardised()
-        except AttributeError as e:
-            raise ValueError(NOT_LEFT_OUT) from e
-
-    def plot_calibration(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:
-        """Nominal against empirical coverage, on Matplotlib's axes, which are returned."""
-        return plot_coverages(lambda nominal: self.calibration(X, y, nominal), ax)

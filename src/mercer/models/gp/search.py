@@ -4,11 +4,13 @@ on more and more of them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
@@ -17,6 +19,7 @@ from mercer.models.gp.likelihood import MarginalLikelihood, marginal_likelihood
 from mercer.models.gp.space import NOISE, SearchSpace
 from mercer.ops.philox import Stream, normals, permutation
 
+BOUND = 1e-6  # of the distance of two bounds: so near is on one
 STEP = 4  # rows of one rung over those of the one below: its cost is then a few per cent
 MIN_SEARCH_ROWS = 300
 ROUGH, FAIR, FINE = (
@@ -46,6 +49,21 @@ class FittedHyperparameters:
     steps: int
     reach: Array | None = None  # of the free variables, as in `LocalOptimum`
     profiled: bool = False  # nothing was said of noise and scale, so other rows may move both
+    at_bounds: tuple[str, ...] = ()  # the parameters that the search left on a bound
+
+    def warn_of_bounds(self, bounds: Mapping[str, object] | None, stacklevel: int) -> None:
+        """Where parameters ended on bounds that a user gave."""
+        told = [
+            name
+            for name in self.at_bounds
+            if any(name == b or name.startswith(f"{b}__") for b in bounds or ())
+        ]
+        if told:
+            warnings.warn(
+                f"the likelihood grows beyond the bounds of {', '.join(told)}, where the search ended; widen them, or fix the value.",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
 
 
 def unlearnt(s: SearchSpace, n: int) -> FittedHyperparameters:
@@ -172,9 +190,19 @@ class LocalOptimum:
         s, full = self.end.space, self.end.space.full(self.end.z)
         noise = math.exp(full[-2])
         noise = noise * self.scale if s.profiled else noise
+        met = _met(self.end)
         return FittedHyperparameters(
-            s.at(full), noise, self.scale, self.log, self.steps, self.reach, s.profiled
+            s.at(full), noise, self.scale, self.log, self.steps, self.reach, s.profiled, met
         )
+
+
+def _met(end: Start) -> tuple[str, ...]:
+    """The parameters whose variable lies on a bound; of a fixed one both are its value."""
+    s, z = end.space, end.z
+    near = BOUND * np.maximum(s.upper - s.lower, 0)
+    on = (s.upper > s.lower) & ((z - s.lower <= near) | (s.upper - z <= near))
+    names = zip(s.names, s.group, strict=True)
+    return tuple(name for name, g in names if g >= 0 and on[g])
 
 
 def ladder(n: int, free: int) -> list[int]:

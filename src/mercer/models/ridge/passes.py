@@ -131,7 +131,9 @@ def passes(
     taken, fold = rows.Y[:HEAD].mean(0) * s.intercept, rows.fold().astype(np.intp)
     Y, w, k = rows.Y - taken, rows.weights, rows.folds.k
     if (F := phi.sparse_features(rows.X)) is not None:
-        return SparsePasses(SparseRows.of(F), Y, w, fold, k, s.intercept), taken
+        return SparsePasses(
+            SparseRows.of(F, intercept=s.intercept), Y, w, fold, k, s.intercept
+        ), taken
     shift = phi.shift(rows.X)
     return FoldPasses(lambda: phi.batches(rows.X), Y, w, fold, k, shift, s.intercept), taken
 

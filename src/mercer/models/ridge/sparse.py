@@ -38,7 +38,8 @@ class SparsePasses:
 
     def spread(self, found: PrimalSolution) -> PrimalSolution:
         """Coefficients of all D columns."""
-        return PrimalSolution(self.rows.spread(found.coef).T.copy(), found.intercept)
+        coef, intercept = self.rows.unshifted(found.coef, found.intercept)
+        return PrimalSolution(coef.T.copy(), intercept)
 
     @property
     def finite(self) -> bool:

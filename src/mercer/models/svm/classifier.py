@@ -3,6 +3,7 @@ dual coordinate descent."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from mercer.inputs import Array
 from mercer.invariants import Is
 from mercer.models.base import all_or_nothing, part
 from mercer.models.naming import Named, scored, strongest
-from mercer.models.penalties import PenaltyPath
+from mercer.models.penalties import PenaltyPath, checked_folds
 from mercer.models.settings import (
     FittedLift,
     KernelSetting,
@@ -42,7 +43,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
     shrinking, until its gap is closed; the kernel matrix is never formed beyond 2,048 rows.
     Over features, dense or sparse: the squared hinge by rounds over passes, as in
     `KernelLogistic`; the hinge by dual coordinate descent (Hsieh et al. 2008), and by the
-    method of multipliers where sweeps are slow. Models do not add: there is no partial_fit, merge or forget.
+    method of multipliers where sweeps are slow. Models do not add: there is no partial_fit,
+    merge or forget.
 
     Parameters
     ----------
@@ -192,6 +194,8 @@ class KernelSVC(ClassifierMixin, SupportVectorEstimator):
         every, y = self._rows_and_targets(X, y, reset=True)
         check_classification_targets(y)
         rows = LabelledRows.of(every, y, self._weights(sample_weight, every), gram=s.precomputed)
+        if (folds := checked_folds(self.cv, every, y)) is not None:
+            s = replace(s, folds=folds.among(rows.kept))
         machine = fit(s, rows, len(every), self._last)
         found = with_probabilities(s, rows, machine) if s.probability else machine
         self.classes_, self.machine_ = rows.classes, found

@@ -66,7 +66,7 @@ def path_of_rows(s: ClassifierSettings, Cs: Array, rows: LabelledRows, plan: Pla
             last = machine.last
             yield machine.decide(asked)
 
-    return HeldOut.of(s.cv, rows.X, rows.codes, rows.weights).path(Cs, along, accuracy)
+    return HeldOut.of(s.folds, rows.X, rows.codes, rows.weights).path(Cs, along, accuracy)
 
 
 def path_of_features(
@@ -81,7 +81,7 @@ def path_of_features(
         c = w * class_weights(s.class_weight, rows.classes, rows.codes, w)[rows.codes]
         return (f[held] for f in hinge.along(features, signs, c, Cs, how))
 
-    return HeldOut.of(s.cv, rows.X, rows.codes, rows.weights).path(Cs, along, accuracy)
+    return HeldOut.of(s.folds, rows.X, rows.codes, rows.weights).path(Cs, along, accuracy)
 
 
 def signs_of(rows: LabelledRows) -> list[Array]:

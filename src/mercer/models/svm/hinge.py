@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.inputs import Array, Table
 from mercer.models import newton, sparse_newton
-from mercer.models.linear import FeatureRows, Loss, OneScore, Problem, feature_rows, unshifted
+from mercer.models.linear import MANY, FeatureRows, Loss, OneScore, Problem, feature_rows, unshifted
 from mercer.models.maps import FittedMap
 from mercer.models.newton import Minimum, rounds_plan
 from mercer.models.sparse_newton import SparseProblem, newton_plan, sparse_plan
@@ -38,7 +39,7 @@ def features_of(phi: FittedMap, X: Table, how: HingeSettings) -> HingeRows:
     """The features of rows, as they are where they are sparse."""
     if (F := phi.sparse_features(X)) is None:
         return feature_rows(phi, X, intercept=how.bias, limit=how.memory)
-    rows = SparseRows.of(F)
+    rows = SparseRows.of(F, intercept=how.bias)
     if how.loss != "hinge":
         rows.by_column  # noqa: B018 (made once, before the threads that share it)
     return rows
@@ -55,7 +56,7 @@ def fit(
     if isinstance(rows, SparseRows):
         intercept = theta[rows.p] if how.bias else np.zeros(len(signs))
         plan = _sweeps_plan(rows, found) if how.loss == "hinge" else newton_plan(rows, found)
-        return rows.spread(theta[: rows.p]), intercept, _summary(plan, found)
+        return *rows.unshifted(theta[: rows.p], intercept), _summary(plan, found)
     dual = how.loss == "hinge"
     plan = _dual_plan(phi, rows, found) if dual else rounds_plan(phi.lift, rows, found)
     return *unshifted(rows, theta, intercept=how.bias), _summary(plan, found)
@@ -209,6 +210,9 @@ class Gapped(Minimum):
 
 
 HingeRows = FeatureRows | SparseRows
+# steps over some rows, of coefficients and [b, scale, sum of a y, above, below]; the sum of a y, and
+# the extreme projected gradients
+Step = Callable[[Array, Array], tuple[float, float, float]]
 
 
 class HingeDual:
@@ -235,7 +239,9 @@ class HingeDual:
     def solve(self, tol: float, most: int) -> Gapped:
         """Sweeps while they close the gap, else the method of multipliers (for few rows after 60
         sweeps), until neither helps."""
-        few = isinstance(self.rows, FeatureRows) and len(self.rows.sample()) == self.rows.n
+        few = self.rows.n <= (
+            MANY if isinstance(self.rows, SparseRows) else len(self.rows.sample())
+        )
         rounds, passes, stale, best, sweeping = 0, 4, 0, self._look(), True
         while best[-1] > tol and rounds < most and stale < STALE:
             a, b = self.a.copy(), self.b
@@ -306,30 +312,23 @@ class HingeDual:
             self.b += scale * total
         return steps
 
-    def _steps(
-        self, active: Array
-    ) -> Iterator[Callable[[Array, Array], tuple[float, float, float]]]:
+    def _steps(self, active: Array) -> Iterator[Step]:
         """The parts of one sweep: all sparse rows, or a batch of dense features."""
         y, a, c, square = self.y, self.a, self.c, self.square
         if isinstance(self.rows, SparseRows):
-            entries, order = (
-                self.rows.by_row.arrays,
-                self.random.permutation(np.flatnonzero(active)),
-            )
-            yield lambda coef, state: csr.sweep(
-                *entries, y, a, c, square, active, order, coef, state
-            )
+            order = self.random.permutation(np.flatnonzero(active))
+            pointers, places, x = self.rows.by_row.arrays
+            yield partial(csr.sweep, pointers, places, x, y, a, c, square, active, order)
             return
         for t, F in self.rows.batches():
             order = self.random.permutation(np.flatnonzero(active[t]))
-            views = (F, y[t], a[t], c[t], square[t], active[t], order)
-            yield lambda coef, state, views=views: sweep(*views, coef, state)
+            yield partial(sweep, F, y[t], a[t], c[t], square[t], active[t], order)
 
     def _look(self) -> tuple[float, Array, Array, float]:
         """The objective of the model of a, that model, its scores and its relative gap."""
         a = balanced(self.a, self.y) if self.intercept else self.a
         coef, on = self.rows.summed(a * self.y), self.on
-        f = self.rows.times(coef)
+        f = self.rows.times(coef) if coef.any() else np.zeros(self.rows.n)
         b = best_intercept(f[on], self.y[on], self.c[on]) if self.intercept else 0.0
         half = float(coef @ coef) / 2
         value = half + float(self.c @ np.maximum(1 - self.y * (f + b), 0))

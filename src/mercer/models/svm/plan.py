@@ -13,6 +13,7 @@ from mercer.inputs import Array, Table
 from mercer.kernels import Kernel
 from mercer.kernels.defaults import is_precomputed
 from mercer.models.base import bytes_of
+from mercer.models.folds import ONE_FOLD, Folds
 from mercer.models.penalties import penalty_grid
 from mercer.models.settings import (
     KernelSetting,
@@ -51,7 +52,7 @@ class ClassifierSettings:
     max_iter: int
     memory: float
     random_state: Seed
-    cv: Any = None
+    folds: Folds = ONE_FOLD  # of the rows that count
     Cs: Array | None = None  # where there is cv: ascending
 
     @classmethod
@@ -84,8 +85,7 @@ class ClassifierSettings:
             most,
             memory,
             m.random_state,
-            m.cv,
-            None if m.cv is None else penalty_grid(m.Cs, C, "Cs"),
+            Cs=None if m.cv is None else penalty_grid(m.Cs, C, "Cs"),
         )
 
     @property
