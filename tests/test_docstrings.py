@@ -34,6 +34,7 @@ FUNCTIONS = [
     "check_kernel",
     "check_lift",
     "check_statistic",
+    "check_text_transformer",
 ]
 WIDTH = 96
 

@@ -1,4 +1,5 @@
-"""Contracts: what every kernel, lift and statistic must satisfy, ours and a user's own."""
+"""Contracts: what every kernel, lift, statistic and transformer of text must satisfy, ours and a
+user's own."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from mercer.inputs import Array, table
 from mercer.kernels import Kernel
 from mercer.lifts.algebra import reseeded
 from mercer.pairs import Side
+from mercer.text.contract import check_text_transformer
 
-__all__ = ["check_kernel", "check_lift", "check_statistic"]
+__all__ = ["check_kernel", "check_lift", "check_statistic", "check_text_transformer"]
 
 
 def check_kernel(k: Kernel, X: Any = None) -> None:

@@ -33,7 +33,7 @@ from mercer.lifts import (
 )
 from mercer.methods import Fourier, Landmarks
 from mercer.models import KernelKMeans, KernelPerceptron, KernelSVR, NadarayaWatson, Perceptron
-from tests.store.market import LABELS, MODELS, K, X, Y, fitted
+from tests.store.market import LABELS, MODELS, K, X, Y, fitted, rows_of
 
 THREE = np.array(["a", "b", "c"])[np.digitize(Y, [-0.3, 0.3])]
 CSR = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
@@ -177,7 +177,7 @@ def asked(name, m):
 
 
 def _questions(name, m):
-    rows, y = WAYS[name][1:] if name in WAYS else (X, None)
+    rows, y = WAYS[name][1:] if name in WAYS else (rows_of(m), None)
     rows = rows[:8]
     y = (y if y is not None else LABELS if hasattr(m, "classes_") else Y)[: rows.shape[0]]
     given = {"inverse_transform": lambda: (m.transform(rows),), "score": lambda: (rows, y)}

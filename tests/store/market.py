@@ -36,6 +36,7 @@ from mercer.lifts import (
     Maclaurin,
     MappedLift,
     Monomials,
+    NGrams,
     NormalizedLift,
     Nystrom,
     OnColumnsLift,
@@ -52,6 +53,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = X[:, 0] * X[:, 1] + 0.1 * RNG.normal(size=60)
 LABELS = np.array(["no", "yes é"])[(Y > 0).astype(int)]
+TEXTS = np.array([f"é{i % 9} to be  or not to be{i % 5} Σας" for i in range(60)], object)
 K = Gaussian(2.0)
 FEW = methods.Fourier(32)
 
@@ -98,6 +100,10 @@ LIFTS = {
     "splines": Splines(4, degree=2, knots="quantile"),
     "sink": KitchenSink(),
     "hermite": Hermite(3),
+    "words": NGrams(vocabulary="learn", weight="tfidf"),
+    "words and characters": NGrams((1, 2), (2, 3), vocabulary="learn", weight="ratio", min_df=2),
+    "named n-grams": NGrams(chars=(1, 2), n_features=32, weight="tfidf", keep_names=True),
+    "given n-grams": NGrams(vocabulary=["be or", "not"], norm=None),
     "taylor": Taylor(K, 3),
     "maclaurin": Maclaurin(exp(Linear()), 16, random_state=0),
     "interactions": Interactions(2),
@@ -171,13 +177,19 @@ def fitted(name):
             warnings.simplefilter(
                 "ignore"
             )  # of convergence and variance starvation: not what these tests are about
-            _fitted[name] = m.fit(X, LABELS if is_classifier(m) else Y)
+            two = is_classifier(m) or getattr(m, "weight", None) == "ratio"
+            _fitted[name] = m.fit(rows_of(m), LABELS if two else Y)
     return _fitted[name]
+
+
+def rows_of(m):
+    """What a model takes: numbers, or documents."""
+    return TEXTS if isinstance(m, NGrams) else X
 
 
 def outputs(m):
     """All that a fitted model says of rows, which are not the very array of `fit`."""
-    rows = X[:40].copy()
+    rows = rows_of(m)[:40].copy()
     ways = ("predict", "transform", "decision_function", "predict_proba")
     found = [np.asarray(_dense(getattr(m, way)(rows))) for way in ways if hasattr(m, way)]
     names = [np.asarray(m.get_feature_names_out())] if isinstance(m, Lift) else []

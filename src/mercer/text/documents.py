@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
 from mercer.inputs import Array
 
-PART_BYTES = 1 << 18  # of text for one task
 BATCH_BYTES = 1 << 24  # of text from a generator at a time
-BATCH_ROWS = 1 << 10  # items taken from a generator at a time
+BATCH_ROWS = 1 << 10  # items taken from an array at a time
 MOST_BYTES = 1 << 30  # of one document
 
 
@@ -53,26 +52,30 @@ class Part:
         """The bytes of the documents, side by side, and their offsets."""
         if self.text is not None and self.offsets is not None:
             return self.text, self.offsets
-        encoded = [self._encoded(i, item) for i, item in enumerate(self.items)]
+        encoded = [item if isinstance(item, bytes) else _encoded(item) for item in self.items]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
         return np.frombuffer(b"".join(encoded), np.uint8), offsets
 
-    def _encoded(self, i: int, item: Any) -> bytes:
-        if isinstance(item, bytes):
-            return item
-        try:
-            return item.encode()
-        except UnicodeEncodeError as e:
-            raise ValueError(
-                f"document {self.first + i} has half a surrogate pair (character {e.start}), which no UTF-8 can hold; "
+    def refused(self, i: int) -> str:
+        """What is wrong with a document that is not UTF-8."""
+        row = self.first + i
+        if self.items and isinstance(self.items[i], str):
+            return (
+                f"document {row} has half a surrogate pair, which no UTF-8 can hold; "
                 "decode it anew, or encode with errors='replace' and decode."
-            ) from None
+            )
+        return f"document {row} is not UTF-8; decode it with its own encoding, such as .decode('latin-1')."
 
 
-def batches(
-    texts: Any, part_bytes: int = PART_BYTES, name: str = "documents"
-) -> Iterator[list[Part]]:
+def _encoded(item: str) -> bytes:
+    try:
+        return item.encode()
+    except UnicodeEncodeError:
+        return item.encode("utf-8", "surrogatepass")  # no UTF-8, which is seen later
+
+
+def batches(texts: Any, part_bytes: int = 1 << 18, name: str = "documents") -> Iterator[list[Part]]:
     """The documents in parts of about so many bytes, in lists of those that are in memory together.
 
     A part of Arrow text, of pandas, polars or pyarrow, is its own buffer. A document may be a str,
@@ -85,6 +88,14 @@ def batches(
     Traceback (most recent call last):
     ValueError: documents must be a list of texts, but is one str; give [text].
     """
+    look(texts, name)
+    columns = _arrow(texts)
+    of = _of_items(_items(texts), name) if columns is None else _of_arrow(columns, name)
+    return (list(chain.from_iterable(part.cut(part_bytes) for part in parts)) for parts in of)
+
+
+def look(texts: Any, name: str = "documents") -> None:
+    """Refuse what is no column of documents; the documents are not looked at."""
     if isinstance(texts, str | bytes):
         raise ValueError(
             f"{name} must be a list of texts, but is one {type(texts).__name__}; give [text]."
@@ -98,9 +109,6 @@ def batches(
         raise ValueError(
             f"{name} must be a list of texts, but is {type(texts).__name__}; give a list, an array, a column or a generator."
         )
-    columns = _arrow(texts)
-    of = _of_items(_items(texts), name) if columns is None else _of_arrow(columns, name)
-    return (list(chain.from_iterable(part.cut(part_bytes) for part in parts)) for parts in of)
 
 
 def _arrow(texts: Any) -> list[Any] | None:
@@ -134,6 +142,8 @@ def _buffers(chunk: Any, row: int, name: str) -> tuple[Array, Array]:
     written out."""
     import pyarrow as pa
 
+    if not len(chunk):
+        return np.frombuffer(b"", np.uint8), np.zeros(1, np.int64)
     if chunk.null_count:
         bad = row + int(np.flatnonzero(np.asarray(chunk.is_null()))[0])
         raise ValueError(_said(name, bad, "missing"))
@@ -147,8 +157,6 @@ def _buffers(chunk: Any, row: int, name: str) -> tuple[Array, Array]:
     ):
         raise ValueError(_said(name, row, f"of type {chunk.type}"))
     _, offsets, data = chunk.buffers()
-    if not len(chunk) or offsets is None:
-        return np.frombuffer(b"", np.uint8), np.zeros(1, np.int64)
     places = np.frombuffer(offsets, np.int32 if small else np.int64)
     text = np.frombuffer(b"" if data is None else data, np.uint8)
     return text, places[chunk.offset : chunk.offset + len(chunk) + 1].astype(np.int64)
@@ -159,15 +167,15 @@ def _items(texts: Any) -> Iterator[list[Any]]:
     if isinstance(texts, np.ndarray):
         slices = (texts[i : i + BATCH_ROWS].tolist() for i in range(0, len(texts), BATCH_ROWS))
         return _gathered(chain.from_iterable(slices))
-    return iter([texts]) if isinstance(texts, list | tuple) else _gathered(iter(texts))
+    return iter([list(texts)]) if isinstance(texts, list | tuple) else _gathered(iter(texts))
 
 
 def _gathered(texts: Iterator[Any]) -> Iterator[list[Any]]:
     batch: list[Any] = []
     size = 0
-    while some := list(islice(texts, BATCH_ROWS)):
-        batch += some
-        size += sum(len(x) for x in some if isinstance(x, str | bytes))
+    for text in texts:
+        batch.append(text)
+        size += 64 + (len(text) if isinstance(text, str | bytes) else 0)
         if size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0

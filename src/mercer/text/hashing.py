@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.inputs import Array
@@ -16,7 +18,7 @@ SHORT = 48  # rows of fewer n-grams are sorted by insertion
 
 
 @njit
-def _load(text: Array, p: int) -> int:
+def _load(text: Array, p: Any) -> Any:
     """Four bytes as a number; there are always four, since the buffer is longer than the text."""
     return (
         U(text[p])
@@ -27,21 +29,21 @@ def _load(text: Array, p: int) -> int:
 
 
 @njit
-def _mixed(k: int) -> int:
+def _mixed(k: Any) -> Any:
     k = U(k * _C1)
     k = U((k << _15) | (k >> _17))
     return U(k * _C2)
 
 
 @njit
-def _block(h: int, k: int) -> int:
+def _block(h: Any, k: Any) -> Any:
     h = U(h ^ _mixed(k))
     h = U((h << _13) | (h >> _19))
     return U(h * _5 + _N)
 
 
 @njit
-def _key(text: Array, h: int, begin: int, p: int, end: int, width: int, mask: int, sign: int) -> int:  # fmt: skip
+def _key(text: Array, h: Any, begin: Any, p: Any, end: Any, width: Any, mask: Any, sign: Any) -> Any:  # fmt: skip
     """Twice the column of text[begin:end], and 1 where its sign is -1; h is the hash of all before
     p, which is at most three bytes from the end."""
     tail = _load(text, p) & U((_ONE << U((end - p) << np.uint64(3))) - _ONE)
@@ -58,7 +60,7 @@ def _key(text: Array, h: int, begin: int, p: int, end: int, width: int, mask: in
 @njit
 def word_keys(
     text: Array, starts: Array, docs: Array, how: Array, at: Array, keys: Array, ends: Array
-) -> int:
+) -> Any:
     """The keys of n-grams of words: of n = how[0] to how[1] words, how[2] columns, signs where
     how[3].
 
@@ -96,7 +98,7 @@ def word_keys(
 @njit
 def char_keys(
     text: Array, starts: Array, docs: Array, how: Array, at: Array, keys: Array, ends: Array
-) -> int:
+) -> Any:
     """The keys of n-grams of characters, as `word_keys`; at[1] is a run and at[2] a place in it.
 
     Where how[4], runs have a blank on either side, and one of fewer than how[0] characters counts
@@ -141,12 +143,19 @@ def char_keys(
 
 @njit
 def count(
-    keys: Array, ends: Array, bits: int, indices: Array, values: Array, indptr: Array, keep: int
-) -> int:
-    """Sum the signs of equal columns of every row, in ascending order; sums that are 0 are left out
-    unless `keep`. Returns the number of sums."""
-    spare = np.empty(len(indices), np.uint32)
-    heads = np.empty(1024, np.uint32)
+    keys: Array,
+    ends: Array,
+    how: Array,
+    spare: Array,
+    heads: Array,
+    indices: Array,
+    values: Array,
+    indptr: Array,
+) -> Any:
+    """Sum the signs of equal columns, of how[0] bits, of every row in ascending order; sums that
+    are 0 are left out unless how[1]. `spare` is as long as keys, and `heads` of 1024. Returns the
+    number of sums."""
+    bits, keep = U(how[0]), how[1]
     pos, a = np.uint64(0), np.uint64(0)
     indptr[0] = 0
     for r in range(len(ends)):
@@ -167,9 +176,9 @@ def count(
 
 
 @njit
-def _insert(keys: Array, a: int, n: int) -> bool:
+def _insert(keys: Array, a: Any, n: Any) -> Any:
     for i in range(a + _1, a + n):
-        k, j = keys[i], i
+        k, j = keys[i], np.uint64(i)
         while j > a and keys[j - _1] > k:
             keys[j] = keys[j - _1]
             j -= _1
@@ -178,12 +187,13 @@ def _insert(keys: Array, a: int, n: int) -> bool:
 
 
 @njit
-def _radix(keys: Array, a: int, n: int, spare: Array, heads: Array, bits: int) -> bool:
+def _radix(keys: Array, a: Any, n: Any, spare: Array, heads: Array, bits: Any) -> Any:
     """Sort keys[a : a + n] by columns of that many bits, ten at a time; whether they are in `spare`
     then."""
     shift, turned = _ONE, False
     while shift <= bits:
-        heads[:] = 0
+        for t in range(1024):
+            heads[t] = 0
         for t in range(n):
             k = spare[t] if turned else keys[a + t]
             heads[(k >> shift) & U(1023)] += _ONE

@@ -10,15 +10,15 @@ import numpy as np
 
 from mercer.inputs import Array
 from mercer.ops.threads import parallel_map
-from mercer.text.documents import Part
+from mercer.text.distinct import distinct
+from mercer.text.documents import Part, look
 from mercer.text.fitted import Block, FittedGrams, each_part, tallies
-from mercer.text.grams import Grams
+from mercer.text.grams import Grams, HashedColumns
+from mercer.text.names import ColumnNames, Distinct
 from mercer.text.rows import Tally
 from mercer.text.settings import GramSettings
 from mercer.text.trie import Growth, grown
 from mercer.text.vocabulary import Learnt, Vocabulary, chosen, count, placed, together
-
-LEARN_BYTES = 1 << 21  # of text for one task, where a vocabulary is learnt
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +66,34 @@ def learn(
     texts: Any, how: GramSettings, y: Targets, before: FittedGrams | None = None, rows: bool = False
 ) -> tuple[FittedGrams, list[list[Tally]]]:
     """What documents teach, beside those of before; with `rows` also their counts."""
+    if before is not None and not _goes_on(before, how):
+        raise ValueError(
+            "partial_fit goes on with n-grams of other settings than those of before; use fit, or a clone."
+        )
     if how.columns is None:
         return _vocabulary(texts, how, y, before, rows)
     blocks = how.columns if before is None else before.blocks
     signed = how.weighting.signed
-    if how.weighting.learns:
+    if how.weighting.learns or how.keep_names:
         return _documents(texts, blocks, how, y, before, rows)
+    look(texts)
     found = [t for batch in tallies(blocks, texts, signed) for t in batch] if rows else []
     return FittedGrams(blocks, how.weighting, np.zeros(1, np.int64)), found
+
+
+def _goes_on(before: FittedGrams, how: GramSettings) -> bool:
+    """Whether what was learnt before is of the same settings."""
+    kinds = Vocabulary if how.columns is None else type(how.columns[0])
+    return (
+        vars(before.weighting) == vars(how.weighting)
+        and bool(before.kept) == how.keep_names
+        and len(before.blocks) == len(how.grams)
+        and all(
+            isinstance(b, kinds) and vars(b.grams) == vars(g)
+            for b, g in zip(before.blocks, how.grams, strict=True)
+        )
+        and (how.columns is None or [c.width for c in how.columns] == before.widths)
+    )
 
 
 def _documents(
@@ -84,21 +104,41 @@ def _documents(
     before: FittedGrams | None,
     rows: bool,
 ) -> tuple[FittedGrams, list[list[Tally]]]:
-    """Count the documents of columns that are fixed."""
-    kinds = 1 if y.codes is None else 2
+    """Count the documents of columns that are fixed, and keep the names of hashed ones."""
     found: list[list[Tally]] = []
-    counts = [np.zeros((kinds, b.width), np.int64) for b in blocks]
-    n = 0
-    for batch in tallies(blocks, texts, how.weighting.signed, keep=True):
-        sizes = sum(part[0].n_rows for part in batch)
-        for b, total in enumerate(counts):
-            _count(total, [part[b] for part in batch], None if y.codes is None else y.codes[n:])
-        found += [[t.nonzero() for t in part] for part in batch] if rows else []
-        n += sizes
-    numbers = y.numbers(n)
-    blocks = tuple(b.counted(c) for b, c in zip(blocks, counts, strict=True))
-    seen = numbers if before is None else before.n_documents + numbers
-    return FittedGrams(blocks, how.weighting, seen, y.classes), found
+    counts = [np.zeros((1 if y.codes is None else 2, b.width), np.int64) for b in blocks]
+    kept, n = _names(blocks, before, how), 0
+    for batch in each_part(texts, lambda part: _seen(part, blocks, how), learning=True):
+        for b, total in enumerate(counts if how.weighting.learns else ()):
+            _count(total, [part[0][b] for part in batch], None if y.codes is None else y.codes[n:])
+        for names in (part[1] for part in batch):
+            kept = tuple(k.add(d) for k, d in zip(kept, names, strict=True))
+        found += [[t.nonzero() for t in part[0]] for part in batch] if rows else []
+        n += sum(part[0][0].n_rows for part in batch)
+    seen = y.numbers(n) if before is None else before.n_documents + y.numbers(n)
+    if how.weighting.learns:
+        blocks = tuple(b.counted(c) for b, c in zip(blocks, counts, strict=True))
+    return FittedGrams(blocks, how.weighting, seen, y.classes, kept), found
+
+
+def _names(
+    blocks: Sequence[Block], before: FittedGrams | None, how: GramSettings
+) -> tuple[ColumnNames, ...]:
+    if not how.keep_names:
+        return ()
+    return tuple(ColumnNames(b.width) for b in blocks) if before is None else before.kept
+
+
+def _seen(
+    part: Part, blocks: Sequence[Block], how: GramSettings
+) -> tuple[list[Tally], list[Distinct]]:
+    """The counts of some documents, with those that cancel each other, and their distinct
+    n-grams."""
+    signed = how.weighting.signed
+    hashed = [b for b in blocks if isinstance(b, HashedColumns)] if how.keep_names else []
+    return [b.tally(part, signed, keep=True) for b in blocks], [
+        distinct(part, b, signed) for b in hashed
+    ]
 
 
 def _count(total: Array, parts: Sequence[Tally], codes: Array | None) -> None:
@@ -129,7 +169,7 @@ def _vocabulary(
         grow = [grown(g.tokens(part), g.unit, g.orders) for g in how.grams]
         return [(g, count(g, y.of(part), totals)) for g in grow]
 
-    for batch in each_part(texts, grow, LEARN_BYTES):
+    for batch in each_part(texts, grow, learning=True):
         n += sum(len(part[0][0].indptr) - 1 for part in batch)
         for b, known in enumerate(learnt):
             known += [part[b][1] for part in batch]
@@ -185,9 +225,14 @@ def merged(a: FittedGrams, b: FittedGrams, how: GramSettings) -> FittedGrams:
     seen = a.n_documents + b.n_documents
     pairs = zip(a.blocks, b.blocks, strict=True)
     if how.columns is not None:
-        blocks = tuple(p if q.documents is None else p.counted(q.by_column()) for p, q in pairs)
+        blocks = tuple(_plus(p, q.by_column()) for p, q in pairs)
     else:
         blocks = tuple(
             settle(p.grams, [_learnt(p), _learnt(q)], how, int(seen.sum()))[0] for p, q in pairs
         )
-    return FittedGrams(blocks, a.weighting, seen, a.classes)
+    kept = tuple(p.merge(q) for p, q in zip(a.kept, b.kept, strict=True))
+    return FittedGrams(blocks, a.weighting, seen, a.classes, kept)
+
+
+def _plus(block: Block, documents: Array | None) -> Block:
+    return block if documents is None else block.counted(documents)

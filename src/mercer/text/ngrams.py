@@ -13,8 +13,10 @@ from sklearn.exceptions import NotFittedError
 from mercer.inputs import Array
 from mercer.invariants import Is
 from mercer.store import Saved, register
+from mercer.text.distinct import all_collisions, names_in
 from mercer.text.fitted import FittedGrams
 from mercer.text.learning import learn, merged, targets
+from mercer.text.names import Collisions
 from mercer.text.settings import GramSettings, settings
 from mercer.text.vocabulary import Vocabulary
 
@@ -26,10 +28,10 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
     The n-grams are scikit-learn's: of words (two or more letters, digits or "_", after
     `str.lower`), of characters, or of characters within words (`char_wb`). Columns are hashed
     (MurmurHash3 with signs, the columns and values of `HashingVectorizer`, but for the zeros of
-    n-grams that cancel each other) or a vocabulary (the columns of `CountVectorizer`). Words and
-    characters asked for together are two blocks of columns, each of norm 1. Documents are a list
-    or generator, a NumPy array, or a column of pandas, polars or Arrow, of which no text is
-    copied; a missing document is refused. Rows are the same bits for any number of threads.
+    n-grams that cancel each other) or a vocabulary (the columns of `CountVectorizer`). Words
+    and characters asked for together are two blocks of columns, each of norm 1. Documents are a
+    list or generator, a NumPy array, or a column of pandas, polars or Arrow, of which no text
+    is copied; a missing document is refused. Rows are the same bits for any number of threads.
 
     Parameters
     ----------
@@ -41,8 +43,8 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         Whether n-grams of characters stay within words, with a blank on either side.
     weight : {"count", "binary", "tfidf", "ratio"}, default="count"
         f and s: the count (hashed: with signs) or 1, with s = 1; "tfidf" the count and s =
-        log((1 + n) / (1 + documents)) + 1; "ratio" 1 and the naive-Bayes log-ratio of two classes,
-        log(p / |p|) - log(q / |q|), p and q one more than the documents of each class.
+        log((1 + n) / (1 + documents)) + 1; "ratio" 1 and the naive-Bayes log-ratio of two
+        classes, log(p / |p|) - log(q / |q|), p and q one more than the documents of each.
     sublinear : bool, default=False
         Whether a count c becomes 1 + log(c).
     norm : "l2" or None, default="l2"
@@ -60,6 +62,9 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         The most n-grams to learn: those that come most often.
     lowercase : bool, default=True
         Whether documents are in lower case first.
+    keep_names : bool, default=False
+        Whether `fit` and `partial_fit` keep the n-grams of hashed columns, for `names` and
+        `collisions_`: exactly within 64 MB, beyond that those that come most often.
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         That of the rows.
 
@@ -71,6 +76,9 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         The weights s of columns with weight="tfidf".
     ratio_ : array of shape (n_features_out_,)
         Those with weight="ratio".
+    collisions_ : Collisions
+        The shares of n-grams, and of their occurrences, that lie in a column with another one,
+        with keep_names=True.
     n_features_out_ : int
         The number of columns.
 
@@ -89,6 +97,9 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
     array(['be', 'be or', 'do'], dtype=object)
     >>> NGrams(chars=(3, 5)).transform(["no words of before are needed"]).shape
     (1, 1048576)
+    >>> phi = NGrams(words=(1, 1), n_features=8, keep_names=True).fit(["to be or not to be"])
+    >>> phi.names(6)
+    [('be', 2, -1)]
     """
 
     fitted_: FittedGrams
@@ -110,6 +121,7 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         max_df: float = 1.0,
         max_features: int | None = None,
         lowercase: bool = True,
+        keep_names: bool = False,
         dtype: Any = np.float64,
     ) -> None:
         self.words = words
@@ -124,6 +136,7 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         self.max_df = max_df
         self.max_features = max_features
         self.lowercase = lowercase
+        self.keep_names = keep_names
         self.dtype = dtype
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -138,7 +151,7 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         how = self._settings()
         fitted, found = learn(X, how, targets(y, how), rows=True)
         self.fitted_ = fitted.cut(how.selection)
-        return fitted.rows(found, how.dtype)
+        return self.fitted_.rows(found, how.dtype)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from more documents: the same as `fit` on all of them together.
@@ -169,6 +182,34 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
         """The n-grams of a vocabulary, or numbered names of hashed columns; of words and characters
         together with the block's name before."""
         return np.asarray(self._fitted().names(), dtype=object)
+
+    def names(self, column: int, texts: Any = None) -> list[tuple[str, int, int]]:
+        """(n-gram, count, sign) of every n-gram of a column, the most frequent first.
+
+        Of hashed columns those that keep_names=True has kept, or those of documents that are given
+        here, which are read once more; of a vocabulary the one there is, with its documents.
+        """
+        fitted = self._fitted()
+        b, at = fitted.block_of(column)
+        block = fitted.blocks[b]
+        if isinstance(block, Vocabulary):
+            return block.name_of(at)
+        if texts is not None:
+            return names_in(texts, block, at, fitted.weighting.signed)
+        if not fitted.kept:
+            raise ValueError(
+                "names of hashed columns were not kept; fit with keep_names=True, or give documents as texts."
+            )
+        return fitted.kept[b].names(at)
+
+    @property
+    def collisions_(self) -> Collisions:
+        kept = self._fitted().kept
+        if not kept:
+            raise AttributeError(
+                "collisions_ needs the n-grams of columns; fit with keep_names=True."
+            )
+        return all_collisions(kept)
 
     @property
     def vocabulary_(self) -> dict[str, int]:

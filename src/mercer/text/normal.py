@@ -3,6 +3,8 @@ side in one buffer."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.inputs import Array
@@ -11,7 +13,9 @@ from mercer.text import unicode
 
 PLAIN, WIDE, ODD, BROKEN = range(4)  # kinds of documents
 _SPACE, _ODD, _POINT = (np.int32(v) for v in (unicode.SPACE, unicode.ODD, unicode.POINT))
-_BLANK, _NO, _1 = np.uint8(32), np.uint8(255), np.uint64(1)
+_BLANK, _1 = np.uint8(32), np.uint64(1)
+FOLD = 3
+_FOLD = np.uint64(FOLD)
 
 
 @njit
@@ -26,40 +30,41 @@ def kinds(text: Array, offsets: Array, table: Array, out: Array) -> None:
 
 
 @njit
-def _wide(text: Array, at: int, stop: int, table: Array) -> int:
+def _wide(text: Array, at: Any, stop: Any, table: Array) -> Any:
     kind = WIDE
     while at < stop:
-        size, point = _point(text, at, stop)
-        if size == 0:
+        c = _point(text, at, stop)
+        if c == 0:
             return BROKEN
-        if table[point] & _ODD:
+        if table[c >> 3] & _ODD:
             kind = ODD
-        at += size
+        at += c & 7
     return kind
 
 
 @njit
-def _point(text: Array, at: int, stop: int) -> tuple[int, int]:
-    """The bytes of the character at a place, none where it is not UTF-8, and its code point."""
-    first = np.int32(text[at])
-    if first < 0x80:
-        return 1, first
-    size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-    if first < 0xC2 or first > 0xF4 or at + size > stop:
-        return 0, np.int32(0)
-    point = np.int32(first & (0x7F >> size))
+def _point(text: Array, at: Any, stop: Any) -> Any:
+    """Eight times the code point of the character at a place, plus its bytes; 0 where it is not
+    UTF-8."""
+    point = np.int64(text[at])
+    if point < 0x80:
+        return point << 3 | 1
+    size = 2 if point < 0xE0 else 3 if point < 0xF0 else 4
+    if point < 0xC2 or point > 0xF4 or at + size > stop:
+        return 0
+    point &= 0x7F >> size
     for j in range(at + 1, at + size):
         if text[j] & 0xC0 != 0x80:
-            return 0, np.int32(0)
-        point = np.int32(point << 6 | (text[j] & 0x3F))
+            return 0
+        point = point << 6 | (text[j] & 0x3F)
     low = 0x80 if size == 2 else 0x800 if size == 3 else 0x10000
     if point < low or point > 0x10FFFF or (point >= 0xD800 and point < 0xE000):
-        return 0, np.int32(0)
-    return size, point
+        return 0
+    return point << 3 | size
 
 
 @njit
-def _put(point: int, out: Array, to: int) -> int:
+def _put(point: Any, out: Array, to: Any) -> Any:
     """Write a character as UTF-8; the place behind it."""
     if point < 0x80:
         out[to] = point
@@ -86,32 +91,27 @@ def runs(
     """The runs of characters that belong together, each with a blank behind it.
 
     A character belongs where its entry of the table, masked with how[0], is how[1]: WORD, or not
-    SPACE. Runs of fewer than how[2] characters are left out. `starts[j]` is where run j begins,
-    `docs[i]` the first run of document i; both have one entry more, for the end.
+    SPACE. Runs of fewer than how[2] characters are left out. From how[FOLD] on is the lower case of
+    ASCII, -1 for what does not belong. `starts[j]` is where run j begins, `docs[i]` the first run
+    of document i; both have one entry more, for the end.
     """
-    fold = np.full(256, _NO, np.uint8)  # the lower case of ASCII
-    for c in range(128):
-        if table[c] & how[0] == how[1]:
-            fold[c] = table[c] & 0x7F
     n, starts[0], docs[0] = np.uint64(0), 1, 0
     out[0] = _BLANK  # also before the first
     for i in range(len(kind)):
         if kind[i] == PLAIN:
-            n = _plain(text, offsets[i], offsets[i + 1], fold, how, out, starts, n)
+            n = _plain(text, offsets[i], offsets[i + 1], how, out, starts, n)
         else:
             n = _runs(text, offsets[i], offsets[i + 1], table, how, out, starts, n)
         docs[i + 1] = n
 
 
 @njit
-def _plain(
-    text: Array, at: int, stop: int, fold: Array, how: Array, out: Array, starts: Array, n: int
-) -> int:
+def _plain(text: Array, at: Any, stop: Any, how: Array, out: Array, starts: Array, n: Any) -> Any:
     to = begin = np.uint64(starts[n])
     enough = np.uint64(how[2])
     for j in range(np.uint64(at), np.uint64(stop)):
-        c = fold[text[j]]
-        if c != _NO:
+        c = how[_FOLD + np.uint64(text[j])]
+        if c >= 0:
             out[to] = c
             to += _1
         else:
@@ -129,13 +129,13 @@ def _plain(
 
 @njit
 def _runs(
-    text: Array, at: int, stop: int, table: Array, how: Array, out: Array, starts: Array, n: int
-) -> int:
+    text: Array, at: Any, stop: Any, table: Array, how: Array, out: Array, starts: Array, n: Any
+) -> Any:
     to = begin = np.int64(starts[n])
     length = 0
     while at <= stop:
-        size, point = _point(text, at, stop) if at < stop else (1, np.int32(0))
-        c = table[point]
+        found = _point(text, at, stop) if at < stop else 1
+        c = table[found >> 3]
         if at < stop and c & how[0] == how[1]:
             to = _put(c & _POINT, out, to)
             length += 1
@@ -146,7 +146,7 @@ def _runs(
             n += np.uint64(kept)
             starts[n] = to
             length = 0
-        at += size
+        at += found & 7
     return n
 
 
@@ -154,15 +154,15 @@ def _runs(
 def squeezed(text: Array, offsets: Array, table: Array, out: Array, starts: Array) -> None:
     """Every document in lower case, with one blank for two white spaces or more; `starts[i]` is
     where document i begins."""
-    to = np.int64(1)
+    to: Any = np.int64(1)
     out[0], starts[0] = _BLANK, 1
     for i in range(len(starts) - 1):
         at, stop = offsets[i], offsets[i + 1]
-        gap = np.int64(-1)  # where white space began
+        gap: Any = np.int64(-1)  # where white space began
         while at < stop:
-            size, point = _point(text, at, stop)
-            at += size
-            c = table[point]
+            found = _point(text, at, stop)
+            at += found & 7
+            c = table[found >> 3]
             if not c & _SPACE:
                 gap = -1
             elif gap >= 0:

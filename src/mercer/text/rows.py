@@ -52,8 +52,9 @@ class Buckets:
 def tallied(emit: Emit, n_rows: int, to: Buckets, most: int) -> Tally:
     """Rows of the keys that `emit` gives, as many keys at a time as there is room for."""
     at, ends = np.zeros(3, np.int64), np.empty(n_rows, np.int64)
-    keys = np.empty(ROOM + most, np.uint32)
-    bits = np.uint32((to.width - 1).bit_length())
+    keys, spare = (np.empty(ROOM + most, np.uint32) for _ in range(2))
+    heads = np.empty(1024, np.uint32)
+    how = np.array([(to.width - 1).bit_length(), to.keep], np.int64)
     found: list[Tally] = []
     row: _LongRow | None = None  # one that did not end with its keys
     while at[0] < n_rows:
@@ -61,7 +62,7 @@ def tallied(emit: Emit, n_rows: int, to: Buckets, most: int) -> Tally:
         n = emit(at, keys, ends)
         size = int(ends[n - 1]) if n else 0
         out = Tally(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(n + 1, np.int64))
-        hashing.count(keys, ends[:n], bits, out.indices, out.values, out.indptr, to.keep)
+        hashing.count(keys, ends[:n], how, spare, heads, *vars(out).values())
         open_ = bool(at[0] == first + n - 1)
         if row is not None:
             row.add(out[0:1])
@@ -72,7 +73,8 @@ def tallied(emit: Emit, n_rows: int, to: Buckets, most: int) -> Tally:
             row = _LongRow(to.keep)
             row.add(out[out.n_rows - 1 : out.n_rows])
             out = out[0 : out.n_rows - 1]
-        found.append(out[0 : out.n_rows])
+        if out.n_rows:
+            found.append(out[0 : out.n_rows])
     return joined(found)
 
 
@@ -84,7 +86,7 @@ class _LongRow:
         self.size, self.full, self.keep = 0, 4 * ROOM, keep
 
     def add(self, piece: Tally) -> None:
-        self.pieces.append(piece)
+        self.pieces.append(Tally(piece.indices.copy(), piece.values.copy(), piece.indptr))
         self.size += len(piece.indices)
         if self.size > self.full:
             self.pieces = [self.tally()]

@@ -12,7 +12,7 @@ import numpy as np
 from mercer.text.grams import LONGEST, Grams, HashedColumns
 from mercer.text.rows import WIDEST
 from mercer.text.tokens import CHARS, WITHIN, WORDS
-from mercer.text.vocabulary import Selection, Vocabulary, given
+from mercer.text.vocabulary import Pruning, Vocabulary, given
 from mercer.text.weights import WEIGHTS, Weighting
 
 MOST_COUNTED = 1 << 26  # hashed columns whose documents are counted: half a gigabyte
@@ -24,9 +24,10 @@ class GramSettings:
 
     grams: tuple[Grams, ...]
     columns: tuple[HashedColumns | Vocabulary, ...] | None  # None: they are learnt
-    selection: Selection
+    selection: Pruning
     weighting: Weighting
     dtype: Any
+    keep_names: bool = False
 
 
 def settings(p: dict[str, Any]) -> GramSettings:
@@ -37,7 +38,13 @@ def settings(p: dict[str, Any]) -> GramSettings:
     dtype = np.dtype(p["dtype"])
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float64 or float32, got {p['dtype']!r}.")
-    return GramSettings(grams, _columns(p, grams, weighting), selection, weighting, dtype)
+    columns = _columns(p, grams, weighting)
+    keep = truth(p, "keep_names")
+    if keep and not (columns and isinstance(columns[0], HashedColumns)):
+        raise ValueError(
+            "keep_names=True is for hashed columns, but a vocabulary has its names already; leave it out."
+        )
+    return GramSettings(grams, columns, selection, weighting, dtype, keep)
 
 
 def _weighting(p: dict[str, Any]) -> Weighting:
@@ -69,7 +76,7 @@ def _grams(p: dict[str, Any]) -> Iterable[Grams]:
 
 
 def _range(given: Any, name: str) -> tuple[int, int]:
-    pair = tuple(given) if isinstance(given, list | tuple | np.ndarray) else ()
+    pair: tuple[Any, ...] = tuple(given) if isinstance(given, list | tuple | np.ndarray) else ()
     if len(pair) != 2 or not all(_whole(v) for v in pair) or not 1 <= pair[0] <= pair[1] < LONGEST:
         raise ValueError(
             f"{name} must be the least and the most of an n-gram, 1 <= least <= most < {LONGEST}, got {given!r}; give (1, 2)."
@@ -115,13 +122,13 @@ def _width(n: Any, blocks: int, weighting: Weighting) -> int:
     return int(n)
 
 
-def _selection(p: dict[str, Any], weighting: Weighting) -> Selection:
+def _selection(p: dict[str, Any], weighting: Weighting) -> Pruning:
     for name in ("min_df", "max_df"):
         v = p[name]
         if (
             isinstance(v, bool)
             or not isinstance(v, Real)
-            or not (v >= 1 if isinstance(v, Integral) else 0 <= v <= 1)
+            or not (float(v) >= 1 if isinstance(v, Integral) else 0 <= float(v) <= 1)
         ):
             raise ValueError(
                 f"{name} must be a number of documents from 1 on, or a share of them from 0.0 to 1.0, got {v!r}."
@@ -129,7 +136,7 @@ def _selection(p: dict[str, Any], weighting: Weighting) -> Selection:
     most = p["max_features"]
     if most is not None and (not _whole(most) or most < 1):
         raise ValueError(f"max_features must be None or a whole number from 1 on, got {most!r}.")
-    out = Selection(p["min_df"], p["max_df"], most, weighting.weight == "tfidf")
+    out = Pruning(p["min_df"], p["max_df"], most, weighting.weight == "tfidf")
     if out.prunes and not (isinstance(p["vocabulary"], str) and p["vocabulary"] == "learn"):
         raise ValueError(
             "min_df, max_df and max_features choose among n-grams that are learnt; give vocabulary='learn'."

@@ -4,6 +4,7 @@ scikit-learn's."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def tokens(part: Part, unit: str, lowercase: bool) -> Tokens:
     if not plain:
         normal.kinds(text, offsets, table, kind)
         if kind.max() >= normal.ODD:
-            text, offsets = _lowered(text, offsets, kind, part.first)
+            text, offsets = _lowered(part, text, offsets, kind)
     size = int(offsets[-1] - offsets[0])
     room = (1 if plain else 2) * size + len(kind) + 2
     out = np.empty(room + SLACK, np.uint8)
@@ -57,11 +58,21 @@ def tokens(part: Part, unit: str, lowercase: bool) -> Tokens:
         starts = np.empty(len(offsets), np.int32)
         normal.squeezed(text, offsets, table, out, starts)
         return _ended(out, starts, np.arange(len(offsets), dtype=np.int32))
-    how = (unicode.WORD, unicode.WORD, 2) if unit == WORDS else (unicode.SPACE, 0, 1)
+    how = _which(unit, lowercase)
     docs = np.empty(len(offsets), np.int32)
-    starts = np.empty((size + len(kind)) // (1 + how[2]) + 2, np.int32)
-    normal.runs(text, offsets, kind, table, np.array(how, np.int32), out, starts, docs)
+    starts = np.empty((size + len(kind)) // (1 + int(how[2])) + 2, np.int32)
+    normal.runs(text, offsets, kind, table, how, out, starts, docs)
     return _ended(out, starts[: docs[-1] + 1], docs)
+
+
+@cache
+def _which(unit: str, lowercase: bool) -> Array:
+    """What the loop is told of the characters that belong together."""
+    mask, value, least = (unicode.WORD, unicode.WORD, 2) if unit == WORDS else (unicode.SPACE, 0, 1)
+    table = unicode.ascii_table(lowercase)
+    fold = np.full(256, -1, np.int32)
+    fold[: len(table)] = np.where(table & mask == value, table & unicode.POINT, -1)
+    return np.concatenate([np.array([mask, value, least], np.int32), fold])
 
 
 def _ended(out: Array, starts: Array, docs: Array) -> Tokens:
@@ -69,14 +80,12 @@ def _ended(out: Array, starts: Array, docs: Array) -> Tokens:
     return Tokens(out, starts, docs)
 
 
-def _lowered(text: Array, offsets: Array, kind: Array, first: int) -> tuple[Array, Array]:
+def _lowered(part: Part, text: Array, offsets: Array, kind: Array) -> tuple[Array, Array]:
     """The documents with those in lower case, by Python, of which no table tells it; kinds become
     those of the result."""
     broken = np.flatnonzero(kind == normal.BROKEN)
     if len(broken):
-        raise ValueError(
-            f"document {first + int(broken[0])} is not UTF-8; decode it with its own encoding, such as .decode('latin-1')."
-        )
+        raise ValueError(part.refused(int(broken[0])))
     found = [
         text[a:b].tobytes()
         for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.inputs import Array
@@ -9,48 +11,61 @@ from mercer.ops.jit import njit
 
 _1, _3, _4, _8, _32 = (np.uint64(v) for v in (1, 3, 4, 8, 32))
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
-_LOW = np.int64(0xFFFFFFFF)
-SMALL = 1 << 10  # entries of a table to begin with, a power of two
 
 
 @njit
-def intern(text: Array, starts: Array, trailing: int, firsts: Array, symbols: Array) -> int:
+def intern(
+    text: Array,
+    starts: Array,
+    trailing: Any,
+    at: Array,
+    table: Array,
+    hashes: Array,
+    firsts: Array,
+    symbols: Array,
+) -> None:
     """Number words in the order in which they first come: symbols[j] is that of word j, firsts[s]
     the first word of that number.
 
     Word j is text[starts[j] : starts[j + 1] - trailing], and there are four bytes more behind the
-    last. Returns how many there are.
+    last. It begins at word at[0], with at[1] numbers, and stops where the table, of -1s and a power
+    of two long, is half full.
     """
-    n, size = 0, SMALL
-    table, hashes = np.full(size, -1, np.int32), np.empty(len(symbols), np.uint64)
-    for j in range(len(symbols)):
+    n, size = at[1], len(table)
+    for j in range(at[0], len(symbols)):
         if 2 * n >= size:
-            size *= 2
-            table = np.full(size, -1, np.int32)
-            for s in range(n):
-                slot = hashes[s] & np.uint64(size - 1)
-                while table[slot] >= 0:
-                    slot = (slot + _1) & np.uint64(size - 1)
-                table[slot] = s
+            break
         begin, end = np.uint64(starts[j]), np.uint64(starts[j + 1] - trailing)
         h = _hash(text, begin, end)
         slot = h & np.uint64(size - 1)
-        while True:
-            s = table[slot]
-            if s < 0:
-                table[slot] = s = n
-                firsts[n], hashes[n] = j, h
-                n += 1
-                break
-            if hashes[s] == h and _same(text, begin, end, starts, firsts[s], trailing):
-                break
+        s = table[slot]
+        while s >= 0 and not (
+            hashes[s] == h and _same(text, begin, end, starts, firsts[s], trailing)
+        ):
             slot = (slot + _1) & np.uint64(size - 1)
+            s = table[slot]
+        if s < 0:
+            s = n
+            table[slot], firsts[n], hashes[n] = n, j, h
+            n += 1
         symbols[j] = s
-    return n
+        at[0] = j + 1
+    at[1] = n
 
 
 @njit
-def _hash(text: Array, p: int, end: int) -> int:
+def reslot(hashes: Array, n: Any, table: Array) -> None:
+    """Put n numbers into a table of -1s, by the hashes of their words."""
+    mask = np.uint64(len(table) - 1)
+    for s in range(n):
+        slot = hashes[s] & mask
+        while table[slot] >= 0:
+            slot = (slot + _1) & mask
+        table[slot] = s
+
+
+@njit
+def _hash(text: Array, p: Any, end: Any) -> Any:
     h = end - p
     while p < end:
         k = (
@@ -68,7 +83,7 @@ def _hash(text: Array, p: int, end: int) -> int:
 
 
 @njit
-def _same(text: Array, begin: int, end: int, starts: Array, other: int, trailing: int) -> bool:
+def _same(text: Array, begin: Any, end: Any, starts: Array, other: Any, trailing: Any) -> Any:
     a = np.uint64(starts[other])
     if np.uint64(starts[other + 1] - trailing) - a != end - begin:
         return False
@@ -98,7 +113,7 @@ def look_up(
 
 
 @njit
-def _equal(text: Array, begin: int, end: int, names: Array, a: int, b: int) -> bool:
+def _equal(text: Array, begin: Any, end: Any, names: Array, a: Any, b: Any) -> Any:
     if np.uint64(b - a) != end - begin:
         return False
     t = np.uint64(0)
@@ -121,8 +136,8 @@ def tabled(names: Array, offsets: Array, table: Array) -> None:
 
 @njit
 def points(
-    text: Array, starts: Array, pad: int, numbers: Array, known: int, symbols: Array, runs: Array
-) -> int:
+    text: Array, starts: Array, pad: Any, numbers: Array, known: Any, symbols: Array, runs: Array
+) -> Any:
     """The characters of runs as numbers, `numbers` those of code points, -1 where they have none.
 
     Where `known` is negative those that have none are given the next one. Run j is
@@ -150,7 +165,7 @@ def points(
 
 
 @njit
-def slot_of(table: Array, key: int) -> int:
+def slot_of(table: Array, key: Any) -> Any:
     """Where a key is in a table of keys and numbers, or the first free place for it."""
     mask = np.uint64(len(table) // 2 - 1)
     h = np.uint64(key) * _PRIME
@@ -161,134 +176,147 @@ def slot_of(table: Array, key: int) -> int:
 
 
 @njit
-def rebuilt(keys: Array, n: int, size: int) -> Array:
-    """A table of `size` entries with the first n keys."""
-    table = np.full(2 * size, -1, np.int64)
-    for i in range(n):
+def refill(keys: Array, first: Any, table: Array) -> None:
+    """Put keys, numbered from `first` on, into a table of -1s."""
+    for i in range(len(keys)):
         slot = slot_of(table, keys[i])
-        table[slot], table[slot + _1] = keys[i], i
-    return table
-
-
-@njit
-def wider(a: Array) -> Array:
-    out = np.empty(2 * len(a), a.dtype)
-    out[: len(a)] = a
-    return out
+        table[slot], table[slot + _1] = keys[i], first + i
 
 
 @njit
 def grow(
-    symbols: Array, runs: Array, docs: Array, how: Array, seen: Array, indptr: Array
-) -> tuple[Array, Array, Array, Array]:
+    symbols: Array,
+    runs: Array,
+    docs: Array,
+    how: Array,
+    table: Array,
+    nodes: Array,
+    rows: Array,
+    indptr: Array,
+) -> Any:
     """The trie of all n-grams of runs, of how[0] to how[1] symbols, and those of every document.
 
-    The key of a path is that of the path without its last symbol (the number i of a path, or -1 - s
-    for a symbol alone), times 2^32, plus the last symbol. Documents have codes, each once: 2 s for
-    a symbol and 2 i + 1 for a path, with counts. Where how[2], a run of fewer than how[0] symbols
-    counts as a whole. `seen` holds -1 and 0 for every symbol; the 0 becomes the number of its
-    documents. Returns keys, those numbers of paths behind what is of no use then, codes, counts.
+    Nodes are symbols, then paths in the order in which they first come; of each nodes has the key
+    (the node of all but its last symbol, times 2^32, plus that symbol), where it is in rows, and
+    the number of its documents. rows has nodes and counts, each node once a document. Where how[2],
+    a run of fewer than how[0] symbols counts as a whole. how[3:8] are document, run, symbol, nodes
+    and entries of rows, to begin with; it stops, with False, where there is no more room.
     """
-    least, most = how[0], how[1]
-    n, keys, places = 0, np.empty(SMALL, np.int64), np.empty(2 * SMALL, np.int32)
-    table = rebuilt(keys, 0, 2 * SMALL)
-    m, codes, counts = 0, np.empty(SMALL, np.int32), np.empty(SMALL, np.int32)
-    indptr[0] = 0
-    for i in range(len(docs) - 1):
-        row = m
-        for r in range(docs[i], docs[i + 1]):
-            stop = runs[r + 1]
-            short = how[2] and stop - runs[r] < least
-            for j in range(runs[r], stop):
-                while m + most > len(codes):
-                    codes, counts = wider(codes), wider(counts)
-                while n + most > len(keys):
-                    keys, places = wider(keys), wider(places)
-                    table = rebuilt(keys, n, 2 * len(keys))
-                whole = short and j == runs[r]
-                s = symbols[j]
-                if least == 1 or (whole and stop == j + 1):
-                    at = np.int64(seen[2 * s])
-                    if at < row:
-                        at = m
-                        seen[2 * s], seen[2 * s + 1] = m, seen[2 * s + 1] + 1
-                        codes[m], counts[m] = 2 * s, 0
-                        m += 1
-                    counts[at] += 1
-                prefix = np.int64(-1 - s)
-                for e in range(j + 1, min(j + most, stop)):
-                    key = prefix << 32 | np.int64(symbols[e])
+    least, most, r, j, n, m = how[0], how[1], how[4], how[5], how[6], how[7]
+    for i in range(how[3], len(docs) - 1):
+        row = indptr[i]
+        while r < docs[i + 1]:
+            first, stop = runs[r], runs[r + 1]
+            j = max(j, first)
+            while j < stop:
+                if (
+                    2 * (m + most) > len(rows)
+                    or 3 * (n + most) > len(nodes)
+                    or 4 * (n + most) > len(table)
+                ):
+                    how[3], how[4], how[5], how[6], how[7] = i, r, j, n, m
+                    return False
+                whole = how[2] and stop - first < least and j == first
+                node, e = np.int64(symbols[j]), j + 1
+                while True:
+                    if e - j >= least or (whole and e == stop):
+                        at = nodes[3 * node + 1]
+                        if at < row:
+                            at = m
+                            nodes[3 * node + 1] = m
+                            nodes[3 * node + 2] += 1
+                            rows[2 * m] = node
+                            rows[2 * m + 1] = 0
+                            m += 1
+                        rows[2 * at + 1] += 1
+                    if e == stop or e == j + most:
+                        break
+                    key = node << 32 | np.int64(symbols[e])
                     slot = slot_of(table, key)
                     node = table[slot + _1]
                     if node < 0:
                         node = n
                         table[slot], table[slot + _1] = key, n
-                        keys[n], places[2 * n], places[2 * n + 1] = key, -1, 0
+                        nodes[3 * n], nodes[3 * n + 1], nodes[3 * n + 2] = key, -1, 0
                         n += 1
-                    if e - j + 1 >= least or (whole and e == stop - 1):
-                        at = np.int64(places[2 * node])
-                        if at < row:
-                            at = m
-                            places[2 * node], places[2 * node + 1] = m, places[2 * node + 1] + 1
-                            codes[m], counts[m] = 2 * node + 1, 0
-                            m += 1
-                        counts[at] += 1
-                    prefix = node
+                    e += 1
+                j += 1
+            r += 1
         indptr[i + 1] = m
-    return keys[:n], places[: 2 * n], codes[:m], counts[:m]
+    how[6], how[7] = n, m
+    return True
 
 
 @njit
-def absorb(prefixes: Array, symbols: Array, rank: Array, keys: Array, n: int, table: Array, to: Array) -> int:  # fmt: skip
-    """Put the paths of another trie, whose symbols have these ranks, among n keys; to[i] is the
-    number of its path i. There is room. Returns the number of keys."""
+def share(prefixes: Array, rank: Array, shares: Any, to: Array) -> None:
+    """Share paths out by the symbols that they begin with: to[i] is -1 - the share of path i."""
     for i in range(len(prefixes)):
         p = prefixes[i]
-        prefix = np.int64(-1 - rank[-1 - p]) if p < 0 else np.int64(to[p])
-        key = prefix << 32 | np.int64(rank[symbols[i]])
-        slot = slot_of(table, key)
-        node = table[slot + _1]
-        if node < 0:
-            node = n
-            table[slot], table[slot + _1] = key, n
-            keys[n] = key
-            n += 1
-        to[i] = node
+        to[i] = -1 - rank[-1 - p] % shares if p < 0 else to[p]
+
+
+@njit
+def absorb(
+    prefixes: Array,
+    symbols: Array,
+    rank: Array,
+    mine: Any,
+    keys: Array,
+    n: Any,
+    table: Array,
+    to: Array,
+) -> Any:
+    """Put those paths of another trie, whose symbols have these ranks, among n keys for which to[i]
+    is `mine`; to[i] becomes the number of path i. There is room. Returns the number of keys."""
+    for i in range(len(prefixes)):
+        if to[i] == mine:
+            p = prefixes[i]
+            prefix = np.int64(-1 - rank[-1 - p]) if p < 0 else np.int64(to[p])
+            key = prefix << 32 | np.int64(rank[symbols[i]])
+            slot = slot_of(table, key)
+            node = table[slot + _1]
+            if node < 0:
+                node = n
+                table[slot], table[slot + _1] = key, n
+                keys[n] = key
+                n += 1
+            to[i] = node
     return n
 
 
 @njit
-def code_keys(
-    codes: Array, counts: Array, indptr: Array, columns: Array, split: int, at: Array, keys: Array, ends: Array
-) -> int:  # fmt: skip
-    """The keys of codes, each as often as it counts, for `hashing.count`; columns[split + i] is the
-    column of path i, columns[s] that of symbol s, negative where it has none."""
+def row_keys(
+    rows: Array, indptr: Array, columns: Array, at: Array, keys: Array, ends: Array
+) -> Any:
+    """The keys of rows of nodes, each as often as it counts, for `hashing.count`; columns of nodes
+    are negative where they have none."""
     m, room, part = 0, len(keys), 0
     row, j, k = at[0], at[1], at[2]
     while row < len(indptr) - 1 and m < room:
         while j < indptr[row + 1] and m < room:
-            code = codes[j]
-            column = columns[split + (code >> 1)] if code & 1 else columns[code >> 1]
-            while column >= 0 and k < counts[j] and m < room:
+            column, times = columns[rows[2 * j]], rows[2 * j + 1]
+            while column >= 0 and k < times and m < room:
                 keys[m] = column << 1
-                m, k = m + 1, k + 1
-            if column >= 0 and k < counts[j]:
+                m += 1
+                k += 1
+            if column >= 0 and k < times:
                 break
-            j, k = j + 1, 0
+            j += 1
+            k = 0
         ends[row - at[0]] = m
         if j < indptr[row + 1]:
             part = 1
             break
         row += 1
-    rows = row - at[0] + part
+    size = row - at[0] + part
     at[0], at[1], at[2] = row, j, k
-    return rows
+    return size
 
 
 @njit
 def find_keys(
     symbols: Array, runs: Array, docs: Array, how: Array, table: Array, columns: Array, at: Array, keys: Array, ends: Array
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """The keys of all n-grams of documents that a trie has, as `word_keys` gives those of hashed
     ones; at[1] is a run and at[2] a symbol. columns[how[3] + i] is the column of path i."""
     least, most, split = how[0], how[1], how[3]
@@ -327,34 +355,3 @@ def find_keys(
     rows = row - at[0] + part
     at[0], at[1], at[2] = row, r, j
     return rows
-
-
-@njit
-def sizes(prefixes: Array, size: Array) -> None:
-    """Of w symbols and the paths behind them: add to each what all paths have that go on from it."""
-    w = len(size) - len(prefixes)
-    for i in range(len(prefixes) - 1, -1, -1):
-        p = prefixes[i]
-        size[-1 - p if p < 0 else w + p] += size[w + i]
-
-
-@njit
-def preorder(prefixes: Array, kept: Array, columns: Array, size: Array) -> int:
-    """Number what is kept of a trie so that every path comes before those that go on from it, and
-    these in the order of their last symbols; -1 for what is not kept. Returns how many there are.
-
-    Of w symbols and the paths behind them `kept` says 0 or 1; `size` has their `sizes`.
-    """
-    w, total = len(kept) - len(prefixes), 0
-    for s in range(w):
-        columns[s], total = total, total + size[s]
-        size[s] = columns[s] + kept[s]  # from here on: the next number below it
-    for i in range(len(prefixes)):
-        p = prefixes[i]
-        above = -1 - p if p < 0 else w + p
-        columns[w + i], size[above] = size[above], size[above] + size[w + i]
-        size[w + i] = columns[w + i] + kept[w + i]
-    for i in range(len(kept)):
-        if not kept[i]:
-            columns[i] = -1
-    return total

@@ -67,6 +67,15 @@ class Vocabulary:
         emit = partial(loops.find_keys, *given, how, self.trie.paths, self.columns)
         return tallied(emit, len(given[2]) - 1, Buckets(self.width), g.most)
 
+    def must_have_columns(self) -> None:
+        """Refuse a vocabulary that no n-gram was selected for."""
+        if not self.width:
+            came = 0 if self.documents is None else int(self.documents.any(0).sum())
+            raise ValueError(
+                f"no n-gram is left to be a column, of {came} that came; "
+                "give documents with words, a lower min_df or a higher max_df."
+            )
+
     def pruned(self) -> Vocabulary:
         """Without the n-grams that have no column, unless others begin with them: what can be
         learnt no more."""
@@ -79,6 +88,7 @@ class Vocabulary:
 
     def ready(self) -> None:
         """Make the tables that loops need, before there are threads."""
+        self.must_have_columns()
         _ = self.trie.paths, self.trie.words if self.grams.unit == WORDS else self.trie.points
 
     def by_column(self) -> Array | None:
@@ -98,6 +108,18 @@ class Vocabulary:
                 out[column] = name
         return out
 
+    def name_of(self, column: int) -> list[tuple[str, int, int]]:
+        """The n-gram of a column, the documents that had it, and 1."""
+        at = int(np.flatnonzero(self.columns == column)[0])
+        path: list[int] = []
+        while at >= (w := self.trie.n_symbols):
+            p = int(self.trie.prefixes[at - w])
+            path.append(int(self.trie.symbols[at - w]))
+            at = -1 - p if p < 0 else w + p
+        name = self.grams.between.join(self.trie.symbol(s) for s in [at, *reversed(path)])
+        seen = 0 if self.documents is None else int(self.documents[:, self.columns == column].sum())
+        return [(name, seen, 1)]
+
     def counted(self, documents: Array) -> Vocabulary:
         """With documents (classes, width) counted by columns, more than before."""
         new = np.zeros((len(documents), len(self.trie)), np.int64)
@@ -106,7 +128,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class Pruning:
     """Which n-grams of a vocabulary get columns: those in `min_df` to `max_df` documents (numbers,
     or shares where they are floats), of these the `max_features` most frequent."""
 
@@ -130,10 +152,6 @@ class Selection:
         if not self.prunes:
             return out
         low, high = (v if isinstance(v, Integral) else v * n for v in (self.min_df, self.max_df))
-        if high < low:
-            raise ValueError(
-                f"max_df={self.max_df!r} are fewer documents than min_df={self.min_df!r}, of {n}; raise max_df."
-            )
         out &= (documents <= high) & (documents >= low)
         if totals is not None and self.max_features is not None and out.sum() > self.max_features:
             columns, width = trie.columns(out)
@@ -160,19 +178,16 @@ class Learnt:
 def count(g: Growth, classes: Array | None, totals: str) -> Learnt:
     """What some documents teach: of classes 0 and 1 where these are given; `totals` are "none",
     "counts", or "presence"."""
-    documents, nodes = (
-        g.documents[None],
-        g.nodes() if classes is not None or totals != "none" else g.codes,
-    )
+    documents, nodes = g.documents[None], g.rows[::2]
     if classes is not None:
-        ones = np.repeat(classes, np.diff(g.indptr)) == 1
-        second = np.bincount(nodes[ones], minlength=len(g.trie))
+        ones = np.repeat(classes, np.diff(g.indptr)[: len(classes)]) == 1
+        second = np.bincount(nodes[: len(ones)][ones], minlength=len(g.trie))
         documents = np.stack([g.documents - second, second])
     sums = None
     if totals == "presence":
         sums = g.documents
     elif totals == "counts":
-        sums = np.bincount(nodes, g.counts, minlength=len(g.trie)).astype(np.int64)
+        sums = np.bincount(nodes, g.rows[1::2], minlength=len(g.trie)).astype(np.int64)
     return Learnt(g.trie, documents, sums)
 
 
@@ -183,26 +198,22 @@ def together(parts: Sequence[Learnt]) -> tuple[Learnt, list[Array]]:
     totals = None if parts[0].totals is None else np.zeros(len(trie), np.int64)
     for p, places in zip(parts, to, strict=True):
         documents[:, places] += p.documents
-        if totals is not None:
+        if totals is not None and p.totals is not None:
             totals[places] += p.totals
     return Learnt(trie, documents, totals), to
 
 
-def chosen(grams: Grams, found: Learnt, selection: Selection, n: int) -> Vocabulary:
-    """The vocabulary of what n documents taught, with columns for the n-grams that are selected."""
+def chosen(grams: Grams, found: Learnt, selection: Pruning, n: int) -> Vocabulary:
+    """The vocabulary of what n documents taught, with columns for the n-grams that are selected:
+    none where none are."""
     kept = selection.kept(found.trie, found.documents.sum(0), found.totals, n)
     columns, width = found.trie.columns(kept)
-    if not width:
-        raise ValueError(
-            f"no n-gram is left to be a column, of {int((found.documents.sum(0) > 0).sum())} in {n} documents; "
-            "give documents with words, a lower min_df or a higher max_df."
-        )
     return Vocabulary(grams, found.trie, columns, width, found.documents, found.totals)
 
 
 def placed(g: Growth, columns: Array, width: int, most: int) -> Tally:
     """The rows of documents whose n-grams have these columns (nodes,), -1 for none."""
-    emit = partial(loops.code_keys, g.codes, g.counts, g.indptr, columns, g.trie.n_symbols)
+    emit = partial(loops.row_keys, g.rows, g.indptr, columns)
     return tallied(emit, len(g.indptr) - 1, Buckets(width), most)
 
 
@@ -239,6 +250,9 @@ def _listed(vocabulary: Any) -> tuple[list[str], Array]:
     bad = next((name for name in names if not isinstance(name, str) or not name), None)
     if bad is not None:
         raise ValueError(f"vocabulary must hold n-grams, but has {bad!r:.40}; give strings.")
+    half = next((name for name in names if _surrogate(name)), None)
+    if half is not None:
+        raise ValueError(f"vocabulary has {half!r:.40}, which no UTF-8 can hold; leave it out.")
     if not names or len(set(names)) < len(names):
         raise ValueError(
             f"vocabulary must hold n-grams, each once, but has {len(names)}, {len(set(names))} distinct; give every one once."
@@ -251,3 +265,7 @@ def _listed(vocabulary: Any) -> tuple[list[str], Array]:
                 f"vocabulary must give its {len(names)} n-grams the columns 0 to {len(names) - 1}, each once; number them so."
             )
     return names, columns.astype(np.int32)
+
+
+def _surrogate(name: str) -> bool:
+    return not name.isascii() and any("\ud800" <= c <= "\udfff" for c in name)

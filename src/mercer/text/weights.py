@@ -84,7 +84,7 @@ def matrix(
 ) -> sp.csr_matrix:  # fmt: skip
     """The weighted rows of all parts, of blocks of columns side by side; the tallies of a part are
     let go when they are written."""
-    sizes = [sum(np.diff(t.indptr) for t in blocks) for blocks in parts]
+    sizes = [np.sum([np.diff(t.indptr) for t in blocks], axis=0) for blocks in parts]
     indptr = np.zeros(1 + sum(map(len, sizes)), np.int64)
     np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]), out=indptr[1:])
     nnz, width = int(indptr[-1]), sum(widths)
@@ -122,7 +122,7 @@ def weigh(
     for i in range(len(indptr) - 1):
         at, square = places[i], 0.0
         for j in range(indptr[i], indptr[i + 1]):
-            v = np.float64(counts[j])
+            v: Any = np.float64(counts[j])
             sign = 1.0 if v > 0 else -1.0
             if how[0]:
                 v = sign
