@@ -14,7 +14,12 @@ import numpy as np
 from mercer.automl import budget, splits
 from mercer.automl.budget import Clock
 from mercer.automl.collect import RowCollector, rows_left_out, with_missing
-from mercer.automl.documents import document_columns, grouped_by_document, together
+from mercer.automl.documents import (
+    DocumentSample,
+    document_columns,
+    grouped_by_document,
+    together,
+)
 from mercer.automl.frames import Table, enumerate_batches, in_batches, only
 from mercer.automl.rows import BLOCK_ROWS, TableRows
 from mercer.automl.splits import Holdout
@@ -144,23 +149,9 @@ def prepare_data(
     budget.release_memory()
     clock.say("treating the columns")
     sample = None if texts is None else texts.expect(columns)
-    copied = (
-        tuple(n for n in copied if n in columns.encoders_)
-        if roles.group is roles.time_column is None
-        else ()
-    )
-    most = budget.buffer_bytes(memory)
-    train, held = (RowCollector(columns, most, copied, kept) for kept in (sample, None))
-    for batch, first in enumerate_batches(in_batches(source, memory, len(columns.feature_names_))):
-        mask = apart.mask(batch, first)
-        train.add(batch.filter(pa.array(~mask)), first + np.flatnonzero(~mask))
-        held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask), known=True)
-    if apart.test is not None:
-        columns.check(apart.test.schema, "the test file")
-        for batch, first in enumerate_batches(
-            in_batches(apart.test, memory, len(columns.feature_names_))
-        ):
-            held.add(batch, first + np.arange(batch.num_rows), known=True)
+    alone = roles.group is roles.time_column is None
+    copied = tuple(n for n in copied if n in columns.encoders_ and alone)
+    train, held = _collected(source, columns, apart, memory, copied, sample)
     told = rows_left_out(columns, train, held, apart.test is not None)
     columns.warnings_ = (*source.said, *told, *columns.warnings_)
     columns.treatments_ = with_missing(columns, train, None if apart.test is not None else held)
@@ -172,6 +163,28 @@ def prepare_data(
     clock.say("scoring the texts")
     texts.fill(columns, data.train, data.held, sample, (source, apart.test))
     return replace(data, texts=tuple(texts.found))
+
+
+def _collected(
+    source: Table,
+    columns: Columns,
+    apart: Holdout,
+    memory: float,
+    copied: Sequence[str],
+    sample: DocumentSample | None,
+) -> tuple[RowCollector, RowCollector]:
+    """The rows to learn from and those held out, treated."""
+    most, width = budget.buffer_bytes(memory), len(columns.feature_names_)
+    train, held = (RowCollector(columns, most, copied, kept) for kept in (sample, None))
+    for batch, first in enumerate_batches(in_batches(source, memory, width)):
+        mask = apart.mask(batch, first)
+        train.add(batch.filter(pa.array(~mask)), first + np.flatnonzero(~mask))
+        held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask), known=True)
+    if apart.test is not None:
+        columns.check(apart.test.schema, "the test file")
+        for batch, first in enumerate_batches(in_batches(apart.test, memory, width)):
+            held.add(batch, first + np.arange(batch.num_rows), known=True)
+    return train, held
 
 
 def _table_data(
