@@ -12,7 +12,6 @@ from scipy.sparse.csgraph import connected_components
 from mercer.automl.budget import Clock
 from mercer.automl.rows import hashes, least_hashed
 from mercer.automl.text_kinds import (
-    WORD_BYTES,
     LinearPath,
     TextKind,
     held_out_score,
@@ -144,16 +143,20 @@ def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
     there are some, and they are close."""
     clock, n_bytes = Clock(RACE_SHARE * may.seconds), float(cells.nbytes)
     bits = n_bits(n_bytes, task.Y.shape[1] * may.n_columns, may.memory)
-    race, watch = TextRace(), 0.0
+    race, rate = (
+        TextRace(),
+        np.inf,
+    )  # seconds of a kind by what it takes of memory: the least so far
     few, mine = _some(cells, task, min(BYTES_A_SECOND * may.seconds, RACED_BYTES))
     for kind in text_kinds(n_bytes, len(cells), bits, may.two):
         if kind.bytes_a_byte * n_bytes > MEMORY_SHARE * may.memory and race.tried:
             race.skipped.append((kind.name, "memory"))
-        elif clock.left() < watch * kind.bytes_a_byte / WORD_BYTES and race.tried:
+        elif race.tried and clock.left() < rate * kind.bytes_a_byte:
             race.skipped.append((kind.name, "time"))
         else:
+            watch = Clock(0)
             race.tried.append(_run(kind, few, mine, clock))
-            watch = watch or clock.spent
+            rate = min(rate, watch.spent / kind.bytes_a_byte)
     best = sorted(race.tried, key=lambda t: -t.score)[:2]
     close = len(best) == 2 and best[0].score - best[1].score < CLOSE
     more, whole = _some(cells, task, min(MORE * BYTES_A_SECOND * may.seconds, MORE * RACED_BYTES))
