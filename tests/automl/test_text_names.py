@@ -2,8 +2,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from mercer.automl import text_kinds
 from mercer.automl.text_names import Strong, named, strong_columns
-from mercer.automl.text_race import TextBudget, TextTask, fit_text, parts_of
+from mercer.automl.text_race import (
+    TextBudget,
+    TextRace,
+    TextTask,
+    Tried,
+    cross_fitted_scores,
+    fit_text,
+    parts_of,
+)
 from mercer.tables.arrow import pa
 from tests.automl.texts import BAD, GOOD, drawn
 
@@ -49,3 +58,14 @@ def test_columns_without_a_name_among_the_documents_are_left_out():
     model = fit_text(cells, task, TextBudget(1.0, 4e9, True)).model
     assert named(model, [Strong(0, 0, 1.0)], cells.slice(0, 0), ("yes",)) == []
     assert named(model, [], cells, ("yes",)) == []
+
+
+def test_of_words_beside_letters_words_are_shown():
+    texts, y = drawn(300, 2)
+    cells = pa.chunked_array([texts], pa.large_string())
+    both = text_kinds.text_kinds(float(cells.nbytes), 300, 14, True)[-1]
+    task = TextTask(np.where(y > 0, 1.0, -1.0)[:, None], parts_of(np.arange(300), y)[0], True)
+    found = cross_fitted_scores(cells, task, TextRace([Tried(both, 4, 1.0, 0.0)]))
+    listed = named(found.model, found.strong, cells, ("yes",))
+    assert listed
+    assert all(len(word) == 5 for gram, *_ in listed for word in gram.split())

@@ -283,6 +283,7 @@ def cross_fitted_scores(cells: Column, task: TextTask, race: TextRace) -> TextFi
     for _, j in splits if not task.ordered else []:
         out[j] -= out[j].mean(0) - mean
     scores, whole = np.nan_to_num((out - mean) / std), fitted[-1].standardised(mean, std)
-    strong = strong_columns(whole.rows(X), whole.coef, rows.columns)
+    first = rows.columns < rows.lifts[0].n_features_out_  # words say more to a reader than letters
+    strong = strong_columns(whole.rows(X), whole.coef * first[:, None], rows.columns)
     model = TextScores(rows.lifts, rows.spread(whole))
     return TextFit(scores, model, race, quality, len(cells), task.classes, tuple(strong))
