@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 
 from mercer.automl import text_race
+from mercer.automl.text_kinds import text_kinds
 from mercer.automl.text_race import (
     TextBudget,
+    TextRace,
     TextTask,
+    Tried,
     cross_fitted_scores,
     fit_text,
     parts_of,
@@ -182,3 +185,13 @@ def test_the_two_best_meet_again_on_more_documents(monkeypatch):
     assert {t.kind.name for t in race.final} == {t.kind.name for t in race.tried if t.score in best}
     assert race.winner in race.final
     assert race.winner.score > max(best) - 0.02  # more documents tell more
+
+
+def test_of_kinds_that_are_even_on_few_documents_ratios_win():
+    one, other = text_kinds(1e4, 100, 14, True)[:2]
+    tried = [Tried(one, 4, 0.9010, 0.0), Tried(other, 4, 0.9000, 0.0)]
+    assert TextRace(tried).winner is tried[0]
+    assert TextRace(tried, few=True).winner is tried[1]
+    assert TextRace(tried, tried[:1], few=True).winner is tried[0]
+    worse = [tried[0], Tried(other, 4, 0.89, 0.0)]
+    assert TextRace(worse, few=True).winner is tried[0]

@@ -31,11 +31,15 @@ PENALTIES = (16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
 START = 4  # of them
 CLEAR = 5e-4  # of the score: a gain below it is chance
 RACED_PARTS = 2  # that are left out, each in turn
-RACE_SHARE = 0.5  # of the time
+RACE_SHARE = 0.35  # of the time
 BYTES_A_SECOND = 1e5  # of the time: documents that are raced, at most these bytes
 RACED_BYTES = 4e6
 MORE = 4.0  # times as many for the two best, where they are as close
 CLOSE = 0.02
+# where they do not meet: words by ratios gain more by documents than tf-idf does (reviews of films,
+# areas under the curve of 3,000: 0.943 both; of 12,000: 0.964 and 0.961)
+EVEN = 0.003
+MANY_MORE = 3.0  # times the documents that were raced
 FIT_FACTOR = (
     4.0  # seconds of the fits of all parts, by those of the parts that are raced, with more rounds
 )
@@ -120,10 +124,14 @@ class TextRace:
     tried: list[Tried] = field(default_factory=list)
     final: list[Tried] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    few: bool = False  # whether there are many more documents than were raced
 
     @property
     def winner(self) -> Tried:
-        return max(self.final or self.tried, key=lambda t: t.score)
+        """The best; of those that are even on few documents the one that gains most by more."""
+        best = max(self.final or self.tried, key=lambda t: t.score)
+        even = [t for t in self.tried if t.kind.ratio and t.score > best.score - EVEN]
+        return even[0] if even and self.few and not self.final else best
 
 
 @dataclass(frozen=True)
@@ -141,7 +149,7 @@ def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
     """Each kind on some of the documents, with the penalty that is best for it; as many as there is
     time and memory for, the first in any case. The two best meet again on more documents where
     there are some, and they are close."""
-    clock, n_bytes = Clock(RACE_SHARE * may.seconds), float(cells.nbytes)
+    clock, later, n_bytes = Clock(RACE_SHARE * may.seconds), Clock(may.seconds), float(cells.nbytes)
     bits = n_bits(n_bytes, task.Y.shape[1] * may.n_columns, may.memory)
     race, rate = (
         TextRace(),
@@ -157,12 +165,13 @@ def run_race(cells: Column, task: TextTask, may: TextBudget) -> TextRace:
             watch = Clock(0)
             race.tried.append(_run(kind, few, mine, clock))
             rate = min(rate, watch.spent / kind.bytes_a_byte)
+    race.few = len(cells) > MANY_MORE * len(few)
     best = sorted(race.tried, key=lambda t: -t.score)[:2]
     close = len(best) == 2 and best[0].score - best[1].score < CLOSE
     more, whole = _some(cells, task, min(MORE * BYTES_A_SECOND * may.seconds, MORE * RACED_BYTES))
-    cost = sum(t.seconds_a_byte for t in best) * more.nbytes
-    if close and len(more) > 1.5 * len(few) and cost / 2 < clock.left():
-        race.final = [_run(t.kind, more, whole, clock, t.at) for t in best]
+    cost = sum(t.seconds_a_byte for t in best) * more.nbytes / 2
+    if close and len(more) > 1.5 * len(few) and cost < later.left() / 2:
+        race.final = [_run(t.kind, more, whole, later, t.at) for t in best]
     return race
 
 
