@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Perceptron,
         SoftNeighborsClassifier,
         VarianceStarvationWarning,
+        WeightedUnion,
     )
     from mercer.models.two_sample import hsic_test, mmd_test
     from mercer.plans import Plan
@@ -64,6 +65,7 @@ __all__ = [
     "SoftNeighborsClassifier",
     "TableModel",
     "VarianceStarvationWarning",
+    "WeightedUnion",
     "bounds",
     "check_psd",
     "exp",

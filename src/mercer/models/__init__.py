@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mercer.models.blocks import WeightedUnion
     from mercer.models.feature_machine import (
         FeatureMachineClassifier,
         FeatureMachineRegressor,
@@ -44,8 +45,10 @@ __all__ = [
     "Perceptron",
     "SoftNeighborsClassifier",
     "VarianceStarvationWarning",
+    "WeightedUnion",
 ]
 ROOMS = {
+    "blocks": ("WeightedUnion",),
     "feature_machine": ("FeatureMachineClassifier", "FeatureMachineRegressor", "LearnedMetric"),
     "gp": ("GaussianProcessClassifier", "GaussianProcessRegressor", "VarianceStarvationWarning"),
     "kmeans": ("KernelKMeans",),

@@ -1,0 +1,252 @@
+"""WeightedUnion: features of several kinds side by side, texts beside numbers, with weights that are
+chosen on rows left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.inputs import Array, Matrix
+from mercer.kernels.checks import whole
+from mercer.lifts.base import seed_of
+from mercer.models.logistic import KernelLogistic
+from mercer.models.ridge import KernelRidge
+from mercer.models.settings import Seed
+from mercer.ops.philox import Stream, permutation
+
+FACTORS = (0.0, 1 / 8, 1 / 4, 1 / 2, 2.0, 4.0, 8.0)  # tried for a block, about its weight so far
+PENALTIES = (0.1, 1.0, 10.0)  # of which each choice of weights has its best
+N_ROWS = 4_000  # on which weights are chosen
+
+
+class WeightedUnion(TransformerMixin, BaseEstimator):
+    """phi(x) = (w_1 phi_1(x) / s_1, ..., w_B phi_B(x) / s_B), features of a sum of kernels.
+
+    k(x, z) = sum_b (w_b / s_b)^2 phi_b(x)'phi_b(z), where s_b is the root of the mean of
+    |phi_b(x)|^2 over the rows of `fit`, so that blocks of any size count alike at equal
+    weights. Sparse blocks stay sparse: n-grams of a text and numbers are rows of one CSR
+    matrix, on which linear learners work as it is.
+
+    Parameters
+    ----------
+    transformers : list of (str, transformer, columns)
+        The blocks, as in scikit-learn's `ColumnTransformer`: a name, a transformer
+        ("passthrough" for columns as they are), and the columns that it is given (one name for
+        a text).
+    weights : "learn", "equal" or dict of float by name, default="learn"
+        "learn": that of the first block is 1, the others are chosen one after another by the
+        loss of linear models, logistic or squared, on rows left out; 0 leaves a block out.
+        Transformers are fitted without those rows, so that ones that learn from y give nothing
+        away.
+    cv : int, default=2
+        The folds by which weights are chosen, of at most 4,000 rows.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed of the sample.
+
+    Attributes
+    ----------
+    weights_ : dict of float by name
+        w_b.
+    sizes_ : dict of float by name
+        s_b.
+    union_ : ColumnTransformer
+        The fitted blocks.
+    losses_ : dict of float
+        The loss on rows left out, by the weights tried (a tuple); empty where none were.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from mercer import KernelLogistic, NGrams
+    >>> table = pd.DataFrame({"text": ["good film", "bad film"] * 20, "year": range(40)})
+    >>> words, scale = NGrams(words=(1, 1)), StandardScaler()
+    >>> phi = WeightedUnion([("text", words, "text"), ("year", scale, ["year"])])
+    >>> phi.fit(table, [1, 0] * 20).transform(table).shape
+    (40, 1048577)
+    >>> phi.weights_["text"], phi.weights_["year"] < 1
+    (1.0, True)
+    """
+
+    def __init__(
+        self,
+        transformers: Sequence[tuple[str, Any, Any]],
+        weights: str | Mapping[str, float] = "learn",
+        cv: int = 2,
+        random_state: Seed = None,
+    ) -> None:
+        self.transformers = transformers
+        self.weights = weights
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the blocks and choose their weights, of rows X with targets y (n,)."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Matrix:
+        """`fit`, and the features of its rows."""
+        names, given = self._names(), self._given()
+        union = self._union()
+        F = union.fit_transform(X, y)
+        if given is None and len(names) > 1:
+            if y is None:
+                raise ValueError("weights='learn' needs y; give it, or weights='equal'.")
+            weights, losses = self._chosen(X, np.asarray(y), names)
+        else:
+            weights, losses = given or dict.fromkeys(names, 1.0), {}
+        self.union_, self.sizes_ = union, _sizes(F, union, names)
+        self.weights_, self.losses_ = weights, losses
+        return _scaled(F, self._factors())
+
+    def transform(self, X: Any) -> Matrix:
+        """The features of rows, CSR where any block is sparse."""
+        check_is_fitted(self)
+        return _scaled(self.union_.transform(X), self._factors())
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The names of the features, each after that of its block."""
+        check_is_fitted(self)
+        return self.union_.get_feature_names_out(input_features)
+
+    def _factors(self) -> Array:
+        """What multiplies every feature."""
+        ends = self.union_.output_indices_
+        out = np.zeros(max(s.stop for s in ends.values()))
+        for name, weight in self.weights_.items():
+            out[ends[name]] = weight / self.sizes_[name]
+        return out
+
+    def _union(self) -> ColumnTransformer:
+        blocks = [(name, clone(t, safe=False), columns) for name, t, columns in self.transformers]
+        return ColumnTransformer(blocks, sparse_threshold=1.0)
+
+    def _names(self) -> list[str]:
+        try:
+            names = [name for name, _, _ in self.transformers]
+        except (TypeError, ValueError) as e:
+            raise ValueError(
+                f"transformers must be (name, transformer, columns) in a list, got {self.transformers!r:.80}."
+            ) from e
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"transformers must have names that differ, one or more, got {names}.")
+        return names
+
+    def _given(self) -> dict[str, float] | None:
+        """The weights that were given; None where they are to be chosen."""
+        names, w = self._names(), self.weights
+        if isinstance(w, str) and w in ("learn", "equal"):
+            return None if w == "learn" else dict.fromkeys(names, 1.0)
+        if not isinstance(w, Mapping) or set(w) != set(names):
+            raise ValueError(
+                f"weights must be 'learn', 'equal' or a number for each of {', '.join(names)}, got {w!r}."
+            )
+        if not all(np.isfinite(v) and v >= 0 for v in w.values()) or not any(w.values()):
+            raise ValueError(f"weights must be numbers >= 0, not all 0, got {w!r}.")
+        return {name: float(w[name]) for name in names}
+
+    # choice
+    def _chosen(
+        self, X: Any, y: Array, names: list[str]
+    ) -> tuple[dict[str, float], dict[tuple[float, ...], float]]:
+        """The weights of least loss, one block after another, twice where there are more than two."""
+        parts, numeric = [*self._parts(X, y, names)], _numeric(y)
+        best, losses = (1.0,) * len(names), dict[tuple[float, ...], float]()
+
+        def loss(w: tuple[float, ...]) -> float:
+            if w not in losses:
+                losses[w] = _loss(parts, w, numeric)
+            return losses[w]
+
+        for _ in range(1 if len(names) == 2 else 2):
+            for j in range(1, len(names)):
+                tried = [(*best[:j], f * (best[j] or 1.0), *best[j + 1 :]) for f in FACTORS]
+                best = min([best, *tried], key=loss)
+        return dict(zip(names, best, strict=True)), losses
+
+    def _parts(self, X: Any, y: Array, names: list[str]) -> Iterator[_Part]:
+        """The blocks of rows fitted and left out, fold by fold."""
+        k = whole(self.cv, "cv", least=2)
+        n = len(y)
+        some = np.sort(permutation(Stream(seed_of(self.random_state)), n)[:N_ROWS])
+        rows, targets = _safe_indexing(X, some), y[some]
+        make = KFold if _numeric(y) else StratifiedKFold
+        if not _numeric(y) and np.unique(targets, return_counts=True)[1].min() < k:
+            make = KFold
+        for fitted, out in make(k, shuffle=True, random_state=0).split(targets, targets):
+            union = self._union()
+            F = union.fit_transform(_safe_indexing(rows, fitted), targets[fitted])
+            G = union.transform(_safe_indexing(rows, out))
+            sizes, ends = _sizes(F, union, names), union.output_indices_
+            scale = [(ends[name], 1 / sizes[name]) for name in names]
+            yield _Part(F, targets[fitted], G, targets[out], scale)
+
+
+class _Part:
+    """Rows fitted and rows left out, by block."""
+
+    def __init__(self, F: Matrix, y: Array, G: Matrix, t: Array, scale: Any) -> None:
+        self.F, self.y, self.G, self.t, self.scale = F, y, G, t, scale
+
+    def weighted(self, w: tuple[float, ...]) -> tuple[Matrix, Matrix]:
+        factors = np.zeros(self.F.shape[1])
+        for (at, one), weight in zip(self.scale, w, strict=True):
+            factors[at] = weight * one
+        return _scaled(self.F, factors), _scaled(self.G, factors)
+
+
+def _loss(parts: list[_Part], w: tuple[float, ...], numeric: bool) -> float:
+    """The mean over rows left out, at the best penalty."""
+    totals, count = np.zeros(len(PENALTIES)), 0
+    for part in parts:
+        F, G = part.weighted(w)
+        count += len(part.t)
+        for i, alpha in enumerate(PENALTIES):
+            totals[i] += _squared(F, G, part, alpha) if numeric else _logistic(F, G, part, alpha)
+    return float(totals.min() / count)
+
+
+def _squared(F: Matrix, G: Matrix, part: _Part, alpha: float) -> float:
+    found = KernelRidge("linear", alpha, via="features").fit(F, part.y).predict(G)
+    return float(np.square(found - part.t).sum())
+
+
+def _logistic(F: Matrix, G: Matrix, part: _Part, alpha: float) -> float:
+    """Minus the log-likelihood; of a class that the fitted rows lack, that of one in as many."""
+    m = KernelLogistic("linear", alpha, via="features", tol=1e-3).fit(F, part.y)
+    P, at = m.predict_proba(G), np.searchsorted(m.classes_, part.t)
+    known = np.isin(part.t, m.classes_)
+    p = np.where(known, P[np.arange(len(at)), np.minimum(at, P.shape[1] - 1)], 1 / len(part.y))
+    return float(-np.log(np.maximum(p, 1e-12)).sum())
+
+
+def _numeric(y: Array) -> bool:
+    return y.dtype.kind == "f" and type_of_target(y) == "continuous"
+
+
+def _sizes(F: Matrix, union: ColumnTransformer, names: list[str]) -> dict[str, float]:
+    """The root of the mean squared norm of each block; 1 where it is zero."""
+    squares = F.multiply(F).sum(0) if sp.issparse(F) else np.square(F).sum(0)
+    by_column = np.asarray(squares, np.float64).ravel() / F.shape[0]
+    sizes = {name: float(np.sqrt(by_column[union.output_indices_[name]].sum())) for name in names}
+    return {name: s if 0 < s < np.inf else 1.0 for name, s in sizes.items()}
+
+
+def _scaled(F: Matrix, factors: Array) -> Matrix:
+    """F diag(factors); columns of factor 0 hold no entries."""
+    if not sp.issparse(F):
+        return np.asarray(F * factors.astype(F.dtype, copy=False))
+    out = sp.csr_matrix(F, copy=True)
+    out.data = out.data * factors.astype(out.data.dtype, copy=False)[out.indices]
+    out.eliminate_zeros()
+    return out
