@@ -277,6 +277,39 @@ def _mean():
     return replace(t, columns=columns, predictor=mean)
 
 
+def _texts():
+    """A table model with scores of texts, by n-grams hashed and weighed."""
+    from copy import copy
+    from dataclasses import replace
+
+    from mercer import NGrams
+    from mercer.automl.intervals import fit_novelty
+    from mercer.automl.predictors import ConstantPredictor
+    from mercer.automl.rows import TableRows
+    from mercer.tables.encoders import TextEncoder
+    from mercer.tables.scale import Standardizer
+    from mercer.tables.texts import LinearScores, TextScores, TextScoresEncoder
+
+    t, rng = _table("k", "y"), np.random.default_rng(0)
+    columns, texts = copy(t.columns), frame(160)["e"]
+    columns.encoders_ = dict(columns.encoders_)
+    lifts = (
+        NGrams(words=(1, 2), weight="tfidf", n_features=32, dtype=np.float32).fit(texts),
+        NGrams(chars=(2, 3), within_words=True, n_features=16).fit(texts),
+    )
+    linear = LinearScores(
+        rng.normal(size=(48, 1)).astype(np.float32), np.ones(1), rng.normal(size=48)
+    )
+    sizes = TextEncoder(None, Standardizer(), Standardizer())
+    made = TextScoresEncoder(sizes, ("high",), True, TextScores(lifts, linear))
+    columns.set_encoder("e", made)
+    width = len(columns.feature_names_)
+    rows = TableRows(rng.normal(size=(90, width)), np.zeros(90, int), np.arange(90))
+    unusual = fit_novelty(rows, 0, np.ones(width, bool))
+    predictor = ConstantPredictor((0.5, 0.5), 2)
+    return replace(t, columns=columns, predictor=predictor, unusual=unusual)
+
+
 def _mean_with_trees(n_classes):
     """A mean of which boosted trees that split categories are a part."""
     from dataclasses import replace
@@ -304,6 +337,7 @@ TABLES = {
     "mean with trees, of numbers": lambda: _mean_with_trees(0),
     "mean with trees, of classes": lambda: _mean_with_trees(2),
     "mean of models": _mean,
+    "table of texts": _texts,
     "table of numbers": lambda: _table("y", "k"),
     "table of classes": lambda: _table("k", "y"),
     "machines of numbers": lambda: _machines(0),

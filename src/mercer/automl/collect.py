@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from mercer.automl.documents import DocumentSample, document_hashes
 from mercer.automl.rows import BLOCK_ROWS, GrowingArray, TableRows
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
 from mercer.tables import Columns
-from mercer.tables.arrow import Batch
+from mercer.tables.arrow import Batch, pa
 from mercer.tables.treatment import DroppedRows, Treatment, weights
 
 
 class RowCollector:
-    """The rows of one side as they are treated, batch by batch; beyond `most` bytes on disk."""
+    """The rows of one side as they are treated, batch by batch; beyond `most` bytes on disk. Equal
+    documents of `copied` columns are a group, and `sample` keeps documents."""
 
-    def __init__(self, columns: Columns, most: float) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        most: float,
+        copied: Sequence[str] = (),
+        sample: DocumentSample | None = None,
+    ) -> None:
         self.columns, self.most, self.dropped, self.unknown = columns, most, 0, 0
+        self.copied, self.sample = copied, sample
         self.gone = DroppedRows()  # why
         self.X = GrowingArray(len(columns.feature_names_), most)
         self.rest: dict[str, GrowingArray] = {}
@@ -33,10 +43,15 @@ class RowCollector:
         weight = self.columns.weight
         heavy = weights(batch, weight) if weight and weight in batch.schema.names else None
         self.gone.add(batch.column(self.columns.target), heavy)
-        group = None if rows.group is None else rows.group.view(np.int64)
+        row_id, group = number[rows.index], rows.group
+        if self.sample is not None:
+            self.sample.add(batch, rows.index, row_id)
+        if self.copied:
+            group = document_hashes(batch.take(pa.array(rows.index)), self.copied, row_id)
+        group = None if group is None else group.view(np.int64)
         found = {
             "y": rows.y,
-            "row_id": number[rows.index],
+            "row_id": row_id,
             "weight": rows.weight,
             "group": group,
             "time": rows.time,

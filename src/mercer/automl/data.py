@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,16 @@ import numpy as np
 from mercer.automl import budget, splits
 from mercer.automl.budget import Clock
 from mercer.automl.collect import RowCollector, rows_left_out, with_missing
-from mercer.automl.frames import Table, in_batches, only
+from mercer.automl.documents import (
+    DocumentSample,
+    document_columns,
+    grouped_by_document,
+    together,
+)
+from mercer.automl.frames import Table, enumerate_batches, in_batches, only
 from mercer.automl.rows import BLOCK_ROWS, TableRows
 from mercer.automl.splits import Holdout
+from mercer.automl.text_scores import TextScorer
 from mercer.automl.treat import fill_level_means
 from mercer.inputs import Array
 from mercer.ops.tiles import cuts
@@ -48,6 +55,11 @@ class Roles:
     weight: str | None = None
     group: str | None = None
     time_column: str | None = None
+
+    @property
+    def named(self) -> tuple[str | None, ...]:
+        """Columns that are no features."""
+        return (self.target, self.id, self.weight, self.group, self.time_column, *self.exclude)
 
     def check(self, names: Sequence[str]) -> None:
         """Refuse names that are not there, with those most like them, and columns with two
@@ -83,6 +95,7 @@ class TableData:
     unknown: int  # held-out rows of a class that no training row has
     duplicates: int = 0  # held-out rows that equal training rows, target and all
     expected_duplicates: float = 0.0  # how many would where each column were drawn by itself
+    texts: tuple[dict[str, Any], ...] = ()  # what was found of columns of texts
 
     @property
     def alarming(self) -> int:
@@ -110,13 +123,15 @@ def prepare_data(
     seed: int,
     clock: Clock,
     judge: Judge | None = None,
+    texts: TextScorer | None = None,
 ) -> TableData:
-    """Two passes over the data, three where groups or times decide the holdout; rows that memory
-    does not hold wait on disk."""
+    """Two passes over the data, three where groups or times decide the holdout, two more where there
+    are texts to be scored; rows that memory does not hold wait on disk."""
     roles.check(source.schema.names)
     source = in_batches(source, memory)
+    copied = () if texts is None else document_columns(source, roles.named)
     apart = _holdout(
-        source, roles, test, memory, seed
+        source, roles, test, memory, seed, copied
     )  # the target of a small table is read for it
     clock.say("reading the table")
     columns = Columns(
@@ -133,23 +148,43 @@ def prepare_data(
     columns.fit(_training(source, apart), some, judge, tell_rows=False)
     budget.release_memory()
     clock.say("treating the columns")
-    train, held = (RowCollector(columns, budget.buffer_bytes(memory)) for _ in range(2))
-    for batch, first in enumerate_batches(in_batches(source, memory, len(columns.feature_names_))):
+    sample = None if texts is None else texts.expect(columns)
+    alone = roles.group is roles.time_column is None
+    copied = tuple(n for n in copied if n in columns.encoders_ and alone)
+    train, held = _collected(source, columns, apart, memory, copied, sample)
+    told = rows_left_out(columns, train, held, apart.test is not None)
+    columns.warnings_ = (*source.said, *told, *columns.warnings_)
+    columns.treatments_ = with_missing(columns, train, None if apart.test is not None else held)
+    data = _table_data(
+        columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed
+    )
+    if texts is None or sample is None:
+        return data
+    clock.say("scoring the texts")
+    texts.fill(columns, data.train, data.held, sample, (source, apart.test))
+    return replace(data, texts=tuple(texts.found))
+
+
+def _collected(
+    source: Table,
+    columns: Columns,
+    apart: Holdout,
+    memory: float,
+    copied: Sequence[str],
+    sample: DocumentSample | None,
+) -> tuple[RowCollector, RowCollector]:
+    """The rows to learn from and those held out, treated."""
+    most, width = budget.buffer_bytes(memory), len(columns.feature_names_)
+    train, held = (RowCollector(columns, most, copied, kept) for kept in (sample, None))
+    for batch, first in enumerate_batches(in_batches(source, memory, width)):
         mask = apart.mask(batch, first)
         train.add(batch.filter(pa.array(~mask)), first + np.flatnonzero(~mask))
         held.add(batch.filter(pa.array(mask)), first + np.flatnonzero(mask), known=True)
     if apart.test is not None:
         columns.check(apart.test.schema, "the test file")
-        for batch, first in enumerate_batches(
-            in_batches(apart.test, memory, len(columns.feature_names_))
-        ):
+        for batch, first in enumerate_batches(in_batches(apart.test, memory, width)):
             held.add(batch, first + np.arange(batch.num_rows), known=True)
-    told = rows_left_out(columns, train, held, apart.test is not None)
-    columns.warnings_ = (*source.said, *told, *columns.warnings_)
-    columns.treatments_ = with_missing(columns, train, None if apart.test is not None else held)
-    return _table_data(
-        columns, train, held, apart.rule, None if apart.test is not None else test, memory, seed
-    )
+    return train, held
 
 
 def _table_data(
@@ -162,6 +197,7 @@ def _table_data(
     seed: int,
 ) -> TableData:
     rows, test = train.rows(), held.rows()
+    rows, test = grouped_by_document(rows, test) if train.copied else (rows, test)
     if len(rows) < MIN_TRAIN_ROWS or len(test) < MIN_HOLDOUT_ROWS:
         few = f"{many(len(rows), 'row')} to learn from and {len(test):,} held out"
         raise DataError(
@@ -260,8 +296,16 @@ def _hashed(rows: TableRows) -> Iterator[Array]:
         yield row_hashes(np.concatenate([rows.X[s], rows.y[s, None]], axis=1, dtype=np.float64))
 
 
-def _holdout(source: Table, roles: Roles, test: float | Table, memory: float, seed: int) -> Holdout:
-    """The rule that holds rows out: a file, the last ones, whole groups, or a random share."""
+def _holdout(
+    source: Table,
+    roles: Roles,
+    test: float | Table,
+    memory: float,
+    seed: int,
+    copied: Sequence[str] = (),
+) -> Holdout:
+    """The rule that holds rows out: a file, the last ones, whole groups, or a random share, with
+    equal texts of some columns on one side."""
     if not isinstance(test, float):
         _other(source, test)
         names = test.schema.names
@@ -280,7 +324,10 @@ def _holdout(source: Table, roles: Roles, test: float | Table, memory: float, se
         )
     if roles.group is not None:
         return splits.by_group(only(source, (roles.group,)), roles.group, test, seed)
-    return splits.stratified(only(source, (roles.target,)), roles.target, test, seed)
+    apart = splits.stratified(only(source, (roles.target,)), roles.target, test, seed)
+    if not copied:
+        return apart
+    return together(apart, source, copied, test, seed, budget.buffer_bytes(memory))
 
 
 def _other(source: Table, test: Table) -> None:
@@ -297,14 +344,6 @@ def time_reader(source: Table, column: str) -> Callable[[Batch], Array]:
     rows."""
     form = time_form(next(source.batches()).column(column), column)
     return lambda batch: moments(batch.column(column), form)
-
-
-def enumerate_batches(source: Table) -> Iterator[tuple[Batch, int]]:
-    """Batches with the number of their first row."""
-    first = 0
-    for batch in source.batches():
-        yield batch, first
-        first += batch.num_rows
 
 
 def _training(source: Table, apart: Holdout) -> Iterator[Batch]:

@@ -30,6 +30,7 @@ from mercer.automl.metrics import Metric
 from mercer.automl.model import TableModel
 from mercer.automl.study import Study, StudyResult
 from mercer.automl.summarise import decision_of, fit_result, target_of
+from mercer.automl.text_scores import TextScorer
 from mercer.automl.treat import KernelJudge
 from mercer.inputs import Array
 from mercer.models.base import bytes_of
@@ -62,9 +63,12 @@ def fit_table(
     The holdout (`test`: a share or a file; whole groups with `group`, the last rows with
     `time_column`) is told apart first: no treatment, choice or fit sees it. What is a choice
     about the columns (numbers by size or by rank, whole numbers as numbers or codes, the mean
-    of the target at levels) is settled on training rows. A kernel machine, and constant,
-    linear, explicit, Fourier and landmark models are compared by cross-validation on the
-    training rows, those near the best on repeated folds. The best is fitted to all of them,
+    of the target at levels) is settled on training rows. Texts give the scores of a linear
+    model over their n-grams, of the kind (words, letters, both) that does best on training
+    rows left out; a training row has scores of models that were not fitted to it. A kernel
+    machine, and constant, linear, explicit, Fourier and landmark models are compared by
+    cross-validation on the training rows, those near the best on repeated folds; rows with
+    equal texts are in one fold. The best is fitted to all of them,
     or a mean of two or three where that is better on rows left out; a simpler one where it is
     readable or ten times as fast, within one standard error, not worse row by row and no
     worse at its worst. Beyond 8,000 rows, 5,000 where there are more than two classes, few
@@ -152,12 +156,20 @@ def fit_table(
         time_column,
     )
     with budget.limited_threads(able):
-        judge, clock = KernelJudge.within(time), Clock(time, say)
+        judge, texts = KernelJudge.within(time), TextScorer(time, able)
         data = prepare_data(
-            table, roles, held, task=task, memory=able, seed=seed, clock=clock, judge=judge
+            table,
+            roles,
+            held,
+            task=task,
+            memory=able,
+            seed=seed,
+            clock=Clock(time, say),
+            judge=judge,
+            texts=texts,
         )
-        judged = 0.0 if judge is None else judge.seconds
-        clock = Clock((1 - REFIT_SHARE * refit) * time, say, start=clocks.perf_counter() - judged)
+        spent = texts.seconds + (0.0 if judge is None else judge.seconds)
+        clock = Clock((1 - REFIT_SHARE * refit) * time, say, start=clocks.perf_counter() - spent)
         study = Study(data, *_metric(data, metric), able, seed, clock)
         with _ignore_many_classes():
             found = study.run()

@@ -99,6 +99,14 @@ def in_batches(source: Table, memory: float, columns: int = 0) -> Table:
     return replace(source, rows=min(ROWS, rows), most=min(BYTES, budget.batch_bytes(memory)))
 
 
+def enumerate_batches(source: Table) -> Iterator[tuple[Batch, int]]:
+    """Batches with the number of their first row."""
+    first = 0
+    for batch in source.batches():
+        yield batch, first
+        first += batch.num_rows
+
+
 def _paths(data: object) -> bool:
     return (
         isinstance(data, list | tuple)

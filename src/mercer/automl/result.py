@@ -100,6 +100,9 @@ class FitResult:
     )
     learnt: tuple[tuple[str, float], ...] = ()  # original column, its share in a learnt metric
     rows_refitted: int = 0  # that the saved model was fitted to after its scores were taken
+    # of each column of texts: column, kind, penalty, measure, score, tried, final, skipped, rows,
+    # of_rows, ngrams (the n-gram, what it speaks for, its weight, documents that have it)
+    texts: tuple[dict[str, Any], ...] = ()
 
     @property
     def chosen(self) -> Contender | None:
@@ -206,7 +209,7 @@ _RESULT: dict[str, Reader] = {
     "learnt": _tuple(_record(_text, _number)),
     **dict.fromkeys(("latency_row_ms", "latency_1000_ms", "seconds", "confidence"), _number),
     **dict.fromkeys(("classes", "warnings"), _tuple(_text)),
-    **dict.fromkeys(("columns", "worst"), _tuple(_mapping)),
+    **dict.fromkeys(("columns", "worst", "texts"), _tuple(_mapping)),
     "higher_is_better": _flag,
     "contenders": _tuple(Contender.from_dict),
     "lift_gain": _optional(_record(_number, _number, _number)),

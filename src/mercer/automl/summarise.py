@@ -14,9 +14,8 @@ from mercer.automl import evaluate, intervals, metrics
 from mercer.automl.boosted import BoostedTrees
 from mercer.automl.candidates import ModelCandidate
 from mercer.automl.choice import paired_scores
-from mercer.automl.data import enumerate_batches
 from mercer.automl.evaluate import Decision, best_f1_decision
-from mercer.automl.frames import Table
+from mercer.automl.frames import Table, enumerate_batches
 from mercer.automl.intervals import Margin
 from mercer.automl.predictors import (
     ConstantPredictor,
@@ -99,6 +98,7 @@ def fit_result(
         scores=_scores(study, e, decision),
         decision=_decision(decision, classes),
         learnt=learnt_importances(found.predictor, columns.origin_, names),
+        texts=study.data.texts,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer.automl.candidates import folds_of
-from mercer.automl.data import TableData
+from mercer.automl.data import FEW_DUPLICATES, TableData
 from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import IN_UNITS, TITLES, Metric, Score, difference, number
 from mercer.automl.reasons import in_seconds
@@ -330,7 +330,8 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         told.append(f"{NAMES['trees']} were not grown for comparison: {_no_trees(study)}.")
     both = _shared_groups(data)
     if both:
-        are = "group is" if both == 1 else "groups are"
+        what = "group" if data.columns.group else "text"
+        are = f"{what} is" if both == 1 else f"{what}s are"
         told.append(
             f"{both:,} {are} in the training data and in the holdout; the score may be too good."
         )
@@ -349,5 +350,9 @@ def _no_trees(study: Study) -> str:
 
 
 def _shared_groups(data: TableData) -> int:
+    """Groups on both sides; of equal texts none where they are too few to change a score."""
     sides: list[Array | None] = [data.train.group, data.held.group]
-    return 0 if sides[0] is None or sides[1] is None else len(np.intersect1d(sides[0], sides[1]))
+    if sides[0] is None or sides[1] is None:
+        return 0
+    both = len(np.intersect1d(sides[0], sides[1]))
+    return both if data.columns.group or both > FEW_DUPLICATES * len(data.held) else 0

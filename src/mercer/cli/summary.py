@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mercer.automl.metrics import TITLES, number
 from mercer.automl.result import Contender, FitResult
-from mercer.report import words
+from mercer.report import texts, words
 
 SHOWN = 8  # warnings; the report has them all
 
@@ -21,6 +21,7 @@ def summary(e: FitResult) -> str:
             *_interval(e),
             *_importance(e),
             *_learnt(e),
+            *texts.spoken(e),
             *_warnings(e),
         ]
     )

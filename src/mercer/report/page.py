@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from mercer.automl.result import Contender, FitResult
-from mercer.report import figures, scores, tables, words
+from mercer.report import figures, scores, tables, texts, words
 from mercer.report.tags import Child, Markup, join, name, tag, text
 from mercer.store.commit import beside, naming
 
@@ -45,6 +45,7 @@ def sections(result: FitResult) -> list[tuple[str, str, Markup]]:
     every = [
         ("lift", "What the lift added over a linear model", _lift(result)),
         ("importance", "Which columns matter", _importance(result)),
+        ("texts", "What the words say", texts.sections(result) if result.texts else None),
         *_fit(result),
         ("worst", "Worst rows", tables.worst(result) if result.worst else None),
         (

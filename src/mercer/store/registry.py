@@ -54,6 +54,7 @@ ROOMS = {
     },
     **{name: f"mercer.models.{name}" for name in ("feature_machine", "smoothing", "two_sample")},
     "automl": "mercer.automl",
+    "tables": "mercer.tables",
 }
 _ARRAYS = re.compile(
     r"\b(Array|Matrix|Any|NDArray|ndarray)\b"

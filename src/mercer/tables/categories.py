@@ -21,14 +21,22 @@ NEARLY_ALL = 0.9  # so many with one make a column of units
 # characters and words, on average, that make a text
 LONG = 40
 WORDY = 4
+# of short ones: words on average that some other cells have, in so many of them at least, and in no
+# more than a share
+SHARED_WORDS = 1.0
+SHARED_CELLS = 3
+COMMON = 0.5
+SHARED = 0.5  # of all words, which must be such
 
 
 def words(seen: ColumnSample) -> Choice:
-    """A text where cells are long and mostly different, an identifier where all differ, else a
-    category."""
+    """A text where cells are mostly different, and long or made of words that they share; an
+    identifier where all differ, else a category."""
     s = seen.sketch
     cells = text(seen.sample).drop_null()
-    if s.n_distinct > max(0.1 * s.n_filled, MAX_CATEGORIES) and _long(cells):
+    if s.n_distinct > max(0.1 * s.n_filled, MAX_CATEGORIES) and (
+        is_long(cells) or _share_words(cells)
+    ):
         return _text(seen, cells)
     if s.n_filled >= 10 and s.n_distinct > 0.9 * s.n_filled and len(cells) == len(pc.unique(cells)):
         return seen.left_out(
@@ -39,26 +47,44 @@ def words(seen: ColumnSample) -> Choice:
     return category(seen)
 
 
-def _long(cells: Column) -> bool:
+def is_long(cells: Column) -> bool:
+    """Whether they are documents, of which equal ones are copies, and no short values, which come
+    again."""
     spaces = pc.mean(pc.count_substring(cells, " ")).as_py() or 0
     return bool((pc.mean(pc.utf8_length(cells)).as_py() or 0) > LONG or spaces + 1 > WORDY)
+
+
+def _share_words(cells: Column) -> bool:
+    """Whether different cells have words in common, of two letters at least: names and titles do,
+    codes do not.
+
+    >>> from mercer.tables.arrow import pa
+    >>> colours, things = ("red", "blue", "green"), ("house", "garden", "street", "bridge")
+    >>> titles = [f"{c} {t} {i}" for i, (c, t) in enumerate((c, t) for c in colours for t in things * 3)]
+    >>> _share_words(pa.array(titles)), _share_words(pa.array([f"user no {i}" for i in range(99)]))
+    (True, False)
+    """
+    distinct = pc.unique(cells)
+    split = pc.split_pattern_regex(pc.utf8_lower(distinct), r"[^\p{L}\p{M}]+")
+    tokens = split.flatten()
+    tokens = tokens.filter(pc.greater(pc.utf8_length(tokens), 1))
+    counts = pc.value_counts(tokens).field("counts").to_numpy(zero_copy_only=False)
+    telling = counts[(counts >= SHARED_CELLS) & (counts <= COMMON * len(distinct))].sum()
+    usual = counts[counts > COMMON * len(distinct)].sum()
+    return bool(
+        telling > SHARED_WORDS * len(distinct) and telling > SHARED * (counts.sum() - usual)
+    )
 
 
 def _text(seen: ColumnSample, cells: Column) -> Choice:
     size, count = (Standardizer.of(np.log1p(v)) for v in lengths(text(seen.sample)))
     encoder = TextEncoder(_repeated(seen), size, count)
-    said = (
-        f'"{seen.name}" is text; for now only its repeated values, its length and its number of words are used.',
-    )
-    action = (
-        "Text: for now treated as a category, together with its length and its number of words."
-    )
+    action = "Text: its frequent values, its length and its number of words are used."
     return Choice(
         "text",
         action,
         f"{pc.mean(pc.utf8_length(cells)).as_py():.0f} characters on average",
         encoder,
-        said,
     )
 
 

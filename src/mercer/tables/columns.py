@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self, overload
 
@@ -206,6 +207,16 @@ class Columns:
         encoder = self.encoders_[name]
         assert isinstance(encoder, LevelMeansEncoder)
         self.encoders_[name] = encoder.with_means(means)
+
+    def set_encoder(self, name: str, encoder: Encoder, action: str = "") -> None:
+        """Put another encoder in the place of a column's, with other words on what it does."""
+        self.encoders_[name] = encoder
+        self.treatments_ = tuple(
+            replace(t, outputs=encoder.names(name), action=action or t.action)
+            if t.name == name
+            else t
+            for t in self.treatments_
+        )
 
     def transform(self, batch: Batch, *, target: bool = True, watch: Watch | None = None) -> Rows:
         """A batch in numbers.

@@ -26,6 +26,7 @@ from mercer.tables.encoders import (
 )
 from mercer.tables.errors import DataError, many
 from mercer.tables.levels import LevelMeansEncoder
+from mercer.tables.texts import TextScoresEncoder
 from mercer.tables.values import text
 
 LARGE = 0.25  # a population stability index above this is drift
@@ -177,7 +178,7 @@ def _binned(encoder: Encoder, kept: Array, n: int) -> ReferenceBins:
         "date"
         if isinstance(encoder, DateEncoder)
         else " characters long"
-        if isinstance(encoder, TextEncoder)
+        if isinstance(encoder, TextEncoder | TextScoresEncoder)
         else ""
     )
     return ReferenceBins(tuple(cuts.tolist()), (), 0, unit=unit)
