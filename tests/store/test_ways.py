@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 import mercer
-from mercer import methods
+from mercer import lifts, methods
 from mercer.kernels import Gaussian
 from mercer.store import load, save
 
@@ -44,6 +44,12 @@ CHANGES = (
     "update",
 )
 
+NEEDED = {
+    "WeightedUnion": {
+        "transformers": [("a", lifts.Monomials(2), [0]), ("b", lifts.Identity(), [1, 0])]
+    }
+}
+
 
 def models():
     for name in mercer.models.__all__:
@@ -52,6 +58,7 @@ def models():
             continue
         given = inspect.signature(cls).parameters
         seed = {"random_state": 0} if "random_state" in given else {}
+        seed |= NEEDED.get(name, {})
         for via in WAYS if "via" in given else (None,):
             yield (
                 f"{name} {via}",

@@ -4,12 +4,12 @@ chosen on rows left out."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
@@ -22,13 +22,15 @@ from mercer.models.logistic import KernelLogistic
 from mercer.models.ridge import KernelRidge
 from mercer.models.settings import Seed
 from mercer.ops.philox import Stream, permutation
+from mercer.store import Saved, register
 
 FACTORS = (0.0, 1 / 8, 1 / 4, 1 / 2, 2.0, 4.0, 8.0)  # tried for a block, about its weight so far
 PENALTIES = (0.1, 1.0, 10.0)  # of which each choice of weights has its best
 N_ROWS = 4_000  # on which weights are chosen
 
 
-class WeightedUnion(TransformerMixin, BaseEstimator):
+@register("models.WeightedUnion")
+class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
     """phi(x) = (w_1 phi_1(x) / s_1, ..., w_B phi_B(x) / s_B), features of a sum of kernels.
 
     k(x, z) = sum_b (w_b / s_b)^2 phi_b(x)'phi_b(z), where s_b is the root of the mean of
@@ -38,8 +40,8 @@ class WeightedUnion(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    transformers : list of (str, transformer, columns)
-        The blocks, as in scikit-learn's `ColumnTransformer`: a name, a transformer
+    transformers : list of (str, transformer, columns), default=()
+        One or more: the blocks, as in scikit-learn's `ColumnTransformer`: a name, a transformer
         ("passthrough" for columns as they are), and the columns that it is given (one name for
         a text).
     weights : "learn", "equal" or dict of float by name, default="learn"
@@ -58,8 +60,10 @@ class WeightedUnion(TransformerMixin, BaseEstimator):
         w_b.
     sizes_ : dict of float by name
         s_b.
-    union_ : ColumnTransformer
-        The fitted blocks.
+    blocks_ : list
+        The fitted transformers, in order; None for columns as they are.
+    widths_ : list of int
+        The number of features of each.
     losses_ : dict of float
         The loss on rows left out, by the weights tried (a tuple); empty where none were.
 
@@ -79,7 +83,7 @@ class WeightedUnion(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        transformers: Sequence[tuple[str, Any, Any]],
+        transformers: Sequence[tuple[str, Any, Any]] = (),
         weights: str | Mapping[str, float] = "learn",
         cv: int = 2,
         random_state: Seed = None,
@@ -97,39 +101,52 @@ class WeightedUnion(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None) -> Matrix:
         """`fit`, and the features of its rows."""
         names, given = self._names(), self._given()
-        union = self._union()
-        F = union.fit_transform(X, y)
+        blocks, parts = self._blocks(X, y)
         if given is None and len(names) > 1:
             if y is None:
                 raise ValueError("weights='learn' needs y; give it, or weights='equal'.")
             weights, losses = self._chosen(X, np.asarray(y), names)
         else:
             weights, losses = given or dict.fromkeys(names, 1.0), {}
-        self.union_, self.sizes_ = union, _sizes(F, union, names)
+        self.blocks_, self.widths_ = blocks, [F.shape[1] for F in parts]
+        self.sizes_ = dict(zip(names, map(_size, parts), strict=True))
         self.weights_, self.losses_ = weights, losses
-        return _scaled(F, self._factors())
+        return _beside(parts, self._factors())
 
     def transform(self, X: Any) -> Matrix:
         """The features of rows, CSR where any block is sparse."""
         check_is_fitted(self)
-        return _scaled(self.union_.transform(X), self._factors())
+        return _beside(self._features(X, self.blocks_), self._factors())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The names of the features, each after that of its block."""
         check_is_fitted(self)
-        return self.union_.get_feature_names_out(input_features)
+        found = zip(self.transformers, self.blocks_, self.widths_, strict=True)
+        names = [
+            f"{name}__{feature}"
+            for (name, _, columns), block, width in found
+            for feature in _names_of(block, columns, width)
+        ]
+        return np.asarray(names, dtype=object)
 
-    def _factors(self) -> Array:
-        """What multiplies every feature."""
-        ends = self.union_.output_indices_
-        out = np.zeros(max(s.stop for s in ends.values()))
-        for name, weight in self.weights_.items():
-            out[ends[name]] = weight / self.sizes_[name]
-        return out
+    def _factors(self) -> list[float]:
+        """What multiplies the features of each block."""
+        return [weight / self.sizes_[name] for name, weight in self.weights_.items()]
 
-    def _union(self) -> ColumnTransformer:
-        blocks = [(name, clone(t, safe=False), columns) for name, t, columns in self.transformers]
-        return ColumnTransformer(blocks, sparse_threshold=1.0)
+    def _blocks(self, X: Any, y: Any) -> tuple[list[Any], list[Matrix]]:
+        """Transformers fitted to their columns, and the features of these rows."""
+        blocks, parts = [], []
+        for _, given, columns in self.transformers:
+            block = None if isinstance(given, str) and given == "passthrough" else clone(given)
+            rows = _picked(X, columns)
+            parts.append(_matrix(rows if block is None else block.fit_transform(rows, y)))
+            blocks.append(block)
+        return blocks, parts
+
+    def _features(self, X: Any, blocks: list[Any]) -> list[Matrix]:
+        given = zip(self.transformers, blocks, strict=True)
+        rows = [(_picked(X, columns), block) for (_, _, columns), block in given]
+        return [_matrix(part if block is None else block.transform(part)) for part, block in rows]
 
     def _names(self) -> list[str]:
         try:
@@ -184,25 +201,23 @@ class WeightedUnion(TransformerMixin, BaseEstimator):
         if not _numeric(y) and np.unique(targets, return_counts=True)[1].min() < k:
             make = KFold
         for fitted, out in make(k, shuffle=True, random_state=0).split(targets, targets):
-            union = self._union()
-            F = union.fit_transform(_safe_indexing(rows, fitted), targets[fitted])
-            G = union.transform(_safe_indexing(rows, out))
-            sizes, ends = _sizes(F, union, names), union.output_indices_
-            scale = [(ends[name], 1 / sizes[name]) for name in names]
-            yield _Part(F, targets[fitted], G, targets[out], scale)
+            blocks, F = self._blocks(_safe_indexing(rows, fitted), targets[fitted])
+            G = self._features(_safe_indexing(rows, out), blocks)
+            yield _Part(F, targets[fitted], G, targets[out])
 
 
+@dataclass(frozen=True, eq=False)
 class _Part:
-    """Rows fitted and rows left out, by block."""
+    """Rows fitted and rows left out, by block, with their targets."""
 
-    def __init__(self, F: Matrix, y: Array, G: Matrix, t: Array, scale: Any) -> None:
-        self.F, self.y, self.G, self.t, self.scale = F, y, G, t, scale
+    F: list[Matrix]
+    y: Array
+    G: list[Matrix]
+    t: Array
 
     def weighted(self, w: tuple[float, ...]) -> tuple[Matrix, Matrix]:
-        factors = np.zeros(self.F.shape[1])
-        for (at, one), weight in zip(self.scale, w, strict=True):
-            factors[at] = weight * one
-        return _scaled(self.F, factors), _scaled(self.G, factors)
+        factors = [weight / _size(F) for weight, F in zip(w, self.F, strict=True)]
+        return _beside(self.F, factors), _beside(self.G, factors)
 
 
 def _loss(parts: list[_Part], w: tuple[float, ...], numeric: bool) -> float:
@@ -234,19 +249,39 @@ def _numeric(y: Array) -> bool:
     return y.dtype.kind == "f" and type_of_target(y) == "continuous"
 
 
-def _sizes(F: Matrix, union: ColumnTransformer, names: list[str]) -> dict[str, float]:
-    """The root of the mean squared norm of each block; 1 where it is zero."""
-    squares = F.multiply(F).sum(0) if sp.issparse(F) else np.square(F).sum(0)
-    by_column = np.asarray(squares, np.float64).ravel() / F.shape[0]
-    sizes = {name: float(np.sqrt(by_column[union.output_indices_[name]].sum())) for name in names}
-    return {name: s if 0 < s < np.inf else 1.0 for name, s in sizes.items()}
+def _picked(X: Any, columns: Any) -> Any:
+    """Columns of a table: one alone, by its name or place, as a vector, several as a table."""
+    return _safe_indexing(X, columns, axis=1)
 
 
-def _scaled(F: Matrix, factors: Array) -> Matrix:
-    """F diag(factors); columns of factor 0 hold no entries."""
-    if not sp.issparse(F):
-        return np.asarray(F * factors.astype(F.dtype, copy=False))
-    out = sp.csr_matrix(F, copy=True)
-    out.data = out.data * factors.astype(out.data.dtype, copy=False)[out.indices]
+def _matrix(F: Any) -> Matrix:
+    if sp.issparse(F):
+        return sp.csr_matrix(F)
+    F = np.asarray(F)
+    return F.reshape(len(F), -1)
+
+
+def _names_of(block: Any, columns: Any, width: int) -> Sequence[str]:
+    if block is not None and hasattr(block, "get_feature_names_out"):
+        return list(block.get_feature_names_out())
+    given = [columns] if isinstance(columns, str) else columns
+    known = isinstance(given, list) and len(given) == width
+    return [str(c) for c in given] if known else [str(i) for i in range(width)]
+
+
+def _size(F: Matrix) -> float:
+    """The root of the mean squared norm of the rows; 1 where it is zero."""
+    values = np.asarray(F.data if sp.issparse(F) else F, np.float64)
+    size = float(np.sqrt(np.square(values).sum() / max(F.shape[0], 1)))
+    return size if 0 < size < np.inf else 1.0
+
+
+def _beside(parts: list[Matrix], factors: Sequence[float]) -> Matrix:
+    """The blocks side by side, each times its factor; a block of factor 0 holds no entries."""
+    dtype = np.result_type(np.float32, *(F.dtype for F in parts))
+    blocks = [F.astype(dtype) * dtype.type(f) for F, f in zip(parts, factors, strict=True)]
+    if not any(map(sp.issparse, blocks)):
+        return np.hstack(blocks)
+    out = sp.csr_matrix(sp.hstack([sp.csr_matrix(F) for F in blocks], format="csr"))
     out.eliminate_zeros()
     return out

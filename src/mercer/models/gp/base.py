@@ -111,7 +111,10 @@ class ProcessEstimator(KernelEstimator):
     @property
     def theta_(self) -> dict[str, float]:
         """The logarithms of the hyper-parameters by name, of an exact model with a kernel."""
-        return of_points(self._posterior(), "theta_").theta
+        try:
+            return of_points(self._posterior(), "theta_").theta
+        except ValueError as e:
+            raise AttributeError(str(e)) from e
 
     def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
         """log p(y) of the rows of `fit` at other hyper-parameters; and its slopes by them.
