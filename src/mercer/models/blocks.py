@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.inputs import Array, Matrix
+from mercer.invariants import Each, Whole
 from mercer.kernels.checks import whole
 from mercer.lifts.base import seed_of
 from mercer.models.logistic import KernelLogistic
@@ -40,8 +41,8 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    transformers : list of (str, transformer, columns), default=()
-        One or more: the blocks, as in scikit-learn's `ColumnTransformer`: a name, a transformer
+    transformers : list of (str, transformer, columns)
+        The blocks, as in scikit-learn's `ColumnTransformer`: a name, a transformer
         ("passthrough" for columns as they are), and the columns that it is given (one name for
         a text).
     weights : "learn", "equal" or dict of float by name, default="learn"
@@ -64,8 +65,8 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
         The fitted transformers, in order; None for columns as they are.
     widths_ : list of int
         The number of features of each.
-    losses_ : dict of float
-        The loss on rows left out, by the weights tried (a tuple); empty where none were.
+    losses_ : list of (tuple of float, float)
+        The weights that were tried, and the loss of each on rows left out.
 
     Examples
     --------
@@ -81,9 +82,16 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
     (1.0, True)
     """
 
+    must = dict(widths_=Each(Whole()))
+
+    def _laws(self) -> str | None:
+        n = len(self.transformers)
+        fits = n == len(self.blocks_) == len(self.widths_) == len(self.weights_)
+        return None if fits else f"has other than {n} fitted blocks"
+
     def __init__(
         self,
-        transformers: Sequence[tuple[str, Any, Any]] = (),
+        transformers: Sequence[tuple[str, Any, Any]],
         weights: str | Mapping[str, float] = "learn",
         cv: int = 2,
         random_state: Seed = None,
@@ -107,7 +115,7 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
                 raise ValueError("weights='learn' needs y; give it, or weights='equal'.")
             weights, losses = self._chosen(X, np.asarray(y), names)
         else:
-            weights, losses = given or dict.fromkeys(names, 1.0), {}
+            weights, losses = given or dict.fromkeys(names, 1.0), []
         self.blocks_, self.widths_ = blocks, [F.shape[1] for F in parts]
         self.sizes_ = dict(zip(names, map(_size, parts), strict=True))
         self.weights_, self.losses_ = weights, losses
@@ -175,7 +183,7 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
     # choice
     def _chosen(
         self, X: Any, y: Array, names: list[str]
-    ) -> tuple[dict[str, float], dict[tuple[float, ...], float]]:
+    ) -> tuple[dict[str, float], list[tuple[tuple[float, ...], float]]]:
         """The weights of least loss, one block after another, twice where there are more than two."""
         parts, numeric = [*self._parts(X, y, names)], _numeric(y)
         best, losses = (1.0,) * len(names), dict[tuple[float, ...], float]()
@@ -189,7 +197,7 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
             for j in range(1, len(names)):
                 tried = [(*best[:j], f * (best[j] or 1.0), *best[j + 1 :]) for f in FACTORS]
                 best = min([best, *tried], key=loss)
-        return dict(zip(names, best, strict=True)), losses
+        return dict(zip(names, best, strict=True)), [*losses.items()]
 
     def _parts(self, X: Any, y: Array, names: list[str]) -> Iterator[_Part]:
         """The blocks of rows fitted and left out, fold by fold."""
