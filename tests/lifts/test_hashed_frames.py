@@ -121,6 +121,14 @@ def test_a_dictionary_may_hold_what_is_missing():
     assert_same(F, expected([{"c": "x"}, {}, {}, {"c": "y"}, {"c": "y"}]))
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.uint32()])
+def test_places_in_a_dictionary_may_be_of_any_kind(kind):
+    codes = pa.array([0, None, 1], kind)
+    X = pa.table({"a": pa.DictionaryArray.from_arrays(codes, ["x", "y"]), "n": [1, 2, 3]})
+    rows = [{"a": "x", "n": 1}, {"n": 2}, {"a": "y", "n": 3}]
+    assert_same(HashedFeatures(32).fit_transform(X), FeatureHasher(32).transform(rows))
+
+
 def test_digits_are_categories_as_strings_and_numbers_as_numbers():
     codes = ["01", "1", "1.0", "nan"]
     F = HashedFeatures(N).fit_transform(pd.DataFrame({"zip": codes}))

@@ -170,6 +170,7 @@ def test_rows_of_many_kinds(rows):
         ([{"a": {"b": 1}}], "'a' must be a finite number or a string, got {'b': 1}"),
         ([{"a": 1j}], "'a' must be a finite number or a string, got 1j"),
         ([{1: 2.0}], "Names must be strings, got 1"),
+        ([[("a", 1)], [(["b"], 1)]], "row 1 is .*; give pairs with a string first"),
         ([{"a": 1}, {None: "x"}], "Names must be strings, got None"),
         ([{"\ud800": 1}], "no UTF-8"),
         ([{"a": "\ud800"}], "no UTF-8"),

@@ -20,12 +20,18 @@ def test_products_are_those_of_the_matrix(n, D, dtype):
     A, rng = X.toarray().astype(np.float64)[:, S.columns], np.random.default_rng(1)
     for shape in ((), (1,), (3,)):
         V, R = rng.normal(size=(S.p, *shape)), rng.normal(size=(n, *shape))
-        before = S.times(V)
-        np.testing.assert_allclose(before, A @ V, atol=1e-12)
+        np.testing.assert_allclose(S.scores(V), A @ V, atol=1e-12)
         np.testing.assert_allclose(S.back(R), A.T @ R, atol=1e-12)
-        np.testing.assert_allclose(S.times(V), before, atol=1e-12)  # now by its columns
+        np.testing.assert_allclose(S.times(V), A @ V, atol=1e-12)
     np.testing.assert_allclose(S.summed(R[:, 0]), A.T @ R[:, 0], atol=1e-12)
     np.testing.assert_allclose(S.squares, np.square(A).sum(1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_of_some_rows_with_each_other(dtype):
+    X, S = rows(30, 50, 0.1, dtype=dtype)
+    A, some = X.toarray().astype(np.float64), np.array([0, 3, 29])
+    np.testing.assert_allclose(S.gram(some), A[some] @ A[some].T, atol=1e-12)
 
 
 def test_only_occupied_columns_are_numbered_the_most_frequent_first():

@@ -113,7 +113,7 @@ class FeatureRows:
         """|F_i|^2, (n,)."""
         return self._each(lambda F: np.einsum("ij,ij->i", F, F, dtype=np.float64))
 
-    def times(self, coef: Array) -> Array:
+    def scores(self, coef: Array) -> Array:
         """F coef, (n,), in the precision of the features."""
         narrow = coef.astype(self.dtype)
         return self._each(lambda F: F @ narrow)

@@ -17,6 +17,7 @@ from mercer.plans import Plan
 
 FORCING = 0.25  # of the gradient that the conjugate gradients of a round may leave at most
 PRODUCTS = 500  # of conjugate gradients, in one round
+FLAT = 1e-30  # of the curvature that was expected: with less there is none, and a line is searched
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -117,7 +118,11 @@ def _forced(size: float, first: float) -> float:
 def directions(
     product: Callable[[Array], Array], g: Array, M: Callable[[Array], Array], part: float
 ) -> tuple[Array, int]:
-    """d with product(d) = -g up to this part of g, by conjugate gradients; and their products."""
+    """d with product(d) = -g up to this part of g, by conjugate gradients; and their products.
+
+    They end where there is no curvature, as of an intercept while no row is inside its margin; the
+    first of them is then as long as M makes it.
+    """
     d, r = np.zeros_like(g), -g
     z = M(r)
     v, gamma = z, float(np.vdot(r, z))
@@ -126,7 +131,10 @@ def directions(
         if not gamma > max(goal, 1e-300):
             return d, k
         Hv = product(v)
-        a = gamma / float(np.vdot(v, Hv))
+        curve = float(np.vdot(v, Hv))
+        if not curve > FLAT * gamma:
+            return d if k else v, k + 1
+        a = gamma / curve
         d += a * v
         r -= a * Hv
         z = M(r)

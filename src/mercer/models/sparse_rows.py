@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.inputs import Array, Matrix, sound
 from mercer.models.linear import offset
@@ -144,10 +145,21 @@ class SparseRows:
         return self.by_row.times_squares(np.ones(self.p))
 
     def times(self, V: Array) -> Array:
-        """X V, (n,) or (n, k), of V over the occupied columns."""
-        if self.n < self.p and "by_column" in vars(self):
-            return self.by_column.times_transposed(V)
-        return self.by_row.times(V)
+        """X V, (n,) or (n, k), of V over the occupied columns: by whichever way is shorter, for
+        learners that have the entries by column anyway."""
+        return self.by_column.times_transposed(V) if self.n < self.p else self.by_row.times(V)
+
+    def scores(self, coef: Array) -> Array:
+        """X coef, (n,), row after row: the same bits whether or not another thread has asked for the
+        entries by column."""
+        return self.by_row.times(coef)
+
+    def gram(self, some: Array) -> Array:
+        """X X' of some rows, few of them, in float64."""
+        e = self.by_row
+        X = sp.csr_array((e.values, e.places, e.pointers.astype(np.int64)), shape=(self.n, self.p))
+        X = X[some].astype(np.float64)
+        return np.asarray((X @ X.T).toarray())
 
     def back(self, R: Array) -> Array:
         """X'R, (p,) or (p, k)."""

@@ -143,7 +143,9 @@ def _by_dictionary(column: Any, name: str) -> Coded:
     if isinstance(found, pa.ChunkedArray):
         found = found.unify_dictionaries().combine_chunks()
     levels, indices, missing = found.dictionary.to_pylist(), found.indices, found.null_count > 0
-    codes = (indices.fill_null(-1) if missing else indices).to_numpy(zero_copy_only=False)
+    if missing:  # unsigned ones have no -1
+        indices = indices.cast(pa.int64()).fill_null(-1)
+    codes = indices.to_numpy(zero_copy_only=False)
     if None in levels:
         return np.where(codes == levels.index(None), -1, codes).astype(np.int32), levels, True
     return codes.astype(np.int32, copy=False), levels, missing

@@ -84,7 +84,10 @@ def _of_pairs(rows: Sequence[Any]) -> Flat:
     if not (set(map(type, pairs)) <= {list, tuple} and set(map(len, pairs)) <= {2}):
         raise next(_no_pairs(r, i) for i, r in enumerate(rows) if not all(map(_is_pair, r)))
     sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-    return list(map(itemgetter(0), pairs)), list(map(itemgetter(1), pairs)), sizes
+    names = list(map(itemgetter(0), pairs))
+    if not all(issubclass(t, str) for t in set(map(type, names))):
+        raise next(_no_pairs(r, i) for i, r in enumerate(rows) if not all(map(_is_pair, r)))
+    return names, list(map(itemgetter(1), pairs)), sizes
 
 
 def _no_pairs(row: Any, i: int) -> ValueError:

@@ -11,6 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor as Peer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from mercer.kernels import Gaussian, Linear, Matern
+from mercer.lifts import HashedFeatures
 from mercer.methods import Fourier
 from mercer.models import GaussianProcessClassifier
 from mercer.models import GaussianProcessRegressor as GP
@@ -46,6 +47,13 @@ def test_the_prior_knows_its_mean_noise_and_map():
     np.testing.assert_allclose(over.predict(Z, return_std=True)[1], 1)
     with pytest.raises(NotFittedError, match="call fit first"):
         GP(Gaussian() + Linear()).predict(Z, term=0)
+
+
+def test_the_prior_over_features_that_are_sparse():
+    m = GP(lift=HashedFeatures(1 << 14), noise=0.5)
+    rows = Z @ Z.T + 0.5 * np.eye(9)
+    np.testing.assert_allclose(m.predict(Z, return_cov=True)[1], rows, atol=1e-10)
+    np.testing.assert_allclose(m.predict(Z, return_std=True)[1] ** 2, np.diag(rows), atol=1e-10)
 
 
 # terms
@@ -126,6 +134,8 @@ def test_noise_of_each_row_is_no_parameter():
 @pytest.mark.parametrize(
     ("theta", "match"),
     [
+        ({1: 0.0, "zz": 0.0}, "theta names 1; there are"),
+        ("abc", "theta must have 3 numbers, .* got 'abc'"),
         ([0.0], "must have 3 numbers"),
         ({"nu": 1.0}, "names 'nu'; there are bandwidth, noise, scale"),
         ([0.0, np.nan, 0.0], "logarithms between"),

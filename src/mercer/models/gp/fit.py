@@ -359,7 +359,7 @@ def prior_moments(
     noise = 0.0 if s.noise is None or of == "f" else float(np.mean(s.noise))
     mean = np.full(len(X), 0.0 if isinstance(s.prior, str) else s.prior, np.float64)
     if not points:
-        F = np.asarray(map_of(s, X).transform(Table(X.data)), np.float64)
+        F = map_of(s, X).features(Table(X.data)).astype(np.float64)
         return mean, F @ F.T + noise * np.eye(len(X)) if full else np.square(F).sum(1) + noise
     kernel, Z = s.kernel_at(X) or defaults(X)[0], Table(X.astype(np.float64).data)
     return mean, (

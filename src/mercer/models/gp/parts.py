@@ -39,14 +39,15 @@ def all_logs(known: dict[str, float], theta: Any) -> dict[str, float]:
     if theta is None:
         return known
     if isinstance(theta, Mapping):
-        if other := sorted(theta.keys() - known.keys()):
+        if other := sorted(theta.keys() - known.keys(), key=str):
             raise ValueError(f"theta names {other[0]!r}; there are {', '.join(known)}.")
         found = {**known, **theta}
     else:
-        values = np.asarray(theta, np.float64)
-        if values.shape != (len(known),):
+        values = _floats(theta)
+        if values is None or values.shape != (len(known),):
+            came = repr(theta)[:60] if values is None else f"shape {values.shape}"
             raise ValueError(
-                f"theta must have {len(known)} numbers, the logarithms of {', '.join(known)}, got shape {values.shape}."
+                f"theta must have {len(known)} numbers, the logarithms of {', '.join(known)}, got {came}."
             )
         found = dict(zip(known, values.tolist(), strict=True))
     if not all(isinstance(v, Real) and abs(float(v)) < MAX_LOG for v in found.values()):
@@ -54,6 +55,14 @@ def all_logs(known: dict[str, float], theta: Any) -> dict[str, float]:
             f"theta must be logarithms between -{MAX_LOG} and {MAX_LOG}, got {theta!r}."
         )
     return {name: float(v) for name, v in found.items()}
+
+
+def _floats(given: Any) -> Array | None:
+    """As numbers, or None where they are none."""
+    try:
+        return np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 def term_of(p: Posterior, term: object) -> PointPosterior:

@@ -67,10 +67,14 @@ class SparsePasses:
             U -= (W * U).sum(0) / total * self.intercept
             return self.rows.back(W * U) + penalty * P
 
-        diagonal = square + penalty + np.finfo(float).tiny
-        coef, passes = gradients_by_column(product, b, diagonal, 0.5 * tol, steps)
-        size = np.linalg.norm(b, axis=0)
-        left = np.linalg.norm(b - product(coef), axis=0) / np.where(size > 0, size, 1)
+        # every column in its own unit, so that a large one does not hide what is left of the others
+        root = np.sqrt(square + penalty + np.finfo(float).tiny)
+        scaled, passes = gradients_by_column(
+            lambda U: product(U / root) / root, b / root, np.ones_like(b), 0.5 * tol, steps
+        )
+        coef = scaled / root
+        size = np.linalg.norm(b / root, axis=0)
+        left = np.linalg.norm((b - product(coef)) / root, axis=0) / np.where(size > 0, size, 1)
         found = PrimalSolution(coef, mean_y - np.sum(mean * coef, axis=0))
         return found, passes + 3, float(left.max(initial=0))
 

@@ -19,8 +19,10 @@ from mercer.models.maps import FittedMap
 from mercer.models.newton import Minimum, rounds_plan
 from mercer.models.sparse_newton import SparseProblem, newton_plan, sparse_plan
 from mercer.models.sparse_rows import SparseRows
+from mercer.models.svm.blocks import padded
 from mercer.models.svm.machine import FitSummary
 from mercer.models.svm.multiclass import HingeSettings
+from mercer.models.svm.solver import solve_one_block
 from mercer.ops import csr
 from mercer.ops.smo import sweep
 from mercer.ops.threads import parallel_map
@@ -30,6 +32,7 @@ CHECK, PATIENCE = (
     10,
     60,
 )  # sweeps between two looks at the duality gap, and before multipliers take over
+SQUARE = 1024  # sparse rows whose n x n products are taken where sweeps do not close the gap
 SLOW = 0.95  # a look that leaves more of the gap than this asks for the other way
 STALE = 5  # looks without a better gap after which rounding, not work, is what is left
 SHARPEST = {4: 8.0, 8: 64.0}  # by the size of a float: beyond it the rounding of scores shows in a
@@ -232,13 +235,14 @@ class HingeDual:
         self.square = rows.squares
         self.scale = float(self.square[self.on].mean()) or 1.0
         self.sparse, self.sharpness = isinstance(rows, SparseRows), 0.25
+        self.square_left = self.sparse and rows.n <= SQUARE
         self.a = np.zeros(rows.n) if start is None else np.clip(start[:-1], 0, c)
         self.b = 0.0 if start is None else float(start[-1])
         self.random = np.random.Generator(np.random.Philox(0))
 
     def solve(self, tol: float, most: int) -> Gapped:
-        """Sweeps while they close the gap, else the method of multipliers (for few rows after 60
-        sweeps), until neither helps."""
+        """Sweeps while they close the gap, else one block of few sparse rows or the method of
+        multipliers (for few rows after 60 sweeps), until neither helps."""
         few = self.rows.n <= (
             MANY if isinstance(self.rows, SparseRows) else len(self.rows.sample())
         )
@@ -250,7 +254,7 @@ class HingeDual:
                     min(CHECK // 2 if rounds < CHECK and self.sparse else CHECK, most - rounds)
                 )
                 if sweeping
-                else self._multiply(min(tol, 1e-5), most - rounds)
+                else self._otherwise(min(tol, 1e-5), most - rounds)
             )
             found, before = self._look(), best[-1]
             rounds, passes, best = (
@@ -276,6 +280,19 @@ class HingeDual:
             gap > tol and stale >= STALE,
             np.append(self.a, self.b),
         )
+
+    def _otherwise(self, tol: float, most: int) -> int:
+        """All pairs of few sparse rows, once; else multipliers."""
+        if not (self.square_left and isinstance(self.rows, SparseRows)):
+            return self._multiply(tol, most)
+        self.square_left, on = False, np.flatnonzero(self.on)
+        K = padded(len(on), np.float64)
+        K[:, : len(on)] = self.rows.gram(on)
+        y, c = self.y[on], self.c[on]
+        problem = HingeSettings(bias=self.intercept).problem(y, c)
+        found = solve_one_block(K, problem, tol, most)
+        self.a[on], self.b = np.clip(y * found.b, 0, c), float(found.intercept)
+        return max(found.rounds, 1)
 
     def _multiply(self, tol: float, most: int) -> int:
         """One smooth problem, exact to the proximal term |a - a_now|^2/(2 s c): few rows lie
@@ -328,7 +345,7 @@ class HingeDual:
         """The objective of the model of a, that model, its scores and its relative gap."""
         a = balanced(self.a, self.y) if self.intercept else self.a
         coef, on = self.rows.summed(a * self.y), self.on
-        f = self.rows.times(coef) if coef.any() else np.zeros(self.rows.n)
+        f = self.rows.scores(coef) if coef.any() else np.zeros(self.rows.n)
         b = best_intercept(f[on], self.y[on], self.c[on]) if self.intercept else 0.0
         half = float(coef @ coef) / 2
         value = half + float(self.c @ np.maximum(1 - self.y * (f + b), 0))
