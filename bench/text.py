@@ -98,9 +98,9 @@ def vectorisers():
         )
         yield Case(
             f"words 1-2, vocabulary learnt, {name}",
-            lambda texts=texts: NGrams(
-                words=(1, 2), vocabulary="learn", norm=None, dtype=np.int64
-            ).fit_transform(texts),
+            lambda texts=texts: NGrams(words=(1, 2), vocabulary="learn", norm=None).fit_transform(
+                texts
+            ),
             lambda texts=texts: CountVectorizer(ngram_range=(1, 2)).fit_transform(texts),
             same(),
             target=15.0,

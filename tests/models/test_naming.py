@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 
-from mercer import KernelLogistic, KernelRidge, KernelSVC, Perceptron, methods
-from mercer.lifts import Identity
+from mercer import KernelLogistic, KernelRidge, KernelSVC, NGrams, Perceptron, methods
+from mercer.lifts import HashedFeatures, Identity
 from mercer.models.naming import strongest
 
 TEXTS = [f"{a} film with {b}" for a in ("good", "bad") for b in ("songs", "cars", "a dog", "kings")]
@@ -60,3 +60,30 @@ def test_refusals_and_ties():
         strongest(coef, ["y"], Identity(), None, 0)
     with pytest.raises(AttributeError, match="dual_coef_"):
         KernelSVC("rbf").fit([[0.0], [1.0]], [0, 1]).coef_by_name()
+
+
+@pytest.mark.parametrize("settings", [{}, {"weight": "tfidf"}, {"vocabulary": "learn"}], ids=str)
+@pytest.mark.parametrize("n_features", [2**20, 16])
+def test_signs_of_hashed_words_are_taken_out(settings, n_features):
+    """A word that was hashed with -1 has the sign of what it tells, not of its column."""
+    colours = ["red", "green", "blue", "black", "white", "brown", "grey", "pink", "gold", "plum"]
+    texts = [f"{a} {b} thing" for a in colours for b in colours]
+    y = np.array([sum(c in t.split() for c in colours[:5]) >= 2 for t in texts])
+    hashed = "vocabulary" not in settings
+    phi = NGrams(words=(1, 1), n_features=n_features, keep_names=hashed, **settings)
+    m = KernelLogistic("linear", 0.1).fit(phi.fit_transform(texts), y)
+    found = dict(m.coef_by_name(phi)[True])
+    if n_features > 16 or not hashed:
+        assert all((found[c] > 0) == (c in colours[:5]) for c in colours)
+        signs = {phi.names(j)[0][2] for j in phi.transform(texts).indices}
+        assert signs == ({-1, 1} if hashed else {1})
+    else:
+        assert any(" | " in name for name in found)
+
+
+def test_names_of_hashed_rows():
+    rows = [{"city": c, "age": float(i)} for i, c in enumerate(["Oslo", "Rome"] * 20)]
+    phi = HashedFeatures(2**16)
+    m = KernelLogistic("linear", 0.01).fit(phi.fit_transform(rows), ["n", "s"] * 20)
+    found = dict(m.coef_by_name(phi)["s"])
+    assert found["city=Rome"] > 0 > found["city=Oslo"]

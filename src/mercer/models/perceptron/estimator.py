@@ -250,7 +250,8 @@ class Perceptron(ScanEstimator[FeatureScan]):
     def coef_by_name(self, names: Any = None, top: int | None = None) -> Named:
         """The nonzero coefficients by name, signed, the largest first: those of the second of two classes, or of each.
 
-        names : the D names, a transformer that has them (`get_feature_names_out`), a mapping or
+        names : the D names, a transformer that has them (`NGrams`, `HashedFeatures`: of
+        hashed columns, by the sign of the most frequent name), a mapping or
         function from places, or None for those of the lift; top : how many of each, or all
         """
         return strongest(self.coef_, scored(self.classes_), self.lift_, names, top)

@@ -166,7 +166,7 @@ def _sweeps_plan(rows: SparseRows, found: Sequence[Gapped]) -> Plan:
 
 
 def _worst(found: Sequence[Gapped]) -> float:
-    return max(m.gap or 0.0 for m in found)
+    return max(0.0, *(m.gap or 0.0 for m in found))  # below zero by rounding
 
 
 class SquaredHinge(OneScore):
