@@ -172,7 +172,7 @@ def spam():
     for train, test in GroupKFold(5).split(texts, y, groups):
         some, others = [texts[i] for i in train], [texts[i] for i in test]
         phi = NGrams(words=(1, 2), chars=(1, 5), weight="tfidf", vocabulary="learn")
-        m = KernelSVC("linear", C=1.0).fit(phi.fit_transform(some), y[train])
+        m = KernelSVC("linear", loss="squared_hinge").fit(phi.fit_transform(some), y[train])
         scores["ours"][test] = m.decision_function(phi.transform(others))
         maps = [
             TfidfVectorizer(ngram_range=(1, 2)),

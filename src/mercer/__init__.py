@@ -99,7 +99,7 @@ MODULES = (
 HOMES = {  # what is not an estimator
     "Counterexample": "kernels.psd",
     "Kernel": "kernels",
-    "NGrams": "lifts",
+    "NGrams": "text.ngrams",
     "Plan": "plans",
     "RKHSFunction": "kernels.rkhs",
     "TableModel": "automl",
