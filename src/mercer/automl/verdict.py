@@ -12,6 +12,7 @@ from mercer.automl.candidates import folds_of
 from mercer.automl.data import TableData
 from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import IN_UNITS, TITLES, Metric, Score, difference, number
+from mercer.automl.rare import rare_warnings
 from mercer.automl.reasons import in_seconds
 from mercer.automl.recipes import NAMES
 from mercer.automl.study import FittedCandidate, Study, StudyResult
@@ -325,6 +326,7 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         where = "in cross-validation" if found.known is None else "on the validation rows"
         rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
         told.append(f'"{label}" is rare, so {rule}.')
+    told += rare_warnings(data.held, data.columns.classes_)
     told += [one.sentence for one in found.selection.left_out]
     if found["trees"] is None:
         told.append(f"{NAMES['trees']} were not grown for comparison: {_no_trees(study)}.")
