@@ -69,6 +69,15 @@ def test_nothing_is_said_of_starved_rivals_unless_they_win():
     )
 
 
+@pytest.mark.parametrize(("name", "gap", "word"), [("auc", -0.1, "higher"), ("rmse", 0.1, "lower")])
+def test_starved_trees_that_are_ahead_are_told(name, gap, word):
+    other = verdict.Rival("x", 0.8, (gap, gap - 0.3, gap + 0.3), "stopped after 85 of 100 rounds")
+    text = verdict.against_trees(METRICS[name], other)
+    assert "stopped after 85 of 100 rounds, and even so scored 0.8" in text
+    assert f"{word} by 0.1" in text
+    assert "nothing is said" not in text
+
+
 def test_scores_far_apart_are_not_called_alike():
     text = verdict.against_trees(METRICS["auc"], verdict.Rival("x", 0.306, (0.194, -0.1, 0.5)))
     assert "about as good" not in text
@@ -108,6 +117,27 @@ def test_where_they_agree_nothing_is_said():
         ).result
         said += any("disagree" in text for text in (*e.warnings, e.verdict))
     assert said == 0
+
+
+def series(n, seed=0, late=1.0):
+    """A surface that takes many rows to learn; the last fifth may follow another."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(0, 5, size=(2, n))
+    y = np.sin(3 * a) * np.cos(2 * b) + 0.05 * rng.normal(size=n)
+    y = np.where(np.arange(n) < 0.8 * n, y, late * y)
+    return pd.DataFrame({"when": np.arange(n), "a": a, "b": b, "y": y})
+
+
+@pytest.mark.parametrize("late", [1.0, -1.0])
+def test_folds_of_a_time_that_had_fewer_rows_are_no_alarm(late):
+    """Forward folds learn from a sixth of the rows on; only the last is like the model."""
+    e = fit_table(series(700, late=late), "y", time_column="when", time=2).result
+    told = [text for text in e.warnings if "disagree" in text]
+    assert e.chosen.kind not in ("linear", "constant")
+    assert bool(told) == (late < 0)
+    assert all("in the last fold by time" in text and "unlike" not in text for text in told)
+    if late > 0:
+        assert e.chosen.holdout - e.chosen.cv > 3 * e.chosen.cv_error
 
 
 def test_exact_fits_do_not_disagree_over_rounding():
