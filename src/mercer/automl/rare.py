@@ -49,7 +49,7 @@ def lacking_classes(held: TableRows, classes: Sequence[str]) -> str:
     >>> lacking_classes(rows, ["no", "yes"])
     'the holdout has no row of "yes"'
     """
-    names = [classes[c] for c in np.flatnonzero(rows_a_class(held, len(classes)) == 0)]
+    names = [classes[c] for c in np.flatnonzero(rows_a_class(held, len(classes)) == 0).tolist()]
     shown = ", ".join(f'"{name}"' for name in names[:MAX_NAMED])
     more = f" and {len(names) - MAX_NAMED:,} more classes" if len(names) > MAX_NAMED else ""
     return f"the holdout has no row of {shown}{more}" if names else ""

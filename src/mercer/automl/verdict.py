@@ -347,10 +347,10 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
         told.append(f'"{label}" is rare, so {rule}.')
     told += rare_warnings(data.held, data.columns.classes_)
+    told += [text for text in [why_in_no_mean(study, found)] if text]
     told += [one.sentence for one in found.selection.left_out]
     if found["trees"] is None:
         told.append(f"{NAMES['trees']} were not grown for comparison: {why_no_trees(study)}.")
-    told += [text for text in [why_in_no_mean(study, found)] if text]
     both = _shared_groups(data)
     if both:
         are = "group is" if both == 1 else "groups are"
