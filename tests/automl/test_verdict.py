@@ -65,7 +65,7 @@ def test_nothing_is_said_of_starved_rivals_unless_they_win():
             text
             == "Gradient-boosted trees were grown on only 1,000 rows, so nothing is said of them."
         )
-    assert "trees are better" in verdict.against_trees(
+    assert "trees are better here, though grown on only 1,000 rows: 0.8" in verdict.against_trees(
         m, verdict.Rival("x", 0.8, (-0.05, -0.08, -0.02), "grown on only 1,000 rows")
     )
     assert "nothing is said" in verdict.against_linear(

@@ -13,7 +13,7 @@ from mercer.automl.metrics import Score, difference, number
 from mercer.automl.reasons import in_seconds
 from mercer.automl.recipes import N_ROUNDS, NAMES
 from mercer.automl.study import FittedCandidate, Study, StudyResult
-from mercer.automl.trees import TREE_SHARE, least_seconds
+from mercer.automl.trees import CROSSVAL_PART, TREE_SHARE, VALIDATION_PART, least_seconds
 from mercer.inputs import Array
 
 
@@ -59,12 +59,12 @@ def why_in_no_mean(study: Study, found: StudyResult) -> str:
     if study.room_for_trees < len(study.problem.rows):
         return f"{name}: memory holds {study.room_for_trees:,} rows of theirs (--memory)."
     spent = found.selection.tree_seconds
-    need, had = _needed_seconds(found, e), max(spent, 1e-3)
+    need, part = _needed_seconds(found, e), CROSSVAL_PART if v is None else VALIDATION_PART
+    had = max(spent, part * TREE_SHARE * study.clock.budget)
     times = max(2, math.ceil(need / had))
     rows = "folds" if v is None else "validation rows"
     what = f"those of the {rows} would have taken about {in_seconds(need)}"
-    there = f", and were given up after {in_seconds(spent)}" if spent > 0 else ""
-    return f"{name}: {what}{there}; about {times:,} times the time (--time) would do."
+    return f"{name}: {what}, and {in_seconds(had)} were theirs; about {times:,} times the time (--time) would do."
 
 
 def _needed_seconds(found: StudyResult, e: FittedCandidate) -> float:

@@ -80,7 +80,8 @@ def against_trees(metric: Metric, rival: Rival) -> str:
     if state != "worse" and rival.handicap:
         return f"Gradient-boosted trees were {rival.handicap}, so nothing is said of them."
     if state == "worse":
-        return f"Gradient-boosted trees are better here: {shown}, by {amount}; if this score is all that counts, use them."
+        even_so = f", though {rival.handicap}" if rival.handicap else ""
+        return f"Gradient-boosted trees are better here{even_so}: {shown}, by {amount}; if this score is all that counts, use them."
     if state == "better":
         return f"It also beats gradient-boosted trees ({shown}) by {amount}."
     return _even(metric, rival, "Gradient-boosted trees", "are")
