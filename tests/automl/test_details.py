@@ -2,7 +2,7 @@
 
 import pytest
 
-from mercer.automl.details import trees_detail, trees_shortage
+from mercer.automl.details import trees_detail, trees_shortage, trees_shortened
 from mercer.automl.recipes import TreeGrowth
 from mercer.automl.trees import grow_like
 from tests.automl.arrays import problem
@@ -22,3 +22,6 @@ def test_trees_say_whose_they_are_and_what_they_lack(classes):
     assert trees_shortage(few) == "stopped after 2 of 100 rounds, to keep to time"
     assert "2 rounds at a learning rate of 5" in trees_detail(large)
     assert trees_shortage(large) == ""
+    assert trees_shortened(few) == trees_shortage(few)
+    assert trees_shortened(large).startswith("2 rounds at a learning rate of 5 instead of 100 at")
+    assert trees_shortened(grow_like(p.rows, DESIGN, classes, 0, TreeGrowth())) == ""

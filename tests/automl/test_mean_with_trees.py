@@ -116,6 +116,7 @@ def test_the_rule_leaves_other_means_as_they_are():
     parts = [y + rng.normal(size=900) for _ in range(3)]
     w = np.ones(900)
     rule = MeanRule(("linear", "machine", "trees"), 0)
+    assert rule([parts[0], (y + parts[0]) / 2, y], y, w) == pytest.approx((0.0, 0.1, 0.9))
     assert sum(rule(parts, y, w)) == pytest.approx(1)
     assert min(rule(parts, y, w)) > 0.2
     assert rule([parts[0], y, parts[1]], y, w) == (0.0, 1.0, 0.0)

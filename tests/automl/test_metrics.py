@@ -194,6 +194,39 @@ def test_areas_are_averaged_over_folds_and_too_rare_classes_left_out():
     )
 
 
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_folds_without_a_class_do_not_count_as_right(weight):
+    """Four rows of a class in two of five folds, and none, or rows without weight, in the rest."""
+    m, fold = METRICS["balanced_accuracy"], np.repeat(np.arange(5), 20)
+    y = np.zeros(100, int)
+    y[[0, 1, 20, 21]] = 1
+    y[40::20] = 1 if weight == 0 else 0
+    w = np.ones(100)
+    w[40::20] = weight
+    constant = over_folds(m, y, np.tile([0.9, 0.1], (100, 1)), w, fold)
+    assert constant.value == 0.5
+    assert constant.shown_error() == pytest.approx(1 / 8)
+    half = np.eye(2)[np.where(np.arange(100) < 20, y, 0)]
+    assert over_folds(m, y, half, w, fold).value == 0.75
+    assert over_folds(m, y, np.eye(2)[y], w, fold).value == 1.0
+
+
+def test_a_class_without_weight_is_none():
+    y, w = np.array([0, 0, 1, 1, 2]), np.array([1.0, 1.0, 1.0, 1.0, 0.0])
+    P = np.eye(3)[[0, 1, 1, 0, 0]]
+    assert METRICS["balanced_accuracy"](y, P, w).value == 0.5
+    assert METRICS["balanced_accuracy"](y, np.eye(3)[[0, 1, 1, 1, 0]], w).value == 0.75
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "auc", "average_precision"])
+def test_differences_of_shares_are_shares(name):
+    y = np.array([0] * 6 + [1] * 2)
+    right, wrong = (METRICS[name](y, np.eye(2)[c]) for c in (y, 1 - y))
+    value, low, high = difference(right, wrong)
+    assert -1 <= low <= value <= high <= 1
+    assert difference(wrong, right)[1] >= -1
+
+
 @pytest.mark.parametrize("n", [*range(1, 40), 1000])
 def test_shares_of_all_rows_are_one_exactly(n):
     y, w = np.arange(n) % 2, np.random.default_rng(n).uniform(0.1, 3, n)

@@ -51,7 +51,7 @@ def test_trees_stop_where_time_is_up_and_say_so(monkeypatch):
 def test_with_time_for_some_rounds_steps_are_larger_and_it_is_said(monkeypatch):
     p = problem(300)
     monkeypatch.setattr(trees.Clock, "spent", property(lambda clock: 0.1))
-    found = trees.grow_trees(p.rows, DESIGN, 0, 0, forever(), 2.0)  # 57 rounds are promised
+    found = trees.grow_trees(p.rows, DESIGN, 0, 0, forever(), 1.0)  # 81 rounds are promised
     grown = found.growth
     assert trees.MIN_ROUNDS <= grown.rounds < trees.N_ROUNDS
     assert grown.rate == pytest.approx(10 / grown.rounds)
@@ -59,6 +59,22 @@ def test_with_time_for_some_rounds_steps_are_larger_and_it_is_said(monkeypatch):
     assert f"{grown.rounds} rounds" in grown.settings(0)
     again = trees.grow_like(p.rows, DESIGN, 0, 0, grown)
     assert np.array_equal(again.predictor(p.rows.X), found.predictor(p.rows.X))
+
+
+def test_what_is_done_once_in_the_first_rounds_shortens_nothing(monkeypatch):
+    """The first took long: 60 rounds by them, and all by those that came next."""
+    times = iter([0.5])
+
+    class Slow:
+        def __init__(self, budget):
+            self.spent = next(times, 1e-3) if budget == 0 else 0.0
+
+        def left(self):
+            return 10.0
+
+    p = problem(300)
+    monkeypatch.setattr(trees, "Clock", Slow)
+    assert trees._boost(p.rows, DESIGN, 0, 0, 10.0)[1] == TreeGrowth()
 
 
 def test_leaves_of_many_classes_are_penalised():

@@ -1,6 +1,7 @@
 """Sentences on who won, and on scores that disagree."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,11 @@ import pytest
 
 from mercer.automl import fit_table, verdict
 from mercer.automl.metrics import METRICS
+from mercer.automl.select import Selection
 from mercer.cli.summary import summary
 from mercer.report import html
+from tests.automl.arrays import problem
+from tests.automl.test_choice import candidate
 
 
 def rival(value, low, high):
@@ -61,12 +65,21 @@ def test_nothing_is_said_of_starved_rivals_unless_they_win():
             text
             == "Gradient-boosted trees were grown on only 1,000 rows, so nothing is said of them."
         )
-    assert "trees are better" in verdict.against_trees(
+    assert "trees are better here, though grown on only 1,000 rows: 0.8" in verdict.against_trees(
         m, verdict.Rival("x", 0.8, (-0.05, -0.08, -0.02), "grown on only 1,000 rows")
     )
     assert "nothing is said" in verdict.against_linear(
         m, verdict.Rival("x", 0.8, (0.05, 0.02, 0.08), "fitted on only 1,000 rows")
     )
+
+
+@pytest.mark.parametrize(("name", "gap", "word"), [("auc", -0.1, "higher"), ("rmse", 0.1, "lower")])
+def test_starved_trees_that_are_ahead_are_told(name, gap, word):
+    other = verdict.Rival("x", 0.8, (gap, gap - 0.3, gap + 0.3), "stopped after 85 of 100 rounds")
+    text = verdict.against_trees(METRICS[name], other)
+    assert "stopped after 85 of 100 rounds, and even so scored 0.8" in text
+    assert f"{word} by 0.1" in text
+    assert "nothing is said" not in text
 
 
 def test_scores_far_apart_are_not_called_alike():
@@ -108,6 +121,26 @@ def test_where_they_agree_nothing_is_said():
         ).result
         said += any("disagree" in text for text in (*e.warnings, e.verdict))
     assert said == 0
+
+
+@pytest.mark.parametrize(("late", "alarm"), [(0.1, False), (2.0, True)])
+def test_folds_of_a_time_that_had_fewer_rows_are_no_alarm(late, alarm):
+    """Forward folds learn from a sixth of the rows on: the first err more, and only the last is
+    like the model of all rows, which errs as much on the holdout, or far more."""
+    p, held = problem(600, time=np.arange(600.0)), problem(300, seed=1)
+    noise = np.random.default_rng(0).normal(size=900)
+    scale = np.repeat([1.0, 0.8, 0.6, 0.4, 0.2, 0.1], 100)
+    f = candidate(p, "machine", p.rows.y + scale * noise[:600])
+    told = held.metric(held.rows.y, held.rows.y + late * noise[600:])
+    assert abs(told.value - f.score.value) > 3 * np.hypot(told.error(), f.score.error())
+    e = SimpleNamespace(kind="machine", evaluation=SimpleNamespace(score=told), rows=600)
+    found = SimpleNamespace(
+        entries=(e,), kind="machine", validation=None, selection=Selection(p, (f,), f, ())
+    )
+    study = SimpleNamespace(metric=p.metric, data=SimpleNamespace(held=held.rows))
+    texts = [text for _, text in verdict.doubts(study, found)]
+    assert len(texts) == alarm
+    assert all("in the last fold by time" in text and "unlike" not in text for text in texts)
 
 
 def test_exact_fits_do_not_disagree_over_rounding():

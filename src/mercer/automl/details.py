@@ -7,7 +7,7 @@ import numpy as np
 from mercer.automl.candidates import ModelCandidate
 from mercer.automl.machines import MachinePlan
 from mercer.automl.predictors import LogTarget, Predictor, Regressor
-from mercer.automl.recipes import N_ROUNDS
+from mercer.automl.recipes import LEARNING_RATE, N_ROUNDS
 from mercer.automl.trees import GrownEnsemble
 
 
@@ -50,3 +50,12 @@ def trees_shortage(grown: GrownEnsemble) -> str:
     if not grown.growth.starved:
         return ""
     return f"stopped after {grown.growth.rounds} of {N_ROUNDS} rounds, to keep to time"
+
+
+def trees_shortened(grown: GrownEnsemble) -> str:
+    """That rounds lack, or are fewer and larger than usual."""
+    growth = grown.growth
+    if growth.starved or growth.rounds >= N_ROUNDS:
+        return trees_shortage(grown)
+    usual = f"{N_ROUNDS} at {LEARNING_RATE:g}"
+    return f"{growth.rounds} rounds at a learning rate of {growth.rate:.2g} instead of {usual}, to keep to time"

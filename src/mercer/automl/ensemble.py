@@ -129,16 +129,25 @@ def ensemble_candidate(
 @dataclass(frozen=True)
 class MeanRule:
     """How parts of these kinds are weighted: `best_weights`, and where that leaves trees alone, the
-    weights of the best of the others and trees."""
+    weights of trees and of one of the others, with which the loss is least."""
 
     kinds: tuple[str, ...]
-    best: int  # of those that are no trees
+    best: int  # of those that are no trees; of equal ones it is taken
 
     def __call__(self, parts: Sequence[Array], y: Array, w: Array) -> tuple[float, ...]:
         weights = best_weights(parts, y, w, MAX_MEMBERS)
         if {kind for kind, _ in self.members(weights)} != {"trees"}:
             return weights
-        two = [self.best, self.kinds.index("trees")]
+        others = [k for k, kind in enumerate(self.kinds) if kind != "trees"]
+        others.sort(key=lambda k: k != self.best)
+        pairs = [self._with_trees(k, parts, y, w) for k in others]
+        return min(pairs, key=lambda pair: _loss(blended(pair, parts), y, w))
+
+    def _with_trees(
+        self, other: int, parts: Sequence[Array], y: Array, w: Array
+    ) -> tuple[float, ...]:
+        """The weights of one and trees."""
+        two = [other, self.kinds.index("trees")]
         pair = best_weights([parts[k] for k in two], y, w, 2, first=0)
         found = dict(
             zip(two, (max(pair[0], MIN_WEIGHT), min(pair[1], 1 - MIN_WEIGHT)), strict=True)

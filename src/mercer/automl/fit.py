@@ -28,6 +28,7 @@ from mercer.automl.frames import Table, as_source, in_batches
 from mercer.automl.intervals import fit_novelty, widening
 from mercer.automl.metrics import Metric
 from mercer.automl.model import TableModel
+from mercer.automl.rare import defined_metric
 from mercer.automl.study import Study, StudyResult
 from mercer.automl.summarise import decision_of, fit_result, target_of
 from mercer.automl.text_scores import TextScorer
@@ -214,7 +215,8 @@ def _metric(data: TableData, name: str | None) -> tuple[Metric, str]:
         if data.columns.task_ == "classification"
         else None
     )
-    return metrics.choose_metric(data.columns.task_, name, shares)
+    found = metrics.choose_metric(data.columns.task_, name, shares)
+    return defined_metric(*found, name is not None, data.held, data.columns.classes_)
 
 
 def _model(

@@ -54,6 +54,15 @@ class Score:
         """
         return influence_error(self.influence, groups)
 
+    def shown_error(self, groups: Array | None = None) -> float:
+        """The same, of a share at least what one row more or less would make: where all rows agree
+        that is no proof.
+
+        >>> accuracy(np.zeros(50, int), np.eye(2)[[0] * 50], np.ones(50)).shown_error()
+        0.02
+        """
+        return max(self.error(groups), 1 / self.count if self.count else 0.0)
+
     def interval(self, groups: Array | None = None) -> tuple[float, float]:
         """95 %: normal within what the metric can be, or Wilson's for shares, which is not empty
         where every row was right."""
@@ -94,9 +103,15 @@ def wilson(p: float, n: float) -> tuple[float, float]:
 
 
 def difference(a: Score, b: Score, groups: Array | None = None) -> tuple[float, float, float]:
-    """a - b on the same rows, with its 95 % interval."""
+    """a - b on the same rows, with its 95 % interval; of shares no end is beyond -1 or 1.
+
+    >>> one, two = (accuracy(np.zeros(2, int), np.eye(2)[[k, k]], np.ones(2)) for k in (0, 1))
+    >>> difference(one, two)[2]
+    1.0
+    """
     value, error = a.value - b.value, difference_error(a, b, groups)
-    return value, value - Z * error, value + Z * error
+    most = 1.0 if a.proportion and b.proportion else float("inf")
+    return value, max(-most, value - Z * error), min(most, value + Z * error)
 
 
 def difference_error(a: Score, b: Score, groups: Array | None = None) -> float:
@@ -148,8 +163,9 @@ def accuracy(y: Array, P: Array, w: Array) -> Score:
 
 
 def balanced_accuracy(y: Array, P: Array, w: Array) -> Score:
-    """The mean over classes of the share of the class that was recognised."""
-    right, classes = (P.argmax(1) == y).astype(np.float64), np.unique(y)
+    """The mean over classes, of which some row has weight, of the share that was recognised."""
+    right = (P.argmax(1) == y).astype(np.float64)
+    classes = np.unique(y[w > 0] if w.any() else y)
     parts = [_mean(right, w * (y == c), proportion=True) for c in classes]
     return _together(parts)
 
@@ -218,13 +234,17 @@ def over_folds(metric: Metric, y: Array, P: Array, w: Array, fold: Array) -> Sco
 
     Pooled, the area under the curve would compare probabilities of different models, and a class
     that is rarer in the rows which train is more frequent in those which test: a constant would be
-    below chance. Classes with fewer rows than folds are left out, where two remain.
+    below chance. Classes with fewer rows than folds are left out, where two remain. Where a fold
+    lacks a class its balanced accuracy would be that of the others alone, and so all rows are
+    pooled.
     """
     if metric.of not in (auc, average_precision, balanced_accuracy):
         return metric(y, P, w)
     counts, k = np.bincount(y), len(np.unique(fold))
     frequent = np.flatnonzero(counts >= k)
     used = np.isin(y, frequent) if len(frequent) > 1 else np.ones(len(y), bool)
+    if metric.of is balanced_accuracy and _lacking(y, used & (w > 0), fold):
+        return metric(y, P, w)
     found = [
         (i, metric(y[i], P[i], w[i]))
         for f in np.unique(fold)
@@ -232,6 +252,12 @@ def over_folds(metric: Metric, y: Array, P: Array, w: Array, fold: Array) -> Sco
         if len(i)
     ]
     return _mean_of(len(y), [(i, s) for i, s in found if np.isfinite(s.value)])
+
+
+def _lacking(y: Array, used: Array, fold: Array) -> bool:
+    """Whether a fold has no row of a class that is used."""
+    met = len(np.unique(np.stack([y[used], fold[used]]), axis=1).T)
+    return met < len(np.unique(y[used])) * len(np.unique(fold))
 
 
 def _mean_of(n: int, found: list[tuple[Array, Score]]) -> Score:

@@ -26,7 +26,7 @@ from mercer.automl.predictors import IdentityTarget, TargetTransform, transforma
 from mercer.automl.reasons import LeftOut, in_seconds, out_of_time, took_too_long
 from mercer.automl.recipes import LINEAR, MAX_EXPLICIT_FEATURES, NAMES, Recipe, explicit
 from mercer.automl.search import MANY_CLASSES, SearchProblem, Trial, successive_halving
-from mercer.automl.trees import CROSSVAL_PART, TREE_SHARE, trees_candidate
+from mercer.automl.trees import CROSSVAL_PART, TREE_SHARE, fold_seconds, trees_candidate
 from mercer.automl.tuning import TunedMachine, tune_machine
 from mercer.inputs import Array
 
@@ -116,7 +116,9 @@ def select_candidate(p: SearchProblem, clock: Clock, memory: float = 4e9) -> Sel
     found = _again(here, found, tuned, clock, memory)
     clock.say("comparing by cross-validation: gradient-boosted trees")
     watch = Clock(0)
-    trees = trees_candidate(here, CROSSVAL_PART * TREE_SHARE * clock.budget)
+    needs = [guess for one in left_out if (guess := _needed(here, one, others, best)) is not None]
+    own = CROSSVAL_PART * TREE_SHARE * clock.budget
+    trees = trees_candidate(here, fold_seconds(own, spare_seconds(clock, found), needs))
     took = watch.spent
     kept = [
         late
@@ -139,12 +141,21 @@ def _late(
     """Compare what was left out for want of time, where the others took less than they might have;
     why not, where there is none yet."""
     recipe = next((r for r in recipes if r.kind == one.kind), None)
-    if one.lack != "time" or one.given_up or recipe is None:
+    guess, left = _needed(here, one, recipes, best), spare_seconds(clock, found)
+    if recipe is None or guess is None:
         return one
-    guess, left = _guess(here, recipe, best), spare_seconds(clock, found)
     if guess > left:
         return replace(one, why=out_of_time(one.kind, guess, left).why)
     return _compare(here, recipe, best, clock, found, targets, (one.kind,), left)
+
+
+def _needed(here: SearchProblem, one: LeftOut, recipes: list[Recipe], best: Trial) -> float | None:
+    """Seconds that what was left out for want of time would take; None where it may not be compared
+    later."""
+    recipe = next((r for r in recipes if r.kind == one.kind), None)
+    if one.lack != "time" or one.given_up or recipe is None:
+        return None
+    return _guess(here, recipe, best)
 
 
 def spare_seconds(clock: Clock, found: Sequence[ModelCandidate]) -> float:

@@ -19,6 +19,7 @@ from mercer.automl.details import (
     machine_detail,
     trees_detail,
     trees_shortage,
+    trees_shortened,
 )
 from mercer.automl.ensemble import described
 from mercer.automl.evaluate import Evaluation
@@ -41,6 +42,7 @@ from mercer.inputs import Array
 # the share of the time by which models are fitted, and the least that the chosen one gets
 FIT_SHARE = 0.8
 MIN_FIT_SHARE = 0.1
+TREES_OF_REST = 0.4  # of the time left, for trees where their own is spent
 REFIT_FACTOR = (
     1.2  # times the seconds of a rival's fit that must be left to do it once more, with all rows
 )
@@ -324,9 +326,10 @@ class Study:
             grown = trees.grow_like(used, design, self.n_classes, self.seed, growth)
         else:
             seconds = trees.TREE_SHARE * self.clock.budget - took
+            seconds = max(seconds, TREES_OF_REST * self.clock.left())
             grown = trees.grow_trees(used, design, self.n_classes, self.seed, self.clock, seconds)
-        short = trees_shortage(grown)
-        note = "; ".join(text for text in (self._note("grown", grown.rows), short) if text)
+        short, fewer = trees_shortage(grown), trees_shortened(grown)
+        note = "; ".join(text for text in (self._note("grown", grown.rows), fewer) if text)
         evaluation, seconds = self._evaluated(grown.predictor), watch.spent + took
         made = (trees_detail(grown), note, grown.rows, short, grown.growth)
         return [FittedCandidate("trees", grown.predictor, evaluation, seconds, *made)]

@@ -170,7 +170,9 @@ def _metric_note(study: Study, e: FittedCandidate, decision: Decision) -> str:
         [m for m in ("accuracy", "log_loss", "auc") if m != study.metric.name],
     )
     return f"{note}; also " + ", ".join(
-        f"{metrics.TITLES[m]} {metrics.number(values[m], m)}" for m in others
+        f"{metrics.TITLES[m]} {metrics.number(values[m], m)}"
+        for m in others
+        if np.isfinite(values[m])
     )
 
 
@@ -191,7 +193,7 @@ def _contender(
     e, f, groups = found[kind], known.get(kind), tested_groups(found)
     detail = e.detail if e else f.recipe.detail(f.size) if f and f.recipe else ""
     note = e.note if e else f"cross-validated only: {found.unfitted.get(kind, NO_LAST_FIT)}"
-    cv, error = (f.score.value, f.score.error(groups)) if f else (None, None)
+    cv, error = (f.score.value, f.score.shown_error(groups)) if f else (None, None)
     holdout, low, high = (
         (e.evaluation.score.value, e.evaluation.low, e.evaluation.high) if e else (None, None, None)
     )

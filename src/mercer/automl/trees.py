@@ -3,6 +3,7 @@ rival that a table deserves."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +28,7 @@ MIN_ROWS = 20_000
 PROBE_SHARE = 0.2  # of the seconds, that the first look takes at most
 SECONDS_A_TREE = 1e-3  # 0.4 ms were measured for trees of 300 rows, and larger ones take more
 FIRST_ROUNDS = 3  # rounds that are timed
+PROBE_FITS = 2  # of them and three times as many, the second of which tells how many there will be
 # rounds with which larger steps come to about what all rounds would; with time for fewer, steps
 # stay as they are and it is said that rounds lack
 MIN_ROUNDS = 34
@@ -59,6 +61,17 @@ def least_seconds(n_classes: int) -> float:
     True
     """
     return 0.0 if n_classes <= 2 else SECONDS_A_TREE * N_ROUNDS * n_classes
+
+
+def fold_seconds(own: float, spare: float, needs: Sequence[float]) -> float:
+    """For the folds of trees: their own seconds, or what is left of the time and none that was left
+    out could use, less a part for the trees of all rows.
+
+    >>> fold_seconds(3.0, 20.0, [5.0, 40.0]), fold_seconds(3.0, 2.0, [])
+    (12.0, 3.0)
+    """
+    rest = spare - sum(need for need in needs if need <= spare - own)
+    return max(own, CROSSVAL_PART * rest)
 
 
 def grow_trees(
@@ -149,21 +162,21 @@ def _model(n_classes: int, design: TreeColumns, seed: int, growth: TreeGrowth) -
 def _boost(
     rows: TableRows, design: TreeColumns, n_classes: int, seed: int, seconds: float
 ) -> tuple[Any, TreeGrowth]:
-    """Some rounds first, which tell how many more there is time for: where those are fewer than
-    all, larger steps make up for it. The ensemble, and the rounds and the rate asked for in the
-    end.
+    """Some rounds first, and some more, which tell how many there is time for: where those are
+    fewer than all, larger steps make up for it. The first are not asked, as what is done once
+    weighs in them. The ensemble, and the rounds and the rate asked for in the end.
     """
     if n_classes and np.bincount(rows.y).max() == len(rows):
         raise ValueError("trees need rows of two classes.")
     first, rate, wanted = TreeGrowth(FIRST_ROUNDS), LEARNING_RATE, N_ROUNDS
     model = _model(n_classes, design, seed, first)
-    X, whole, rounds, added = design(rows.X), Clock(seconds), 0, FIRST_ROUNDS
+    X, whole, rounds, added, fits = design(rows.X), Clock(seconds), 0, FIRST_ROUNDS, 0
     with few_threads(len(rows) * design.size):
         while added > 0:
-            watch, rounds = Clock(0), rounds + added
+            watch, rounds, fits = Clock(0), rounds + added, fits + 1
             model.set_params(max_iter=rounds).fit(X, rows.y, sample_weight=rows.weight)
             able = whole.left() * added / max(watch.spent, 1e-6)
-            if wanted == N_ROUNDS and rounds == FIRST_ROUNDS and MIN_ROUNDS < able < N_ROUNDS:
+            if fits == PROBE_FITS and MIN_ROUNDS < able < N_ROUNDS - rounds:
                 wanted = max(MIN_ROUNDS, int(SAFE_SHARE * able))
                 rate, added, rounds = LEARNING_RATE * N_ROUNDS / wanted, FIRST_ROUNDS, 0
                 model = _model(n_classes, design, seed, replace(first, rate=rate))

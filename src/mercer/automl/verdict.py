@@ -12,17 +12,18 @@ from mercer.automl.candidates import folds_of
 from mercer.automl.data import FEW_DUPLICATES, TableData
 from mercer.automl.evaluate import Decision
 from mercer.automl.metrics import IN_UNITS, TITLES, Metric, Score, difference, number
-from mercer.automl.reasons import in_seconds
+from mercer.automl.rare import rare_warnings
 from mercer.automl.recipes import NAMES
+from mercer.automl.search import SearchProblem
 from mercer.automl.study import FittedCandidate, Study, StudyResult
-from mercer.automl.trees import TREE_SHARE, least_seconds
+from mercer.automl.tree_words import trees_ahead, why_in_no_mean, why_no_trees
 from mercer.inputs import Array
 from mercer.tables.errors import many
 
 # standard errors between the scores of cross-validation and holdout, from which on they disagree
 MAX_DISAGREEMENT = 3.0
 # times the rows of cross-validation, from which on a better score needs no other explanation
-MORE_ROWS = 1.25
+MORE_ROWS = 1.15
 NEGLIGIBLE = 0.02  # a difference below this, of errors relative, is none to speak of
 
 
@@ -71,10 +72,16 @@ def against_trees(metric: Metric, rival: Rival) -> str:
     """Where trees win, it is said."""
     state, amount = _state(metric, rival)
     shown = number(rival.value, metric.name)
+    if state == "even" and rival.handicap and metric.gain(rival.difference[0]) < 0:
+        amount = number(abs(rival.difference[0]), metric.name)
+        far = f"higher by {amount}" if metric.higher_is_better else f"lower by {amount}"
+        even_so = f"and even so scored {shown}, {far}, which is within its error"
+        return f"Gradient-boosted trees were {rival.handicap}, {even_so}; with more they may win."
     if state != "worse" and rival.handicap:
         return f"Gradient-boosted trees were {rival.handicap}, so nothing is said of them."
     if state == "worse":
-        return f"Gradient-boosted trees are better here: {shown}, by {amount}; if this score is all that counts, use them."
+        even_so = f", though {rival.handicap}" if rival.handicap else ""
+        return f"Gradient-boosted trees are better here{even_so}: {shown}, by {amount}; if this score is all that counts, use them."
     if state == "better":
         return f"It also beats gradient-boosted trees ({shown}) by {amount}."
     return _even(metric, rival, "Gradient-boosted trees", "are")
@@ -187,7 +194,7 @@ def disagreement(
     """Two scores of one model that are further apart than chance explains."""
     title, shown = TITLES[metric.name], [number(v, metric.name) for v in (holdout, cv)]
     what = f"{name} has {title} {shown[0]} on the holdout but {shown[1]} {where}, {errors:.0f} standard errors apart"
-    why = "the held-out rows are unlike the training rows, or a few odd rows decide the score"
+    why = "more than chance: a few odd rows may decide the score, or the held-out rows may differ"
     return f"cross-validation and holdout disagree: {what}; {why}: rely on neither number before you know."
 
 
@@ -210,9 +217,9 @@ def verdict_of(study: Study, found: StudyResult) -> str:
     first = sentence(study.metric, NAMES[e.kind], *shown)
     linear, trees = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
     doubted, more = [name for name, _ in doubts(study, found)], _more_flexible(found)
-    return verdict(
-        study.metric, e.kind, first, linear, trees, doubted, found.selection.short, not more
-    )
+    short = found.selection.short
+    text = verdict(study.metric, e.kind, first, linear, trees, doubted, short, not more)
+    return " ".join(filter(None, (text, trees_ahead(study, found))))
 
 
 def _more_flexible(found: StudyResult) -> bool:
@@ -260,7 +267,11 @@ def doubts(study: Study, found: StudyResult) -> list[tuple[str, str]]:
         gap = study.metric.gain(mine.value) - study.metric.gain(cv.value)
         more = e.rows > MORE_ROWS * wanted.rows and e.kind not in ("linear", "constant")
         same = number(mine.value, study.metric.name) == number(cv.value, study.metric.name)
-        if abs(gap) > MAX_DISAGREEMENT * error and not ((gap > 0 and more) or same):
+        if (
+            np.isfinite(gap)
+            and abs(gap) > MAX_DISAGREEMENT * error
+            and not ((gap > 0 and more) or same)
+        ):
             name, far = NAMES[e.kind], abs(gap) / max(error, 1e-12)
             said = (mine.value, cv.value, far, wanted.where)
             out.append((name, disagreement(study.metric, name, *said)))
@@ -278,8 +289,19 @@ def _expected(study: Study, found: StudyResult, kind: str) -> ExpectedScore | No
             rows = (v.winner if kind == found.kind else v.machine).rows
             return ExpectedScore(score, v.groups, rows, "on the validation rows")
     f = next((f for f in found.selection.candidates if f.kind == kind), None)
-    rows = len(found.selection.here.rows)
-    return None if f is None else ExpectedScore(f.score, tested_groups(found), rows)
+    here = found.selection.here
+    if f is not None and here.rows.time is not None and f.predicted is not None:
+        return _last_fold(here, f.predicted)
+    return None if f is None else ExpectedScore(f.score, tested_groups(found), len(here.rows))
+
+
+def _last_fold(here: SearchProblem, told: Array) -> ExpectedScore:
+    """By the last fold of a time alone: those before learnt from fewer rows."""
+    split = folds_of(here)
+    train, test = split.split(len(split.plan) - 1)
+    rows = here.rows.take(test)
+    score = here.metric(rows.y, told[test], rows.weight)
+    return ExpectedScore(score, rows.group, len(train), "in the last fold by time")
 
 
 def _rival(study: Study, e: FittedCandidate, other: FittedCandidate | None) -> Rival | None:
@@ -325,9 +347,11 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
         where = "in cross-validation" if found.known is None else "on the validation rows"
         rule = f"it is predicted from a probability of {decision.threshold:.3g} on, which had the best F1 {where}"
         told.append(f'"{label}" is rare, so {rule}.')
+    told += rare_warnings(data.held, data.columns.classes_)
+    told += [text for text in [why_in_no_mean(study, found)] if text]
     told += [one.sentence for one in found.selection.left_out]
     if found["trees"] is None:
-        told.append(f"{NAMES['trees']} were not grown for comparison: {_no_trees(study)}.")
+        told.append(f"{NAMES['trees']} were not grown for comparison: {why_no_trees(study)}.")
     both = _shared_groups(data)
     if both:
         what = "group" if data.columns.group else "text"
@@ -336,17 +360,6 @@ def warnings_of(study: Study, found: StudyResult, decision: Decision) -> tuple[s
             f"{both:,} {are} in the training data and in the holdout; the score may be too good."
         )
     return tuple(told)
-
-
-def _no_trees(study: Study) -> str:
-    """Why none were grown."""
-    if not study.room_for_trees:
-        return "their sums would exceed the memory"
-    if len(np.unique(study.data.train.y)) < 2:
-        return "the training rows have one class"
-    least, theirs = least_seconds(study.n_classes), TREE_SHARE * study.clock.budget
-    need = f"{study.n_classes:,} classes would have taken at least {in_seconds(least)}"
-    return f"{need}, and {in_seconds(theirs)} of the time are theirs"
 
 
 def _shared_groups(data: TableData) -> int:
