@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from mercer.tables import Columns, open_source
+from mercer.tables.encoders import from_state
 from tests.tables.examples import N, fitted, table, treatment
 
 
@@ -109,3 +110,51 @@ def test_what_a_column_is_taken_for_counts_not_its_file(tmp_path):
     )
     dated = typed.set_column(1, "flag", typed.column("day"))
     assert found.check(dated.schema).coerced == (("flag", "boolean", "date"),)
+
+
+def test_one_text_that_repeats_among_numbers_is_missing():
+    cells = [f"{i / 7:.2f}" if i % 12 else "k.A." for i in range(N)]
+    found, seen = fitted(pa.array(cells))
+    n = cells.count("k.A.")
+    assert n > 0.05 * N
+    assert seen.kind == "number"
+    assert seen.n_missing == n
+    assert f'{n} of its values are text ("k.A."); they count as missing' in seen.warnings[0]
+    encoder = found.encoders_["x"]
+    values, unread = encoder.read(pa.array(["k.A.", "2.5", "oops", None]))
+    assert np.isnan(values[:, 0]).tolist() == [True, False, True, True]
+    assert unread == 1  # what training had is no surprise later
+    assert from_state(encoder.state()) == encoder
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["red", "blue", "green", "black"], ["4+"] * 4, ["long"] * 4],
+    ids=["several texts", "a text with digits", "a text among few whole numbers"],
+)
+def test_other_texts_among_numbers_are_categories(texts):
+    whole = texts[0] == "long"
+    cells = [
+        texts[i // 12 % 4] if i % 12 == 0 else str(i % 9) if whole else f"{i % 90 / 7:.2f}"
+        for i in range(N)
+    ]
+    assert fitted(pa.array(cells))[1].kind == "category"
+
+
+def test_marks_and_texts_count_as_missing_in_the_table_of_columns():
+    cells = [f"{i / 7:.2f}" for i in range(N)]
+    cells[3::20] = ["-999"] * len(cells[3::20])
+    cells[5] = "oops"
+    assert fitted(pa.array(cells))[1].n_missing == len(cells[3::20]) + 1
+
+
+@pytest.mark.parametrize(
+    ("no", "yes"),
+    [("Nein", "Ja"), ("NON", "oui"), ("no", "Sí"), ("No", "SI"), ("N", "J"), ("N", "Y")],
+)
+def test_yes_and_no_in_other_languages_are_named_as_in_the_file(no, yes):
+    found, seen = fitted(pa.array([no, yes, yes, None] * (N // 4)))
+    assert seen.kind == "boolean"
+    assert seen.action.startswith(f'Boolean: "{no}" or "{yes}" as 0 or 1; 100 missing values')
+    read = found.encoders_["x"].read(pa.array([no.lower(), yes.upper(), "?"]))[0][:, 0]
+    assert np.array_equal(read, [0, 1, np.nan], equal_nan=True)

@@ -98,7 +98,8 @@ class NumberEncoder(Encoder):
     """A standardised or rank-normalised number; missing ones take the median and, where they were not rare, raise an
     indicator.
 
-    `unit` may stand behind the numbers; `marks` are numbers that stand for missing, such as -999.
+    `unit` may stand behind the numbers; `marks` are numbers that stand for missing, such as -999,
+    `void` are texts that do, such as "k.A.".
     """
 
     scale: Standardizer | RankNormalizer
@@ -106,9 +107,13 @@ class NumberEncoder(Encoder):
     indicator: bool = False
     unit: str = ""
     marks: tuple[float, ...] = ()
+    void: tuple[str, ...] = ()
 
     def read(self, column: Column) -> tuple[Array, int]:
         values, odd = numbers(column, self.unit)
+        if self.void and odd.any():
+            known = pc.is_in(text(column), value_set=pa.array(self.void))
+            odd &= ~known.to_numpy(zero_copy_only=False)
         if self.marks:
             values = np.where(np.isin(values, self.marks), np.nan, values)
         return values[:, None], int(odd.sum())

@@ -341,7 +341,7 @@ def _read(choice: Choice, sample: RowSample, name: str) -> Array:
 
 def _treatment(name: str, choice: Choice, sketch: ColumnSketch, c: Columns) -> Treatment:
     outputs = choice.encoder.names(name) if choice.encoder is not None else ()
-    missing = sketch.n_missing + (c.n_dropped_ if name == c.target else 0)
+    missing = sketch.n_missing + choice.n_void + (c.n_dropped_ if name == c.target else 0)
     return Treatment(
         name,
         choice.kind,

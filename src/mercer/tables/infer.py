@@ -13,13 +13,16 @@ from mercer.tables.categories import coded, mixed, words
 from mercer.tables.dates import CLOCKS, MONTHS, SEVERAL, form_of, seconds, varying
 from mercer.tables.encoders import BooleanEncoder, CategoryEncoder, DateEncoder, NumberEncoder
 from mercer.tables.scale import Standardizer
+from mercer.tables.sketch import ColumnSketch
 from mercer.tables.target import label
 from mercer.tables.treatment import Choice, ColumnSample
-from mercer.tables.values import is_text, missing_marks, numbers, truth
+from mercer.tables.values import MIN_OTHERS, MIN_REPEATS, is_text, missing_marks, numbers, truth
 
 MAX_TEXT_SHARE = (
     0.05  # texts among numbers up to this share count as missing; beyond, the column is a category
 )
+MAX_WORD_SHARE = 0.3  # of one text that comes again and again among numbers and counts as missing
+FEW_WHOLE = 64  # whole numbers that may be categories
 MOST_TRUTHS = 12  # spellings of yes and no in one column
 _ID = re.compile(
     r"(^|[_\s.-])(id|ids|uuid|guid|index|idx|row|rowid|rownum|key|nr)$|^unnamed(: 0)?$|^(row|record|serial)[_ ]?(number|no)$",
@@ -38,11 +41,27 @@ def choose(seen: ColumnSample) -> Choice:
         return seen.left_out(
             "excluded", f"Holds {s.kind}, not single values", f"holds {s.kind}, not single values,"
         )
-    if s.numeric and (s.coded or s.n_texts > MAX_TEXT_SHARE * s.n_filled):
+    if s.numeric and (s.coded or _other_texts(s) > MAX_TEXT_SHARE * s.n_filled):
         return coded(seen) if s.coded else mixed(seen)
     if s.n_distinct == 1:
         return _constant(seen)
     return _numeric(seen) if s.numeric else _other(seen)
+
+
+def _other_texts(s: ColumnSketch) -> int:
+    """How many cells among numbers are texts, without one that says that there is no number."""
+    return s.n_texts - (int(s.texts.counts[0]) if _missing_word(s) else 0)
+
+
+def _missing_word(s: ColumnSketch) -> str:
+    """The text without digits, such as "k.A.", that comes again and again among different numbers;
+    "" where there is none. Among a few whole numbers it may be one more category."""
+    few = s.n_distinct < MIN_OTHERS or (s.whole and s.n_distinct <= FEW_WHOLE)
+    if few or not len(s.texts):
+        return ""
+    word, count = str(s.texts.values[0].as_py()), int(s.texts.counts[0])
+    often = MIN_REPEATS <= count <= MAX_WORD_SHARE * s.n_filled
+    return word if often and not any(map(str.isdigit, word)) else ""
 
 
 def _constant(seen: ColumnSample) -> Choice:
@@ -90,12 +109,14 @@ def number(seen: ColumnSample) -> Choice:
     bent = f"{f' of {unit}' * bool(unit)}{' after a signed log, since its tails are heavy' * bool(scale.spread)}"
     action = f"Standardised number{bent}{seen.about_missing(f'the median {fill:.6g}')}"
     said = (*_texts(seen), *_marked(seen, marks))
+    word = _missing_word(seen.sketch)
     return Choice(
         "number",
         action,
         _range(seen, scale, values if marks else None),
-        NumberEncoder(scale, fill, seen.gone, unit, marks),
+        NumberEncoder(scale, fill, seen.gone, unit, marks, (word,) * bool(word)),
         said,
+        n_void=seen.sketch.n_texts + seen.n_marked,
     )
 
 
@@ -178,18 +199,31 @@ def _other(seen: ColumnSample) -> Choice:
 def _boolean(seen: ColumnSample, pair: tuple[str, str]) -> Choice:
     values = _filled(BooleanEncoder(pair, 0.0).read(seen.sample)[0][:, 0])
     share = float(np.mean(values)) if len(values) else 0.0
+    no, yes = _spelt(seen.sketch, pair)
     several = seen.sketch.counts is not None and len(seen.sketch.counts.values) > 2
     said = (
-        f'"{seen.name}" spells yes and no in several ways, which were taken for {pair[1]} and {pair[0]}.',
+        f'"{seen.name}" spells yes and no in several ways, which were taken for {yes} and {no}.',
     ) * several
     encoder = BooleanEncoder(pair, float(share > 0.5), seen.gone)
-    what = "0 or 1" if pair == ("0", "1") else f"{pair[0]} or {pair[1]}, as 0 or 1"
-    action = (
-        f"{what.capitalize()}{seen.about_missing(f'the more frequent {pair[int(encoder.fill)]}')}"
-    )
+    what = "0 or 1" if pair == ("0", "1") else f'Boolean: "{no}" or "{yes}" as 0 or 1'
+    action = f"{what}{seen.about_missing(f'the more frequent {(no, yes)[int(encoder.fill)]}')}"
     return Choice(
-        "boolean", action, f"{pair[1]} in {share:.1%} of the rows", encoder, (*said, *_texts(seen))
+        "boolean",
+        action,
+        f"{yes} in {share:.1%} of the rows",
+        encoder,
+        (*said, *_texts(seen)),
+        n_void=seen.sketch.n_texts,
     )
+
+
+def _spelt(s: ColumnSketch, pair: tuple[str, str]) -> tuple[str, str]:
+    """The pair as most cells of the file spell it."""
+    if s.numeric or s.counts is None or s.counts.values is None:
+        return pair
+    cells = [str(value) for value in s.counts.values.to_pylist()]
+    no, yes = (next((cell for cell in cells if cell.lower() == word), word) for word in pair)
+    return no, yes
 
 
 def date(seen: ColumnSample, form: str | None) -> Choice:

@@ -117,6 +117,7 @@ class Choice:
     details: str = ""
     encoder: Encoder | None = None
     warnings: tuple[str, ...] = ()
+    n_void: int = 0  # filled cells that count as missing: texts among numbers, marks such as -999
     number: Choice | None = None  # of whole numbers that act as codes: what they are as numbers
 
 

@@ -47,7 +47,20 @@ WORDS = (
     "-infinity",
     "+infinity",
 )
-TRUTH = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"), ("0", "1"))
+TRUTH = (  # (no, yes); a word may stand in several pairs, always on one side
+    ("false", "true"),
+    ("no", "yes"),
+    ("n", "y"),
+    ("f", "t"),
+    ("off", "on"),
+    ("0", "1"),
+    ("nein", "ja"),
+    ("non", "oui"),
+    ("no", "si"),
+    ("no", "sí"),
+    ("no", "sì"),
+    ("n", "j"),
+)
 _MIXED = {"nan": "NaN", "-nan": "-NaN", "nat": "NaT", "n/a": "n/A"}
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 MONEY = (  # signs, and codes of ISO 4217 in capital letters that are no words
@@ -56,7 +69,8 @@ MONEY = (  # signs, and codes of ISO 4217 in capital letters that are no words
     r"|BRL|MXN|ARS|CLP|ZAR|NGN|KES|EGP|AED|SAR|QAR|KWD|PKR|BDT|LKR)"
 )
 # behind a number; not the exponent of one
-_UNIT = r"^[+-]?[0-9][0-9.,]*\s*(?P<unit>[a-zµμ°Ω²³/]{1,12})\.?$"
+UNIT_LETTERS = r"[a-zµμ°Ω²³/]{1,12}"
+_UNIT = rf"^[+-]?[0-9][0-9.,]*\s*(?P<unit>{UNIT_LETTERS})\.?$"
 _TYPED = re.compile(
     r"\s*(\d{4}[-/]\d{1,2}|\d{1,2}/\d{4}|[+-]?\d[\d.,' \u00a0]*([eE][+-]?\d+)?%?|[+-]?[.,]\d+|"
     + MONEY

@@ -4,12 +4,14 @@ were written."""
 import csv
 import io
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.tables import CsvOptions, open_source
-from mercer.tables.read.sniff import localized, marks, sniff
+from mercer.tables.read.sniff import localized, marks, plain, sniff
+from mercer.tables.values import numbers
 
 
 def found(text, given=None):
@@ -232,3 +234,35 @@ def test_money_with_a_decimal_comma(cells):
     decimal, thousands = marks(rows, ";")
     assert decimal == ","
     assert localized(rows, decimal, thousands) == (0,)
+
+
+@pytest.mark.parametrize(
+    ("behind", "before"),
+    [(" km", ""), ("km", ""), (" Std.", ""), (" %", ""), (" €", ""), ("", "€ ")],
+)
+@pytest.mark.parametrize("asked", [None, ","])
+def test_the_decimal_mark_holds_for_numbers_with_units(behind, before, asked):
+    cells = ["5.311", "872", "9.434", "12,5" if asked is None else "31"]
+    rows = [[f"{before}{cell}{behind}", "a"] for cell in cells]
+    decimal, thousands = marks(rows, ";", asked)
+    assert (decimal, thousands) == (",", ".")
+    assert localized(rows, decimal, thousands) == (0,)
+    column = pa.array([row[0] for row in rows])
+    read = numbers(plain(column, decimal, thousands), behind.strip(" .€%").lower())[0]
+    assert read.tolist() == [5311, 872, 9434, 12.5 if asked is None else 31]
+
+
+def test_the_marks_of_other_columns_hold_for_numbers_with_units():
+    text = "a;b;c\n5.311 km;5.311;1,25\n872 km;872;3,5\n9.434 km;9.434;7,75\n"
+    read = found(text)
+    assert (read.options.decimal, read.options.thousands) == (",", ".")
+    assert read.local == (0, 1, 2)
+    assert found(text.replace("3,5", "3").replace(",", "."), CsvOptions(decimal=",")).local[:2] == (
+        0,
+        1,
+    )
+
+
+def test_words_behind_numbers_that_are_no_units_stay_as_they_are():
+    rows = [["5.311 Main Street", "1,5"], ["872 High Road", "2,5"]]
+    assert localized(rows, ",", ".") == (1,)

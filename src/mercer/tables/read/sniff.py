@@ -11,11 +11,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mercer.tables.arrow import Column, pc
-from mercer.tables.values import MONEY, looks_typed
+from mercer.tables.values import MONEY, UNIT_LETTERS, looks_typed
 
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 _SPACES = " \u00a0\u2009\u202f"
 _MONEY = rf"(?:\s|%|{MONEY})*"
+_BEHIND = rf"(?:{_MONEY}|\s*(?i:{UNIT_LETTERS})\.?\s*)"  # money, percents, or a unit
 _POINT = re.compile(
     r"[+-]?(\d{4,}|\d{0,3})\.(\d{1,2}|\d{4,})|[+-]?(\d{4,}|0?)\.\d{3}"
 )  # a point that groups no thousands
@@ -90,16 +91,18 @@ def _mark(sign: str) -> str:
     return "spaces" if sign.isspace() else f'"{sign}"'
 
 
-def marks(rows: list[list[str]], delimiter: str) -> tuple[str, str]:
-    """The decimal mark and the thousands mark (or "").
+def marks(rows: list[list[str]], delimiter: str, given: str | None = None) -> tuple[str, str]:
+    """The decimal mark, unless it is given, and the thousands mark (or "").
 
     A comma followed by one, two or more than three digits is a decimal comma, a point likewise a
     decimal point: the more frequent one is the mark. Where every comma is followed by three digits
     it marks thousands, unless fields are separated by semicolons, as spreadsheets write them in
-    countries with a decimal comma.
+    countries with a decimal comma. Numbers with a unit, a percent or a sign of money count as others do.
 
     >>> marks([["1.234,5"], ["2,25"]], ";"), marks([["1,234"], ["1,234,567"]], ","), marks([["1.5"]], ",")
     ((',', '.'), ('.', ','), ('.', ''))
+    >>> marks([["5.311 km"], ["872 km"]], ";"), marks([["5.311 km"], ["872 km"]], ";", ",")
+    (('.', ''), (',', '.'))
     """
     cells = [cell for column in zip(*rows, strict=True) for cell in _numbers(column)]
     groups = Counter(
@@ -110,15 +113,16 @@ def marks(rows: list[list[str]], delimiter: str) -> tuple[str, str]:
     lone = (
         groups[","] and not points and delimiter == ";" and not any(c.count(",") > 1 for c in cells)
     )
-    decimal = "," if commas > points or lone else "."
-    rest = {s: k for s, k in groups.items() if k and s != decimal and not (s == "." and not commas)}
+    decimal = given or ("," if commas > points or lone else ".")
+    comma = commas or given == ","  # without one a point groups nothing
+    rest = {s: k for s, k in groups.items() if k and s != decimal and (s != "." or comma)}
     return decimal, max(rest, key=lambda s: rest[s]) if rest else ""
 
 
 def _numbers(column: tuple[str, ...]) -> list[str]:
-    """The cells of a column that is mostly made of digits and marks, without signs of money; none
-    of any other column."""
-    bare = [re.sub(rf"^{_MONEY}|{_MONEY}$", "", cell) for cell in column if cell.strip()]
+    """The cells of a column that is mostly made of digits and marks, without signs of money and
+    units; none of any other column."""
+    bare = [re.sub(rf"^{_MONEY}|{_BEHIND}$", "", cell) for cell in column if cell.strip()]
     found = [cell for cell in bare if _DIGITS.fullmatch(cell)]
     return found if 2 * len(found) >= len(bare) else []
 
@@ -147,7 +151,7 @@ def localized(rows: list[list[str]], decimal: str, thousands: str) -> tuple[int,
 def _number(decimal: str, thousands: str) -> re.Pattern[str]:
     whole = rf"(\d{{1,3}}({re.escape(thousands)}\d{{3}})+|\d+)" if thousands else r"\d+"
     return re.compile(
-        rf"{_MONEY}[+-]?({whole}({re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)([eE][+-]?\d+)?{_MONEY}"
+        rf"{_MONEY}[+-]?({whole}({re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)([eE][+-]?\d+)?{_BEHIND}"
     )
 
 
@@ -189,7 +193,9 @@ def sniff(text: str, whole: bool, encoding: str, given: CsvOptions | None = None
     header = _has_header(rows) if given.header is None else given.header
     below = rows[1:] if header else rows
     width = max((len(r) for r in rows), default=0) if not below else _width(below)
-    decimal, thousands = marks([r for r in below if len(r) == width], form.delimiter or ",")
+    decimal, thousands = marks(
+        [r for r in below if len(r) == width], form.delimiter or ",", given.decimal
+    )
     found = given.over(
         CsvOptions(
             form.delimiter, form.quote, header, encoding, decimal, thousands, form.escape, skip
