@@ -4,11 +4,12 @@ import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from sklearn.metrics import f1_score
 
 from mercer.automl import evaluate
 from mercer.automl.candidates import feature_candidate
-from mercer.automl.evaluate import Decision, best_f1_decision
+from mercer.automl.evaluate import Decision, best_f1_decision, calibration, confusion_weights
 from mercer.automl.metrics import METRICS
 from mercer.automl.recipes import LINEAR, Recipe
 from mercer.automl.refit import fit_all_rows
@@ -108,3 +109,17 @@ def test_a_threshold_weighs_rows_as_copies_of_them():
     assert best_f1_decision(y, P, w.astype(float)) == copies
     assert best_f1_decision(y, P, np.zeros(200)) == best_f1_decision(y, P)
     assert best_f1_decision(y, P) != copies
+
+
+def test_calibration_and_confusion_are_weighted_as_scores_are():
+    rng = np.random.default_rng(0)
+    y, w = rng.integers(0, 2, 400), rng.choice([0.0, 1.0, 5.0], 400)
+    P = np.stack([1 - (p := rng.uniform(size=400)), p], axis=1)
+    decided = (p > 0.5).astype(int)
+    C = np.array(confusion_weights(y, decided, 2, w))
+    assert np.trace(C) / C.sum() == pytest.approx(w @ (decided == y) / w.sum())
+    assert confusion_weights(y, decided, 2, None) == ()
+    twice = np.repeat(np.arange(400), w.astype(int))
+    for one, other in zip(calibration(y, P, w), calibration(y[twice], P[twice]), strict=True):
+        assert one[:2] == pytest.approx(other[:2])
+    assert sum(n for *_, n in calibration(y, P, w)) == 400

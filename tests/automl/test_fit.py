@@ -392,3 +392,29 @@ def test_rows_without_a_target_are_told_of_all_rows():
         assert e.rows_train + e.rows_holdout + e.rows_dropped == 600
         assert e.warnings[0] == '13 of 600 rows have no value of the target "y" and were left out.'
         assert [c["name"] for c in e.columns if c["kind"] == "excluded"] == ["bmi"]
+
+
+def test_time_decides_over_groups_and_it_is_said(houses):
+    settings = dict(exclude=["dear", "weight", "id"], time=AT_ONCE)
+    e = fit_table(houses, "price", group="owner", time_column="sold", **settings).result
+    assert e.holdout_rule.startswith("the last fifth")
+    assert 'a group of "owner" may be on both sides' in e.holdout_rule
+    assert any("in the training data and in the holdout" in w for w in e.warnings)
+
+
+def test_weights_are_said_and_worst_rows_are_as_written(tmp_path):
+    rng = np.random.default_rng(0)
+    x, w = rng.uniform(0, 9000, 200), rng.choice([1, 4], 200)
+    y = np.where(x + 2500 * rng.normal(size=200) > 4500, "hi", "lo")
+    cells = [f"{v:,.1f} km".translate(str.maketrans(",.", ".,")) for v in x]
+    lines = [f"{a};{b};{c}" for a, b, c in zip(cells, w, y, strict=True)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["x;w;y", *lines]) + "\n")
+    e = fit_table(path, "y", weight="w", time=AT_ONCE).result
+    assert 'all scores are weighted by "w"' in e.metric_note
+    C = np.array(e.confusion_weights)
+    assert np.trace(C) / C.sum() == pytest.approx(e.scores["accuracy"])
+    assert C.sum() > np.sum(e.confusion) == e.rows_holdout
+    assert e.worst
+    assert all(row["values"]["x"] == cells[row["row"] - 1] for row in e.worst)
+    assert next(c for c in e.columns if c["name"] == "x")["kind"] == "number"

@@ -48,6 +48,15 @@ def test_trees_are_part_of_the_mean_and_it_is_said(fitted):
     assert not all(isinstance(m, BoostedTrees) for m in mean.members)
     chosen = model.result.chosen
     assert "gradient-boosted trees (0." in chosen.note
+    assert dict(model.result.members)["trees"] == pytest.approx(
+        sum(
+            w
+            for w, m in zip(mean.weights, mean.members, strict=True)
+            if isinstance(m, BoostedTrees)
+        )
+    )
+    assert model.result.verdict.startswith("Mean of models (")
+    assert "gradient-boosted trees" in model.result.verdict.split(":")[0]
     assert "boosted trees" in model.result.plan
     trees = next(c for c in model.result.contenders if c.kind == "trees")
     assert trees.cv is not None

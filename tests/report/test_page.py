@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.report import html, write
+from mercer.report import html, words, write
 from tests.report.examples import EXAMPLES, binary, hostile, many_classes, regression, wide
 from tests.report.reading import Page
 
@@ -344,3 +344,62 @@ def test_a_folder_is_refused_and_a_device_takes_it(tmp_path):
         write(binary(), tmp_path / "nowhere" / "report.html")
     write(binary(), os.devnull)
     assert not os.path.isfile(os.devnull)
+
+
+def weighted(e, dropped=0, missing=0):
+    """The same with a column of weights."""
+    columns = [c for c in e.columns if c["kind"] != "target"]
+    told = {"name": e.target, "kind": "target", "n_missing": missing}
+    heavy = {"name": "heavy", "kind": "weight", "n_missing": 0}
+    sums = tuple(tuple(1.5 * value for value in row) for row in e.confusion)
+    return replace(e, columns=(*columns, told, heavy), confusion_weights=sums, rows_dropped=dropped)
+
+
+@pytest.mark.parametrize("make", [binary, many_classes])
+def test_weights_are_told_and_the_confusion_is_in_them(make):
+    e = weighted(make())
+    said, plain = (" ".join(data for _, data in Page(html(r)).data) for r in (e, make()))
+    assert 'weighted by "heavy", that no choice has seen' in said
+    assert 'weight "heavy"' in said
+    assert "heavy" not in plain
+    assert words.number(1.5 * sum(e.confusion[0])) in said
+    assert "holdout rows by actual" not in said.lower() or "of the holdout rows by actual" in said
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [(43, "without a target"), (0, "without a weight"), (40, "without a target or a weight")],
+)
+def test_rows_left_out_are_told_by_what_they_lack(missing, said):
+    e = weighted(regression(), 43, missing)
+    assert f"43 rows {said} left out" in " ".join(data for _, data in Page(html(e)).data)
+    assert words.without(e) == said
+
+
+def test_a_mean_is_told_with_what_it_is_of():
+    e = regression()
+    kinds = [c.kind for c in e.contenders if not c.chosen and c.kind in ("trees", "linear")]
+    assert "trees" in kinds
+    e = replace(e, members=(("machine", 0.35), ("trees", 0.65)), learnt=(("age", 0.7), ("b", 0.3)))
+    said = " ".join(data for _, data in Page(html(e)).data)
+    assert "What the mean of models added over a linear model" in said
+    assert "What the lift added" not in said
+    assert "Gradient-boosted trees have 65\u00a0% of the weight in this mean." in said
+    assert "65\u00a0% of the mean" in said
+    assert "for comparison" not in said
+    assert "in the learnt metric of the kernel machine (35\u00a0% of the mean): age (70%)" in said
+    alone = " ".join(data for _, data in Page(html(regression())).data)
+    assert "What the lift added over a linear model" in alone
+    assert "for comparison" in alone
+
+
+def test_probabilities_are_told_with_their_class():
+    two, many = (" ".join(data for _, data in Page(html(m())).data) for m in (binary, many_classes))
+    assert f'predicted probability of "{binary().classes[1]}"' in two
+    assert "predicted probability of the likeliest class" in many
+
+
+def test_scores_of_cross_validation_are_not_said_to_be_of_unseen_rows():
+    said = " ".join(data for _, data in Page(html(regression())).data)
+    assert "All scores are on rows that no choice" not in said
+    assert "Holdout scores are on rows that no choice saw" in said

@@ -315,13 +315,10 @@ def _holdout(
         return splits.by_file(test)
     if roles.time_column is not None:
         column = only(source, (roles.time_column,))
-        return splits.by_time(
-            column,
-            roles.time_column,
-            test,
-            time_reader(column, roles.time_column),
-            budget.buffer_bytes(memory),
-        )
+        reader, most = time_reader(column, roles.time_column), budget.buffer_bytes(memory)
+        last = splits.by_time(column, roles.time_column, test, reader, most)
+        both = f'; time decides, so a group of "{roles.group}" may be on both sides'
+        return last if roles.group is None else replace(last, rule=last.rule + both)
     if roles.group is not None:
         return splits.by_group(only(source, (roles.group,)), roles.group, test, seed)
     apart = splits.stratified(only(source, (roles.target,)), roles.target, test, seed)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.automl.metrics import IN_UNITS, Metric, Score, influence_error
+from mercer.automl.metrics import IN_UNITS, Metric, Score, influence_error, normalised
 from mercer.automl.predictors import Predictor
 from mercer.automl.rows import TableRows, hashes
 from mercer.inputs import Array
@@ -251,15 +251,35 @@ def confusion(y: Array, decided: Array, k: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(row) for row in counts.tolist())
 
 
-def calibration(y: Array, P: Array) -> tuple[tuple[float, float, int], ...]:
+def confusion_weights(
+    y: Array, decided: Array, k: int, weight: Array | None
+) -> tuple[tuple[float, ...], ...]:
+    """What the rows of `confusion` weigh; nothing where they have no weights.
+
+    >>> confusion_weights(np.array([0, 1, 1]), np.array([0, 1, 0]), 2, np.array([1.0, 2.5, 3.0]))
+    ((1.0, 0.0), (3.0, 2.5))
+    """
+    if weight is None:
+        return ()
+    sums = np.zeros((k, k))
+    np.add.at(sums, (y, decided), weight)
+    return tuple(tuple(row) for row in sums.tolist())
+
+
+def calibration(
+    y: Array, P: Array, weight: Array | None = None
+) -> tuple[tuple[float, float, int], ...]:
     """(mean probability, share that it came true, rows), in ten bins: of the second class of two,
-    else of the likeliest."""
+    else of the likeliest; mean and share are weighted where rows are."""
     if P.shape[1] == 2:
         p, true = P[:, 1], y == 1
     else:
         p, true = P.max(1), P.argmax(1) == y
     bins = np.minimum((p * N_BINS).astype(int), N_BINS - 1)
-    return tuple(
-        (float(p[bins == b].mean()), float(true[bins == b].mean()), int(np.sum(bins == b)))
-        for b in np.unique(bins).tolist()
-    )
+    w = np.ones(len(p)) if weight is None else weight
+    found = []
+    for b in np.unique(bins).tolist():
+        mine = bins == b
+        v = normalised(w[mine])
+        found.append((float(v @ p[mine]), float(v @ true[mine]), int(mine.sum())))
+    return tuple(found)

@@ -99,6 +99,10 @@ class FitResult:
         None
     )
     learnt: tuple[tuple[str, float], ...] = ()  # original column, its share in a learnt metric
+    members: tuple[tuple[str, float], ...] = ()  # of a chosen mean: kinds and weights
+    # what the rows of `confusion` weigh, where they have weights: accuracy is the share on the
+    # diagonal
+    confusion_weights: tuple[tuple[float, ...], ...] = ()
     rows_refitted: int = 0  # that the saved model was fitted to after its scores were taken
     # of each column of texts: column, kind, penalty, measure, score, tried, final, skipped, rows,
     # of_rows, ngrams (the n-gram, what it speaks for, its weight, documents that have it)
@@ -206,7 +210,7 @@ _RESULT: dict[str, Reader] = {
     **dict.fromkeys(("holdout_rule", "verdict", "plan"), _text),
     **dict.fromkeys(("seed", "rows_train", "rows_holdout", "rows_dropped", "model_bytes"), _whole),
     "rows_refitted": _whole,
-    "learnt": _tuple(_record(_text, _number)),
+    **dict.fromkeys(("learnt", "members"), _tuple(_record(_text, _number))),
     **dict.fromkeys(("latency_row_ms", "latency_1000_ms", "seconds", "confidence"), _number),
     **dict.fromkeys(("classes", "warnings"), _tuple(_text)),
     **dict.fromkeys(("columns", "worst", "texts"), _tuple(_mapping)),
@@ -217,6 +221,7 @@ _RESULT: dict[str, Reader] = {
     "points": _tuple(_record(_number, _number)),
     "interval": _optional(_mapping),
     "confusion": _tuple(_tuple(_whole)),
+    "confusion_weights": _tuple(_tuple(_number)),
     "calibration": _tuple(_record(_number, _number, _whole)),
     "memory_peak_bytes": _optional(_whole),
     **dict.fromkeys(("scores", "decision"), _optional(_mapping)),

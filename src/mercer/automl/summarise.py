@@ -31,7 +31,7 @@ from mercer.automl.result import Contender, FitResult
 from mercer.automl.study import FittedCandidate, Study, StudyResult
 from mercer.automl.verdict import tested_groups, verdict_of, warnings_of
 from mercer.inputs import Array
-from mercer.tables import Columns
+from mercer.tables import Columns, Source
 
 
 def fit_result(
@@ -88,7 +88,10 @@ def fit_result(
             held, f, margin, target_of(found.predictor), study.seed, wider
         ),
         confusion=evaluate.confusion(held.y, codes, len(classes)) if codes is not None else (),
-        calibration=evaluate.calibration(held.y, f) if classes else (),
+        confusion_weights=()
+        if codes is None
+        else evaluate.confusion_weights(held.y, codes, len(classes), held.weight),
+        calibration=evaluate.calibration(held.y, f, held.weight) if classes else (),
         model_bytes=0,
         latency_row_ms=0.0,
         latency_1000_ms=0.0,
@@ -98,6 +101,7 @@ def fit_result(
         scores=_scores(study, e, decision),
         decision=_decision(decision, classes),
         learnt=learnt_importances(found.predictor, columns.origin_, names),
+        members=found.members,
         texts=study.data.texts,
     )
 
@@ -161,8 +165,11 @@ def _decision(decision: Decision, classes: tuple[str, ...]) -> dict[str, Any] | 
 
 
 def _metric_note(study: Study, e: FittedCandidate, decision: Decision) -> str:
-    """What the metric means, why it was chosen, and for classes the others beside it."""
+    """What the metric means, why it was chosen, that rows are weighted, and for classes the others
+    beside it."""
     note = study.metric.note + (f"; chosen because {study.why}" if study.why else "")
+    weight = study.data.columns.weight
+    note += f'; all scores are weighted by "{weight}"' if weight is not None else ""
     if not study.n_classes:
         return note
     values, others = (
@@ -268,13 +275,19 @@ def _with_values(
         for t in columns.treatments_
         if t.kind not in ("target", "excluded", "empty", "constant")
     ]
-    for batch, first in enumerate_batches(source) if wanted else ():
+    for batch, first in enumerate_batches(_as_written(source, shown)) if wanted else ():
         names = [name for name in shown if name in batch.schema.names]
         for n in [n for n in wanted if first <= n < first + batch.num_rows]:
             wanted[n]["values"] = {
                 name: _text(batch.column(name)[n - first].as_py()) for name in names
             }
     return worst
+
+
+def _as_written(source: Table, names: list[str]) -> Table:
+    """Files with these columns as they are written; a frame as it is."""
+    there = [name for name in names if name in source.schema.names]
+    return source.as_written(*there) if isinstance(source, Source) else source
 
 
 def _text(value: Any) -> str:

@@ -214,12 +214,22 @@ def verdict_of(study: Study, found: StudyResult) -> str:
         len(study.data.held),
         study.data.alarming,
     )
-    first = sentence(study.metric, NAMES[e.kind], *shown)
+    first = sentence(study.metric, named(e.kind, found.members), *shown)
     linear, trees = (_rival(study, e, found[kind]) for kind in ("linear", "trees"))
     doubted, more = [name for name, _ in doubts(study, found)], _more_flexible(found)
     short = found.selection.short
     text = verdict(study.metric, e.kind, first, linear, trees, doubted, short, not more)
     return " ".join(filter(None, (text, trees_ahead(study, found))))
+
+
+def named(kind: str, members: Sequence[tuple[str, float]] = ()) -> str:
+    """The name of a model, of a mean with those that it is of and their weights.
+
+    >>> named("linear"), named("ensemble", (("machine", 0.35), ("trees", 0.65)))
+    ('Linear', 'Mean of models (0.35 kernel machine and 0.65 gradient-boosted trees)')
+    """
+    parts = [f"{weight:.2f} {NAMES[each].lower()}" for each, weight in members]
+    return f"{NAMES[kind]} ({', '.join(parts[:-1])} and {parts[-1]})" if parts else NAMES[kind]
 
 
 def _more_flexible(found: StudyResult) -> bool:

@@ -82,13 +82,21 @@ def fit(
             metavar="COL", help="identifies rows; not used to predict, passed through by predict"
         ),
     ] = None,
-    weight: Annotated[str | None, typer.Option(metavar="COL", help="weights of rows")] = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="COL", help="weights of rows, in fits and scores")
+    ] = None,
     group: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="rows of one group are never on both sides of a split"),
+        typer.Option(
+            metavar="COL",
+            help="rows of one group are never on both sides of a split, unless --time-column decides",
+        ),
     ] = None,
     time_column: Annotated[
-        str | None, typer.Option(metavar="COL", help="orders the rows: the last are held out")
+        str | None,
+        typer.Option(
+            metavar="COL", help="orders the rows: the last are held out, also of known groups"
+        ),
     ] = None,
     test: Annotated[
         str, typer.Option(metavar="FILE|SHARE", help="the holdout: a file, or a share of the rows")

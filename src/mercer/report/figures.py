@@ -16,7 +16,7 @@ import numpy as np
 
 from mercer.automl.result import FitResult
 from mercer.report import words
-from mercer.report.tags import Child, Markup, join, tag
+from mercer.report.tags import Child, Markup, join, name, tag
 from mercer.report.words import finite, fixed, number
 
 LARGEST = 1e150  # beyond, the ratios of an axis would overflow
@@ -225,7 +225,11 @@ def calibration(result: FitResult) -> Markup:
         desc,
         "calibration",
     )
-    return tag("figure", plot, tag("figcaption", desc))
+    return tag(
+        "figure",
+        plot,
+        tag("figcaption", name(f"Probabilities {words.of_class(result)}."), " ", desc),
+    )
 
 
 def _common(kept: Sequence[tuple[float, float]]) -> AxisScale:

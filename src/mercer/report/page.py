@@ -43,7 +43,7 @@ def hero(result: FitResult) -> Markup:
 def sections(result: FitResult) -> list[tuple[str, str, Markup]]:
     """Anchor, heading and body of each section that has something to say."""
     every = [
-        ("lift", "What the lift added over a linear model", _lift(result)),
+        ("lift", f"What {_gainer(result)} added over a linear model", _lift(result)),
         ("importance", "Which columns matter", _importance(result)),
         ("texts", "What the words say", texts.sections(result) if result.texts else None),
         *_fit(result),
@@ -120,7 +120,23 @@ def _lift(result: FitResult) -> Markup | None:
         or chosen.kind in ("linear", "constant")
     ):
         return tag("p", _no_lift(chosen))
-    return join([tag("p", _gain(result, result.lift_gain)), scores.lift_gain(result)])
+    return join(
+        [tag("p", _gain(result, result.lift_gain) + _of_trees(result)), scores.lift_gain(result)]
+    )
+
+
+def _gainer(result: FitResult) -> str:
+    """Who is compared with a linear model: a mean may be of trees as well, which are no lift."""
+    return "the mean of models" if result.members else "the lift"
+
+
+def _of_trees(result: FitResult) -> str:
+    share = dict(result.members).get("trees")
+    return (
+        f" Gradient-boosted trees have {words.percent(share)} of the weight in this mean."
+        if words.finite(share)
+        else ""
+    )
 
 
 def _no_lift(chosen: Contender) -> str:
@@ -253,7 +269,7 @@ def html(result: FitResult, model_id: str = "") -> str:
     of = f" Of the model {model_id}." if model_id else ""
     foot = tag(
         "footer",
-        f"Made by mercer {result.version}. All scores are on rows that no choice has seen.{of}",
+        f"Made by mercer {result.version}. Holdout scores are on rows that no choice saw, those of cross-validation on training rows.{of}",
     )
     page = tag(
         "html", _head(result), tag("body", hero(result), nav, tag("main", body), foot), lang="en"

@@ -7,7 +7,7 @@ percentages, so that text keeps its size on a phone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mercer.automl.result import Contender, FitResult
@@ -149,7 +149,7 @@ def contenders(result: FitResult) -> Markup:
     ordered = [c for c in ranked(result) if words.finite(c.holdout)] or ranked(result)
     places, scale = holdout_places(result), _score_scale(ordered)
     shade = _shade(result.chosen, scale)
-    rows = [_contender(contender, scale, places) for contender in ordered]
+    rows = [_contender(contender, scale, places, dict(result.members)) for contender in ordered]
     return figure(
         rows,
         scale,
@@ -239,8 +239,12 @@ def _shade(chosen: Contender | None, scale: AxisScale | None) -> Markup | None:
     return band(scale, min(chosen.low, chosen.high), max(chosen.low, chosen.high))
 
 
-def _contender(contender: Contender, scale: AxisScale | None, places: int) -> Row:
-    badge = "chosen" if contender.chosen else ROLES.get(contender.kind)
+def _contender(
+    contender: Contender, scale: AxisScale | None, places: int, members: Mapping[str, float]
+) -> Row:
+    share = members.get(contender.kind)
+    role = ROLES.get(contender.kind) if share is None else f"{words.percent(share)} of the mean"
+    badge = "chosen" if contender.chosen else role
     label = [
         name(words.brief(contender.name)),
         tag("small", badge, class_="badge") if badge else None,
@@ -315,8 +319,10 @@ def _caption(
     beyond = scale and any(
         drawable(c.holdout) and not scale.low <= c.holdout <= scale.high for c in ordered
     )
+    heavy = words.brief(words.weight(result), 60)
+    weighted = f', weighted by "{heavy}",' if heavy else ""
     parts = [
-        f"{metric(result, start=True)} on {words.many(result.rows_holdout, 'holdout row')} that no choice has seen.",
+        f"{metric(result, start=True)} on {words.many(result.rows_holdout, 'holdout row')}{weighted} that no choice has seen.",
         direction(result),
         f"Lines are {level(result)} intervals; the shade is that of the chosen model."
         if shaded

@@ -131,7 +131,7 @@ def calibration(result: FitResult) -> Markup:
         for said, seen, size in result.calibration
     ]
     return table(
-        ["predicted probability", "observed share", "predictions"],
+        [name(f"predicted probability {words.of_class(result)}"), "observed share", "predictions"],
         rows,
         label="Calibration",
         numbers=(0, 1, 2),
@@ -212,17 +212,24 @@ def _value(value: object) -> Markup:
     return name(words.brief(words.plainer(value), 60))
 
 
-Counts = Sequence[Sequence[int]]
+Counts = Sequence[Sequence[float]]  # of rows, or their weights
 
 
 def confusion(result: FitResult) -> Markup:
     """How the classes are taken for each other."""
-    counts = result.confusion
+    counts: Counts = result.confusion_weights or result.confusion
     names = _names(result)
     if not counts or any(len(row) != len(counts) for row in counts):
         return tag("p", "No confusion was measured.", class_="quiet")
-    seen = _few(counts, names) if len(counts) <= FEW else _many(counts, names)
-    return join([seen, tag("h3", "Each class"), _classes(counts, names)])
+    heavy = words.brief(words.weight(result), 60)
+    what = f'weight "{heavy}"' if result.confusion_weights else "holdout rows"
+    seen = _few(counts, names, what) if len(counts) <= FEW else _many(counts, names, what)
+    return join([seen, tag("h3", "Each class"), _classes(counts, names, what)])
+
+
+def _amount(value: float) -> str:
+    """A count, or the weight of rows."""
+    return words.count(value) if isinstance(value, int) else words.number(value)
 
 
 def _names(result: FitResult) -> list[str]:
@@ -230,7 +237,7 @@ def _names(result: FitResult) -> list[str]:
     return known + [f"class {index + 1}" for index in range(len(known), len(result.confusion))]
 
 
-def _few(counts: Counts, names: Sequence[str]) -> Markup:
+def _few(counts: Counts, names: Sequence[str], what: str) -> Markup:
     head: list[Child] = ["actual ↓ predicted →", *(_class(label) for label in names)]
     rows = [
         [
@@ -239,11 +246,12 @@ def _few(counts: Counts, names: Sequence[str]) -> Markup:
         ]
         for i, (label, row) in enumerate(zip(names, counts, strict=True))
     ]
-    caption = "Holdout rows by actual and predicted class; the share is of the actual class, framed cells are right."
+    of = what[0].upper() + what[1:] + " of the holdout rows" * what.startswith("weight")
+    caption = f"{of} by actual and predicted class; the share is of the actual class, framed cells are right."
     return tag(
         "figure",
         table(head, rows, label="Confusion", style="narrow confusion"),
-        tag("figcaption", caption),
+        tag("figcaption", name(caption)),
     )
 
 
@@ -251,13 +259,13 @@ def _class(label: str) -> Markup:
     return name(words.brief(label, 40), title=label[:2000] if len(label) > 40 else None)
 
 
-def _count_cell(value: int, total: int, right: bool) -> Markup:
+def _count_cell(value: float, total: float, right: bool) -> Markup:
     share = value / total if total else 0.0
-    inside = [words.count(value), tag("small", words.percent(share))]
+    inside = [_amount(value), tag("small", words.percent(share))]
     return tag("td", inside, class_="right" if right else None, style=f"--share:{share:.3f}")
 
 
-def _many(counts: Counts, names: Sequence[str]) -> Markup:
+def _many(counts: Counts, names: Sequence[str], what: str) -> Markup:
     pairs = sorted(
         (-value, i, j)
         for i, row in enumerate(counts)
@@ -265,10 +273,10 @@ def _many(counts: Counts, names: Sequence[str]) -> Markup:
         if i != j and value > 0
     )
     rows: list[list[Child]] = [
-        [_class(names[i]), _class(names[j]), words.count(-value), _share(-value, sum(counts[i]))]
+        [_class(names[i]), _class(names[j]), _amount(-value), _share(-value, sum(counts[i]))]
         for value, i, j in pairs[:12]
     ]
-    head = ["actual", "predicted as", "rows", "of the actual class"]
+    head = ["actual", "predicted as", name(what), "of the actual class"]
     listed = (
         table(head, rows, label="Most often confused", numbers=(2, 3), style="pairs")
         if rows
@@ -325,15 +333,15 @@ def _shade(share: float) -> int:
     )  # the root lifts the rare confusions out of the ground
 
 
-def _classes(counts: Counts, names: Sequence[str]) -> Markup:
+def _classes(counts: Counts, names: Sequence[str], what: str) -> Markup:
     told = [sum(column) for column in zip(*counts, strict=True)]
     rows: list[list[Child]] = [
-        [_class(label), words.count(sum(row)), _share(row[i], sum(row)), _share(row[i], told[i])]
+        [_class(label), _amount(sum(row)), _share(row[i], sum(row)), _share(row[i], told[i])]
         for i, (label, row) in enumerate(zip(names, counts, strict=True))
     ]
-    head = ["class", "holdout rows", "found (recall)", "right when predicted (precision)"]
+    head = ["class", name(what), "found (recall)", "right when predicted (precision)"]
     return table(head, rows, label="Each class", numbers=(1, 2, 3), style="narrow")
 
 
-def _share(part: int, whole: int) -> str:
+def _share(part: float, whole: float) -> str:
     return words.percent(part / whole) if whole else words.NOTHING

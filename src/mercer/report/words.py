@@ -140,10 +140,28 @@ def decision(e: FitResult) -> str:
     return f'"{brief(e.decision.get("class"), 40)}" is predicted from a probability of {number(e.decision["threshold"], 3)} on'
 
 
+def weight(e: FitResult) -> str:
+    """The name of the column that weighs the rows; empty where none does."""
+    found = (column.get("name", "") for column in e.columns if column.get("kind") == "weight")
+    return str(next(found, ""))
+
+
 def without(e: FitResult) -> str:
     """What rows lack that were left out; the warnings tell how many lack what."""
-    weighted = any(column.get("kind") == "weight" for column in e.columns)
-    return "without a target or a weight" if weighted else "without a target"
+    untold = [c.get("n_missing") for c in e.columns if c.get("kind") == "target"][:1]
+    if not weight(e) or untold == [e.rows_dropped]:
+        return "without a target"
+    return "without a weight" if untold == [0] else "without a target or a weight"
+
+
+def of_class(e: FitResult) -> str:
+    """Whose probabilities are judged: those of the second class of two, else of the likeliest.
+
+    >>> from types import SimpleNamespace as Result
+    >>> of_class(Result(classes=("lo", "hi"))), of_class(Result(classes=("a", "b", "c")))
+    ('of "hi"', 'of the likeliest class')
+    """
+    return f'of "{brief(e.classes[1], 40)}"' if len(e.classes) == 2 else "of the likeliest class"
 
 
 def learnt(e: FitResult, most: int = 5) -> str:
@@ -151,7 +169,9 @@ def learnt(e: FitResult, most: int = 5) -> str:
     first = ", ".join(
         f"{brief(name, 40)} ({share:.0%})" for name, share in e.learnt[:most] if share >= 0.005
     )
-    return f"Columns that weigh most in the learnt metric: {first}." if first else ""
+    share = dict(e.members).get("machine")
+    whose = f" of the kernel machine ({percent(share)} of the mean)" if finite(share) else ""
+    return f"Columns that weigh most in the learnt metric{whose}: {first}." if first else ""
 
 
 def difference(value: tuple[float, float, float] | None, places: int) -> str:
