@@ -24,3 +24,12 @@ def test_a_field_longer_than_a_block(tmp_path):
         )
     )
     assert [len(r["b"]) for r in read] == [1, 3_000_000, 1]
+
+
+def test_thousands_that_come_late_beside_decimal_commas(tmp_path):
+    lines = "a;b\n" + "1,5 km;2,5\n" * 3000 + "5.311 km;5.311\n1.25 km;1.234.567,5\n"
+    source = open_source(written(tmp_path / "a.csv", lines))
+    read = rows(source)
+    assert source.sniffed.thousands == ""
+    assert read[0] == {"a": "1.5 km", "b": "2.5"}
+    assert read[-2:] == [{"a": "5311 km", "b": "5311"}, {"a": "1.25 km", "b": "1234567.5"}]

@@ -105,14 +105,16 @@ def _settings(found: Sniffed, columns: Sequence[str], block: int) -> tuple[Any, 
 
 
 def _mended(batch: Batch, found: Sniffed) -> Batch:
-    """With numbers in local form written plainly."""
+    """With numbers in local form written plainly. Beside decimal commas points group thousands,
+    also where the first rows have none."""
     local = {found.names[j] for j in found.local}
     names = batch.schema.names
     if not local.intersection(names):
         return batch
     o = found.options
+    thousands = o.thousands or ("." if o.decimal == "," else "")
     arrays = [
-        plain(c, o.decimal or ".", o.thousands or "") if n in local else c
+        plain(c, o.decimal or ".", thousands) if n in local else c
         for n, c in zip(names, batch.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
