@@ -252,14 +252,14 @@ def confusion(y: Array, decided: Array, k: int) -> tuple[tuple[int, ...], ...]:
 
 
 def confusion_weights(
-    y: Array, decided: Array, k: int, weight: Array | None
+    y: Array, decided: Array | None, k: int, weight: Array | None
 ) -> tuple[tuple[float, ...], ...]:
-    """What the rows of `confusion` weigh; nothing where they have no weights.
+    """What the rows of `confusion` weigh; nothing where they have no weights, or no classes.
 
     >>> confusion_weights(np.array([0, 1, 1]), np.array([0, 1, 0]), 2, np.array([1.0, 2.5, 3.0]))
     ((1.0, 0.0), (3.0, 2.5))
     """
-    if weight is None:
+    if weight is None or decided is None:
         return ()
     sums = np.zeros((k, k))
     np.add.at(sums, (y, decided), weight)

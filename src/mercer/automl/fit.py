@@ -93,9 +93,10 @@ def fit_table(
     exclude : str or sequence of str, default=()
         Columns that are left out.
     id, weight, group, time_column : str, default=None
-        Names of columns. Scores are weighted by `weight`. Rows of one `group` are on one side of
-        every split, unless `time_column` decides: then earlier rows of a group may be learnt from
-        and later ones held out, and a warning tells how many groups are on both sides.
+        Names of columns. Scores are weighted by `weight`. Rows of one `group` are on one
+        side of every split, unless `time_column` decides: earlier rows of a group may then
+        be learnt from and later ones held out, and a warning tells how many groups are on
+        both sides.
     test : float, path, data frame or table, default=0.2
         The share of the rows that is held out, or a file or table of its own.
     time : float, default=60

@@ -78,9 +78,7 @@ def fit_result(
         ),
         columns=tuple(t.as_dict() for t in columns.treatments_),
         warnings=warnings_of(study, found, decision),
-        worst=tuple(_with_values(evaluate.worst(held, f, classes, codes), source, columns))
-        if keep_rows
-        else (),
+        worst=_worst(study, f, codes, source) if keep_rows else (),
         points=() if classes or not keep_rows else evaluate.points(held, f, study.seed),
         interval=None
         if margin is None
@@ -88,9 +86,7 @@ def fit_result(
             held, f, margin, target_of(found.predictor), study.seed, wider
         ),
         confusion=evaluate.confusion(held.y, codes, len(classes)) if codes is not None else (),
-        confusion_weights=()
-        if codes is None
-        else evaluate.confusion_weights(held.y, codes, len(classes), held.weight),
+        confusion_weights=evaluate.confusion_weights(held.y, codes, len(classes), held.weight),
         calibration=evaluate.calibration(held.y, f, held.weight) if classes else (),
         model_bytes=0,
         latency_row_ms=0.0,
@@ -263,6 +259,15 @@ def _plan(predictor: Predictor | BoostedTrees) -> str:
         if isinstance(predictor, ConstantPredictor)
         else str(getattr(predictor.estimator, "plan_", ""))
     )
+
+
+def _worst(
+    study: Study, predicted: Array, codes: Array | None, source: Table
+) -> tuple[dict[str, Any], ...]:
+    """The holdout rows that were missed by most, with their values."""
+    columns = study.data.columns
+    missed = evaluate.worst(study.data.held, predicted, columns.classes_, codes)
+    return tuple(_with_values(missed, source, columns))
 
 
 def _with_values(

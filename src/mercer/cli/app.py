@@ -82,21 +82,13 @@ def fit(
             metavar="COL", help="identifies rows; not used to predict, passed through by predict"
         ),
     ] = None,
-    weight: Annotated[
-        str | None, typer.Option(metavar="COL", help="weights of rows, in fits and scores")
-    ] = None,
+    weight: Annotated[str | None, typer.Option(metavar="COL", help="weights of rows")] = None,
     group: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL",
-            help="rows of one group are never on both sides of a split, unless --time-column decides",
-        ),
+        typer.Option(metavar="COL", help="kept whole in splits, unless --time-column is given"),
     ] = None,
     time_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL", help="orders the rows: the last are held out, also of known groups"
-        ),
+        str | None, typer.Option(metavar="COL", help="orders the rows: the last are held out")
     ] = None,
     test: Annotated[
         str, typer.Option(metavar="FILE|SHARE", help="the holdout: a file, or a share of the rows")
