@@ -271,4 +271,8 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
 
 
 def _alike(a: Any, b: Any) -> bool:
-    return bool(a is b or (type(a) is type(b) and a == b))
+    """Whether two parameters are equal, of arrays and columns every item."""
+    if type(a) is not type(b):
+        return False
+    columns = isinstance(a, Iterable) and hasattr(a, "dtype")
+    return bool(list(a) == list(b) if columns else a == b)
