@@ -302,7 +302,17 @@ def test_equal_vocabularies_merge_however_they_came(make):
         a.merge(clone(a).set_params(vocabulary=make(["ab", "cd", "ef"])).fit(["ab"]))
 
 
+@pytest.mark.parametrize("dtype", ["text", np.int64])
+def test_rows_are_of_floats_also_after_fit(dtype):
+    with pytest.raises(ValueError, match="dtype must be float64 or float32"):
+        NGrams(dtype=dtype).fit(["ab"])
+    with pytest.raises(ValueError, match="dtype must be float64 or float32"):
+        NGrams().fit(["ab"]).set_params(dtype=dtype).transform(["ab"])
+
+
 def test_others_of_other_settings_do_not_merge():
+    with pytest.raises(ValueError, match="other must be an NGrams, got int"):
+        NGrams().merge(3)
     with pytest.raises(ValueError, match="weight is 'tfidf' here and 'count' in the other"):
         NGrams(weight="tfidf").fit(["a"]).merge(NGrams().fit(["a"]))
 
