@@ -230,10 +230,10 @@ def _placed(growths: Sequence[Growth], places: Sequence[Array], v: Vocabulary) -
 
 def merged(a: FittedGrams, b: FittedGrams, how: GramSettings) -> FittedGrams:
     """What both have learnt, as if their documents had come together."""
-    if a.classes is not None and not np.array_equal(a.classes, b.classes):
+    mine, theirs = ([] if f.classes is None else f.classes.tolist() for f in (a, b))
+    if mine != theirs:
         raise ValueError(
-            f"ratios of the classes {a.classes.tolist()} cannot be merged with those of {b.classes.tolist()}; "
-            "give the same classes to both."
+            f"ratios of the classes {mine} cannot be merged with those of {theirs}; give the same classes to both."
         )
     seen = a.n_documents + b.n_documents
     pairs = zip(a.blocks, b.blocks, strict=True)
