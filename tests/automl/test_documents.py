@@ -35,6 +35,16 @@ def test_sample_keeps_what_fits_whatever_the_batches(most):
     assert len(found[0].row_id) == 300 if most > 1e6 else 0 < len(found[0].row_id) < 150
 
 
+def test_of_equal_documents_all_or_none_are_in_a_sample():
+    texts = np.array([f"document number {i} of many" for i in range(80)])[np.arange(400) % 80]
+    sample = DocumentSample(("t",), 5_000.0)
+    for first in range(0, 400, 64):
+        some = texts[first : first + 64].tolist()
+        sample.add(batch(some), np.arange(len(some)), first + np.arange(len(some)))
+    times = np.bincount(sample.row_id % 80, minlength=80)
+    assert set(times.tolist()) == {0, 5}
+
+
 def test_sample_of_some_rows_of_a_batch():
     sample = DocumentSample(("t", "u"), 1e6)
     sample.add(batch(["a", None, " c "], u=["x", "y", "z"]), np.array([1, 2]), np.array([7, 8]))

@@ -107,6 +107,30 @@ def test_random_labels_have_no_scores(seed):
     assert abs(np.corrcoef(found.scores[:, 0], y)[0, 1]) < 3.5 / 500**0.5
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_copies_of_rows_that_were_fitted_tell_nothing_of_others(ordered, monkeypatch):
+    rng = np.random.default_rng(3)
+    words = np.array([f"word{i}" for i in range(3000)])
+    texts = [" ".join(rng.choice(words, 20)) for _ in range(200)] * 5
+    y = np.tile(rng.integers(0, 2, 200), 5)
+    part, _ = parts_of(np.arange(1000) % 200, y)
+    monkeypatch.setattr(text_race, "MIN_RACED", 100)
+    monkeypatch.setattr(text_race, "affordable", lambda *_: 400)
+    task = task_of(y, part, ordered=ordered)
+    found = fit_text(column(texts), task, TextBudget(2.0, 4e9, True))
+    assert found.n_fitted == 400
+    known = part > 0 if ordered else part >= 0
+    assert abs(np.corrcoef(found.scores[known, 0], y[known])[0, 1]) < 3.5 / 160**0.5
+    assert (found.scores[~known] == 0).all()
+
+
+def test_rows_that_all_hang_together_have_a_model_and_no_scores():
+    texts, y = drawn(100, 6)
+    found = fit_text(column(texts), task_of(y, np.zeros(100, int)), TextBudget(2.0, 4e9, True))
+    assert (found.scores == 0).all()
+    assert found.model(pa.array(texts)).std() == pytest.approx(1, abs=1e-3)
+
+
 def test_earlier_rows_score_later_ones():
     texts, y = drawn(300, 5)
     time = np.arange(300.0)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelLogistic, KernelRidge, NGrams
+from mercer import KernelLogistic, KernelRidge, NGrams, load
 from mercer.models.blocks import WeightedUnion
 
 WORDS = np.array(["red", "green", "blue", "grey", "pink", "teal", "gold", "plum"])
@@ -102,6 +102,7 @@ def test_dense_blocks_stay_dense_and_rare_classes_pass():
     phi = WeightedUnion(dense, random_state=0)
     with pytest.raises(ValueError, match="1 class"):
         phi.fit(X, np.zeros(40, int))
+    assert phi.fit(X, y).weights_["a"] == 1
     F = WeightedUnion(dense, "equal").fit_transform(X, y)
     assert isinstance(F, np.ndarray)
     constant = pd.DataFrame({"a": np.ones(40), "b": np.arange(40.0)})
@@ -117,6 +118,7 @@ def test_dense_blocks_stay_dense_and_rare_classes_pass():
         (dict(weights={"text": 1.0}), "a number for each of text, numbers"),
         (dict(weights={"text": -1.0, "numbers": 1.0}), "numbers >= 0"),
         (dict(weights={"text": 0.0, "numbers": 0.0}), "not all 0"),
+        (dict(weights={"text": "1", "numbers": 1.0}), "weights must be numbers"),
         (dict(cv=1), "cv"),
         (dict(transformers=[]), "names that differ"),
         (dict(transformers=[("a", "passthrough", ["a"])] * 2), "names that differ"),
@@ -129,6 +131,41 @@ def test_what_is_wrong_is_said(options, match):
         WeightedUnion(**(dict(transformers=blocks()) | options)).fit(X, y)
     with pytest.raises(ValueError, match="needs y"):
         WeightedUnion(blocks()).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda y: y[:20], r"each of the 30 rows, but has shape \(20,\)"),
+        (lambda y: np.concatenate([y, y]), r"each of the 30 rows, but has shape \(60,\)"),
+        (lambda y: np.stack([y, y], 1), "give a vector"),
+        (lambda y: np.where(np.arange(30) == 7, np.nan, y), "y is nan in row 7"),
+    ],
+)
+def test_targets_are_one_number_or_class_a_row(change, match):
+    X, _, y = table(30)
+    with pytest.raises(ValueError, match=match):
+        WeightedUnion(blocks(), random_state=0).fit(X, change(y))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sizes_", {"text": 1.0}),
+        ("sizes_", {"text": 0.0, "raw": 1.0}),
+        ("weights_", {"text": 1.0, "other": 1.0}),
+        ("weights_", {"text": np.nan, "raw": 1.0}),
+    ],
+)
+def test_files_that_lack_a_size_or_weight_are_refused(name, value, tmp_path):
+    X, _, y = table(30)
+    two = [blocks()[0], ("raw", "passthrough", ["a"])]
+    phi = WeightedUnion(two, "equal").fit(X, y)
+    phi.save(tmp_path / "good.mercer")
+    assert (load(tmp_path / "good.mercer").transform(X) != phi.transform(X)).nnz == 0
+    setattr(phi, name, value)
+    with pytest.raises(ValueError, match=r"(sizes or weights|fitted blocks)"):
+        phi.save(tmp_path / "bad.mercer")
 
 
 def test_ridge_takes_the_blocks_as_they_are():

@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from mercer.text import documents
 from mercer.text.documents import MOST_BYTES, Part, batches
 from mercer.text.ngrams import NGrams
 
@@ -127,6 +128,7 @@ def test_what_is_no_text_is_refused_with_its_row(bad, shape):
         pa.array(["a", "b", None]),
         pa.chunked_array([["a"], ["b", None]]),
         pa.array(["a", "b", None]).dictionary_encode(),
+        pa.DictionaryArray.from_arrays(pa.array([0, 0, 1]), pa.array(["a", None])),
         pd.Series(["a", "b", None]),
         pd.Series(["a", "b", None], dtype="string"),
         np.array(["a", "b", None], np.dtypes.StringDType(na_object=None)),
@@ -193,6 +195,13 @@ def test_documents_beyond_what_loops_count_are_refused():
 
     with pytest.raises(ValueError, match=r"document 1 has .* cut it into several"):
         list(batches(["a", Huge("b")]))
+
+
+def test_bytes_count_and_not_characters(monkeypatch):
+    monkeypatch.setattr(documents, "MOST_BYTES", 10)
+    assert NGrams().transform(["a" * 10]).nnz == 1
+    with pytest.raises(ValueError, match="document 1 has 12 bytes, more than 10"):
+        NGrams().transform(["a", "中" * 4])
 
 
 def test_offsets_outside_their_bytes_are_refused():

@@ -5,6 +5,7 @@ import sys
 import textwrap
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -223,6 +224,8 @@ def test_settings_are_looked_at(settings, said):
         ([0, 1, 2], "has 3"),
         ([0, 1, 0], r"y has 3 classes for 2 documents"),
         ([[0], [1]], "one class a document"),
+        ([0, np.nan], "classes that are missing"),
+        ([None, "a"], "classes that are missing"),
     ],
 )
 def test_classes_of_ratios_are_looked_at(y, said):
@@ -269,7 +272,47 @@ def test_other_settings_do_not_go_on(other):
         phi.set_params(**other).partial_fit(["ab", "cd"], [0, 1])
 
 
+@pytest.mark.parametrize("vocabulary", [["cd", "ab"], ["ab", "ef"], {"ab": 1, "cd": 0}])
+def test_other_vocabularies_do_not_go_on(vocabulary):
+    phi = NGrams(words=(1, 1), weight="tfidf", vocabulary=["ab", "cd"]).partial_fit(["ab"])
+    with pytest.raises(ValueError, match="of other settings than those of before"):
+        phi.set_params(vocabulary=vocabulary).partial_fit(["ab"])
+    assert phi.set_params(vocabulary={"cd": 1, "ab": 0}).partial_fit(["ab"]).idf_[0] == 1
+
+
+@pytest.mark.parametrize("classes", [[1, 2], ["a", "b"]])
+@pytest.mark.parametrize("vocabulary", [None, "learn"])
+def test_ratios_of_other_classes_do_not_merge(vocabulary, classes):
+    a, b = (
+        NGrams(weight="ratio", vocabulary=vocabulary).fit(["ab", "cd"], y)
+        for y in ([0, 1], classes)
+    )
+    with pytest.raises(ValueError, match="give the same classes to both"):
+        a.merge(b)
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series])
+def test_equal_vocabularies_merge_however_they_came(make):
+    a, b = (
+        NGrams(words=(1, 1), weight="tfidf", vocabulary=make(["ab", "cd"])).fit([text])
+        for text in ("ab", "cd")
+    )
+    assert a.merge(b).idf_[0] == a.idf_[1] == pytest.approx(np.log(1.5) + 1)
+    with pytest.raises(ValueError, match="vocabulary is"):
+        a.merge(clone(a).set_params(vocabulary=make(["ab", "cd", "ef"])).fit(["ab"]))
+
+
+@pytest.mark.parametrize("dtype", ["text", np.int64])
+def test_rows_are_of_floats_also_after_fit(dtype):
+    with pytest.raises(ValueError, match="dtype must be float64 or float32"):
+        NGrams(dtype=dtype).fit(["ab"])
+    with pytest.raises(ValueError, match="dtype must be float64 or float32"):
+        NGrams().fit(["ab"]).set_params(dtype=dtype).transform(["ab"])
+
+
 def test_others_of_other_settings_do_not_merge():
+    with pytest.raises(ValueError, match="other must be an NGrams, got int"):
+        NGrams().merge(3)
     with pytest.raises(ValueError, match="weight is 'tfidf' here and 'count' in the other"):
         NGrams(weight="tfidf").fit(["a"]).merge(NGrams().fit(["a"]))
 

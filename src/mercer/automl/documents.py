@@ -28,8 +28,8 @@ OFFSET = 17  # of the hash that samples rows, which is no other
 
 
 class DocumentSample:
-    """Documents of training rows, batch by batch: all of them, or beyond `most` bytes those of the
-    rows whose numbers have the least hashes.
+    """Documents of training rows, batch by batch: all of them, or beyond `most` bytes those of
+    least hashes, so that equal ones are all here or none is.
 
     >>> sample = DocumentSample(("t",), 1e6)
     >>> sample.add(pa.record_batch({"t": ["a b", None]}), np.arange(2), np.array([4, 9]))
@@ -44,20 +44,21 @@ class DocumentSample:
 
     def add(self, batch: Batch, index: Array, row_id: Array) -> None:
         """Take in some of the rows of a batch, with their numbers."""
-        mine = np.flatnonzero(hashes(row_id, OFFSET) <= self.last)
-        some, ids = batch.select(list(self.names)).take(pa.array(index[mine])), row_id[mine]
+        found = batch.select(list(self.names)).take(pa.array(index))
+        rank = hashes(document_hashes(found, self.names, row_id), OFFSET)
+        mine = np.flatnonzero(rank <= self.last)
+        some, ids = found.take(pa.array(mine)), row_id[mine]
         self.parts.append(
             Documents(
                 ids,
+                rank[mine],
                 {n: documents(some.column(n)).cast(pa.large_string()) for n in self.names},
                 {n: document_hashes(some, (n,), ids) for n in self.names},
             )
         )
         while self.n_bytes > self.most and self.last > 1:
             self.last = self.last >> np.uint64(1)
-            self.parts = [
-                p.take(np.flatnonzero(hashes(p.row_id, OFFSET) <= self.last)) for p in self.parts
-            ]
+            self.parts = [p.take(np.flatnonzero(p.rank <= self.last)) for p in self.parts]
 
     @property
     def n_bytes(self) -> int:
@@ -79,15 +80,18 @@ class DocumentSample:
 
 @dataclass(frozen=True, eq=False)
 class Documents:
-    """Of some rows: their numbers, and by column the texts and their hashes."""
+    """Of some rows: their numbers, the hashes of all their documents together, and by column the
+    texts and their hashes."""
 
     row_id: Array
+    rank: Array
     cells: dict[str, Column]
     keys: dict[str, Array]
 
     def take(self, i: Array) -> Documents:
         cells = {name: c.take(pa.array(i)) for name, c in self.cells.items()}
-        return Documents(self.row_id[i], cells, {name: k[i] for name, k in self.keys.items()})
+        keys = {name: k[i] for name, k in self.keys.items()}
+        return Documents(self.row_id[i], self.rank[i], cells, keys)
 
 
 def document_columns(source: Table, others: Sequence[str | None]) -> tuple[str, ...]:

@@ -71,9 +71,11 @@ class TextTask:
         before = self.part < k if self.ordered else self.part != k
         return np.flatnonzero(before), np.flatnonzero(self.part == k)
 
-    def splits(self) -> list[tuple[Array, Array]]:
-        """Of all parts that have both."""
+    def splits(self, some: Array | None = None) -> list[tuple[Array, Array]]:
+        """Of all parts that have both; with `some` only these rows are to be fitted."""
         every = [self.split(k) for k in range(int(self.part.max()) + 1)]
+        if some is not None:
+            every = [(np.intersect1d(i, some, assume_unique=True), j) for i, j in every]
         return [(i, j) for i, j in every if len(i) and len(j)]
 
 
@@ -192,7 +194,8 @@ def _run(kind: TextKind, cells: Column, task: TextTask, clock: Clock, start: int
     trials = parallel_map(lambda split: _Trial(X, task, kind, split), splits)
 
     def score(at: int) -> float:
-        return float(np.mean(parallel_map(lambda t: t.score(PENALTIES[at]), trials)))
+        found = parallel_map(lambda t: t.score(PENALTIES[at]), trials)
+        return float(np.mean(found)) if found else 0.0  # all rows hang together: none is left out
 
     best, found = start, score(start)
     seconds = vectors + FIT_FACTOR * (watch.spent - vectors)
@@ -251,33 +254,29 @@ class TextFit:
 
 
 def fit_text(cells: Column, task: TextTask, may: TextBudget) -> TextFit:
-    """The race, then models of the winner, of as many documents as there is time for: the others
-    have the scores of the model of these."""
+    """The race, then models of the winner, of as many documents as there is time for."""
     clock = Clock(may.seconds)
     race = run_race(cells, task, may)
     n = affordable(race, cells, clock.left())
-    some = least_hashed(np.arange(len(cells)), n, OFFSET)
-    few = cells.take(pa.array(some)) if n < len(cells) else cells
-    found = cross_fitted_scores(few, task.take(some), race)
-    if n == len(cells):
-        return found
-    scores, rest = np.empty(task.Y.shape), np.setdiff1d(np.arange(len(cells)), some)
-    scores[some], scores[rest] = found.scores, found.model(cells.take(pa.array(rest)))
-    return replace(found, scores=scores)
+    return cross_fitted_scores(cells, task, race, least_hashed(np.arange(len(cells)), n, OFFSET))
 
 
-def cross_fitted_scores(cells: Column, task: TextTask, race: TextRace) -> TextFit:
+def cross_fitted_scores(
+    cells: Column, task: TextTask, race: TextRace, some: Array | None = None
+) -> TextFit:
     """The scores of every row (n, c) by models that were not fitted to its part, those of the model
-    of all rows for new ones, and how well the former do; mean 0 and deviation 1.
+    of all parts for new ones, and how well the former do; mean 0 and deviation 1.
 
-    Each part's scores are to mean 0: the intercept of a model is the higher, the fewer rows of a
-    class the part has that was left out. In order of time they stay as they are, and rows of the
-    first part, of which nothing was before, have the mean.
+    Where only `some` rows are fitted to, the others have scores of the same models: a copy of one
+    of them may have been fitted to, and is in its part. Each part's scores are to mean 0: the
+    intercept of a model is the higher, the fewer rows of a class the part has that was left out.
+    In order of time they stay as they are, and rows of the first part, of which nothing was
+    before, have the mean.
     """
     kind, penalty = race.winner.kind, PENALTIES[race.winner.at]
-    rows, splits = vectorised(kind, cells), task.splits()
+    rows, splits = vectorised(kind, cells), task.splits(some)
     X = rows.X
-    every = [*(i for i, _ in splits), np.arange(len(cells))]
+    every = [*(i for i, _ in splits), np.arange(len(cells)) if some is None else some]
     fitted = parallel_map(lambda i: _path(X, task, i, kind).at(penalty), every)
     out = np.full(task.Y.shape, np.nan)
     for (_, j), linear in zip(splits, fitted, strict=False):
@@ -295,4 +294,4 @@ def cross_fitted_scores(cells: Column, task: TextTask, race: TextRace) -> TextFi
     first = rows.columns < rows.lifts[0].n_features_out_  # words say more to a reader than letters
     strong = strong_columns(whole.rows(X), whole.coef * first[:, None], rows.columns)
     model = TextScores(rows.lifts, rows.spread(whole))
-    return TextFit(scores, model, race, quality, len(cells), task.classes, tuple(strong))
+    return TextFit(scores, model, race, quality, len(every[-1]), task.classes, tuple(strong))

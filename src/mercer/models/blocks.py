@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -47,7 +48,8 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
         a text).
     weights : "learn", "equal" or dict of float by name, default="learn"
         "learn": that of the first block is 1, the others are chosen one after another by the
-        loss of linear models, logistic or squared, on rows left out; 0 leaves a block out.
+        loss of linear models on rows left out, squared where y is of floats that are not all
+        whole, logistic elsewhere; 0 leaves a block out.
         Transformers are fitted without those rows, so that ones that learn from y give nothing
         away.
     cv : int, default=2
@@ -85,9 +87,13 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
     must = dict(widths_=Each(Whole()))
 
     def _laws(self) -> str | None:
-        n = len(self.transformers)
-        fits = n == len(self.blocks_) == len(self.widths_) == len(self.weights_)
-        return None if fits else f"has other than {n} fitted blocks"
+        names = self._names()
+        fits = len(names) == len(self.blocks_) == len(self.widths_)
+        if not fits or not set(names) == set(self.weights_) == set(self.sizes_):
+            return f"has other than {len(names)} fitted blocks"
+        if min(self.sizes_.values()) <= 0 or not np.isfinite(self._factors()).all():
+            return "has sizes or weights that are no numbers, or sizes of 0"
+        return None
 
     def __init__(
         self,
@@ -113,7 +119,7 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
         if given is None and len(names) > 1:
             if y is None:
                 raise ValueError("weights='learn' needs y; give it, or weights='equal'.")
-            weights, losses = self._chosen(X, np.asarray(y), names)
+            weights, losses = self._chosen(X, _targets(y, parts[0].shape[0]), names)
         else:
             weights, losses = given or dict.fromkeys(names, 1.0), []
         self.blocks_, self.widths_ = blocks, [F.shape[1] for F in parts]
@@ -139,7 +145,7 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
 
     def _factors(self) -> list[float]:
         """What multiplies the features of each block."""
-        return [weight / self.sizes_[name] for name, weight in self.weights_.items()]
+        return [self.weights_[name] / self.sizes_[name] for name in self._names()]
 
     def _blocks(self, X: Any, y: Any) -> tuple[list[Any], list[Matrix]]:
         """Transformers fitted to their columns, and the features of these rows."""
@@ -176,7 +182,8 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"weights must be 'learn', 'equal' or a number for each of {', '.join(names)}, got {w!r}."
             )
-        if not all(np.isfinite(v) and v >= 0 for v in w.values()) or not any(w.values()):
+        numbers = all(isinstance(v, Real) and np.isfinite(v) and v >= 0 for v in w.values())
+        if not numbers or not any(w.values()):
             raise ValueError(f"weights must be numbers >= 0, not all 0, got {w!r}.")
         return {name: float(w[name]) for name in names}
 
@@ -185,7 +192,11 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
         self, X: Any, y: Array, names: list[str]
     ) -> tuple[dict[str, float], list[tuple[tuple[float, ...], float]]]:
         """The weights of least loss, one block after another, twice where there are more than two."""
-        parts, numeric = [*self._parts(X, y, names)], _numeric(y)
+        parts, numeric = [*self._parts(X, y)], _numeric(y)
+        if not parts:
+            raise ValueError(
+                "weights='learn' needs y of two classes or of numbers, but it has 1 class; give weights='equal'."
+            )
         best, losses = (1.0,) * len(names), dict[tuple[float, ...], float]()
 
         def loss(w: tuple[float, ...]) -> float:
@@ -199,8 +210,8 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
                 best = min([best, *tried], key=loss)
         return dict(zip(names, best, strict=True)), [*losses.items()]
 
-    def _parts(self, X: Any, y: Array, names: list[str]) -> Iterator[_Part]:
-        """The blocks of rows fitted and left out, fold by fold."""
+    def _parts(self, X: Any, y: Array) -> Iterator[_Part]:
+        """The blocks of rows fitted and left out, of folds that have two classes to fit."""
         k = whole(self.cv, "cv", least=2)
         n = len(y)
         some = np.sort(permutation(Stream(seed_of(self.random_state)), n)[:N_ROWS])
@@ -209,6 +220,8 @@ class WeightedUnion(Saved, TransformerMixin, BaseEstimator):
         if not _numeric(y) and np.unique(targets, return_counts=True)[1].min() < k:
             make = KFold
         for fitted, out in make(k, shuffle=True, random_state=0).split(targets, targets):
+            if not _numeric(y) and len(np.unique(targets[fitted])) < 2:
+                continue
             blocks, F = self._blocks(_safe_indexing(rows, fitted), targets[fitted])
             G = self._features(_safe_indexing(rows, out), blocks)
             yield _Part(F, targets[fitted], G, targets[out])
@@ -251,6 +264,19 @@ def _logistic(F: Matrix, G: Matrix, part: _Part, alpha: float) -> float:
     known = np.isin(part.t, m.classes_)
     p = np.where(known, P[np.arange(len(at)), np.minimum(at, P.shape[1] - 1)], 1 / len(part.y))
     return float(-np.log(np.maximum(p, 1e-12)).sum())
+
+
+def _targets(y: Any, n: int) -> Array:
+    """The targets of n rows."""
+    out = np.asarray(y)
+    if out.shape != (n,):
+        raise ValueError(
+            f"y must be one target for each of the {n} rows, but has shape {out.shape}; give a vector."
+        )
+    if out.dtype.kind == "f" and not np.isfinite(out).all():
+        bad = int(np.flatnonzero(~np.isfinite(out))[0])
+        raise ValueError(f"y is {out[bad]} in row {bad}; leave such rows out.")
+    return out
 
 
 def _numeric(y: Array) -> bool:

@@ -38,10 +38,7 @@ class Part:
             if self.offsets is None
             else np.diff(self.offsets)
         )
-        if len(sizes) and int(sizes.max()) > MOST_BYTES:
-            raise ValueError(
-                f"document {self.first + int(sizes.argmax())} has {int(sizes.max())} bytes, more than {MOST_BYTES}; cut it into several."
-            )
+        self._fits(sizes)
         ends = np.flatnonzero(np.diff(np.cumsum(sizes + 1) // step)) + 1
         for a, b in pairwise([0, *ends.tolist(), len(sizes)]):
             if b > a:
@@ -54,8 +51,17 @@ class Part:
             return self.text, self.offsets
         encoded = [item if isinstance(item, bytes) else _encoded(item) for item in self.items]
         offsets = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
+        sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        self._fits(sizes)  # a character may be four bytes
+        np.cumsum(sizes, out=offsets[1:])
         return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+    def _fits(self, sizes: Array) -> None:
+        """Refuse documents beyond what loops count in 32 bits."""
+        if len(sizes) and int(sizes.max()) > MOST_BYTES:
+            raise ValueError(
+                f"document {self.first + int(sizes.argmax())} has {int(sizes.max())} bytes, more than {MOST_BYTES}; cut it into several."
+            )
 
     def refused(self, i: int) -> str:
         """What is wrong with a document that is not UTF-8."""
@@ -144,11 +150,11 @@ def _buffers(chunk: Any, row: int, name: str) -> tuple[Array, Array]:
 
     if not len(chunk):
         return np.frombuffer(b"", np.uint8), np.zeros(1, np.int64)
+    if pa.types.is_dictionary(chunk.type):
+        chunk = chunk.dictionary_decode()  # a level may be missing too
     if chunk.null_count:
         bad = row + int(np.flatnonzero(np.asarray(chunk.is_null()))[0])
         raise ValueError(_said(name, bad, "missing"))
-    if pa.types.is_dictionary(chunk.type):
-        chunk = chunk.dictionary_decode()
     if pa.types.is_string_view(chunk.type):
         chunk = chunk.cast(pa.large_string())
     small = pa.types.is_string(chunk.type) or pa.types.is_binary(chunk.type)

@@ -49,6 +49,8 @@ def targets(y: Any, how: GramSettings, classes: Any = None) -> Targets:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must be one class a document, but has shape {labels.shape}.")
+    if any(v is None or v != v for v in (labels.tolist() if labels.dtype.kind in "Of" else ())):
+        raise ValueError("y has classes that are missing; leave such documents out.")
     known = np.unique(labels if classes is None else np.asarray(classes))
     if len(known) != 2:
         raise ValueError(
@@ -92,8 +94,14 @@ def _goes_on(before: FittedGrams, how: GramSettings) -> bool:
             isinstance(b, kinds) and vars(b.grams) == vars(g)
             for b, g in zip(before.blocks, how.grams, strict=True)
         )
-        and (how.columns is None or [c.width for c in how.columns] == before.widths)
+        and (how.columns is None or all(map(_same_columns, how.columns, before.blocks)))
     )
+
+
+def _same_columns(a: Block, b: Block) -> bool:
+    """Whether two blocks have the same columns: as many hashed ones, or the same n-grams in order."""
+    named = isinstance(a, Vocabulary) and isinstance(b, Vocabulary)
+    return a.width == b.width and (not named or a.names() == b.names())
 
 
 def _documents(
@@ -222,6 +230,11 @@ def _placed(growths: Sequence[Growth], places: Sequence[Array], v: Vocabulary) -
 
 def merged(a: FittedGrams, b: FittedGrams, how: GramSettings) -> FittedGrams:
     """What both have learnt, as if their documents had come together."""
+    mine, theirs = ([] if f.classes is None else f.classes.tolist() for f in (a, b))
+    if mine != theirs:
+        raise ValueError(
+            f"ratios of the classes {mine} cannot be merged with those of {theirs}; give the same classes to both."
+        )
     seen = a.n_documents + b.n_documents
     pairs = zip(a.blocks, b.blocks, strict=True)
     if how.columns is not None:

@@ -17,7 +17,7 @@ from mercer.text.distinct import all_collisions, names_in
 from mercer.text.fitted import FittedGrams
 from mercer.text.learning import learn, merged, targets
 from mercer.text.names import Collisions
-from mercer.text.settings import GramSettings, settings
+from mercer.text.settings import GramSettings, floating, settings
 from mercer.text.vocabulary import Vocabulary
 
 
@@ -165,6 +165,8 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
 
     def merge(self, other: NGrams) -> Self:
         """Add what another one, of the same settings, has learnt from other documents."""
+        if not isinstance(other, NGrams):
+            raise ValueError(f"other must be an NGrams, got {type(other).__name__}; give one.")
         mine, theirs = self.get_params(), other.get_params()
         differ = [name for name in mine if not _alike(mine[name], theirs[name])]
         if differ:
@@ -176,7 +178,7 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """The rows of documents: CSR with sorted indices, none twice."""
-        return self._fitted().transform(X, np.dtype(self.dtype))
+        return self._fitted().transform(X, floating(self.dtype))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The n-grams of a vocabulary, or numbered names of hashed columns; of words and characters
@@ -271,4 +273,8 @@ class NGrams(Saved, TransformerMixin, BaseEstimator):
 
 
 def _alike(a: Any, b: Any) -> bool:
-    return bool(a is b or (type(a) is type(b) and a == b))
+    """Whether two parameters are equal, of arrays and columns every item."""
+    if type(a) is not type(b):
+        return False
+    columns = isinstance(a, Iterable) and hasattr(a, "dtype")
+    return bool(list(a) == list(b) if columns else a == b)

@@ -35,9 +35,7 @@ def settings(p: dict[str, Any]) -> GramSettings:
     weighting = _weighting(p)
     grams = tuple(_grams(p))
     selection = _selection(p, weighting)
-    dtype = np.dtype(p["dtype"])
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float64 or float32, got {p['dtype']!r}.")
+    dtype = floating(p["dtype"])
     columns = _columns(p, grams, weighting)
     keep = truth(p, "keep_names")
     if keep and not (columns and isinstance(columns[0], HashedColumns)):
@@ -45,6 +43,17 @@ def settings(p: dict[str, Any]) -> GramSettings:
             "keep_names=True is for hashed columns, but a vocabulary has its names already; leave it out."
         )
     return GramSettings(grams, columns, selection, weighting, dtype, keep)
+
+
+def floating(given: Any) -> np.dtype[Any]:
+    """The type of rows."""
+    try:
+        dtype = np.dtype(given)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float64 or float32, got {given!r}.")
+    return dtype
 
 
 def _weighting(p: dict[str, Any]) -> Weighting:
