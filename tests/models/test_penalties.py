@@ -102,8 +102,8 @@ def test_log_likelihood():
 
 
 def test_grids():
-    np.testing.assert_allclose(penalty_grid(None, 2.0, "Cs")[[0, -1]], [0.02, 200])
-    assert penalty_grid([3, 1, 1], 2.0, "Cs").tolist() == [1, 3]
+    np.testing.assert_allclose(penalty_grid(None, 2.0, "Cs", 3)[[0, -1]], [0.02, 200])
+    assert penalty_grid([3, 1, 1], 2.0, "Cs", 3).tolist() == [1, 3]
     for wrong in ([0.0, 1.0], [], "no", [-1.0], [np.nan]):
         with pytest.raises(ValueError, match="Cs must be"):
             KernelSVC("linear", cv=3, Cs=wrong).fit(X, Y)
@@ -139,3 +139,18 @@ def test_maps_and_matrices_have_paths_too():
     assert hot.plan_.way == "sparse newton"
     sure = KernelSVC("linear", cv=3, Cs=GRID, probability=True).fit(X, y)
     assert sure.predict_proba(X).shape == (150, 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "match"),
+    [
+        (KernelSVC("linear", Cs=[0.1, 1.0]), "Cs are chosen from by folds; give cv too"),
+        (KernelLogistic("linear", alphas=[0.1, 1.0]), "alphas are chosen from by folds"),
+        (KernelSVC("linear", cv=500), "at most the number of rows, 20, got 500"),
+        (KernelLogistic("linear", cv=500), "at most the number of rows, 20, got 500"),
+    ],
+)
+def test_settings_that_would_do_nothing_are_refused(model, match):
+    A = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match=match):
+        model.fit(A, A[:, 0] > 0)

@@ -201,7 +201,6 @@ def test_what_was_not_kept_is_said():
         (dict(dtype=np.int64), "dtype must be float64 or float32"),
         (dict(sublinear=1), "sublinear must be True or False"),
         (dict(lowercase=None), "lowercase must be True or False"),
-        (dict(keep_names=True, vocabulary="learn"), "keep_names=True is for hashed columns"),
         (dict(vocabulary=["a"], words=(1, 1), chars=(1, 1)), "give one of them"),
         (dict(min_df=2), "give vocabulary='learn'"),
         (dict(max_features=5, vocabulary=["a"]), "give vocabulary='learn'"),
@@ -381,3 +380,8 @@ def test_a_long_document_takes_five_times_its_size(options):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert float(done.stdout) < 5
+
+
+def test_names_of_a_vocabulary_are_kept_in_any_case():
+    phi = NGrams(words=(1, 1), vocabulary="learn", keep_names=True).fit(["to be", "be"])
+    assert [phi.names(j)[0][0] for j in range(2)] == ["be", "to"]

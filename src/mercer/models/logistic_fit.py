@@ -92,7 +92,7 @@ class LogisticSettings:
             steps,
             bytes_of(m.memory_limit),
             m.random_state,
-            alphas=None if m.cv is None else penalty_grid(m.alphas, alpha, "alphas"),
+            alphas=penalty_grid(m.alphas, alpha, "alphas", m.cv),
         )
 
 

@@ -51,8 +51,12 @@ class PenaltyPath:
         return float(self.values[int(np.argmax(self.pooled))])
 
 
-def penalty_grid(values: Any, given: float, name: str) -> Array:
-    """The penalties to choose from, ascending and all > 0."""
+def penalty_grid(values: Any, given: float, name: str, cv: Any) -> Array | None:
+    """The penalties to choose from by folds, ascending and all > 0; None without folds."""
+    if cv is None:
+        if values is not None:
+            raise ValueError(f"{name} are chosen from by folds; give cv too, as in cv=3.")
+        return None
     found = np.unique(grid(given * STEPS if values is None else values, name))
     if not found[0] > 0:
         raise ValueError(f"{name} must be numbers > 0, got {values!r}.")
@@ -68,6 +72,8 @@ def checked_folds(cv: Any, X: Table, y: Array) -> Folds | None:
         raise ValueError(
             "cv='loo' is for ridge regression, which has it in closed form; give a number of folds."
         )
+    if isinstance(cv, int | np.integer) and cv > len(y):
+        raise ValueError(f"cv must be at most the number of rows, {len(y)}, got {cv}.")
     return Folds.of_rows(cv, Items(X.data) if X.items else X.data, y)
 
 

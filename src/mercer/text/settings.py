@@ -37,11 +37,8 @@ def settings(p: dict[str, Any]) -> GramSettings:
     selection = _selection(p, weighting)
     dtype = floating(p["dtype"])
     columns = _columns(p, grams, weighting)
-    keep = truth(p, "keep_names")
-    if keep and not (columns and isinstance(columns[0], HashedColumns)):
-        raise ValueError(
-            "keep_names=True is for hashed columns, but a vocabulary has its names already; leave it out."
-        )
+    hashed = columns is not None and any(isinstance(c, HashedColumns) for c in columns)
+    keep = truth(p, "keep_names") and hashed  # a vocabulary has its names already
     return GramSettings(grams, columns, selection, weighting, dtype, keep)
 
 

@@ -85,7 +85,7 @@ class ClassifierSettings:
             most,
             memory,
             m.random_state,
-            Cs=None if m.cv is None else penalty_grid(m.Cs, C, "Cs"),
+            Cs=penalty_grid(m.Cs, C, "Cs", m.cv),
         )
 
     @property
