@@ -16,7 +16,6 @@ from mercer.ops.threads import parallel_map
 from mercer.ops.tiles import cuts
 
 SIDE_BY_SIDE = 4  # penalties that share every pass over the nonzeros
-CHOOSING = 100.0  # times the tolerance: so far models of folds are solved, to compare penalties
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -100,7 +99,7 @@ class SparsePasses:
             w, Y = self.weight[held[j]], self.Y[held[j]]
             each[j] = spread(Y, w)
             for at in cuts(len(alphas), min(width, SIDE_BY_SIDE)):
-                s, _, _ = self.solve(np.full(len(alphas[at]), j), alphas[at], CHOOSING * tol, steps)
+                s, _, _ = self.solve(np.full(len(alphas[at]), j), alphas[at], tol, steps)
                 f = (self.rows.times(s.coef) + s.intercept)[held[j]]
                 left = np.square(Y[:, None] - f.reshape(len(Y), -1, q))
                 error[at, j] = np.einsum("i,isq->sq", w, left)
