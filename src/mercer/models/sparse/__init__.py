@@ -1,0 +1,1 @@
+"""L1: models of few features out of many."""
