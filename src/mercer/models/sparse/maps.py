@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from mercer.inputs import Array, Table
 from mercer.invariants import Is, check
@@ -69,18 +70,18 @@ def dictionary_of(s: SparseSettings, p: SparseRows) -> tuple[SparseMap, Dictiona
     else:
         phi = FittedMap.fit(lift, rows, s.memory, p.y)
         features = LiftedFeatures(phi, phi.width, rows.columns)
-    return SparseMap(frame, features), held(s, features, rows, p.w)
+    return SparseMap(frame, features), held(s, features, rows, p)
 
 
-def held(s: SparseSettings, features: LiftedFeatures, rows: Table, w: Array) -> Dictionary:
-    """All features of rows in memory; ValueError, with their size, where it does not hold them."""
+def held(s: SparseSettings, features: LiftedFeatures, rows: Table, p: SparseRows) -> Dictionary:
+    """All features of rows, which may be in a frame, in memory; ValueError, with their size, where it does not hold them."""
     check_size(s, features, rows)
     F = features.all(rows)
-    if not np.isfinite(F.data if rows.sparse and hasattr(F, "indptr") else F).all():
+    if not np.isfinite(F.data if sp.issparse(F) else F).all():
         raise ValueError(
             "the lift gives features that are not finite; scale the columns of X first."
         )
-    return StoredDictionary(F, w, features, s.scale == "unit")
+    return StoredDictionary(F, p.w, features, s.scale == "unit", not p.classes)
 
 
 def check_size(s: SparseSettings, features: LiftedFeatures, rows: Table) -> None:
@@ -99,4 +100,4 @@ def check_size(s: SparseSettings, features: LiftedFeatures, rows: Table) -> None
 def again(s: SparseSettings, m: SparseMap, p: SparseRows) -> Dictionary:
     """The same features of other rows, of which there are some."""
     assert isinstance(m.features, LiftedFeatures)
-    return held(s, m.features, m.framed(p.rows), p.w)
+    return held(s, m.features, m.framed(p.rows), p)
