@@ -53,6 +53,8 @@ def test_columns_means_norms_and_sweeps(kind, F, unit):
     np.testing.assert_allclose(found.values, products[order[:3]], rtol=1e-6, atol=1e-12)
     assert found.bound == pytest.approx(abs(products[order[3]]), rel=1e-6)
     assert found.largest == pytest.approx(abs(products[order[0]]), rel=1e-6)
+    again = X.largest(r + w, 3, 0.0)  # what is the same in every row has no product with columns
+    np.testing.assert_allclose(again.values, found.values, rtol=1e-5, atol=1e-9)
     some = X.largest(r, 7, float(np.abs(products[order[2]]) + np.abs(products[order[3]])) / 2)
     assert some.ids.tolist() == order[:3].tolist()
 
