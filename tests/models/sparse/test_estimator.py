@@ -110,6 +110,9 @@ def test_scale_says_in_which_units_features_count():
     F = PolynomialFeatures(2).fit_transform(Z / np.abs(Z).max(0))
     peer = Lasso(alpha=0.01, tol=1e-12, max_iter=100_000).fit(F, Y)
     np.testing.assert_allclose(raw.coef_, peer.coef_, atol=1e-8)
+    told = [m.plan_.settings["scale"] for m in (unit, raw)]
+    assert told[0] == "columns as they are, then features of unit variance"
+    assert told[1] == "columns to [-1, 1], then features as they come"
 
 
 # laws
