@@ -1,0 +1,240 @@
+"""Sweeps over products of columns that are never built: which of them have the largest inner
+products with a vector.
+
+A word of k letters (columns, in order) is a head and a tail. For a tile of heads h and one of tails
+t all x_h x_t'r are one matrix product, of r x_h and x_t, two blocks made on the fly; of its values
+only the best are kept. In float32 each value is raised by what rounding may have taken, and those
+that remain are computed anew in float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+
+import numpy as np
+
+from mercer.inputs import Array
+from mercer.ops.jit import njit
+from mercer.ops.monomials import Program
+from mercer.ops.threads import parallel_map
+from mercer.ops.tiles import cuts, settle_allocator
+from mercer.ops.words import TILE, Tile, letters, places, tiles
+
+ROWS = 4096  # at a time: blocks stay small, and so do the errors of sums in float32
+SPARE = 256  # more than asked for are computed anew, so that the bound on all others is close
+REACH = 1e6  # products of columns up to so much, and from 1 / REACH**3 on, are taken in float32
+CROWD = 1 / 64  # of a tile: where more than that may count, all its scales are computed
+SAFETY = 1 + 1e-6  # for the few roundings of a bound itself
+
+
+@njit
+def products(XT: Array, words: Array, r: Array, begin: int, out: Array) -> None:
+    """out[j, i] = r_i prod_l XT[words[j, l], i] of the rows from begin on; r = 1 where it is
+    empty."""
+    m = out.shape[1]
+    for j in range(words.shape[0]):
+        o = out[j]
+        for i in range(m):
+            o[i] = r[begin + i] if r.shape[0] > 0 else 1.0
+        for a in words[j]:
+            if a >= 0:
+                x = XT[a, begin : begin + m]
+                for i in range(m):
+                    o[i] *= x[i]
+
+
+def built(XT: Array, words: Array) -> Array:
+    """(m, n) the products of these columns, the rows of XT.
+
+    >>> built(np.array([[2.0, 3.0], [5.0, 7.0]]), np.array([[0, 1], [1, -1]]))
+    array([[10., 21.],
+           [ 5.,  7.]])
+    """
+    out = np.empty((len(words), XT.shape[1]), XT.dtype)
+    parallel_map(
+        lambda some: products(XT, words[some], XT[0, :0], 0, out[some]), cuts(len(words), TILE)
+    )
+    return out
+
+
+class Best:
+    """The k largest values so far with their places, ties by place: the same for any order of
+    tiles."""
+
+    def __init__(self, k: int) -> None:
+        self.k, self.floor, self.lock = k, -np.inf, Lock()
+        self.values, self.places = np.empty(0), np.empty(0, np.int64)
+
+    def take(self, values: Array, at: Array) -> None:
+        with self.lock:
+            v, p = np.append(self.values, values), np.append(self.places, at)
+            if len(v) > self.k:  # from now on what is below the last of them is not looked at
+                order = np.lexsort((p, -v))
+                v, p = v[order[: self.k]], p[order[: self.k]]
+                self.floor = float(v[-1])
+            self.values, self.places = v, p
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """All products of columns, a row of XT each, of some degrees and within caps.
+
+    Places are those of a program, the constant counted. With `unit` a product x is divided by
+    its standard deviation, (sum_i w_i x_i^2 - (sum_i w_i x_i)^2)^(1/2); constants are left out.
+
+    >>> from mercer.ops.monomials import plan
+    >>> XT = np.array([[0.0, 1.0, 1.0], [1.0, 0.5, -1.0]])
+    >>> sweep = Sweep(XT, np.full(3, 1 / 3), plan(2, 2), np.array([1, 2]), range(1, 3))
+    >>> sweep.largest(np.array([1.0, 1.0, -2.0]), 2, 0.5)
+    (array([2, 4]), array([3.5, 2.5]), 1.0)
+    """
+
+    XT: Array  # (d, n) float64
+    w: Array  # (n,) float64, weights that sum to 1
+    program: Program
+    caps: Array  # (d,) the highest exponent of each column, no higher than the program's
+    degrees: range
+    unit: bool = False
+
+    @cached_property
+    def tiles(self) -> list[Tile]:
+        return list(tiles(self.caps, self.degrees))
+
+    @cached_property
+    def dtype(self) -> np.dtype[np.floating]:
+        """The precision to sweep in: float32 where it holds the products."""
+        top = np.abs(self.XT[self.caps > 0]).max(axis=1, initial=0.0)
+        k = self.degrees.stop - 1
+        low, high = top[top > 0].min(initial=1.0) ** k, top.max(initial=1.0) ** k
+        return np.dtype(np.float32 if high <= REACH and low >= REACH**-3 else np.float64)
+
+    @cached_property
+    def rounded(self) -> Array:
+        return self.XT.astype(self.dtype)
+
+    @cached_property
+    def floors(self) -> list[tuple[Array, Array]]:
+        """Of each tile the norms of heads, and the least scale of a tail's products over the norm
+        of their head: what the scale of a product is at least, without one for each."""
+        return parallel_map(self._floor, self.tiles) if self.unit else []
+
+    def columns(self, at: Array) -> Array:
+        """(m, n) the products at some places, in float64, not divided."""
+        return built(self.XT, letters(self.program, at))
+
+    def scales(self, F: Array) -> Array:
+        """(m,) what products (m, n) are divided by: 1, or their standard deviation, inf for
+        constants."""
+        if not self.unit:
+            return np.ones(len(F))
+        return self._deviations(((F - (F @ self.w)[:, None]) ** 2) @ self.w, F**2 @ self.w)
+
+    def largest(self, r: Array, k: int, above: float) -> tuple[Array, Array, float]:
+        """Places and values x_j'r of the k largest |x_j'r| above a number, and a bound on all
+        others."""
+        size = float(np.abs(r).max(initial=0.0))
+        if size == 0 or not len(self.tiles):
+            return np.empty(0, np.int64), np.empty(0), above
+        settle_allocator()
+        step = 2.0 ** np.floor(np.log2(size))  # a power of two: dividing by it is exact
+        best, least = Best(k + SPARE), above / step / SAFETY
+        small = (r / step).astype(self.dtype)
+        parallel_map(lambda i: self._look(i, small, least, best), range(len(self.tiles)))
+        return self._anew(best, r, k, above, best.floor * step * SAFETY)
+
+    def _anew(
+        self, best: Best, r: Array, k: int, above: float, bound: float
+    ) -> tuple[Array, Array, float]:
+        """The best in float64, where all others are within a bound."""
+        at, values = best.places, np.empty(len(best.places))
+        for some in cuts(len(at), TILE):
+            F = self.columns(at[some])
+            values[some] = F @ r / self.scales(F)
+        order = np.lexsort((at, -np.abs(values)))
+        kept = order[:k][np.abs(values[order[:k]]) > above]
+        others = float(np.abs(values[order[k:]]).max(initial=0.0))
+        return at[kept], values[kept], max(above, bound, others)
+
+    def _look(self, i: int, r: Array, above: float, best: Best) -> None:
+        """Give the best what may exceed a number in one tile."""
+        tile = self.tiles[i]
+        V, error = self._values(tile, r)
+        np.abs(V, out=V)
+        V += V.dtype.type(error)
+        if not tile.free:
+            V[tile.strange(self.caps)] = 0
+        if self.unit:
+            V = self._over_scales(i, V, above)
+        h, t = np.nonzero(max(above, best.floor, float(np.finfo(r.dtype).tiny)) <= V)
+        v = V[h, t].astype(np.float64)
+        if len(v) > best.k:
+            few = v >= np.partition(v, -best.k)[-best.k]
+            h, t, v = h[few], t[few], v[few]
+        if len(v):
+            best.take(v, places(self.program, tile.words(h, t)))
+
+    def _values(self, tile: Tile, r: Array) -> tuple[Array, float]:
+        """(h, t) x_h x_t'r, and what each of them may be off: sums of n terms, each of k factors
+        and r, all of them rounded."""
+        n, k = len(r), tile.heads.words.shape[1] + tile.tails.words.shape[1]
+        V = np.zeros((len(tile.heads), len(tile.tails)), r.dtype)
+        H2, T2 = np.zeros(len(tile.heads)), np.zeros(len(tile.tails))
+        for rows in cuts(n, ROWS):
+            H = self._block(self.rounded, tile.heads.words, r, rows)
+            T = self._block(self.rounded, tile.tails.words, r[:0], rows)
+            V += H @ T.T
+            H2 += np.einsum("hi,hi->h", H, H)
+            T2 += np.einsum("ti,ti->t", T, T)
+        roundings = min(n, ROWS) + len(cuts(n, ROWS)) + 2 * k + 4
+        lost = n * (k + 2) * float(np.finfo(r.dtype).smallest_subnormal) * REACH
+        return V, 1.01 * gamma(roundings, r.dtype) * float(np.sqrt(H2.max() * T2.max())) + lost
+
+    def _over_scales(self, i: int, V: Array, above: float) -> Array:
+        """Bounds (h, t) on |x_j'r| / s_j of |x_j'r|: with s_j at the least it can be, or as it is
+        where that leaves many."""
+        norms, least = self.floors[i]
+        U = np.asarray(V / (norms[:, None] * least))
+        if np.count_nonzero(U >= above) <= CROWD * U.size:
+            return U
+        return np.asarray(V / self._scales(self.tiles[i])[0])
+
+    def _floor(self, tile: Tile) -> tuple[Array, Array]:
+        S, norms = self._scales(tile)
+        norms[norms == 0] = 1.0
+        return norms, (S / norms[:, None]).min(axis=0)
+
+    def _scales(self, tile: Tile) -> tuple[Array, Array]:
+        """(h, t) the standard deviation of products, inf where it is 0, and the norms of heads; in
+        float64."""
+        shape = len(tile.heads), len(tile.tails)
+        M, Q, norms = np.zeros(shape), np.zeros(shape), np.zeros(shape[0])
+        for rows in cuts(len(self.w), ROWS):
+            H = self._block(self.XT, tile.heads.words, self.w, rows)
+            T = self._block(self.XT, tile.tails.words, self.w[:0], rows)
+            M += H @ T.T
+            H = self._block(self.XT, np.repeat(tile.heads.words, 2, axis=1), self.w, rows)
+            norms += H.sum(axis=1)
+            Q += H @ (T * T).T
+        S = self._deviations(Q - M * M, Q)
+        if not tile.free:
+            S[tile.strange(self.caps)] = np.inf
+        return S, np.sqrt(norms)
+
+    def _deviations(self, variance: Array, square: Array) -> Array:
+        """Standard deviations, inf where they are no more than rounding of the mean square."""
+        constant = variance <= 16 * gamma(len(self.w) + 8, np.dtype(float)) * square
+        return np.sqrt(np.where(constant, np.inf, variance))
+
+    def _block(self, XT: Array, words: Array, r: Array, rows: slice) -> Array:
+        """(m, rows) words, times r."""
+        out = np.empty((len(words), rows.stop - rows.start), XT.dtype)
+        products(XT, words, r, rows.start, out)
+        return out
+
+
+def gamma(m: int, dtype: np.dtype[np.floating]) -> float:
+    """The relative error of m roundings, one after the other: m u / (1 - m u)."""
+    u = float(np.finfo(dtype).eps) / 2
+    return m * u / (1 - m * u)
