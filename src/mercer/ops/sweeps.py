@@ -120,6 +120,11 @@ class Sweep:
         of their head: what the scale of a product is at least, without one for each."""
         return parallel_map(self._floor, self.tiles) if self.unit else []
 
+    @cached_property
+    def _off(self) -> float:
+        """The relative error of a sum over all rows in float64."""
+        return gamma(len(self.w) + 8, np.dtype(np.float64))
+
     def columns(self, at: Array) -> Array:
         """(m, n) the products at some places, in float64, not divided."""
         return built(self.XT, letters(self.program, at))
@@ -129,7 +134,8 @@ class Sweep:
         constants."""
         if not self.unit:
             return np.ones(len(F))
-        return self._deviations(((F - (F @ self.w)[:, None]) ** 2) @ self.w, F**2 @ self.w)
+        variance = ((F - (F @ self.w)[:, None]) ** 2) @ self.w
+        return deviations(variance, 16 * self._off * (F**2 @ self.w))
 
     def largest(self, r: Array, k: int, above: float) -> tuple[Array, Array, float]:
         """Places and values x_j'r of the k largest |x_j'r| above a number, and a bound on all
@@ -206,8 +212,8 @@ class Sweep:
         return norms, (S / norms[:, None]).min(axis=0)
 
     def _scales(self, tile: Tile) -> tuple[Array, Array]:
-        """(h, t) the standard deviation of products, inf where it is 0, and the norms of heads; in
-        float64."""
+        """(h, t) what the standard deviation of products is at least, inf for constants, and the
+        norms of heads; in float64."""
         shape = len(tile.heads), len(tile.tails)
         M, Q, norms = np.zeros(shape), np.zeros(shape), np.zeros(shape[0])
         for rows in cuts(len(self.w), ROWS):
@@ -217,21 +223,25 @@ class Sweep:
             H = self._block(self.XT, np.repeat(tile.heads.words, 2, axis=1), self.w, rows)
             norms += H.sum(axis=1)
             Q += H @ (T * T).T
-        S = self._deviations(Q - M * M, Q)
+        S = deviations(Q - M * M - 4 * self._off * Q, 8 * self._off * Q)
         if not tile.free:
             S[tile.strange(self.caps)] = np.inf
         return S, np.sqrt(norms)
-
-    def _deviations(self, variance: Array, square: Array) -> Array:
-        """Standard deviations, inf where they are no more than rounding of the mean square."""
-        constant = variance <= 16 * gamma(len(self.w) + 8, np.dtype(float)) * square
-        return np.sqrt(np.where(constant, np.inf, variance))
 
     def _block(self, XT: Array, words: Array, r: Array, rows: slice) -> Array:
         """(m, rows) words, times r."""
         out = np.empty((len(words), rows.stop - rows.start), XT.dtype)
         products(XT, words, r, rows.start, out)
         return out
+
+
+def deviations(variance: Array, least: Array) -> Array:
+    """The root of variances, inf where they are no more than the least that is no rounding.
+
+    >>> deviations(np.array([4.0, 1e-20]), np.full(2, 1e-16))
+    array([ 2., inf])
+    """
+    return np.sqrt(np.where(variance > least, variance, np.inf))
 
 
 def gamma(m: int, dtype: np.dtype[np.floating]) -> float:
