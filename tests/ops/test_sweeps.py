@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from mercer.ops.monomials import exponents, expand, plan
+from mercer.ops.monomials import expand, exponents, plan
 from mercer.ops.sweeps import ROWS, Sweep, built, gamma
 from mercer.ops.threads import limit
 from mercer.ops.words import NONE, letters, places, tiles
@@ -132,8 +132,11 @@ def test_the_largest_are_the_largest_and_the_bound_holds(kind, unit):
             assert set(found) <= set(at)
             mine = G[np.searchsorted(at, found)] if (np.diff(at) > 0).all() else None
             assert np.allclose(np.abs(values), mine, rtol=1e-7, atol=close)
-            assert (np.abs(values) > above).all() and (np.diff(np.abs(values)) <= 0).all()
-            others = G[~np.isin(at, found)]
+            assert (np.abs(values) > above).all()
+            assert (np.diff(np.abs(values)) <= 0).all()
+            others = G[~np.isin(at, found)]  # but copies, which have the same products
+            same = np.isclose(others[:, None], np.abs(values), rtol=1e-9, atol=close).any(axis=1)
+            others = others[~same] if kind in ("copies", "bits") else others
             assert others.max(initial=0) <= max(bound, above) + close
             if len(found) < k:
                 assert bound <= above + close
@@ -178,7 +181,8 @@ def test_what_is_found_depends_on_neither_threads_nor_pieces(unit, monkeypatch):
         with limit(threads):
             found.append(sweep.largest(r, 20, 0.0))
     for at, values, bound in found[1:]:
-        assert np.array_equal(at, found[0][0]) and np.array_equal(values, found[0][1])
+        assert np.array_equal(at, found[0][0])
+        assert np.array_equal(values, found[0][1])
         assert bound == found[0][2]
 
 
@@ -191,7 +195,8 @@ def test_rows_come_in_pieces(monkeypatch):
         monkeypatch.setattr("mercer.ops.sweeps.ROWS", 7)
         again = Sweep(X, np.full(100, 0.01), program, program.caps, range(1, 4), unit)
         other = again.largest(r, 5, 0.0)
-        assert np.array_equal(at, other[0]) and np.allclose(values, other[1], rtol=1e-12)
+        assert np.array_equal(at, other[0])
+        assert np.allclose(values, other[1], rtol=1e-12)
         assert np.isclose(bound, other[2], rtol=1e-5)
         monkeypatch.setattr("mercer.ops.sweeps.ROWS", ROWS)
 
@@ -200,7 +205,9 @@ def test_no_vector_finds_nothing():
     program = plan(3, 2)
     sweep = Sweep(uniform(3, 4), np.full(4, 0.25), program, program.caps, range(1, 3))
     at, values, bound = sweep.largest(np.zeros(4), 5, 0.5)
-    assert not len(at) and not len(values) and bound == 0.5
+    assert not len(at)
+    assert not len(values)
+    assert bound == 0.5
 
 
 @pytest.mark.parametrize("unit", [False, True])

@@ -26,6 +26,7 @@ ROWS = 4096  # at a time: blocks stay small, and so do the errors of sums in flo
 SPARE = 256  # more than asked for are computed anew, so that the bound on all others is close
 REACH = 1e6  # products of columns up to so much, and from 1 / REACH**3 on, are taken in float32
 CROWD = 1 / 64  # of a tile: where more than that may count, all its scales are computed
+ALIKE = 1e-9  # relative difference of products with a vector up to which two may be copies
 SAFETY = 1 + 1e-6  # for the few roundings of a bound itself
 
 
@@ -138,8 +139,8 @@ class Sweep:
         return deviations(variance, 16 * self._off * (F**2 @ self.w))
 
     def largest(self, r: Array, k: int, above: float) -> tuple[Array, Array, float]:
-        """Places and values x_j'r of the k largest |x_j'r| above a number, and a bound on all
-        others."""
+        """Places and values x_j'r of the k largest |x_j'r| above a number, copies of one before
+        left out, and a bound on all others."""
         size = float(np.abs(r).max(initial=0.0))
         if size == 0 or not len(self.tiles):
             return np.empty(0, np.int64), np.empty(0), above
@@ -154,14 +155,49 @@ class Sweep:
         self, best: Best, r: Array, k: int, above: float, bound: float
     ) -> tuple[Array, Array, float]:
         """The best in float64, where all others are within a bound."""
-        at, values = best.places, np.empty(len(best.places))
+        at, both = best.places, np.empty((len(best.places), 2))
+        vectors = np.stack([r, self._mark], axis=1)
         for some in cuts(len(at), TILE):
             F = self.columns(at[some])
-            values[some] = F @ r / self.scales(F)
-        order = np.lexsort((at, -np.abs(values)))
-        kept = order[:k][np.abs(values[order[:k]]) > above]
-        others = float(np.abs(values[order[k:]]).max(initial=0.0))
+            both[some] = F @ vectors / self.scales(F)[:, None]
+        order = np.lexsort((at, -np.abs(both[:, 0])))
+        at, both = at[order], both[order]
+        once = self._once(at, both)
+        at, values = at[once], both[once, 0]
+        kept = np.flatnonzero(np.abs(values[:k]) > above)
+        others = float(np.abs(values[k:]).max(initial=0.0))
         return at[kept], values[kept], max(above, bound, others)
+
+    @cached_property
+    def _mark(self) -> Array:
+        """(n,) no vector that data would know of: products with it tell features apart."""
+        v = self.w * np.cos(np.arange(1.0, len(self.w) + 1) * np.sqrt(2.0))
+        return np.asarray(v - self.w * v.sum())
+
+    def _once(self, at: Array, both: Array) -> Array:
+        """(m,) which products are no copies of one before, but for a sign, an offset and, with
+        `unit`, a factor: these have the same products with both vectors."""
+        size, once = np.abs(both), np.ones(len(at), bool)
+        order = np.lexsort((at, size[:, 1]))
+        near = np.abs(np.diff(size[order], axis=0)) <= ALIKE * size.max(axis=0, initial=0.0)
+        for group in np.split(order, np.flatnonzero(~near.all(axis=1)) + 1):
+            if len(group) > 1:
+                once[self._copies(group[np.argsort(at[group])], at)] = False
+        return once
+
+    def _copies(self, group: Array, at: Array) -> list[int]:
+        """Those of a group that are one before them, to rounding."""
+        F = self.columns(at[group])
+        top, s = np.abs(F).max(axis=1), self.scales(F)
+        F = (F - (F @ self.w)[:, None]) / s[:, None]
+        close = self._off * top / s
+        firsts: list[int] = []
+        copies = []
+        for i, f in enumerate(F):
+            C = F[firsts]
+            off = np.minimum(np.abs(C - f).max(axis=1), np.abs(C + f).max(axis=1))
+            (copies if (off <= close[i] + close[firsts]).any() else firsts).append(i)
+        return [int(group[i]) for i in copies]
 
     def _look(self, i: int, r: Array, above: float, best: Best) -> None:
         """Give the best what may exceed a number in one tile."""
@@ -202,7 +238,7 @@ class Sweep:
         where that leaves many."""
         norms, least = self.floors[i]
         U = np.asarray(V / (norms[:, None] * least))
-        if np.count_nonzero(U >= above) <= CROWD * U.size:
+        if np.count_nonzero(above <= U) <= CROWD * U.size:
             return U
         return np.asarray(V / self._scales(self.tiles[i])[0])
 

@@ -21,7 +21,6 @@ from mercer.store import register
 
 MAX_WORK = 4e12  # multiplications of one sweep, about 20 seconds on two cores
 MAX_HALVES = 1 << 23  # words of half the degree, which are listed
-EQUAL = 1e-9  # relative difference of products with r from which on two features are no copies
 
 
 def sweepable(phi: Any) -> bool:
@@ -66,19 +65,28 @@ class ProductFeatures:
         """Where feature 0 stands in the program."""
         return self.lift.program_.skip + self.lift.start_
 
-    def transposed(self, rows: Table) -> Array:
-        """(d, n) the columns of rows that are used, in float64."""
-        return np.ascontiguousarray(np.asarray(rows.data, np.float64).T[self.used])
+    def transposed(self, rows: Table, letters: Array | slice = slice(None)) -> Array:
+        """(d, n) the columns of rows that are used, or some of them, in float64."""
+        X = rows.data[:, self.used[letters]]
+        return np.ascontiguousarray((X.toarray() if rows.sparse else X).T, np.float64)
 
     def columns(self, rows: Table, ids: Array) -> Array:
         """(m, k) features of rows."""
         if self.empty:
             return np.zeros((len(rows), len(ids)))
-        return built(self.transposed(rows), self.words(ids)).T
+        words = self.words(ids)
+        some = np.unique(words[words != NONE])
+        XT = self.transposed(rows, some) if len(some) else np.ones((1, len(rows)))
+        return built(XT, np.where(words == NONE, NONE, np.searchsorted(some, words))).T
 
     def words(self, ids: Array) -> Array:
         """(k, degree) the letters of features."""
-        return letters(self.lift.program_, np.asarray(ids, np.int64) + self.start)
+        at = np.asarray(ids, np.int64)
+        if len(at) and not 0 <= at.min() <= at.max() < self.width:
+            raise IndexError(
+                f"features are numbered from 0 to {self.width - 1}, but ids has {at.min()} to {at.max()}."
+            )
+        return letters(self.lift.program_, at + self.start)
 
     def names(self, ids: Array) -> list[str]:
         """The names of features, as the map has them."""
@@ -143,20 +151,7 @@ class Implicit:
         if self.features.empty:
             return Found(np.empty(0, np.int64), np.empty(0), above)
         at, values, bound = self.sweep.largest(r, k, max(0.0, above))
-        kept = self._once(at, values)
-        return Found(at[kept] - self.features.start, values[kept], bound)
-
-    def _once(self, at: Array, values: Array) -> Array:
-        """Which features to keep where some are, but for the sign, copies of others: the first."""
-        size, copy = np.abs(values), np.zeros(len(at), bool)
-        close = size[1:] >= size[:-1] * (1 - EQUAL)  # they come by size
-        for run in np.split(np.arange(len(at)), np.flatnonzero(~close) + 1):
-            if len(run) > 1:
-                run = run[np.argsort(at[run])]
-                F = self.sweep.columns(at[run]) * np.sign(values[run])[:, None] + 0.0  # -0 is 0
-                first = {f.tobytes(): i for f, i in zip(F[::-1], run[::-1], strict=True)}
-                copy[np.setdiff1d(run, list(first.values()))] = True
-        return ~copy
+        return Found(at - self.features.start, values, bound)
 
     def _raw(self, ids: Array) -> Array:
         if self.features.empty:
