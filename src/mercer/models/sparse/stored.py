@@ -1,0 +1,230 @@
+"""Dictionaries of features that are held in memory: a dense array or CSR, centred implicitly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer.inputs import Array, Matrix, Table
+from mercer.invariants import Each, Is, Text, Whole, check
+from mercer.lifts import Lift
+from mercer.models.maps import FittedMap
+from mercer.models.sparse.dictionary import Features, Found
+from mercer.ops.tiles import cuts
+from mercer.store import register
+
+PIECE = 4 << 20  # bytes of features that are read at a time
+MOST_PAIRED = 4096  # features
+ALIKE = 1e-9  # two columns whose products with one vector differ by less are compared
+
+
+@register("sparse.LiftedFeatures")
+@dataclass(frozen=True, eq=False)
+class LiftedFeatures:
+    """The features of a fitted lift; of None the columns themselves."""
+
+    phi: FittedMap | None
+    width: int
+    inputs: tuple[str, ...]  # names of the columns
+
+    must = dict(phi=Is("FittedMap") | None, width=Whole(1), inputs=Each(Text()))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def _laws(self) -> str | None:
+        size = len(self.inputs) if self.phi is None else self.phi.width
+        return None if self.width == size else f"has a width of {self.width}, not of {size}"
+
+    def all(self, rows: Table) -> Matrix:
+        """Every feature of rows."""
+        return rows.data if self.phi is None else self.phi.transform(rows)
+
+    def columns(self, rows: Table, ids: Array) -> Array:
+        """Those of these features, (m, k) in float64."""
+        out = np.empty((len(rows), len(ids)))
+        step = max(256, PIECE // (8 * self.width))
+        for at in cuts(len(rows), 1 << 30 if self.phi is None else step):
+            F = self.all(rows[at])[:, ids]
+            out[at] = F.toarray() if sp.issparse(F) else F
+        return out
+
+    def names(self, ids: Array) -> list[str]:
+        """Their names; of a transformer that gives none, their numbers."""
+        if self.phi is None:
+            return [self.inputs[j] for j in ids]
+        lift = self.phi.lift
+        if isinstance(lift, Lift) or hasattr(lift, "get_feature_names_out"):
+            every = lift.get_feature_names_out(np.asarray(self.inputs, dtype=object))
+            return [str(every[j]) for j in ids]
+        return [f"{type(lift).__name__.lower()}{j}" for j in ids]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredDictionary:
+    """Features F (n, p), dense or CSR, of rows of weights w that sum to 1."""
+
+    F: Matrix
+    w: Array
+    features: Features
+    unit: bool  # whether columns are divided by their standard deviations
+
+    @property
+    def n(self) -> int:
+        return int(self.F.shape[0])
+
+    @property
+    def p(self) -> int:
+        return int(self.F.shape[1])
+
+    @property
+    def sparse(self) -> bool:
+        return sp.issparse(self.F)
+
+    @cached_property
+    def raw_means(self) -> Array:
+        """Of the features before they are divided."""
+        return np.asarray(sums(self.F, self.w), np.float64).ravel()
+
+    @cached_property
+    def products(self) -> Array:
+        """sum_i w_i (F_i - mean)(F_i - mean)', (p, p), some rows at a time."""
+        m, root = self.raw_means, np.sqrt(self.w)[:, None]
+        if sp.issparse(self.F):
+            A = sp.diags_array(root[:, 0]) @ self.F.astype(np.float64)
+            return np.asarray((A.T @ A).todense()) - m * m[:, None]
+        G = np.zeros((self.p, self.p))
+        for rows in pieces(self.F):
+            A = self.F[rows] - m  # means are float64, and so is A
+            A *= root[rows]
+            G += A.T @ A
+        return G
+
+    @cached_property
+    def deviations(self) -> Array:
+        """sqrt(sum_i w_i (F_ij - mean_j)^2), 0 where rounding alone is left of it."""
+        m = self.raw_means
+        s = np.sqrt(np.maximum(np.diag(self.products) if self.fits else self._squares(), 0.0))
+        eps = float(np.finfo(self.F.dtype).eps)
+        return np.where(s > (1e-7 if self.sparse else 8 * eps) * np.abs(m), s, 0.0)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the products of all pairs of features are worth their memory and time."""
+        return self.p <= MOST_PAIRED
+
+    def _squares(self) -> Array:
+        m, F = self.raw_means, self.F
+        if sp.issparse(F):
+            return np.asarray(F.multiply(F).T @ self.w, np.float64).ravel() - m * m
+        total = np.zeros(self.p)
+        for rows in pieces(F):
+            D = F[rows] - m
+            total += self.w[rows] @ (D * D)
+        return total
+
+    @cached_property
+    def divisors(self) -> Array:
+        return np.where(self.deviations > 0, self.deviations, 1.0) if self.unit else np.ones(self.p)
+
+    @cached_property
+    def kept(self) -> Array:
+        """The features that vary and are no copies of one before, also not of its negative."""
+        vary = np.flatnonzero(self.deviations > 0)
+        return np.setdiff1d(vary, np.fromiter(self.copies, np.int64, len(self.copies)))
+
+    @cached_property
+    def copies(self) -> dict[int, int]:
+        """Features that are another, before them, up to a factor and an offset: by number."""
+        vary = np.flatnonzero(self.deviations > 0)
+        if len(vary) < 2:
+            return {}
+        v = self.w * np.cos(np.arange(1.0, self.n + 1) * np.sqrt(2.0))
+        marks = np.abs(self._products(v - self.w * v.sum()) / self._norms())[vary]
+        order = np.argsort(marks, kind="stable")
+        found: dict[int, int] = {}
+        run = np.flatnonzero(np.diff(marks[order]) > ALIKE * max(float(marks.max()), 1e-300)) + 1
+        for group in np.split(vary[order], run):
+            if len(group) > 1:
+                self._twins(np.sort(group), found)
+        return found
+
+    def _twins(self, group: Array, found: dict[int, int]) -> None:
+        """Columns of a group that are equal, to rounding, once centred and of norm 1."""
+        firsts: list[tuple[int, Array]] = []
+        for j in group.tolist():
+            x = self._centred(j)
+            close = (
+                16
+                * float(np.finfo(self.F.dtype).eps)
+                * (1 + abs(self.raw_means[j]) / self.deviations[j])
+            )
+            for i, z in firsts:
+                sign = 1.0 if float(np.vdot(x, z)) > 0 else -1.0
+                if float(np.abs(x - sign * z).max()) <= close * float(np.abs(z).max()):
+                    found[j] = i
+                    break
+            else:
+                firsts.append((j, x))
+
+    def _centred(self, j: int) -> Array:
+        x = self.F[:, [j]]
+        x = np.asarray(x.toarray() if sp.issparse(x) else x, np.float64)[:, 0]
+        return (x - self.raw_means[j]) / self.deviations[j]
+
+    def _norms(self) -> Array:
+        return np.where(self.deviations > 0, self.deviations, 1.0)
+
+    def _products(self, r: Array) -> Array:
+        """(F_j - mean_j)'r of every feature."""
+        return sums(self.F, r) - self.raw_means * r.sum()
+
+    @property
+    def width(self) -> int:
+        return len(self.kept)
+
+    def columns(self, ids: Array) -> Matrix:
+        if sp.issparse(self.F):
+            scaled = self.F[:, ids].astype(np.float64) @ sp.diags_array(1 / self.divisors[ids])
+            return sp.csc_array(scaled)
+        return self.F[:, ids].astype(np.float64) / self.divisors[ids]
+
+    def scales(self, ids: Array) -> Array:
+        return self.divisors[ids]
+
+    def means(self, ids: Array) -> Array:
+        return self.raw_means[ids] / self.divisors[ids]
+
+    def norms(self, ids: Array) -> Array:
+        return self.deviations[ids] / self.divisors[ids]
+
+    def largest(self, r: Array, k: int, above: float) -> Found:
+        kept = self.kept
+        t = (self._products(r) / self.divisors)[kept]
+        size, m = np.abs(t), min(k, len(t))
+        top = np.argpartition(-size, m - 1)[:m] if m and m < len(t) else np.arange(len(t))
+        top = top[size[top] > above]
+        top = top[np.argsort(-size[top], kind="stable")]
+        others = np.delete(size, top)
+        return Found(kept[top], t[top], float(others.max(initial=0.0)))
+
+    def names(self, ids: Array) -> list[str]:
+        return self.features.names(ids)
+
+
+def sums(F: Matrix, r: Array) -> Array:
+    """F'r, in float64 whatever the precision of F."""
+    if sp.issparse(F) or F.dtype == np.float64:
+        return np.asarray(F.T @ r, np.float64)
+    total = np.zeros(F.shape[1])
+    for rows in pieces(F):
+        total += r[rows] @ F[rows].astype(np.float64)
+    return total
+
+
+def pieces(F: Matrix) -> list[slice]:
+    """Rows of a dense array, few enough that they stay small."""
+    return cuts(F.shape[0], max(256, PIECE // (8 * max(1, F.shape[1]))))

@@ -1,0 +1,270 @@
+"""Quadratics under an L1 penalty, by active sets over a Gram matrix.
+
+    min_b b'Gb/2 - c'b + l1 |b|_1 + l2 |b|^2/2
+
+The set A of coefficients that are not zero and their signs s are known at every step, so b_A solves
+(G_AA + l2 I) b_A = c_A - l1 s: a factor of that matrix gains and loses one row at a time. A step
+stops where the first coefficient comes to zero, which leaves; where none does, the features enter
+whose slope q = c - Gb - l2 b is larger than l1. A feature that depends on those of A has a direction
+along which Gb stays, and which lowers the penalty: it is followed until a coefficient is zero. So
+every step lowers the objective, whatever the rank (the steps are those of Lee, Battle, Raina and Ng,
+Efficient sparse coding algorithms, 2007, with dependent columns added).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer.ops.jit import njit
+
+DEPENDENT = 1e-11  # what is left of a column, squared, less than which it depends on the others
+TIMES = 8  # that a feature may enter at one penalty: more is rounding that goes in circles
+MOST = 12  # features that enter at a time
+EPS = float(np.finfo(np.float64).eps)
+FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(fastmath=FAST)
+def _dot(x, y, k):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(k):
+        total += x[i] * y[i]
+    return total
+
+
+@njit(fastmath=FAST)
+def _sub(out, x, t):  # type: ignore[no-untyped-def]
+    """out -= t x"""
+    for i in range(len(x)):
+        out[i] -= t * x[i]
+
+
+@njit
+def _forward(L, k, v):  # type: ignore[no-untyped-def]
+    """L^-1 v, in place."""
+    for i in range(k):
+        v[i] = (v[i] - _dot(L[i], v, i)) / L[i, i]
+
+
+@njit
+def _backward(L, k, v):  # type: ignore[no-untyped-def]
+    """L'^-1 v, in place."""
+    for i in range(k - 1, -1, -1):
+        v[i] /= L[i, i]
+        _sub(v[:i], L[i, :i], v[i])
+
+
+@njit
+def _append(L, G, l2, act, k, j, z):  # type: ignore[no-untyped-def]
+    """Give the factor the row of j; whether j is independent of the others."""
+    for i in range(k):
+        z[i] = G[j, act[i]]
+    _forward(L, k, z)
+    left = G[j, j] + l2 - _dot(z, z, k)
+    if left <= DEPENDENT * (G[j, j] + l2):
+        return False
+    L[k, :k] = z[:k]
+    L[k, k] = np.sqrt(left)
+    return True
+
+
+@njit
+def _remove(L, k, r):  # type: ignore[no-untyped-def]
+    """Take row r out of a factor of k rows, by rotations of what stands below it."""
+    v = L[r + 1 : k, r].copy()
+    for i in range(r + 1, k):
+        L[i - 1, :r] = L[i, :r]
+    for j in range(r, k - 1):
+        d, x = L[j + 1, j + 1], v[j - r]
+        e = np.sqrt(d * d + x * x)
+        cos, sin = d / e, x / e
+        for i in range(j + 1, k):  # row i of before is row i - 1 of now
+            y, u = L[i, j + 1], v[i - r - 1]
+            L[i - 1, j] = cos * y + sin * u
+            v[i - r - 1] = cos * u - sin * y
+
+
+@njit
+def _slopes(G, c, b, l2, act, k, q):  # type: ignore[no-untyped-def]
+    """q = c - Gb - l2 b"""
+    q[:] = c
+    for i in range(k):
+        _sub(q, G[act[i]], b[act[i]])
+    for i in range(k):
+        q[act[i]] -= l2 * b[act[i]]
+
+
+@njit
+def _leave(L, act, place, b, k, r):  # type: ignore[no-untyped-def]
+    """The feature at place r of the active ones goes; how many are left."""
+    _remove(L, k, r)
+    b[act[r]], place[act[r]] = 0.0, -1
+    for i in range(r, k - 1):
+        act[i] = act[i + 1]
+        place[act[i]] = i
+    return k - 1
+
+
+@njit
+def _first_zero(b, d, s, act, k):  # type: ignore[no-untyped-def]
+    """How far along d until a coefficient has the wrong sign, and which; 1 and -1 where none."""
+    far, at = 1.0, -1
+    for i in range(k):
+        j = act[i]
+        if d[i] * s[j] < 0 and (b[j] + d[i]) * s[j] <= 0:
+            t = -b[j] / d[i]
+            if t < far or at < 0:
+                far, at = t, i
+    return far, at
+
+
+@njit
+def _settle(L, b, s, q, l1, act, place, k, d):  # type: ignore[no-untyped-def]
+    """Solve on the active features, which leave where their sign would turn; how many are left.
+
+    `q` is kept right on them alone.
+    """
+    while k:
+        for i in range(k):
+            d[i] = q[act[i]] - l1 * s[act[i]]
+        right = d[:k].copy()
+        _forward(L, k, d)
+        _backward(L, k, d)
+        t, out = _first_zero(b, d, s, act, k)
+        for i in range(k):
+            b[act[i]] += t * d[i]
+            q[act[i]] -= t * right[i]
+        if out < 0:
+            return k
+        k = _leave(L, act, place, b, k, out)
+    return k
+
+
+@njit
+def _slide(G, L, b, s, act, place, k, j, sign, z):  # type: ignore[no-untyped-def]
+    """j depends on the active features: move along the direction that leaves Gb as it is until
+    one of them comes to zero and leaves. How many are left, and whether there was such."""
+    for i in range(k):
+        z[i] = G[j, act[i]]
+    _forward(L, k, z)
+    _backward(L, k, z)
+    far, at = np.inf, -1
+    for i in range(k):
+        v = -sign * z[i]
+        if v * s[act[i]] < 0 and -b[act[i]] / v < far:
+            far, at = -b[act[i]] / v, i
+    if at < 0:
+        return k, False
+    for i in range(k):
+        b[act[i]] -= far * sign * z[i]
+    b[j] = far * sign
+    return _leave(L, act, place, b, k, at), True
+
+
+@njit
+def _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, z):  # type: ignore[no-untyped-def]
+    """Let the features of the largest slopes in; how many are active, and how many came, or -1
+    where others moved for one."""
+    worst, came = 0.0, 0
+    for j in range(len(q)):
+        if place[j] < 0 and seen[j] < TIMES:
+            worst = max(worst, abs(q[j]) - l1)
+    if worst <= tol:
+        return k, 0
+    for j in range(len(q)):
+        if place[j] >= 0 or seen[j] >= TIMES or abs(q[j]) - l1 < worst / 2:
+            continue
+        sign = 1.0 if q[j] > 0 else -1.0
+        enters, slid = _append(L, G, l2, act, k, j, z), False
+        if not enters and came:
+            continue  # later, alone: the others must be settled
+        seen[j] += 1
+        if not enters:
+            k, slid = _slide(G, L, b, s, act, place, k, j, sign, z)
+            if not slid:
+                continue
+            enters = _append(L, G, l2, act, k, j, z)
+        if enters:
+            act[k], place[j], s[j] = j, k, sign
+            k, came = k + 1, came + 1
+        else:
+            b[j] = 0.0
+        if slid:
+            return k, -1
+        if came == MOST:
+            break
+    return k, came
+
+
+@njit
+def _off(q, s, l1, act, k):  # type: ignore[no-untyped-def]
+    """How far the slopes of the active features are from theirs."""
+    far = 0.0
+    for i in range(k):
+        far = max(far, abs(q[act[i]] - l1 * s[act[i]]))
+    return far
+
+
+@njit
+def _gap(b, q, rr, l1, act, k):  # type: ignore[no-untyped-def]
+    """The duality gap: the residual, scaled until every slope is within l1, is a dual point."""
+    top, norm, inner = 0.0, 0.0, 0.0
+    for j in range(len(q)):
+        top = max(top, abs(q[j]))
+    scale = min(1.0, l1 / top) if top > 0 else 1.0
+    for i in range(k):
+        j = act[i]
+        norm += abs(b[j])
+        inner += b[j] * q[j]
+    return (1 - scale) ** 2 * rr / 2 + l1 * norm - scale * inner
+
+
+@njit
+def _squares(c, yy, b, q, act, k):  # type: ignore[no-untyped-def]
+    """|y - Xb|^2 + l2 |b|^2 = yy - c'b - q'b"""
+    total = yy
+    for i in range(k):
+        total -= (c[act[i]] + q[act[i]]) * b[act[i]]
+    return max(total, 0.0)
+
+
+@njit
+def active_path(G, c, yy, alphas, l1_ratio, b, rounds):  # type: ignore[no-untyped-def]
+    """b (m, p) of every penalty, the gaps (m,), and the rounds it took (m,).
+
+    G (p, p) is symmetric, `yy` the squares of the target; `b` (p,) is where to start, and where
+    the last penalty ends. l1 = alpha l1_ratio, l2 = alpha (1 - l1_ratio).
+    """
+    p, m = len(c), len(alphas)
+    out, gaps, took = np.zeros((m, p)), np.zeros(m), np.zeros(m, np.int64)
+    L, act, place = np.zeros((p, p)), np.zeros(p, np.int64), np.full(p, -1)
+    s, q, d, z = np.zeros(p), c.copy(), np.zeros(p), np.zeros(p)
+    k, last, top, width = 0, -1.0, np.abs(c).max(), np.abs(np.diag(G)).max()
+    for a in range(m):
+        l1, l2 = alphas[a] * l1_ratio, alphas[a] * (1 - l1_ratio)
+        if l2 != last:  # another matrix: the factor is made anew
+            order = act[:k].copy() if a else np.flatnonzero(b)
+            place[:], k, last = -1, 0, l2
+            for j in order:
+                if _append(L, G, l2, act, k, j, z):
+                    act[k], place[j], s[j], k = j, k, np.sign(b[j]), k + 1
+                else:
+                    b[j] = 0.0
+        seen = np.zeros(p, np.int64)
+        _slopes(G, c, b, l2, act, k, q)
+        again = 2
+        for _ in range(rounds):
+            took[a] += 1
+            k = _settle(L, b, s, q, l1, act, place, k, d)
+            _slopes(G, c, b, l2, act, k, q)
+            tol = 1e-13 * l1 + 8 * EPS * (top + np.abs(b).sum() * width)
+            k, came = _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, z)
+            if came < 0:
+                _slopes(G, c, b, l2, act, k, q)
+            elif came == 0:
+                if again == 0 or _off(q, s, l1, act, k) <= tol:
+                    break
+                again -= 1
+        out[a] = b
+        gaps[a] = _gap(b, q, _squares(c, yy, b, q, act, k), l1, act, k)
+    return out, gaps, took
