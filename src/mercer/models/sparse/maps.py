@@ -1,0 +1,101 @@
+"""From rows to a dictionary of features: columns to [-1, 1], the lift fitted, its features held or
+swept; and the map that a fitted model keeps of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer.inputs import Array, Table
+from mercer.invariants import Is, check
+from mercer.lifts import KitchenSink
+from mercer.lifts.polynomial import Products
+from mercer.models.maps import FittedMap
+from mercer.models.settings import LiftSetting
+from mercer.models.sparse.dictionary import Dictionary, Features
+from mercer.models.sparse.frame import Frame
+from mercer.models.sparse.problem import SparseRows, SparseSettings
+from mercer.models.sparse.stored import LiftedFeatures, StoredDictionary
+from mercer.plans import quantity
+from mercer.store import register
+
+
+@register("sparse.SparseMap")
+@dataclass(frozen=True, eq=False)
+class SparseMap:
+    """Features of any rows, a few at a time: those of a lift, of columns in a frame."""
+
+    frame: Frame | None
+    features: Features
+
+    must = dict(frame=Is("Frame") | None, features=Is("LiftedFeatures", "ProductFeatures"))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def width(self) -> int:
+        """D"""
+        return self.features.width
+
+    def framed(self, rows: Table) -> Table:
+        return rows if self.frame is None else self.frame(rows)
+
+    def columns(self, rows: Table, ids: Array) -> Array:
+        """Features `ids` of rows in the user's units, (m, k) in float64."""
+        return self.features.columns(self.framed(rows), ids)
+
+    def names(self, ids: Array) -> list[str]:
+        return self.features.names(ids)
+
+
+def framed(lift: LiftSetting) -> bool:
+    """Whether a lift multiplies columns, or serves all kinds of functions of them: what it makes
+    of units that were not chosen for it would depend on them. Lifts of one's own thresholds,
+    knots, functions or bandwidths read the user's units."""
+    return isinstance(lift, KitchenSink) or (
+        isinstance(lift, Products) and getattr(lift, "weights", None) is None
+    )
+
+
+def dictionary_of(s: SparseSettings, p: SparseRows) -> tuple[SparseMap, Dictionary]:
+    """The features of rows, by a lift that is fitted to them, and what is kept for other rows."""
+    lift = s.map_for(p.rows)
+    frame = Frame.of(p.rows) if s.scale is not None and framed(lift) else None
+    rows = p.rows if frame is None else frame(p.rows)
+    inputs = rows.columns or tuple(f"x{j}" for j in range(max(rows.width, 1)))
+    if lift is None:
+        features = LiftedFeatures(None, rows.width, inputs)
+    else:
+        phi = FittedMap.fit(lift, rows, s.memory, p.y)
+        features = LiftedFeatures(phi, phi.width, inputs)
+    return SparseMap(frame, features), held(s, features, rows, p.w)
+
+
+def held(s: SparseSettings, features: LiftedFeatures, rows: Table, w: Array) -> Dictionary:
+    """All features of rows in memory; ValueError, with their size, where it does not hold them."""
+    check_size(s, features, rows)
+    F = features.all(rows)
+    if not np.isfinite(F.data if rows.sparse and hasattr(F, "indptr") else F).all():
+        raise ValueError("the lift gives features that are not finite; scale the columns of X first.")
+    return StoredDictionary(F, w, features, s.scale == "unit")
+
+
+def check_size(s: SparseSettings, features: LiftedFeatures, rows: Table) -> None:
+    """Refuse a dense array that the limit of memory does not hold, before it is made."""
+    if features.phi is None or rows.sparse or rows.items:
+        return
+    size = 8.0 * len(rows) * features.width
+    if size > s.memory:
+        told = f"{features.width:,} features of {len(rows):,} rows take {quantity(size, 'B')}"
+        raise ValueError(
+            f"the lift's {told}, more than memory_limit ({quantity(s.memory, 'B')}); "
+            "raise it, or use a smaller lift, such as Monomials of a lower degree."
+        )
+
+
+def again(s: SparseSettings, m: SparseMap, p: SparseRows) -> Dictionary:
+    """The same features of other rows, of which there are some."""
+    assert isinstance(m.features, LiftedFeatures)
+    return held(s, m.features, m.framed(p.rows), p.w)
