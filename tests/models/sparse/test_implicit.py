@@ -10,7 +10,11 @@ import scipy.sparse as sp
 from mercer import store
 from mercer.inputs import Table
 from mercer.lifts import Interactions, Monomials, RandomFourier, Subsets
+from mercer.models.maps import FittedMap
 from mercer.models.sparse.implicit import ProductFeatures, count, implicit, needed, sweepable
+from mercer.models.sparse.losses import BinaryLoss, SquaredLoss
+from mercer.models.sparse.solve import Solver, grid
+from mercer.models.sparse.stored import LiftedFeatures, StoredDictionary
 from mercer.ops.monomials import exponents
 
 LIFTS = {
@@ -97,6 +101,93 @@ def test_all_others_are_within_the_bound_and_copies_come_once(lift, unit, n):
         assert found.largest >= G.max() * (1 - 1e-12) - 1e-13 or not len(found.ids)
 
 
+def eight(kind, n=60):
+    """Rows of eight columns, two of them of other kinds, and targets of three products."""
+    rng = np.random.default_rng(len(kind))
+    X = rng.uniform(-1, 1, (n, 8))
+    match kind:
+        case "bits":
+            X[:, 2:5] = X[:, 2:5] > 0
+        case "copies":
+            X[:, 6], X[:, 7] = X[:, 1], -X[:, 2]
+        case "close":
+            X[:, 6] = X[:, 1] + 1e-7 * X[:, 6]
+        case "line":
+            X = np.linspace(-1, 1, n)[:, None] ** np.arange(1, 9)
+        case "offset":
+            X = 0.9 + 0.1 * X
+    y = X[:, 0] * X[:, 1] * X[:, 2] * X[:, 3] - X[:, 4] ** 2 * X[:, 5] + 0.5 * X[:, 1]
+    return X, y + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "bits", "copies", "close", "line", "offset"])
+def test_every_condition_of_optimality_holds_at_degree_four(kind, unit):
+    X, y = eight(kind)
+    rng = np.random.default_rng(3)
+    w = rng.dirichlet(np.full(len(X), 5.0))
+    phi = Monomials(4, include_bias=False).fit(X)
+    D = implicit(phi, Table(X), w, unit)
+    solver = Solver.of(D, SquaredLoss(y[:, None], w), 1e-12)
+    alphas = grid(solver.largest, 12, 0.02)
+    path, _ = solver.path(alphas, 1.0)
+    F = phi.transform(X)
+    Z = centred(F, w, unit)
+    assert np.isclose(alphas[0], np.abs(Z.T @ (w * (y - w @ y))).max(), rtol=1e-12)
+    assert path.sizes[0] == 0 < path.sizes[-1]
+    for i, alpha in enumerate(alphas):
+        ids, coef, b0 = path.at(i)
+        r = w * (y - F[:, ids] @ coef[0] - b0)
+        g = Z.T @ r
+        assert abs(r.sum()) < 1e-12
+        assert np.abs(g).max() <= alpha * (1 + 1e-6)  # all 494 of them
+        assert np.allclose(g[ids], alpha * np.sign(coef[0]), rtol=1e-6)
+        assert 0 <= path.gaps[i] <= 1e-12
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_the_objective_is_that_of_the_features_built(ratio, unit):
+    X, y = eight("copies")
+    w = np.full(len(X), 1 / len(X))
+    phi = Monomials(3, include_bias=False).fit(X)
+    F, loss = phi.transform(X), SquaredLoss(y[:, None], w)
+    here = Solver.of(implicit(phi, Table(X), w, unit), loss, 1e-12)
+    stored = StoredDictionary(F, w, LiftedFeatures(FittedMap(phi), phi.n_features_out_, ()), unit)
+    there = Solver.of(stored, loss, 1e-12)
+    assert np.isclose(here.largest, there.largest, rtol=1e-12)
+    alphas = grid(here.largest / ratio, 10, 0.01)
+    s = stored.divisors
+
+    def objective(path, i):
+        ids, coef, b0 = path.at(i)
+        b = coef[0] * s[ids]
+        penalty = ratio * np.abs(b).sum() + (1 - ratio) / 2 * b @ b
+        return w @ (y - F[:, ids] @ coef[0] - b0) ** 2 / 2 + alphas[i] * penalty
+
+    ours, theirs = here.path(alphas, ratio)[0], there.path(alphas, ratio)[0]
+    for i in range(len(alphas)):
+        assert np.isclose(objective(ours, i), objective(theirs, i), rtol=1e-10, atol=0)
+
+
+def test_classes_are_told_apart_by_products_that_are_not_built():
+    X, y = eight("bits", 200)
+    w, Y = np.full(200, 1 / 200), (y > np.median(y)).astype(float)
+    phi = Monomials(4, include_bias=False).fit(X)
+    loss = BinaryLoss(Y[:, None], w)
+    solver = Solver.of(implicit(phi, Table(X), w), loss, 1e-9)
+    alphas = grid(solver.largest, 5, 0.1)
+    path, _ = solver.path(alphas, 1.0)
+    F = phi.transform(X)
+    assert path.sizes[-1] > 1
+    for i, alpha in enumerate(alphas):
+        ids, coef, b0 = path.at(i)
+        r = w * (Y - 1 / (1 + np.exp(-(F[:, ids] @ coef[0] + b0))))
+        g = (F - w @ F).T @ r
+        assert np.abs(g).max() <= alpha * (1 + 1e-3)
+        assert np.allclose(g[ids], alpha * np.sign(coef[0]), rtol=1e-3)
+
+
 def test_powers_that_repeat_are_left_out():
     X = rows(50)
     phi = Monomials(4).fit(X)
@@ -143,6 +234,8 @@ def test_names_are_those_of_the_columns():
     phi = Interactions(2, columns=["x", "age"]).fit(X)
     D = implicit(phi, Table(X.to_numpy(), tuple(X)), np.full(5, 0.2))
     assert D.names(np.array([0])) == ["x*age"] == list(phi.get_feature_names_out())
+    assert D.features.inputs == ("age", "wage", "x")
+    assert D.features.words(np.array([0])) == [(2, 0)]
 
 
 def test_features_keep_through_a_file():
@@ -159,7 +252,7 @@ def test_ids_beyond_the_features_are_refused():
     features = ProductFeatures(Monomials(2).fit(plain(3, 2)))
     for ids in ([6], [-1]):
         with pytest.raises(IndexError, match=r"from 0 to 5, but ids has"):
-            features.words(np.array(ids))
+            features.letters(np.array(ids))
 
 
 def test_only_plain_products_are_swept():

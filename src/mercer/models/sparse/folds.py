@@ -74,7 +74,9 @@ def _keys(p: SparseRows) -> Array:
 def _grouped(k: int, p: SparseRows) -> Array:
     found = len(np.unique(p.groups))
     if found < 2:
-        raise ValueError("groups has one label only, so no fold can leave it out; give two or more.")
+        raise ValueError(
+            "groups has one label only, so no fold can leave it out; give two or more."
+        )
     splitter = (StratifiedGroupKFold if p.classes else GroupKFold)(min(k, found))
     fold = np.empty(len(p), np.int64)
     for j, (_, test) in enumerate(splitter.split(np.zeros((len(p), 1)), p.y, p.groups)):
@@ -158,5 +160,3 @@ class FoldLosses:
             return self.best
         near = self.means - self.means[self.best] <= self.errors
         return int(np.flatnonzero(near)[0])
-
-

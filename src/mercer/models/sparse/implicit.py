@@ -51,6 +51,11 @@ class ProductFeatures:
         return self.lift.n_features_out_
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(str(name) for name in inputs_of(self.lift))
+
+    @property
     def used(self) -> Array:
         """The columns of the rows that the letters of words stand for."""
         return np.asarray(getattr(self.lift, "columns_", range(self.lift.n_features_in_)))
@@ -65,22 +70,22 @@ class ProductFeatures:
         """Where feature 0 stands in the program."""
         return self.lift.program_.skip + self.lift.start_
 
-    def transposed(self, rows: Table, letters: Array | slice = slice(None)) -> Array:
+    def transposed(self, rows: Table, which: Array | slice = slice(None)) -> Array:
         """(d, n) the columns of rows that are used, or some of them, in float64."""
-        X = rows.data[:, self.used[letters]]
+        X = rows.data[:, self.used[which]]
         return np.ascontiguousarray((X.toarray() if rows.sparse else X).T, np.float64)
 
     def columns(self, rows: Table, ids: Array) -> Array:
         """(m, k) features of rows."""
         if self.empty:
             return np.zeros((len(rows), len(ids)))
-        words = self.words(ids)
+        words = self.letters(ids)
         some = np.unique(words[words != NONE])
         XT = self.transposed(rows, some) if len(some) else np.ones((1, len(rows)))
         return built(XT, np.where(words == NONE, NONE, np.searchsorted(some, words))).T
 
-    def words(self, ids: Array) -> Array:
-        """(k, degree) the letters of features."""
+    def letters(self, ids: Array) -> Array:
+        """(k, degree) the letters of features, then `NONE`."""
         at = np.asarray(ids, np.int64)
         if len(at) and not 0 <= at.min() <= at.max() < self.width:
             raise IndexError(
@@ -92,9 +97,13 @@ class ProductFeatures:
         """The names of features, as the map has them."""
         if self.empty:
             return ["0"] * len(ids)
-        inputs = inputs_of(self.lift)
-        of = [inputs[a] for a in self.used]
-        return [monomial([of[a] for a in word if a != NONE]) for word in self.words(ids)]
+        inputs = self.inputs
+        return [monomial([inputs[a] for a in word]) for word in self.words(ids)]
+
+    def words(self, ids: Array) -> list[tuple[int, ...]]:
+        """The columns whose product each of them is."""
+        used = self.used.tolist()
+        return [tuple(used[a] for a in word if a != NONE) for word in self.letters(ids).tolist()]
 
 
 @dataclass(frozen=True, eq=False)

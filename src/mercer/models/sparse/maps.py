@@ -78,7 +78,9 @@ def held(s: SparseSettings, features: LiftedFeatures, rows: Table, w: Array) -> 
     check_size(s, features, rows)
     F = features.all(rows)
     if not np.isfinite(F.data if rows.sparse and hasattr(F, "indptr") else F).all():
-        raise ValueError("the lift gives features that are not finite; scale the columns of X first.")
+        raise ValueError(
+            "the lift gives features that are not finite; scale the columns of X first."
+        )
     return StoredDictionary(F, w, features, s.scale == "unit")
 
 
