@@ -192,7 +192,7 @@ class Sweep:
         F = (F - (F @ self.w)[:, None]) / s[:, None]
         close = self._off * top / s
         firsts: list[int] = []
-        copies = []
+        copies: list[int] = []
         for i, f in enumerate(F):
             C = F[firsts]
             off = np.minimum(np.abs(C - f).max(axis=1), np.abs(C + f).max(axis=1))

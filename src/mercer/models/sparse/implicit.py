@@ -195,8 +195,8 @@ def needed(XT: Array, caps: Array, degree: int) -> Array:
     array([1, 2, 0, 3, 0])
     """
     sizes, out = np.abs(XT), np.array(caps)
-    sign = np.isin(sizes, (0.0, 1.0)).all(axis=1)
-    plain = (XT >= 0).all(axis=1) | (XT <= 0).all(axis=1) | (sizes > 0).all(axis=1)
+    sign = np.asarray(np.isin(sizes, (0.0, 1.0)).all(axis=1))
+    plain = np.asarray((XT >= 0).all(axis=1) | (XT <= 0).all(axis=1) | (sizes > 0).all(axis=1))
     out[sign] = np.minimum(out[sign], np.where(plain[sign], 1, 2))
     seen: set[bytes] = set()
     for a, x in enumerate(XT):
