@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         OneClassSVM,
         Perceptron,
         SoftNeighborsClassifier,
+        SparseClassifier,
+        SparseRegressor,
         VarianceStarvationWarning,
     )
     from mercer.models.two_sample import hsic_test, mmd_test
@@ -59,6 +61,8 @@ __all__ = [
     "Plan",
     "RKHSFunction",
     "SoftNeighborsClassifier",
+    "SparseClassifier",
+    "SparseRegressor",
     "TableModel",
     "VarianceStarvationWarning",
     "bounds",

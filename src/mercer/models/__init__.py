@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mercer.models.perceptron import KernelPerceptron, Perceptron
     from mercer.models.ridge import KernelRidge
     from mercer.models.smoothing import FarAwayWarning, NadarayaWatson, SoftNeighborsClassifier
+    from mercer.models.sparse import SparseClassifier, SparseRegressor
     from mercer.models.svm import KernelSVC, KernelSVR, OneClassSVM
 
 __all__ = [
@@ -43,6 +44,8 @@ __all__ = [
     "OneClassSVM",
     "Perceptron",
     "SoftNeighborsClassifier",
+    "SparseClassifier",
+    "SparseRegressor",
     "VarianceStarvationWarning",
 ]
 ROOMS = {
@@ -54,6 +57,7 @@ ROOMS = {
     "perceptron": ("KernelPerceptron", "Perceptron"),
     "ridge": ("KernelRidge",),
     "smoothing": ("FarAwayWarning", "NadarayaWatson", "SoftNeighborsClassifier"),
+    "sparse": ("SparseClassifier", "SparseRegressor"),
     "svm": ("KernelSVC", "KernelSVR", "OneClassSVM"),
 }
 

@@ -69,6 +69,17 @@ def _append(L, G, l2, act, k, j, z):  # type: ignore[no-untyped-def]
 
 
 @njit
+def independent(G):  # type: ignore[no-untyped-def]
+    """Which features those before them do not make up, (p,)."""
+    p, k = len(G), 0
+    L, act, z, found = np.zeros((p, p)), np.zeros(p, np.int64), np.zeros(p), np.zeros(p, np.bool_)
+    for j in range(p):
+        if _append(L, G, 0.0, act, k, j, z):
+            act[k], found[j], k = j, True, k + 1
+    return found
+
+
+@njit
 def _remove(L, k, r):  # type: ignore[no-untyped-def]
     """Take row r out of a factor of k rows, by rotations of what stands below it."""
     v = L[r + 1 : k, r].copy()

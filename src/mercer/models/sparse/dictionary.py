@@ -39,12 +39,21 @@ class Features(Protocol):
 
     @property
     def width(self) -> int: ...
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        ...
+
     def columns(self, rows: Table, ids: Array) -> Array:
         """The features `ids` of rows, (m, k) in float64, raw: not divided by `scales`."""
         ...
 
     def names(self, ids: Array) -> list[str]:
         """Their names."""
+        ...
+
+    def words(self, ids: Array) -> list[tuple[int, ...]]:
+        """The columns whose product each of them is; asked only of products that are not built."""
         ...
 
 

@@ -4,7 +4,7 @@ of every penalty at the rows that its models did not see."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import log_expit, log_softmax

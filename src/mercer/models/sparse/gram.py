@@ -6,14 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
 from mercer.inputs import Array
 from mercer.models.sparse.stored import StoredDictionary
-from mercer.ops.lasso import active_path
+from mercer.ops.lasso import active_path, independent
 
 ROUNDS = 10_000  # of steps at one penalty: reached by rounding that goes in circles alone
-DEPENDENT = 1e-11  # what is left of a column, squared, below which the others make it up
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +49,5 @@ class Quadratic:
         return active_path(self.G, self.c, self.yy, alphas, l1_ratio, start, ROUNDS)
 
     def dependent(self) -> Array:
-        """Features that the others make up: what pivots leave of the rank."""
-        size = np.sqrt(np.diag(self.G))
-        _, pivots, rank, _ = lapack.dpstrf(self.G / size / size[:, None], tol=DEPENDENT)
-        return np.sort(self.ids[pivots[rank:] - 1])
+        """Features that those before them make up."""
+        return self.ids[~independent(self.G)]
