@@ -57,7 +57,7 @@ def test_the_features_are_those_of_the_lift(lift, unit):
     X = rows(30)
     w = np.random.default_rng(1).dirichlet(np.ones(30))
     phi = lift.fit(X)
-    D, F = implicit(phi, Table(X), w, unit), phi.transform(X)
+    D, F = implicit(ProductFeatures(phi), Table(X), w, unit), phi.transform(X)
     ids = np.random.default_rng(2).permutation(phi.n_features_out_)
     assert (D.n, D.p) == F.shape
     assert D.features.width == D.p
@@ -80,7 +80,7 @@ def test_all_others_are_within_the_bound_and_copies_come_once(lift, unit, n):
     rng = np.random.default_rng(n)
     X, w = rows(n, seed=n), rng.dirichlet(np.ones(n))
     phi = lift.fit(X)
-    D, F = implicit(phi, Table(X), w, unit), centred(phi.transform(X), w, unit)
+    D, F = implicit(ProductFeatures(phi), Table(X), w, unit), centred(phi.transform(X), w, unit)
     r = w * rng.normal(size=n)
     r -= w * r.sum()
     G = np.abs(F.T @ r)
@@ -127,7 +127,7 @@ def test_every_condition_of_optimality_holds_at_degree_four(kind, unit):
     rng = np.random.default_rng(3)
     w = rng.dirichlet(np.full(len(X), 5.0))
     phi = Monomials(4, include_bias=False).fit(X)
-    D = implicit(phi, Table(X), w, unit)
+    D = implicit(ProductFeatures(phi), Table(X), w, unit)
     solver = Solver.of(D, SquaredLoss(y[:, None], w), 1e-12)
     alphas = grid(solver.largest, 12, 0.02)
     path, _ = solver.path(alphas, 1.0)
@@ -152,7 +152,7 @@ def test_the_objective_is_that_of_the_features_built(ratio, unit):
     w = np.full(len(X), 1 / len(X))
     phi = Monomials(3, include_bias=False).fit(X)
     F, loss = phi.transform(X), SquaredLoss(y[:, None], w)
-    here = Solver.of(implicit(phi, Table(X), w, unit), loss, 1e-12)
+    here = Solver.of(implicit(ProductFeatures(phi), Table(X), w, unit), loss, 1e-12)
     stored = StoredDictionary(F, w, LiftedFeatures(FittedMap(phi), phi.n_features_out_, ()), unit)
     there = Solver.of(stored, loss, 1e-12)
     assert np.isclose(here.largest, there.largest, rtol=1e-12)
@@ -175,7 +175,7 @@ def test_classes_are_told_apart_by_products_that_are_not_built():
     w, Y = np.full(200, 1 / 200), (y > np.median(y)).astype(float)
     phi = Monomials(4, include_bias=False).fit(X)
     loss = BinaryLoss(Y[:, None], w)
-    solver = Solver.of(implicit(phi, Table(X), w), loss, 1e-9)
+    solver = Solver.of(implicit(ProductFeatures(phi), Table(X), w), loss, 1e-9)
     alphas = grid(solver.largest, 5, 0.1)
     path, _ = solver.path(alphas, 1.0)
     F = phi.transform(X)
@@ -191,7 +191,7 @@ def test_classes_are_told_apart_by_products_that_are_not_built():
 def test_powers_that_repeat_are_left_out():
     X = rows(50)
     phi = Monomials(4).fit(X)
-    D = implicit(phi, Table(X), np.full(50, 0.02))
+    D = implicit(ProductFeatures(phi), Table(X), np.full(50, 0.02))
     caps = D.sweep.caps
     assert caps.tolist() == [4, 1, 4, 2, 0, 0]
     F = phi.transform(X)
@@ -225,14 +225,16 @@ def test_rows_may_be_sparse_and_of_few_digits():
     assert features.columns(Table(X[:0]), ids).shape == (0, 4)
     w = np.full(12, 1 / 12)
     r = w * np.arange(12.0)
-    some = [implicit(phi, Table(Z), w).largest(r, 9, 0.0) for Z in (X, sp.csr_array(X))]
+    some = [
+        implicit(ProductFeatures(phi), Table(Z), w).largest(r, 9, 0.0) for Z in (X, sp.csr_array(X))
+    ]
     assert np.array_equal(some[0].ids, some[1].ids)
 
 
 def test_names_are_those_of_the_columns():
     X = pd.DataFrame(plain(5, 3), columns=["age", "wage", "x"])
     phi = Interactions(2, columns=["x", "age"]).fit(X)
-    D = implicit(phi, Table(X.to_numpy(), tuple(X)), np.full(5, 0.2))
+    D = implicit(ProductFeatures(phi), Table(X.to_numpy(), tuple(X)), np.full(5, 0.2))
     assert D.names(np.array([0])) == ["x*age"] == list(phi.get_feature_names_out())
     assert D.features.inputs == ("age", "wage", "x")
     assert D.features.words(np.array([0])) == [(2, 0)]
@@ -267,13 +269,13 @@ def test_an_expansion_that_no_sweep_gets_through_is_refused_by_its_size():
     with pytest.raises(
         ValueError, match=r"degree=6.* has 1,\d{3},\d{3},\d{3},\d{3} features.*lower"
     ):
-        implicit(Monomials(6).fit(X), Table(X), np.full(100, 0.01))
+        implicit(ProductFeatures(Monomials(6).fit(X)), Table(X), np.full(100, 0.01))
 
 
 def test_a_dictionary_of_constants_finds_nothing():
     X = np.full((5, 3), 0.7)
     w = np.full(5, 0.2)
-    D = implicit(Monomials(2).fit(X), Table(X), w)
+    D = implicit(ProductFeatures(Monomials(2).fit(X)), Table(X), w)
     found = D.largest(w * np.arange(5.0), 3, 0.1)
     assert D.width == 0
     assert not len(found.ids)
@@ -284,10 +286,10 @@ def test_memory_is_far_below_that_of_the_features():
     X = plain(400, 60)
     phi, w = Monomials(3).fit(X), np.full(400, 1 / 400)
     r = w * np.random.default_rng(0).normal(size=400)
-    D = implicit(phi, Table(X), w)
+    D = implicit(ProductFeatures(phi), Table(X), w)
     D.largest(r, 100, 0.0)  # loops are compiled
     tracemalloc.start()
-    D = implicit(phi, Table(X), w)
+    D = implicit(ProductFeatures(phi), Table(X), w)
     D.largest(r, 100, 0.0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

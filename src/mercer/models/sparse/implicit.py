@@ -112,7 +112,7 @@ class Implicit:
 
     >>> from mercer.lifts import Monomials
     >>> X = np.array([[0.0, 1.0], [1.0, 0.5], [1.0, -1.0]])
-    >>> some = implicit(Monomials(2).fit(X), Table(X), np.full(3, 1 / 3))
+    >>> some = implicit(ProductFeatures(Monomials(2).fit(X)), Table(X), np.full(3, 1 / 3))
     >>> found = some.largest(np.array([1.0, 1.0, -2.0]), 2, 0.5)
     >>> some.p, some.width, some.names(found.ids), found.values, found.bound
     (6, 4, ['x1', 'x0*x1'], array([3.5, 2.5]), 1.0)
@@ -172,11 +172,9 @@ class Implicit:
         return np.where(np.isfinite(s), s, 1.0)
 
 
-def implicit(phi: Products, rows: Table, w: Array, unit: bool = False) -> Implicit:
-    """The features of a fitted map in rows of weights w, which sum to 1; products of unit variance
-    with `unit`."""
-    features = ProductFeatures(phi)
-    XT = features.transposed(rows)
+def implicit(features: ProductFeatures, rows: Table, w: Array, unit: bool = False) -> Implicit:
+    """The features in rows of weights w, which sum to 1; products of unit variance with `unit`."""
+    phi, XT = features.lift, features.transposed(rows)
     program, closed = phi.program_, phi.start_ == 0
     degrees = range(1 if closed else program.degree, program.degree + 1)
     caps = needed(XT, program.caps, program.degree) if closed else program.caps * XT.any(axis=1)

@@ -15,8 +15,9 @@ from mercer.models.maps import FittedMap
 from mercer.models.settings import LiftSetting
 from mercer.models.sparse.dictionary import Dictionary, Features
 from mercer.models.sparse.frame import Frame
+from mercer.models.sparse.implicit import ProductFeatures, implicit, sweepable
 from mercer.models.sparse.problem import SparseRows, SparseSettings
-from mercer.models.sparse.stored import LiftedFeatures, StoredDictionary
+from mercer.models.sparse.stored import MOST_PAIRED, LiftedFeatures, StoredDictionary
 from mercer.plans import quantity
 from mercer.store import register
 
@@ -66,15 +67,20 @@ def dictionary_of(s: SparseSettings, p: SparseRows) -> tuple[SparseMap, Dictiona
     rows = p.rows if frame is None else frame(p.rows)
     inputs = rows.columns or tuple(f"x{j}" for j in range(max(rows.width, 1)))
     if lift is None:
-        features = LiftedFeatures(None, rows.width, inputs)
+        features: Features = LiftedFeatures(None, rows.width, inputs)
     else:
         phi = FittedMap.fit(lift, rows, s.memory, p.y)
-        features = LiftedFeatures(phi, phi.width, inputs)
+        swept = phi.width > MOST_PAIRED and sweepable(phi.lift)
+        features = ProductFeatures(phi.lift) if swept else LiftedFeatures(phi, phi.width, inputs)
     return SparseMap(frame, features), held(s, features, rows, p.w)
 
 
-def held(s: SparseSettings, features: LiftedFeatures, rows: Table, w: Array) -> Dictionary:
-    """All features of rows in memory; ValueError, with their size, where it does not hold them."""
+def held(s: SparseSettings, features: Features, rows: Table, w: Array) -> Dictionary:
+    """Products of columns beyond some as sweeps find them, other features of rows in memory;
+    ValueError, with their size, where neither time nor memory holds them."""
+    if isinstance(features, ProductFeatures):
+        return implicit(features, rows, w, s.scale == "unit")
+    assert isinstance(features, LiftedFeatures)
     check_size(s, features, rows)
     F = features.all(rows)
     if not np.isfinite(F.data if rows.sparse and hasattr(F, "indptr") else F).all():
@@ -99,5 +105,4 @@ def check_size(s: SparseSettings, features: LiftedFeatures, rows: Table) -> None
 
 def again(s: SparseSettings, m: SparseMap, p: SparseRows) -> Dictionary:
     """The same features of other rows, of which there are some."""
-    assert isinstance(m.features, LiftedFeatures)
     return held(s, m.features, m.framed(p.rows), p.w)
