@@ -23,10 +23,13 @@ from mercer.ops.tiles import cuts, settle_allocator
 from mercer.ops.words import TILE, Tile, letters, places, tiles
 
 ROWS = 4096  # at a time: blocks stay small, and so do the errors of sums in float32
+PIECE = 128  # products that are computed anew, at a time
 SPARE = 256  # more than asked for are computed anew, so that the bound on all others is close
 REACH = 1e6  # products of columns up to so much, and from 1 / REACH**3 on, are taken in float32
-CROWD = 1 / 64  # of a tile: where more than that may count, all its scales are computed
+CROWD = 1 / 32  # of a tile: where more than that may count, all its scales are computed
 ALIKE = 1e-9  # relative difference of products with a vector up to which two may be copies
+FAST = {"reassoc", "contract", "nsz"}  # sums in any order, as vectors take them
+FIRST = 4  # tiles at first, then twice as many: each round knows what those before have found
 SAFETY = 1 + 1e-6  # for the few roundings of a bound itself
 
 
@@ -34,16 +37,53 @@ SAFETY = 1 + 1e-6  # for the few roundings of a bound itself
 def products(XT: Array, words: Array, r: Array, begin: int, out: Array) -> None:
     """out[j, i] = r_i prod_l XT[words[j, l], i] of the rows from begin on; r = 1 where it is
     empty."""
-    m = out.shape[1]
+    m, length, bare = out.shape[1], words.shape[1], r.shape[0] == 0
     for j in range(words.shape[0]):
-        o = out[j]
-        for i in range(m):
-            o[i] = r[begin + i] if r.shape[0] > 0 else 1.0
-        for a in words[j]:
+        o, word, done = out[j], words[j], 1
+        if length == 0 or word[0] < 0:
+            for i in range(m):
+                o[i] = 1.0 if bare else r[begin + i]
+            continue
+        x = XT[word[0], begin : begin + m]
+        if not bare:
+            for i in range(m):
+                o[i] = x[i] * r[begin + i]
+        elif length > 1 and word[1] >= 0:
+            z, done = XT[word[1], begin : begin + m], 2
+            for i in range(m):
+                o[i] = x[i] * z[i]
+        else:
+            o[:] = x
+        for a in word[done:]:
             if a >= 0:
                 x = XT[a, begin : begin + m]
                 for i in range(m):
                     o[i] *= x[i]
+
+
+@njit(fastmath=FAST)
+def sums(XT: Array, words: Array, w: Array, r: Array, v: Array, out: Array) -> None:
+    """out[j] = x'r, x'v, x'w, the weighted mean square of x, and that of x less its mean, where x
+    is the product of words[j]."""
+    n = len(w)
+    x = np.empty(n)
+    for j in range(words.shape[0]):
+        x[:] = 1.0
+        for a in words[j]:
+            if a >= 0:
+                z = XT[a]
+                for i in range(n):
+                    x[i] *= z[i]
+        xr, xv, xw = 0.0, 0.0, 0.0
+        for i in range(n):
+            xr += x[i] * r[i]
+            xv += x[i] * v[i]
+            xw += x[i] * w[i]
+        square, variance = 0.0, 0.0
+        for i in range(n):
+            square += w[i] * x[i] * x[i]
+            variance += w[i] * (x[i] - xw) * (x[i] - xw)
+        out[j, 0], out[j, 1], out[j, 2], out[j, 3], out[j, 4] = xr, xv, xw, square, variance
 
 
 def built(XT: Array, words: Array) -> Array:
@@ -130,13 +170,20 @@ class Sweep:
         """(m, n) the products at some places, in float64, not divided."""
         return built(self.XT, letters(self.program, at))
 
-    def scales(self, F: Array) -> Array:
-        """(m,) what products (m, n) are divided by: 1, or their standard deviation, inf for
-        constants."""
-        if not self.unit:
-            return np.ones(len(F))
-        variance = ((F - (F @ self.w)[:, None]) ** 2) @ self.w
-        return deviations(variance, 16 * self._off * (F**2 @ self.w))
+    def sums(self, words: Array, r: Array) -> Array:
+        """(m, 5) of products x of words: x'r and x'v, v a vector that is always the same, divided
+        by what x is divided by, inf for constants with `unit`; that; and mean and deviation of x
+        as it is."""
+        out = np.empty((len(words), 5))
+        mark = self._mark
+        parallel_map(
+            lambda some: sums(self.XT, words[some], self.w, r, mark, out[some]),
+            cuts(len(words), PIECE),
+        )
+        least = 16 * self._off * out[:, 3]
+        scale = deviations(out[:, 4], least) if self.unit else np.ones(len(words))
+        both = out[:, :2] / scale[:, None]
+        return np.column_stack([both, scale, out[:, 2], np.sqrt(out[:, 4])])
 
     def largest(self, r: Array, k: int, above: float) -> tuple[Array, Array, float]:
         """Places and values x_j'r of the k largest |x_j'r| above a number, copies of one before
@@ -147,19 +194,19 @@ class Sweep:
         settle_allocator()
         step = 2.0 ** np.floor(np.log2(size))  # a power of two: dividing by it is exact
         best, least = Best(k + SPARE), above / step / SAFETY
-        small = (r / step).astype(self.dtype)
-        parallel_map(lambda i: self._look(i, small, least, best), range(len(self.tiles)))
+        small, start, stop = (r / step).astype(self.dtype), 0, FIRST
+        while start < len(self.tiles):  # a round asks for no less than the last of the best so far
+            some = range(start, min(stop, len(self.tiles)))
+            parallel_map(lambda i, least=least: self._look(i, small, least, best), some)
+            start, stop, least = stop, 2 * stop, max(least, best.floor)
         return self._anew(best, r, k, above, best.floor * step * SAFETY)
 
     def _anew(
         self, best: Best, r: Array, k: int, above: float, bound: float
     ) -> tuple[Array, Array, float]:
         """The best in float64, where all others are within a bound."""
-        at, both = best.places, np.empty((len(best.places), 2))
-        vectors = np.stack([r, self._mark], axis=1)
-        for some in cuts(len(at), TILE):
-            F = self.columns(at[some])
-            both[some] = F @ vectors / self.scales(F)[:, None]
+        at = best.places
+        both = self.sums(letters(self.program, at), r)[:, :2]
         order = np.lexsort((at, -np.abs(both[:, 0])))
         at, both = at[order], both[order]
         once = self._once(at, both)
@@ -177,20 +224,22 @@ class Sweep:
     def _once(self, at: Array, both: Array) -> Array:
         """(m,) which products are no copies of one before, but for a sign, an offset and, with
         `unit`, a factor: these have the same products with both vectors."""
-        size, once = np.abs(both), np.ones(len(at), bool)
-        order = np.lexsort((at, size[:, 1]))
-        near = np.abs(np.diff(size[order], axis=0)) <= ALIKE * size.max(axis=0, initial=0.0)
-        for group in np.split(order, np.flatnonzero(~near.all(axis=1)) + 1):
-            if len(group) > 1:
-                once[self._copies(group[np.argsort(at[group])], at)] = False
+        both, once = np.abs(both), np.ones(len(at), bool)
+        order = np.lexsort((at, both[:, 1]))
+        near = np.abs(np.diff(both[order], axis=0)) <= ALIKE * both.max(axis=0, initial=0.0)
+        ends = np.append(np.flatnonzero(~near.all(axis=1)) + 1, len(at))
+        sizes = np.diff(ends, prepend=0)
+        for end, size in zip(ends[sizes > 1], sizes[sizes > 1], strict=True):
+            group = order[end - size : end]
+            once[self._copies(group[np.argsort(at[group])], at)] = False
         return once
 
     def _copies(self, group: Array, at: Array) -> list[int]:
         """Those of a group that are one before them, to rounding."""
         F = self.columns(at[group])
-        top, s = np.abs(F).max(axis=1), self.scales(F)
-        F = (F - (F @ self.w)[:, None]) / s[:, None]
-        close = self._off * top / s
+        s, means = self.sums(letters(self.program, at[group]), self._mark)[:, 2:4].T
+        close = self._off * np.abs(F).max(axis=1) / s
+        F = (F - means[:, None]) / s[:, None]
         firsts: list[int] = []
         copies: list[int] = []
         for i, f in enumerate(F):
@@ -205,8 +254,7 @@ class Sweep:
         V, error = self._values(tile, r)
         np.abs(V, out=V)
         V += V.dtype.type(error)
-        if not tile.free:
-            V[tile.strange(self.caps)] = 0
+        V[tile.near :][tile.strange(self.caps)] = 0
         if self.unit:
             V = self._over_scales(i, V, above)
         h, t = np.nonzero(max(above, best.floor, float(np.finfo(r.dtype).tiny)) <= V)
@@ -234,13 +282,17 @@ class Sweep:
         return V, 1.01 * gamma(roundings, r.dtype) * float(np.sqrt(H2.max() * T2.max())) + lost
 
     def _over_scales(self, i: int, V: Array, above: float) -> Array:
-        """Bounds (h, t) on |x_j'r| / s_j of |x_j'r|: with s_j at the least it can be, or as it is
-        where that leaves many."""
+        """Bounds (h, t) on |x_j'r| / s_j of |x_j'r|, 0 where that is not above a number: with s_j
+        at the least it can be, and as it is where that leaves any."""
         norms, least = self.floors[i]
         U = np.asarray(V / (norms[:, None] * least))
-        if np.count_nonzero(above <= U) <= CROWD * U.size:
-            return U
-        return np.asarray(V / self._scales(self.tiles[i])[0])
+        h, t = np.nonzero(above <= U)
+        if len(h) > CROWD * U.size:
+            return np.asarray(V / self._scales(self.tiles[i])[0])
+        U[:] = 0
+        words = self.tiles[i].words(h, t)
+        U[h, t] = V[h, t] / self.sums(words, self._mark)[:, 2]
+        return U
 
     def _floor(self, tile: Tile) -> tuple[Array, Array]:
         S, norms = self._scales(tile)
@@ -260,8 +312,7 @@ class Sweep:
             norms += H.sum(axis=1)
             Q += H @ (T * T).T
         S = deviations(Q - M * M - 4 * self._off * Q, 8 * self._off * Q)
-        if not tile.free:
-            S[tile.strange(self.caps)] = np.inf
+        S[tile.near :][tile.strange(self.caps)] = np.inf
         return S, np.sqrt(norms)
 
     def _block(self, XT: Array, words: Array, r: Array, rows: slice) -> Array:

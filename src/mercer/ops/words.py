@@ -94,15 +94,16 @@ class Tile:
 
     heads: Half
     tails: Half
-    free: bool = False  # whether every pair is a word
+    near: int  # heads before this one end before all tails begin
 
     def words(self, h: Array, t: Array) -> Array:
         return np.concatenate([self.heads.words[h], self.tails.words[t]], axis=1)
 
     def strange(self, caps: Array) -> Array:
-        """(h, t) which pairs are no words."""
-        last, first = self.heads.joint[:, None], self.tails.joint[None]
-        once_more = self.heads.run[:, None] + self.tails.run <= caps[self.tails.joint]
+        """(h - near, t) which pairs are no words."""
+        some = self.heads[self.near :]
+        last, first = some.joint[:, None], self.tails.joint[None]
+        once_more = some.run[:, None] + self.tails.run <= caps[self.tails.joint]
         return np.asarray((last > first) | ((last == first) & ~once_more))
 
 
@@ -117,4 +118,5 @@ def tiles(caps: Array, degrees: range) -> Iterator[Tile]:
             first, last = tails.joint[some.start], tails.joint[some.stop - 1]
             stop = int(np.searchsorted(heads.joint, last, side="right"))
             for few in cuts(stop, TILE):
-                yield Tile(heads[few], tails[some], bool(heads.joint[few.stop - 1] < first))
+                near = int(np.searchsorted(heads.joint[few], first))
+                yield Tile(heads[few], tails[some], near)

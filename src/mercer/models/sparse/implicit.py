@@ -136,18 +136,20 @@ class Implicit:
 
     def columns(self, ids: Array) -> Array:
         """(n, k) features, divided by their scales."""
-        F = self._raw(ids)
-        return np.asarray((F / self._scales(F)[:, None]).T)
+        if self.features.empty:
+            return np.zeros((self.n, len(ids)))
+        return (built(self.sweep.XT, self.features.letters(ids)) / self.scales(ids)[:, None]).T
 
     def scales(self, ids: Array) -> Array:
-        return self._scales(self._raw(ids))
+        return self._told(ids)[0]
 
     def means(self, ids: Array) -> Array:
-        return np.asarray(self.sweep.w @ self.columns(ids))
+        scale, mean, _ = self._told(ids)
+        return mean / scale
 
     def norms(self, ids: Array) -> Array:
-        F = self.columns(ids)
-        return np.asarray(np.sqrt(self.sweep.w @ (F - self.sweep.w @ F) ** 2))
+        scale, _, deviation = self._told(ids)
+        return deviation / scale
 
     def names(self, ids: Array) -> list[str]:
         return self.features.names(ids)
@@ -162,14 +164,12 @@ class Implicit:
         at, values, bound = self.sweep.largest(r, k, max(0.0, above))
         return Found(at - self.features.start, values, bound)
 
-    def _raw(self, ids: Array) -> Array:
+    def _told(self, ids: Array) -> tuple[Array, Array, Array]:
+        """Scales, means and deviations of features."""
         if self.features.empty:
-            return np.zeros((len(ids), self.n))
-        return self.sweep.columns(np.asarray(ids, np.int64) + self.features.start)
-
-    def _scales(self, F: Array) -> Array:
-        s = self.sweep.scales(F)
-        return np.where(np.isfinite(s), s, 1.0)
+            return np.ones(len(ids)), np.zeros(len(ids)), np.zeros(len(ids))
+        s, m, d = self.sweep.sums(self.features.letters(ids), self.sweep.w)[:, 2:].T
+        return np.where(np.isfinite(s), s, 1.0), m, d
 
 
 def implicit(features: ProductFeatures, rows: Table, w: Array, unit: bool = False) -> Implicit:
