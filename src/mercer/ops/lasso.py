@@ -33,9 +33,9 @@ def _dot(x, y, k):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=FAST)
-def _sub(out, x, t):  # type: ignore[no-untyped-def]
-    """out -= t x"""
-    for i in range(len(x)):
+def _sub(out, x, t, k):  # type: ignore[no-untyped-def]
+    """out[:k] -= t x[:k]"""
+    for i in range(k):
         out[i] -= t * x[i]
 
 
@@ -51,7 +51,7 @@ def _backward(L, k, v):  # type: ignore[no-untyped-def]
     """L'^-1 v, in place."""
     for i in range(k - 1, -1, -1):
         v[i] /= L[i, i]
-        _sub(v[:i], L[i, :i], v[i])
+        _sub(v, L[i], v[i], i)
 
 
 @njit
@@ -63,7 +63,8 @@ def _append(L, G, l2, act, k, j, z):  # type: ignore[no-untyped-def]
     left = G[j, j] + l2 - _dot(z, z, k)
     if left <= DEPENDENT * (G[j, j] + l2):
         return False
-    L[k, :k] = z[:k]
+    for i in range(k):
+        L[k, i] = z[i]
     L[k, k] = np.sqrt(left)
     return True
 
@@ -80,11 +81,12 @@ def independent(G):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _remove(L, k, r):  # type: ignore[no-untyped-def]
-    """Take row r out of a factor of k rows, by rotations of what stands below it."""
-    v = L[r + 1 : k, r].copy()
+def _remove(L, k, r, v):  # type: ignore[no-untyped-def]
+    """Take row r out of a factor of k rows, by rotations of what stands below it; `v` is room."""
     for i in range(r + 1, k):
-        L[i - 1, :r] = L[i, :r]
+        v[i - r - 1] = L[i, r]
+        for j in range(r):
+            L[i - 1, j] = L[i, j]
     for j in range(r, k - 1):
         d, x = L[j + 1, j + 1], v[j - r]
         e = np.sqrt(d * d + x * x)
@@ -98,17 +100,18 @@ def _remove(L, k, r):  # type: ignore[no-untyped-def]
 @njit
 def _slopes(G, c, b, l2, act, k, q):  # type: ignore[no-untyped-def]
     """q = c - Gb - l2 b"""
-    q[:] = c
+    for j in range(len(q)):
+        q[j] = c[j]
     for i in range(k):
-        _sub(q, G[act[i]], b[act[i]])
+        _sub(q, G[act[i]], b[act[i]], len(q))
     for i in range(k):
         q[act[i]] -= l2 * b[act[i]]
 
 
 @njit
-def _leave(L, act, place, b, k, r):  # type: ignore[no-untyped-def]
+def _leave(L, act, place, b, k, r, v):  # type: ignore[no-untyped-def]
     """The feature at place r of the active ones goes; how many are left."""
-    _remove(L, k, r)
+    _remove(L, k, r, v)
     b[act[r]], place[act[r]] = 0.0, -1
     for i in range(r, k - 1):
         act[i] = act[i + 1]
@@ -130,7 +133,7 @@ def _first_zero(b, d, s, act, k):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _settle(L, b, s, q, l1, act, place, k, d):  # type: ignore[no-untyped-def]
+def _settle(L, b, s, q, l1, act, place, k, d, right):  # type: ignore[no-untyped-def]
     """Solve on the active features, which leave where their sign would turn; how many are left.
 
     `q` is kept right on them alone.
@@ -138,7 +141,7 @@ def _settle(L, b, s, q, l1, act, place, k, d):  # type: ignore[no-untyped-def]
     while k:
         for i in range(k):
             d[i] = q[act[i]] - l1 * s[act[i]]
-        right = d[:k].copy()
+            right[i] = d[i]
         _forward(L, k, d)
         _backward(L, k, d)
         t, out = _first_zero(b, d, s, act, k)
@@ -147,7 +150,7 @@ def _settle(L, b, s, q, l1, act, place, k, d):  # type: ignore[no-untyped-def]
             q[act[i]] -= t * right[i]
         if out < 0:
             return k
-        k = _leave(L, act, place, b, k, out)
+        k = _leave(L, act, place, b, k, out, d)
     return k
 
 
@@ -169,7 +172,7 @@ def _slide(G, L, b, s, act, place, k, j, sign, z):  # type: ignore[no-untyped-de
     for i in range(k):
         b[act[i]] -= far * sign * z[i]
     b[j] = far * sign
-    return _leave(L, act, place, b, k, at), True
+    return _leave(L, act, place, b, k, at, z), True
 
 
 @njit
@@ -240,6 +243,52 @@ def _squares(c, yy, b, q, act, k):  # type: ignore[no-untyped-def]
 
 
 @njit
+def _begin(G, L, l2, b, s, act, place, z):  # type: ignore[no-untyped-def]
+    """A factor of the features that are not zero; those that depend on others become so."""
+    k = 0
+    for j in range(len(b)):
+        place[j] = -1
+        if b[j] != 0.0:
+            if _append(L, G, l2, act, k, j, z):
+                act[k], place[j], s[j] = j, k, 1.0 if b[j] > 0 else -1.0
+                k += 1
+            else:
+                b[j] = 0.0
+    return k
+
+
+@njit
+def _rounding(c, b, width):  # type: ignore[no-untyped-def]
+    """What the slopes may be off by."""
+    top, norm = 0.0, 0.0
+    for j in range(len(b)):
+        top = max(top, abs(c[j]))
+        norm += abs(b[j])
+    return 8 * EPS * (top + norm * width)
+
+
+@njit
+def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds):  # type: ignore[no-untyped-def]
+    """One penalty, from where b is; how many features are active, and the rounds it took."""
+    width, again = 0.0, 2
+    for j in range(len(b)):
+        seen[j], width = 0, max(width, G[j, j])
+    _slopes(G, c, b, l2, act, k, q)
+    for step in range(rounds):
+        k = _settle(L, b, s, q, l1, act, place, k, room[0], room[1])
+        _slopes(G, c, b, l2, act, k, q)
+        tol = 1e-13 * l1 + _rounding(c, b, width)
+        k, came = _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, room[2])
+        if came < 0:
+            _slopes(G, c, b, l2, act, k, q)
+        elif came == 0:
+            if again == 0 or _off(q, s, l1, act, k) <= tol:
+                return k, step + 1
+            again -= 1
+    return k, rounds
+
+
+@njit
 def active_path(G, c, yy, alphas, l1_ratio, b, rounds):  # type: ignore[no-untyped-def]
     """b (m, p) of every penalty, the gaps (m,), and the rounds it took (m,).
 
@@ -248,34 +297,15 @@ def active_path(G, c, yy, alphas, l1_ratio, b, rounds):  # type: ignore[no-untyp
     """
     p, m = len(c), len(alphas)
     out, gaps, took = np.zeros((m, p)), np.zeros(m), np.zeros(m, np.int64)
-    L, act, place = np.zeros((p, p)), np.zeros(p, np.int64), np.full(p, -1)
-    s, q, d, z = np.zeros(p), c.copy(), np.zeros(p), np.zeros(p)
-    k, last, top, width = 0, -1.0, np.abs(c).max(), np.abs(np.diag(G)).max()
+    L, s, q, room = np.zeros((p, p)), np.zeros(p), np.zeros(p), np.zeros((3, p))
+    act, place, seen = np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64)
+    k, last = 0, -1.0
     for a in range(m):
         l1, l2 = alphas[a] * l1_ratio, alphas[a] * (1 - l1_ratio)
         if l2 != last:  # another matrix: the factor is made anew
-            order = act[:k].copy() if a else np.flatnonzero(b)
-            place[:], k, last = -1, 0, l2
-            for j in order:
-                if _append(L, G, l2, act, k, j, z):
-                    act[k], place[j], s[j], k = j, k, np.sign(b[j]), k + 1
-                else:
-                    b[j] = 0.0
-        seen = np.zeros(p, np.int64)
-        _slopes(G, c, b, l2, act, k, q)
-        again = 2
-        for _ in range(rounds):
-            took[a] += 1
-            k = _settle(L, b, s, q, l1, act, place, k, d)
-            _slopes(G, c, b, l2, act, k, q)
-            tol = 1e-13 * l1 + 8 * EPS * (top + np.abs(b).sum() * width)
-            k, came = _enter(G, L, l1, l2, b, s, q, act, place, k, seen, tol, z)
-            if came < 0:
-                _slopes(G, c, b, l2, act, k, q)
-            elif came == 0:
-                if again == 0 or _off(q, s, l1, act, k) <= tol:
-                    break
-                again -= 1
-        out[a] = b
+            k, last = _begin(G, L, l2, b, s, act, place, room[0]), l2
+        k, took[a] = _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds)
+        for i in range(k):
+            out[a, act[i]] = b[act[i]]
         gaps[a] = _gap(b, q, _squares(c, yy, b, q, act, k), l1, act, k)
     return out, gaps, took

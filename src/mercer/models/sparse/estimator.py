@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -387,14 +388,10 @@ class SparseClassifier(ClassifierMixin, SparseBase):
         s = SparseSettings.of(self)
         rows, y = self._rows(X, y, reset=True)
         check_classification_targets(y)
-        codes = np.zeros(len(y), np.int64)
-        p = self._training(rows, codes, sample_weight, 0, groups)
-        weighed = (
-            np.arange(len(y)) if len(p) == len(y) else np.flatnonzero(np.asarray(sample_weight) > 0)
-        )
-        classes, found = np.unique(np.asarray(y)[weighed], return_inverse=True)
+        p = self._training(rows, np.asarray(y), sample_weight, 0, groups)
+        classes, codes = np.unique(p.y, return_inverse=True)
         K = len(two_or_more(classes))
-        model = fit(s, SparseRows(p.rows, found, p.w, K, p.groups))
+        model = fit(s, replace(p, y=codes, classes=K))
         self.model_, self.classes_ = model, classes
         return self
 

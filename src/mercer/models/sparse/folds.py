@@ -36,7 +36,18 @@ def splits(s: SparseSettings, p: SparseRows) -> list[Split]:
         raise ValueError(
             f"cv must be a number of folds >= 2, a splitter or (training, test) positions, got {cv!r}."
         )
-    return [(np.asarray(a), np.asarray(b)) for a, b in cv]
+    found = [(_weighed(p, a), _weighed(p, b)) for a, b in cv]
+    if len(found) < 2 or not all(len(a) and len(b) for a, b in found):
+        raise ValueError("cv must give two splits or more, with rows of some weight on both sides.")
+    return found
+
+
+def _weighed(p: SparseRows, at: Array) -> Array:
+    """Positions among all rows, as those among the rows that have a weight."""
+    at = np.asarray(at)
+    if p.at is None:
+        return at
+    return np.searchsorted(p.at, at[np.isin(at, p.at)])
 
 
 def _dealt(k: int, p: SparseRows, seed: int) -> Array:

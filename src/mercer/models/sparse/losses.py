@@ -1,5 +1,5 @@
-"""Losses of scores f (n, C) as a sparse learner reads them: residuals, curvatures, and what a dual
-point is worth."""
+"""Losses of scores f (n, C) as a sparse learner reads them: values and residuals, curvatures, and
+what a dual point is worth."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax, xlogy
+from scipy.special import expit, xlogy
 
 from mercer.inputs import Array
 
@@ -28,13 +28,12 @@ class SparseLoss(Protocol):
         """The best scores without any feature, (C,)."""
         ...
 
-    def value(self, f: Array) -> float: ...
-    def residuals(self, f: Array) -> Array:
-        """-dl/df, (n, C)."""
+    def at(self, f: Array) -> tuple[float, Array]:
+        """The value, and the residuals R = -dl/df, (n, C)."""
         ...
 
-    def curvature(self, f: Array, c: int, d: int) -> Array:
-        """d^2l / df_c df_d, (n,)."""
+    def curvature(self, R: Array, c: int, d: int) -> Array:
+        """d^2l / df_c df_d where the residuals are R, (n,)."""
         ...
 
     def dual(self, R: Array, s: float) -> float:
@@ -54,14 +53,12 @@ class SquaredLoss:
     def start(self) -> Array:
         return np.asarray(self.w @ self.Y)
 
-    def value(self, f: Array) -> float:
-        return float(self.w @ np.square(self.Y - f)[:, 0]) / 2
+    def at(self, f: Array) -> tuple[float, Array]:
+        R = self.Y - f
+        return float(self.w @ (R * R)[:, 0]) / 2, R
 
-    def residuals(self, f: Array) -> Array:
-        return self.Y - f
-
-    def curvature(self, f: Array, c: int, d: int) -> Array:
-        return np.ones(len(f))
+    def curvature(self, R: Array, c: int, d: int) -> Array:
+        return np.ones(len(R))
 
     def dual(self, R: Array, s: float) -> float:
         """R sums to zero, so the mean of y may be left out: sums keep their digits."""
@@ -82,18 +79,18 @@ class BinaryLoss:
         share = self.w @ self.Y
         return np.log(share) - np.log1p(-share)
 
-    def value(self, f: Array) -> float:
-        return float(self.w @ (np.logaddexp(0, f) - self.Y * f)[:, 0])
+    def at(self, f: Array) -> tuple[float, Array]:
+        sign = 2 * self.Y - 1
+        margin = sign * f
+        return float(self.w @ np.logaddexp(0, -margin)[:, 0]), sign * expit(-margin)
 
-    def residuals(self, f: Array) -> Array:
-        return np.where(self.Y > 0.5, expit(-f), -expit(f))
-
-    def curvature(self, f: Array, c: int, d: int) -> Array:
-        return (expit(f) * expit(-f))[:, 0]
+    def curvature(self, R: Array, c: int, d: int) -> Array:
+        size = np.abs(R[:, 0])
+        return size * (1 - size)
 
     def dual(self, R: Array, s: float) -> float:
-        size = np.minimum(s * np.abs(R), 1.0)  # 1 - p of the row's own class
-        return -float(self.w @ (xlogy(size, size) + xlogy(1 - size, 1 - size))[:, 0])
+        size = np.minimum(s * np.abs(R[:, 0]), 1.0)  # 1 - p of the row's own class
+        return -float(self.w @ (xlogy(size, size) + xlogy(1 - size, 1 - size)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +106,16 @@ class SoftmaxLoss:
         f = np.log(self.w @ self.Y)
         return f - f.mean()
 
-    def value(self, f: Array) -> float:
-        return float(self.w @ (logsumexp(f, axis=1) - (self.Y * f).sum(1)))
+    def at(self, f: Array) -> tuple[float, Array]:
+        top = f.max(1, keepdims=True)
+        E = np.exp(f - top)
+        total = E.sum(1, keepdims=True)
+        own = (self.Y * f).sum(1)
+        return float(self.w @ (np.log(total) + top)[:, 0] - self.w @ own), self.Y - E / total
 
-    def residuals(self, f: Array) -> Array:
-        return self.Y - softmax(f, axis=1)
-
-    def curvature(self, f: Array, c: int, d: int) -> Array:
-        P = softmax(f, axis=1)
-        return P[:, c] * (float(c == d) - P[:, d])
+    def curvature(self, R: Array, c: int, d: int) -> Array:
+        p = self.Y[:, c] - R[:, c]
+        return p * (1 - p) if c == d else p * (R[:, d] - self.Y[:, d])
 
     def dual(self, R: Array, s: float) -> float:
         P = np.maximum(self.Y - s * R, 0.0)

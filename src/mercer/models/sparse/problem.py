@@ -122,6 +122,7 @@ class SparseRows:
     w: Array
     classes: int = 0  # none: numbers
     groups: Array | None = None
+    at: Array | None = None  # their places among all rows, where some have no weight
 
     @classmethod
     def of(cls, rows: Table, y: Array, weight: Array | None, classes: int, groups: Any) -> Self:
@@ -139,6 +140,7 @@ class SparseRows:
         if len(some) < len(w):
             rows, y, w = rows[some], y[some], w[some]
             groups = None if groups is None else groups[some]
+            return cls(rows, y, w / w.sum(), classes, groups, some)
         return cls(rows, y, w / w.sum(), classes, groups)
 
     def __len__(self) -> int:

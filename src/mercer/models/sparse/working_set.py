@@ -16,6 +16,8 @@ from mercer.ops.lasso import active_path
 STEPS = 100  # Newton's, at one penalty
 ROUNDS = 10_000  # of active sets in one of them
 FRESH = 0.2  # a step that leaves more of the gap asks for the curvature of where it is
+LEVEL = 1e-13  # the sum of residuals that counts as zero
+FEW = 1e7  # products of all pairs of features over the rows, up to which all are members
 FLAT = 1e-9  # the least curvature of a row: steps over rows that are certain stay finite
 TOGETHER = 6  # scores that are stepped at once
 MOST_NEW = 1000  # features that come at once
@@ -52,18 +54,25 @@ class WorkingSet:
         self.X, self.loss, self.tol = X, loss, tol
         self.members, C = Members(X), loss.Y.shape[1]
         self.B, self.b0 = np.zeros((C, 0)), np.array(loss.start, np.float64)
-        self.f = np.tile(self.b0, (X.n, 1))
-        self.null = loss.value(self.f) or 1.0
+        self._move(np.tile(self.b0, (X.n, 1)))
+        self.null = self.value or 1.0
         self.groups = np.array_split(np.arange(C), -(-C // TOGETHER))
         self.curves: list[Curve | None] = [None] * len(self.groups)
-        self.sweep(0.0, EXTRA)
+        few = X.n * X.width**2 <= FEW
+        self.sweep(-1.0 if few else 0.0, X.width if few else EXTRA)
         self.last = self.largest  # l1 of the penalty before
+        if few:
+            self._take(np.sort(self._new(-1.0, X.width)))
+
+    def _move(self, f: Array) -> None:
+        self.f = f
+        self.value, self.R = self.loss.at(f)
 
     # all features
     def sweep(self, above: float, k: int) -> None:
         """Products of all features with the residuals of every score."""
-        R = self.loss.residuals(self.f) * self.loss.w[:, None]
-        self.found: list[Found] = [self.X.largest(np.ascontiguousarray(r), k, above) for r in R.T]
+        V = self.loss.w[:, None] * self.R
+        self.found: list[Found] = [self.X.largest(np.ascontiguousarray(v), k, above) for v in V.T]
 
     @property
     def largest(self) -> float:
@@ -74,11 +83,10 @@ class WorkingSet:
         """Features found beyond a product, the largest first, that are no members."""
         ids = np.concatenate([f.ids for f in self.found])
         size = np.concatenate([np.abs(f.values) for f in self.found])
-        order = np.argsort(-size, kind="stable")
-        ids = ids[order][size[order] > above]
+        some = (size > above) & ~np.isin(ids, self.members.ids)
+        ids = ids[some][np.argsort(-size[some], kind="stable")]
         _, first = np.unique(ids, return_index=True)
-        ids = ids[np.sort(first)]
-        return ids[~np.isin(ids, self.members.ids)][:most]
+        return ids[np.sort(first)][:most]
 
     def _beyond(self) -> float:
         """A bound on the products of features that are no members."""
@@ -89,6 +97,11 @@ class WorkingSet:
             if len(np.union1d(f.ids, self.members.ids)) < self.X.width:
                 top = max(top, f.bound)
         return top
+
+    @property
+    def _complete(self) -> bool:
+        """Whether all features are members, so that no sweep finds more."""
+        return len(self.members) == self.X.width
 
     # the members
     def _take(self, ids: Array) -> None:
@@ -107,97 +120,101 @@ class WorkingSet:
 
     def _prune(self, above: float, l2: float) -> None:
         """Members that are zero, and whose products are not beyond a number, go."""
-        q = self._slopes(self.loss.residuals(self.f), l2)
-        at = np.flatnonzero(((self.B != 0) | (np.abs(q) > above)).any(0))
+        if len(self.members) < 2 * EXTRA or self._complete:
+            return
+        at = np.flatnonzero(((self.B != 0) | (np.abs(self._slopes(l2)) > above)).any(0))
         if len(at) + EXTRA > len(self.members):
             return
         self.members.keep(at)
         self.B = self.B[:, at].copy()
-        constant, old = self.loss.constant, self.curves[0]
+        old = self.curves[0]
         self.curves = [None] * len(self.curves)
-        if constant and old is not None:
+        if self.loss.constant and old is not None:
             self.curves = [Curve(old.G[np.ix_(at, at)], old.U[at], old.T)]
 
-    def _slopes(self, R: Array, l2: float) -> Array:
+    def _slopes(self, l2: float) -> Array:
         """Weighted products of members with residuals, less l2 B: (C, k)."""
-        return self.members.products(self.loss.w[:, None] * R).T - l2 * self.B
+        return self.members.products(self.loss.w[:, None] * self.R).T - l2 * self.B
 
     def _curve(self, g: Array) -> Curve:
         """That of a group of scores, at the scores as they are."""
         w, k = self.loss.w, len(self.members)
-        S, U, T = np.zeros((len(g), k, len(g), k)), np.zeros((len(g), k, len(g))), np.eye(len(g))
+        S, U = np.zeros((len(g), k, len(g), k)), np.zeros((len(g), k, len(g)))
         for a, c in enumerate(g):
             for b, d in enumerate(g[: a + 1]):
-                h = w * self.loss.curvature(self.f, c, d)
+                h = w * self.loss.curvature(self.R, c, d)
                 h = np.maximum(h, FLAT * w) if c == d else h
                 S[a, :, b] = self.members.pairs(h)
                 S[b, :, a] = S[a, :, b].T
                 U[a, :, b] = U[b, :, a] = self.members.products(h)
-                T[a, b] = T[b, a] = h.sum()
-        inverse, flat = np.linalg.pinv(T, rcond=1e-12, hermitian=True), U.reshape(-1, len(g))
+        flat, inverse = U.reshape(-1, len(g)), self._inverse(g)
         left = flat @ inverse
         return Curve(S.reshape(len(left), -1) - left @ flat.T, left, inverse)
+
+    def _inverse(self, g: Array) -> Array:
+        """Of the curvature of the intercepts; those of all classes may move together, at no
+        change."""
+        w = self.loss.w
+        T = np.array([[w @ self.loss.curvature(self.R, c, d) for d in g] for c in g])
+        T[np.diag_indices(len(g))] += FLAT
+        return np.linalg.inv(T + 1.0 / len(g) if len(g) == len(self.b0) > 1 else T)
 
     def _newton(self, i: int, l1: float, l2: float) -> None:
         """One step of a group of scores: the quadratic there, solved, and as much of the way as
         lowers."""
-        g = self.groups[i]
-        curve = self.curves[i]
+        g, curve = self.groups[i], self.curves[i]
         if curve is None:
             self.curves[i] = curve = self._curve(g)
-        V = self.loss.w[:, None] * self.loss.residuals(self.f)[:, g]
-        b = self.B[g].ravel()
-        slope = self.members.products(V).T.ravel() - curve.U @ V.sum(0)
+        V = self.loss.w[:, None] * self.R[:, g]
+        b, off = self.B[g].ravel(), V.sum(0)
+        slope = self.members.products(V).T.ravel() - curve.U @ off
         d = _minimum(curve.G, slope + curve.G @ b, l1, l2, b) - b if len(b) else b
-        d0 = curve.T @ V.sum(0) - curve.U.T @ d
-        self._walk(g, d.reshape(len(g), -1), d0, l1, l2)
+        d0 = curve.T @ off - curve.U.T @ d
+        self._walk(g, V, d.reshape(len(g), -1), d0, (l1, l2))
 
-    def _walk(self, g: Array, d: Array, d0: Array, l1: float, l2: float) -> None:
-        """Along d, halved until the objective falls."""
+    def _walk(self, g: Array, V: Array, d: Array, d0: Array, l: tuple[float, float]) -> None:
+        """Along d, halved until the objective falls; V are the weighted residuals."""
         df = np.stack([self.members.times(row) for row in d], axis=1) + d0
-        b, f, t = self.B[g], self.f[:, g], 1.0
-        before = self.loss.value(self.f) + _penalty(b, l1, l2)
-        V = self.loss.w[:, None] * self.loss.residuals(self.f)[:, g]
-        slope = _penalty(b + d, l1, l2) - _penalty(b, l1, l2) - float(np.vdot(V, df))
+        b, f, penalty = self.B[g], self.f, _penalty(self.B[g], l)
+        before, slope = self.value + penalty, _penalty(b + d, l) - penalty - float(np.vdot(V, df))
+        t = 1.0
         while t > 1e-10:
-            self.f[:, g] = f + t * df
-            after = self.loss.value(self.f) + _penalty(b + t * d, l1, l2)
+            new = f.copy()
+            new[:, g] += t * df
+            self._move(new)
+            after = self.value + _penalty(b + t * d, l)
             if after <= before + 1e-4 * t * min(slope, 0.0) + 1e-15 * abs(before):
                 self.B[g] = b + t * d
                 self.b0[g] += t * d0
                 return
             t /= 2
-        self.f[:, g] = f
+        self._move(f)
 
-    def _level(self) -> Array:
-        """Residuals once the intercepts are at their best, so that they sum to zero."""
-        w, many = self.loss.w, range(len(self.b0))
+    def _level(self) -> None:
+        """The intercepts at their best, so that residuals sum to zero."""
+        every = np.arange(len(self.b0))
         for _ in range(20):
-            R = self.loss.residuals(self.f)
-            off = w @ R
-            if np.abs(off).max() <= 1e-15:
+            off = self.loss.w @ self.R
+            if np.abs(off).max() <= LEVEL:
                 break
-            T = [[w @ self.loss.curvature(self.f, c, d) for d in many] for c in many]
-            step = np.linalg.pinv(np.asarray(T), rcond=1e-12, hermitian=True) @ off
-            step = np.clip(step, -1.0, 1.0) if not self.loss.constant else step
-            self.f += step
+            step = np.clip(self._inverse(every) @ off, -1.0, 1.0) if not self.loss.constant else off
             self.b0 += step
-        return self.loss.residuals(self.f)
+            self._move(self.f + step)
 
-    def gap(self, R: Array, q: Array, l1: float, l2: float, beyond: float = 0.0) -> float:
+    def gap(self, q: Array, l1: float, l2: float, beyond: float = 0.0) -> float:
         """Of the objective; `beyond` bounds the products of features that are no members."""
         top = max(float(np.abs(q).max(initial=0.0)), beyond)
         s = min(1.0, l1 / top) if top > 0 else 1.0
         squares = l2 * float(np.square(self.B).sum()) / 2
-        primal = self.loss.value(self.f) + l1 * float(np.abs(self.B).sum()) + squares
-        return primal - self.loss.dual(R, s) + s * s * squares
+        primal = self.value + l1 * float(np.abs(self.B).sum()) + squares
+        return primal - self.loss.dual(self.R, s) + s * s * squares
 
     def _settle(self, l1: float, l2: float, aim: float) -> int:
         """Steps on the members until their own gap is small; how many."""
         last = np.inf
         for step in range(STEPS):
-            R = self._level()
-            gap = self.gap(R, self._slopes(R, l2), l1, l2)
+            self._level()
+            gap = self.gap(self._slopes(l2), l1, l2)
             if gap <= aim or (gap >= 0.999 * last and step > 8):
                 return step
             if gap > FRESH * last and not self.loss.constant:
@@ -212,15 +229,17 @@ class WorkingSet:
         l1, l2 = alpha * l1_ratio, alpha * (1 - l1_ratio)
         strong = max(2 * l1 - self.last, 0.0)  # products up to here are not expected to matter
         self._prune(strong, l2)
-        self._take(self._new(strong, MOST_NEW))
+        if not self._complete:
+            self._take(self._new(strong, MOST_NEW))
         self.last, steps = l1, 0
         after = l1 if following is None else max(0.0, 2 * following * l1_ratio - l1)
         while True:
             steps += self._settle(l1, l2, AIM * self.tol * self.null)
-            R = self._level()
+            if self._complete:
+                return self._ended(self.gap(self._slopes(l2), l1, l2), steps)
             active = int((self.B != 0).any(0).sum())
             self.sweep(after, 2 * active + EXTRA)
-            gap = self.gap(R, self._slopes(R, l2), l1, l2, self._beyond())
+            gap = self.gap(self._slopes(l2), l1, l2, self._beyond())
             new = self._new(l1 * (1 + 1e-12), max(16, active))
             if gap <= self.tol * self.null or not len(new):
                 return self._ended(gap, steps)
@@ -232,8 +251,8 @@ class WorkingSet:
         return Ended(ids, B, self.b0 - B @ self.X.means(ids), max(gap, 0.0) / self.null, steps)
 
 
-def _penalty(b: Array, l1: float, l2: float) -> float:
-    return l1 * float(np.abs(b).sum()) + l2 / 2 * float(np.square(b).sum())
+def _penalty(b: Array, l: tuple[float, float]) -> float:
+    return l[0] * float(np.abs(b).sum()) + l[1] / 2 * float(np.square(b).sum())
 
 
 def _minimum(G: Array, c: Array, l1: float, l2: float, start: Array) -> Array:
