@@ -11,7 +11,7 @@ from mercer.inputs import Array
 from mercer.models.sparse.dictionary import Dictionary, Found
 from mercer.models.sparse.losses import SparseLoss
 from mercer.models.sparse.members import Members
-from mercer.ops.lasso import active_path
+from mercer.ops.lasso import active_path, factor
 
 STEPS = 100  # Newton's, at one penalty
 ROUNDS = 10_000  # of active sets in one of them
@@ -258,5 +258,6 @@ def _penalty(b: Array, l: tuple[float, float]) -> float:
 def _minimum(G: Array, c: Array, l1: float, l2: float, start: Array) -> Array:
     alpha = np.array([l1 + l2])
     G = np.ascontiguousarray(G)
-    out, _, _ = active_path(G, c, 1.0, alpha, l1 / alpha[0], start.copy(), ROUNDS)
+    known = factor(G, l2, start)
+    out, _, _ = active_path(G, c, 1.0, alpha, l1 / alpha[0], start.copy(), ROUNDS, known)
     return np.asarray(out[0])
