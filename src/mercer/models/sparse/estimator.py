@@ -193,21 +193,21 @@ class SparseBase(Saved, BaseEstimator):
 class SparseRegressor(RegressorMixin, SparseBase):
     """argmin sum_i w_i (y_i - f(x_i))^2 / (2 sum_i w_i) + alpha (r |b|_1 + (1 - r) |b|^2/2).
 
-    f(x) = b0 + sum_j b_j phi_j(x) over the features of a lift; r is `l1_ratio`, the intercept b0
-    is free. The penalty counts features in units of `scale`; coefficients are told in the units
-    of the lift's features, and `formula_` in those of the columns.
+    f(x) = b0 + sum_j b_j phi_j(x) over the features of a lift; r is `l1_ratio`, the intercept
+    b0 is free. The penalty counts features in units of `scale`; coefficients are told in the
+    units of the lift's features, and `formula_` in those of the columns.
 
-    Penalties are those of scikit-learn's `LassoCV`: from the least that keeps nothing down to eps
-    of it. Each is solved to rounding over the Gram matrix of the features where that fits (4,096
-    of them), else by Newton's steps on a working set, with sweeps over all features for the
-    duality gap: `plan_` tells which. Copies and constants are kept once, features that others
-    make up never break a path.
+    Penalties are those of scikit-learn's `LassoCV`: from the least that keeps nothing down to
+    eps of it. Each is solved to rounding over the Gram matrix of the features where that fits
+    (4,096 of them), else by Newton's steps on a working set, with sweeps over all features for
+    the duality gap: `plan_` tells which. Copies and constants are kept once, features that
+    others make up never break a path.
 
     Parameters
     ----------
     lift : Lift or transformer, default=None
-        The features; None is `KitchenSink()` of dense rows, and the columns themselves of sparse
-        ones. `Identity()` is the columns of dense rows.
+        The features; None is `KitchenSink()` of dense rows, and the columns themselves of
+        sparse ones. `Identity()` is the columns of dense rows.
     alpha : "cv" or float, default="cv"
         The penalty, > 0, or "cv": chosen by folds.
     n_alphas : int, default=100
@@ -215,7 +215,7 @@ class SparseRegressor(RegressorMixin, SparseBase):
     eps : float, default=1e-3
         The least penalty, as a share of the largest.
     cv : int, splitter or iterable of (training, test) positions, default=5
-        Folds. A number deals rows in the order of their targets, equal rows together; the frame,
+        Folds. A number deals rows in the order of their targets, equal rows together; units,
         the lift and its scales are fitted inside each fold.
     rule : {"1se", "min"}, default="1se"
         The largest penalty whose mean loss is within one standard error of the least, by the
@@ -280,7 +280,7 @@ class SparseRegressor(RegressorMixin, SparseBase):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit y (n,) of rows X (n, d) with weights (n,); no fold divides a group (n,)."""
+        """Fit y (n,) of rows X (n, d), with weights (n,); folds divide no group (n,)."""
         s = SparseSettings.of(self)
         rows, y = self._rows(X, y, reset=True, y_numeric=True)
         y = np.asarray(y, np.float64)
@@ -314,7 +314,7 @@ class SparseRegressor(RegressorMixin, SparseBase):
 
 @register("sparse.SparseClassifier")
 class SparseClassifier(ClassifierMixin, SparseBase):
-    """argmin sum_i w_i loss_i / sum_i w_i + alpha (r |b|_1 + (1 - r) |b|^2/2) over few features.
+    """argmin sum_i w_i loss_i / sum_i w_i + alpha (r |b|_1 + (1 - r) |b|^2/2).
 
     loss = log(1 + exp(-y f)) for two classes, -log softmax(f)_y for more, f as in
     `SparseRegressor`, whose penalties, folds, scales and refits these are; folds compare
@@ -323,8 +323,8 @@ class SparseClassifier(ClassifierMixin, SparseBase):
     Parameters
     ----------
     lift : Lift or transformer, default=None
-        The features; None is `KitchenSink()` of dense rows, and the columns themselves of sparse
-        ones. `Identity()` is the columns of dense rows.
+        The features; None is `KitchenSink()` of dense rows, and the columns themselves of
+        sparse ones. `Identity()` is the columns of dense rows.
     alpha : "cv" or float, default="cv"
         The penalty, > 0, or "cv": chosen by folds.
     n_alphas : int, default=100
@@ -384,7 +384,7 @@ class SparseClassifier(ClassifierMixin, SparseBase):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit classes y (n,) of rows X (n, d) with weights (n,); no fold divides a group (n,)."""
+        """Fit classes y (n,) of rows X (n, d), with weights (n,); folds divide no group (n,)."""
         s = SparseSettings.of(self)
         rows, y = self._rows(X, y, reset=True)
         check_classification_targets(y)

@@ -166,7 +166,8 @@ def _plan(
         settings["folds"] = "none: too few rows, so the largest penalty is kept"
     settings |= _repeats(X, solver)
     held = 8.0 * X.p * X.p if gram else 8.0 * X.n * len(path.ids)
-    other = ("working set", "all products fit") if gram else ("gram", f"{X.p:,} features")
+    against = f"{X.p:,} features" if solver.loss.constant else "its curvature is not fixed"
+    other = ("working set", "all products fit") if gram else ("gram", against)
     return Plan("gram" if gram else "working set", why, settings, bytes=held, rejected=(other,))
 
 

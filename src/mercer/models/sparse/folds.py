@@ -83,7 +83,7 @@ def _keys(p: SparseRows) -> Array:
 
 
 def _grouped(k: int, p: SparseRows) -> Array:
-    found = len(np.unique(p.groups))
+    found = len(np.unique(np.asarray(p.groups)))
     if found < 2:
         raise ValueError(
             "groups has one label only, so no fold can leave it out; give two or more."

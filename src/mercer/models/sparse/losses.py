@@ -15,9 +15,13 @@ from mercer.inputs import Array
 class SparseLoss(Protocol):
     """sum_i w_i l(f_i) of rows of weights w that sum to 1."""
 
-    Y: Array  # (n, C)
-    w: Array
+    @property
+    def Y(self) -> Array:
+        """Targets, (n, C)."""
+        ...
 
+    @property
+    def w(self) -> Array: ...
     @property
     def constant(self) -> bool:
         """Whether the curvature is the same everywhere."""

@@ -12,7 +12,9 @@ from mercer.models.newton import minimise
 from mercer.models.sparse.folds import FoldModel, mean_losses
 from mercer.models.sparse.problem import SparseRows
 
-PENALTIES = (1e-8, 1e-4, 1e-3, 1e-2, 1e-1)  # of features of unit variance, beside a loss a row
+# of features of unit variance, beside a loss a row
+PENALTIES = (1e-8, 1e-4, 1e-3, 1e-2, 1e-1)
+LOGISTIC_PENALTIES = PENALTIES[1:]  # classes that can be parted have no end without one
 STEPS = 200
 
 
@@ -43,7 +45,7 @@ def _logistic(A: Array, p: SparseRows, penalty: float) -> tuple[Array, Array]:
     two = p.classes == 2
     Y = 2.0 * p.y[:, None] - 1 if two else np.eye(p.classes)[p.y]
     found = minimise(
-        Problem(rows, Logistic() if two else Softmax(), Y, n * p.w, n * penalty, True), 1e-7, STEPS
+        Problem(rows, Logistic() if two else Softmax(), Y, n * p.w, n * penalty, True), 1e-5, STEPS
     )
     return found.theta[:k].T.copy(), found.theta[k]
 
@@ -51,13 +53,14 @@ def _logistic(A: Array, p: SparseRows, penalty: float) -> tuple[Array, Array]:
 def preferred(folds: Sequence[FoldModel], i: int, loss: float) -> tuple[float | None, float]:
     """The ridge penalty whose refits of path model i have the least mean loss over folds, and that
     loss; None where the path's own loss is not larger."""
-    values = np.zeros((len(PENALTIES), len(folds)))
+    penalties = LOGISTIC_PENALTIES if folds[0].fitted.classes else PENALTIES
+    values = np.zeros((len(penalties), len(folds)))
     for j, fold in enumerate(folds):
         ids, coef, b0 = fold.path.at(i)
         F, left = fold.map.columns(fold.fitted.rows, ids), fold.map.columns(fold.left.rows, ids)
-        for row, penalty in enumerate(PENALTIES):
+        for row, penalty in enumerate(penalties):
             coef, b0 = refitted(F, fold.fitted, penalty) if len(ids) else (coef, b0)
             values[row, j] = mean_losses(fold.left, (left @ coef.T + b0)[:, None])[0]
     means = values.mean(1)
     best = int(np.argmin(means))
-    return (PENALTIES[best], float(means[best])) if means[best] < loss else (None, loss)
+    return (penalties[best], float(means[best])) if means[best] < loss else (None, loss)
