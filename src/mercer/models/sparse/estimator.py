@@ -119,9 +119,10 @@ class SparseBase(Saved, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
 
-    def _scores(self, X: Any) -> Array:
-        model = self._model()
-        return model.scores(self._rows(X, reset=False))
+    def _scores(self, X: Any) -> tuple[Array, Any]:
+        """f(x) (n, C) in float64, and the precision of the rows."""
+        model, rows = self._model(), self._rows(X, reset=False)
+        return model.scores(rows), rows.dtype
 
     @property
     def plan_(self) -> Plan:
@@ -275,7 +276,7 @@ class SparseRegressor(RegressorMixin, SparseBase):
     >>> m.names_, m.plan_.way
     (['x2', 'x0*x1'], 'gram')
     >>> print(m.formula_)
-    -0.00... - 2.0... x2 + 2.9... x0*x1
+    0.005... - 2.00... x2 + 3.00... x0*x1
     """
 
     @all_or_nothing
@@ -290,8 +291,9 @@ class SparseRegressor(RegressorMixin, SparseBase):
         return self
 
     def predict(self, X: Any) -> Array:
-        """f(x), (n,)."""
-        return self._scores(X)[:, 0]
+        """f(x), (n,), in the precision of the rows."""
+        f, dtype = self._scores(X)
+        return f[:, 0].astype(dtype)
 
     @property
     def coef_(self) -> Array:
@@ -396,26 +398,24 @@ class SparseClassifier(ClassifierMixin, SparseBase):
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """(n,), positive for the second of two classes, else (n, K)."""
-        f = self._scores(X)
-        return f[:, 0] if f.shape[1] == 1 else f
+        """(n,), positive for the second of two classes, else (n, K); in the precision of rows."""
+        f, dtype = self._scores(X)
+        return (f[:, 0] if f.shape[1] == 1 else f).astype(dtype)
 
     def predict(self, X: Any) -> Array:
         """The class of the largest score, (n,)."""
         return of_largest(self.decision_function(X), self.classes_)
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of every class, (n, K)."""
-        f = self.decision_function(X)
-        return np.stack([expit(-f), expit(f)], axis=1) if f.ndim == 1 else softmax(f, axis=1)
+        """The probability of every class, (n, K), in float64."""
+        f, _ = self._scores(X)
+        return np.hstack([expit(-f), expit(f)]) if f.shape[1] == 1 else softmax(f, axis=1)
 
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithm of `predict_proba`, (n, K), without underflow."""
-        f = self.decision_function(X)
+        f, _ = self._scores(X)
         return (
-            np.stack([log_expit(-f), log_expit(f)], axis=1)
-            if f.ndim == 1
-            else log_softmax(f, axis=1)
+            np.hstack([log_expit(-f), log_expit(f)]) if f.shape[1] == 1 else log_softmax(f, axis=1)
         )
 
     @property

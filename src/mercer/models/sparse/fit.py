@@ -77,8 +77,8 @@ class SparseModel:
         return fields_alone(self)
 
     def scores(self, rows: Table) -> Array:
-        """f(x), (n, C), in the precision of the rows."""
-        out = np.empty((len(rows), len(self.intercept)), rows.dtype)
+        """f(x), (n, C)."""
+        out = np.empty((len(rows), len(self.intercept)))
         for start in range(0, len(rows), PIECE):
             at = slice(start, start + PIECE)
             out[at] = self.map.columns(rows[at], self.ids) @ self.coef.T + self.intercept

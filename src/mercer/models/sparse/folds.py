@@ -29,7 +29,7 @@ def splits(s: SparseSettings, p: SparseRows) -> list[Split]:
         every = range(int(fold.max(initial=-1)) + 1)
         pairs = [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in every]
         return pairs if len(pairs) > 1 else []
-    if hasattr(cv, "split"):
+    if hasattr(cv, "split") and not isinstance(cv, str):
         blank = np.zeros((len(p), 1))
         return [(np.asarray(a), np.asarray(b)) for a, b in cv.split(blank, p.y, p.groups)]
     if isinstance(cv, str | bool | int | float) or cv is None or not hasattr(cv, "__iter__"):

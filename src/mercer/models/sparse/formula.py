@@ -33,7 +33,7 @@ class Formula:
         """With so many significant digits."""
         parts = [f"{self.intercept:.{digits}g}"]
         for b, t in self.terms:
-            parts += ["-" if b < 0 else "+", f"{abs(b):.{digits}g} {t.text(self.names)}"]
+            parts += ["-" if b < 0 else "+", f"{abs(b):.{digits}g} {t.text(self.names, digits)}"]
         return " ".join(parts)
 
     def __str__(self) -> str:

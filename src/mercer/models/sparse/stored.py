@@ -112,8 +112,8 @@ class StoredDictionary:
         """sqrt(sum_i w_i (F_ij - mean_j)^2), 0 where rounding alone is left of it."""
         m = self.raw_means
         s = np.sqrt(np.maximum(np.diag(self.products) if self.fits else self._squares(), 0.0))
-        eps = float(np.finfo(self.F.dtype).eps)
-        return np.where(s > (1e-7 if self.sparse else 8 * eps) * np.abs(m), s, 0.0)
+        rounding = 8 * float(np.finfo(self.F.dtype).eps) * np.sqrt(self.n)  # of a mean
+        return np.where(s > max(1e-7 * self.sparse, rounding) * np.abs(m), s, 0.0)
 
     @property
     def fits(self) -> bool:

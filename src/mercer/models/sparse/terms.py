@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -24,16 +24,19 @@ POWERS = {"{}": 1, "{}^2": 2, "{}^3": 3}  # patterns of `Basis` that are product
 @dataclass(frozen=True)
 class Term:
     """factor times what is written: `shown` for readers, `code` for Python, where x[j] is column j
-    and phi[i] feature i. Names of columns stand for {0}, {1}, ..."""
+    and phi[i] feature i. In what is shown {0} is the first of `columns`, {n[0]} of `numbers`."""
 
     factor: float
     shown: str
     code: str
     columns: tuple[int, ...] = ()
+    numbers: tuple[float, ...] = ()
     functions: tuple[tuple[str, Callable[[Array], Array]], ...] = ()
 
-    def text(self, names: list[str]) -> str:
-        return self.shown.format(*(names[j] for j in self.columns))
+    def text(self, names: list[str], digits: int = 6) -> str:
+        """With names of columns, and so many digits of numbers."""
+        told = [f"{v:.{max(digits, 6)}g}" for v in self.numbers]
+        return self.shown.format(*(names[j] for j in self.columns), n=told)
 
 
 def opaque(i: int, name: str) -> Term:
@@ -55,29 +58,37 @@ class Units:
     def product(self, word: tuple[int, ...]) -> Term:
         """prod_j ((x_j - shift_j) / scale_j)^a_j, the scales taken out."""
         powers = Counter(word)
-        shown, code, factor = [], [], 1.0
+        shown, code, numbers, factor = [], [], [], 1.0
         for place, (j, a) in enumerate(powers.items()):
-            far = float(self.shift[j])
-            x = f"({{{place}}} {_signed(-far, '.6g')})" if far else f"{{{place}}}"
-            c = f"(x[{j}] - {far!r})" if far else f"x[{j}]"
+            x, c, number = self._shifted(j, place, len(numbers))
             shown.append(x if a == 1 else f"{x}^{a}")
             code.append(c if a == 1 else f"{c}**{a}")
+            numbers += number
             factor /= float(self.scale[j]) ** a
-        return Term(factor, "*".join(shown) or "1", "*".join(code) or "1.0", tuple(powers))
+        text, python = "*".join(shown) or "1", "*".join(code) or "1.0"
+        return Term(factor, text, python, tuple(powers), tuple(numbers))
 
     def function(self, pattern: str, f: Callable[[Array], Array], j: int) -> Term:
         """f((x_j - shift_j) / scale_j)"""
-        far, scale, name = float(self.shift[j]), float(self.scale[j]), pattern.split("(")[0]
-        x = f"({{0}} {_signed(-far, '.6g')})" if far else "{0}"
-        x = x if scale == 1 else f"{x}/{scale:.6g}"
-        c = f"(x[{j}] - {far!r})" if far else f"x[{j}]"
+        scale, name = float(self.scale[j]), pattern.split("(")[0]
+        x, c, numbers = self._shifted(j, 0, 0)
+        if scale != 1:
+            x, numbers = f"{x}/{{n[{len(numbers)}]}}", [*numbers, scale]
         code = f"{name}({c} / {scale!r})"
-        return Term(1.0, f"{name}({x})", code, (j,), ((name, f),))
+        return Term(1.0, f"{name}({x})", code, (j,), tuple(numbers), ((name, f),))
+
+    def _shifted(self, j: int, place: int, number: int) -> tuple[str, str, list[float]]:
+        """x_j - shift_j as it is shown and coded, and the number shown."""
+        far = float(self.shift[j])
+        if not far:
+            return f"{{{place}}}", f"x[{j}]", []
+        sign = "-" if far > 0 else "+"
+        return f"({{{place}}} {sign} {{n[{number}]}})", f"(x[{j}] - {far!r})", [abs(far)]
 
     def jump(self, j: int, threshold: float) -> Term:
         """1{x_j < t}, t the least number that the frame takes to the threshold or beyond."""
         t = self._before(j, threshold)
-        return Term(1.0, f"1{{{{{{0}} < {t:.6g}}}}}", f"(x[{j}] < {t!r})", (j,))
+        return Term(1.0, "1{{{0} < {n[0]}}}", f"(x[{j}] < {t!r})", (j,), (t,))
 
     def _before(self, j: int, threshold: float) -> float:
         far, scale = float(self.shift[j]), float(self.scale[j])
@@ -87,10 +98,6 @@ class Units:
         while (t - far) / scale < threshold:
             t = float(np.nextafter(t, np.inf))
         return float(t)
-
-
-def _signed(v: float, digits: str) -> str:
-    return f"{'-' if v < 0 else '+'} {abs(v):{digits}}"
 
 
 @singledispatch
@@ -106,7 +113,7 @@ def _(lift: Products, units: Units) -> Iterator[Term | None]:
     columns = lift.columns_ if isinstance(lift, Interactions) else range(lift.n_features_in_)
     for word, weight in zip(words, weights.tolist(), strict=True):
         t = units.product(tuple(columns[j] for j in word))
-        yield Term(t.factor * weight, t.shown, t.code, t.columns)
+        yield replace(t, factor=t.factor * weight)
 
 
 @terms.register
