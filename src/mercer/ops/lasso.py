@@ -22,7 +22,8 @@ from mercer.ops.jit import njit
 DEPENDENT = 1e-11  # what is left of a column, squared, less than which it depends on the others
 TIMES = 8  # that a feature may enter at one penalty: more is rounding that goes in circles
 MOST = 12  # features that enter at a time
-MANY = 64  # features whose factor LAPACK makes faster than one row at a time
+MANY = 256  # features whose factor LAPACK makes faster than one row at a time
+SOUND = 1e-7  # what is left of a column, squared, for a factor that is not made with care
 EPS = float(np.finfo(np.float64).eps)
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -246,8 +247,8 @@ def _squares(c, yy, b, q, act, k):  # type: ignore[no-untyped-def]
 
 
 def factor(G: Array, l2: float, b: Array) -> Array:
-    """(k, k) the factor of the features that are not zero, where they are many and independent;
-    else nothing.
+    """(k, k) the factor of the features that are not zero, where they are many and far from
+    dependent; else nothing.
 
     >>> factor(np.eye(2), 0.0, np.ones(2)).shape
     (0, 0)
@@ -257,7 +258,7 @@ def factor(G: Array, l2: float, b: Array) -> Array:
         return np.empty((0, 0))
     A = G[np.ix_(some, some)]
     A[np.diag_indices(len(A))] += l2
-    squares = DEPENDENT * np.diag(A)
+    squares = SOUND * np.diag(A)
     U, bad = dpotrf(A.T, lower=0, overwrite_a=1)
     return U.T if not bad and (np.diag(U) ** 2 > squares).all() else np.empty((0, 0))
 
@@ -315,9 +316,9 @@ def _solve(G, c, l1, l2, b, s, q, L, act, place, k, seen, room, rounds):  # type
 def active_path(G, c, yy, alphas, l1_ratio, b, rounds, known):  # type: ignore[no-untyped-def]
     """b (m, p) of every penalty, the gaps (m,), and the rounds it took (m,).
 
-    G (p, p) is symmetric, `yy` the squares of the target; `b` (p,) is where to start, and where
-    the last penalty ends. l1 = alpha l1_ratio, l2 = alpha (1 - l1_ratio). `known` is what `factor`
-    gives for b and the first l2, or empty.
+    G (p, p), or more of which the first p count, is symmetric, `yy` the squares of the target;
+    `b` (p,) is where to start, and where the last penalty ends. l1 = alpha l1_ratio, l2 = alpha
+    (1 - l1_ratio). `known` is what `factor` gives for b and the first l2, or empty.
     """
     p, m = len(c), len(alphas)
     out, gaps, took = np.zeros((m, p)), np.zeros(m), np.zeros(m, np.int64)
