@@ -118,7 +118,7 @@ def reviews(n_features=2**18):
     """Words and pairs of words of film reviews, 25,000 rows of CSR."""
     with lzma.open(data.path("text/aclimdb-train.jsonl.xz"), "rt") as stream:
         rows = [json.loads(line) for line in stream]
-    texts, y = [r["text"] for r in rows], np.array([r["label"] for r in rows])
+    texts, y = [r["text"] for r in rows], np.array([r["y"] for r in rows])
     words = HashingVectorizer(ngram_range=(1, 2), n_features=n_features, alternate_sign=False)
     return words.transform(texts), y
 

@@ -153,7 +153,7 @@ def test_the_objective_is_that_of_the_features_built(ratio, unit):
     phi = Monomials(3, include_bias=False).fit(X)
     F, loss = phi.transform(X), SquaredLoss(y[:, None], w)
     here = Solver.of(implicit(ProductFeatures(phi), Table(X), w, unit), loss, 1e-12)
-    stored = StoredDictionary(F, w, LiftedFeatures(FittedMap(phi), phi.n_features_out_, ()), unit)
+    stored = StoredDictionary(F, w, LiftedFeatures(FittedMap(phi), phi.n_features_out_, None), unit)
     there = Solver.of(stored, loss, 1e-12)
     assert np.isclose(here.largest, there.largest, rtol=1e-12)
     alphas = grid(here.largest / ratio, 10, 0.01)

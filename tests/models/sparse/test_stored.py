@@ -83,3 +83,7 @@ def test_features_of_a_lift_and_their_names():
     assert f.names(ids) == ["a*b", "b"]
     with pytest.raises(ValueError, match="has a width of 5, not of 6"):
         LiftedFeatures(phi, 5, ("a", "b"))
+    with pytest.raises(ValueError, match="has names for other columns"):
+        LiftedFeatures(phi, 6, ("a", "b", "c"))
+    assert LiftedFeatures(phi, 6, None).names(ids) == ["x0*x1", "x1"]
+    assert LiftedFeatures(None, 3, None).inputs == ("x0", "x1", "x2")

@@ -65,13 +65,13 @@ def dictionary_of(s: SparseSettings, p: SparseRows) -> tuple[SparseMap, Dictiona
     lift = s.map_for(p.rows)
     frame = Frame.of(p.rows) if s.scale is not None and framed(lift) else None
     rows = p.rows if frame is None else frame(p.rows)
-    inputs = rows.columns or tuple(f"x{j}" for j in range(max(rows.width, 1)))
     if lift is None:
-        features: Features = LiftedFeatures(None, rows.width, inputs)
+        features: Features = LiftedFeatures(None, rows.width, rows.columns)
     else:
         phi = FittedMap.fit(lift, rows, s.memory, p.y)
         swept = phi.width > MOST_PAIRED and sweepable(phi.lift)
-        features = ProductFeatures(phi.lift) if swept else LiftedFeatures(phi, phi.width, inputs)
+        stored = LiftedFeatures(phi, phi.width, rows.columns)
+        features = ProductFeatures(phi.lift) if swept else stored
     return SparseMap(frame, features), held(s, features, rows, p.w)
 
 

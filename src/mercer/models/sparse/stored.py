@@ -12,13 +12,13 @@ from mercer.inputs import Array, Matrix, Table
 from mercer.invariants import Each, Is, Text, Whole, check
 from mercer.lifts import Lift
 from mercer.models.maps import FittedMap
+from mercer.models.sparse.copies import dense_column, groups, marking, sparse_column, twins
 from mercer.models.sparse.dictionary import Features, Found
 from mercer.ops.tiles import cuts
 from mercer.store import register
 
 PIECE = 4 << 20  # bytes of features that are read at a time
 MOST_PAIRED = 4096  # features
-ALIKE = 1e-9  # two columns whose products with one vector differ by less are compared
 
 
 @register("sparse.LiftedFeatures")
@@ -28,16 +28,30 @@ class LiftedFeatures:
 
     phi: FittedMap | None
     width: int
-    inputs: tuple[str, ...]  # names of the columns
+    columns_in: tuple[str, ...] | None  # names of the columns; None: x0, x1, ...
 
-    must = dict(phi=Is("FittedMap") | None, width=Whole(1), inputs=Each(Text()))
+    must = dict(phi=Is("FittedMap") | None, width=Whole(1), columns_in=Each(Text()) | None)
 
     def __post_init__(self) -> None:
         check(self)
 
     def _laws(self) -> str | None:
-        size = len(self.inputs) if self.phi is None else self.phi.width
-        return None if self.width == size else f"has a width of {self.width}, not of {size}"
+        size = self.width if self.phi is None else self.phi.width
+        if self.width != size:
+            return f"has a width of {self.width}, not of {size}"
+        return None if len(self.inputs) == self._reads else "has names for other columns"
+
+    @property
+    def _reads(self) -> int:
+        if self.phi is None:
+            return self.width
+        return int(getattr(self.phi.lift, "n_features_in_", len(self.columns_in or ("",))))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        named = self.columns_in
+        return tuple(f"x{j}" for j in range(self._reads)) if named is None else named
 
     def all(self, rows: Table) -> Matrix:
         """Every feature of rows."""
@@ -143,41 +157,23 @@ class StoredDictionary:
     @cached_property
     def copies(self) -> dict[int, int]:
         """Features that are another, before them, up to a factor and an offset: by number."""
-        vary = np.flatnonzero(self.deviations > 0)
+        vary, norms = np.flatnonzero(self.deviations > 0), self._norms()
         if len(vary) < 2:
             return {}
-        v = self.w * np.cos(np.arange(1.0, self.n + 1) * np.sqrt(2.0))
-        marks = np.abs(self._products(v - self.w * v.sum()) / self._norms())[vary]
-        order = np.argsort(marks, kind="stable")
+        marks = np.abs(self._products(marking(self.w)) / norms)[vary]
+        eps = 16 * float(np.finfo(self.F.dtype).eps)
+        close = eps * (1 + np.abs(self.raw_means) / norms)
+        dense = dense_column(self.F, self.raw_means, norms)
+        column = sparse_column(self.csc) if self.sparse else dense
         found: dict[int, int] = {}
-        run = np.flatnonzero(np.diff(marks[order]) > ALIKE * max(float(marks.max()), 1e-300)) + 1
-        for group in np.split(vary[order], run):
-            if len(group) > 1:
-                self._twins(np.sort(group), found)
+        for group in groups(vary, marks):
+            found |= twins(group, column, close)
         return found
 
-    def _twins(self, group: Array, found: dict[int, int]) -> None:
-        """Columns of a group that are equal, to rounding, once centred and of norm 1."""
-        firsts: list[tuple[int, Array]] = []
-        for j in group.tolist():
-            x = self._centred(j)
-            close = (
-                16
-                * float(np.finfo(self.F.dtype).eps)
-                * (1 + abs(self.raw_means[j]) / self.deviations[j])
-            )
-            for i, z in firsts:
-                sign = 1.0 if float(np.vdot(x, z)) > 0 else -1.0
-                if float(np.abs(x - sign * z).max()) <= close * float(np.abs(z).max()):
-                    found[j] = i
-                    break
-            else:
-                firsts.append((j, x))
-
-    def _centred(self, j: int) -> Array:
-        x = self.F[:, [j]]
-        x = np.asarray(x.toarray() if sp.issparse(x) else x, np.float64)[:, 0]
-        return (x - self.raw_means[j]) / self.deviations[j]
+    @cached_property
+    def csc(self) -> Matrix:
+        """Sparse features by columns."""
+        return sp.csc_array(self.F)
 
     def _norms(self) -> Array:
         return np.where(self.deviations > 0, self.deviations, 1.0)
@@ -192,8 +188,9 @@ class StoredDictionary:
 
     def columns(self, ids: Array) -> Matrix:
         if sp.issparse(self.F):
-            scaled = self.F[:, ids].astype(np.float64) @ sp.diags_array(1 / self.divisors[ids])
-            return sp.csc_array(scaled)
+            A = sp.csc_array(self.csc[:, ids], dtype=np.float64)
+            A.data /= np.repeat(self.divisors[ids], np.diff(A.indptr))
+            return A
         return self.F[:, ids].astype(np.float64) / self.divisors[ids]
 
     def scales(self, ids: Array) -> Array:
