@@ -246,6 +246,11 @@ class WorkingSet:
                 return self._ended(gap, steps)
             self._take(new)
 
+    def rest(self) -> None:
+        """Let go of columns and their products, which take most of the memory; the penalties are
+        done."""
+        self.members, self.curves = Members(self.X), []
+
     def _ended(self, gap: float, steps: int) -> Ended:
         some = (self.B != 0).any(0)
         ids, B = self.members.ids[some], self.B[:, some]
